@@ -1,0 +1,15 @@
+"""The published recursions as readable NumPy rooms, one per paper; they define what is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hodyn_ros.formulations import body_fixed, spatial
+from hodyn_ros.se3 import Array
+
+InverseDynamics = Callable[..., tuple[Array, Array]]
+
+INVERSE_DYNAMICS: dict[str, InverseDynamics] = {
+    "body_fixed": body_fixed.inverse_dynamics,
+    "spatial": spatial.inverse_dynamics,
+}

@@ -1,0 +1,135 @@
+"""Inverse dynamics of any order in body-fixed representation: body axes, body origins.
+
+S. Kumar and A. Mueller, "Nth order analytical time derivatives of inverse dynamics in recursive and closed forms"
+(2021), section II, extended to trees and floating bases. The twists are differentiated through eq. 4 with the product
+rule, which is linear in the number of bodies; the printed way through all screws B_ij is quadratic and gives the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hodyn_ros.leibniz import product_derivative
+from hodyn_ros.model.tree import TreeModel
+from hodyn_ros.motion import AppliedWrench, BaseMotion, wrenches_to_body, wrenches_to_world
+from hodyn_ros.se3 import Ad, Array, ad, exp_screw, inverse, matvec, spatial_inertia
+
+
+class BodyFixedMotion:
+    """Poses, twists and transports of all bodies with their derivatives, in body-fixed representation.
+
+    `poses[j]` (..., 4, 4); `twists[j][r]` (..., 6) and `transports[j][r]` (..., 6, 6), the derivatives of
+    `Ad_{C_{j,parent}}`, for r = 0..order-1 of a motion `q` (order + 1, ..., joints); `screws[j]` (6,), constant.
+    """
+
+    def __init__(self, model: TreeModel, q: Array, base: BaseMotion | None) -> None:
+        self.poses: list[Array] = []
+        self.twists: list[list[Array]] = []
+        self.transports: list[list[Array]] = []
+        self.screws: list[Array] = []
+        world = np.eye(4)
+        for j, parent in enumerate(model.parents):
+            if base is not None and j == 0:
+                self.poses.append(base.pose)
+                self.twists.append(list(base.in_frame("body").twists[: len(q) - 1]))
+                self.transports.append([])
+                self.screws.append(np.zeros(6))
+                continue
+            rates = q[:, ..., model.joint_of(j)]
+            screw = matvec(Ad(inverse(model.placements[j])), model.screws[j])
+            reference = world if parent < 0 else model.placements[parent]
+            relative = inverse(reference) @ model.placements[j] @ exp_screw(screw, rates[0])  # C_{parent,j}
+            self.poses.append(relative if parent < 0 else self.poses[parent] @ relative)
+            transports = _transport_derivatives(Ad(inverse(relative)), screw, rates)
+            twists = [screw * rate[..., None] for rate in rates[1:]]
+            if parent >= 0:
+                above = self.twists[parent]
+                twists = [v + product_derivative(transports, above, r) for r, v in enumerate(twists)]
+            self.twists.append(twists)
+            self.transports.append(transports)
+            self.screws.append(screw)
+
+
+def _transport_derivatives(transport: Array, screw: Array, rates: Array) -> list[Array]:
+    """Differentiate `Ad_{C_{i,i-1}}' = -q' ad_X Ad_{C_{i,i-1}}` (Kumar & Mueller, section II-D)."""
+    bracket = ad(screw)
+    speed = [rate[..., None, None] for rate in rates[1:]]
+    result = [transport]
+    for r in range(len(speed) - 1):
+        result.append(-bracket @ product_derivative(result, speed, r, np.multiply))
+    return result
+
+
+def inverse_dynamics(
+    model: TreeModel, q: Array, base: BaseMotion | None = None, wrenches: Sequence[AppliedWrench] = ()
+) -> tuple[Array, Array]:
+    """Compute joint torques and the base wrench with their time derivatives.
+
+    `q` (order + 3, ..., joints) joint motion; `base` the motion of a floating base, with order + 2 twists; `wrenches`
+    applied by the environment. Returns torques (order + 1, ..., joints) [N.m or N] and the wrench
+    (order + 1, ..., 6) that the ground (or, with a floating base, the outside) must exert, in the world frame.
+    Kumar & Mueller (2021), eqs. 13 and 19.
+    """
+    orders = range(len(q) - 2)
+    batch = q.shape[1:-1]
+    motion = BodyFixedMotion(model, q, base)
+    inertias = spatial_inertia(model.masses, model.coms, model.inertias)
+    gravity = _gravity_in_bodies(model, motion, len(orders))
+
+    transmitted = []
+    for j in range(model.n_bodies):
+        twists = motion.twists[j]
+        brackets = [np.swapaxes(ad(v), -1, -2) for v in twists]
+        momenta = [matvec(inertias[j], v) for v in twists]
+        # W_j = M_j (V_j' - (0; g)) - ad_{V_j}^T M_j V_j
+        transmitted.append(
+            [
+                momenta[r + 1] - matvec(inertias[j], gravity[j][r]) - product_derivative(brackets, momenta, r)
+                for r in orders
+            ]
+        )
+    for wrench in wrenches:
+        j = model.body_index(wrench.body)
+        values = wrench.up_to(orders[-1])
+        if wrench.frame == "world":
+            values = wrenches_to_body(motion.poses[j], motion.twists[j], values)
+        transmitted[j] = [w - value for w, value in zip(transmitted[j], values)]
+
+    torques = np.zeros((len(orders), *batch, model.n_joints))
+    ground = np.zeros((len(orders), *batch, 6))
+    for j in reversed(range(model.n_bodies)):
+        parent = model.parents[j]
+        if motion.transports[j]:
+            torques[..., model.joint_of(j)] = [transmitted[j][r] @ motion.screws[j] for r in orders]
+        if parent < 0:
+            ground += wrenches_to_world(motion.poses[j], motion.twists[j], transmitted[j])
+            continue
+        transposed = [np.swapaxes(transport, -1, -2) for transport in motion.transports[j]]
+        for r in orders:
+            transmitted[parent][r] = transmitted[parent][r] + product_derivative(transposed, transmitted[j], r)
+    return torques, ground
+
+
+def _gravity_in_bodies(model: TreeModel, motion: BodyFixedMotion, orders: int) -> list[list[Array]]:
+    """Return `(0; R_j^T g)` of every body with derivatives; a free vector moves with the transports like a twist."""
+    result: list[list[Array]] = []
+    weight = np.concatenate([np.zeros(3), model.gravity])
+    for j, parent in enumerate(model.parents):
+        if not motion.transports[j]:
+            result.append(_gravity_in_base(weight, motion, orders))
+        elif parent < 0:
+            result.append([matvec(motion.transports[j][r], weight) for r in range(orders)])
+        else:
+            result.append([product_derivative(motion.transports[j], result[parent], r) for r in range(orders)])
+    return result
+
+
+def _gravity_in_base(weight: Array, motion: BodyFixedMotion, orders: int) -> list[Array]:
+    """Differentiate `(R^T g)' = -omega × R^T g` in a floating base."""
+    result = [np.concatenate([np.zeros(3), motion.poses[0][:3, :3].T @ weight[3:]])]
+    brackets = [-ad(twist) for twist in motion.twists[0]]
+    for r in range(orders - 1):
+        result.append(product_derivative(brackets, result, r))
+    return result

@@ -1,0 +1,236 @@
+"""What a robot is to the mathematics: rigid bodies joined in a tree, on the ground or floating."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hodyn_ros.errors import InputError, ModelError
+
+Array = NDArray[np.float64]
+
+_UNIT_TOLERANCE = 1e-9
+_SINGULAR = 1e-12  # ratio of smallest to largest principal moment below which an inertia counts as singular
+
+
+class JointKind(enum.Enum):
+    """How a body moves on its parent."""
+
+    REVOLUTE = "revolute"
+    PRISMATIC = "prismatic"
+    HELICAL = "helical"
+    BASE = "base"
+
+
+@dataclass(frozen=True, eq=False)
+class TreeModel:
+    """A kinematic tree of rigid bodies, described at its zero configuration in the world frame.
+
+    With a fixed base, joint i moves body i. With a floating base, body 0 is the base and joint i moves body i + 1.
+    Built by `TreeModel.build`, which validates; arrays are read-only.
+    """
+
+    parents: tuple[int, ...]  # per body, -1 is the world; a parent comes before its children
+    screws: Array  # (bodies, 6) unit joint screws (e; y×e + h e) in the world frame; zero for a floating base
+    placements: Array  # (bodies, 4, 4) body frames in the world at the zero configuration
+    masses: Array  # (bodies,) [kg]
+    coms: Array  # (bodies, 3) centres of mass in the body frame [m]
+    inertias: Array  # (bodies, 3, 3) about the centre of mass, body axes [kg m^2]
+    gravity: Array  # (3,) world frame, pointing down [m/s^2]
+    floating_base: bool
+    joint_names: tuple[str, ...]
+    body_names: tuple[str, ...]
+    name: str
+
+    @classmethod
+    def build(
+        cls,
+        parents: Sequence[int],
+        screws: ArrayLike,
+        placements: ArrayLike,
+        masses: ArrayLike,
+        coms: ArrayLike,
+        inertias: ArrayLike,
+        gravity: ArrayLike = (0.0, 0.0, -9.81),
+        floating_base: bool = False,
+        *,
+        joint_names: Sequence[str] | None = None,
+        body_names: Sequence[str] | None = None,
+        name: str = "robot",
+    ) -> TreeModel:
+        """Validate the arrays of a tree and freeze them.
+
+        Shapes and units as on the attributes. Raises ModelError naming the body, joint or array at fault.
+        """
+        try:
+            parent_indices = tuple(int(p) for p in np.asarray(parents, dtype=int).reshape(-1))
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"parents must be integers, one per body: {error}") from error
+        n = len(parent_indices)
+        if n == 0:
+            raise ModelError("a robot needs at least one body; parents is empty")
+        n_joints = n - 1 if floating_base else n
+        bodies = _names("body_names", body_names, n, "body")
+        joints = _names("joint_names", joint_names, n_joints, "joint")
+        model = cls(
+            parents=parent_indices,
+            screws=_frozen("screws", screws, (n, 6)),
+            placements=_frozen("placements", placements, (n, 4, 4)),
+            masses=_frozen("masses", masses, (n,)),
+            coms=_frozen("coms", coms, (n, 3)),
+            inertias=_frozen("inertias", inertias, (n, 3, 3)),
+            gravity=_frozen("gravity", gravity, (3,)),
+            floating_base=bool(floating_base),
+            joint_names=joints,
+            body_names=bodies,
+            name=str(name),
+        )
+        model._check_topology()
+        model._check_screws()
+        model._check_placements()
+        model._check_inertias()
+        return model
+
+    @property
+    def n_bodies(self) -> int:
+        """Number of bodies, a floating base counted in."""
+        return len(self.parents)
+
+    @property
+    def n_joints(self) -> int:
+        """Number of joints with one degree of freedom each."""
+        return len(self.joint_names)
+
+    @property
+    def first_jointed_body(self) -> int:
+        """Index of the body that joint 0 moves: 1 with a floating base, else 0."""
+        return 1 if self.floating_base else 0
+
+    @property
+    def kinds(self) -> tuple[JointKind, ...]:
+        """How each body moves on its parent."""
+        return tuple(self._kind(i) for i in range(self.n_bodies))
+
+    @property
+    def pitches(self) -> Array:
+        """Pitch of each body's joint (bodies,) [m/rad]; zero unless helical."""
+        pitch = np.einsum("ij,ij->i", self.screws[:, :3], self.screws[:, 3:])
+        return np.where([kind is JointKind.HELICAL for kind in self.kinds], pitch, 0.0)
+
+    @property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """For each body, the bodies that hang on it."""
+        return tuple(
+            tuple(i for i, parent in enumerate(self.parents) if parent == j) for j in range(self.n_bodies)
+        )
+
+    def joint_of(self, body: int) -> int:
+        """Return the index of the joint that moves a body; -1 for a floating base."""
+        return body - self.first_jointed_body
+
+    def body_index(self, body: str | int) -> int:
+        """Return the index of a body given by name or index; InputError names what is there instead."""
+        if isinstance(body, str):
+            if body in self.body_names:
+                return self.body_names.index(body)
+        elif 0 <= body < self.n_bodies:
+            return int(body)
+        raise InputError(f"there is no body {body!r}; the model has {list(self.body_names)}")
+
+    def with_gravity(self, gravity: ArrayLike) -> TreeModel:
+        """Return the same robot under another gravity (3,) [m/s^2], given as a vector that points down."""
+        fields = {key: getattr(self, key) for key in self.__dataclass_fields__}
+        return TreeModel(**{**fields, "gravity": _frozen("gravity", gravity, (3,))})
+
+    def _kind(self, i: int) -> JointKind:
+        if self.floating_base and i == 0:
+            return JointKind.BASE
+        omega, v = self.screws[i, :3], self.screws[i, 3:]
+        if not omega.any():
+            return JointKind.PRISMATIC
+        return JointKind.HELICAL if abs(omega @ v) > _UNIT_TOLERANCE else JointKind.REVOLUTE
+
+    def _check_topology(self) -> None:
+        for i, parent in enumerate(self.parents):
+            if not -1 <= parent < i:
+                raise ModelError(
+                    f"body {self.body_names[i]!r} (index {i}) has parent {parent}; a parent is -1 (the world) or a "
+                    "body listed before its child"
+                )
+            if self.floating_base and i > 0 and parent == -1:
+                raise ModelError(
+                    f"body {self.body_names[i]!r} (index {i}) hangs on the world, but the base floats; "
+                    "with a floating base only body 0 has parent -1"
+                )
+
+    def _check_screws(self) -> None:
+        for i in range(self.first_jointed_body, self.n_bodies):
+            omega, v = self.screws[i, :3], self.screws[i, 3:]
+            length, part = (np.linalg.norm(omega), "angular") if omega.any() else (np.linalg.norm(v), "linear")
+            if abs(length - 1.0) > _UNIT_TOLERANCE:
+                raise ModelError(
+                    f"the screw of joint {self.joint_names[self.joint_of(i)]!r} is not a unit screw: its {part} part "
+                    f"has length {length:.9g}; give (e; y×e + h e) with |e| = 1, or (0; e) for a prismatic joint"
+                )
+
+    def _check_placements(self) -> None:
+        for name, placement in zip(self.body_names, self.placements):
+            rotation = placement[:3, :3]
+            orthogonal = np.allclose(rotation.T @ rotation, np.eye(3), rtol=0.0, atol=_UNIT_TOLERANCE)
+            if not orthogonal or np.linalg.det(rotation) < 0.0:
+                raise ModelError(f"the placement of body {name!r} has no proper rotation in its upper left 3×3 block")
+            if not np.array_equal(placement[3], (0.0, 0.0, 0.0, 1.0)):
+                raise ModelError(f"the placement of body {name!r} must end with the row (0, 0, 0, 1)")
+
+    def _check_inertias(self) -> None:
+        leaves = {i for i, children in enumerate(self.children) if not children}
+        for i, name in enumerate(self.body_names):
+            mass, inertia = self.masses[i], self.inertias[i]
+            if mass < 0.0:
+                raise ModelError(f"body {name!r} has the negative mass {mass:g} kg")
+            scale = float(np.abs(inertia).max())
+            if not np.allclose(inertia, inertia.T, rtol=0.0, atol=_UNIT_TOLERANCE * scale):
+                raise ModelError(f"the inertia of body {name!r} is not symmetric")
+            if mass == 0.0 and scale == 0.0:
+                if i in leaves or (self.floating_base and i == 0):
+                    what = "is the base" if i not in leaves else "carries no other body"
+                    raise ModelError(f"body {name!r} has no mass and {what}: its motion would cost no effort")
+                continue
+            moments = np.linalg.eigvalsh(inertia)
+            if mass == 0.0 or moments[0] <= _SINGULAR * moments[-1]:
+                kind = "singular" if moments[0] >= -_SINGULAR * scale else "not positive definite"
+                raise ModelError(
+                    f"the inertia of body {name!r} is {kind}: mass {mass:g} kg, principal moments about the centre "
+                    f"of mass {np.array2string(moments, precision=6)} kg m^2; all of them must be positive"
+                )
+
+
+def _frozen(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
+    try:
+        array = np.array(values, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{name} must be numbers of shape {shape}: {error}") from error
+    if array.shape != shape:
+        raise ModelError(f"{name} must have shape {shape}, found {array.shape}")
+    if not np.isfinite(array).all():
+        place: Any = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise ModelError(f"{name}{list(place)} is {array[place]}; all numbers must be finite")
+    array.setflags(write=False)
+    return array
+
+
+def _names(what: str, names: Sequence[str] | None, count: int, prefix: str) -> tuple[str, ...]:
+    if names is None:
+        return tuple(f"{prefix}{i + 1}" for i in range(count))
+    result = tuple(str(name) for name in names)
+    if len(result) != count:
+        raise ModelError(f"{what} must hold {count} names, found {len(result)}")
+    repeated = sorted({name for name in result if result.count(name) > 1})
+    if repeated:
+        raise ModelError(f"{what} holds {repeated} more than once; every name must be unique")
+    return result

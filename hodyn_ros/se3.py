@@ -1,0 +1,103 @@
+"""Rotations, poses, screws and their adjoints, on plain NumPy arrays.
+
+Twists are `V = (omega; v)` and wrenches `W = (m; f)`, angular part first. Poses are homogeneous (4, 4) matrices
+`C = (R, r)`. Every function takes leading batch axes, written `...`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def matvec(matrix: Array, vector: Array) -> Array:
+    """Multiply matrices (..., i, j) with vectors (..., j)."""
+    return np.einsum("...ij,...j->...i", matrix, vector)
+
+
+def hat(vector: Array) -> Array:
+    """Return the skew-symmetric matrix `x~` (..., 3, 3) with `x~ y = x × y`.
+
+    >>> hat(np.array([1.0, 2.0, 3.0])) @ np.array([0.0, 0.0, 1.0])
+    array([ 2., -1.,  0.])
+    """
+    x, y, z = np.moveaxis(vector, -1, 0)
+    zero = np.zeros_like(x)
+    rows = [[zero, -z, y], [z, zero, -x], [-y, x, zero]]
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def _blocks(upper_left: Array, lower_left: Array, lower_right: Array) -> Array:
+    zero = np.zeros_like(upper_left)
+    upper = np.concatenate([upper_left, zero], axis=-1)
+    lower = np.concatenate([lower_left, lower_right], axis=-1)
+    return np.concatenate([upper, lower], axis=-2)
+
+
+def pose(rotation: Array, translation: Array) -> Array:
+    """Assemble homogeneous poses (..., 4, 4) from rotations (..., 3, 3) and translations (..., 3) [m]."""
+    result = np.zeros((*rotation.shape[:-2], 4, 4))
+    result[..., :3, :3] = rotation
+    result[..., :3, 3] = translation
+    result[..., 3, 3] = 1.0
+    return result
+
+
+def inverse(pose_matrix: Array) -> Array:
+    """Invert poses (..., 4, 4)."""
+    rotation = np.swapaxes(pose_matrix[..., :3, :3], -1, -2)
+    return pose(rotation, -matvec(rotation, pose_matrix[..., :3, 3]))
+
+
+def Ad(pose_matrix: Array) -> Array:
+    """Return `Ad_C = [[R, 0], [r~ R, R]]` (..., 6, 6), which takes twists from the frame of C to its reference."""
+    rotation = pose_matrix[..., :3, :3]
+    return _blocks(rotation, hat(pose_matrix[..., :3, 3]) @ rotation, rotation)
+
+
+def ad(twist: Array) -> Array:
+    """Return `ad_V = [[omega~, 0], [v~, omega~]]` (..., 6, 6), the Lie bracket with a twist (..., 6)."""
+    angular = hat(twist[..., :3])
+    return _blocks(angular, hat(twist[..., 3:]), angular)
+
+
+def exp_screw(screw: Array, coordinate: Array) -> Array:
+    """Return the pose (..., 4, 4) of a motion by `coordinate` (...) [rad or m] along a constant unit screw (6,).
+
+    Rodrigues' formula; the screw is a unit one: revolute or helical `|omega| = 1`, prismatic `omega = 0, |v| = 1`.
+
+    >>> exp_screw(np.array([0, 0, 1.0, 0, 0, 0]), np.array(np.pi / 2))[:3, :3].round(12) + 0.0
+    array([[ 0., -1.,  0.],
+           [ 1.,  0.,  0.],
+           [ 0.,  0.,  1.]])
+    """
+    coordinate = np.asarray(coordinate, dtype=float)[..., None, None]
+    omega, v = screw[:3], screw[3:]
+    if not omega.any():
+        rotation = np.broadcast_to(np.eye(3), (*coordinate.shape[:-2], 3, 3))
+        return pose(rotation, coordinate[..., 0] * v)
+    W = hat(omega)
+    W2 = W @ W
+    sine, versine = np.sin(coordinate), 2.0 * np.sin(0.5 * coordinate) ** 2
+    rotation = np.eye(3) + sine * W + versine * W2
+    # integral of the rotation over the coordinate, applied to v
+    translation = matvec(coordinate * np.eye(3) + versine * W + (coordinate - sine) * W2, v)
+    return pose(rotation, translation)
+
+
+def spatial_inertia(mass: Array, com: Array, inertia: Array) -> Array:
+    """Return spatial inertias (..., 6, 6) about the body origin, in body axes.
+
+    `mass` (...) [kg], `com` (..., 3) [m] in the body frame, `inertia` (..., 3, 3) [kg m^2] about the centre of mass.
+    Kumar & Mueller (2021), eq. 12.
+    """
+    mass = np.asarray(mass, dtype=float)[..., None, None]
+    first_moment = mass * hat(com)
+    result = np.empty((*inertia.shape[:-2], 6, 6))
+    result[..., :3, :3] = inertia - first_moment @ hat(com)
+    result[..., :3, 3:] = first_moment
+    result[..., 3:, :3] = -first_moment
+    result[..., 3:, 3:] = mass * np.eye(3)
+    return result
