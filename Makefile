@@ -1,0 +1,118 @@
+# make demo    run the main job and show its figures (DEMO="--duration 3" hands on arguments)
+# make test    check style and types, then run the tests (TEST="-k spline" hands on arguments)
+# make lint    the first half of that
+# make build   only prepare
+# make bench   measure speed
+# make clean   remove all that make has made
+#
+# Everything is prepared in .venv, each step once and again only when its inputs have changed. Where a ROS 2 is sourced,
+# it is used; elsewhere ROS 2 comes from PyPI. Another interpreter: `make test PYTHON=python3.12`.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := build
+.PHONY: build lint test demo bench clean FORCE
+
+PYTHON ?= python3
+DEMO ?=
+TEST ?=
+
+VENV := $(CURDIR)/.venv
+python := $(VENV)/bin/python
+state := .venv/state
+
+# The interpreter behind PYTHON; behind an activated .venv the one that .venv was made with.
+base_python := $(shell "$(PYTHON)" -c 'import sys; print(sys._base_executable)')
+python_version := $(shell "$(PYTHON)" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+ifeq ($(python_version),)
+  $(error no Python 3 at "$(PYTHON)": install Python 3.10 to 3.13, or name one, e.g. make PYTHON=python3.12)
+endif
+
+# An activated .venv shows rclpy without ROS_DISTRO; a sourced ROS 2 shows both.
+ros := $(if $(ROS_DISTRO),$(if $(AMENT_PREFIX_PATH),$(shell "$(base_python)" -c 'import rclpy; print("yes")' 2>/dev/null)))
+
+export PATH := $(VENV)/bin:$(PATH)
+ifeq ($(ros),yes)
+  flavour := $(ROS_DISTRO)-python$(python_version)
+  venv_flags := --system-site-packages
+  requirements := runtime build test
+  # The messages of the installed ROS 2 are compiled for the system's NumPy.
+  pip_flags = $(shell $(python) -c 'import numpy; print("numpy==" + numpy.__version__)')
+  cmake_args := -DHODYN_ENVIRONMENT=$(VENV)/setup.sh
+  export AMENT_PREFIX_PATH := $(VENV):$(AMENT_PREFIX_PATH)
+  export LD_LIBRARY_PATH := $(VENV)/lib:$(LD_LIBRARY_PATH)
+else
+  flavour := pypi-python$(python_version)
+  venv_flags :=
+  requirements := runtime build test ros
+  pip_flags :=
+  cmake_args := -DCMAKE_PROJECT_INCLUDE=$(CURDIR)/cmake/wheel_include_paths.cmake
+  export AMENT_PREFIX_PATH := $(VENV)
+  export CMAKE_PREFIX_PATH := $(VENV)
+  # Another ROS or Python environment, half of it sourced, must not leak in. The last of these is the mark by which the
+  # wheels know that LD_LIBRARY_PATH has been set for their .venv.
+  unexport PYTHONPATH PYTHONHOME LD_LIBRARY_PATH _ROS_WHEELS_BOOTSTRAP_COMPLETE
+endif
+
+# --- the virtual environment: made anew for another Python or another ROS
+$(state)/venv-$(flavour):
+	@echo "==> virtual environment .venv ($(flavour))"
+	@"$(base_python)" tools/check_machine.py $(if $(ros),--ros)
+	@"$(base_python)" -m venv --clear $(venv_flags) .venv
+	@mkdir -p $(state) && touch $@
+
+# --- packages from PyPI
+requirement_files := $(requirements:%=requirements/%.txt)
+pip_install = "$(python)" -m pip install --quiet --disable-pip-version-check $(pip_flags)
+
+$(state)/packages: $(state)/venv-$(flavour) $(requirement_files)
+	@echo "==> packages from PyPI into .venv (the first time about a minute)"
+	@$(pip_install) $(requirement_files:%=-r %) $$(tools/cmake_requirement)
+	@touch $@
+
+$(state)/bench-packages: $(state)/packages requirements/bench.txt
+	@echo "==> packages for the benchmarks from PyPI"
+	@$(pip_install) -r requirements/bench.txt
+	@touch $@
+
+# --- messages and package, by colcon. The list of files makes a deleted file count as a change.
+sources := package.xml CMakeLists.txt $(sort $(shell find hodyn_ros msg config launch cmake -type f -not -name '*.pyc'))
+
+$(state)/sources: FORCE | $(state)/venv-$(flavour)
+	@echo '$(sources)' | cmp -s - $@ || echo '$(sources)' > $@
+
+# Symbolic links, so that an edited file counts at once, without a build.
+colcon = "$(python)" -m colcon --log-base $(state)/log build --base-paths . --build-base $(state)/build \
+    --merge-install --install-base .venv --symlink-install --event-handlers console_direct+ --cmake-args \
+    -DBUILD_TESTING=OFF -DPython3_EXECUTABLE=$(python) -DHODYN_PYTHON=$(python) $(cmake_args)
+
+$(state)/built: $(state)/packages $(state)/sources $(sources)
+	@echo "==> messages and package into .venv (colcon, about 15 seconds)"
+	@flock $(state) $(colcon) > $(state)/colcon.log 2>&1 || { cat $(state)/colcon.log >&2; exit 1; }
+	@touch $@
+
+# --- what people ask for
+build: $(state)/built
+
+lint: $(state)/packages
+	@echo "==> style and types (ruff, mypy)"
+	@"$(python)" -m ruff check --quiet .
+	@"$(python)" -m ruff format --check --quiet .
+	@"$(python)" -m mypy
+
+test: $(state)/built lint
+	@echo "==> tests (pytest)"
+	@"$(python)" -m pytest $(TEST)
+
+demo: $(state)/built
+	@echo "==> demo"
+	@.venv/bin/hodyn demo $(DEMO)
+
+bench: $(state)/built $(state)/bench-packages
+	@echo "==> benchmarks"
+	@"$(python)" -m benchmarks
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis out
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
