@@ -1,0 +1,194 @@
+"""The feedforward of a robot: efforts of links and motors by derivative order, held against the limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntFlag
+from math import factorial
+from typing import NamedTuple
+
+import numpy as np
+
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.model.limits import JointLimits
+from hodyn_ros.motion import BaseMotion
+from hodyn_ros.se3 import Array
+
+
+class Status(IntFlag):
+    """What is remarkable about a feedforward; zero when everything is within its limits."""
+
+    OK = 0
+    EFFORT_LIMIT_EXCEEDED = 1
+    EFFORT_RATE_LIMIT_EXCEEDED = 2
+    VELOCITY_LIMIT_EXCEEDED = 4
+    POSITION_LIMIT_EXCEEDED = 8
+    EFFORT_CLAMPED = 16
+    NEAR_SINGULARITY = 32
+
+
+class Setpoint(NamedTuple):
+    """A feedforward at one instant, (n,) each, SI units; empty (0,) where it is not known."""
+
+    efforts: Array
+    motor_positions: Array
+    motor_velocities: Array
+    motor_efforts: Array
+    base_wrench: Array  # (6,) or (0,)
+
+
+class Feedforward(NamedTuple):
+    """Efforts and motor motion with their time derivatives, by order on axis 0; no rows where not known.
+
+    Read N for N·m and m for rad where a joint is prismatic.
+    """
+
+    efforts: Array  # (order + 1, n) link side [N·m/s^k]
+    motor_positions: Array  # (0..order + 1, n) reflected to the link side [rad/s^k]
+    motor_efforts: Array  # (0..order + 1, n) [N·m/s^k]
+    base_wrenches: Array  # (0 or order + 1, 6) on a floating base, in the world frame [N·m/s^k, N/s^k]
+    status: Status = Status.OK
+
+    def at(self, h: float) -> Setpoint:
+        """Evaluate `x(h) = sum_k x^(k) h^k / k!`, h [s] after the instant of this feedforward (or before it)."""
+        return Setpoint(
+            taylor(self.efforts, h),
+            taylor(self.motor_positions, h),
+            taylor(self.motor_positions[1:], h),
+            taylor(self.motor_efforts, h),
+            taylor(self.base_wrenches, h),
+        )
+
+
+def taylor(derivatives: Array, h: float) -> Array:
+    """Evaluate a Taylor series given by derivatives (orders, n) at a distance h; (0,) when there are no orders.
+
+    >>> taylor(np.array([[1.0, 0.0], [2.0, 0.0], [6.0, 2.0]]), 0.5)
+    array([2.75, 0.25])
+    """
+    if not len(derivatives):
+        return np.empty(0)
+    weights = np.array([h**k / factorial(k) for k in range(len(derivatives))])
+    return weights @ derivatives
+
+
+class FeedforwardLaw:
+    """From a desired motion to the feedforward: inverse dynamics, then the drives, then the limits.
+
+    `order` of the efforts; `clamp` holds efforts within the limits of the robot. `motor_*` come out as far as the
+    drives of the robot and the order allow: motor positions to `order`, motor efforts to `order - 2` (to `order` when
+    all drives are rigid); without drives, or for an elastic joint at an order below 2, they have no rows.
+    """
+
+    def __init__(self, robot: Robot, order: int, clamp: bool = False) -> None:
+        if order < 0:
+            raise InputError(f"the order must be 0 or higher, found {order}")
+        self.robot = robot
+        self.order = order
+        self.clamp = clamp
+        self._inverse_dynamics = _inverse_dynamics(robot, order)
+        self._limits = _Limits.of(robot.limits)
+
+    @property
+    def motion_orders(self) -> int:
+        """Number of orders of the motion that is needed, positions included: order + 3."""
+        return self.order + 3
+
+    def __call__(self, q: Array, base: BaseMotion | None = None) -> Feedforward:
+        """Return the feedforward for a motion.
+
+        `q` (order + 3, n) contiguous float64, finite; `base` the motion of a floating base with order + 2 twists.
+        """
+        efforts, base_wrenches = self._inverse_dynamics(q, base)
+        motor_positions, motor_efforts = self._motors(q, efforts)
+        feedforward = Feedforward(efforts, motor_positions, motor_efforts, base_wrenches)
+        if self._limits is None:
+            return feedforward
+        status = self._limits.status(q, feedforward)
+        if self.clamp and status & Status.EFFORT_LIMIT_EXCEEDED:
+            limit = self._limits.effort
+            efforts, motor_efforts = _clamped(efforts, limit), _clamped(motor_efforts, limit)
+            status |= Status.EFFORT_CLAMPED
+        return Feedforward(efforts, motor_positions, motor_efforts, base_wrenches, status)
+
+    def _motors(self, q: Array, efforts: Array) -> tuple[Array, Array]:
+        actuation = self.robot.actuation
+        nothing = np.empty((0, self.robot.n_joints))
+        if actuation is None:
+            return nothing, nothing
+        if self.order < 2 and actuation.elastic.any():
+            return actuation.motor_position(q, efforts), nothing
+        motor = actuation.feedforward(q, efforts)
+        return motor.position, motor.effort
+
+
+def _inverse_dynamics(robot: Robot, order: int) -> Callable[[Array, BaseMotion | None], tuple[Array, Array]]:
+    no_base = np.empty((0, 6))
+    if robot.model.floating_base:
+
+        def floating(q: Array, base: BaseMotion | None) -> tuple[Array, Array]:
+            wrenches, efforts = robot.inverse_dynamics(q, base)
+            return efforts, wrenches
+
+        return floating
+
+    compiled = robot.compile(order) if hasattr(robot, "compile") else robot.inverse_dynamics
+
+    def grounded(q: Array, base: BaseMotion | None) -> tuple[Array, Array]:
+        if base is not None:
+            raise InputError(f"robot {robot.model.name!r} stands on the ground; a base motion does not apply")
+        return compiled(q), no_base
+
+    return grounded
+
+
+def _clamped(efforts: Array, limit: Array) -> Array:
+    """Hold efforts (orders, n) at ±limit; a joint that is held stands still, so its derivatives are zero."""
+    if not len(efforts):
+        return efforts
+    held = np.abs(efforts[0]) > limit
+    result = np.where(held, 0.0, efforts)
+    result[0] = np.clip(efforts[0], -limit, limit)
+    return result
+
+
+class _Limits:
+    """The limits of a robot that has at least one, ready for a check of microseconds."""
+
+    def __init__(self, limits: JointLimits) -> None:
+        self.effort = limits.effort
+        self._effort_rate = limits.effort_rate
+        self._velocity = limits.velocity
+        self._lower = limits.position_lower
+        self._upper = limits.position_upper
+
+    @classmethod
+    def of(cls, limits: JointLimits | None) -> _Limits | None:
+        if limits is None:
+            return None
+        arrays = (
+            limits.position_lower,
+            limits.position_upper,
+            limits.velocity,
+            limits.effort,
+            limits.effort_rate,
+        )
+        return cls(limits) if any(np.isfinite(array).any() for array in arrays) else None
+
+    def status(self, q: Array, feedforward: Feedforward) -> Status:
+        """Return the limit bits. A consumer commands link or motor efforts, so both are held against the limit."""
+        motor_positions = feedforward.motor_positions
+        status = Status.OK
+        for efforts in (feedforward.efforts, feedforward.motor_efforts):
+            if len(efforts) > 0 and (np.abs(efforts[0]) > self.effort).any():
+                status |= Status.EFFORT_LIMIT_EXCEEDED
+            if len(efforts) > 1 and (np.abs(efforts[1]) > self._effort_rate).any():
+                status |= Status.EFFORT_RATE_LIMIT_EXCEEDED
+        if (np.abs(q[1]) > self._velocity).any() or (
+            len(motor_positions) > 1 and (np.abs(motor_positions[1]) > self._velocity).any()
+        ):
+            status |= Status.VELOCITY_LIMIT_EXCEEDED
+        if (q[0] < self._lower).any() or (q[0] > self._upper).any():
+            status |= Status.POSITION_LIMIT_EXCEEDED
+        return status
