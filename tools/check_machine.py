@@ -29,7 +29,7 @@ def missing(ros: bool) -> list[str]:
         )
     if not ros and (sys.platform, platform.machine()) != ("linux", "x86_64"):
         lines.append(
-            f"{sys.platform} on {platform.machine()}: ROS 2 from PyPI exists for Linux on x86_64 only; install "
+            f"{sys.platform} on {platform.machine()}: ROS 2 from PyPI is for Linux on x86_64 only; install "
             "ROS 2 (Jazzy or newer) and source its setup.bash first"
         )
     if importlib.util.find_spec("venv") is None or importlib.util.find_spec("ensurepip") is None:

@@ -1,0 +1,51 @@
+"""Files that are shipped with the package: robot configurations and launch files."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+
+from hodyn_ros.errors import InputError
+
+PACKAGE = "hodyn_ros"
+
+
+def find(kind: str, name: str | PathLike[str]) -> Path:
+    """Return the path of a shipped file, or `name` itself where that is an existing file.
+
+    `kind` is the folder ("config" or "launch"), `name` a file in it ("panda.yaml") or any path. Searched in
+    this order: the ament prefixes (AMENT_PREFIX_PATH), the prefix of this Python, the source tree around this
+    package. Raises InputError, naming the files there are, when nothing is found.
+    """
+    given = Path(name)
+    if given.is_file():
+        return given
+    for folder in _folders(kind):
+        path = folder / given
+        if path.is_file():
+            return path
+    there = ", ".join(available(kind)) or "none"
+    raise InputError(
+        f"no file '{name}', and the package ships none of that name in {kind}/; it ships: {there}"
+    )
+
+
+def available(kind: str) -> list[str]:
+    """Return the sorted names of the shipped files of a kind ("config" or "launch")."""
+    files = (path for folder in _folders(kind) for path in folder.iterdir() if path.is_file())
+    return sorted({path.name for path in files if path.suffix != ".md"})
+
+
+def _folders(kind: str) -> Iterator[Path]:
+    """Yield the folders of a kind that exist, the first in the order of search first."""
+    prefixes = [
+        Path(prefix) for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if prefix
+    ]
+    shares = [prefix / "share" / PACKAGE for prefix in [*prefixes, Path(sys.prefix)]]
+    for share in [*shares, Path(__file__).resolve().parent.parent]:
+        folder = share / kind
+        if folder.is_dir():
+            yield folder

@@ -1,0 +1,230 @@
+"""The package as built and installed: what a user gets, whatever the way it was made."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+ROOT = Path(__file__).resolve().parent.parent
+NODES = ("dynamics_node", "trajectory_node", "simulator_node", "controller_node")
+
+# Names under which a requirement is imported, and found by rosdep, where they differ from its own.
+MODULES = {"pyyaml": "yaml", "urdf-parser-py": "urdf_parser_py"}
+ROSDEP_KEYS = {"pyyaml": "python3-yaml", "urdf-parser-py": "urdfdom_py"}
+WITHOUT_ROSDEP_KEY = {"llvmlite"}
+
+
+def run(*command: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=120, **options)  # type: ignore[call-overload,no-any-return]
+
+
+def requirements(name: str) -> list[Requirement]:
+    lines = (ROOT / "requirements" / f"{name}.txt").read_text().splitlines()
+    return [Requirement(line) for line in lines if line and not line.startswith("#")]
+
+
+def package_xml(*tags: str) -> list[str]:
+    found = ElementTree.parse(ROOT / "package.xml").getroot()
+    return [element.text or "" for element in found if element.tag in tags]
+
+
+def imports() -> dict[str, set[Path]]:
+    """Top-level modules that the package imports, with the files that do."""
+    found: dict[str, set[Path]] = {}
+    for path in (ROOT / "hodyn_ros").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module or ""]
+            for name in names:
+                found.setdefault(name.split(".")[0], set()).add(path.relative_to(ROOT))
+    return found
+
+
+def is_ros(module: str) -> bool:
+    return module in ("rclpy", "builtin_interfaces", "std_srvs") or module.endswith(("_msgs", "_interfaces"))
+
+
+def test_all_files_name_the_same_version_and_license() -> None:
+    pyproject = (ROOT / "pyproject.toml").read_text()
+    (version,) = package_xml("version")
+    assert re.search(r'^version = "(.+)"$', pyproject, re.MULTILINE).group(1) == version  # type: ignore[union-attr]
+    assert importlib.metadata.version("hodyn_ros") == version
+    assert package_xml("license") == ["Apache-2.0"]
+    assert 'license = "Apache-2.0"' in pyproject
+    assert "Version 2.0, January 2004" in (ROOT / "LICENSE").read_text()
+
+
+def test_changelog_can_be_released() -> None:
+    lines = (ROOT / "CHANGELOG.rst").read_text().splitlines()
+    assert lines[1] == "Changelog for package hodyn_ros"
+    first = next(i for i, line in enumerate(lines) if line and set(line) == {"-"})
+    assert lines[first - 1] == "Forthcoming"
+
+
+def test_every_import_is_a_declared_dependency() -> None:
+    declared = {MODULES.get(r.name.lower(), r.name) for r in requirements("runtime")}
+    ros_wheels = {r.name.removeprefix("ros-").replace("-", "_") for r in requirements("ros")}
+    ros_depends = package_xml("depend", "exec_depend")
+    for module, files in imports().items():
+        if module in sys.stdlib_module_names or module == "hodyn_ros":
+            continue
+        where = f"{module}, imported by {', '.join(map(str, sorted(files)))}, is missing from"
+        if is_ros(module):
+            assert module in ros_depends, f"{where} package.xml"
+            assert module in ros_wheels, f"{where} requirements/ros.txt"
+        else:
+            assert module in declared, f"{where} requirements/runtime.txt"
+
+
+def test_package_xml_names_every_requirement_for_rosdep() -> None:
+    keys = package_xml("exec_depend")
+    for name in {requirement.name.lower() for requirement in requirements("runtime")} - WITHOUT_ROSDEP_KEY:
+        assert ROSDEP_KEYS.get(name, f"python3-{name}") in keys
+
+
+def test_only_nodes_need_ros() -> None:
+    """Import everything but the nodes where ROS cannot be imported."""
+    code = """
+import importlib, pkgutil, sys
+for name in ("rclpy", "builtin_interfaces", "std_msgs", "geometry_msgs", "sensor_msgs", "trajectory_msgs"):
+    sys.modules[name] = None  # makes an import of it fail
+import hodyn_ros
+with_ros = ("hodyn_ros.nodes", "hodyn_ros.msg", "hodyn_ros.hodyn_ros_s__")
+walk = pkgutil.walk_packages(hodyn_ros.__path__[:1], "hodyn_ros.")
+names = [name for _, name, _ in walk if not name.startswith(with_ros)]
+assert "hodyn_ros.share" in names
+for name in names:
+    importlib.import_module(name)
+"""
+    result = run(sys.executable, "-c", code, cwd=ROOT)
+    assert result.returncode == 0, result.stderr
+
+
+MESSAGE_ROUND_TRIP = """
+from rclpy.serialization import deserialize_message, serialize_message
+from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
+for message in (DesiredMotion(joint_names=["a"], snaps=[1.5]), FeedforwardTorque(efforts=[2.5], status=3)):
+    assert deserialize_message(serialize_message(message), type(message)) == message
+print("both messages travel")
+"""
+
+
+@pytest.mark.parametrize("folder", [ROOT, Path("/")], ids=["in the clone", "elsewhere"])
+def test_messages_load_their_typesupport(folder: Path) -> None:
+    """In the clone its sources shadow the installed package, which holds the generated messages."""
+    pytest.importorskip("rclpy", reason="no ROS 2 here")
+    result = run(sys.executable, "-c", MESSAGE_ROUND_TRIP, cwd=folder)
+    assert (result.returncode, result.stdout) == (0, "both messages travel\n"), result.stderr
+
+
+def test_every_node_has_a_main() -> None:
+    pytest.importorskip("rclpy", reason="no ROS 2 here")
+    lines = [f"from hodyn_ros.nodes.{node} import main as {node}" for node in NODES]
+    lines += [f"assert callable({node})" for node in NODES]
+    result = run(sys.executable, "-c", "\n".join(lines), cwd=ROOT)
+    assert result.returncode == 0, result.stderr
+
+
+def prefixes() -> Iterator[Path]:
+    for prefix in [*os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep), sys.prefix]:
+        if prefix and Path(prefix, "lib", "hodyn_ros").is_dir():
+            yield Path(prefix)
+
+
+def test_ros2_run_finds_the_executables() -> None:
+    prefix = next(prefixes(), None)
+    if prefix is None:
+        pytest.skip("hodyn_ros was not installed by colcon")
+    for name in ("hodyn", *NODES):
+        script = prefix / "lib" / "hodyn_ros" / name
+        assert os.access(script, os.X_OK), f"{script} is not executable"
+        assert script.read_text().startswith("#!/usr/bin/env python3\n")
+
+
+def test_command_line_runs_in_an_empty_environment() -> None:
+    script = Path(sys.prefix, "bin", "hodyn")
+    if not script.exists():
+        pytest.skip("hodyn is not in this Python's environment")
+    result = run(script, "--help", env={}, cwd="/")
+    assert result.returncode == 0, result.stderr
+    assert "demo" in result.stdout
+
+
+def test_wheel_holds_mathematics_command_line_and_shipped_files(tmp_path: Path) -> None:
+    """Build what `pip install .` builds; without build isolation, so that nothing is downloaded."""
+    if Version(importlib.metadata.version("setuptools")) < Version("77"):
+        pytest.skip("pyproject.toml needs setuptools 77, which pip brings along where it may download")
+    sources = tmp_path / "sources"
+    ignored = shutil.ignore_patterns(".*", "__pycache__", "build", "install", "log", "out", "*.egg-info")
+    shutil.copytree(ROOT, sources, ignore=ignored)
+    (sources / "README.md").touch()
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
+    result = run(*pip, "--wheel-dir", tmp_path, sources)
+    assert result.returncode == 0, result.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        entry_points = next(name for name in names if name.endswith("entry_points.txt"))
+        assert "hodyn = hodyn_ros.cli:main" in archive.read(entry_points).decode()
+    share = f"hodyn_ros-{package_xml('version')[0]}.data/data/share/hodyn_ros"
+    shipped = [*sources.glob("config/*"), *sources.glob("launch/*.py")]
+    assert {f"{share}/{path.relative_to(sources)}" for path in shipped} <= names
+    modules = {str(path.relative_to(sources)) for path in (sources / "hodyn_ros").rglob("*.py")}
+    assert modules | {"hodyn_ros/py.typed"} == {name for name in names if name.startswith("hodyn_ros/")}
+
+
+def dry_make(environment: dict[str, str]) -> str:
+    """What `make build` would do from scratch."""
+    if shutil.which("make") is None:
+        pytest.skip("no make here")
+    clean = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
+    result = run("make", "--dry-run", "--always-make", "build", cwd=ROOT, env=clean | environment)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_make_takes_ros_from_pypi_where_none_is_sourced() -> None:
+    commands = dry_make({})
+    assert "requirements/ros.txt" in commands
+    assert "CMAKE_PROJECT_INCLUDE=" in commands
+    assert "--system-site-packages" not in commands
+
+
+def test_make_uses_a_sourced_ros(tmp_path: Path) -> None:
+    (tmp_path / "rclpy.py").touch()
+    sourced = {"ROS_DISTRO": "jazzy", "AMENT_PREFIX_PATH": "/opt/ros/jazzy", "PYTHONPATH": str(tmp_path)}
+    commands = dry_make(sourced)
+    assert "--system-site-packages" in commands
+    assert "requirements/ros.txt" not in commands
+    assert "CMAKE_PROJECT_INCLUDE=" not in commands
+    assert "setup.sh" in commands
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "line"),
+    [
+        ((), {"CXX": "no-such-compiler"}, r"missing: a C\+\+ compiler \(no-such-compiler\): .*apt install"),
+        (("--ros",), {"ROS_DISTRO": "humble"}, "missing: a newer ROS 2: humble is sourced, Jazzy"),
+    ],
+)
+def test_what_the_machine_lacks_is_named(
+    arguments: tuple[str, ...], environment: dict[str, str], line: str
+) -> None:
+    check = run(sys.executable, ROOT / "tools" / "check_machine.py", *arguments, env=os.environ | environment)
+    assert check.returncode == 1
+    assert re.search(line, check.stderr)
+    assert "Traceback" not in check.stderr
