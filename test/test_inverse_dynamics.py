@@ -1,0 +1,544 @@
+"""Inverse dynamics of any order: every formulation against exact arithmetic, Pinocchio and mechanics."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import comb
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from oracles import mp_dynamics as mp
+from oracles import pinocchio_models
+from oracles.cases import Case, cases, make_case, relative_errors
+from oracles.motions import Base, Load, random_motion, random_stack
+from oracles.random_trees import KINDS, Tree, random_pose, random_tree
+
+from hodyn_ros import AppliedWrench, BaseMotion, Robot
+from hodyn_ros.errors import InputError
+
+Array = NDArray[np.float64]
+
+FORMULATIONS = ["body_fixed", "spatial", None]
+"""Every way to compute; None is the default, whatever is fastest."""
+
+TOLERANCES = (1e-12, 1e-12, 1e-12, 1e-11, 1e-9, 1e-9, 1e-9)
+"""Allowed error of orders 0 to 6, relative to the largest effort of the order."""
+
+formulations = pytest.mark.parametrize("formulation", FORMULATIONS)
+both_bases = pytest.mark.parametrize("floating_base", [False, True], ids=["fixed", "floating"])
+
+
+def bounded(examples: int) -> Any:
+    """Return settings for a reproducible search without a clock."""
+    return settings(max_examples=examples, deadline=None, derandomize=True)
+
+
+def robot_of(tree: Tree) -> Robot:
+    return Robot.from_screws(**tree.arguments())
+
+
+def motion_of(base: Base | None) -> BaseMotion | None:
+    return None if base is None else BaseMotion(base.pose, base.twists, frame=base.frame)
+
+
+def wrenches_of(loads: list[Load]) -> list[AppliedWrench]:
+    return [AppliedWrench(load.body, load.values, frame=load.frame) for load in loads]
+
+
+def efforts_of(case: Case, formulation: str | None, robot: Robot | None = None) -> Array:
+    """Return torques (order + 1, n), with the base wrench left of them where the base floats."""
+    robot = robot_of(case.tree) if robot is None else robot
+    result = robot.inverse_dynamics(
+        case.q, motion_of(case.base), wrenches_of(case.loads) or None, formulation=formulation
+    )
+    if case.tree.floating_base:
+        base_wrench, torques = result
+        assert base_wrench.shape == (case.order + 1, 6)
+    else:
+        base_wrench, torques = np.zeros((case.order + 1, 0)), result
+    assert torques.shape == (case.order + 1, case.tree.n_joints)
+    return np.concatenate([base_wrench, torques], axis=1)
+
+
+def assert_close(found: Array, expected: Array) -> None:
+    errors = relative_errors(found, expected)
+    allowed = np.array(TOLERANCES[: len(errors)])
+    assert (errors <= allowed).all(), f"errors by order {errors}, allowed {allowed}"
+
+
+class TestAgainstExactArithmetic:
+    """The oracle shares neither algorithm nor arithmetic with the package."""
+
+    @formulations
+    @given(case=cases(30, orders=[0, 1, 2, 3]))
+    @bounded(25)
+    def test_orders_0_to_3_of_trees_up_to_30_bodies(self, formulation: str | None, case: Case) -> None:
+        assert_close(efforts_of(case, formulation), case.exact_efforts())
+
+    @formulations
+    @given(case=cases(7, orders=[4, 5, 6]))
+    @bounded(15)
+    def test_orders_4_to_6_of_trees_up_to_7_bodies(self, formulation: str | None, case: Case) -> None:
+        assert_close(efforts_of(case, formulation), case.exact_efforts())
+
+    @formulations
+    @both_bases
+    def test_order_6_of_30_bodies(self, formulation: str | None, floating_base: bool) -> None:
+        case = make_case(60, 30, 6, floating_base)
+        assert_close(efforts_of(case, formulation), case.exact_efforts())
+
+    @formulations
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_robots_of_one_joint_kind(self, formulation: str | None, kind: str) -> None:
+        tree = random_tree(20, 6, kinds=(kind,))
+        case = Case(tree, random_motion(21, tree, 4), None, [])
+        assert_close(efforts_of(case, formulation), case.exact_efforts())
+
+    @formulations
+    @both_bases
+    def test_bodies_without_mass_inside_a_chain(self, formulation: str | None, floating_base: bool) -> None:
+        case = make_case(22, 5, 3, floating_base, branching=0.0)
+        for body in (1, 3):
+            case.tree.masses[body] = 0.0
+            case.tree.inertias[body] = 0.0
+        assert_close(efforts_of(case, formulation), case.exact_efforts())
+
+    @formulations
+    def test_a_floating_body_without_joints(self, formulation: str | None) -> None:
+        case = make_case(23, 1, 3, True, n_loads=1, frame="body")
+        assert_close(efforts_of(case, formulation), case.exact_efforts())
+
+    @formulations
+    def test_a_robot_at_rest_far_from_the_world_origin(self, formulation: str | None) -> None:
+        """All derivatives of a static torque vanish; large lever arms must not raise noise in them."""
+        tree = random_tree(24, 5)
+        shift = np.eye(4)
+        shift[:3, 3] = (10.0, -20.0, 5.0)
+        q = np.zeros((6, 5))
+        q[0] = random_stack(25, 1, 5)[0]
+        torques = robot_of(tree.moved(shift)).inverse_dynamics(q, formulation=formulation)
+        static = mp.to_float(mp.inverse_dynamics(tree, q[:3]).torques)
+        assert_close(torques[:1], static)
+        np.testing.assert_allclose(torques[1:], 0.0, rtol=0, atol=1e-12 * np.abs(static).max())
+
+
+@formulations
+@given(case=cases(30, orders=[0], max_loads=0))
+@bounded(25)
+def test_order_0_is_that_of_pinocchio(formulation: str | None, case: Case) -> None:
+    base = case.base
+    if base is not None:
+        twists = BaseMotion(base.pose, base.twists, frame=base.frame).in_frame("body").twists
+        base = Base(base.pose, twists, "body")
+    wrench, torques = pinocchio_models.inverse_dynamics(case.tree, case.q, base)
+    expected = torques[None]
+    if wrench is not None and base is not None:
+        in_world = mp.wrench_to_world(mp.exact(base.pose[None, :3]), mp.exact(wrench[None]))
+        expected = np.concatenate([mp.to_float(in_world), expected], axis=1)
+    assert_close(efforts_of(case, formulation), expected)
+
+
+@given(case=cases(30, orders=[0, 1, 2]))
+@bounded(25)
+def test_formulations_agree_to_twelve_digits(case: Case) -> None:
+    first, *others = [efforts_of(case, formulation) for formulation in FORMULATIONS]
+    for other in others:
+        assert (relative_errors(other, first) <= 1e-12).all()
+
+
+@both_bases
+def test_a_description_typed_with_ten_digits_is_one_robot_to_all_formulations(floating_base: bool) -> None:
+    """What is accepted as a unit screw or a rotation within a tolerance must not mean different robots."""
+    case = make_case(26, 6, 3, floating_base)
+    arguments = case.tree.arguments()
+    for name in ("screws", "placements"):
+        arguments[name] = np.round(arguments[name], 10)
+    base = case.base and replace(case.base, pose=np.round(case.base.pose, 10))
+    rounded = Case(Tree(**arguments), case.q, base, [])
+    first, *others = [efforts_of(rounded, formulation) for formulation in FORMULATIONS]
+    assert (relative_errors(first, case.exact_efforts()) <= 1e-7).all()
+    for other in others:
+        assert (relative_errors(other, first) <= 1e-11).all()
+
+
+class TestBatches:
+    @formulations
+    @pytest.mark.parametrize("n_samples", [0, 1, 2, 7, 33])
+    def test_a_batch_is_its_samples(self, formulation: str | None, n_samples: int) -> None:
+        tree = random_tree(30, 6)
+        robot = robot_of(tree)
+        batch = random_stack(31, n_samples * 5, 6).reshape(n_samples, 5, 6)
+        torques = robot.inverse_dynamics(batch, formulation=formulation)
+        assert torques.shape == (n_samples, 3, 6)
+        for sample, found in zip(batch, torques, strict=True):
+            single = robot.inverse_dynamics(sample, formulation=formulation)
+            assert (relative_errors(found, single) <= 1e-14).all()
+
+    @formulations
+    def test_a_batch_over_one_base_motion(self, formulation: str | None) -> None:
+        case = make_case(32, 5, 2, True, n_loads=2, frame="body")
+        robot = robot_of(case.tree)
+        batch = np.stack([case.q, random_motion(33, case.tree, 2), random_motion(34, case.tree, 2)])
+        wrenches, torques = robot.inverse_dynamics(
+            batch, motion_of(case.base), wrenches_of(case.loads), formulation=formulation
+        )
+        assert wrenches.shape == (3, 3, 6)
+        assert torques.shape == (3, 3, 4)
+        for sample, wrench, torque in zip(batch, wrenches, torques, strict=True):
+            single = efforts_of(Case(case.tree, sample, case.base, case.loads), formulation, robot)
+            assert (relative_errors(np.concatenate([wrench, torque], axis=1), single) <= 1e-14).all()
+
+
+class TestMechanics:
+    @formulations
+    @given(seed=st.integers(0, 2**32 - 1), n_bodies=st.integers(1, 10))
+    @bounded(10)
+    def test_static_torque_is_the_gradient_of_the_potential_energy(
+        self, formulation: str | None, seed: int, n_bodies: int
+    ) -> None:
+        """Gravity counts once, and with the right sign."""
+        tree = random_tree(seed, n_bodies)
+        q = np.zeros((3, n_bodies))
+        q[0] = random_stack(seed, 1, n_bodies)[0]
+        gradient = np.zeros((1, n_bodies))
+        for joint in range(n_bodies):
+            along = np.zeros((3, n_bodies))
+            along[0], along[1, joint] = q[0], 1.0
+            _, potential = mp.energies(tree, mp.kinematics(tree, mp.exact(along)))
+            gradient[0, joint] = float(potential[1])
+        assert_close(robot_of(tree).inverse_dynamics(q, formulation=formulation), gradient)
+
+    @formulations
+    def test_a_pendulum_holds_its_weight(self, formulation: str | None) -> None:
+        """A mass of 2 kg half a metre out on a horizontal axis: Q = m g l cos q, and 10 N.m when level."""
+        placement = np.eye(4)[None]
+        robot = Robot.from_screws(
+            [-1],
+            [[0.0, -1.0, 0.0, 0.0, 0.0, 0.0]],
+            placement,
+            [2.0],
+            [[0.5, 0.0, 0.0]],
+            [np.eye(3) * 0.01],
+            gravity=(0.0, 0.0, -10.0),
+        )
+        q, rate = 0.3, 0.7
+        torques = robot.inverse_dynamics([[0.0], [0.0], [0.0]], formulation=formulation)
+        np.testing.assert_allclose(torques, [[10.0]], rtol=1e-14)
+        torques = robot.inverse_dynamics([[q], [rate], [0.0], [0.0], [0.0]], formulation=formulation)
+        expected = [10 * np.cos(q), -10 * np.sin(q) * rate, -10 * np.cos(q) * rate**2]
+        np.testing.assert_allclose(torques[:, 0], expected, rtol=1e-13)
+
+    @formulations
+    @both_bases
+    def test_gravity_acts_in_proportion(self, formulation: str | None, floating_base: bool) -> None:
+        case = make_case(40, 6, 3, floating_base, n_loads=1)
+        gravity = case.tree.gravity
+        none, one, three = (
+            efforts_of(
+                Case(case.tree.with_gravity(factor * gravity), case.q, case.base, case.loads), formulation
+            )
+            for factor in (0.0, 1.0, 3.0)
+        )
+        assert_close(three - none, 3.0 * (one - none))
+
+    @formulations
+    def test_a_base_held_still_is_the_ground(self, formulation: str | None) -> None:
+        tree = random_tree(41, 6, floating_base=True, branching=0.0)
+        q = random_motion(42, tree, 3)
+        still = BaseMotion(tree.placements[0], np.zeros((5, 6)))
+        _, torques = robot_of(tree).inverse_dynamics(q, still, formulation=formulation)
+        arm = {
+            key: value[1:]
+            for key, value in tree.arguments().items()
+            if key not in ("gravity", "floating_base")
+        }
+        arm["parents"] = [parent - 1 for parent in tree.parents[1:]]
+        grounded = Robot.from_screws(**arm, gravity=tree.gravity)
+        assert_close(torques, grounded.inverse_dynamics(q, formulation=formulation))
+
+    @formulations
+    def test_a_falling_robot_weighs_nothing(self, formulation: str | None) -> None:
+        tree = random_tree(43, 6, floating_base=True)
+        q = np.zeros((5, 5))
+        q[0] = random_stack(44, 1, 5)[0]
+        twists = np.zeros((4, 6))
+        twists[1, 3:] = tree.gravity
+        wrench, torques = robot_of(tree).inverse_dynamics(
+            q,
+            BaseMotion(random_pose(np.random.default_rng(45)), twists, frame="world"),
+            formulation=formulation,
+        )
+        weight = tree.masses.sum() * 9.81
+        np.testing.assert_allclose(torques, 0.0, rtol=0, atol=1e-13 * weight)
+        np.testing.assert_allclose(wrench, 0.0, rtol=0, atol=1e-13 * weight)
+
+    @formulations
+    @both_bases
+    def test_the_frame_of_the_world_does_not_matter(
+        self, formulation: str | None, floating_base: bool
+    ) -> None:
+        case = make_case(46, 8, 3, floating_base)
+        pose = random_pose(np.random.default_rng(47), reach=2.0)
+        moved = Case(
+            tree=case.tree.moved(pose),
+            q=case.q,
+            base=None if case.base is None else case.base.moved(pose),
+            loads=[],
+        )
+        expected = efforts_of(case, formulation)
+        if floating_base:
+            wrenches = mp.exact(expected[None, :, :6])
+            poses = mp.exact(np.broadcast_to(pose[:3], (1, 3, 4)))
+            expected[:, :6] = [
+                mp.to_float(mp.wrench_to_world(poses, wrenches[:, k])[0]) for k in range(case.order + 1)
+            ]
+        assert_close(efforts_of(moved, formulation), expected)
+
+    @formulations
+    @both_bases
+    def test_power_is_the_rate_of_energy(self, formulation: str | None, floating_base: bool) -> None:
+        """Q.q' = d/dt (T + V), with all its derivatives; energies from the oracle."""
+        case = make_case(48, 7, 3, floating_base)
+        terms = len(case.q)
+        flyer, rates = None, case.q[1:]
+        if case.base is not None:
+            flyer = mp.base_poses(case.base, mp.taylor(mp.exact(case.base.twists), terms - 1), terms)
+            rates = np.concatenate([case.base.twists, rates], axis=1)  # spatial, as the wrench is
+        motion = mp.kinematics(case.tree, mp.taylor(mp.exact(case.q), terms), flyer)
+        kinetic, potential = mp.energies(case.tree, motion)
+        energy = mp.to_float(mp.derivatives(kinetic + potential[:-1]))
+        efforts = efforts_of(case, formulation)
+        for order in range(case.order + 1):
+            parts = [comb(order, k) * efforts[order - k] * rates[k] for k in range(order + 1)]
+            scale = np.abs(parts).max()
+            assert abs(np.sum(parts) - energy[order + 1]) <= 1e-12 * scale, f"order {order}"
+
+    @formulations
+    @both_bases
+    def test_twice_the_mass_takes_twice_the_effort(
+        self, formulation: str | None, floating_base: bool
+    ) -> None:
+        case = make_case(49, 6, 3, floating_base)
+        heavy = Tree(
+            **{
+                **case.tree.arguments(),
+                "masses": 2.0 * case.tree.masses,
+                "inertias": 2.0 * case.tree.inertias,
+            }
+        )
+        expected = 2.0 * efforts_of(case, formulation)
+        assert_close(efforts_of(Case(heavy, case.q, case.base, []), formulation), expected)
+
+
+class TestAppliedWrenches:
+    @formulations
+    @pytest.mark.parametrize("frame", ["world", "body"])
+    def test_missing_derivatives_of_a_wrench_count_as_zero(self, formulation: str | None, frame: str) -> None:
+        case = make_case(50, 5, 3)
+        robot = robot_of(case.tree)
+        values = random_stack(51, 1, 6)
+        full = np.concatenate([values, np.zeros((3, 6))])
+        expected = robot.inverse_dynamics(
+            case.q, wrenches=[AppliedWrench(4, full, frame=frame)], formulation=formulation
+        )
+        for short in (values, values[0]):
+            found = robot.inverse_dynamics(
+                case.q, wrenches=[AppliedWrench(4, short, frame=frame)], formulation=formulation
+            )
+            np.testing.assert_array_equal(found, expected)
+
+    @formulations
+    def test_a_body_is_named_or_counted(self, formulation: str | None) -> None:
+        case = make_case(52, 4, 2)
+        robot = robot_of(case.tree)
+        values = random_stack(53, 3, 6)
+        name = robot.model.body_names[2]
+        by_name, by_index = (
+            robot.inverse_dynamics(case.q, wrenches=[AppliedWrench(body, values)], formulation=formulation)
+            for body in (name, 2)
+        )
+        np.testing.assert_array_equal(by_name, by_index)
+
+    @formulations
+    def test_an_empty_list_is_no_wrench(self, formulation: str | None) -> None:
+        case = make_case(54, 4, 2)
+        robot = robot_of(case.tree)
+        np.testing.assert_array_equal(
+            robot.inverse_dynamics(case.q, wrenches=[], formulation=formulation),
+            robot.inverse_dynamics(case.q, formulation=formulation),
+        )
+
+    @formulations
+    def test_a_carried_weight_needs_torque_and_a_pushing_one_spares_it(self, formulation: str | None) -> None:
+        """A lift of 3 kg: a downward push of 5 N on it is 5 N more to hold."""
+        robot = Robot.from_screws(
+            [-1],
+            [[0.0, 0.0, 0.0, 0.0, 0.0, 1.0]],
+            np.eye(4)[None],
+            [3.0],
+            np.zeros((1, 3)),
+            [np.eye(3)],
+            gravity=(0.0, 0.0, -10.0),
+        )
+        still = np.zeros((3, 1))
+        push = AppliedWrench(0, [0.0, 0.0, 0.0, 0.0, 0.0, -5.0])
+        held = robot.inverse_dynamics(still, wrenches=[push], formulation=formulation)
+        np.testing.assert_allclose(held, [[35.0]], rtol=1e-14)
+
+
+class TestArrays:
+    @formulations
+    def test_any_array_of_the_same_numbers_gives_the_same_torques(self, formulation: str | None) -> None:
+        robot = robot_of(random_tree(60, 4))
+        q = np.arange(20.0).reshape(5, 4) % 3
+        expected = robot.inverse_dynamics(q, formulation=formulation)
+        wide = np.zeros((10, 8))
+        wide[::2, ::2] = q
+        same = [
+            np.asfortranarray(q),
+            wide[::2, ::2],
+            q.astype(int),
+            q.astype(np.float32),
+            q.tolist(),
+            q[None][0],
+        ]
+        for values in same:
+            np.testing.assert_array_equal(robot.inverse_dynamics(values, formulation=formulation), expected)
+
+    @formulations
+    def test_the_input_stays_and_the_output_is_new(self, formulation: str | None) -> None:
+        robot = robot_of(random_tree(61, 4))
+        q = random_stack(62, 5, 4)
+        before = q.copy()
+        q.setflags(write=False)
+        first = robot.inverse_dynamics(q, formulation=formulation)
+        kept = first.copy()
+        second = robot.inverse_dynamics(2.0 * q, formulation=formulation)
+        np.testing.assert_array_equal(q, before)
+        np.testing.assert_array_equal(first, kept)
+        assert not np.shares_memory(first, second)
+        assert first.dtype == np.float64
+        assert first.flags.c_contiguous
+        first[:] = 0.0
+
+    @formulations
+    def test_a_lower_order_is_the_head_of_a_higher_one(self, formulation: str | None) -> None:
+        robot = robot_of(random_tree(63, 6))
+        q = random_stack(64, 7, 6)
+        full = robot.inverse_dynamics(q, formulation=formulation)
+        for order in range(4):
+            assert_close(robot.inverse_dynamics(q[: order + 3], formulation=formulation), full[: order + 1])
+
+
+def spoiled(q: Array, value: float) -> Array:
+    result = q.copy()
+    result[1, 2] = value
+    return result
+
+
+Q = random_stack(70, 5, 4)
+
+BAD_MOTIONS = {
+    "joint missing": (Q[:, :3], [r"\(order \+ 3, 4\)", r"\(5, 3\)"]),
+    "joint too many": (np.zeros((5, 5)), [r"\(order \+ 3, 4\)", r"\(5, 5\)"]),
+    "acceleration missing": (Q[:2], [r"\(order \+ 3, 4\)", r"\(2, 4\)", "acceleration"]),
+    "one axis": (Q[0], [r"\(order \+ 3, 4\)", r"\(4,\)"]),
+    "four axes": (Q[None, None], [r"\(N, order \+ 3, 4\)", r"\(1, 1, 5, 4\)"]),
+    "transposed": (Q.T, [r"\(order \+ 3, 4\)", r"\(4, 5\)"]),
+    "empty": (np.zeros((0, 4)), [r"\(order \+ 3, 4\)", r"\(0, 4\)"]),
+    "a number": (3.0, [r"\(order \+ 3, 4\)"]),
+    "NaN": (spoiled(Q, np.nan), [r"NaN", r"\(1, 2\)"]),
+    "infinite": (spoiled(Q, -np.inf), [r"infinite", r"\(1, 2\)"]),
+    "NaN in a batch": (np.stack([Q, spoiled(Q, np.nan)]), [r"\(1, 1, 2\)"]),
+    "text": ([["a"] * 4] * 3, ["numbers"]),
+    "ragged": ([[1.0] * 4, [1.0] * 3, [1.0] * 4], [r"\(order \+ 3, 4\)"]),
+    "nothing": (None, [r"\(order \+ 3, 4\)"]),
+    "complex": (Q + 1j, ["real"]),
+}
+
+
+class TestBadInput:
+    @formulations
+    @pytest.mark.parametrize("name", BAD_MOTIONS)
+    def test_a_bad_motion_is_refused_with_expected_and_found(
+        self, formulation: str | None, name: str
+    ) -> None:
+        motion, words = BAD_MOTIONS[name]
+        robot = robot_of(random_tree(71, 4))
+        with pytest.raises(InputError) as refusal:
+            robot.inverse_dynamics(motion, formulation=formulation)
+        for word in words:
+            assert refusal.match(word)
+        assert isinstance(refusal.value, ValueError)
+        # and the robot stays usable
+        assert robot.inverse_dynamics(Q, formulation=formulation).shape == (3, 4)
+
+    def test_an_unknown_formulation_is_refused_with_the_known_ones(self) -> None:
+        robot = robot_of(random_tree(72, 4))
+        with pytest.raises(InputError, match=r"'magic'.*body_fixed.*spatial"):
+            robot.inverse_dynamics(Q, formulation="magic")
+
+    @formulations
+    def test_a_floating_base_needs_its_motion(self, formulation: str | None) -> None:
+        robot = robot_of(random_tree(73, 5, floating_base=True))
+        with pytest.raises(InputError, match="floating base"):
+            robot.inverse_dynamics(Q, formulation=formulation)
+
+    @formulations
+    def test_a_fixed_base_takes_no_motion(self, formulation: str | None) -> None:
+        robot = robot_of(random_tree(74, 4))
+        with pytest.raises(InputError, match="base"):
+            robot.inverse_dynamics(Q, BaseMotion(np.eye(4), np.zeros((4, 6))), formulation=formulation)
+
+    @formulations
+    def test_too_few_base_twists_are_counted(self, formulation: str | None) -> None:
+        robot = robot_of(random_tree(75, 5, floating_base=True))
+        with pytest.raises(InputError, match=r"4 base twists.*found 3"):
+            robot.inverse_dynamics(Q, BaseMotion(np.eye(4), np.zeros((3, 6))), formulation=formulation)
+
+    @pytest.mark.parametrize(
+        ("pose", "twists", "frame", "words"),
+        [
+            (np.eye(3), np.zeros((2, 6)), "world", r"\(4, 4\).*\(3, 3\)"),
+            (2.0 * np.eye(4), np.zeros((2, 6)), "world", "rotation"),
+            (np.diag([-1.0, 1.0, 1.0, 1.0]), np.zeros((2, 6)), "world", "rotation"),
+            (np.eye(4), np.zeros((2, 5)), "world", r"\(orders, 6\).*\(2, 5\)"),
+            (np.eye(4), np.zeros(6), "world", r"\(orders, 6\).*\(6,\)"),
+            (np.eye(4), np.zeros((0, 6)), "world", r"\(orders, 6\).*\(0, 6\)"),
+            (np.eye(4), np.full((2, 6), np.nan), "world", "NaN"),
+            (np.full((4, 4), np.inf), np.zeros((2, 6)), "world", "infinite"),
+            (np.eye(4), [["a"] * 6], "world", "numbers"),
+            (np.eye(4), np.zeros((2, 6)), "tool", r"world.*body.*'tool'"),
+        ],
+    )
+    def test_a_bad_base_motion_is_refused(self, pose: Any, twists: Any, frame: Any, words: str) -> None:
+        with pytest.raises(InputError, match=words):
+            BaseMotion(pose, twists, frame=frame)
+
+    @pytest.mark.parametrize(
+        ("values", "frame", "words"),
+        [
+            (np.zeros((2, 5)), "world", r"\(orders, 6\).*\(2, 5\)"),
+            (np.zeros((1, 2, 6)), "world", r"\(orders, 6\).*\(1, 2, 6\)"),
+            (np.zeros((0, 6)), "world", r"\(orders, 6\).*\(0, 6\)"),
+            (np.full(6, np.nan), "world", "NaN"),
+            (["a"] * 6, "world", "numbers"),
+            (np.zeros(6), "tool", r"world.*body.*'tool'"),
+        ],
+    )
+    def test_a_bad_wrench_is_refused(self, values: Any, frame: Any, words: str) -> None:
+        with pytest.raises(InputError, match=words):
+            AppliedWrench(1, values, frame=frame)
+
+    @formulations
+    @pytest.mark.parametrize("body", ["elbow", 4, -1, 1.5, None])
+    def test_a_wrench_on_an_unknown_body_is_refused_by_its_name(
+        self, formulation: str | None, body: Any
+    ) -> None:
+        robot = robot_of(random_tree(76, 4))
+        with pytest.raises(InputError, match=str(body)):
+            robot.inverse_dynamics(Q, wrenches=[AppliedWrench(body, np.zeros(6))], formulation=formulation)
