@@ -1,0 +1,211 @@
+"""Read robots with their drives and limits from YAML."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hodyn_ros import se3
+from hodyn_ros.errors import ModelError
+from hodyn_ros.model.assembly import MOVING_KINDS, Assembly, Frame, Joint, Link, assemble
+from hodyn_ros.model.document import AssumedFigure, Section, read_document
+from hodyn_ros.model.drives import Drives
+from hodyn_ros.model.frames import from_modified_dh, from_rpy
+from hodyn_ros.model.limits import JointLimit, JointLimits
+from hodyn_ros.model.schema import INLINE_ROBOT, URDF_ROBOT
+from hodyn_ros.model.tree import Array, TreeModel
+from hodyn_ros.model.urdf import GRAVITY, read_urdf_assembly
+
+WORLD = "world"
+
+__all__ = ["AssumedFigure", "RobotConfig", "read_config"]
+
+
+@dataclass(frozen=True, eq=False)
+class RobotConfig:
+    """A robot as its YAML file describes it."""
+
+    model: TreeModel
+    limits: JointLimits
+    drives: Drives | None  # None when the file gives no joint a drive
+    source: Path  # the file it was read from
+    frames: Mapping[str, Frame]  # bodies, links merged into them, and the frames that the file adds, by name
+    assumed: tuple[AssumedFigure, ...]  # figures that the file marks as assumed
+
+
+def read_config(path: str | os.PathLike[str], gravity: ArrayLike | None = None) -> RobotConfig:
+    """Read a robot from a YAML file.
+
+    The form of the file is described in `config/README.md`. `gravity` (3,) in the world frame, pointing down
+    [m/s^2], overrides the file's, whose default is (0, 0, -9.81). Bodies and joints come depth first, the
+    joints of one body in the order of the file. Raises ModelError in one line, with file, line, place in the
+    file, and the unit or the nearest known key where that helps.
+    """
+    source = Path(path)
+    document = read_document(source, lambda data: URDF_ROBOT if "urdf" in data else INLINE_ROBOT)
+    root = document.root
+    floating_base = bool(root.get("floating_base", False))
+    chosen = gravity if gravity is not None else root.vector("gravity", default=GRAVITY)
+    try:
+        if "urdf" in root:
+            assembly, limits = read_urdf_assembly(source.parent / root["urdf"], floating_base)
+            name = root.get("name", assembly.model.name)
+            model = replace(assembly.model.with_gravity(chosen), name=name)
+            rows = {name: limits.row(i) for i, name in enumerate(model.joint_names)}
+        else:
+            assembly = _inline_assembly(root, floating_base, chosen)
+            model = assembly.model
+            rows = {name: JointLimit() for name in model.joint_names}
+        drives = _read_limits_and_drives(root, rows)
+        return RobotConfig(
+            model=model,
+            limits=JointLimits.of(model.joint_names, [rows[name] for name in model.joint_names]),
+            drives=_all_drives(model.joint_names, drives),
+            source=source,
+            frames=_all_frames(root, assembly),
+            assumed=tuple(document.assumed),
+        )
+    except ModelError as error:
+        raise document.blame(error) from error
+
+
+def _inline_assembly(root: Section, floating_base: bool, gravity: ArrayLike) -> Assembly:
+    links = [_body(body) for body in root.sections("bodies")]
+    joints = [_joint(joint, floating_base) for joint in root.sections("joints")]
+    if not floating_base:
+        carried = {joint.child for joint in joints}
+        for body, link in zip(root.sections("bodies"), links, strict=True):
+            if link.name not in carried:
+                raise body.error(
+                    f"no joint carries body {link.name!r}; give it a joint with parent: {WORLD}, or set "
+                    "floating_base: true"
+                )
+        links = [Link(WORLD), *links]
+    return assemble(
+        root["name"], links, joints, gravity=gravity, floating_base=floating_base, link_word="body"
+    )
+
+
+def _body(section: Section) -> Link:
+    name = section["name"]
+    if name == WORLD:
+        raise section.error(f"the name {WORLD!r} is taken by the ground", "name")
+    mass = section.number("mass")
+    if mass == 0.0 and ("com" in section or "inertia" in section):
+        raise section.error(f"body {name!r} has no mass, so it can have neither com nor inertia", "mass")
+    if mass == 0.0:
+        return Link(name)
+    for key in ("com", "inertia"):
+        if key not in section:
+            raise section.error(f"body {name!r} has a mass, so it needs {key!r} as well")
+    com = section.vector("com")
+    given = section.section("inertia")
+    xx, xy, xz, yy, yz, zz = (given.number(key) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    if given["about"] == "origin":
+        inertia = inertia + mass * (se3.hat(com) @ se3.hat(com))
+        moments = np.linalg.eigvalsh(inertia)
+        if moments[0] <= 0.0:
+            raise given.error(
+                f"the inertia of body {name!r} is not positive definite once moved from the origin to the "
+                f"centre of mass (principal moments {np.array2string(moments, precision=6)} kg m^2); figures "
+                "that are about the centre of mass already need about: com"
+            )
+    return Link(name, mass, com, inertia)
+
+
+def _joint(section: Section, floating_base: bool) -> Joint:
+    name, kind, parent = section["name"], section["type"], section["parent"]
+    if floating_base and parent == WORLD:
+        raise section.error(
+            f"joint {name!r} hangs on the world, but the base floats (floating_base: true)", "parent"
+        )
+    if section["child"] == WORLD:
+        raise section.error(f"the world cannot be moved by joint {name!r}", "child")
+    if kind not in MOVING_KINDS:
+        for key in ("axis", "limits", "drive"):
+            if key in section:
+                raise section.error(f"joint {name!r} is fixed, so it cannot have {key!r}", key)
+    elif "axis" not in section:
+        raise section.error(
+            f"joint {name!r} needs an axis, in the frame of its child; for dh write [0, 0, 1]"
+        )
+    if (kind == "helical") != ("pitch" in section):
+        raise section.error(
+            f"a pitch [m/rad] is needed by helical joints and no others (joint {name!r} is {kind})"
+        )
+    axis = section.vector("axis", default=(0.0, 0.0, 1.0))
+    if not axis.any():
+        raise section.error(f"the axis of joint {name!r} is zero, which has no direction", "axis")
+    pitch = section.number("pitch") if kind == "helical" else 0.0
+    return Joint(name, kind, parent, section["child"], _placement(section), axis, pitch)
+
+
+def _placement(section: Section) -> Array:
+    if "dh" in section:
+        if "origin" in section:
+            raise section.error("give either origin or dh, not both", "dh")
+        dh = section.section("dh")
+        return from_modified_dh(dh.number("a"), dh.number("alpha"), dh.number("d"))
+    if "origin" not in section:
+        return np.eye(4)
+    origin = section.section("origin")
+    return from_rpy(origin.vector("xyz", default=(0, 0, 0)), origin.vector("rpy", default=(0, 0, 0)))
+
+
+def _read_limits_and_drives(root: Section, rows: dict[str, JointLimit]) -> dict[str, tuple[float, float]]:
+    """Write the limits of the file into `rows`, and return stiffness and motor inertia by joint."""
+    drives: dict[str, tuple[float, float]] = {}
+    seen: set[str] = set()
+    for joint in root.sections("joints"):
+        name, kind = joint["name"], joint.get("type")
+        if kind == "fixed":
+            continue
+        if name not in rows:
+            raise joint.error(f"the URDF has no moving joint {name!r}; it has {list(rows)}", "name")
+        if name in seen:
+            raise joint.error(f"joint {name!r} is given twice", "name")
+        seen.add(name)
+        if "limits" in joint:
+            limits = joint.section("limits")
+            given = {key: limits.number(key, infinite=True) for key in JointLimit._fields if key in limits}
+            if kind == "continuous" and ("lower" in given or "upper" in given):
+                raise limits.error(f"joint {name!r} is continuous, so it has neither lower nor upper")
+            rows[name] = rows[name]._replace(**given)
+        if "drive" in joint:
+            drive = joint.section("drive")
+            drives[name] = (drive.number("stiffness", infinite=True), drive.number("motor_inertia"))
+    return drives
+
+
+def _all_drives(joint_names: Sequence[str], drives: Mapping[str, tuple[float, float]]) -> Drives | None:
+    if not drives:
+        return None
+    missing = [name for name in joint_names if name not in drives]
+    if missing:
+        raise ModelError(
+            f"joint {missing[0]!r} has no drive, but others have; give every joint one "
+            "(drive: {motor_inertia: 0, stiffness: rigid} where the motor does not count)"
+        )
+    stiffness, inertia = zip(*(drives[name] for name in joint_names), strict=True)
+    return Drives(np.array(stiffness), np.array(inertia), joint_names=joint_names)
+
+
+def _all_frames(root: Section, assembly: Assembly) -> Mapping[str, Frame]:
+    frames: dict[str, Frame] = dict(assembly.frames)
+    frames.setdefault(WORLD, Frame(-1, np.eye(4)))
+    for section in root.sections("frames"):
+        name, carrier = section["name"], section["body"]
+        if name in frames:
+            raise section.error(f"the name {name!r} is taken", "name")
+        if carrier not in frames:
+            raise section.error(f"there is no body or frame {carrier!r}; known: {list(frames)}", "body")
+        body, pose = frames[carrier]
+        frames[name] = Frame(body, pose @ _placement(section))
+    return MappingProxyType(frames)

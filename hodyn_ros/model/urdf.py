@@ -1,0 +1,235 @@
+"""Read robots from URDF."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+import numpy as np
+from urdf_parser_py.urdf import URDF
+
+from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.model.assembly import Assembly, Joint, Link, assemble
+from hodyn_ros.model.frames import from_rpy
+from hodyn_ros.model.limits import JointLimit, JointLimits
+from hodyn_ros.model.tree import Array, TreeModel
+
+GRAVITY = (0.0, 0.0, -9.81)  # URDF does not say it
+
+# What dynamics needs of a URDF. The rest (meshes, gazebo, ros2_control, transmissions, ...) never reaches the
+# library, which would complain about it on stderr or fail on it.
+_ELEMENTS = {
+    "link": ("inertial",),
+    "inertial": ("origin", "mass", "inertia"),
+    "joint": ("origin", "axis", "parent", "child", "limit"),
+}
+_ATTRIBUTES = {
+    "link": ("name",),
+    "joint": ("name", "type"),
+    "origin": ("xyz", "rpy"),
+    "axis": ("xyz",),
+    "parent": ("link",),
+    "child": ("link",),
+    "limit": ("lower", "upper", "velocity", "effort"),
+    "mass": ("value",),
+    "inertia": ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"),
+}
+# The library reads these as the text "None", or fails without saying where, when they are missing.
+_REQUIRED = {
+    "link": ("name",),
+    "joint": ("name", "type"),
+    "axis": ("xyz",),
+    "parent": ("link",),
+    "child": ("link",),
+    "mass": ("value",),
+}
+_KINDS = ("revolute", "continuous", "prismatic", "fixed")
+_XACRO_HINT = "this is xacro, not URDF: expand it first (xacro robot.urdf.xacro > robot.urdf)"
+
+
+def read_urdf(
+    path_or_xml: str | os.PathLike[str], floating_base: bool = False
+) -> tuple[TreeModel, JointLimits]:
+    """Read a robot from a URDF file, or from the text of one.
+
+    `path_or_xml` is a path, or text that starts with "<". Revolute, continuous, prismatic and fixed joints;
+    links behind fixed joints are merged into the body that carries them. Joints come depth first from the
+    root, the joints of one link in the order of the file. With `floating_base` the root link is body 0, else
+    it is the world and its inertia does not count. Gravity is (0, 0, -9.81) m/s^2.
+
+    Limits come from `<limit>`. As exporters write zeros where they know nothing, a velocity or effort of zero
+    and a range from zero to zero mean no limit. Damping, friction and all that is not a link or a joint are
+    ignored.
+
+    Raises ModelError that names the link or joint at fault: broken XML, xacro that was not expanded, mimic,
+    floating and planar joints, closed loops, several roots, missing or impossible numbers.
+    """
+    assembly, limits = read_urdf_assembly(path_or_xml, floating_base)
+    return assembly.model, limits
+
+
+def read_urdf_assembly(
+    path_or_xml: str | os.PathLike[str], floating_base: bool = False
+) -> tuple[Assembly, JointLimits]:
+    """Read a URDF as `read_urdf` does, with the places of all links, merged ones included."""
+    text, source = _text_of(path_or_xml)
+    try:
+        return _read(text, floating_base)
+    except ModelError as error:
+        raise ModelError(f"{source}: {error}") from error
+
+
+def _text_of(path_or_xml: str | os.PathLike[str]) -> tuple[str | bytes, str]:
+    if not isinstance(path_or_xml, (str, os.PathLike)):
+        raise InputError(f"read_urdf takes a path or the text of a URDF, not {type(path_or_xml).__name__}")
+    if isinstance(path_or_xml, str):
+        text = path_or_xml.lstrip("\ufeff \t\r\n")
+        if text.startswith("<"):
+            return text, "URDF"
+    try:
+        return Path(path_or_xml).read_bytes(), f"URDF {os.fspath(path_or_xml)}"
+    except (OSError, ValueError) as error:  # ValueError: a path with a null byte
+        raise ModelError(
+            f"cannot read the URDF {os.fspath(path_or_xml)!r}: {error} (text of a URDF must start with '<')"
+        ) from error
+
+
+def _read(text: str | bytes, floating_base: bool) -> tuple[Assembly, JointLimits]:
+    root = _parse_xml(text)
+    links = [_link(element) for element in root if element.tag == "link"]
+    joints: list[Joint] = []
+    limits: dict[str, JointLimit] = {}
+    for element in root:
+        if element.tag == "joint":
+            joint, limit = _joint(element)
+            joints.append(joint)
+            limits[joint.name] = limit
+    name = root.get("name") or "robot"
+    assembly = assemble(name, links, joints, gravity=GRAVITY, floating_base=floating_base)
+    names = assembly.model.joint_names
+    return assembly, JointLimits.of(names, [limits[name] for name in names])
+
+
+def _parse_xml(text: str | bytes) -> Element:
+    try:
+        root = ElementTree.fromstring(text)
+    except (ElementTree.ParseError, ValueError, LookupError) as error:  # the latter two: unknown encodings
+        hint = f" ({_XACRO_HINT})" if "unbound prefix" in str(error) else ""
+        raise ModelError(f"not well-formed XML: {error}{hint}") from error
+    if root.tag.startswith("{"):  # a default namespace on <robot> covers links and joints alike
+        namespace = root.tag[: root.tag.index("}") + 1]
+        for element in root.iter():
+            element.tag = element.tag.removeprefix(namespace)
+    if root.tag != "robot":
+        raise ModelError(f"the outermost element is <{root.tag}>; a URDF has <robot>")
+    for element in root.iter():
+        if element.tag.startswith("{") and "xacro" in element.tag:
+            raise ModelError(f"found <xacro:{element.tag.rpartition('}')[2]}>; {_XACRO_HINT}")
+    return root
+
+
+def _link(element: Element) -> Link:
+    label = f"link {element.get('name')!r}"
+    link = _through_library(element, label).links[0]
+    if link.inertial is None:
+        return Link(link.name)
+    inertial = link.inertial
+    origin = _origin(inertial.origin, label)
+    inertia = np.zeros((3, 3)) if inertial.inertia is None else np.array(inertial.inertia.to_matrix())
+    rotation = origin[:3, :3]
+    if not np.array_equal(rotation, np.eye(3)):
+        inertia = rotation @ inertia @ rotation.T
+        inertia = 0.5 * (inertia + inertia.T)
+    return Link(link.name, float(inertial.mass), origin[:3, 3], inertia)
+
+
+def _joint(element: Element) -> tuple[Joint, JointLimit]:
+    label = f"joint {element.get('name')!r}"
+    kind = element.get("type")
+    if element.find("mimic") is not None:
+        raise ModelError(
+            f"{label} mimics another joint, which is not supported; give it a motion of its own (remove "
+            "<mimic>) or make it fixed"
+        )
+    if kind in ("floating", "planar"):
+        raise ModelError(
+            f"{label} is of type {kind!r}, which is not supported; a floating root is read with "
+            "floating_base=True, from a URDF without that joint"
+        )
+    if kind is not None and kind not in _KINDS:
+        raise ModelError(f"{label} is of the unknown type {kind!r}; known: {', '.join(_KINDS)}")
+    joint = _through_library(element, label).joints[0]
+    axis = np.array([1.0, 0.0, 0.0]) if joint.axis is None else _vector(joint.axis, f"{label}: axis")
+    placement = _origin(joint.origin, label)
+    return Joint(joint.name, joint.type, joint.parent, joint.child, placement, axis), _limit(joint, label)
+
+
+def _limit(joint: Any, label: str) -> JointLimit:
+    if joint.limit is None or joint.type == "fixed":
+        return JointLimit()
+    figures = {key: float(getattr(joint.limit, key)) for key in ("lower", "upper", "velocity", "effort")}
+    for key, figure in figures.items():
+        if np.isnan(figure):
+            raise ModelError(f"{label}: the {key} of its limit is not a number")
+    ranged = joint.type != "continuous" and (figures["lower"], figures["upper"]) != (0.0, 0.0)
+    return JointLimit(
+        lower=figures["lower"] if ranged else -np.inf,
+        upper=figures["upper"] if ranged else np.inf,
+        velocity=figures["velocity"] or np.inf,
+        effort=figures["effort"] or np.inf,
+    )
+
+
+def _origin(origin: Any, label: str) -> Array:
+    if origin is None:
+        return np.eye(4)
+    return from_rpy(_vector(origin.xyz, f"{label}: origin xyz"), _vector(origin.rpy, f"{label}: origin rpy"))
+
+
+def _vector(values: Sequence[float], label: str) -> Array:
+    vector = np.array(values, dtype=np.float64)
+    if vector.shape != (3,):
+        raise ModelError(f"{label} must hold three numbers, found {len(vector)}")
+    if not np.isfinite(vector).all():
+        raise ModelError(f"{label} is {vector.tolist()}; all numbers must be finite")
+    return vector
+
+
+def _through_library(element: Element, label: str) -> Any:
+    """Let the library read one link or joint on its own, so that an error can name it."""
+    document = Element("robot", name="robot")
+    document.append(_needed(element, label))
+    try:
+        return URDF.from_xml_string(ElementTree.tostring(document, encoding="unicode"))
+    except Exception as error:  # the library raises bare Exception, AssertionError, TypeError and more
+        reason = " ".join(str(getattr(error, "e", error)).split())
+        # The library says where, except for these two, which it reads without keeping their place.
+        unplaced = "axis" if element.tag == "joint" else "inertial/mass"
+        place = str(getattr(error, "path", "")).rpartition("']/")[2] or unplaced
+        raise ModelError(f"{label}: {reason} (in {place})") from error
+
+
+def _needed(element: Element, label: str) -> Element:
+    """Copy what dynamics needs of an element."""
+    for attribute in _REQUIRED.get(element.tag, ()):
+        if not element.get(attribute):
+            raise ModelError(f"{label}: <{element.tag}> needs the attribute {attribute!r}")
+    if element.tag == "origin" and element.get("quat_xyzw") is not None:
+        raise ModelError(f"{label}: quat_xyzw in <origin> is not supported; give the rotation as rpy")
+    copy = Element(element.tag)
+    for attribute in _ATTRIBUTES.get(element.tag, ()):
+        value = element.get(attribute)
+        if value is not None:
+            if "${" in value or "$(" in value:
+                raise ModelError(f"{label}: <{element.tag} {attribute}={value!r}>; {_XACRO_HINT}")
+            copy.set(attribute, value)
+    for child in element:
+        if child.tag in _ELEMENTS.get(element.tag, ()):
+            if copy.find(child.tag) is not None:
+                raise ModelError(f"{label} holds <{child.tag}> twice")
+            copy.append(_needed(child, label))
+    return copy

@@ -1,0 +1,127 @@
+"""Read YAML strictly: plain data, every key once, numbers as in YAML 1.2, and the line of each entry.
+
+PyYAML does the parsing. Its own construction of values is not used: it lets a repeated key win silently,
+reads `1e4` as text, `010` as eight and `on` as true, after YAML 1.1.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import yaml
+
+from hodyn_ros.errors import ModelError
+
+Place = tuple[str | int, ...]
+
+_NULL = re.compile(r"~|null|Null|NULL|")
+_BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
+_NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_SPECIAL = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_PLAIN_TAGS = {
+    yaml.ScalarNode: "tag:yaml.org,2002:str",
+    yaml.SequenceNode: "tag:yaml.org,2002:seq",
+    yaml.MappingNode: "tag:yaml.org,2002:map",
+}
+
+
+@dataclass(frozen=True)
+class YamlText:
+    """The data of a YAML file, and where its entries stand."""
+
+    data: Any  # dict, list, str, float, int, bool or None
+    lines: dict[Place, int]  # line of each entry, counted from 1
+
+    def line(self, place: Place) -> int:
+        """Return the line of an entry, or of the nearest one around it."""
+        while place not in self.lines and place:
+            place = place[:-1]
+        return self.lines.get(place, 1)
+
+
+class _Loader(yaml.SafeLoader):
+    # No implicit types: every plain scalar arrives as text, and is read by the rules of YAML 1.2 below.
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}  # type: ignore[misc]
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()  # type: ignore[no-untyped-call]
+            problem = "aliases (*name) are not supported; write the value out"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+        return super().compose_node(parent, index)
+
+
+def read_yaml(path: str | os.PathLike[str]) -> YamlText:
+    """Read one YAML document. Raises ModelError with file and line."""
+    name = os.fspath(path)
+    try:
+        content = Path(path).read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: a path with a null byte
+        raise ModelError(f"cannot read {name!r}: {error}") from error
+    try:
+        loader = _Loader(content)
+        try:
+            node = loader.get_single_node()
+        finally:
+            loader.dispose()
+        if node is None:
+            raise ModelError(f"{name}: the file is empty")
+        lines: dict[Place, int] = {}
+        return YamlText(_plain(node, (), lines), lines)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f":{mark.line + 1}" if mark else ""
+        reason = ", ".join(part for part in (error.context, error.problem) if part)
+        raise ModelError(f"{name}{line}: not readable as YAML: {reason}") from error
+    except yaml.YAMLError as error:
+        raise ModelError(f"{name}: not readable as YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise ModelError(f"{name}: not readable as YAML: nested too deeply") from error
+
+
+def _plain(node: yaml.Node, place: Place, lines: dict[Place, int]) -> Any:
+    lines[place] = node.start_mark.line + 1
+    if node.tag not in (_PLAIN_TAGS[type(node)], "!"):
+        raise _error(node, f"the tag {node.tag!r} is not supported; write plain values")
+    if isinstance(node, yaml.SequenceNode):
+        return [_plain(item, (*place, i), lines) for i, item in enumerate(node.value)]
+    if isinstance(node, yaml.MappingNode):
+        return _mapping(node, place, lines)
+    quoted = isinstance(node, yaml.ScalarNode) and node.style is not None
+    return node.value if quoted else _scalar(node.value)
+
+
+def _mapping(node: yaml.MappingNode, place: Place, lines: dict[Place, int]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key_node, value_node in node.value:
+        if not isinstance(key_node, yaml.ScalarNode):
+            raise _error(key_node, "a key must be text")
+        key = key_node.value
+        entry: Place = (*place, key)
+        if key in result:
+            raise _error(key_node, f"the key {key!r} is given twice (first in line {lines[entry]})")
+        result[key] = _plain(value_node, entry, lines)
+        lines[entry] = key_node.start_mark.line + 1
+    return result
+
+
+def _scalar(text: str) -> str | int | float | bool | None:
+    readers: tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...] = (
+        (_NULL, lambda _: None),
+        (_BOOL, lambda word: word.lower() == "true"),
+        (_NUMBER, float),
+        (_SPECIAL, lambda word: float(word.replace(".", ""))),
+    )
+    for pattern, reader in readers:
+        if pattern.fullmatch(text):
+            return reader(text)  # type: ignore[no-any-return]
+    return text
+
+
+def _error(node: yaml.Node, problem: str) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
