@@ -16,8 +16,10 @@ def twists_from_hybrid(pose: Array, hybrid_twists: Sequence[Array] | Array) -> A
     A hybrid twist is `(omega; p')` with the velocity of the body origin p in world axes; the spatial one is
     `(omega; p' + p × omega)`, differentiated with the product rule. `pose` (4, 4) holds p [m].
 
+    Turning about the world's z axis, away from it:
+
     >>> pose = np.eye(4); pose[:3, 3] = [1.0, 0.0, 0.0]
-    >>> twists_from_hybrid(pose, np.array([[0.0, 0.0, 2.0, 0.0, 2.0, 0.0]]))  # turning about the world's z axis
+    >>> twists_from_hybrid(pose, np.array([[0.0, 0.0, 2.0, 0.0, 2.0, 0.0]]))
     array([[0., 0., 2., 0., 0., 0.]])
     """
     hybrid = np.asarray(hybrid_twists, dtype=float)

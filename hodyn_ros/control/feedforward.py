@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import IntFlag
 from math import factorial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class Feedforward(NamedTuple):
     status: Status = Status.OK
 
     def at(self, h: float) -> Setpoint:
-        """Evaluate `x(h) = sum_k x^(k) h^k / k!`, h [s] after the instant of this feedforward (or before it)."""
+        """Evaluate `x(h) = sum_k x^(k) h^k / k!`, h [s] after (or before) the instant of this feedforward."""
         return Setpoint(
             taylor(self.efforts, h),
             taylor(self.motor_positions, h),
@@ -62,7 +62,7 @@ class Feedforward(NamedTuple):
 
 
 def taylor(derivatives: Array, h: float) -> Array:
-    """Evaluate a Taylor series given by derivatives (orders, n) at a distance h; (0,) when there are no orders.
+    """Evaluate a Taylor series given by derivatives (orders, n) at a distance h; (0,) without orders.
 
     >>> taylor(np.array([[1.0, 0.0], [2.0, 0.0], [6.0, 2.0]]), 0.5)
     array([2.75, 0.25])
@@ -76,9 +76,10 @@ def taylor(derivatives: Array, h: float) -> Array:
 class FeedforwardLaw:
     """From a desired motion to the feedforward: inverse dynamics, then the drives, then the limits.
 
-    `order` of the efforts; `clamp` holds efforts within the limits of the robot. `motor_*` come out as far as the
-    drives of the robot and the order allow: motor positions to `order`, motor efforts to `order - 2` (to `order` when
-    all drives are rigid); without drives, or for an elastic joint at an order below 2, they have no rows.
+    `order` of the efforts; `clamp` holds efforts within the limits of the robot. `motor_*` come out as far as
+    the drives of the robot and the order allow: motor positions to `order`, motor efforts to `order - 2` (to
+    `order` when all drives are rigid); without drives, or for an elastic joint at an order below 2, they have
+    no rows.
     """
 
     def __init__(self, robot: Robot, order: int, clamp: bool = False) -> None:
@@ -98,7 +99,8 @@ class FeedforwardLaw:
     def __call__(self, q: Array, base: BaseMotion | None = None) -> Feedforward:
         """Return the feedforward for a motion.
 
-        `q` (order + 3, n) contiguous float64, finite; `base` the motion of a floating base with order + 2 twists.
+        `q` (order + 3, n) contiguous float64, finite; `base` the motion of a floating base with order + 2
+        twists.
         """
         efforts, base_wrenches = self._inverse_dynamics(q, base)
         motor_positions, motor_efforts = self._motors(q, efforts)
@@ -133,12 +135,15 @@ def _inverse_dynamics(robot: Robot, order: int) -> Callable[[Array, BaseMotion |
 
         return floating
 
-    compiled = robot.compile(order) if hasattr(robot, "compile") else robot.inverse_dynamics
+    compiled: Callable[[Array], Any] = (
+        robot.compile(order) if hasattr(robot, "compile") else robot.inverse_dynamics
+    )
 
     def grounded(q: Array, base: BaseMotion | None) -> tuple[Array, Array]:
         if base is not None:
             raise InputError(f"robot {robot.model.name!r} stands on the ground; a base motion does not apply")
-        return compiled(q), no_base
+        efforts: Array = compiled(q)
+        return efforts, no_base
 
     return grounded
 
@@ -177,7 +182,7 @@ class _Limits:
         return cls(limits) if any(np.isfinite(array).any() for array in arrays) else None
 
     def status(self, q: Array, feedforward: Feedforward) -> Status:
-        """Return the limit bits. A consumer commands link or motor efforts, so both are held against the limit."""
+        """Return the limit bits; a consumer commands link or motor efforts, so both count."""
         motor_positions = feedforward.motor_positions
         status = Status.OK
         for efforts in (feedforward.efforts, feedforward.motor_efforts):

@@ -34,7 +34,7 @@ class JointOrder:
         return len(self.names)
 
     def places(self, names: Sequence[str]) -> NDArray[np.intp] | None:
-        """Return `p` (n,) with `values[..., p]` in the order of the model, or None where that is the order already.
+        """Return `p` (n,) with `values[..., p]` in the order of the model; None where it is that already.
 
         Raises Refused when a joint is unknown, missing or named twice.
         """

@@ -20,8 +20,9 @@ Value = bool | int | float | str | list[float] | list[str]
 class Setting:
     """One parameter: its default (which gives the type), what it means with its unit, and what it may be.
 
-    `low` and `high` bound a number, both included. `read_only` parameters are set at the start of the node only.
-    An empty list as default needs `element`, `float` or `str`, since it does not say what it is a list of.
+    `low` and `high` bound a number, both included. `read_only` parameters are set at the start of the node
+    only. An empty list as default needs `element`, `float` or `str`, since it does not say what it is a list
+    of.
     """
 
     name: str
@@ -60,7 +61,7 @@ class Setting:
 
 
 def declare(node: Node, settings: Sequence[Setting]) -> None:
-    """Declare parameters on a node; raises InputError naming the parameter when a value from outside does not fit."""
+    """Declare parameters on a node; raises InputError naming one whose value from outside does not fit."""
     for setting in settings:
         try:
             node.declare_parameter(

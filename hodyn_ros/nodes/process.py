@@ -19,8 +19,8 @@ from hodyn_ros.errors import HodynError
 def run(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int:
     """Build a node, spin it until the process is told to end, and return the exit code.
 
-    0 after SIGINT, SIGTERM or a shutdown of its context; 1, with one line on stderr and no traceback, when the node
-    raises HodynError or OSError while it is built. `args` default to those of the process.
+    0 after SIGINT, SIGTERM or a shutdown of its context; 1, with one line on stderr and no traceback, when
+    the node raises HodynError or OSError while it is built. `args` default to those of the process.
     """
     _ensure_log_folder()
     try:

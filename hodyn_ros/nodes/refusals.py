@@ -39,9 +39,9 @@ class Refusals:
     >>> lines = []
     >>> refusals = Refusals(lines.append, "desired_motion")
     >>> for _ in range(3):
-    ...     refusals.add(Refused(Reason.NOT_FINITE, "velocities holds NaN for joint 'a'; send finite numbers"))
+    ...     refusals.add(Refused(Reason.NOT_FINITE, "velocities holds NaN for joint 'a'"))
     >>> lines
-    ["desired_motion refused: velocities holds NaN for joint 'a'; send finite numbers"]
+    ["desired_motion refused: velocities holds NaN for joint 'a'"]
     >>> refusals.total, refusals.counts[Reason.NOT_FINITE]
     (3, 3)
     """

@@ -11,8 +11,9 @@ from hodyn_ros.nodes.refusals import Reason, Refused
 class Timeline:
     """Refuses stamps that do not lie after the last accepted one.
 
-    A publisher that starts again with an earlier clock (a bag played once more, a simulation reset) would be refused
-    for ever; so the last stamp is forgotten once no message was accepted for `forget_after` seconds of real time.
+    A publisher that starts again with an earlier clock (a bag played once more, a simulation reset) would be
+    refused for ever; so the last stamp is forgotten once no message was accepted for `forget_after` seconds
+    of real time.
     """
 
     def __init__(self, forget_after: float = 5.0, clock: Callable[[], float] = time.monotonic) -> None:
@@ -31,8 +32,8 @@ class Timeline:
         back = (self._last - nanoseconds) * 1e-9
         raise Refused(
             Reason.TIME_BACKWARDS,
-            f"its stamp {nanoseconds * 1e-9:.9f} s lies {back:.9f} s before the last accepted one, or is the same; "
-            f"stamps must increase (a clock that starts again is followed after {self._forget_after:g} s of silence)",
+            f"its stamp {nanoseconds * 1e-9:.9f} s lies {back:.9f} s before the last accepted one; stamps "
+            f"must increase (a clock that starts again is followed {self._forget_after:g} s after that)",
         )
 
     def accept(self, nanoseconds: int) -> None:
