@@ -84,7 +84,7 @@ $(state)/sources: FORCE | $(state)/venv-$(flavour)
 
 # Symbolic links, so that an edited file counts at once, without a build.
 colcon = "$(python)" -m colcon --log-base $(state)/log build --base-paths . --build-base $(state)/build \
-    --merge-install --install-base .venv --symlink-install --event-handlers console_direct+ --cmake-args \
+    --merge-install --install-base .venv --symlink-install --cmake-args \
     -DBUILD_TESTING=OFF -DPython3_EXECUTABLE=$(python) -DHODYN_PYTHON=$(python) $(cmake_args)
 
 $(state)/built: $(state)/packages $(state)/sources $(sources)
