@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import IntFlag
 from math import factorial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -114,6 +114,13 @@ class FeedforwardLaw:
             status |= Status.EFFORT_CLAMPED
         return Feedforward(efforts, motor_positions, motor_efforts, base_wrenches, status)
 
+    def warm_up(self) -> None:
+        """Compute once at the zero configuration, so that whatever is prepared at the first call is ready."""
+        base = None
+        if self.robot.model.floating_base:
+            base = BaseMotion(np.eye(4), np.zeros((self.order + 2, 6)))
+        self(np.zeros((self.motion_orders, self.robot.n_joints)), base)
+
     def _motors(self, q: Array, efforts: Array) -> tuple[Array, Array]:
         actuation = self.robot.actuation
         nothing = np.empty((0, self.robot.n_joints))
@@ -135,15 +142,12 @@ def _inverse_dynamics(robot: Robot, order: int) -> Callable[[Array, BaseMotion |
 
         return floating
 
-    compiled: Callable[[Array], Any] = (
-        robot.compile(order) if hasattr(robot, "compile") else robot.inverse_dynamics
-    )
+    compiled = robot.compile(order)
 
     def grounded(q: Array, base: BaseMotion | None) -> tuple[Array, Array]:
         if base is not None:
             raise InputError(f"robot {robot.model.name!r} stands on the ground; a base motion does not apply")
-        efforts: Array = compiled(q)
-        return efforts, no_base
+        return compiled(q), no_base
 
     return grounded
 

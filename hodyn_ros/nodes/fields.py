@@ -28,7 +28,7 @@ def read_stack(
     joints: JointOrder,
     places: Places,
 ) -> Array:
-    """Return a stack (orders, n), in the message's order of joints, from a field per order and one for the rest.
+    """Return a stack (orders, n), joints as in the message, from a field per order and one for the rest.
 
     `rows` and `rest` are the values of the fields named `fields` and `higher`; `places` is only used to name
     the joint at fault. Raises Refused for a wrong length, a gap, and numbers that are not finite.
@@ -65,7 +65,7 @@ def wrong_length(field: str, found: int, n: int) -> Refused:
 
 
 def read_sixes(values: array[float], field: str) -> Array:
-    """Return twists or wrenches by order (orders, 6); raises Refused for a bad length or not finite numbers."""
+    """Return twists or wrenches by order (orders, 6); raises Refused for bad lengths and numbers."""
     if len(values) % 6:
         raise Refused(Reason.WRONG_LENGTH, f"{field} holds {len(values)} values; each order has six")
     stack = np.frombuffer(values).reshape(-1, 6)

@@ -21,8 +21,8 @@ class Setting:
     """One parameter: its default (which gives the type), what it means with its unit, and what it may be.
 
     `low` and `high` bound a number, both included. `read_only` parameters are set at the start of the node
-    only. An empty list as default needs `element`, `float` or `str`, since it does not say what it is a list
-    of.
+    only. The default of a list is the empty one, meaning "not given", of numbers or, with `element=str`, of
+    texts.
     """
 
     name: str
@@ -33,53 +33,50 @@ class Setting:
     read_only: bool = False
     element: type[float] | type[str] = float
 
-    def descriptor(self) -> ParameterDescriptor:
-        """Return what `ros2 param describe` shows."""
-        descriptor = ParameterDescriptor(
-            name=self.name, type=self._type().value, description=self.description, read_only=self.read_only
-        )
-        if self.low is not None and self.high is not None:
-            if isinstance(self.default, int):
-                descriptor.integer_range = [
-                    IntegerRange(from_value=int(self.low), to_value=int(self.high), step=0)
-                ]
-            else:
-                low, high = float(self.low), float(self.high)
-                descriptor.floating_point_range = [
-                    FloatingPointRange(from_value=low, to_value=high, step=0.0)
-                ]
-        return descriptor
-
-    def parameter(self) -> Parameter[Any]:
-        """Return the default as a parameter with its type."""
-        return Parameter(self.name, self._type(), self.default)
-
-    def _type(self) -> Parameter.Type:
+    @property
+    def type(self) -> Parameter.Type:
+        """The type that ROS has for the values."""
         if isinstance(self.default, list):
             return Parameter.Type.DOUBLE_ARRAY if self.element is float else Parameter.Type.STRING_ARRAY
         return Parameter.Type.from_parameter_value(self.default)
+
+    def descriptor(self) -> ParameterDescriptor:
+        """Return what `ros2 param describe` shows."""
+        descriptor = ParameterDescriptor(
+            name=self.name, type=self.type.value, description=self.description, read_only=self.read_only
+        )
+        if self.low is None or self.high is None:
+            return descriptor
+        if isinstance(self.default, int):
+            low, high = int(self.low), int(self.high)
+            descriptor.integer_range = [IntegerRange(from_value=low, to_value=high, step=0)]
+        else:
+            descriptor.floating_point_range = [
+                FloatingPointRange(from_value=float(self.low), to_value=float(self.high), step=0.0)
+            ]
+        return descriptor
+
+    def takes(self) -> str:
+        """Return in words what values are taken."""
+        kind = self.type.name.lower().replace("_", " ")
+        return kind if self.low is None else f"{kind} from {self.low:g} to {self.high:g}"
 
 
 def declare(node: Node, settings: Sequence[Setting]) -> None:
     """Declare parameters on a node; raises InputError naming one whose value from outside does not fit."""
     for setting in settings:
+        # rclpy cannot tell the type of an empty list, so the default of a list is "not set"
+        default = setting.type if isinstance(setting.default, list) else setting.default
         try:
-            node.declare_parameter(
-                setting.name, setting.parameter().get_parameter_value(), setting.descriptor()
-            )
+            node.declare_parameter(setting.name, default, setting.descriptor())
         except (InvalidParameterTypeException, InvalidParameterValueException) as error:
-            raise InputError(f"parameter {setting.name!r}: {_why(setting, error)}") from None
+            reason = str(error).removesuffix(f": {setting.name}")
+            raise InputError(f"parameter {setting.name!r} takes {setting.takes()}. {reason}") from None
 
 
 def value(node: Node, name: str) -> Any:
-    """Return the value of a declared parameter; arrays come as lists."""
-    found = node.get_parameter(name).value
+    """Return the value of a declared parameter; arrays come as lists, empty where not set."""
+    found = node.get_parameter_or(name).value
+    if found is None:
+        return []
     return list(found) if isinstance(found, Sequence) and not isinstance(found, str) else found
-
-
-def _why(setting: Setting, error: Exception) -> str:
-    kind = setting._type().name.lower().replace("_", " ")
-    expected = f"expected a value of type {kind}"
-    if setting.low is not None and setting.high is not None:
-        expected += f" from {setting.low:g} to {setting.high:g}"
-    return f"{expected}; {error}"

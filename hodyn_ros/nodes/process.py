@@ -9,35 +9,41 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import rclpy
-from rclpy.exceptions import ROSInterruptException
+from rclpy.exceptions import NameValidationException, ParameterException, ROSInterruptException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
 from hodyn_ros.errors import HodynError
 
 
+# What a start fails with because of what the user gave. rclpy has no root for its errors: unfit QoS overrides, unknown
+# arguments and whatever rcl refuses come as RuntimeError.
+_START_ERRORS = (HodynError, OSError, RuntimeError, ParameterException, NameValidationException)
+
+
 def run(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int:
     """Build a node, spin it until the process is told to end, and return the exit code.
 
     0 after SIGINT, SIGTERM or a shutdown of its context; 1, with one line on stderr and no traceback, when
-    the node raises HodynError or OSError while it is built. `args` default to those of the process.
+    the node cannot be built: HodynError, OSError, or an error of rclpy. `args` default to those of the
+    process.
     """
     _ensure_log_folder()
-    try:
-        rclpy.init(args=list(sys.argv if args is None else args))
-    except Exception as error:  # rclpy raises several unrelated types for arguments that it cannot read
-        return _fail(error)
     node = None
     try:
-        node = make_node()
+        try:
+            rclpy.init(args=list(sys.argv if args is None else args))
+            node = make_node()
+        except ROSInterruptException:  # told to end meanwhile
+            return 0
+        except _START_ERRORS as error:
+            return _fail(error)
         # The EventsExecutor of the Kilted wheels never ends its thread at shutdown.
         executor = SingleThreadedExecutor()
         executor.add_node(node)
         executor.spin()
     except (KeyboardInterrupt, ExternalShutdownException, ROSInterruptException):
-        pass
-    except (HodynError, OSError) as error:
-        return _fail(error)
+        return 0
     finally:
         if node is not None:
             node.destroy_node()
@@ -46,8 +52,9 @@ def run(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int
 
 
 def _fail(error: Exception) -> int:
-    line = " ".join(str(error).split()) or type(error).__name__
-    print(f"error: {line}", file=sys.stderr, flush=True)
+    line = " ".join(str(error).split())
+    kind = "" if isinstance(error, HodynError) else f"{type(error).__name__}: "
+    print(f"error: {kind}{line}", file=sys.stderr, flush=True)
     return 1
 
 

@@ -1,0 +1,50 @@
+"""Quality of service of the streams between the nodes.
+
+Reliable and keep last, because a reliable publisher serves both kinds of subscribers while a best-effort one
+gives a reliable subscriber nothing, and because a lost sample of a desired motion is a lost step of the
+robot. The depth is one second at 1 kHz: so long may the machine hold up a process before samples are lost. A
+consumer that wants the newest sample only asks for a depth of 1.
+
+Everything is overridable per topic by parameters of the node, for instance
+`-p qos_overrides./desired_motion.subscription.reliability:=best_effort`, and likewise `history`, `depth`,
+`durability`, `deadline`, `lifespan`, `liveliness` and `liveliness_lease_duration` (durations in nanoseconds).
+"""
+
+from __future__ import annotations
+
+from rclpy.qos import (
+    QoSDurabilityPolicy,
+    QoSHistoryPolicy,
+    QoSPolicyKind,
+    QoSProfile,
+    QoSReliabilityPolicy,
+)
+from rclpy.qos_overriding_options import QoSOverridingOptions
+
+STREAM_DEPTH = 1000
+
+
+def stream_qos(depth: int = STREAM_DEPTH) -> QoSProfile:
+    """Return the profile of a stream of samples."""
+    return QoSProfile(
+        reliability=QoSReliabilityPolicy.RELIABLE,
+        durability=QoSDurabilityPolicy.VOLATILE,
+        history=QoSHistoryPolicy.KEEP_LAST,
+        depth=depth,
+    )
+
+
+def overridable(publisher: bool = False) -> QoSOverridingOptions:
+    """Return the options that let parameters override the profile of a subscription, or of a publisher."""
+    policies = [
+        QoSPolicyKind.RELIABILITY,
+        QoSPolicyKind.DURABILITY,
+        QoSPolicyKind.HISTORY,
+        QoSPolicyKind.DEPTH,
+        QoSPolicyKind.DEADLINE,
+        QoSPolicyKind.LIVELINESS,
+        QoSPolicyKind.LIVELINESS_LEASE_DURATION,
+    ]
+    if publisher:
+        policies.append(QoSPolicyKind.LIFESPAN)
+    return QoSOverridingOptions(policies)
