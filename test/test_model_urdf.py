@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -173,7 +174,10 @@ def test_a_chain_longer_than_the_recursion_limit_is_read() -> None:
 
 def test_foreign_tags_leave_stderr_quiet() -> None:
     code = f"from hodyn_ros.model.urdf import read_urdf; read_urdf({str(BRANCHED)!r})"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    run = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60, check=True
+    )
     assert run.stderr == ""
 
 

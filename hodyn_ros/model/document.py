@@ -42,15 +42,11 @@ class Document:
     def error(self, place: Place, reason: str) -> ModelError:
         """Make an error that names file, line and place."""
         where = place_name(place)
-        return _PlacedError(f"{self.path}:{self.text.line(place)}: {where + ': ' if where else ''}{reason}")
+        return ModelError(f"{self.path}:{self.text.line(place)}: {where + ': ' if where else ''}{reason}")
 
     def blame(self, error: ModelError) -> ModelError:
         """Make an error that names the file, unless it does already."""
-        return error if isinstance(error, _PlacedError) else ModelError(f"{self.path}: {error}")
-
-
-class _PlacedError(ModelError):
-    """An error whose message starts with its file."""
+        return error if str(error).startswith(f"{self.path}:") else ModelError(f"{self.path}: {error}")
 
 
 @dataclass(frozen=True)
@@ -144,7 +140,11 @@ def read_document(
     if not isinstance(text.data, dict):
         raise document.error((), f"must hold keys and values, found {_shown(text.data)}")
     validator = Draft202012Validator(choose_schema(text.data))
-    errors = sorted(validator.iter_errors(text.data), key=lambda error: text.line(tuple(error.absolute_path)))
+    # An unknown key first: where it is a typing error, it is also why another key is missing.
+    errors = sorted(
+        validator.iter_errors(text.data),
+        key=lambda error: (error.validator != "additionalProperties", text.line(tuple(error.absolute_path))),
+    )
     if errors:
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         raise _from_schema(document, errors[0], more)
@@ -182,19 +182,19 @@ def _from_schema(document: Document, error: ValidationError, more: str) -> Model
 
 
 def _reason(error: ValidationError, schema: Schema) -> str:
-    described = f" ({schema['description']})" if schema.get("description") else ""
+    described = _in_words(schema)
     found = _shown(error.instance)
     bound: Any = error.validator_value
     instance: Any = error.instance
     if error.validator == "required":
         missing = next(key for key in bound if key not in instance)
-        unit = schema["properties"].get(missing, {}).get("description", "")
-        return f"the key {missing!r} is missing" + (f" ({unit})" if unit else "")
+        return f"the key {missing!r} is missing" + _in_words(schema["properties"].get(missing, {}))
     if error.validator == "type":
         types = [bound] if isinstance(bound, str) else [kind for kind in bound if kind != "object"]
         return f"must be {' or '.join(_TYPE_WORDS[kind] for kind in types)}{described}, found {found}"
     if error.validator in ("enum", "pattern"):
-        allowed = bound if error.validator == "enum" else [bound.strip("^$")]
+        # The schema's patterns are single words, beside which a number is allowed.
+        allowed = bound if error.validator == "enum" else ["a number", bound.strip("^$")]
         near = difflib.get_close_matches(instance, allowed, n=1) if isinstance(instance, str) else []
         hint = f"; did you mean {near[0]!r}?" if near else ""
         return f"must be {' or '.join(allowed)}{described}, found {found}{hint}"
@@ -206,6 +206,13 @@ def _reason(error: ValidationError, schema: Schema) -> str:
     return (
         f"must be {limit} {bound:g}{described}, found {found}" if limit else " ".join(error.message.split())
     )
+
+
+def _in_words(schema: Schema) -> str:
+    description = schema.get("description", "")
+    if not description:
+        return ""
+    return f" {description}" if description.startswith("[") else f" ({description})"
 
 
 def _shown(value: Any) -> str:
