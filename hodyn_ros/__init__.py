@@ -2,6 +2,22 @@
 
 from pkgutil import extend_path
 
-# A ROS build puts the generated `hodyn_ros.msg` beside an installed copy of this package; a clone on the path before
-# it must still find it there.
+# A ROS build puts the generated `hodyn_ros.msg` beside an installed copy of this package; a clone on the path
+# before it must still find it there.
 __path__ = extend_path(__path__, __name__)
+
+from hodyn_ros.actuation.series_elastic import MotorMotion, SeriesElastic  # noqa: E402
+from hodyn_ros.dynamics.robot import Robot  # noqa: E402
+from hodyn_ros.errors import HodynError, InputError, ModelError  # noqa: E402
+from hodyn_ros.motion import AppliedWrench, BaseMotion  # noqa: E402
+
+__all__ = [
+    "AppliedWrench",
+    "BaseMotion",
+    "HodynError",
+    "InputError",
+    "ModelError",
+    "MotorMotion",
+    "Robot",
+    "SeriesElastic",
+]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import comb
 from typing import Any
 
 from hodyn_ros.se3 import Array, matvec
 
 
-def product_derivative(
-    a: Sequence[Any], b: Sequence[Any], order: int, multiply: Callable[[Any, Any], Any] = matvec
-) -> Array:
+def product_derivative(a: Any, b: Any, order: int, multiply: Callable[[Any, Any], Any] = matvec) -> Array:
     """Return the derivative of a product, `(a b)^(r) = sum_l C(r, l) a^(r-l) b^(l)` with r = `order`.
 
     `a[k]`, `b[k]` are the k-th derivatives of the factors; Kumar & Mueller (2021), eq. 2.

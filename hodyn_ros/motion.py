@@ -1,4 +1,4 @@
-"""The motion of a floating base or platform, and wrenches, in world and body representation with derivatives."""
+"""The motion of a floating base or platform, and wrenches, in world and body representation."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.errors import InputError
 from hodyn_ros.leibniz import product_derivative
-from hodyn_ros.se3 import Ad, Array, ad, inverse
+from hodyn_ros.se3 import Ad, Array, ad, inverse, nearest_rotation
 
+Stack = Sequence[Array] | Array  # derivatives by order
 Frame = Literal["world", "body"]
 FRAMES: tuple[Frame, ...] = ("world", "body")
 
@@ -37,9 +38,9 @@ def _check_frame(frame: str) -> None:
 class BaseMotion:
     """Pose and twists by order of a floating base, in world or in body representation.
 
-    `pose` (4, 4) in the world [m]; `twists` (orders, 6): the twist `(omega; v)` [rad/s, m/s] and its time derivatives.
-    `frame="world"` means the spatial twist (world axes, at the world origin), `"body"` the body-fixed one (body axes,
-    at the body origin). Inverse dynamics of order r needs r + 2 twists.
+    `pose` (4, 4) in the world [m]; `twists` (orders, 6): the twist `(omega; v)` [rad/s, m/s] and its time
+    derivatives. `frame="world"` means the spatial twist (world axes, at the world origin), `"body"` the
+    body-fixed one (body axes, at the body origin). Inverse dynamics of order r needs r + 2 twists.
     """
 
     pose: Array
@@ -52,12 +53,19 @@ class BaseMotion:
         if pose.shape != (4, 4):
             raise InputError(f"the base pose must have shape (4, 4), found {pose.shape}")
         rotation = pose[:3, :3]
-        proper = np.allclose(rotation.T @ rotation, np.eye(3), rtol=0.0, atol=1e-9) and np.linalg.det(rotation) > 0
+        proper = (
+            np.allclose(rotation.T @ rotation, np.eye(3), rtol=0.0, atol=1e-9) and np.linalg.det(rotation) > 0
+        )
         if not proper or not np.array_equal(pose[3], (0.0, 0.0, 0.0, 1.0)):
-            raise InputError("the base pose must be a homogeneous matrix: a rotation, a translation, and (0, 0, 0, 1)")
+            raise InputError(
+                "the base pose must be a homogeneous matrix: a rotation, a translation, and (0, 0, 0, 1)"
+            )
         if twists.ndim != 2 or twists.shape[1] != 6 or not len(twists):
             raise InputError(f"the base twists must have shape (orders, 6), found {twists.shape}")
-        object.__setattr__(self, "pose", pose)
+        exact = np.array(pose)
+        exact[:3, :3] = nearest_rotation(rotation)  # so that rounding in the input cannot look like strain
+        exact.setflags(write=False)
+        object.__setattr__(self, "pose", exact)
         object.__setattr__(self, "twists", twists)
 
     def in_frame(self, frame: Frame) -> BaseMotion:
@@ -69,8 +77,8 @@ class BaseMotion:
         return BaseMotion(self.pose, convert(self.pose, self.twists), frame=frame)
 
 
-def adjoint_derivatives(pose: Array, body_twists: Sequence[Array] | Array, order: int) -> list[Array]:
-    """Return `Ad_C` and its time derivatives up to `order`, each (..., 6, 6), from body-fixed twists by order.
+def adjoint_derivatives(pose: Array, body_twists: Stack, order: int) -> list[Array]:
+    """Return `Ad_C` and its derivatives up to `order`, each (..., 6, 6), from body-fixed twists by order.
 
     `Ad_C' = Ad_C ad_{V^b}`, differentiated with the product rule.
     """
@@ -81,8 +89,8 @@ def adjoint_derivatives(pose: Array, body_twists: Sequence[Array] | Array, order
     return result
 
 
-def inverse_adjoint_derivatives(pose: Array, body_twists: Sequence[Array] | Array, order: int) -> list[Array]:
-    """Return `Ad_C^{-1}` and its time derivatives up to `order`, each (..., 6, 6), from body-fixed twists by order.
+def inverse_adjoint_derivatives(pose: Array, body_twists: Stack, order: int) -> list[Array]:
+    """Return `Ad_C^{-1}` and its derivatives up to `order`, (..., 6, 6) each, from body-fixed twists.
 
     `(Ad_C^{-1})' = -ad_{V^b} Ad_C^{-1}`, differentiated with the product rule.
     """
@@ -93,42 +101,42 @@ def inverse_adjoint_derivatives(pose: Array, body_twists: Sequence[Array] | Arra
     return result
 
 
-def twists_to_world(pose: Array, body_twists: Sequence[Array] | Array) -> Array:
-    """Convert body-fixed twists by order (orders, ..., 6) to spatial ones: `V^0 = Ad_C V^b` with derivatives."""
+def twists_to_world(pose: Array, body_twists: Stack) -> Array:
+    """Convert body-fixed twists by order (orders, ..., 6) to spatial ones, `V^0 = Ad_C V^b`."""
     orders = range(len(body_twists))
     adjoints = adjoint_derivatives(pose, body_twists, len(body_twists) - 1)
     return np.stack([product_derivative(adjoints, body_twists, k) for k in orders])
 
 
-def twists_to_body(pose: Array, world_twists: Sequence[Array] | Array) -> Array:
-    """Convert spatial twists by order (orders, ..., 6) to body-fixed ones: `V^b = Ad_C^{-1} V^0` with derivatives."""
+def twists_to_body(pose: Array, world_twists: Stack) -> Array:
+    """Convert spatial twists by order (orders, ..., 6) to body-fixed ones, `V^b = Ad_C^{-1} V^0`."""
     # the inverse pose moves with the body-fixed twist -V^0
     reversed_twists = [-np.asarray(twist) for twist in world_twists]
     return -twists_to_world(inverse(pose), reversed_twists)
 
 
-def wrenches_to_world(
-    pose: Array, body_twists: Sequence[Array] | Array, body_wrenches: Sequence[Array] | Array
-) -> Array:
-    """Convert wrenches by order (orders, ..., 6) from body axes at the body origin to world axes at the world origin.
+def wrenches_to_world(pose: Array, body_twists: Stack, body_wrenches: Stack) -> Array:
+    """Convert wrenches by order (orders, ..., 6) from the body frame to the world frame.
 
-    `W^0 = Ad_C^{-T} W^b` with derivatives; needs one body-fixed twist less than wrenches.
+    Moments are about the frame's origin. `W^0 = Ad_C^{-T} W^b` with derivatives; needs one body-fixed twist
+    less than wrenches.
     """
     adjoints = inverse_adjoint_derivatives(pose, body_twists, len(body_wrenches) - 1)
     return _transposed_products(adjoints, body_wrenches)
 
 
-def wrenches_to_body(
-    pose: Array, body_twists: Sequence[Array] | Array, world_wrenches: Sequence[Array] | Array
-) -> Array:
-    """Convert wrenches by order (orders, ..., 6) from world axes at the world origin to body axes at the body origin.
+def wrenches_to_body(pose: Array, body_twists: Stack, world_wrenches: Stack) -> Array:
+    """Convert wrenches by order (orders, ..., 6) from the world frame to the body frame.
 
-    `W^b = Ad_C^T W^0` with derivatives; needs one body-fixed twist less than wrenches.
+    Moments are about the frame's origin. `W^b = Ad_C^T W^0` with derivatives; needs one body-fixed twist less
+    than wrenches.
     """
-    return _transposed_products(adjoint_derivatives(pose, body_twists, len(world_wrenches) - 1), world_wrenches)
+    return _transposed_products(
+        adjoint_derivatives(pose, body_twists, len(world_wrenches) - 1), world_wrenches
+    )
 
 
-def _transposed_products(adjoints: list[Array], wrenches: Sequence[Array] | Array) -> Array:
+def _transposed_products(adjoints: list[Array], wrenches: Stack) -> Array:
     transposed = [np.swapaxes(adjoint, -1, -2) for adjoint in adjoints]
     return np.stack([product_derivative(transposed, wrenches, k) for k in range(len(wrenches))])
 
@@ -137,9 +145,9 @@ def _transposed_products(adjoints: list[Array], wrenches: Sequence[Array] | Arra
 class AppliedWrench:
     """A wrench that the environment applies to a body, with its time derivatives.
 
-    `body` is the name or the index of the body; `values` (orders, 6) the wrench `(m; f)` [N.m, N] and its derivatives,
-    the rest counting as zero. `frame="world"`: world axes, about the world origin; `"body"`: body axes, about the
-    body origin.
+    `body` is the name or the index of the body; `values` (orders, 6) the wrench `(m; f)` [N.m, N] and its
+    derivatives, the rest counting as zero. `frame="world"`: world axes, about the world origin; `"body"`:
+    body axes, about the body origin.
     """
 
     body: str | int
@@ -152,7 +160,9 @@ class AppliedWrench:
         if values.ndim == 1:
             values = values[None]
         if values.ndim != 2 or values.shape[1] != 6 or not len(values):
-            raise InputError(f"the wrench on body {self.body!r} must have shape (orders, 6), found {values.shape}")
+            raise InputError(
+                f"the wrench on body {self.body!r} must have shape (orders, 6), found {values.shape}"
+            )
         object.__setattr__(self, "values", values)
 
     def up_to(self, order: int) -> Array:

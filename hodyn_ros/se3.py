@@ -1,7 +1,7 @@
 """Rotations, poses, screws and their adjoints, on plain NumPy arrays.
 
-Twists are `V = (omega; v)` and wrenches `W = (m; f)`, angular part first. Poses are homogeneous (4, 4) matrices
-`C = (R, r)`. Every function takes leading batch axes, written `...`.
+Twists are `V = (omega; v)` and wrenches `W = (m; f)`, angular part first. Poses are homogeneous (4, 4)
+matrices `C = (R, r)`. Every function takes leading batch axes, written `...`.
 """
 
 from __future__ import annotations
@@ -51,8 +51,14 @@ def inverse(pose_matrix: Array) -> Array:
     return pose(rotation, -matvec(rotation, pose_matrix[..., :3, 3]))
 
 
+def nearest_rotation(matrix: Array) -> Array:
+    """Return the proper orthogonal matrices closest to almost orthogonal ones (..., 3, 3)."""
+    left, _, right = np.linalg.svd(matrix)
+    return left @ right
+
+
 def Ad(pose_matrix: Array) -> Array:
-    """Return `Ad_C = [[R, 0], [r~ R, R]]` (..., 6, 6), which takes twists from the frame of C to its reference."""
+    """Return `Ad_C = [[R, 0], [r~ R, R]]` (..., 6, 6): twists in the frame of C go to its reference."""
     rotation = pose_matrix[..., :3, :3]
     return _blocks(rotation, hat(pose_matrix[..., :3, 3]) @ rotation, rotation)
 
@@ -64,9 +70,10 @@ def ad(twist: Array) -> Array:
 
 
 def exp_screw(screw: Array, coordinate: Array) -> Array:
-    """Return the pose (..., 4, 4) of a motion by `coordinate` (...) [rad or m] along a constant unit screw (6,).
+    """Return the pose (..., 4, 4) of a motion by `coordinate` (...) [rad or m] along a unit screw (6,).
 
-    Rodrigues' formula; the screw is a unit one: revolute or helical `|omega| = 1`, prismatic `omega = 0, |v| = 1`.
+    Rodrigues' formula; the screw is a unit one: revolute or helical `|omega| = 1`, prismatic `omega = 0, |v|
+    = 1`.
 
     >>> exp_screw(np.array([0, 0, 1.0, 0, 0, 0]), np.array(np.pi / 2))[:3, :3].round(12) + 0.0
     array([[ 0., -1.,  0.],
@@ -90,8 +97,8 @@ def exp_screw(screw: Array, coordinate: Array) -> Array:
 def spatial_inertia(mass: Array, com: Array, inertia: Array) -> Array:
     """Return spatial inertias (..., 6, 6) about the body origin, in body axes.
 
-    `mass` (...) [kg], `com` (..., 3) [m] in the body frame, `inertia` (..., 3, 3) [kg m^2] about the centre of mass.
-    Kumar & Mueller (2021), eq. 12.
+    `mass` (...) [kg], `com` (..., 3) [m] in the body frame, `inertia` (..., 3, 3) [kg m^2] about the centre
+    of mass. Kumar & Mueller (2021), eq. 12.
     """
     mass = np.asarray(mass, dtype=float)[..., None, None]
     first_moment = mass * hat(com)

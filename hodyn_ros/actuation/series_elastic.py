@@ -12,7 +12,7 @@ from hodyn_ros.se3 import Array
 
 
 class MotorMotion(NamedTuple):
-    """Motion and effort of the motors, reflected to the link side, by derivative order on the axis before the last."""
+    """Motion and effort of the motors, reflected to the link side, by derivative order."""
 
     position: Array  # (..., order + 1, n) theta and its derivatives [rad/s^k or m/s^k]
     effort: Array  # (..., order - 1, n) motor effort and its derivatives [N.m/s^k or N/s^k]
@@ -23,10 +23,11 @@ class SeriesElastic:
 
         Q = K (theta - q),   theta = q + K^-1 Q,   tau = B theta'' + Q = B (q'' + K^-1 Q'') + Q
 
-    Mueller (2020), section I; Spong's model of elastic joints: the rotor's kinetic energy is that of its own rotation.
+    Mueller (2020), section I; Spong's model of elastic joints: the rotor's kinetic energy is that of its own
+    rotation.
 
-    `stiffness` (n,) K [N.m/rad or N/m], positive, `inf` for a rigid joint; `motor_inertia` (n,) B [kg m^2 or kg],
-    reflected to the link side, not negative. A scalar serves all joints.
+    `stiffness` (n,) K [N.m/rad or N/m], positive, `inf` for a rigid joint; `motor_inertia` (n,) B [kg m^2 or
+    kg], reflected to the link side, not negative. A scalar serves all joints.
 
     >>> drive = SeriesElastic(stiffness=[100.0], motor_inertia=[0.5])
     >>> q = np.zeros((5, 1)); torques = np.array([[10.0], [0.0], [200.0]])
@@ -57,10 +58,10 @@ class SeriesElastic:
     def feedforward(self, q: Array, torques: Array) -> MotorMotion:
         """Return motor positions and efforts with their derivatives, exactly matching a desired link motion.
 
-        `q` (..., order + 3, n) link motion and its derivatives, `torques` (..., order + 1, n) those of the inverse
-        dynamics. Positions come up to derivative `order`, efforts up to `order - 2`: the motor effort of an elastic
-        joint holds the second derivative of the link torque. Where all joints are rigid the efforts reach `order`.
-        Raises InputError when the order does not suffice.
+        `q` (..., order + 3, n) link motion and its derivatives, `torques` (..., order + 1, n) those of the
+        inverse dynamics. Positions come up to derivative `order`, efforts up to `order - 2`: the motor effort
+        of an elastic joint holds the second derivative of the link torque. Where all joints are rigid the
+        efforts reach `order`. Raises InputError when the order does not suffice.
         """
         q, torques = self._matched(q, torques)
         if not self.elastic.any():
@@ -68,8 +69,8 @@ class SeriesElastic:
             return MotorMotion(self.motor_position(q, torques), effort)
         if torques.shape[-2] < 3:
             raise InputError(
-                "the motor effort of an elastic joint needs the torque and its first two derivatives (order 2), "
-                f"found {torques.shape[-2]} orders; compute the inverse dynamics at order 2 or higher"
+                "the motor effort of an elastic joint needs the torque and its first two derivatives, found "
+                f"{torques.shape[-2]} orders; compute the inverse dynamics at order 2 or higher"
             )
         spring = torques[..., 2:, :]
         count = spring.shape[-2]
@@ -78,8 +79,10 @@ class SeriesElastic:
         return MotorMotion(self.motor_position(q, torques), effort)
 
     def link_torque(self, q: ArrayLike, theta: ArrayLike) -> Array:
-        """Return the spring torque `K (theta - q)` (..., n) of elastic joints; zero for rigid ones, whose torque is not
-        determined by positions."""
+        """Return the spring torque `K (theta - q)` (..., n).
+
+        It is zero for rigid joints, whose torque is not determined by positions.
+        """
         deflection = np.asarray(theta, dtype=float) - np.asarray(q, dtype=float)
         return np.where(self.elastic, self.stiffness, 0.0) * deflection
 
@@ -105,14 +108,22 @@ def _drive_arrays(stiffness: ArrayLike, motor_inertia: ArrayLike) -> tuple[Array
         K, B = np.broadcast_arrays(np.atleast_1d(stiffness), np.atleast_1d(motor_inertia))
         K, B = np.array(K, dtype=float), np.array(B, dtype=float)
     except (TypeError, ValueError) as error:
-        raise InputError(f"stiffness and motor_inertia must be numbers, one per joint or one for all: {error}") from None
+        raise InputError(
+            f"stiffness and motor_inertia must be numbers, one per joint or one for all: {error}"
+        ) from None
     if K.ndim != 1:
-        raise InputError(f"stiffness and motor_inertia must be vectors, one value per joint, found shape {K.shape}")
+        raise InputError(
+            f"stiffness and motor_inertia must be vectors, one value per joint, found shape {K.shape}"
+        )
     for joint, (stiff, inertia) in enumerate(zip(K, B)):
         if not stiff > 0.0:
-            raise InputError(f"the stiffness of joint {joint} is {stiff}; it must be positive, or inf for a rigid joint")
+            raise InputError(
+                f"the stiffness of joint {joint} is {stiff}; it must be positive, or inf for a rigid joint"
+            )
         if not 0.0 <= inertia < np.inf:
-            raise InputError(f"the motor inertia of joint {joint} is {inertia}; it must be finite and not negative")
+            raise InputError(
+                f"the motor inertia of joint {joint} is {inertia}; it must be finite and not negative"
+            )
     K.setflags(write=False)
     B.setflags(write=False)
     return K, B

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.actuation.series_elastic import SeriesElastic
+from hodyn_ros.engine import kernels
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import INVERSE_DYNAMICS
 from hodyn_ros.model.config import read_config
@@ -19,6 +21,8 @@ from hodyn_ros.model.urdf import read_urdf
 from hodyn_ros.motion import AppliedWrench, BaseMotion
 from hodyn_ros.se3 import Array
 
+_STRAIGHT_LINE_LIMIT = 500
+
 
 class Robot:
     """A tree of rigid bodies, on the ground or floating, with its dynamics of any order.
@@ -26,11 +30,14 @@ class Robot:
     Build one with `from_urdf`, `from_config` or `from_screws`.
     """
 
-    def __init__(self, model: TreeModel, limits: JointLimits | None = None, drives: Drives | None = None) -> None:
+    def __init__(
+        self, model: TreeModel, limits: JointLimits | None = None, drives: Drives | None = None
+    ) -> None:
         self.model = model
-        self.limits = limits
+        self.limits = limits if limits is not None else JointLimits.unlimited(model.n_joints)
         self.drives = drives
         self.actuation = None if drives is None else SeriesElastic(drives.stiffness, drives.motor_inertia)
+        self._kernels: dict[Any, kernels.Kernel] = {}
 
     @classmethod
     def from_urdf(cls, path_or_xml: str | Path, floating_base: bool = False) -> Robot:
@@ -66,13 +73,14 @@ class Robot:
         body_names: Sequence[str] | None = None,
         name: str = "robot",
     ) -> Robot:
-        """Build a robot of n bodies from screws and body frames at its zero configuration, in the world frame.
+        """Build a robot of n bodies from screws and body frames in the world at its zero configuration.
 
-        `parents` (n,) index of each body's parent, -1 for the world, parents before children; `screws` (n, 6) unit
-        joint screws `(e; y×e + h e)` or, prismatic, `(0; e)`; `placements` (n, 4, 4) body frames [m]; `masses` (n,)
-        [kg]; `coms` (n, 3) in the body frame [m]; `inertias` (n, 3, 3) about the centre of mass in body axes [kg m^2];
-        `gravity` (3,) points down [m/s^2]. With a floating base, body 0 is the base, its screw row is ignored, and
-        joint i moves body i + 1. Raises ModelError naming the body or joint at fault.
+        `parents` (n,) index of each body's parent, -1 for the world, parents before children; `screws` (n, 6)
+        unit joint screws `(e; y×e + h e)` or, prismatic, `(0; e)`; `placements` (n, 4, 4) body frames [m];
+        `masses` (n,) [kg]; `coms` (n, 3) in the body frame [m]; `inertias` (n, 3, 3) about the centre of mass
+        in body axes [kg m^2]; `gravity` (3,) points down [m/s^2]. With a floating base, body 0 is the base,
+        its screw row is ignored, and joint i moves body i + 1. Raises ModelError naming the body or joint at
+        fault.
         """
         model = TreeModel.build(
             parents,
@@ -113,53 +121,117 @@ class Robot:
     ) -> Array | tuple[Array, Array]:
         """Compute joint torques and their time derivatives from a motion and its derivatives.
 
-        `q` (order + 3, n): positions and their derivatives [rad or m, /s^k]; a batch is (N, order + 3, n). `base`: the
-        motion of a floating base with order + 2 twists. `wrenches` that the environment applies to bodies.
-        `formulation`: one of the published recursions by name ("spatial", "body_fixed"), default the fastest.
+        `q` (order + 3, n): positions and their derivatives [rad or m, /s^k]; a batch is (N, order + 3, n).
+        `base`: the motion of a floating base with order + 2 twists. `wrenches` that the environment applies
+        to bodies. `formulation`: one of the published recursions by name ("spatial", "body_fixed"), default
+        the fastest.
 
-        Returns torques (order + 1, n) [N.m/s^k or N/s^k], or (N, order + 1, n) for a batch; with a floating base the
-        pair (base wrench (order + 1, 6) in the world frame, torques). Raises InputError saying what was expected.
+        Returns torques (order + 1, n) [N.m/s^k or N/s^k], or (N, order + 1, n) for a batch; with a floating
+        base the pair (base wrench (order + 1, 6) in the world frame, torques). Raises InputError saying what
+        was expected.
         """
         motion = self._motion(q)
         order = motion.shape[-2] - 3
         base = self._base(base, order)
-        room = self._formulation(formulation)
-        stack = np.moveaxis(motion, -2, 0)
-        torques, ground = room(self.model, stack, base, tuple(wrenches or ()))
+        applied = tuple(wrenches or ())
+        if formulation is None and base is None and not applied and _fits_straight_line(self.model, order):
+            kernel = self._inverse_dynamics_kernel(order)
+            if motion.ndim == 2:
+                return kernel(motion)
+            torques = np.empty((len(motion), *kernel.result))
+            for sample, result in zip(motion, torques):
+                kernel(sample, out=result)
+            return torques
+        room = INVERSE_DYNAMICS.get(formulation or "body_fixed")
+        if room is None:
+            raise InputError(
+                f"there is no formulation {formulation!r}; choose one of {sorted(INVERSE_DYNAMICS)}"
+            )
+        torques, ground = room(self.model, np.moveaxis(motion, -2, 0), base, applied)
         torques = np.ascontiguousarray(np.moveaxis(torques, 0, -2))
         if self.model.floating_base:
             return np.ascontiguousarray(np.moveaxis(ground, 0, -2)), torques
         return torques
 
-    def _formulation(self, name: str | None):  # type: ignore[no-untyped-def]
-        if name is None:
-            return INVERSE_DYNAMICS["body_fixed"]
-        if name not in INVERSE_DYNAMICS:
-            raise InputError(f"there is no formulation {name!r}; choose one of {sorted(INVERSE_DYNAMICS)}")
-        return INVERSE_DYNAMICS[name]
+    def compile(self, order: int) -> Callable[..., Array]:
+        """Compile the inverse dynamics of one order for this robot, and return the fastest callable there is.
+
+        `f(q)` takes a C-contiguous float64 array (order + 3, n) and returns torques (order + 1, n); `f(q,
+        out=array)` writes them there. Shapes are checked, numbers are not: NaN in, NaN out. Takes a fraction
+        of a second, the next process finds the machine code on disk. Raises InputError for a floating base.
+        """
+        if not isinstance(order, (int, np.integer)) or order < 0:
+            raise InputError(f"the order must be 0 or a positive integer, found {order!r}")
+        if self.model.floating_base:
+            raise InputError(
+                "a robot with a floating base has no compiled inverse dynamics yet; call inverse_dynamics"
+            )
+        kernel = self._inverse_dynamics_kernel(int(order))
+        (expected,) = kernel.arguments
+
+        def inverse_dynamics(q: Array, out: Array | None = None) -> Array:
+            _check_array("q", q, expected)
+            if out is not None:
+                _check_array("out", out, kernel.result)
+            return kernel(q, out=out)
+
+        return inverse_dynamics
+
+    def forward_dynamics(self, state: ArrayLike, torques: ArrayLike) -> Array:
+        """Compute joint accelerations and their derivatives from a state, the torques and their derivatives.
+
+        `state` (2, n) positions and velocities; `torques` (order + 1, n). Returns (order + 1, n):
+        accelerations up to their derivative `order` [rad/s^(k+2) or m/s^(k+2)]. Ali et al., Algorithm 3.
+        Raises InputError.
+        """
+        if self.model.floating_base:
+            raise InputError("forward dynamics of a floating base is not there yet")
+        n = self.n_joints
+        start = _real_numbers("the state", state, f"(2, {n})")
+        if start.shape != (2, n):
+            raise InputError(
+                f"the state must have shape (2, {n}): positions and velocities; found {start.shape}"
+            )
+        efforts = _real_numbers("the torques", torques, f"(order + 1, {n})")
+        if efforts.ndim != 2 or efforts.shape[1] != n or not len(efforts):
+            raise InputError(f"the torques must have shape (order + 1, {n}), found {efforts.shape}")
+        _check_finite("the state", start)
+        _check_finite("the torques", efforts)
+        order = len(efforts) - 1
+        key = ("forward_dynamics", order)
+        if key not in self._kernels:
+            self._kernels[key] = kernels.forward_dynamics(self.model, order)
+        return self._kernels[key](start, efforts)
+
+    def _inverse_dynamics_kernel(self, order: int) -> kernels.Kernel:
+        key = ("inverse_dynamics", order)
+        if key not in self._kernels:
+            self._kernels[key] = kernels.inverse_dynamics(self.model, order)
+        return self._kernels[key]
 
     def _motion(self, q: ArrayLike) -> Array:
-        try:
-            motion = np.ascontiguousarray(q, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"the motion must be numbers of shape (order + 3, {self.n_joints}): {error}") from None
         n = self.n_joints
+        shapes = f"(order + 3, {n}) or (N, order + 3, {n})"
+        motion = _real_numbers("the motion", q, shapes)
         if motion.ndim not in (2, 3) or motion.shape[-1] != n or motion.shape[-2] < 3:
             raise InputError(
-                f"the motion must have shape (order + 3, {n}) or (N, order + 3, {n}): positions, velocities and "
-                f"accelerations at least; found {motion.shape}"
+                f"the motion must have shape {shapes}: positions, velocities and accelerations at least; "
+                f"found {motion.shape}"
             )
-        if not np.isfinite(motion).all():
-            raise InputError(f"the motion holds NaN or infinite numbers, first at index {_first_bad(motion)}")
+        _check_finite("the motion", motion)
         return motion
 
     def _base(self, base: BaseMotion | None, order: int) -> BaseMotion | None:
         if not self.model.floating_base:
             if base is not None:
-                raise InputError(f"robot {self.model.name!r} stands on the ground; a base motion does not apply")
+                raise InputError(
+                    f"robot {self.model.name!r} stands on the ground; a base motion does not apply"
+                )
             return None
         if base is None:
-            raise InputError(f"robot {self.model.name!r} has a floating base; give its motion as base=BaseMotion(...)")
+            raise InputError(
+                f"robot {self.model.name!r} has a floating base; give its motion as base=BaseMotion(...)"
+            )
         if len(base.twists) < order + 2:
             raise InputError(
                 f"torques of order {order} need {order + 2} base twists (the twist and its derivatives), "
@@ -168,5 +240,29 @@ class Robot:
         return base
 
 
-def _first_bad(array: Array) -> tuple[int, ...]:
-    return tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+def _fits_straight_line(model: TreeModel, order: int) -> bool:
+    """Say whether straight-line code compiles in about a second; it grows with bodies and order squared."""
+    return model.n_bodies * (order + 2) ** 2 <= _STRAIGHT_LINE_LIMIT
+
+
+def _real_numbers(what: str, values: ArrayLike, shape: str) -> Array:
+    try:
+        array = np.asarray(values)
+        if np.iscomplexobj(array):
+            raise TypeError("found complex ones")
+        return np.ascontiguousarray(array, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} must be real numbers of shape {shape}: {error}") from None
+
+
+def _check_finite(what: str, array: Array) -> None:
+    if not np.isfinite(array).all():
+        place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise InputError(f"{what} holds NaN or infinite numbers, first at index {place}")
+
+
+def _check_array(name: str, array: Array, shape: tuple[int, ...]) -> None:
+    if not isinstance(array, np.ndarray) or array.dtype != np.float64 or not array.flags.c_contiguous:
+        raise InputError(f"{name} must be a C-contiguous float64 array of shape {shape}")
+    if array.shape != shape:
+        raise InputError(f"{name} must have shape {shape}, found {array.shape}")

@@ -1,8 +1,9 @@
 """Inverse dynamics of any order in body-fixed representation: body axes, body origins.
 
-S. Kumar and A. Mueller, "Nth order analytical time derivatives of inverse dynamics in recursive and closed forms"
-(2021), section II, extended to trees and floating bases. The twists are differentiated through eq. 4 with the product
-rule, which is linear in the number of bodies; the printed way through all screws B_ij is quadratic and gives the same.
+S. Kumar and A. Mueller, "Nth order analytical time derivatives of inverse dynamics in recursive and closed
+forms" (2021), section II, extended to trees and floating bases. The twists are differentiated through eq. 4
+with the product rule, which is linear in the number of bodies; the printed way through all screws B_ij is
+quadratic and gives the same.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ class BodyFixedMotion:
     """Poses, twists and transports of all bodies with their derivatives, in body-fixed representation.
 
     `poses[j]` (..., 4, 4); `twists[j][r]` (..., 6) and `transports[j][r]` (..., 6, 6), the derivatives of
-    `Ad_{C_{j,parent}}`, for r = 0..order-1 of a motion `q` (order + 1, ..., joints); `screws[j]` (6,), constant.
+    `Ad_{C_{j,parent}}`, for r = 0..order-1 of a motion `q` (order + 1, ..., joints); `screws[j]` (6,),
+    constant.
     """
 
     def __init__(self, model: TreeModel, q: Array, base: BaseMotion | None) -> None:
@@ -67,10 +69,10 @@ def inverse_dynamics(
 ) -> tuple[Array, Array]:
     """Compute joint torques and the base wrench with their time derivatives.
 
-    `q` (order + 3, ..., joints) joint motion; `base` the motion of a floating base, with order + 2 twists; `wrenches`
-    applied by the environment. Returns torques (order + 1, ..., joints) [N.m or N] and the wrench
-    (order + 1, ..., 6) that the ground (or, with a floating base, the outside) must exert, in the world frame.
-    Kumar & Mueller (2021), eqs. 13 and 19.
+    `q` (order + 3, ..., joints) joint motion; `base` the motion of a floating base, with order + 2 twists;
+    `wrenches` applied by the environment. Returns torques (order + 1, ..., joints) [N.m or N] and the wrench
+    (order + 1, ..., 6) that the ground (or, with a floating base, the outside) must exert, in the world
+    frame. Kumar & Mueller (2021), eqs. 13 and 19.
     """
     orders = range(len(q) - 2)
     batch = q.shape[1:-1]
@@ -108,12 +110,14 @@ def inverse_dynamics(
             continue
         transposed = [np.swapaxes(transport, -1, -2) for transport in motion.transports[j]]
         for r in orders:
-            transmitted[parent][r] = transmitted[parent][r] + product_derivative(transposed, transmitted[j], r)
+            transmitted[parent][r] = transmitted[parent][r] + product_derivative(
+                transposed, transmitted[j], r
+            )
     return torques, ground
 
 
 def _gravity_in_bodies(model: TreeModel, motion: BodyFixedMotion, orders: int) -> list[list[Array]]:
-    """Return `(0; R_j^T g)` of every body with derivatives; a free vector moves with the transports like a twist."""
+    """Return `(0; R_j^T g)` of every body with derivatives; transports move it like a twist."""
     result: list[list[Array]] = []
     weight = np.concatenate([np.zeros(3), model.gravity])
     for j, parent in enumerate(model.parents):
@@ -122,7 +126,9 @@ def _gravity_in_bodies(model: TreeModel, motion: BodyFixedMotion, orders: int) -
         elif parent < 0:
             result.append([matvec(motion.transports[j][r], weight) for r in range(orders)])
         else:
-            result.append([product_derivative(motion.transports[j], result[parent], r) for r in range(orders)])
+            result.append(
+                [product_derivative(motion.transports[j], result[parent], r) for r in range(orders)]
+            )
     return result
 
 

@@ -1,8 +1,9 @@
 """Inverse dynamics of any order in spatial representation: world axes, one reference point for all bodies.
 
-A. Mueller, "An O(n)-algorithm for the higher-order kinematics and inverse dynamics of serial manipulators using
-spatial representation of twists" (2020), Algorithms 1 and 3; for trees and floating bases M. Z. Ali et al., Algorithms 1 and 2. The order is arbitrary here:
-every line below is a printed one differentiated r times with the product rule.
+A. Mueller, "An O(n)-algorithm for the higher-order kinematics and inverse dynamics of serial manipulators
+using spatial representation of twists" (2020), Algorithms 1 and 3; for trees and floating bases M. Z. Ali et
+al., Algorithms 1 and 2. The order is arbitrary here: every line below is a printed one differentiated r times
+with the product rule.
 """
 
 from __future__ import annotations
@@ -43,12 +44,16 @@ class SpatialMotion:
             displacements.append(displacement)
             self.poses.append(displacement @ model.placements[j])
             parent_twists = ground if parent < 0 else self.twists[parent]
-            twists, screws = _twists_and_screws(matvec(Ad(displacement), model.screws[j]), rates, parent_twists)
+            twists, screws = _twists_and_screws(
+                matvec(Ad(displacement), model.screws[j]), rates, parent_twists
+            )
             self.twists.append(twists)
             self.screws.append(screws)
 
 
-def _twists_and_screws(screw: Array, rates: Array, parent_twists: Sequence[Array]) -> tuple[list[Array], list[Array]]:
+def _twists_and_screws(
+    screw: Array, rates: Array, parent_twists: Sequence[Array]
+) -> tuple[list[Array], list[Array]]:
     """Differentiate `V_j = V_p + S_j q'` and `S_j' = ad_{V_j} S_j` (Mueller 2020, Algorithm 1)."""
     speed = [rate[..., None] for rate in rates[1:]]
     twists: list[Array] = []
@@ -67,10 +72,10 @@ def inverse_dynamics(
 ) -> tuple[Array, Array]:
     """Compute joint torques and the base wrench with their time derivatives.
 
-    `q` (order + 3, ..., joints) joint motion; `base` the motion of a floating base, with order + 2 twists; `wrenches`
-    applied by the environment. Returns torques (order + 1, ..., joints) [N.m or N] and the wrench
-    (order + 1, ..., 6) that the ground (or, with a floating base, the outside) must exert, in the world frame.
-    Mueller (2020), Algorithm 3; Ali et al., Algorithm 2.
+    `q` (order + 3, ..., joints) joint motion; `base` the motion of a floating base, with order + 2 twists;
+    `wrenches` applied by the environment. Returns torques (order + 1, ..., joints) [N.m or N] and the wrench
+    (order + 1, ..., 6) that the ground (or, with a floating base, the outside) must exert, in the world
+    frame. Mueller (2020), Algorithm 3; Ali et al., Algorithm 2.
     """
     orders = range(len(q) - 2)
     batch = q.shape[1:-1]
@@ -100,7 +105,9 @@ def inverse_dynamics(
         parent = model.parents[j]
         if motion.screws[j]:
             for r in orders:
-                torques[r][..., model.joint_of(j)] = product_derivative(motion.screws[j], transmitted[j], r, _dot)
+                torques[r][..., model.joint_of(j)] = product_derivative(
+                    motion.screws[j], transmitted[j], r, _dot
+                )
         for r in orders:
             if parent < 0:
                 ground[r] += transmitted[j][r]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.se3 import nearest_rotation
 
 Array = NDArray[np.float64]
 
@@ -31,8 +32,8 @@ class JointKind(enum.Enum):
 class TreeModel:
     """A kinematic tree of rigid bodies, described at its zero configuration in the world frame.
 
-    With a fixed base, joint i moves body i. With a floating base, body 0 is the base and joint i moves body i + 1.
-    Built by `TreeModel.build`, which validates; arrays are read-only.
+    With a fixed base, joint i moves body i. With a floating base, body 0 is the base and joint i moves body i
+    + 1. Built by `TreeModel.build`, which validates; arrays are read-only.
     """
 
     parents: tuple[int, ...]  # per body, -1 is the world; a parent comes before its children
@@ -94,7 +95,7 @@ class TreeModel:
         model._check_screws()
         model._check_placements()
         model._check_inertias()
-        return model
+        return replace(model, screws=model._exact_screws(), placements=model._exact_placements())
 
     @property
     def n_bodies(self) -> int:
@@ -135,17 +136,15 @@ class TreeModel:
 
     def body_index(self, body: str | int) -> int:
         """Return the index of a body given by name or index; InputError names what is there instead."""
-        if isinstance(body, str):
-            if body in self.body_names:
-                return self.body_names.index(body)
-        elif 0 <= body < self.n_bodies:
+        if isinstance(body, str) and body in self.body_names:
+            return self.body_names.index(body)
+        if isinstance(body, (int, np.integer)) and 0 <= body < self.n_bodies:
             return int(body)
         raise InputError(f"there is no body {body!r}; the model has {list(self.body_names)}")
 
     def with_gravity(self, gravity: ArrayLike) -> TreeModel:
         """Return the same robot under another gravity (3,) [m/s^2], given as a vector that points down."""
-        fields = {key: getattr(self, key) for key in self.__dataclass_fields__}
-        return TreeModel(**{**fields, "gravity": _frozen("gravity", gravity, (3,))})
+        return replace(self, gravity=_frozen("gravity", gravity, (3,)))
 
     def _kind(self, i: int) -> JointKind:
         if self.floating_base and i == 0:
@@ -159,8 +158,8 @@ class TreeModel:
         for i, parent in enumerate(self.parents):
             if not -1 <= parent < i:
                 raise ModelError(
-                    f"body {self.body_names[i]!r} (index {i}) has parent {parent}; a parent is -1 (the world) or a "
-                    "body listed before its child"
+                    f"body {self.body_names[i]!r} (index {i}) has parent {parent}; a parent is -1 (the world) "
+                    "or a body listed before its child"
                 )
             if self.floating_base and i > 0 and parent == -1:
                 raise ModelError(
@@ -171,11 +170,14 @@ class TreeModel:
     def _check_screws(self) -> None:
         for i in range(self.first_jointed_body, self.n_bodies):
             omega, v = self.screws[i, :3], self.screws[i, 3:]
-            length, part = (np.linalg.norm(omega), "angular") if omega.any() else (np.linalg.norm(v), "linear")
+            length, part = (
+                (np.linalg.norm(omega), "angular") if omega.any() else (np.linalg.norm(v), "linear")
+            )
             if abs(length - 1.0) > _UNIT_TOLERANCE:
                 raise ModelError(
-                    f"the screw of joint {self.joint_names[self.joint_of(i)]!r} is not a unit screw: its {part} part "
-                    f"has length {length:.9g}; give (e; y×e + h e) with |e| = 1, or (0; e) for a prismatic joint"
+                    f"the screw of joint {self.joint_names[self.joint_of(i)]!r} is not a unit screw: its "
+                    f"{part} part has length {length:.9g}; give (e; y×e + h e) with |e| = 1, or (0; e) if "
+                    "prismatic"
                 )
 
     def _check_placements(self) -> None:
@@ -183,9 +185,32 @@ class TreeModel:
             rotation = placement[:3, :3]
             orthogonal = np.allclose(rotation.T @ rotation, np.eye(3), rtol=0.0, atol=_UNIT_TOLERANCE)
             if not orthogonal or np.linalg.det(rotation) < 0.0:
-                raise ModelError(f"the placement of body {name!r} has no proper rotation in its upper left 3×3 block")
+                raise ModelError(
+                    f"the placement of body {name!r} has no proper rotation in its upper left 3×3 block"
+                )
             if not np.array_equal(placement[3], (0.0, 0.0, 0.0, 1.0)):
                 raise ModelError(f"the placement of body {name!r} must end with the row (0, 0, 0, 1)")
+
+    def _exact_screws(self) -> Array:
+        """Return the screws freed of rounding in their norms and in the pitch of revolute joints."""
+        screws = np.zeros_like(self.screws)
+        for i, kind in enumerate(self.kinds):
+            omega, v = self.screws[i, :3], self.screws[i, 3:]
+            if kind is JointKind.PRISMATIC:
+                screws[i, 3:] = v / np.linalg.norm(v)
+            elif kind is not JointKind.BASE:
+                e = omega / np.linalg.norm(omega)
+                pitch = e @ v if kind is JointKind.HELICAL else 0.0
+                screws[i] = np.concatenate([e, v - (e @ v) * e + pitch * e])
+        screws.setflags(write=False)
+        return screws
+
+    def _exact_placements(self) -> Array:
+        """Return the placements with their rotations replaced by the nearest proper ones."""
+        placements = self.placements.copy()
+        placements[:, :3, :3] = nearest_rotation(placements[:, :3, :3])
+        placements.setflags(write=False)
+        return placements
 
     def _check_inertias(self) -> None:
         leaves = {i for i, children in enumerate(self.children) if not children}
@@ -205,8 +230,8 @@ class TreeModel:
             if mass == 0.0 or moments[0] <= _SINGULAR * moments[-1]:
                 kind = "singular" if moments[0] >= -_SINGULAR * scale else "not positive definite"
                 raise ModelError(
-                    f"the inertia of body {name!r} is {kind}: mass {mass:g} kg, principal moments about the centre "
-                    f"of mass {np.array2string(moments, precision=6)} kg m^2; all of them must be positive"
+                    f"the inertia of body {name!r} is {kind}: mass {mass:g} kg, principal moments about the "
+                    f"centre of mass {np.array2string(moments, precision=6)} kg m^2; all must be positive"
                 )
 
 

@@ -1,0 +1,129 @@
+"""From a traced graph to machine code, by LLVM through llvmlite."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from hodyn_ros.engine.object_cache import ObjectCache
+from hodyn_ros.engine.tracer import Graph, Traced
+
+_OPERATIONS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
+
+
+@dataclass(frozen=True)
+class MachineCode:
+    """A compiled function `void f(const double* a0, ..., double* out)`; lives as long as this object."""
+
+    address: int
+    n_arguments: int
+    operations: int  # additions, multiplications and divisions in it
+    _engine: Any
+
+    @property
+    def function(self) -> Any:
+        """Return the function for calls with raw addresses of contiguous float64 data."""
+        return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (self.n_arguments + 1))(self.address)
+
+
+def compile_graph(
+    graph: Graph, outputs: Sequence[Any], n_arguments: int, cache: ObjectCache | None
+) -> MachineCode:
+    """Compile what `outputs` (traced scalars or numbers) need; `cache` keeps it for the next process."""
+    ir = intermediate_code(graph, outputs, n_arguments)
+    machine = _target_machine()
+    key = "\n".join([ir, llvmlite.__version__, str(llvm.llvm_version_info), machine.triple, *_host()])
+    code = cache.get(key) if cache else None
+    if code is None:
+        module = llvm.parse_assembly(ir)
+        module.triple = machine.triple
+        module.data_layout = str(machine.target_data)
+        code = machine.emit_object(module)
+        if cache:
+            cache.put(key, code)
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    operations = sum(graph.nodes[i][0] in _OPERATIONS for i in _needed(graph, outputs))
+    return MachineCode(engine.get_function_address("hodyn_kernel"), n_arguments, operations, engine)
+
+
+def intermediate_code(graph: Graph, outputs: Sequence[Any], n_arguments: int) -> str:
+    """Write a graph as the text of an LLVM module, in the order in which it was traced."""
+    arguments = ", ".join(f"ptr %a{i}" for i in range(n_arguments))
+    body = "\n".join(_instructions(graph, outputs))
+    return (
+        "declare double @llvm.sin.f64(double)\n"
+        "declare double @llvm.cos.f64(double)\n"
+        f"define void @hodyn_kernel({arguments}, ptr %out) {{\n{body}\nret void\n}}\n"
+    )
+
+
+def _instructions(graph: Graph, outputs: Sequence[Any]) -> Iterator[str]:
+    def value(number: Any) -> str:
+        operation, a, _ = graph.nodes[number]
+        return _literal(a) if operation == "constant" else f"%n{number}"
+
+    for i in sorted(_needed(graph, outputs)):
+        operation, a, b = graph.nodes[i]
+        if operation == "input":
+            yield f"%p{i} = getelementptr double, ptr %a{a}, i64 {b}"
+            yield f"%n{i} = load double, ptr %p{i}, align 8"
+        elif operation in _OPERATIONS:
+            # contract: a product and a sum may become one fused operation with a single rounding
+            yield f"%n{i} = {_OPERATIONS[operation]} contract double {value(a)}, {value(b)}"
+        elif operation != "constant":
+            yield f"%n{i} = call double @llvm.{operation}.f64(double {value(a)})"
+    for k, output in enumerate(outputs):
+        if isinstance(output, Traced):
+            result = value(output.number)
+            if output.negative:
+                yield f"%m{k} = fneg double {result}"
+                result = f"%m{k}"
+        else:
+            result = _literal(output)
+        yield f"%o{k} = getelementptr double, ptr %out, i64 {k}"
+        yield f"store double {result}, ptr %o{k}, align 8"
+
+
+def _literal(number: Any) -> str:
+    return f"0x{struct.unpack('<Q', struct.pack('<d', float(number)))[0]:016X}"
+
+
+def _needed(graph: Graph, outputs: Sequence[Any]) -> set[int]:
+    """Return the nodes that the outputs depend on."""
+    needed: set[int] = set()
+    pending = [output.number for output in outputs if isinstance(output, Traced)]
+    while pending:
+        number = pending.pop()
+        if number in needed:
+            continue
+        needed.add(number)
+        operation, a, b = graph.nodes[number]
+        if operation not in ("constant", "input"):
+            pending.append(a)
+            if b is not None:
+                pending.append(b)
+    return needed
+
+
+@cache
+def _host() -> tuple[str, str]:
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+def _target_machine() -> Any:
+    """Return a new one each time: an execution engine takes its machine over."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    cpu, features = _host()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=cpu, features=features, opt=2, jit=True
+    )

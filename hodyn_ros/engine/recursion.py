@@ -1,0 +1,211 @@
+"""The one recursion of the engine: Newton-Euler in body frames on Taylor coefficients, over abstract scalars.
+
+A series x(t) = sum_k x_k t^k is the list of its coefficients, x_k = x^(k) / k!, so that products are plain
+convolutions. Scalars know `+ - * /` and answer to `numpy.cos` and `numpy.sin`: floats and NumPy arrays (a
+batch) give numbers, the tracer's scalars give straight-line code.
+
+Every body carries its angular velocity w and the acceleration a of its origin, in its own axes, gravity
+counting as acceleration of the ground. Its points accelerate by a + B x with B = w'~ + U and U = w w^T -
+|w|^2 1, so that force and moment are linear in B and in the first and second moments of its mass: U is the
+only product of motions besides the turn of the joint. It is the Newton-Euler equation of Kumar & Mueller
+(2021), eqs. 4, 11 and 19, with half the operations of its twist form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hodyn_ros.engine.canonical import CanonicalBody
+from hodyn_ros.engine.turn import Turn
+from hodyn_ros.engine.vectors import ZERO, Scalar, Vector, add, convolve, cross, dot, scale, times
+
+Matrix = tuple[Vector, Vector, Vector]
+
+
+class Body:
+    """One body: its constants, and the Taylor coefficients found so far."""
+
+    def __init__(self, constants: CanonicalBody) -> None:
+        self.constants = constants
+        self.rotation: list[list[float]] = constants.rotation.tolist()
+        self.transposed: list[list[float]] = constants.rotation.T.tolist()
+        self.translation: list[float] = constants.translation.tolist()
+        self.axis = [row[2] for row in self.rotation]  # of the joint, in the parent
+        self.turn = Turn(0.0)  # of the joint; replaced when the recursion starts
+        self.slide: list[Scalar] = []  # of the joint along z
+        self.angular: list[Vector] = []  # w
+        self.linear: list[Vector] = []  # a
+        self.products: list[Matrix] = []  # U
+        self.moment: list[Vector] = []  # transmitted by the joint, about the frame's origin
+        self.force: list[Vector] = []
+        # series in the parent's axes after the present turn, from which `Turn` makes those in the body's axes
+        self.angular_turned: list[Vector] = []
+        self.linear_turned: list[Vector] = []
+        # of sliding joints: the parent's B e and w × e on the joint's axis e, and the moment about the
+        # parent's side
+        self.axis_field: list[Vector] = []
+        self.axis_velocity: list[Vector] = []
+        self.joint_moment: list[Vector] = []
+
+    @property
+    def slides(self) -> bool:
+        """Whether the joint moves the body's origin along its axis."""
+        return self.constants.translation_gain != 0.0
+
+    def extend_joint(self, coefficient: Scalar) -> None:
+        """Append a Taylor coefficient of the joint's position."""
+        self.turn.extend(self.constants.rotation_gain * coefficient)
+        self.slide.append(self.constants.translation_gain * coefficient)
+
+    def wrench(self, k: int, spin: Vector, a: Vector) -> tuple[Vector, Vector]:
+        """Return coefficient k of moment and force on the body: integrals of x × (a + B x) and a + B x."""
+        c = self.constants
+        field = acceleration_field(self.products[k], spin)
+        h: list[float] = c.first_moment.tolist()
+        rows: list[list[float]] = c.second_moment.tolist()
+        force = add(scale(c.mass, a), times(field, h))
+        z_y = dot(field[2], rows[1]) - dot(field[1], rows[2])
+        x_z = dot(field[0], rows[2]) - dot(field[2], rows[0])
+        y_x = dot(field[1], rows[0]) - dot(field[0], rows[1])
+        return add(cross(h, a), (z_y, x_z, y_x)), force
+
+    def along_joint(self, moment: Vector, force: Vector) -> Scalar:
+        """Project a wrench at the body's origin on its joint."""
+        return self.constants.rotation_gain * moment[2] + self.constants.translation_gain * force[2]
+
+
+def acceleration_field(products: Matrix, spin: Vector) -> Matrix:
+    """Return `B = w'~ + U` from U and w'."""
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = products
+    x, y, z = spin
+    return ((xx, xy - z, xz + y), (xy + z, yy, yz - x), (xz - y, yz + x, zz))
+
+
+def angular_products(w: Sequence[Vector], k: int) -> Matrix:
+    """Return coefficient k of `U = w w^T - |w|^2 1`."""
+    x, y, z = ([vector[i] for vector in w] for i in range(3))
+    xx, yy, zz = (_square(series, k) for series in (x, y, z))
+    xy, xz, yz = convolve(x, y, k), convolve(x, z, k), convolve(y, z, k)
+    return ((-(yy + zz), xy, xz), (xy, -(xx + zz), yz), (xz, yz, -(xx + yy)))
+
+
+def _square(series: Sequence[Scalar], k: int) -> Scalar:
+    """Return coefficient k of a squared series, every mixed product taken once."""
+    result: Scalar = 0.0
+    for i in range((k + 1) // 2):
+        result = result + series[i] * series[k - i]
+    result = 2.0 * result
+    if k % 2 == 0:
+        result = result + series[k // 2] * series[k // 2]
+    return result
+
+
+class Recursion:
+    """The recursion on one robot, coefficient by coefficient.
+
+    `start` takes positions and velocities; the passes for k = 0, 1, ... then follow in turn.
+    """
+
+    def __init__(self, bodies: Sequence[CanonicalBody], gravity: Sequence[float]) -> None:
+        self.bodies = [Body(constants) for constants in bodies]
+        self.n_joints = sum(constants.joint >= 0 for constants in bodies)
+        self.ground: Vector = (-float(gravity[0]), -float(gravity[1]), -float(gravity[2]))
+
+    def start(self, positions: Sequence[Scalar], velocities: Sequence[Scalar]) -> None:
+        """Take the positions and velocities of the joints and find the angular velocities of the bodies."""
+        for body in self.bodies:
+            c = body.constants
+            body.turn = Turn(c.rotation_gain * positions[c.joint] + c.offset)
+            body.slide.append(c.translation_gain * positions[c.joint])
+            body.extend_joint(velocities[c.joint])
+            above = ZERO if c.parent < 0 else self.bodies[c.parent].angular[0]
+            turned = body.turn.inward(times(body.transposed, above))
+            body.angular_turned.append(turned)
+            body.angular.append(add(turned, (0.0, 0.0, c.rotation_gain * velocities[c.joint])))
+
+    def inverse_dynamics(self, k: int, accelerations: Sequence[Scalar]) -> list[Scalar]:
+        """Return Taylor coefficient k of the joint torques, given that of the joint accelerations."""
+        self.multiply_velocities(k)
+        for body in self.bodies:
+            w, a = self.above(body, k)
+            self.accelerate(body, k, *self.carry(body, k, w, a), accelerations[body.constants.joint])
+        for body in self.bodies:
+            moment, force = body.wrench(k, scale(k + 1.0, body.angular[k + 1]), body.linear[k])
+            body.moment.append(moment)
+            body.force.append(force)
+        torques: list[Scalar] = [0.0] * self.n_joints
+        for body in reversed(self.bodies):
+            c = body.constants
+            torques[c.joint] = body.along_joint(body.moment[k], body.force[k])
+            if c.parent >= 0:
+                parent = self.bodies[c.parent]
+                moment, force = self.transmit(body, k, body.moment[k], body.force[k])
+                parent.moment[k], parent.force[k] = add(parent.moment[k], moment), add(parent.force[k], force)
+        return torques
+
+    def multiply_velocities(self, k: int) -> None:
+        """Extend the products of velocities, which the accelerations of order k need, in every body."""
+        for body in self.bodies:
+            body.products.append(angular_products(body.angular, k))
+            if body.slides and body.constants.parent >= 0:
+                body.axis_velocity.append(cross(self.bodies[body.constants.parent].angular[k], body.axis))
+
+    def above(self, body: Body, k: int) -> tuple[Vector, Vector]:
+        """Return coefficient k + 1 of w and k of a of a body's parent or, at the root, of the ground."""
+        parent = body.constants.parent
+        if parent < 0:
+            return ZERO, self.ground if k == 0 else ZERO
+        return self.bodies[parent].angular[k + 1], self.bodies[parent].linear[k]
+
+    def carry(self, body: Body, k: int, w: Vector, a: Vector) -> tuple[Vector, Vector]:
+        """Carry coefficient k + 1 of the parent's w and k of its a to the body, turned to the present angle.
+
+        Includes what the product of velocities and the joint's slide add to a; leaves out the change of the
+        turn.
+        """
+        parent = body.constants.parent
+        if parent >= 0:
+            field = acceleration_field(self.bodies[parent].products[k], scale(k + 1.0, w))
+            a = add(a, times(field, body.translation))
+            if body.slides:
+                fields = [*body.axis_field[:k], times(field, body.axis)]
+                for i in range(k + 1):
+                    a = add(a, scale(body.slide[k - i], fields[i]))
+                    a = add(a, scale(2.0 * (k - i + 1) * body.slide[k - i + 1], body.axis_velocity[i]))
+        turn = body.turn
+        return turn.inward(times(body.transposed, w)), turn.inward(times(body.transposed, a))
+
+    def accelerate(self, body: Body, k: int, w: Vector, a: Vector, acceleration: Scalar) -> None:
+        """Extend the motion of a body from the carried motion `w`, `a` and its joint's acceleration."""
+        c = body.constants
+        body.angular_turned.append(w)
+        body.linear_turned.append(a)
+        if body.slides and c.parent >= 0:
+            parent = self.bodies[c.parent]
+            field = acceleration_field(parent.products[k], scale(k + 1.0, parent.angular[k + 1]))
+            body.axis_field.append(times(field, body.axis))
+        w = add(w, body.turn.inward_change(body.angular_turned, k + 1))
+        a = add(a, body.turn.inward_change(body.linear_turned, k))
+        rate = acceleration * (1.0 / (k + 1))
+        body.angular.append(add(w, (0.0, 0.0, c.rotation_gain * rate)))
+        body.linear.append(add(a, (0.0, 0.0, c.translation_gain * acceleration)))
+        body.extend_joint(rate * (1.0 / (k + 2)))
+
+    def transmit(self, body: Body, k: int, moment: Vector, force: Vector) -> tuple[Vector, Vector]:
+        """Return coefficient k of what a joint passes to the parent, about the parent's origin, in its axes.
+
+        `moment`, `force` are coefficient k at the body's origin; the lower ones are taken from the body.
+        """
+        if body.slides:
+            forces = [*body.force[:k], force]
+            for i in range(k + 1):
+                lever = body.slide[k - i]
+                moment = add(moment, (-lever * forces[i][1], lever * forces[i][0], 0.0))
+            body.joint_moment[k:] = [moment]
+            moments: Sequence[Vector] = body.joint_moment
+        else:
+            moments = body.moment
+        turn = body.turn
+        moment = times(body.rotation, turn.outward(add(moment, turn.outward_change(moments, k))))
+        force = times(body.rotation, turn.outward(add(force, turn.outward_change(body.force, k))))
+        return add(moment, cross(body.translation, force)), force

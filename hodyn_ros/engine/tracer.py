@@ -1,0 +1,124 @@
+"""Scalars that write down what is computed with them, as a graph without repetitions.
+
+Constants fold (x + 0, x · 0, x · 1, ...), signs move outward, and equal expressions share one node, so that
+tracing a recursion on one robot leaves only the operations that this robot needs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+Key = tuple[str, Any, Any]
+
+
+@dataclass
+class Graph:
+    """The operations of a traced function, in the order in which they were first met.
+
+    Node i is `nodes[i] = (operation, a, b)`. Operands are node numbers; a "constant" has its value, an
+    "input" the number of the argument and the index into it.
+    """
+
+    nodes: list[Key] = field(default_factory=list)
+    _known: dict[Key, int] = field(default_factory=dict)
+
+    def node(self, operation: str, a: Any, b: Any = None) -> int:
+        """Return the number of a node, made anew unless the same one exists."""
+        key = (operation, a, b)
+        number = self._known.get(key)
+        if number is None:
+            number = self._known[key] = len(self.nodes)
+            self.nodes.append(key)
+        return number
+
+    def input(self, argument: int, index: int) -> Traced:
+        """Return the scalar that stands for an element of an argument of the function."""
+        return Traced(self, self.node("input", argument, index))
+
+    def constant(self, value: float) -> int:
+        """Return the node of a constant."""
+        return self.node("constant", float(value))
+
+
+class Traced:
+    """A scalar that stands for a node of a graph, or for its negative."""
+
+    __slots__ = ("graph", "number", "negative")
+
+    def __init__(self, graph: Graph, number: int, negative: bool = False) -> None:
+        self.graph = graph
+        self.number = number
+        self.negative = negative
+
+    def __neg__(self) -> Traced:
+        return Traced(self.graph, self.number, not self.negative)
+
+    def __add__(self, other: Traced | float) -> Traced:
+        if not isinstance(other, Traced):
+            if other == 0.0:
+                return self
+            other = _constant(self.graph, float(other))
+        if self.negative and other.negative:
+            return -((-self) + (-other))
+        if other.negative:
+            return _subtract(self, -other)
+        if self.negative:
+            return _subtract(other, -self)
+        a, b = sorted((self.number, other.number))
+        return Traced(self.graph, self.graph.node("+", a, b))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Traced | float) -> Traced:
+        return self + (-other)
+
+    def __rsub__(self, other: Traced | float) -> Traced:
+        return (-self) + other
+
+    def __mul__(self, other: Traced | float) -> Traced | float:
+        if not isinstance(other, Traced):
+            value = float(other)
+            if value == 0.0:
+                return 0.0
+            if value == 1.0:
+                return self
+            if value == -1.0:
+                return -self
+            other = _constant(self.graph, value)
+        a, b = sorted((self.number, other.number))
+        return Traced(self.graph, self.graph.node("*", a, b), self.negative != other.negative)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Traced | float) -> Traced | float:
+        if not isinstance(other, Traced):
+            return self * (1.0 / float(other))
+        return Traced(
+            self.graph, self.graph.node("/", self.number, other.number), self.negative != other.negative
+        )
+
+    def __rtruediv__(self, other: float) -> Traced | float:
+        return 0.0 if other == 0.0 else _constant(self.graph, float(other)) / self
+
+    def cos(self) -> Traced:
+        """Cosine; also reached through `numpy.cos`."""
+        return Traced(self.graph, self.graph.node("cos", self.number))
+
+    def sin(self) -> Traced:
+        """Sine; also reached through `numpy.sin`."""
+        return Traced(self.graph, self.graph.node("sin", self.number), self.negative)
+
+
+def _constant(graph: Graph, value: float) -> Traced:
+    """Return a constant, its sign kept apart so that x · c and x · -c share a node."""
+    return Traced(graph, graph.constant(abs(value)), math.copysign(1.0, value) < 0.0)
+
+
+def _subtract(a: Traced, b: Traced) -> Traced:
+    if a.number > b.number:  # a - b and b - a share a node
+        return Traced(a.graph, a.graph.node("-", b.number, a.number), True)
+    if a.number == b.number:
+        return Traced(a.graph, a.graph.constant(0.0))
+    return Traced(a.graph, a.graph.node("-", a.number, b.number))
