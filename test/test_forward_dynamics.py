@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +25,14 @@ ROUNDING = 2.0**-52
 
 SLACK = 300.0
 """How many times the effect of one rounding of the input an error may be."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_kept_code() -> Iterator[None]:
+    """Compile anew every time, and leave the user's folder of compiled robots alone."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("HODYN_CACHE_DIR", "")
+        yield
 
 
 def bounded(examples: int) -> Any:
@@ -56,7 +65,7 @@ def conditioning(tree: Tree, state: Array, torques: Array, expected: Array) -> A
         return values * (1.0 + ROUNDING * rng.uniform(-1.0, 1.0, size=values.shape))
 
     moves = []
-    for _ in range(3):
+    for _ in range(2):
         near = replace(
             tree,
             masses=rounded(tree.masses),
@@ -76,9 +85,9 @@ def assert_solves(tree: Tree, state: Array, torques: Array, found: Array, expect
 
 
 class TestAgainstExactArithmetic:
-    @given(case=cases(10, orders=[0, 1, 2, 3], bases=[False], max_loads=0))
-    @bounded(12)
-    def test_orders_0_to_3_of_trees_up_to_10_bodies(self, case: Case) -> None:
+    @given(case=cases(8, orders=[0, 1, 2, 3], bases=[False], max_loads=0))
+    @bounded(10)
+    def test_orders_0_to_3_of_trees_up_to_8_bodies(self, case: Case) -> None:
         torques = random_stack(1, case.order + 1, case.tree.n_joints)
         state = case.q[:2]
         found = robot_of(case.tree).forward_dynamics(state, torques)
@@ -99,15 +108,15 @@ class TestAgainstExactArithmetic:
         found = robot_of(tree).forward_dynamics(state, torques)
         assert_solves(tree, state, torques, found, exact_accelerations(tree, state, torques))
 
-    def test_a_tree_of_30_bodies(self) -> None:
-        case = make_case(13, 30, 1)
+    def test_a_tree_of_20_bodies(self) -> None:
+        case = make_case(13, 20, 1)
         state, torques = case.q[:2], torques_of(case)
         found = robot_of(case.tree).forward_dynamics(state, torques)
         assert_solves(case.tree, state, torques, found, exact_accelerations(case.tree, state, torques))
 
 
-@given(case=cases(30, orders=[0], bases=[False], max_loads=0))
-@bounded(25)
+@given(case=cases(12, orders=[0], bases=[False], max_loads=0))
+@bounded(20)
 def test_order_0_is_that_of_pinocchio(case: Case) -> None:
     torques = random_stack(2, 1, case.tree.n_joints, rate=1.0)
     _, expected = pinocchio_models.forward_dynamics(case.tree, case.q[:2], torques[0])
@@ -118,8 +127,8 @@ def test_order_0_is_that_of_pinocchio(case: Case) -> None:
     assert np.abs(found[0] - expected).max() <= allowed * np.abs(expected).max()
 
 
-@given(case=cases(12, orders=[0, 1, 2], bases=[False], max_loads=0))
-@bounded(25)
+@given(case=cases(7, orders=[0, 1, 2], bases=[False], max_loads=0))
+@bounded(12)
 def test_inverse_dynamics_gives_the_torques_back(case: Case) -> None:
     """The residual, unlike the accelerations, does not suffer from an ill-conditioned mass matrix."""
     robot = robot_of(case.tree)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import comb
 from typing import Any
@@ -14,7 +17,7 @@ from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 from oracles import pinocchio_models
 from oracles.cases import Case, cases, make_case, relative_errors
-from oracles.motions import Base, Load, random_motion, random_stack
+from oracles.motions import Base, Frame, Load, random_motion, random_stack
 from oracles.random_trees import KINDS, Tree, random_pose, random_tree
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot
@@ -30,6 +33,14 @@ TOLERANCES = (1e-12, 1e-12, 1e-12, 1e-11, 1e-9, 1e-9, 1e-9)
 
 formulations = pytest.mark.parametrize("formulation", FORMULATIONS)
 both_bases = pytest.mark.parametrize("floating_base", [False, True], ids=["fixed", "floating"])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_kept_code() -> Iterator[None]:
+    """Compile anew every time, and leave the user's folder of compiled robots alone."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("HODYN_CACHE_DIR", "")
+        yield
 
 
 def bounded(examples: int) -> Any:
@@ -75,13 +86,13 @@ class TestAgainstExactArithmetic:
 
     @formulations
     @given(case=cases(30, orders=[0, 1, 2, 3]))
-    @bounded(25)
+    @bounded(40)
     def test_orders_0_to_3_of_trees_up_to_30_bodies(self, formulation: str | None, case: Case) -> None:
         assert_close(efforts_of(case, formulation), case.exact_efforts())
 
     @formulations
     @given(case=cases(7, orders=[4, 5, 6]))
-    @bounded(15)
+    @bounded(20)
     def test_orders_4_to_6_of_trees_up_to_7_bodies(self, formulation: str | None, case: Case) -> None:
         assert_close(efforts_of(case, formulation), case.exact_efforts())
 
@@ -128,7 +139,7 @@ class TestAgainstExactArithmetic:
 
 @formulations
 @given(case=cases(30, orders=[0], max_loads=0))
-@bounded(25)
+@bounded(40)
 def test_order_0_is_that_of_pinocchio(formulation: str | None, case: Case) -> None:
     base = case.base
     if base is not None:
@@ -143,7 +154,7 @@ def test_order_0_is_that_of_pinocchio(formulation: str | None, case: Case) -> No
 
 
 @given(case=cases(30, orders=[0, 1, 2]))
-@bounded(25)
+@bounded(40)
 def test_formulations_agree_to_twelve_digits(case: Case) -> None:
     first, *others = [efforts_of(case, formulation) for formulation in FORMULATIONS]
     for other in others:
@@ -385,7 +396,7 @@ class TestAppliedWrenches:
             gravity=(0.0, 0.0, -10.0),
         )
         still = np.zeros((3, 1))
-        push = AppliedWrench(0, [0.0, 0.0, 0.0, 0.0, 0.0, -5.0])
+        push = AppliedWrench(0, np.array([0.0, 0.0, 0.0, 0.0, 0.0, -5.0]))
         held = robot.inverse_dynamics(still, wrenches=[push], formulation=formulation)
         np.testing.assert_allclose(held, [[35.0]], rtol=1e-14)
 
@@ -432,6 +443,104 @@ class TestArrays:
         full = robot.inverse_dynamics(q, formulation=formulation)
         for order in range(4):
             assert_close(robot.inverse_dynamics(q[: order + 3], formulation=formulation), full[: order + 1])
+
+
+class TestCompiled:
+    """What `compile` returns: the engine without its comforts."""
+
+    @pytest.mark.parametrize("order", range(6))
+    def test_orders_0_to_5_of_seven_bodies(self, order: int) -> None:
+        case = make_case(80 + order, 7, order)
+        assert_close(robot_of(case.tree).compile(order)(case.q), case.exact_efforts())
+
+    def test_it_is_what_inverse_dynamics_computes(self) -> None:
+        case = make_case(90, 7, 2)
+        robot = robot_of(case.tree)
+        compiled, called = robot.compile(2)(case.q), robot.inverse_dynamics(case.q)
+        np.testing.assert_array_equal(compiled, called)
+
+    def test_out_receives_the_torques_and_comes_back(self) -> None:
+        case = make_case(91, 5, 2)
+        f = robot_of(case.tree).compile(2)
+        out = np.full((3, 5), np.nan)
+        before = case.q.copy()
+        assert f(case.q, out=out) is out
+        np.testing.assert_array_equal(out, f(case.q))
+        np.testing.assert_array_equal(case.q, before)
+
+    def test_out_may_lie_in_the_motion(self) -> None:
+        case = make_case(92, 5, 2)
+        f = robot_of(case.tree).compile(2)
+        expected = f(case.q)
+        for start in range(3):
+            q = case.q.copy()
+            np.testing.assert_array_equal(f(q, out=q[start : start + 3]), expected)
+
+    def test_the_code_outlives_its_robot(self) -> None:
+        cases = [make_case(93 + i, 4 + i, i) for i in range(3)]
+        functions = [robot_of(case.tree).compile(case.order) for case in cases]
+        gc.collect()
+        for f, case in zip(functions, cases, strict=True):
+            assert_close(f(case.q), case.exact_efforts())
+
+    def test_threads_share_it(self) -> None:
+        case = make_case(96, 6, 2)
+        f = robot_of(case.tree).compile(2)
+        motions = [random_stack(seed, 5, 6) for seed in range(200)]
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(f, motions))
+        for q, torques in zip(motions, found, strict=True):
+            np.testing.assert_array_equal(torques, f(q))
+
+    @pytest.mark.parametrize(
+        ("q", "words"),
+        [
+            (np.zeros((5, 3)), [r"\(5, 4\)", r"\(5, 3\)"]),
+            (np.zeros((4, 4)), [r"\(5, 4\)", r"\(4, 4\)"]),
+            (np.zeros((2, 5, 4)), [r"\(5, 4\)", r"\(2, 5, 4\)"]),
+            (np.zeros(20), [r"\(5, 4\)", r"\(20,\)"]),
+            (np.zeros((5, 4), dtype=np.float32), ["float64"]),
+            (np.zeros((5, 4), dtype=">f8"), ["float64"]),
+            (np.zeros((5, 4), order="F"), ["C-contiguous"]),
+            (np.zeros((5, 8))[:, ::2], ["C-contiguous"]),
+            (np.zeros((5, 4)).tolist(), ["float64"]),
+            (None, ["float64"]),
+        ],
+    )
+    def test_a_wrong_array_never_reaches_the_code(self, q: Any, words: list[str]) -> None:
+        f = robot_of(random_tree(97, 4)).compile(2)
+        with pytest.raises(InputError) as refusal:
+            f(q)
+        for word in words:
+            assert refusal.match(word)
+
+    @pytest.mark.parametrize(
+        "out",
+        [
+            np.zeros((2, 4)),
+            np.zeros((3, 5)),
+            np.zeros((3, 4), dtype=np.float32),
+            np.zeros((3, 4), order="F"),
+            np.zeros((3, 4)).tolist(),
+        ],
+    )
+    def test_a_wrong_out_is_refused(self, out: Any) -> None:
+        f = robot_of(random_tree(98, 4)).compile(2)
+        with pytest.raises(InputError, match=r"out.*\(3, 4\)"):
+            f(np.zeros((5, 4)), out=out)
+
+    def test_a_read_only_out_is_refused_and_keeps_its_numbers(self) -> None:
+        f = robot_of(random_tree(99, 4)).compile(2)
+        out = np.zeros((3, 4))
+        out.setflags(write=False)
+        with pytest.raises(InputError, match="out"):
+            f(np.ones((5, 4)), out=out)
+        np.testing.assert_array_equal(out, 0.0)
+
+    @pytest.mark.parametrize("order", [-1, 1.5, "2", None])
+    def test_an_order_is_a_whole_number(self, order: Any) -> None:
+        with pytest.raises(InputError, match=f"order.*{order}"):
+            robot_of(random_tree(100, 4)).compile(order)
 
 
 def spoiled(q: Array, value: float) -> Array:
