@@ -1,8 +1,8 @@
-"""An executor for nodes that live at a kilohertz: a few fast topics and timers first, the rest a few times a second.
+"""An executor for nodes that live at a kilohertz: a few fast topics and timers first, then the rest.
 
-rclpy's executors gather every entity of a node, build a wait set of them and wrap the callback in a task, twice for
-each message; that is 150 µs of processor time a message, several times what the message itself costs. Here the
-subscriptions and timers of a `StreamGroup` have a wait set of their own that is built once. Everything else (parameter
+rclpy's executors gather every entity of a node, build a wait set of them and wrap the callback in a task,
+twice for each message; that is 150 µs of processor time, several times what the message itself costs. Here
+the subscriptions and timers of a `StreamGroup` have a wait set of their own. Everything else (parameter
 services, diagnostics, QoS events) is served as ever, 25 times a second, in the same thread.
 """
 
@@ -47,15 +47,16 @@ class StreamGroup(CallbackGroup):
 class StreamExecutor(SingleThreadedExecutor):
     """Serves the streams of its nodes as they come, and everything else every HOUSEKEEPING_PERIOD.
 
-    A subscription or timer is a stream when it was created with a `StreamGroup` as callback group. The entities of the
-    nodes are looked up again at each housekeeping, so streams may come and go. The clock topic of simulated time is a
-    stream as well, or time would stand still between two housekeepings.
+    A subscription or timer is a stream when it was created with a `StreamGroup` as callback group. The
+    entities of the nodes are looked up again at each housekeeping, so streams may come and go, but not from
+    within the callback of a stream. The clock topic of simulated time is a stream as well, or time would
+    stand still between two housekeepings.
     """
 
     def spin(self) -> None:
-        """Serve callbacks until the context is shut down; raises ExternalShutdownException then, as rclpy does."""
-        # What was made at the start stays. Searching all of it for garbage again and again would cost a pause of
-        # tens of milliseconds each time.
+        """Serve callbacks until the context is shut down, then raise ExternalShutdownException."""
+        # What was made at the start stays. Searching all of it for garbage again and again would cost a pause
+        # of tens of milliseconds each time.
         gc.collect()
         gc.freeze()
         while self._context.ok() and not self._is_shutdown:
