@@ -38,6 +38,7 @@ from hodyn_ros.nodes.parameters import Setting, declare, value
 from hodyn_ros.nodes.process import run
 from hodyn_ros.nodes.qos import overridable, stream_qos
 from hodyn_ros.nodes.refusals import Reason, Refusals, Refused
+from hodyn_ros.nodes.stream_executor import StreamGroup
 from hodyn_ros.nodes.timeline import Timeline
 
 MAX_ORDER = 6
@@ -99,7 +100,12 @@ class DynamicsNode(LifecycleNode):
             qos_overriding_options=overridable(publisher=True),
         )
         self._subscription = self.create_subscription(
-            DesiredMotion, "desired_motion", self._take, stream_qos(), qos_overriding_options=overridable()
+            DesiredMotion,
+            "desired_motion",
+            self._take,
+            stream_qos(),
+            callback_group=StreamGroup(),
+            qos_overriding_options=overridable(),
         )
         self._diagnostics = Diagnostics(self, self._report)
         self.add_on_set_parameters_callback(self._check_parameters)

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import rclpy
 from rclpy.exceptions import NameValidationException, ParameterException, ROSInterruptException
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 
 from hodyn_ros.errors import HodynError
+from hodyn_ros.nodes.stream_executor import StreamExecutor
 
-
-# What a start fails with because of what the user gave. rclpy has no root for its errors: unfit QoS overrides, unknown
-# arguments and whatever rcl refuses come as RuntimeError.
+# What a start fails with because of what the user gave. rclpy has no root for its errors: unfit QoS,
+# unknown arguments and whatever rcl refuses come as RuntimeError.
 _START_ERRORS = (HodynError, OSError, RuntimeError, ParameterException, NameValidationException)
 
 
@@ -38,8 +38,7 @@ def run(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int
             return 0
         except _START_ERRORS as error:
             return _fail(error)
-        # The EventsExecutor of the Kilted wheels never ends its thread at shutdown.
-        executor = SingleThreadedExecutor()
+        executor = StreamExecutor()
         executor.add_node(node)
         executor.spin()
     except (KeyboardInterrupt, ExternalShutdownException, ROSInterruptException):

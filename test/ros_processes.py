@@ -1,0 +1,165 @@
+"""Real processes for the tests of the nodes: started, watched, and always ended.
+
+Imports nothing of ROS, so that tests can be skipped with a reason where it is absent.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+import hodyn_ros
+
+TEST_FOLDER = Path(__file__).resolve().parent
+
+T = TypeVar("T")
+
+
+def child_environment() -> dict[str, str]:
+    """Return this environment, where conftest.py chose the ROS domain, with the same hodyn_ros."""
+    environment = dict(os.environ, PYTHONUNBUFFERED="1")
+    folder = Path(hodyn_ros.__file__).resolve().parent.parent
+    if not folder.is_relative_to(Path(sys.prefix).resolve()):
+        rest = environment.get("PYTHONPATH", "")
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(folder), rest]))
+    return environment
+
+
+def wait_until(condition: Callable[[], T], timeout: float, what: str) -> T:
+    """Return the first true value of `condition`, or raise TimeoutError saying what did not come."""
+    end = time.monotonic() + timeout
+    while True:
+        result = condition()
+        if result:
+            return result
+        if time.monotonic() > end:
+            raise TimeoutError(f"{what} did not come within {timeout:g} s")
+        time.sleep(0.01)
+
+
+class RosProcess:
+    """A running process; its output is kept line by line. Leaving the `with` block ends it."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], name: str) -> None:
+        self.name = name
+        self.lines: list[str] = []  # stdout and stderr, as they come
+        self._process = subprocess.Popen(
+            list(command),
+            env=dict(environment),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            bufsize=1,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self.lines.append(line.rstrip("\n"))
+
+    @property
+    def running(self) -> bool:
+        """Whether the process has not ended yet."""
+        return self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self._process.pid
+
+    def output(self) -> str:
+        """Return all that it has written so far."""
+        return "\n".join(self.lines)
+
+    def wait_for_line(self, text: str, timeout: float = 20.0) -> str:
+        """Return the first line that contains `text`; raise when it ends without, or takes too long."""
+
+        def look() -> str | None:
+            # ask before looking: what it wrote before it ended has then been read
+            ended = not self.running and not self._reader.is_alive()
+            found = next((line for line in list(self.lines) if text in line), None)
+            if found is None and ended:
+                raise RuntimeError(f"{self.name} ended without writing {text!r}:\n{self.output()}")
+            return found
+
+        try:
+            return wait_until(look, timeout, f"{text!r} from {self.name}") or ""
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}; it wrote:\n{self.output()}") from None
+
+    def tell(self, line: str) -> None:
+        """Write a line to its standard input."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+
+    def wait(self, timeout: float = 20.0) -> int:
+        """Return the exit code once it has ended by itself; raise TimeoutError when it does not."""
+        try:
+            code = self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise TimeoutError(
+                f"{self.name} did not end within {timeout:g} s; it wrote:\n{self.output()}"
+            ) from None
+        self._reader.join(timeout=5.0)
+        return code
+
+    def stop(self, how: signal.Signals = signal.SIGINT, timeout: float = 20.0) -> int:
+        """Send a signal and return the exit code."""
+        if self.running:
+            self._process.send_signal(how)
+        return self.wait(timeout)
+
+    def __enter__(self) -> RosProcess:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.running:
+            self._process.kill()
+            self._process.wait(10.0)
+        self._reader.join(timeout=5.0)
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                try:
+                    stream.close()
+                except BrokenPipeError:  # it ended with something of ours unread
+                    continue
+
+
+def start_node(
+    module: str,
+    parameters: Mapping[str, object] | None = None,
+    namespace: str | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> RosProcess:
+    """Start `python -m hodyn_ros.nodes.<module>` with parameters, all its topics in a namespace."""
+    rules = [item for name, value in (parameters or {}).items() for item in ("-p", f"{name}:={_yaml(value)}")]
+    if namespace:
+        rules += ["-r", f"__ns:=/{namespace}"]
+    arguments = ["--ros-args", *rules] if rules else []
+    command = [sys.executable, "-m", f"hodyn_ros.nodes.{module}", *arguments]
+    return RosProcess(command, child_environment() if environment is None else environment, module)
+
+
+def start_script(name: str, *arguments: str, namespace: str | None = None) -> RosProcess:
+    """Start a Python file of the test folder."""
+    rules = ["--ros-args", "-r", f"__ns:=/{namespace}"] if namespace else []
+    command = [sys.executable, str(TEST_FOLDER / name), *arguments, *rules]
+    return RosProcess(command, child_environment(), f"{name} {' '.join(arguments)}")
+
+
+def _yaml(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
