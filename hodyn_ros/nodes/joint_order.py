@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from reprlib import Repr
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,10 @@ from numpy.typing import NDArray
 from hodyn_ros.errors import ModelError
 from hodyn_ros.nodes.refusals import Reason, Refused
 
-_SHOWN = 12  # names shown in a log line; a robot of a hundred joints must not fill the screen
+# A robot of a hundred joints, or a name of a thousand letters, must not fill the screen.
+_SHOWN = 12
+_short = Repr()
+_short.maxstring = 80
 
 
 class JointOrder:
@@ -46,7 +50,8 @@ class JointOrder:
         if not self._known.issuperset(names):
             unknown = next(name for name in names if name not in self._known)
             raise Refused(
-                Reason.UNKNOWN_JOINT, f"joint {unknown!r} is unknown; the model expects {self.listing()}"
+                Reason.UNKNOWN_JOINT,
+                f"joint {_short.repr(unknown)} is unknown; the model expects {self.listing()}",
             )
         places = {name: place for place, name in enumerate(names)}
         if len(places) != len(names):
