@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import comb
@@ -494,48 +495,109 @@ class TestCompiled:
         for q, torques in zip(motions, found, strict=True):
             np.testing.assert_array_equal(torques, f(q))
 
+    def test_no_reference_is_lost_or_kept(self) -> None:
+        case = make_case(101, 4, 2)
+        f = robot_of(case.tree).compile(2)
+        q, out = case.q, np.zeros((3, 4))
+        strange = q[:4]
+        before = [sys.getrefcount(thing) for thing in (q, out, strange)]
+        for _ in range(1000):
+            f(q)
+            f(q, out=out)
+            with pytest.raises(InputError):
+                f(strange)
+        assert [sys.getrefcount(thing) for thing in (q, out, strange)] == before
+        assert sys.getrefcount(f(q)) == sys.getrefcount(np.zeros((3, 4)))
+
+    @pytest.mark.parametrize(
+        "same",
+        [
+            np.asfortranarray,
+            lambda q: np.repeat(np.repeat(q, 2, axis=0), 3, axis=1)[::2, ::3],
+            lambda q: q[::-1].copy()[::-1],
+            lambda q: q.astype(">f8"),
+            lambda q: q.astype(np.longdouble),
+            lambda q: np.frombuffer(b"x" + q.tobytes(), dtype=np.uint8)[1:].view(np.float64).reshape(q.shape),
+            lambda q: np.ma.masked_array(q),
+            lambda q: q.astype(object),
+            lambda q: q.tolist(),
+            lambda q: tuple(map(tuple, q)),
+        ],
+        ids=["F", "strided", "reversed", "swapped", "long", "unaligned", "masked", "object", "list", "tuple"],
+    )
+    def test_any_array_of_the_same_numbers_gives_the_same_torques(self, same: Callable[[Array], Any]) -> None:
+        case = make_case(102, 4, 2)
+        f = robot_of(case.tree).compile(2)
+        np.testing.assert_array_equal(f(same(case.q)), f(case.q))
+
+    def test_out_by_any_spelling_of_its_name(self) -> None:
+        case = make_case(103, 4, 2)
+        f = robot_of(case.tree).compile(2)
+        np.testing.assert_array_equal(f(case.q, out=None), f(case.q))
+        out = np.zeros((3, 4))
+        assert f(case.q, **{"".join(["o", "ut"]): out}) is out
+        np.testing.assert_array_equal(out, f(case.q))
+
+    @pytest.mark.parametrize("arguments", [(), (np.zeros((5, 4)), np.zeros((3, 4)))])
+    def test_a_wrong_number_of_arrays_is_counted(self, arguments: tuple[Array, ...]) -> None:
+        f = robot_of(random_tree(104, 4)).compile(2)
+        with pytest.raises(InputError, match=f"1.*found {len(arguments)}"):
+            f(*arguments)
+
+    def test_an_unknown_keyword_is_an_error(self) -> None:
+        f = robot_of(random_tree(105, 4)).compile(2)
+        with pytest.raises(TypeError, match="into"):
+            f(np.zeros((5, 4)), into=np.zeros((3, 4)))
+
     @pytest.mark.parametrize(
         ("q", "words"),
         [
             (np.zeros((5, 3)), [r"\(5, 4\)", r"\(5, 3\)"]),
+            (np.zeros((4, 5)), [r"\(5, 4\)", r"\(4, 5\)"]),
             (np.zeros((4, 4)), [r"\(5, 4\)", r"\(4, 4\)"]),
             (np.zeros((2, 5, 4)), [r"\(5, 4\)", r"\(2, 5, 4\)"]),
             (np.zeros(20), [r"\(5, 4\)", r"\(20,\)"]),
-            (np.zeros((5, 4), dtype=np.float32), ["float64"]),
-            (np.zeros((5, 4), dtype=">f8"), ["float64"]),
-            (np.zeros((5, 4), order="F"), ["C-contiguous"]),
-            (np.zeros((5, 8))[:, ::2], ["C-contiguous"]),
-            (np.zeros((5, 4)).tolist(), ["float64"]),
-            (None, ["float64"]),
+            (np.zeros((0, 4)), [r"\(5, 4\)", r"\(0, 4\)"]),
+            (np.zeros((5, 4)) + 1j, [r"\(5, 4\)", "real"]),
+            (np.full((5, 4), np.nan), ["NaN", r"\(0, 0\)"]),
+            (np.vstack([np.zeros((4, 4)), [[0.0, 0.0, 0.0, -np.inf]]]), ["infinite", r"\(4, 3\)"]),
+            ([["a"] * 4] * 5, [r"\(5, 4\)", "numbers"]),
+            (None, [r"\(5, 4\)"]),
         ],
     )
     def test_a_wrong_array_never_reaches_the_code(self, q: Any, words: list[str]) -> None:
         f = robot_of(random_tree(97, 4)).compile(2)
+        out = np.zeros((3, 4))
         with pytest.raises(InputError) as refusal:
-            f(q)
+            f(q, out=out)
         for word in words:
             assert refusal.match(word)
+        np.testing.assert_array_equal(out, 0.0)
 
     @pytest.mark.parametrize(
-        "out",
+        ("out", "words"),
         [
-            np.zeros((2, 4)),
-            np.zeros((3, 5)),
-            np.zeros((3, 4), dtype=np.float32),
-            np.zeros((3, 4), order="F"),
-            np.zeros((3, 4)).tolist(),
+            (np.zeros((2, 4)), [r"\(3, 4\)", r"\(2, 4\)"]),
+            (np.zeros((4, 3)), [r"\(3, 4\)", r"\(4, 3\)"]),
+            (np.zeros(12), [r"\(3, 4\)", r"\(12,\)"]),
+            (np.zeros((3, 4), dtype=np.float32), ["float64", "float32"]),
+            (np.zeros((3, 4), order="F"), ["C-contiguous"]),
+            (np.zeros((3, 8))[:, ::2], ["C-contiguous"]),
+            (np.zeros((3, 4)).tolist(), [r"\(3, 4\)"]),
         ],
     )
-    def test_a_wrong_out_is_refused(self, out: Any) -> None:
+    def test_a_wrong_out_is_refused(self, out: Any, words: list[str]) -> None:
         f = robot_of(random_tree(98, 4)).compile(2)
-        with pytest.raises(InputError, match=r"out.*\(3, 4\)"):
+        with pytest.raises(InputError, match="out") as refusal:
             f(np.zeros((5, 4)), out=out)
+        for word in words:
+            assert refusal.match(word)
 
     def test_a_read_only_out_is_refused_and_keeps_its_numbers(self) -> None:
         f = robot_of(random_tree(99, 4)).compile(2)
         out = np.zeros((3, 4))
         out.setflags(write=False)
-        with pytest.raises(InputError, match="out"):
+        with pytest.raises(InputError, match=r"out.*writable"):
             f(np.ones((5, 4)), out=out)
         np.testing.assert_array_equal(out, 0.0)
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.actuation.series_elastic import SeriesElastic
+from hodyn_ros.checks import check_finite, real_array
 from hodyn_ros.engine import kernels
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import INVERSE_DYNAMICS
@@ -37,7 +38,10 @@ class Robot:
         self.limits = limits if limits is not None else JointLimits.unlimited(model.n_joints)
         self.drives = drives
         self.actuation = None if drives is None else SeriesElastic(drives.stiffness, drives.motor_inertia)
-        self._kernels: dict[Any, kernels.Kernel] = {}
+        self._compiled: dict[
+            tuple[int, ...], Callable[..., Any]
+        ] = {}  # inverse dynamics by shape of the motion
+        self._forward: dict[int, Callable[..., Any]] = {}  # forward dynamics by order
 
     @classmethod
     def from_urdf(cls, path_or_xml: str | Path, floating_base: bool = False) -> Robot:
@@ -130,17 +134,21 @@ class Robot:
         base the pair (base wrench (order + 1, 6) in the world frame, torques). Raises InputError saying what
         was expected.
         """
+        if type(q) is np.ndarray and base is None and wrenches is None and formulation is None:
+            compiled = self._compiled.get(q.shape)
+            if compiled is not None:
+                return compiled(q)
         motion = self._motion(q)
         order = motion.shape[-2] - 3
         base = self._base(base, order)
         applied = tuple(wrenches or ())
         if formulation is None and base is None and not applied and _fits_straight_line(self.model, order):
-            kernel = self._inverse_dynamics_kernel(order)
+            compiled = self.compile(order)
             if motion.ndim == 2:
-                return kernel(motion)
-            torques = np.empty((len(motion), *kernel.result))
+                return compiled(motion)
+            torques = np.empty((len(motion), order + 1, self.n_joints))
             for sample, result in zip(motion, torques):
-                kernel(sample, out=result)
+                compiled(sample, out=result)
             return torques
         room = INVERSE_DYNAMICS.get(formulation or "body_fixed")
         if room is None:
@@ -156,26 +164,18 @@ class Robot:
     def compile(self, order: int) -> Callable[..., Array]:
         """Compile the inverse dynamics of one order for this robot, and return the fastest callable there is.
 
-        `f(q)` takes a C-contiguous float64 array (order + 3, n) and returns torques (order + 1, n); `f(q,
-        out=array)` writes them there. Shapes are checked, numbers are not: NaN in, NaN out. Takes a fraction
-        of a second, the next process finds the machine code on disk. Raises InputError for a floating base.
+        `f(q)` takes an array (order + 3, n) and returns torques (order + 1, n); `f(q, out=array)` writes them
+        there. For a C-contiguous float64 array everything is checked in compiled code. Takes a fraction of a
+        second; the next process finds the machine code on disk. Raises InputError for a floating base.
         """
         if not isinstance(order, (int, np.integer)) or order < 0:
             raise InputError(f"the order must be 0 or a positive integer, found {order!r}")
         if self.model.floating_base:
-            raise InputError(
-                "a robot with a floating base has no compiled inverse dynamics yet; call inverse_dynamics"
-            )
-        kernel = self._inverse_dynamics_kernel(int(order))
-        (expected,) = kernel.arguments
-
-        def inverse_dynamics(q: Array, out: Array | None = None) -> Array:
-            _check_array("q", q, expected)
-            if out is not None:
-                _check_array("out", out, kernel.result)
-            return kernel(q, out=out)
-
-        return inverse_dynamics
+            raise InputError("a floating base has no compiled inverse dynamics yet; call inverse_dynamics")
+        shape = (int(order) + 3, self.n_joints)
+        if shape not in self._compiled:
+            self._compiled[shape] = kernels.inverse_dynamics(self.model, int(order)).function
+        return self._compiled[shape]
 
     def forward_dynamics(self, state: ArrayLike, torques: ArrayLike) -> Array:
         """Compute joint accelerations and their derivatives from a state, the torques and their derivatives.
@@ -187,38 +187,25 @@ class Robot:
         if self.model.floating_base:
             raise InputError("forward dynamics of a floating base is not there yet")
         n = self.n_joints
-        start = _real_numbers("the state", state, f"(2, {n})")
-        if start.shape != (2, n):
-            raise InputError(
-                f"the state must have shape (2, {n}): positions and velocities; found {start.shape}"
-            )
-        efforts = _real_numbers("the torques", torques, f"(order + 1, {n})")
+        efforts = real_array("the torques", torques, f"(order + 1, {n})")
         if efforts.ndim != 2 or efforts.shape[1] != n or not len(efforts):
             raise InputError(f"the torques must have shape (order + 1, {n}), found {efforts.shape}")
-        _check_finite("the state", start)
-        _check_finite("the torques", efforts)
         order = len(efforts) - 1
-        key = ("forward_dynamics", order)
-        if key not in self._kernels:
-            self._kernels[key] = kernels.forward_dynamics(self.model, order)
-        return self._kernels[key](start, efforts)
-
-    def _inverse_dynamics_kernel(self, order: int) -> kernels.Kernel:
-        key = ("inverse_dynamics", order)
-        if key not in self._kernels:
-            self._kernels[key] = kernels.inverse_dynamics(self.model, order)
-        return self._kernels[key]
+        if order not in self._forward:
+            self._forward[order] = kernels.forward_dynamics(self.model, order).function
+        accelerations: Array = self._forward[order](state, efforts)
+        return accelerations
 
     def _motion(self, q: ArrayLike) -> Array:
         n = self.n_joints
         shapes = f"(order + 3, {n}) or (N, order + 3, {n})"
-        motion = _real_numbers("the motion", q, shapes)
+        motion = real_array("the motion", q, shapes)
         if motion.ndim not in (2, 3) or motion.shape[-1] != n or motion.shape[-2] < 3:
             raise InputError(
                 f"the motion must have shape {shapes}: positions, velocities and accelerations at least; "
                 f"found {motion.shape}"
             )
-        _check_finite("the motion", motion)
+        check_finite("the motion", motion)
         return motion
 
     def _base(self, base: BaseMotion | None, order: int) -> BaseMotion | None:
@@ -243,26 +230,3 @@ class Robot:
 def _fits_straight_line(model: TreeModel, order: int) -> bool:
     """Say whether straight-line code compiles in about a second; it grows with bodies and order squared."""
     return model.n_bodies * (order + 2) ** 2 <= _STRAIGHT_LINE_LIMIT
-
-
-def _real_numbers(what: str, values: ArrayLike, shape: str) -> Array:
-    try:
-        array = np.asarray(values)
-        if np.iscomplexobj(array):
-            raise TypeError("found complex ones")
-        return np.ascontiguousarray(array, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{what} must be real numbers of shape {shape}: {error}") from None
-
-
-def _check_finite(what: str, array: Array) -> None:
-    if not np.isfinite(array).all():
-        place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise InputError(f"{what} holds NaN or infinite numbers, first at index {place}")
-
-
-def _check_array(name: str, array: Array, shape: tuple[int, ...]) -> None:
-    if not isinstance(array, np.ndarray) or array.dtype != np.float64 or not array.flags.c_contiguous:
-        raise InputError(f"{name} must be a C-contiguous float64 array of shape {shape}")
-    if array.shape != shape:
-        raise InputError(f"{name} must have shape {shape}, found {array.shape}")

@@ -2,60 +2,78 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
 from math import factorial
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from hodyn_ros.checks import check_out, finite_array
 from hodyn_ros.engine.articulated import ArticulatedRecursion
 from hodyn_ros.engine.canonical import canonical_bodies
+from hodyn_ros.engine.fast_call import fast_call
 from hodyn_ros.engine.llvm import MachineCode, compile_graph
 from hodyn_ros.engine.object_cache import ObjectCache
 from hodyn_ros.engine.recursion import Recursion
 from hodyn_ros.engine.tracer import Graph
+from hodyn_ros.errors import InputError
 from hodyn_ros.model.drives import Drives
 from hodyn_ros.model.tree import TreeModel
 from hodyn_ros.se3 import Array
 
 Stack = list[list[Any]]
+Shape = tuple[int, int]
 
 
 class Kernel:
-    """Compiled code with the shapes of its arguments and of its result; checks neither."""
+    """Compiled code with the shapes of its arguments and of its result.
+
+    `function` is the fastest callable there is, `function(*arrays, out=None)`: everything about the arrays is
+    checked in compiled code. `operations` counts the additions, multiplications and divisions of one call.
+    """
 
     def __init__(
-        self, code: MachineCode, arguments: Sequence[tuple[int, ...]], result: tuple[int, ...]
+        self, code: MachineCode, arguments: Sequence[tuple[str, Shape]], result: Shape, operations: int
     ) -> None:
         self.code = code
         self.arguments = tuple(arguments)
         self.result = result
-        self._function = code.function
+        self.operations = operations
+        shapes = [shape for _, shape in arguments]
+        self._call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(shapes) + 1))(code.address)
+        self.function = fast_call(code.address, shapes, result, self._converted)
 
-    def __call__(self, *arguments: Array, out: Array | None = None) -> Array:
-        """Run on contiguous float64 arrays of the right shapes, into `out` or a new array."""
+    def _converted(self, *arguments: ArrayLike, out: Array | None = None) -> Array:
+        """Convert what is not an array yet, and explain what cannot be used."""
+        if len(arguments) != len(self.arguments):
+            names = [name for name, _ in self.arguments]
+            raise InputError(f"expected {len(names)} arrays {names}, found {len(arguments)}")
+        arrays = [
+            finite_array(name, values, shape) for (name, shape), values in zip(self.arguments, arguments)
+        ]
         if out is None:
             out = np.empty(self.result)
-        self._function(*[argument.ctypes.data for argument in arguments], out.ctypes.data)
+        else:
+            check_out(out, self.result)
+        self._call(*[array.ctypes.data for array in arrays], out.ctypes.data)
         return out
 
 
 def compile_function(
-    function: Callable[..., Sequence[Sequence[Any]]],
-    arguments: Sequence[tuple[int, int]],
-    *,
-    cache: bool = True,
+    function: Callable[..., Sequence[Sequence[Any]]], arguments: Sequence[tuple[str, Shape]]
 ) -> Kernel:
-    """Trace a function of stacks of scalars, with the shapes in `arguments`, and compile it."""
+    """Trace a function of stacks of scalars, with the names and shapes in `arguments`, and compile it."""
     graph = Graph()
     traced = [
         [[graph.input(a, row * columns + column) for column in range(columns)] for row in range(rows)]
-        for a, (rows, columns) in enumerate(arguments)
+        for a, (_, (rows, columns)) in enumerate(arguments)
     ]
     result = function(*traced)
     flat = [value for row in result for value in row]
-    code = compile_graph(graph, flat, len(arguments), ObjectCache.default() if cache else None)
-    return Kernel(code, arguments, (len(result), len(result[0])))
+    code = compile_graph(graph, flat, len(arguments), ObjectCache.default())
+    return Kernel(code, arguments, (len(result), len(result[0])), graph.count_operations(flat))
 
 
 def inverse_dynamics(model: TreeModel, order: int) -> Kernel:
@@ -69,7 +87,7 @@ def inverse_dynamics(model: TreeModel, order: int) -> Kernel:
             for k in range(order + 1)
         ]
 
-    return compile_function(trace, [(order + 3, model.n_joints)])
+    return compile_function(trace, [("q", (order + 3, model.n_joints))])
 
 
 def forward_dynamics(model: TreeModel, order: int) -> Kernel:
@@ -84,7 +102,7 @@ def forward_dynamics(model: TreeModel, order: int) -> Kernel:
             for k in range(order + 1)
         ]
 
-    return compile_function(trace, [(2, model.n_joints), (order + 1, model.n_joints)])
+    return compile_function(trace, [("state", (2, model.n_joints)), ("torques", (order + 1, model.n_joints))])
 
 
 def elastic_joint_step(model: TreeModel, drives: Drives) -> Kernel:
@@ -126,7 +144,7 @@ def elastic_joint_step(model: TreeModel, drives: Drives) -> Kernel:
         return moved(state, h, mean)
 
     n = model.n_joints
-    return compile_function(trace, [(4, n), (1, n), (1, 1)])
+    return compile_function(trace, [("state", (4, n)), ("effort", (1, n)), ("step", (1, 1))])
 
 
 def _scaled(factor: float, values: Sequence[Any]) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,39 +19,50 @@ _OPERATIONS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
 
 @dataclass(frozen=True)
 class MachineCode:
-    """A compiled function `void f(const double* a0, ..., double* out)`; lives as long as this object."""
+    """A compiled function; it lives as long as this object."""
 
     address: int
-    n_arguments: int
-    operations: int  # additions, multiplications and divisions in it
     _engine: Any
-
-    @property
-    def function(self) -> Any:
-        """Return the function for calls with raw addresses of contiguous float64 data."""
-        return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (self.n_arguments + 1))(self.address)
 
 
 def compile_graph(
     graph: Graph, outputs: Sequence[Any], n_arguments: int, cache: ObjectCache | None
 ) -> MachineCode:
-    """Compile what `outputs` (traced scalars or numbers) need; `cache` keeps it for the next process."""
-    ir = intermediate_code(graph, outputs, n_arguments)
+    """Compile `void f(const double* argument_0, ..., double* out)` from what `outputs` need.
+
+    The outputs are traced scalars or numbers; `cache` keeps the machine code for the next process.
+    """
+    return compile_text(intermediate_code(graph, outputs, n_arguments), "hodyn_kernel", cache)
+
+
+def compile_text(ir: str, name: str, cache: ObjectCache | None, *, optimise: bool = False) -> MachineCode:
+    """Compile function `name` of an LLVM module; `optimise` first, which straight-line code does not need."""
     machine = _target_machine()
-    key = "\n".join([ir, llvmlite.__version__, str(llvm.llvm_version_info), machine.triple, *_host()])
+    key = "\n".join(
+        [ir, str(optimise), llvmlite.__version__, str(llvm.llvm_version_info), machine.triple, *_host()]
+    )
     code = cache.get(key) if cache else None
     if code is None:
-        module = llvm.parse_assembly(ir)
-        module.triple = machine.triple
-        module.data_layout = str(machine.target_data)
-        code = machine.emit_object(module)
+        code = _object_code(ir, machine, optimise)
         if cache:
             cache.put(key, code)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    operations = sum(graph.nodes[i][0] in _OPERATIONS for i in _needed(graph, outputs))
-    return MachineCode(engine.get_function_address("hodyn_kernel"), n_arguments, operations, engine)
+    return MachineCode(engine.get_function_address(name), engine)
+
+
+def _object_code(ir: str, machine: Any, optimise: bool) -> bytes:
+    module = llvm.parse_assembly(ir)
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    if optimise:
+        options = llvm.create_pipeline_tuning_options(speed_level=3)
+        options.loop_vectorization = True
+        builder = llvm.create_pass_builder(machine, options)
+        builder.getModulePassManager().run(module, builder)
+    code: bytes = machine.emit_object(module)
+    return code
 
 
 def intermediate_code(graph: Graph, outputs: Sequence[Any], n_arguments: int) -> str:
@@ -71,7 +81,7 @@ def _instructions(graph: Graph, outputs: Sequence[Any]) -> Iterator[str]:
         operation, a, _ = graph.nodes[number]
         return _literal(a) if operation == "constant" else f"%n{number}"
 
-    for i in sorted(_needed(graph, outputs)):
+    for i in sorted(graph.needed(outputs)):
         operation, a, b = graph.nodes[i]
         if operation == "input":
             yield f"%p{i} = getelementptr double, ptr %a{a}, i64 {b}"
@@ -95,23 +105,6 @@ def _instructions(graph: Graph, outputs: Sequence[Any]) -> Iterator[str]:
 
 def _literal(number: Any) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', float(number)))[0]:016X}"
-
-
-def _needed(graph: Graph, outputs: Sequence[Any]) -> set[int]:
-    """Return the nodes that the outputs depend on."""
-    needed: set[int] = set()
-    pending = [output.number for output in outputs if isinstance(output, Traced)]
-    while pending:
-        number = pending.pop()
-        if number in needed:
-            continue
-        needed.add(number)
-        operation, a, b = graph.nodes[number]
-        if operation not in ("constant", "input"):
-            pending.append(a)
-            if b is not None:
-                pending.append(b)
-    return needed
 
 
 @cache

@@ -7,8 +7,11 @@ tracing a recursion on one robot leaves only the operations that this robot need
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
+
+ARITHMETIC = ("+", "-", "*", "/")
 
 Key = tuple[str, Any, Any]
 
@@ -36,6 +39,28 @@ class Graph:
     def input(self, argument: int, index: int) -> Traced:
         """Return the scalar that stands for an element of an argument of the function."""
         return Traced(self, self.node("input", argument, index))
+
+    def needed(self, outputs: Iterable[Any]) -> set[int]:
+        """Return the nodes that the traced scalars among `outputs` depend on."""
+        needed: set[int] = set()
+        pending = [output.number for output in outputs if isinstance(output, Traced)]
+        while pending:
+            number = pending.pop()
+            if number not in needed:
+                needed.add(number)
+                pending.extend(self.operands(number))
+        return needed
+
+    def operands(self, number: int) -> list[int]:
+        """Return the nodes that a node is computed from."""
+        operation, a, b = self.nodes[number]
+        if operation in ("constant", "input"):
+            return []
+        return [a] if b is None else [a, b]
+
+    def count_operations(self, outputs: Iterable[Any]) -> int:
+        """Count the additions, subtractions, multiplications and divisions that the outputs need."""
+        return sum(self.nodes[number][0] in ARITHMETIC for number in self.needed(outputs))
 
     def constant(self, value: float) -> int:
         """Return the node of a constant."""

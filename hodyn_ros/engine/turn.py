@@ -43,7 +43,7 @@ class Turn:
         return self._change(series, k, self.sines)
 
     def outward_change(self, series: Sequence[Vector], k: int) -> Vector:
-        """Return what the change adds to coefficient k, before a series is turned outward, from lower ones."""
+        """Return what the change adds to coefficient k, before the present turn outward, from lower ones."""
         return self._change(series, k, [-s for s in self.sines])
 
     def _change(self, series: Sequence[Vector], k: int, sines: Sequence[Scalar]) -> Vector:

@@ -158,8 +158,8 @@ class TreeModel:
         for i, parent in enumerate(self.parents):
             if not -1 <= parent < i:
                 raise ModelError(
-                    f"body {self.body_names[i]!r} (index {i}) has parent {parent}; a parent is -1 (the world) "
-                    "or a body listed before its child"
+                    f"body {self.body_names[i]!r} (index {i}) has parent {parent}; a parent is -1 (the "
+                    "world) or a body listed before its child"
                 )
             if self.floating_base and i > 0 and parent == -1:
                 raise ModelError(

@@ -1,0 +1,47 @@
+"""Checks of arrays at the doors of public calls; a refusal names the array, what was expected and found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hodyn_ros.errors import InputError
+from hodyn_ros.se3 import Array
+
+
+def real_array(name: str, values: ArrayLike, shape: str) -> Array:
+    """Return values as a C-contiguous float64 array; `shape` says in the error what was expected."""
+    try:
+        array = np.asarray(values)
+        if np.iscomplexobj(array):
+            raise TypeError("found complex ones")
+        return np.ascontiguousarray(array, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must hold real numbers of shape {shape}: {error}") from None
+
+
+def check_finite(name: str, array: Array) -> None:
+    """Refuse NaN and infinite numbers, naming the first."""
+    if not np.isfinite(array).all():
+        place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise InputError(f"{name} holds NaN or infinite numbers, first at index {place}")
+
+
+def finite_array(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
+    """Return values as a C-contiguous float64 array of a known shape, all numbers finite."""
+    array = real_array(name, values, str(shape))
+    if array.shape != shape:
+        raise InputError(f"{name} must have shape {shape}, found {array.shape}")
+    check_finite(name, array)
+    return array
+
+
+def check_out(out: Any, shape: tuple[int, ...]) -> None:
+    """Refuse an array that results cannot be written to."""
+    if not isinstance(out, np.ndarray) or out.dtype != np.float64 or out.shape != shape:
+        found = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else repr(out)
+        raise InputError(f"out must be a float64 array of shape {shape}, found {found}")
+    if not out.flags.c_contiguous or not out.flags.writeable:
+        raise InputError(f"out must be a C-contiguous, writable float64 array of shape {shape}")
