@@ -78,7 +78,7 @@ def test_a_desired_motion_survives_the_way(orders: int, joints: JointOrder) -> N
 
 def test_the_fields_hold_one_order_each_and_the_rest_is_flat() -> None:
     msg = write_desired_motion(list(NAMES), Time(), stack_of(7))
-    assert list(msg.positions) == [0.1, 0.2, 0.3]
+    assert list(msg.positions) == pytest.approx([0.1, 0.2, 0.3])
     assert list(msg.snaps) == pytest.approx([4.1, 4.2, 4.3])
     assert list(msg.higher_derivatives) == pytest.approx([5.1, 5.2, 5.3, 6.1, 6.2, 6.3])
 
@@ -212,7 +212,9 @@ def test_a_thousand_malformed_messages_are_refused_for_what_is_wrong_with_them(j
     assert seen == {reason for _, reason in SPOILERS}
 
 
-VALUES = st.lists(st.floats(width=64), max_size=2 * N + 1) | st.just([0.5] * N) | st.just([])
+VALUES: st.SearchStrategy[list[float]] = (
+    st.lists(st.floats(width=64), max_size=2 * N + 1) | st.just([0.5] * N) | st.just([])
+)
 
 
 @settings(max_examples=1000, deadline=None)
@@ -324,7 +326,7 @@ def feedforward(order: int = 4) -> Feedforward:
 
 def test_the_bits_of_the_message_are_those_of_the_mathematics() -> None:
     for bit in Status:
-        if bit:
+        if bit.name and bit:
             assert getattr(FeedforwardTorque, bit.name) == bit.value
 
 
