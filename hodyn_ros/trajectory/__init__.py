@@ -1,0 +1,19 @@
+"""Motions sampled with their time derivatives; they know nothing of ROS."""
+
+from hodyn_ros.trajectory.base import Trajectory
+from hodyn_ros.trajectory.easing import EasedStart, EasedStop
+from hodyn_ros.trajectory.harmonic import Cosines, FourierSeries
+from hodyn_ros.trajectory.piecewise import PiecewisePolynomial
+from hodyn_ros.trajectory.reader import read_trajectory
+from hodyn_ros.trajectory.spline import WaypointSpline
+
+__all__ = [
+    "Cosines",
+    "EasedStart",
+    "EasedStop",
+    "FourierSeries",
+    "PiecewisePolynomial",
+    "Trajectory",
+    "WaypointSpline",
+    "read_trajectory",
+]

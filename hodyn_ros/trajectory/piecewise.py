@@ -1,0 +1,54 @@
+"""The plain interpolation of ROS's joint trajectory controller, with its true smoothness."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.interpolate import BPoly
+
+from hodyn_ros.jets import Array
+from hodyn_ros.trajectory.waypoints import WaypointTrajectory
+
+
+@dataclass(frozen=True, eq=False)
+class PiecewisePolynomial(WaypointTrajectory):
+    """The motion that ROS's joint_trajectory_controller makes of the same waypoints.
+
+    Between two waypoints it is linear where positions alone are given, cubic with velocities, quintic with
+    accelerations too: then the velocity, the acceleration or the jerk jumps at the waypoints. It shows what
+    becomes of a trajectory without a WaypointSpline, and `require_smoothness` tells where that does not
+    suffice.
+
+    >>> motion = PiecewisePolynomial([0.0, 1.0], [[0.0], [1.0]], [[0.0], [0.0]])
+    >>> motion.sample(0.5, 3)[:, 0]
+    array([  0.5,   1.5,   0. , -12. ])
+    >>> motion.smoothness
+    1
+    """
+
+    smoothness: float = field(init=False, repr=False)
+    starts_at_rest: bool = field(init=False, repr=False)
+    ends_at_rest: bool = field(init=False, repr=False)
+    _polynomials: BPoly = field(init=False, repr=False)
+
+    def _set_up(self) -> None:
+        first, *inside, last = self._given
+        starts_at_rest, ends_at_rest = not first[1:].any(), not last[1:].any()
+        joints = inside + [first] * starts_at_rest + [last] * ends_at_rest
+        self._set(
+            starts_at_rest=starts_at_rest,
+            ends_at_rest=ends_at_rest,
+            smoothness=min((len(rows) - 1 for rows in joints), default=math.inf),
+            _polynomials=BPoly.from_derivatives(self.times, list(self._given)),
+        )
+
+    def _smoother(self, order: int) -> str:
+        return f"make a WaypointSpline of the same waypoints, with order={max(order, 4)}"
+
+    def _derivatives(self, times: Array, order: int) -> Array:
+        values = np.zeros((order + 1, len(times), self.n_joints))
+        for k in range(min(order, len(self._polynomials.c) - 1) + 1):
+            values[k] = self._polynomials(times, nu=k)
+        return values

@@ -1,0 +1,92 @@
+"""The forms of a trajectory's YAML file, as JSON Schema (Draft 2020-12); errors show the `description`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Schema = dict[str, Any]
+
+_TEXT: Schema = {"type": "string", "minLength": 1}
+_REMARKS: Schema = {"source": _TEXT, "note": _TEXT}  # allowed in every mapping
+
+
+def _mapping(properties: Schema, required: tuple[str, ...]) -> Schema:
+    return {
+        "type": "object",
+        "properties": {**properties, **_REMARKS},
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+def _number(description: str) -> Schema:
+    return {"type": "number", "description": description}
+
+
+def _list(items: Schema, description: str) -> Schema:
+    return {"type": "array", "items": items, "description": description}
+
+
+def _per_joint(description: str) -> Schema:
+    return _list({"type": "number"}, f"one number per joint {description}")
+
+
+def _trajectory(kind: str, properties: Schema, required: tuple[str, ...]) -> Schema:
+    common = {"type": {"enum": [kind]}, "joint_names": _list(_TEXT, "one name per joint")}
+    return _mapping({**common, **properties}, ("type", *required))
+
+
+_DURATION = _number("time of the end [s], or .inf")
+_HARMONICS = _list(
+    {"type": "array", "items": {"type": "number"}}, "one row per harmonic, one column per joint [rad/s]"
+)
+_POINT = _mapping(
+    {
+        "time": _number("from the start of the motion [s]"),
+        "positions": _per_joint("[rad or m]"),
+        "velocities": _per_joint("[rad/s or m/s]"),
+        "accelerations": _per_joint("[rad/s^2 or m/s^2]"),
+    },
+    ("time", "positions"),
+)
+
+TRAJECTORIES: dict[str, Schema] = {
+    "fourier": _trajectory(
+        "fourier",
+        {
+            "angular_frequency": _number("of the first harmonic [rad/s]"),
+            "sine": _HARMONICS,
+            "cosine": _HARMONICS,
+            "offsets": _per_joint("[rad]"),
+            "duration": _DURATION,
+        },
+        ("angular_frequency", "sine", "cosine", "offsets"),
+    ),
+    "cosines": _trajectory(
+        "cosines",
+        {
+            "amplitudes": _per_joint("[rad]"),
+            "angular_frequencies": _per_joint("[rad/s]"),
+            "duration": _DURATION,
+        },
+        ("amplitudes", "angular_frequencies"),
+    ),
+    "waypoints": _trajectory(
+        "waypoints",
+        {
+            "interpolation": {"enum": ["spline", "piecewise"], "description": "spline where left out"},
+            "order": _number("highest derivative of a spline that is continuous"),
+            "at_rest": {"type": "boolean", "description": "whether a spline starts and ends at rest"},
+            "points": _list(_POINT, "the waypoints in order of time"),
+        },
+        ("points",),
+    ),
+}
+"""The form of each type of trajectory."""
+
+ANY_TRAJECTORY: Schema = {
+    "type": "object",
+    "properties": {"type": {"enum": list(TRAJECTORIES)}},
+    "required": ["type"],
+}
+"""What every file must say before its own form is known."""
