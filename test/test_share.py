@@ -19,8 +19,7 @@ def prefix(tmp_path: Path) -> Path:
     return tmp_path / "prefix"
 
 
-def test_a_shipped_file_is_found_without_any_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
+def test_a_shipped_file_is_found() -> None:
     assert share.find("config", "panda.yaml").read_text().startswith("# Franka Emika Panda")
 
 
