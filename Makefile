@@ -39,7 +39,7 @@ ifeq ($(ros),yes)
   requirements := runtime build test
   # The messages of the installed ROS 2 are compiled for the system's NumPy.
   pip_flags = $(shell $(python) -c 'import numpy; print("numpy==" + numpy.__version__)')
-  cmake_args := -DHODYN_ENVIRONMENT=$(VENV)/setup.sh
+  cmake_arg := -DHODYN_ENVIRONMENT=$(VENV)/setup.sh
   export AMENT_PREFIX_PATH := $(VENV):$(AMENT_PREFIX_PATH)
   export LD_LIBRARY_PATH := $(VENV)/lib:$(LD_LIBRARY_PATH)
 else
@@ -50,7 +50,7 @@ else
   venv_flags :=
   requirements := runtime build test ros
   pip_flags :=
-  cmake_args := -DCMAKE_PROJECT_INCLUDE=$(CURDIR)/cmake/wheel_include_paths.cmake
+  cmake_arg := -DCMAKE_PROJECT_INCLUDE=$(CURDIR)/cmake/wheel_include_paths.cmake
   export AMENT_PREFIX_PATH := $(VENV)
   export CMAKE_PREFIX_PATH := $(VENV)
   # Another ROS or Python environment, half of it sourced, must not leak in. The last of these is the mark by which the
@@ -58,18 +58,21 @@ else
   unexport PYTHONPATH PYTHONHOME LD_LIBRARY_PATH _ROS_WHEELS_BOOTSTRAP_COMPLETE
 endif
 
-# --- the virtual environment: made anew for another Python or another ROS
-$(state)/venv-$(flavour):
+# --- the virtual environment: made anew for another Python, another ROS, or when this folder has moved
+venv_state := $(state)/venv-$(flavour)
+moved := $(shell test "$$(cat $(venv_state) 2>/dev/null)" = "$(CURDIR)" || echo FORCE)
+
+$(venv_state): $(moved)
 	@echo "==> virtual environment .venv ($(flavour))"
 	@"$(base_python)" tools/check_machine.py $(if $(ros),--ros)
 	@"$(base_python)" -m venv --clear $(venv_flags) .venv
-	@mkdir -p $(state) && touch $@
+	@mkdir -p $(state) && echo "$(CURDIR)" > $@
 
 # --- packages from PyPI
 requirement_files := $(requirements:%=requirements/%.txt)
 pip_install = "$(python)" -m pip install --quiet --disable-pip-version-check $(pip_flags)
 
-$(state)/packages: $(state)/venv-$(flavour) $(requirement_files)
+$(state)/packages: $(venv_state) $(requirement_files)
 	@echo "==> packages from PyPI into .venv (the first time about a minute)"
 	@$(pip_install) $(requirement_files:%=-r %) $$(tools/cmake_requirement)
 	@touch $@
@@ -82,13 +85,13 @@ $(state)/bench-packages: $(state)/packages requirements/bench.txt
 # --- messages and package, by colcon. The list of files makes a deleted file count as a change.
 sources := package.xml CMakeLists.txt $(sort $(shell find hodyn_ros msg config launch cmake -type f -not -name '*.pyc'))
 
-$(state)/sources: FORCE | $(state)/venv-$(flavour)
+$(state)/sources: FORCE | $(venv_state)
 	@echo '$(sources)' | cmp -s - $@ || echo '$(sources)' > $@
 
 # Symbolic links, so that an edited file counts at once, without a build.
 colcon = "$(python)" -m colcon --log-base $(state)/log build --base-paths . --build-base $(state)/build \
     --merge-install --install-base .venv --symlink-install --cmake-args \
-    -DBUILD_TESTING=OFF -DPython3_EXECUTABLE=$(python) -DHODYN_PYTHON=$(python) $(cmake_args)
+    -DBUILD_TESTING=OFF "-DPython3_EXECUTABLE=$(python)" "-DHODYN_PYTHON=$(python)" "$(cmake_arg)"
 
 $(state)/built: $(state)/packages $(state)/sources $(sources)
 	@echo "==> messages and package into .venv (colcon, about 15 seconds)"
