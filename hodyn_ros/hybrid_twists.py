@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-
-from hodyn_ros.leibniz import product_derivative
+from hodyn_ros.motion import Stack
+from hodyn_ros.representations import convert_screws
 from hodyn_ros.se3 import Array
 
 
-def twists_from_hybrid(pose: Array, hybrid_twists: Sequence[Array] | Array) -> Array:
+def twists_from_hybrid(pose: Array, hybrid_twists: Stack) -> Array:
     """Convert hybrid twists by order (orders, 6) to spatial ones, in world axes at the world origin.
 
     A hybrid twist is `(omega; p')` with the velocity of the body origin p in world axes; the spatial one is
@@ -18,12 +15,9 @@ def twists_from_hybrid(pose: Array, hybrid_twists: Sequence[Array] | Array) -> A
 
     Turning about the world's z axis, away from it:
 
+    >>> import numpy as np
     >>> pose = np.eye(4); pose[:3, 3] = [1.0, 0.0, 0.0]
     >>> twists_from_hybrid(pose, np.array([[0.0, 0.0, 2.0, 0.0, 2.0, 0.0]]))
     array([[0., 0., 2., 0., 0., 0.]])
     """
-    hybrid = np.asarray(hybrid_twists, dtype=float)
-    omega = hybrid[:, :3]
-    position = np.vstack([pose[:3, 3], hybrid[:-1, 3:]])
-    moment = [product_derivative(list(position), list(omega), k, np.cross) for k in range(len(hybrid))]
-    return np.hstack([omega, hybrid[:, 3:] + np.array(moment)])
+    return convert_screws(hybrid_twists, pose, hybrid_twists, "hybrid", "spatial")

@@ -8,13 +8,21 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
 Array = NDArray[np.float64]
+
+_SMALL_ANGLE = 0.02  # [rad] where power series of three terms are exact to rounding, and quotients are not
 
 
 def matvec(matrix: Array, vector: Array) -> Array:
     """Multiply matrices (..., i, j) with vectors (..., j)."""
     return np.einsum("...ij,...j->...i", matrix, vector)
+
+
+def dot(a: Array, b: Array) -> Array:
+    """Multiply vectors (..., j) with vectors (..., j) to numbers (...), such as screws with wrenches."""
+    return np.einsum("...j,...j->...", a, b)
 
 
 def hat(vector: Array) -> Array:
@@ -92,6 +100,55 @@ def exp_screw(screw: Array, coordinate: Array) -> Array:
     # integral of the rotation over the coordinate, applied to v
     translation = matvec(coordinate * np.eye(3) + versine * W + (coordinate - sine) * W2, v)
     return pose(rotation, translation)
+
+
+def exp(twist: Array) -> Array:
+    """Return the poses (..., 4, 4) reached by a constant twist (..., 6) [rad, m] in unit time.
+
+    Murray, Li & Sastry (1994), proposition 2.9.
+
+    >>> exp(np.array([0, 0, np.pi / 2, 0, 0, 0.2])).round(12)[:, 2:] + 0.0
+    array([[0. , 0. ],
+           [0. , 0. ],
+           [1. , 0.2],
+           [0. , 1. ]])
+    """
+    W = hat(twist[..., :3])
+    W2 = W @ W
+    angle = np.linalg.norm(twist[..., :3], axis=-1)[..., None, None]
+    sine, versine, remainder = _exponential_coefficients(angle)
+    rotation = np.eye(3) + sine * W + versine * W2
+    return pose(rotation, matvec(np.eye(3) + versine * W + remainder * W2, twist[..., 3:]))
+
+
+def log(pose_matrix: Array) -> Array:
+    """Return the twists (..., 6) of least angle, at most pi, whose `exp` are the given poses (..., 4, 4).
+
+    At an angle of pi the axis may come out with either sign. Murray, Li & Sastry (1994), proposition 2.9.
+
+    >>> log(exp(np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])))
+    array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    """
+    rotation = pose_matrix[..., :3, :3]
+    vector = Rotation.from_matrix(rotation.reshape(-1, 3, 3)).as_rotvec().reshape(rotation.shape[:-1])
+    half = 0.5 * np.linalg.norm(vector, axis=-1)[..., None, None]
+    W = hat(vector)
+    # (1 - x cot x) / (2 x)^2 with x = half the angle; a series where the numerator would cancel
+    small = half < _SMALL_ANGLE
+    x = np.where(small, 1.0, half)
+    series = (1.0 + half**2 / 15.0 * (1.0 + half**2 * (2.0 / 21.0))) / 12.0
+    coefficient = np.where(small, series, (1.0 - x / np.tan(x)) / (4.0 * x**2))
+    linear = matvec(np.eye(3) - 0.5 * W + coefficient * (W @ W), pose_matrix[..., :3, 3])
+    return np.concatenate([vector, linear], axis=-1)
+
+
+def _exponential_coefficients(angle: Array) -> tuple[Array, Array, Array]:
+    """Return `sin x / x`, `(1 - cos x) / x^2` and `(x - sin x) / x^3`, smooth through x = 0."""
+    small = angle < _SMALL_ANGLE
+    x = np.where(small, 1.0, angle)
+    series = (1.0 - angle**2 / 20.0 * (1.0 - angle**2 / 42.0)) / 6.0
+    remainder = np.where(small, series, (x - np.sin(x)) / x**3)
+    return np.sinc(angle / np.pi), 0.5 * np.sinc(0.5 * angle / np.pi) ** 2, remainder
 
 
 def spatial_inertia(mass: Array, com: Array, inertia: Array) -> Array:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hodyn_ros.formulations import body_fixed, spatial
+from hodyn_ros.formulations import body_fixed, hybrid, spatial
 from hodyn_ros.se3 import Array
 
 InverseDynamics = Callable[..., tuple[Array, Array]]
 
 INVERSE_DYNAMICS: dict[str, InverseDynamics] = {
     "body_fixed": body_fixed.inverse_dynamics,
+    "hybrid": hybrid.inverse_dynamics,
     "spatial": spatial.inverse_dynamics,
 }

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hodyn_ros.formulations.joints import body_fixed_screw, relative_pose
 from hodyn_ros.leibniz import product_derivative
 from hodyn_ros.model.tree import TreeModel
 from hodyn_ros.motion import AppliedWrench, BaseMotion, wrenches_to_body, wrenches_to_world
-from hodyn_ros.se3 import Ad, Array, ad, exp_screw, inverse, matvec, spatial_inertia
+from hodyn_ros.se3 import Ad, Array, ad, inverse, matvec, spatial_inertia
 
 
 class BodyFixedMotion:
@@ -31,7 +32,6 @@ class BodyFixedMotion:
         self.twists: list[list[Array]] = []
         self.transports: list[list[Array]] = []
         self.screws: list[Array] = []
-        world = np.eye(4)
         for j, parent in enumerate(model.parents):
             if base is not None and j == 0:
                 self.poses.append(base.pose)
@@ -40,9 +40,8 @@ class BodyFixedMotion:
                 self.screws.append(np.zeros(6))
                 continue
             rates = q[:, ..., model.joint_of(j)]
-            screw = matvec(Ad(inverse(model.placements[j])), model.screws[j])
-            reference = world if parent < 0 else model.placements[parent]
-            relative = inverse(reference) @ model.placements[j] @ exp_screw(screw, rates[0])  # C_{parent,j}
+            screw = body_fixed_screw(model, j)
+            relative = relative_pose(model, j, rates[0])  # C_{parent,j}
             self.poses.append(relative if parent < 0 else self.poses[parent] @ relative)
             transports = _transport_derivatives(Ad(inverse(relative)), screw, rates)
             twists = [screw * rate[..., None] for rate in rates[1:]]

@@ -12,59 +12,59 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hodyn_ros.formulations.moving_inertia import inertia_derivatives
 from hodyn_ros.leibniz import product_derivative
 from hodyn_ros.model.tree import TreeModel
 from hodyn_ros.motion import AppliedWrench, BaseMotion, twists_to_body, wrenches_to_world
-from hodyn_ros.se3 import Ad, Array, ad, exp_screw, inverse, matvec, spatial_inertia
+from hodyn_ros.se3 import Ad, Array, ad, dot, exp_screw, inverse, matvec, spatial_inertia
 
 
 class SpatialMotion:
     """Poses, twists and joint screws of all bodies with their derivatives, in spatial representation.
 
-    `poses[j]` (..., 4, 4); `twists[j][r]` and `screws[j][r]` (..., 6) for r = 0..order-1 of a motion `q`
-    (order + 1, ..., joints).
+    For a motion `q` (order + 1, ..., joints): `poses[j]` (..., 4, 4); `twists[j][r]` (..., 6) for r =
+    0..order-1; `screws[j][r]` (..., 6) for r = 0..order, none of a floating base. The base needs `order`
+    twists.
     """
 
     def __init__(self, model: TreeModel, q: Array, base: BaseMotion | None) -> None:
+        self._model = model
+        self._base_twists = None if base is None else base.in_frame("world").twists
+        self._speeds: list[Array] = []
+        self._brackets: list[list[Array]] = [[] for _ in model.parents]
+        self._at_rest = np.zeros((*q.shape[1:-1], 6))
         self.poses: list[Array] = []
-        self.twists: list[list[Array]] = []
-        self.screws: list[list[Array]] = []
-        ground = [np.zeros((*q.shape[1:-1], 6))] * (len(q) - 1)
+        self.twists: list[list[Array]] = [[] for _ in model.parents]
+        self.screws: list[list[Array]] = [[] for _ in model.parents]
         displacements: list[Array] = []  # F_j: motion away from the zero configuration
         for j, parent in enumerate(model.parents):
             if base is not None and j == 0:
                 self.poses.append(base.pose)
                 displacements.append(base.pose @ inverse(model.placements[0]))
-                self.twists.append(list(base.in_frame("world").twists[: len(q) - 1]))
-                self.screws.append([])
                 continue
-            rates = q[:, ..., model.joint_of(j)]
-            joint = exp_screw(model.screws[j], rates[0])
-            displacement = joint if parent < 0 else displacements[parent] @ joint
-            displacements.append(displacement)
-            self.poses.append(displacement @ model.placements[j])
-            parent_twists = ground if parent < 0 else self.twists[parent]
-            twists, screws = _twists_and_screws(
-                matvec(Ad(displacement), model.screws[j]), rates, parent_twists
-            )
-            self.twists.append(twists)
-            self.screws.append(screws)
+            joint = exp_screw(model.screws[j], q[0][..., model.joint_of(j)])
+            displacements.append(joint if parent < 0 else displacements[parent] @ joint)
+            self.poses.append(displacements[j] @ model.placements[j])
+            self.screws[j].append(matvec(Ad(displacements[j]), model.screws[j]))
+        for speed in q[1:]:
+            self.extend(speed)
 
+    def extend(self, speed: Array) -> None:
+        """Go one order higher with the next derivative (..., joints) of the joint motion.
 
-def _twists_and_screws(
-    screw: Array, rates: Array, parent_twists: Sequence[Array]
-) -> tuple[list[Array], list[Array]]:
-    """Differentiate `V_j = V_p + S_j q'` and `S_j' = ad_{V_j} S_j` (Mueller 2020, Algorithm 1)."""
-    speed = [rate[..., None] for rate in rates[1:]]
-    twists: list[Array] = []
-    screws: list[Array] = []
-    for r in range(len(speed)):
-        if r == 0:
-            screws.append(screw)
-        else:
-            screws.append(product_derivative([ad(v) for v in twists], screws, r - 1))
-        twists.append(parent_twists[r] + product_derivative(screws, speed, r, np.multiply))
-    return twists, screws
+        Differentiates `V_j = V_p + S_j q'` and `S_j' = ad_{V_j} S_j` (Mueller 2020, Algorithms 1 and 2).
+        """
+        order = len(self._speeds)
+        self._speeds.append(speed)
+        for j, parent in enumerate(self._model.parents):
+            if self._base_twists is not None and j == 0:
+                self.twists[j].append(self._base_twists[order])
+                continue
+            speeds = [rates[..., self._model.joint_of(j), None] for rates in self._speeds]
+            twist = product_derivative(self.screws[j], speeds, order, np.multiply)
+            self.twists[j].append(twist + (self._at_rest if parent < 0 else self.twists[parent][order]))
+            self._brackets[j].append(ad(self.twists[j][order]))
+            self.screws[j].append(product_derivative(self._brackets[j], self.screws[j], order))
 
 
 def inverse_dynamics(
@@ -86,8 +86,7 @@ def inverse_dynamics(
     transmitted = []
     for j in range(model.n_bodies):
         twists = motion.twists[j]
-        transport = Ad(inverse(motion.poses[j]))
-        inertia = _inertia_derivatives(np.swapaxes(transport, -1, -2) @ inertias[j] @ transport, twists)
+        inertia = inertia_derivatives(inertias[j], motion.poses[j], twists)
         # W_j = Pi_j' - W_app - W_grav with Pi_j = M_j V_j
         transmitted.append(
             [product_derivative(inertia, twists, r + 1) - matvec(inertia[r], weight) for r in orders]
@@ -106,7 +105,7 @@ def inverse_dynamics(
         if motion.screws[j]:
             for r in orders:
                 torques[r][..., model.joint_of(j)] = product_derivative(
-                    motion.screws[j], transmitted[j], r, _dot
+                    motion.screws[j], transmitted[j], r, dot
                 )
         for r in orders:
             if parent < 0:
@@ -116,21 +115,7 @@ def inverse_dynamics(
     return torques, ground
 
 
-def _inertia_derivatives(inertia: Array, twists: Sequence[Array]) -> list[Array]:
-    """Differentiate `M' = -M ad_V - ad_V^T M`, once for every twist given (Mueller 2020, section III)."""
-    brackets = [ad(twist) for twist in twists]
-    result = [inertia]
-    for r in range(len(twists) - 1):
-        half = product_derivative(result, brackets, r, np.matmul)
-        result.append(-half - np.swapaxes(half, -1, -2))
-    return result
-
-
 def _to_world(motion: SpatialMotion, body: int, values: Array) -> Array:
     """Move a wrench with derivatives from body axes to world axes."""
     body_twists = twists_to_body(motion.poses[body], motion.twists[body])
     return wrenches_to_world(motion.poses[body], body_twists, values)
-
-
-def _dot(a: Array, b: Array) -> Array:
-    return np.einsum("...i,...i->...", a, b)

@@ -1,0 +1,29 @@
+"""Joints as body-fixed formulations see them: a constant screw, and a pose on the parent.
+
+S. Kumar and A. Mueller, "Nth order analytical time derivatives of inverse dynamics in recursive and closed
+forms" (2021), section II-A.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hodyn_ros.model.tree import TreeModel
+from hodyn_ros.se3 import Ad, Array, exp_screw, inverse, matvec
+
+
+def body_fixed_screw(model: TreeModel, body: int) -> Array:
+    """Return the screw `X_i` (6,) of the joint that moves a body, in the frame of that body; constant."""
+    return matvec(Ad(inverse(model.placements[body])), model.screws[body])
+
+
+def relative_pose(model: TreeModel, body: int, coordinate: Array) -> Array:
+    """Return `C_{i-1,i} = B_i exp(X_i q_i)` (..., 4, 4), a body in the frame of its parent, or in the world.
+
+    `coordinate` (...) [rad or m] of the joint that moves the body.
+    """
+    parent = model.parents[body]
+    reference = np.eye(4) if parent < 0 else model.placements[parent]
+    motion = exp_screw(body_fixed_screw(model, body), coordinate)
+    pose: Array = inverse(reference) @ model.placements[body] @ motion
+    return pose
