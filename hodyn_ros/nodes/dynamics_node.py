@@ -162,7 +162,7 @@ class DynamicsNode(LifecycleNode):
             raise InputError(
                 "parameter 'robot_config' is empty; name a robot, for instance -p robot_config:=panda.yaml"
             )
-        gravity = chosen["gravity"]
+        gravity = list(chosen["gravity"])
         if len(gravity) not in (0, 3) or not np.isfinite(gravity).all():
             raise InputError(f"parameter 'gravity' is {gravity}; give three finite values, or none")
         path = share.find("config", chosen["robot_config"])

@@ -97,7 +97,7 @@ def write_desired_motion(
     joint_names: Sequence[str], stamp: Time, stack: Array, frame_id: str = ""
 ) -> DesiredMotion:
     """Return the message for a motion and its derivatives (orders, n)."""
-    msg = DesiredMotion(header=Header(stamp=stamp, frame_id=frame_id), joint_names=joint_names)
+    msg = DesiredMotion(header=Header(stamp=stamp, frame_id=frame_id), joint_names=list(joint_names))
     _fill(msg, MOTION_FIELDS, "higher_derivatives", stack)
     return msg
 
@@ -144,7 +144,7 @@ def write_feedforward_torque(
 
     `header` is that of the desired motion it answers, `computation_time` in seconds.
     """
-    msg = FeedforwardTorque(header=header, joint_names=joint_names)
+    msg = FeedforwardTorque(header=header, joint_names=list(joint_names))
     _fill(msg, EFFORT_FIELDS, "higher_effort_derivatives", feedforward.efforts)
     _fill(msg, MOTOR_POSITION_FIELDS, None, feedforward.motor_positions)
     _fill(msg, MOTOR_EFFORT_FIELDS, "higher_motor_effort_derivatives", feedforward.motor_efforts)

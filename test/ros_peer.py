@@ -1,0 +1,149 @@
+"""The other side of dynamics_node, inside the test: sends motions, hears answers, asks for services."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from rcl_interfaces.msg import Parameter, ParameterValue, SetParametersResult
+from rcl_interfaces.srv import DescribeParameters, SetParametersAtomically
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter as RclpyParameter
+from ros_processes import wait_until
+
+from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
+from hodyn_ros.nodes.messages import nanoseconds
+from hodyn_ros.nodes.qos import stream_qos
+
+TIMEOUT = 20.0  # [s] for anything to happen; only a broken test waits so long
+
+
+class Peer:
+    """Talks with the dynamics_node of a namespace; use it in a `with` block."""
+
+    def __init__(self, namespace: str) -> None:
+        self.answers: list[FeedforwardTorque] = []
+        self.statuses: list[DiagnosticStatus] = []
+        self._node_name = f"/{namespace}/dynamics_node"
+        self._context = Context()
+        rclpy.init(context=self._context)
+        self.node = rclpy.create_node("peer", namespace=namespace, context=self._context)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self.node)
+        self._publisher = self.node.create_publisher(DesiredMotion, "desired_motion", stream_qos())
+        self._subscription = self.node.create_subscription(
+            FeedforwardTorque, "feedforward_torque", self.answers.append, stream_qos()
+        )
+        self._diagnostics = self.node.create_subscription(
+            DiagnosticArray, "/diagnostics", self._take_diagnostics, 10
+        )
+
+    def _take_diagnostics(self, msg: DiagnosticArray) -> None:
+        mine = self._node_name.lstrip("/")
+        self.statuses.extend(status for status in msg.status if status.name == mine)
+
+    def wait_until(self, condition: Callable[[], Any], what: str) -> Any:
+        """Serve callbacks until a condition holds; return its value."""
+
+        def look() -> Any:
+            self._executor.spin_once(timeout_sec=0.01)
+            return condition()
+
+        return wait_until(look, TIMEOUT, what)
+
+    def wait_for_topics(self) -> None:
+        """Wait until the topics of both sides are matched."""
+
+        def matched() -> bool:
+            return (
+                self._publisher.get_subscription_count() > 0
+                and self.node.count_publishers(self._subscription.topic_name) > 0
+            )
+
+        self.wait_until(matched, "the match of the topics")
+
+    def send(self, msg: DesiredMotion) -> None:
+        """Publish a desired motion."""
+        self._publisher.publish(msg)
+
+    def answer_to(self, msg: DesiredMotion) -> FeedforwardTorque:
+        """Publish a desired motion and return the answer with its stamp."""
+        stamp = nanoseconds(msg.header.stamp)
+        self.send(msg)
+
+        def look() -> FeedforwardTorque | None:
+            return next((a for a in self.answers if nanoseconds(a.header.stamp) == stamp), None)
+
+        answer: FeedforwardTorque = self.wait_until(look, f"the answer to the stamp {stamp}")
+        return answer
+
+    def stamps(self) -> list[int]:
+        """Return the stamps of all answers in the order of arrival."""
+        return [nanoseconds(answer.header.stamp) for answer in self.answers]
+
+    def diagnostics(self, condition: Callable[[dict[str, str]], bool] | None = None) -> dict[str, str]:
+        """Return the values of the first status from now on, or of the first that meets a condition."""
+        seen = len(self.statuses)
+
+        def look() -> dict[str, str] | None:
+            for status in self.statuses[seen:]:
+                values = {item.key: item.value for item in status.values}
+                if condition is None or condition(values):
+                    return values
+            return None
+
+        try:
+            values: dict[str, str] = self.wait_until(look, "the diagnostics")
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}; the last: {self.statuses[-1:]}") from None
+        return values
+
+    def call(self, kind: Any, name: str, request: Any) -> Any:
+        """Call a service of the node."""
+        client = self.node.create_client(kind, f"{self._node_name}/{name}")
+        self.wait_until(client.service_is_ready, f"the service {name}")
+        future = client.call_async(request)
+        self.wait_until(future.done, f"the response of {name}")
+        self.node.destroy_client(client)
+        return future.result()
+
+    def transition(self, label: str) -> bool:
+        """Ask for a lifecycle transition and return whether it succeeded."""
+        request = ChangeState.Request(transition=Transition(label=label))
+        return bool(self.call(ChangeState, "change_state", request).success)
+
+    def state(self) -> str:
+        """Return the lifecycle state."""
+        return str(self.call(GetState, "get_state", GetState.Request()).current_state.label)
+
+    def set_parameters(self, **values: object) -> SetParametersResult:
+        """Set parameters, all or none."""
+        parameters = [_parameter(name, value) for name, value in values.items()]
+        request = SetParametersAtomically.Request(parameters=parameters)
+        return self.call(SetParametersAtomically, "set_parameters_atomically", request).result
+
+    def describe(self, *names: str) -> list[Any]:
+        """Return the descriptors of parameters."""
+        request = DescribeParameters.Request(names=list(names))
+        return list(self.call(DescribeParameters, "describe_parameters", request).descriptors)
+
+    def __enter__(self) -> Peer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._executor.shutdown(timeout_sec=5.0)
+        self.node.destroy_node()
+        self._context.try_shutdown()
+
+
+def _parameter(name: str, value: object) -> Parameter:
+    found: ParameterValue = RclpyParameter(name, value=value).get_parameter_value()
+    return Parameter(name=name, value=found)

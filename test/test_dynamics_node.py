@@ -1,0 +1,427 @@
+"""dynamics_node as a process among processes, over real DDS."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticStatus
+from malformed import BASE_SPOILER, SPOILERS, good_motion, malformed_motion
+from rclpy.qos import QoSReliabilityPolicy
+from ros_peer import Peer
+from ros_processes import RosProcess, start_node, start_script
+from ros_stream import JOINTS, motion
+
+from hodyn_ros import share
+from hodyn_ros.control.feedforward import FeedforwardLaw, Status
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.msg import DesiredMotion
+from hodyn_ros.nodes import process
+from hodyn_ros.nodes.joint_order import JointOrder
+from hodyn_ros.nodes.messages import nanoseconds, read_feedforward_torque, write_desired_motion
+from hodyn_ros.nodes.refusals import Reason
+
+PANDA = "panda.yaml"
+SECOND = 1_000_000_000
+
+
+@pytest.fixture(scope="module")
+def panda() -> Robot:
+    return Robot.from_config(share.find("config", PANDA))
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[RosProcess]:
+    """One node for all tests that leave it as they found it."""
+    with start_node("dynamics_node", {"robot_config": PANDA}, "shared") as process:
+        yield process
+        assert process.stop() == 0, process.output()
+
+
+class Clock:
+    """Stamps that increase from test to test."""
+
+    def __init__(self) -> None:
+        self.now = 1000 * SECOND
+
+    def tick(self) -> int:
+        self.now += SECOND // 1000
+        return self.now
+
+
+@pytest.fixture(scope="module")
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(scope="module")
+def peer(node: RosProcess) -> Iterator[Peer]:
+    with Peer("shared") as peer:
+        peer.wait_for_topics()
+        yield peer
+
+
+def to_stamp(nanosecond: int) -> Time:
+    second, rest = divmod(nanosecond, SECOND)
+    return Time(sec=second, nanosec=rest)
+
+
+def desired(nanosecond: int, orders: int = 5) -> DesiredMotion:
+    """Return a sound desired motion of the Panda."""
+    return write_desired_motion(JOINTS, to_stamp(nanosecond), motion(nanosecond)[:orders])
+
+
+def assert_same(found: NDArray[np.float64], expected: NDArray[np.float64]) -> None:
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_kilohertz_for_five_seconds_arrives_complete_and_right(panda: Robot, tmp_path: Path) -> None:
+    count, sent_file, got_file = 5000, tmp_path / "sent.npy", tmp_path / "got.npz"
+    with (
+        start_node("dynamics_node", {"robot_config": PANDA}, "stream") as node,
+        start_script("ros_stream.py", "collect", str(got_file), namespace="stream") as subscriber,
+        start_script(
+            "ros_stream.py", "publish", str(count), "1000", str(sent_file), namespace="stream"
+        ) as publisher,
+    ):
+        publisher.wait_for_line("publisher matched")
+        subscriber.wait_for_line("subscriber matched")  # an answer has come the whole way
+        publisher.tell("go")
+        publisher.wait_for_line("published", timeout=40.0)
+        sent = np.load(sent_file)
+        subscriber.tell(str(sent[-1]))
+        subscriber.wait_for_line("collected", timeout=40.0)
+        publisher.tell("end")
+        assert publisher.wait() == 0, publisher.output()
+        assert subscriber.wait() == 0, subscriber.output()
+        assert node.stop() == 0, node.output()
+        assert "refused" not in node.output()
+    got = np.load(got_file)
+    counted = got["stamps"] >= sent[0]
+    np.testing.assert_array_equal(got["stamps"][counted], sent)  # each once, in order
+    law = FeedforwardLaw(panda, 2)
+    efforts, motor_efforts = got["efforts"][counted], got["motor_efforts"][counted]
+    for i in range(0, count, 50):
+        expected = law(motion(int(sent[i])))
+        assert_same(efforts[i], expected.efforts[0])
+        assert_same(motor_efforts[i], expected.motor_efforts[0])
+    delay = (got["arrived"][counted] - sent) * 1e-3
+    print(
+        "from the publisher to the subscriber: "
+        + ", ".join(f"p{p:g} {np.percentile(delay, p):.0f} us" for p in (50, 99, 100))
+    )
+
+
+def test_an_answer_holds_all_that_the_drives_allow(peer: Peer, clock: Clock, panda: Robot) -> None:
+    stamp = clock.tick()
+    msg = write_desired_motion(
+        JOINTS[::-1], to_stamp(stamp), np.ascontiguousarray(motion(stamp)[:, ::-1]), "base"
+    )
+    answer = peer.answer_to(msg)
+    assert answer.header == msg.header
+    assert list(answer.joint_names) == list(panda.joint_names)
+    assert 0.0 < answer.computation_time < 10.0
+    found = read_feedforward_torque(answer, JointOrder(panda.joint_names))
+    expected = FeedforwardLaw(panda, 2)(motion(stamp))
+    assert_same(found.efforts, expected.efforts)
+    assert_same(found.motor_positions, expected.motor_positions)
+    assert_same(found.motor_efforts, expected.motor_efforts)
+    assert found.status == expected.status
+    assert found.base_wrenches.shape == (0, 6)
+
+
+def backwards(rng: np.random.Generator, msg: DesiredMotion) -> None:
+    msg.header.stamp = Time(sec=1)
+
+
+def too_large(rng: np.random.Generator, msg: DesiredMotion) -> None:
+    msg.velocities = [1e200] * len(JOINTS)
+
+
+def test_bad_input_is_refused_counted_and_the_next_message_answered(
+    peer: Peer, clock: Clock, node: RosProcess
+) -> None:
+    rng = np.random.default_rng(7)
+    names = tuple(JOINTS)
+    peer.answer_to(good_motion(rng, names, clock.tick()))
+    before = peer.diagnostics()
+    expected: Counter[str] = Counter()
+    kinds = [
+        *SPOILERS,
+        BASE_SPOILER,
+        (backwards, Reason.TIME_BACKWARDS),
+        (too_large, Reason.RESULT_NOT_FINITE),
+    ]
+    for spoil, reason in kinds:
+        answered = len(peer.answers)
+        for _ in range(5):
+            msg = good_motion(rng, names, clock.tick())
+            spoil(rng, msg)
+            peer.send(msg)
+            expected[f"refused: {reason.value}"] += 1
+        good = peer.answer_to(good_motion(rng, names, clock.tick()))
+        assert peer.stamps()[answered:] == [nanoseconds(good.header.stamp)], reason
+    total = int(before["refused"]) + sum(expected.values())
+    after = peer.diagnostics(lambda values: int(values["refused"]) >= total)
+    assert int(after["refused"]) == total
+    assert {key: int(after[key]) - int(before[key]) for key in expected} == dict(expected)
+    assert peer.statuses[-1].level == DiagnosticStatus.WARN
+    lines = [line for line in node.lines if "desired_motion refused: " in line]
+    assert len(lines) >= len({reason for _, reason in kinds})
+    assert not any("Traceback" in line for line in node.lines)
+
+
+def test_refusals_are_logged_with_the_thing_and_the_mend_but_not_each_time(
+    peer: Peer, clock: Clock, node: RosProcess
+) -> None:
+    written = len(node.lines)
+    for _ in range(200):
+        msg = desired(clock.tick())
+        del msg.joint_names[3]
+        peer.send(msg)
+    peer.answer_to(desired(clock.tick()))
+    lines = [line for line in node.lines[written:] if "panda_joint4" in line]
+    # one, or as many as seconds that this took on a busy machine
+    assert 1 <= len(lines) <= 20
+    assert (
+        "desired_motion refused: joint 'panda_joint4' is missing from the message; the model expects "
+        "['panda_joint1', " in lines[0]
+    )
+    assert "WARN" in lines[0]
+
+
+def test_hundreds_of_malformed_messages_are_counted_and_nothing_is_published(
+    peer: Peer, clock: Clock, node: RosProcess
+) -> None:
+    rng = np.random.default_rng(11)
+    before = peer.diagnostics()
+    answered = len(peer.answers)
+    expected: Counter[str] = Counter()
+    good = []
+    for i in range(500):
+        msg, reason = malformed_motion(rng, tuple(JOINTS), clock.tick())
+        peer.send(msg)
+        expected[f"refused: {reason.value}"] += 1
+        if i % 50 == 49:
+            good.append(
+                nanoseconds(peer.answer_to(good_motion(rng, tuple(JOINTS), clock.tick())).header.stamp)
+            )
+    assert peer.stamps()[answered:] == good
+    total = int(before["refused"]) + 500
+    after = peer.diagnostics(lambda values: int(values["refused"]) >= total)
+    assert int(after["refused"]) == total
+    assert {key: int(after[key]) - int(before[key]) for key in expected} == dict(expected)
+    assert node.running
+
+
+def test_diagnostics_tell_how_the_node_is_doing(peer: Peer, clock: Clock) -> None:
+    before = int(peer.diagnostics()["answered"])
+    for _ in range(10):
+        peer.answer_to(desired(clock.tick()))
+    values = peer.diagnostics(lambda values: int(values["answered"]) >= before + 10)
+    assert int(values["answered"]) == before + 10
+    assert values["order"] == "2"
+    assert float(values["rate [1/s]"]) >= 0.0
+    assert 0.0 < float(values["computation time p50 [us]"]) <= float(values["computation time p99 [us]"])
+    assert float(values["age of the last answer [s]"]) < 60.0
+    assert peer.statuses[-1].hardware_id == "panda"
+    assert peer.statuses[-1].name == "shared/dynamics_node"
+
+
+def test_limits_set_bits_and_clamping_is_switched_on_while_active(
+    peer: Peer, clock: Clock, panda: Robot
+) -> None:
+    assert panda.limits is not None
+    stack = motion(clock.now)
+    stack[0, 0] = 3.5  # beyond 2.8973 rad
+    stack[1, 1] = -4.0  # beyond 2.175 rad/s
+    stack[2, 2] = 500.0  # takes more than 87 N·m
+
+    def ask() -> tuple[Status, NDArray[np.float64], NDArray[np.float64]]:
+        msg = write_desired_motion(JOINTS, to_stamp(clock.tick()), stack)
+        answer = peer.answer_to(msg)
+        return Status(answer.status), np.array(answer.efforts), np.array(answer.motor_efforts)
+
+    status, efforts, motor_efforts = ask()
+    exceeded = Status.EFFORT_LIMIT_EXCEEDED | Status.VELOCITY_LIMIT_EXCEEDED | Status.POSITION_LIMIT_EXCEEDED
+    assert status & exceeded == exceeded
+    assert not status & Status.EFFORT_CLAMPED
+    limit = panda.limits.effort
+    assert (np.abs(efforts) > limit).any()
+    assert peer.set_parameters(clamp=True).successful
+    status, clamped, motor_clamped = ask()
+    assert status & exceeded == exceeded
+    assert status & Status.EFFORT_CLAMPED
+    assert_same(clamped, np.clip(efforts, -limit, limit))
+    assert_same(motor_clamped, np.clip(motor_efforts, -limit, limit))
+    values = peer.diagnostics(lambda values: int(values["effort clamped"]) > 0)
+    assert int(values["position limit exceeded"]) >= 2
+    assert peer.set_parameters(clamp=False).successful
+
+
+def test_order_and_gravity_change_while_active_all_or_none(peer: Peer, clock: Clock, panda: Robot) -> None:
+    assert peer.set_parameters(order=0).successful
+    stamp = clock.tick()
+    answer = peer.answer_to(desired(stamp, orders=3))  # fewer derivatives are enough now
+    assert len(answer.effort_rates) == 0
+    assert len(answer.motor_efforts) == 0
+    assert len(answer.motor_positions) == 7
+    refused = peer.set_parameters(order=4, gravity=[0.0, 0.0])
+    assert not refused.successful
+    assert "'gravity' is [0.0, 0.0]; give three" in refused.reason
+    assert not peer.set_parameters(order=7).successful
+    assert len(peer.answer_to(desired(clock.tick(), orders=3)).effort_rates) == 0  # as before
+    assert peer.set_parameters(order=3, gravity=[0.0, 9.0, -3.0]).successful
+    stamp = clock.tick()
+    stack = np.vstack([motion(stamp), np.zeros((1, 7))])
+    answer = peer.answer_to(write_desired_motion(JOINTS, to_stamp(stamp), stack))
+    robot = Robot.from_config(share.find("config", PANDA), gravity=[0.0, 9.0, -3.0])
+    expected = FeedforwardLaw(robot, 3)(stack)
+    assert_same(np.array(answer.efforts), expected.efforts[0])
+    assert_same(np.array(answer.higher_effort_derivatives), expected.efforts[3])
+    assert_same(np.array(answer.motor_effort_rates), expected.motor_efforts[1])
+    assert peer.set_parameters(order=2, gravity=panda.gravity.tolist()).successful
+    refused = peer.set_parameters(robot_config="other.yaml")
+    assert not refused.successful
+    assert "fixed while the node is configured" in refused.reason
+
+
+def test_parameters_are_described(peer: Peer) -> None:
+    names = ["robot_config", "order", "clamp", "gravity", "new_clock_after", "autostart"]
+    descriptors = dict(zip(names, peer.describe(*names)))
+    assert all(len(d.description) > 20 for d in descriptors.values())
+    order = descriptors["order"].integer_range[0]
+    assert (order.from_value, order.to_value) == (0, 6)
+    assert descriptors["autostart"].read_only
+    assert "m/s^2" in descriptors["gravity"].description
+
+
+def test_lifecycle_from_outside_with_another_robot_and_qos(tmp_path: Path, panda: Robot) -> None:
+    other = tmp_path / "other.yaml"
+    text = Path(share.find("config", PANDA)).read_text()
+    other.write_text(text.replace("name: panda\n", "name: other\n", 1))
+    assert "name: other\n" in other.read_text()
+    parameters = {
+        "robot_config": "none.yaml",
+        "autostart": False,
+        "new_clock_after": 0.2,
+        "qos_overrides./life/desired_motion.subscription.reliability": "best_effort",
+        "qos_overrides./life/desired_motion.subscription.depth": 3,
+    }
+    with start_node("dynamics_node", parameters, "life") as node, Peer("life") as peer:
+        peer.wait_for_topics()
+        (info,) = peer.node.get_subscriptions_info_by_topic("/life/desired_motion")
+        assert info.qos_profile.reliability == QoSReliabilityPolicy.BEST_EFFORT
+        assert peer.state() == "unconfigured"
+        assert not peer.transition("configure")
+        assert peer.state() == "unconfigured"
+        assert "cannot configure: no file 'none.yaml'" in node.wait_for_line("cannot configure")
+        assert peer.set_parameters(robot_config=PANDA).successful
+        assert peer.transition("configure")
+        assert peer.state() == "inactive"
+        assert peer.transition("activate")
+        peer.answer_to(desired(50 * SECOND))
+        assert peer.transition("deactivate")
+        peer.send(desired(51 * SECOND))
+        assert peer.diagnostics(lambda values: int(values["answered"]) == 1)["refused"] == "0"
+        assert peer.statuses[-1].message == "not active"
+        assert peer.transition("activate")
+        peer.answer_to(desired(40 * SECOND))  # earlier than before: activation starts a new time
+        # after silence a clock that starts again is followed
+        peer.diagnostics(lambda values: float(values["age of the last answer [s]"]) > 0.3)
+        peer.answer_to(desired(30 * SECOND))
+        assert peer.stamps() == [50 * SECOND, 40 * SECOND, 30 * SECOND]
+        assert peer.transition("deactivate")
+        assert peer.transition("cleanup")
+        assert peer.set_parameters(robot_config=str(other)).successful
+        assert peer.transition("configure")
+        assert peer.transition("activate")
+        answer = peer.answer_to(desired(60 * SECOND))
+        assert_same(np.array(answer.efforts), panda.inverse_dynamics(motion(60 * SECOND))[0])
+        peer.diagnostics(lambda values: peer.statuses[-1].hardware_id == "other")
+        assert peer.transition("shutdown")
+        assert node.stop(signal.SIGTERM) == 0
+        assert "Traceback" not in node.output()
+
+
+BROKEN: dict[str, tuple[dict[str, object], str]] = {
+    "nothing named": ({}, "'robot_config' is empty; name a robot"),
+    "no such file": ({"robot_config": "nowhere.yaml"}, "no file 'nowhere.yaml'.*ships: .*panda.yaml"),
+    "broken YAML": ({"robot_config": "{tmp}/broken.yaml"}, "broken.yaml"),
+    "not a robot": ({"robot_config": "{tmp}/list.yaml"}, "list.yaml"),
+    "broken URDF": ({"robot_config": "{tmp}/urdf.yaml"}, "broken.urdf"),
+    "binary": ({"robot_config": "{tmp}/binary.yaml"}, "binary.yaml"),
+    "order too high": ({"robot_config": PANDA, "order": 7}, "parameter 'order' takes integer from 0 to 6"),
+    "order a word": ({"robot_config": PANDA, "order": "two"}, "parameter 'order' takes integer"),
+    "gravity too short": ({"robot_config": PANDA, "gravity": [9.81]}, "parameter 'gravity' is"),
+    "unknown QoS": (
+        {"robot_config": PANDA, "qos_overrides./desired_motion.subscription.reliability": "quick"},
+        "reliability.*quick",
+    ),
+}
+
+
+def test_a_broken_start_ends_with_one_readable_line(tmp_path: Path) -> None:
+    (tmp_path / "broken.yaml").write_text("name: [panda\n  bodies: {")
+    (tmp_path / "list.yaml").write_text("- a\n- b\n")
+    (tmp_path / "urdf.yaml").write_text("urdf: broken.urdf\n")
+    (tmp_path / "broken.urdf").write_text("<robot name='x'><link name='a'></robot>")
+    (tmp_path / "binary.yaml").write_bytes(np.random.default_rng(5).bytes(500))
+    cases = list(BROKEN.items())
+    for some in (cases[:5], cases[5:]):  # a few at a time: they share two cores
+        with ExitStack() as stack:
+            started = []
+            for name, (parameters, pattern) in some:
+                filled = {
+                    key: value.format(tmp=tmp_path) if isinstance(value, str) else value
+                    for key, value in parameters.items()
+                }
+                node = stack.enter_context(start_node("dynamics_node", filled))
+                started.append((name, node, pattern))
+            for name, node, pattern in started:
+                assert node.wait() == 1, f"{name}: {node.output()}"
+                assert len(node.lines) == 1, f"{name}: {node.output()}"
+                assert re.match(f"error: .*{pattern}", node.lines[0]), f"{name}: {node.lines[0]}"
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_it_starts_in_an_empty_environment_and_ends_cleanly(how: signal.Signals) -> None:
+    keep = ["ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOG_DIR"]
+    if "ROS_DISTRO" in os.environ:  # a sourced ROS is found through these
+        keep += ["AMENT_PREFIX_PATH", "LD_LIBRARY_PATH", "PYTHONPATH"]
+    environment = {name: os.environ[name] for name in keep if name in os.environ}
+    with start_node("dynamics_node", {"robot_config": PANDA}, "empty", environment) as node:
+        node.wait_for_line("robot 'panda', 7 joints, with its drives; efforts to order 2")
+        assert node.stop(how) == 0, node.output()
+        assert len(node.lines) == 1, node.output()
+
+
+def test_logs_find_a_folder_without_a_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("HOME", "ROS_HOME", "ROS_LOG_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    with monkeypatch.context() as patch:
+        process._ensure_log_folder()
+        assert Path(os.environ["HOME"]) == Path.home()
+        patch.delenv("HOME")
+    monkeypatch.delenv("HOME", raising=False)
+
+    def nobody() -> Path:
+        raise RuntimeError("could not determine home directory")
+
+    monkeypatch.setattr(Path, "home", nobody)
+    process._ensure_log_folder()
+    folder = Path(os.environ.pop("ROS_LOG_DIR"))
+    assert folder.is_dir()
+    folder.rmdir()
