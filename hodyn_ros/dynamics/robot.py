@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +19,7 @@ from hodyn_ros.model.drives import Drives
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.model.tree import TreeModel
 from hodyn_ros.model.urdf import read_urdf
-from hodyn_ros.motion import AppliedWrench, BaseMotion
+from hodyn_ros.motion import AppliedWrench, BaseMotion, Frame
 from hodyn_ros.se3 import Array
 
 _STRAIGHT_LINE_LIMIT = 500
@@ -41,7 +41,7 @@ class Robot:
         self._compiled: dict[
             tuple[int, ...], Callable[..., Any]
         ] = {}  # inverse dynamics by shape of the motion
-        self._forward: dict[int, Callable[..., Any]] = {}  # forward dynamics by order
+        self._kernels: dict[tuple[str, int, kernels.Setting], Callable[..., Array]] = {}
 
     @classmethod
     def from_urdf(cls, path_or_xml: str | Path, floating_base: bool = False) -> Robot:
@@ -116,6 +116,24 @@ class Robot:
         """Gravity (3,) in the world frame, pointing down [m/s^2]."""
         return self.model.gravity
 
+    @overload
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        base: None = None,
+        wrenches: Sequence[AppliedWrench] | None = None,
+        formulation: str | None = None,
+    ) -> Array: ...
+
+    @overload
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        base: BaseMotion,
+        wrenches: Sequence[AppliedWrench] | None = None,
+        formulation: str | None = None,
+    ) -> tuple[Array, Array]: ...
+
     def inverse_dynamics(
         self,
         q: ArrayLike,
@@ -127,8 +145,7 @@ class Robot:
 
         `q` (order + 3, n): positions and their derivatives [rad or m, /s^k]; a batch is (N, order + 3, n).
         `base`: the motion of a floating base with order + 2 twists. `wrenches` that the environment applies
-        to bodies. `formulation`: one of the published recursions by name ("spatial", "body_fixed"), default
-        the fastest.
+        to bodies. `formulation`: one of the published recursions by name, default the compiled engine.
 
         Returns torques (order + 1, n) [N.m/s^k or N/s^k], or (N, order + 1, n) for a batch; with a floating
         base the pair (base wrench (order + 1, 6) in the world frame, torques). Raises InputError saying what
@@ -137,64 +154,195 @@ class Robot:
         if type(q) is np.ndarray and base is None and wrenches is None and formulation is None:
             compiled = self._compiled.get(q.shape)
             if compiled is not None:
-                return compiled(q)
+                torques: Array = compiled(q)
+                return torques
         motion = self._motion(q)
         order = motion.shape[-2] - 3
-        base = self._base(base, order)
-        applied = tuple(wrenches or ())
-        if formulation is None and base is None and not applied and _fits_straight_line(self.model, order):
-            compiled = self.compile(order)
-            if motion.ndim == 2:
-                return compiled(motion)
-            torques = np.empty((len(motion), order + 1, self.n_joints))
-            for sample, result in zip(motion, torques):
-                compiled(sample, out=result)
-            return torques
-        room = INVERSE_DYNAMICS.get(formulation or "body_fixed")
-        if room is None:
-            raise InputError(
-                f"there is no formulation {formulation!r}; choose one of {sorted(INVERSE_DYNAMICS)}"
-            )
-        torques, ground = room(self.model, np.moveaxis(motion, -2, 0), base, applied)
-        torques = np.ascontiguousarray(np.moveaxis(torques, 0, -2))
-        if self.model.floating_base:
-            return np.ascontiguousarray(np.moveaxis(ground, 0, -2)), torques
-        return torques
+        base_motion = self._base(base, order + 2)
+        loads = self._loads(wrenches)
+        if formulation is not None or not _fits_straight_line(self.model, order):
+            return self._by_formulation(formulation, motion, base_motion, loads)
+        function = self._inverse_function(order, base_motion, loads)
+        others = [] if base_motion is None else [base_motion.pose, base_motion.twists[: order + 2]]
+        others += [load.up_to(order) for load in loads]
+        if motion.ndim == 2:
+            efforts = function(motion, *others)
+        else:
+            columns = self.n_joints + (0 if base_motion is None else 6)
+            efforts = np.empty((len(motion), order + 1, columns))
+            for sample, result in zip(motion, efforts):
+                function(sample, *others, out=result)
+        return efforts if base_motion is None else _split(efforts)
 
     def compile(self, order: int) -> Callable[..., Array]:
         """Compile the inverse dynamics of one order for this robot, and return the fastest callable there is.
 
         `f(q)` takes an array (order + 3, n) and returns torques (order + 1, n); `f(q, out=array)` writes them
-        there. For a C-contiguous float64 array everything is checked in compiled code. Takes a fraction of a
-        second; the next process finds the machine code on disk. Raises InputError for a floating base.
+        there. With a floating base `f(q, pose, twists)` takes its pose (4, 4) and twists (order + 2, 6) in
+        the world frame, and returns (order + 1, 6 + n): the base wrench in the world frame, then the torques.
+        For C-contiguous float64 arrays everything is checked in compiled code; others are converted or
+        refused with InputError. Compiling takes a fraction of a second; the next process finds the machine
+        code on disk.
         """
-        if not isinstance(order, (int, np.integer)) or order < 0:
+        if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or order < 0:
             raise InputError(f"the order must be 0 or a positive integer, found {order!r}")
-        if self.model.floating_base:
-            raise InputError("a floating base has no compiled inverse dynamics yet; call inverse_dynamics")
-        shape = (int(order) + 3, self.n_joints)
-        if shape not in self._compiled:
-            self._compiled[shape] = kernels.inverse_dynamics(self.model, int(order)).function
-        return self._compiled[shape]
+        setting = kernels.Setting(base="world" if self.model.floating_base else None)
+        return self._kernel("inverse", int(order), setting)
 
-    def forward_dynamics(self, state: ArrayLike, torques: ArrayLike) -> Array:
-        """Compute joint accelerations and their derivatives from a state, the torques and their derivatives.
+    @overload
+    def forward_dynamics(
+        self,
+        state: ArrayLike,
+        torques: ArrayLike,
+        base: None = None,
+        base_wrench: ArrayLike | None = None,
+        wrenches: Sequence[AppliedWrench] | None = None,
+    ) -> Array: ...
 
-        `state` (2, n) positions and velocities; `torques` (order + 1, n). Returns (order + 1, n):
-        accelerations up to their derivative `order` [rad/s^(k+2) or m/s^(k+2)]. Ali et al., Algorithm 3.
-        Raises InputError.
+    @overload
+    def forward_dynamics(
+        self,
+        state: ArrayLike,
+        torques: ArrayLike,
+        base: BaseMotion,
+        base_wrench: ArrayLike | None = None,
+        wrenches: Sequence[AppliedWrench] | None = None,
+    ) -> tuple[Array, Array]: ...
+
+    def forward_dynamics(
+        self,
+        state: ArrayLike,
+        torques: ArrayLike,
+        base: BaseMotion | None = None,
+        base_wrench: ArrayLike | None = None,
+        wrenches: Sequence[AppliedWrench] | None = None,
+    ) -> Array | tuple[Array, Array]:
+        """Compute accelerations and their time derivatives from a state, the torques and their derivatives.
+
+        `state` (2, n) positions and velocities; `torques` (order + 1, n). Of a floating base, `base` gives
+        pose and twist, `base_wrench` (order + 1, 6) what acts on it in the world frame, by default nothing.
+        `wrenches` that the environment applies to bodies.
+
+        Returns joint accelerations up to their derivative `order`, (order + 1, n) [rad/s^(k+2) or m/s^(k+2)];
+        with a floating base a pair, followed by the derivatives 1 to order + 1 of its twist, (order + 1, 6),
+        in the frame of `base`. Ali et al., Algorithm 3. High orders amplify rounding in the torques: see
+        `docs/dynamics.md`. Raises InputError saying what was expected.
         """
-        if self.model.floating_base:
-            raise InputError("forward dynamics of a floating base is not there yet")
+        found = self._hybrid(state, torques, base, base_wrench, wrenches, (), False)
+        if base is None:
+            return found
+        accelerations, joints = _split(found)
+        return joints, accelerations
+
+    def hybrid_dynamics(
+        self,
+        state: ArrayLike,
+        given: ArrayLike,
+        prescribed: Sequence[str | int],
+        base: BaseMotion | None = None,
+        base_wrench: ArrayLike | None = None,
+        wrenches: Sequence[AppliedWrench] | None = None,
+        prescribe_base: bool = False,
+    ) -> Array | tuple[Array, Array]:
+        """Compute what is not given where some joints are moved and others are driven.
+
+        `state` (2, n) positions and velocities; `prescribed`: names or indices of the joints whose motion is
+        given; `given` (order + 1, n): for those the acceleration and its derivatives, for the others the
+        torque and its derivatives. Of a floating base either the wrench is given, as in `forward_dynamics`,
+        or with `prescribe_base=True` its motion, as in `inverse_dynamics` with order + 2 twists.
+
+        Returns (order + 1, n): torques of the prescribed joints, accelerations of the others; with a floating
+        base a pair, followed by the derivatives 1 to order + 1 of its twist in the frame of `base` or, where
+        its motion is prescribed, by the base wrench in the world frame, (order + 1, 6). Ali et al., Algorithm
+        4. Raises InputError saying what was expected.
+        """
+        moved = tuple(sorted({self.model.joint_index(joint) for joint in prescribed}))
+        if prescribe_base and base_wrench is not None:
+            raise InputError("give either the motion of the base or its wrench, not both")
+        found = self._hybrid(state, given, base, base_wrench, wrenches, moved, prescribe_base)
+        if base is None:
+            return found
+        of_base, joints = _split(found)
+        return joints, of_base
+
+    def _hybrid(
+        self,
+        state: ArrayLike,
+        given: ArrayLike,
+        base: BaseMotion | None,
+        base_wrench: ArrayLike | None,
+        wrenches: Sequence[AppliedWrench] | None,
+        prescribed: tuple[int, ...],
+        prescribe_base: bool,
+    ) -> Array:
         n = self.n_joints
-        efforts = real_array("the torques", torques, f"(order + 1, {n})")
-        if efforts.ndim != 2 or efforts.shape[1] != n or not len(efforts):
-            raise InputError(f"the torques must have shape (order + 1, {n}), found {efforts.shape}")
-        order = len(efforts) - 1
-        if order not in self._forward:
-            self._forward[order] = kernels.forward_dynamics(self.model, order).function
-        accelerations: Array = self._forward[order](state, efforts)
-        return accelerations
+        values = real_array("the torques", given, f"(order + 1, {n})")
+        if values.ndim != 2 or values.shape[1] != n or not len(values):
+            raise InputError(f"the torques must have shape (order + 1, {n}), found {values.shape}")
+        order = len(values) - 1
+        motion = self._base(base, order + 2 if prescribe_base else 1)
+        loads = self._loads(wrenches)
+        others: list[ArrayLike] = []
+        if motion is not None:
+            wrench = np.zeros((order + 1, 6)) if base_wrench is None else base_wrench
+            twists = motion.twists
+            others = [motion.pose, twists[:1], twists[1 : order + 2] if prescribe_base else wrench]
+        elif base_wrench is not None or prescribe_base:
+            raise InputError(
+                f"robot {self.model.name!r} stands on the ground; it has no base to move or push"
+            )
+        setting = kernels.Setting(
+            base=motion.frame if motion else None,
+            loads=_load_places(self.model, loads),
+            prescribed=prescribed,
+            base_prescribed=prescribe_base,
+        )
+        function = self._kernel("hybrid", order, setting)
+        return function(state, values, *others, *[load.up_to(order) for load in loads])
+
+    def _by_formulation(
+        self,
+        name: str | None,
+        motion: Array,
+        base: BaseMotion | None,
+        loads: Sequence[AppliedWrench],
+    ) -> Array | tuple[Array, Array]:
+        if name is not None and name not in INVERSE_DYNAMICS:
+            raise InputError(f"there is no formulation {name!r}; choose one of {sorted(INVERSE_DYNAMICS)}")
+        room = INVERSE_DYNAMICS["body_fixed" if name is None else name]
+        torques, ground = room(self.model, np.moveaxis(motion, -2, 0), base, loads)
+        torques = np.ascontiguousarray(np.moveaxis(torques, 0, -2))
+        return torques if base is None else (np.ascontiguousarray(np.moveaxis(ground, 0, -2)), torques)
+
+    def _inverse_function(
+        self, order: int, base: BaseMotion | None, loads: Sequence[AppliedWrench]
+    ) -> Callable[..., Array]:
+        setting = kernels.Setting(base=base.frame if base else None, loads=_load_places(self.model, loads))
+        function = self._kernel("inverse", order, setting)
+        if setting == kernels.Setting():
+            self._compiled[order + 3, self.n_joints] = function
+        return function
+
+    def _kernel(
+        self, what: Literal["inverse", "hybrid"], order: int, setting: kernels.Setting
+    ) -> Callable[..., Array]:
+        key = (what, order, setting)
+        if key not in self._kernels:
+            build = kernels.inverse_dynamics if what == "inverse" else kernels.hybrid_dynamics
+            self._kernels[key] = build(self.model, order, setting).function
+        return self._kernels[key]
+
+    def _loads(self, wrenches: Sequence[AppliedWrench] | AppliedWrench | None) -> tuple[AppliedWrench, ...]:
+        if isinstance(wrenches, AppliedWrench):
+            return (wrenches,)
+        loads = tuple(wrenches or ())
+        found: object
+        for found in loads:
+            if not isinstance(found, AppliedWrench):
+                raise InputError(
+                    f"wrenches must be a list of AppliedWrench, found {type(found).__name__} in it"
+                )
+        return loads
 
     def _motion(self, q: ArrayLike) -> Array:
         n = self.n_joints
@@ -208,21 +356,19 @@ class Robot:
         check_finite("the motion", motion)
         return motion
 
-    def _base(self, base: BaseMotion | None, order: int) -> BaseMotion | None:
+    def _base(self, base: BaseMotion | None, n_twists: int) -> BaseMotion | None:
+        name = self.model.name
+        if base is not None and not isinstance(base, BaseMotion):
+            raise InputError(f"base must be a BaseMotion, found {type(base).__name__}")
         if not self.model.floating_base:
             if base is not None:
-                raise InputError(
-                    f"robot {self.model.name!r} stands on the ground; a base motion does not apply"
-                )
+                raise InputError(f"robot {name!r} stands on the ground; a base motion does not apply")
             return None
         if base is None:
+            raise InputError(f"robot {name!r} has a floating base; give its motion as base=BaseMotion(...)")
+        if len(base.twists) < n_twists:
             raise InputError(
-                f"robot {self.model.name!r} has a floating base; give its motion as base=BaseMotion(...)"
-            )
-        if len(base.twists) < order + 2:
-            raise InputError(
-                f"torques of order {order} need {order + 2} base twists (the twist and its derivatives), "
-                f"found {len(base.twists)}"
+                f"this needs {n_twists} base twists (the twist and its derivatives), found {len(base.twists)}"
             )
         return base
 
@@ -230,3 +376,12 @@ class Robot:
 def _fits_straight_line(model: TreeModel, order: int) -> bool:
     """Say whether straight-line code compiles in about a second; it grows with bodies and order squared."""
     return model.n_bodies * (order + 2) ** 2 <= _STRAIGHT_LINE_LIMIT
+
+
+def _load_places(model: TreeModel, loads: Sequence[AppliedWrench]) -> tuple[tuple[int, Frame], ...]:
+    return tuple((model.body_index(load.body), load.frame) for load in loads)
+
+
+def _split(efforts: Array) -> tuple[Array, Array]:
+    """Split what a kernel returns for a floating base into the base's columns and those of the joints."""
+    return np.ascontiguousarray(efforts[..., :6]), np.ascontiguousarray(efforts[..., 6:])

@@ -7,13 +7,14 @@ solves for the accelerations (Ali et al., Algorithms 3 and 4).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from hodyn_ros.engine.applied import AppliedWrench
+from hodyn_ros.engine.base import FloatingBase
 from hodyn_ros.engine.canonical import CanonicalBody
-from hodyn_ros.engine.recursion import Body, Recursion
-from hodyn_ros.engine.vectors import ZERO, Scalar, Vector, add, cross, dot, scale, times
+from hodyn_ros.engine.recursion import Body, Recursion, Spatial
+from hodyn_ros.engine.vectors import ZERO, Scalar, Vector, add, cross, dot, scale, subtract, times
 
-Spatial = tuple[Vector, Vector]  # (spin, a) of a motion, (moment, force) of a wrench
 Block = list[list[Scalar]]
 
 
@@ -44,6 +45,14 @@ class ArticulatedInertia:
         spin, a = motion
         moment = add(times(self.angular, spin), times(self.mixed, a))
         return moment, add(times(_transposed(self.mixed), spin), times(self.linear, a))
+
+    def rows(self) -> list[list[Scalar]]:
+        """Return the 6×6 matrix."""
+        mixed = _transposed(self.mixed)
+        return [
+            *[[*self.angular[i], *self.mixed[i]] for i in range(3)],
+            *[[*mixed[i], *self.linear[i]] for i in range(3)],
+        ]
 
     def plus(self, other: ArticulatedInertia) -> ArticulatedInertia:
         """Add the inertia of a body that moves along."""
@@ -137,104 +146,215 @@ def _plus(a: Spatial, b: Spatial) -> Spatial:
 
 
 class ArticulatedRecursion(Recursion):
-    """Forward dynamics on one robot, coefficient by coefficient.
+    """Forward and hybrid dynamics on one robot, coefficient by coefficient.
 
-    `armature` is what each joint's drive adds to the inertia about its own axis [kg m^2 or kg].
+    `prescribed` names the joints whose motion is given instead of their torque; `base_prescribed` says the
+    same of a floating base. `armature` is what each joint's drive adds to the inertia about its own axis [kg
+    m^2 or kg].
     """
 
     def __init__(
         self,
         bodies: Sequence[CanonicalBody],
         gravity: Sequence[float],
-        armature: Sequence[Scalar] | None = None,
+        base: FloatingBase | None = None,
+        loads: Sequence[AppliedWrench] = (),
+        *,
+        prescribed: Collection[int] = (),
+        base_prescribed: bool = False,
+        armature: Sequence[float] | None = None,
     ) -> None:
-        super().__init__(bodies, gravity)
-        self.armature = list(armature) if armature is not None else [0.0] * self.n_joints
+        super().__init__(bodies, gravity, base, loads)
+        self.prescribed = frozenset(prescribed)
+        self.base_prescribed = base_prescribed
+        self.armature = [0.0] * len(self.jointed) if armature is None else list(armature)
         self.inertias: list[ArticulatedInertia] = []
         self.columns: list[Spatial] = []  # articulated inertia times the joint's screw
-        self.inverses: list[Scalar] = []  # of the inertia about the joint
+        self.inverses: list[
+            Scalar
+        ] = []  # of the inertia about the joint; zero where the motion is prescribed
+        self.base_wrenches: list[Spatial] = []  # given in the world frame
+        self.base_factor: list[list[Scalar]] = []
 
     def articulate(self) -> None:
         """Compute the articulated inertias at the present pose; once, after `start`."""
         self.inertias = [ArticulatedInertia.of_body(body.constants) for body in self.bodies]
         self.columns = [(ZERO, ZERO)] * len(self.bodies)
         self.inverses = [0.0] * len(self.bodies)
-        for j in reversed(range(len(self.bodies))):
-            body, inertia = self.bodies[j], self.inertias[j]
+        for j, body in reversed(list(enumerate(self.bodies))):
             c = body.constants
-            angular, linear = inertia.column(2), inertia.column(5)
-            column = tuple(
+            if c.joint < 0:
+                continue
+            angular, linear = self.inertias[j].column(2), self.inertias[j].column(5)
+            moment, force = (
                 add(scale(c.rotation_gain, x), scale(c.translation_gain, y)) for x, y in zip(angular, linear)
             )
-            self.columns[j] = column[0], column[1]
-            self.inverses[j] = 1.0 / (body.along_joint(*self.columns[j]) + self.armature[c.joint])
+            passed = self.inertias[j]
+            if c.joint not in self.prescribed:
+                self.columns[j] = moment, force
+                self.inverses[j] = 1.0 / (body.along_joint(moment, force) + self.armature[c.joint])
+                passed = passed.without(self.columns[j], self.inverses[j])
             if c.parent >= 0:
-                passed = inertia.without(self.columns[j], self.inverses[j])
                 self.inertias[c.parent] = self.inertias[c.parent].plus(passed.seen_from_parent(body))
+        if self.base is not None and not self.base_prescribed:
+            self.base_factor = factorise(self.inertias[0].rows())
 
-    def forward_dynamics(self, k: int, torques: Sequence[Scalar]) -> list[Scalar]:
-        """Return Taylor coefficient k of the joint accelerations, given that of the joint torques."""
+    def hybrid_dynamics(
+        self,
+        k: int,
+        given: Sequence[Scalar],
+        base_given: Sequence[Scalar] = (),
+        loads: Sequence[Sequence[Scalar]] = (),
+    ) -> list[Scalar]:
+        """Return Taylor coefficient k of what is not given at the joints.
+
+        `given` holds coefficient k of the acceleration of prescribed joints and of the torque of the others;
+        returned are the torques of the former, the accelerations of the latter. `base_given` is coefficient k
+        + 1 of a prescribed base's twist or coefficient k of the base wrench in the world frame. `loads` as in
+        inverse dynamics.
+        """
         self.multiply_velocities(k)
-        carried, biases, wrenches = self._biases(k)
+        if self.base is not None and self.base_prescribed:
+            self.base.extend(base_given)
+            self.bodies[0].angular.append(self.base.angular[k + 1])
+            self.bodies[0].linear.append(self.base.acceleration(k))
+        carried, biases, wrenches = self._biases(k, given, loads)
         drives: list[Scalar] = [0.0] * len(self.bodies)
-        for j in reversed(range(len(self.bodies))):
-            body = self.bodies[j]
+        for j, body in reversed(list(enumerate(self.bodies))):
             c = body.constants
+            if c.joint < 0:
+                continue
             wrenches[j] = _plus(wrenches[j], self.inertias[j].times(biases[j]))
-            drives[j] = torques[c.joint] - body.along_joint(*wrenches[j])
-            if c.parent >= 0:
-                moment, force = self.columns[j]
+            passed = wrenches[j]
+            if c.joint not in self.prescribed:
+                drives[j] = given[c.joint] - body.along_joint(*wrenches[j])
                 push = self.inverses[j] * drives[j]
-                passed = _plus(wrenches[j], (scale(push, moment), scale(push, force)))
+                moment, force = self.columns[j]
+                passed = _plus(passed, (scale(push, moment), scale(push, force)))
+            if c.parent >= 0:
                 wrenches[c.parent] = _plus(wrenches[c.parent], wrench_at_parent(body, passed))
-        return self._solve(k, carried, wrenches, drives)
+        if self.base is not None:
+            self._move_base(k, wrenches[0], base_given)
+        return self._solve(k, given, carried, wrenches, drives)
 
-    def _biases(self, k: int) -> tuple[list[Spatial], list[Spatial], list[Spatial]]:
-        """Return what bodies move, and what wrenches they need, without any acceleration coefficient k.
+    def _biases(
+        self, k: int, given: Sequence[Scalar], loads: Sequence[Sequence[Scalar]]
+    ) -> tuple[list[Spatial], list[Spatial], list[Spatial]]:
+        """Return what bodies move, and what wrenches they need, without the accelerations still to be found.
 
-        First the carried (w, a), then the motion (spin, a) with the change of the turn, then the wrenches
-        with those that lower coefficients of the children leave behind.
+        First the carried (w, a), then the motion (spin, a) with the change of the turn and prescribed
+        accelerations, then the wrenches with those that lower coefficients of the children leave behind.
         """
         carried: list[Spatial] = []
         biases: list[Spatial] = []
         wrenches: list[Spatial] = []
-        for body in self.bodies:
-            at_root = body.constants.parent < 0
-            w, a = self.carry(body, k, *(self.above(body, k) if at_root else (ZERO, ZERO)))
+        for body, (moment, force) in zip(self.bodies, self.applied(loads)):
+            c = body.constants
+            w, a = ZERO, ZERO
+            spin, change = ZERO, ZERO
+            if c.joint >= 0:
+                at_root = c.parent < 0
+                w, a = self.carry(body, k, *(self.above(body, k) if at_root else (ZERO, ZERO)))
+                spin = scale(k + 1.0, add(w, body.turn.inward_change([*body.angular_turned, w], k + 1)))
+                change = add(a, body.turn.inward_change([*body.linear_turned, a], k))
+                if c.joint in self.prescribed:
+                    spin = add(spin, (0.0, 0.0, c.rotation_gain * given[c.joint]))
+                    change = add(change, (0.0, 0.0, c.translation_gain * given[c.joint]))
             carried.append((w, a))
-            spin = scale(k + 1.0, add(w, body.turn.inward_change([*body.angular_turned, w], k + 1)))
-            biases.append((spin, add(a, body.turn.inward_change([*body.linear_turned, a], k))))
-            wrenches.append(body.wrench(k, ZERO, ZERO))
-        for body in self.bodies:
+            biases.append((spin, change))
+            needed = body.wrench(k, ZERO, ZERO)
+            wrenches.append((subtract(needed[0], moment), subtract(needed[1], force)))
+        for body in self.jointed:
             if k > 0 and body.constants.parent >= 0:
                 parent = body.constants.parent
                 wrenches[parent] = _plus(wrenches[parent], self.transmit(body, k, ZERO, ZERO))
         return carried, biases, wrenches
 
+    def _move_base(self, k: int, bias: Spatial, given: Sequence[Scalar]) -> None:
+        """Find the acceleration of the base under a given wrench, or the wrench of its given motion."""
+        assert self.base is not None
+        base = self.bodies[0]
+        if not self.base_prescribed:
+            self.base_wrenches.append(((given[0], given[1], given[2]), (given[3], given[4], given[5])))
+            moments, forces = zip(*self.base_wrenches)
+            moment, force = self.base.wrench_to_body(moments, forces, k)
+            solved = solve(self.base_factor, [*subtract(moment, bias[0]), *subtract(force, bias[1])])
+            spin, a = (solved[0], solved[1], solved[2]), (solved[3], solved[4], solved[5])
+            self.base.extend_from_acceleration(k, spin, a)
+            base.angular.append(self.base.angular[k + 1])
+            base.linear.append(a)
+        motion = scale(k + 1.0, base.angular[k + 1]), base.linear[k]
+        moment, force = _plus(bias, self.inertias[0].times(motion))
+        base.moment.append(moment)
+        base.force.append(force)
+
     def _solve(
-        self, k: int, carried: Sequence[Spatial], wrenches: Sequence[Spatial], drives: Sequence[Scalar]
+        self,
+        k: int,
+        given: Sequence[Scalar],
+        carried: Sequence[Spatial],
+        wrenches: Sequence[Spatial],
+        drives: Sequence[Scalar],
     ) -> list[Scalar]:
-        accelerations: list[Scalar] = [0.0] * self.n_joints
+        found: list[Scalar] = [0.0] * len(self.jointed)
         for j, body in enumerate(self.bodies):
             c = body.constants
+            if c.joint < 0:
+                continue
             w, a = carried[j]
             moment, force = wrenches[j]
-            acceleration = drives[j]
+            drive = drives[j]
             if c.parent >= 0:
                 parent = self.bodies[c.parent]
                 above = scale(k + 1.0, parent.angular[k + 1]), parent.linear[k]
                 spin, linear = motion_from_parent(body, above)
-                acceleration = acceleration - dot(self.columns[j][0], spin) - dot(self.columns[j][1], linear)
+                drive = drive - dot(self.columns[j][0], spin) - dot(self.columns[j][1], linear)
                 w, a = add(w, scale(1.0 / (k + 1), spin)), add(a, linear)
                 moment, force = _plus((moment, force), self.inertias[j].times((spin, linear)))
-            acceleration = self.inverses[j] * acceleration
-            accelerations[c.joint] = acceleration
+            if c.joint in self.prescribed:
+                acceleration = given[c.joint]
+                found[c.joint] = body.along_joint(moment, force) + self.armature[c.joint] * acceleration
+            else:
+                acceleration = found[c.joint] = self.inverses[j] * drive
+                column_moment, column_force = self.columns[j]
+                moment = add(moment, scale(acceleration, column_moment))
+                force = add(force, scale(acceleration, column_force))
             self.accelerate(body, k, w, a, acceleration)
-            column_moment, column_force = self.columns[j]
-            body.moment.append(add(moment, scale(acceleration, column_moment)))
-            body.force.append(add(force, scale(acceleration, column_force)))
+            body.moment.append(moment)
+            body.force.append(force)
             if body.slides and c.parent >= 0:
-                self.transmit(
-                    body, k, body.moment[k], body.force[k]
-                )  # completes the moments behind the slide
-        return accelerations
+                self.transmit(body, k, moment, force)  # completes the moments behind the slide
+        return found
+
+
+def factorise(matrix: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
+    """Factorise a symmetric positive definite matrix as `L D L^T`, with D^-1 on the result's diagonal."""
+    n = len(matrix)
+    factor: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+    pivots: list[Scalar] = []
+    for j in range(n):
+        pivot = matrix[j][j]
+        for i in range(j):
+            pivot = pivot - factor[j][i] * factor[j][i] * pivots[i]
+        pivots.append(pivot)
+        factor[j][j] = 1.0 / pivot
+        for i in range(j + 1, n):
+            entry = matrix[i][j]
+            for m in range(j):
+                entry = entry - factor[i][m] * factor[j][m] * pivots[m]
+            factor[i][j] = entry * factor[j][j]
+    return factor
+
+
+def solve(factor: Sequence[Sequence[Scalar]], right: Sequence[Scalar]) -> list[Scalar]:
+    """Solve `L D L^T x = right` with a result of `factorise`."""
+    x = list(right)
+    n = len(x)
+    for i in range(n):
+        for j in range(i):
+            x[i] = x[i] - factor[i][j] * x[j]
+    for i in reversed(range(n)):
+        x[i] = factor[i][i] * x[i]
+        for j in range(i + 1, n):
+            x[i] = x[i] - factor[j][i] * x[j]
+    return x

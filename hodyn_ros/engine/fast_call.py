@@ -56,30 +56,33 @@ def fast_call(
         return otherwise
     code = _wrapper(len(arguments))
     shapes = [size for shape in (result, *arguments) for size in shape]
-    context = np.array(
-        [
-            id(np.ndarray),
-            id(np.dtype(np.float64)),
-            id(_OUT),
-            id(otherwise),
-            _numpy_function(_PYARRAY_NEW),
-            address,
-            ctypes.cast(ctypes.pythonapi.PyObject_Vectorcall, ctypes.c_void_p).value,
-            *shapes,
-        ],
-        dtype=np.int64,
-    ).tobytes()
-    definition = _MethodDefinition(b"inverse_dynamics", code.address, _FASTCALL_WITH_KEYWORDS, None)
+    words = [
+        id(np.ndarray),
+        id(np.dtype(np.float64)),
+        id(_OUT),
+        id(otherwise),
+        _numpy_function(_PYARRAY_NEW),
+        address,
+        ctypes.cast(ctypes.pythonapi.PyObject_Vectorcall, ctypes.c_void_p).value,
+        *shapes,
+    ]
+    context = _Context(np.array(words, dtype=np.int64).tobytes())
+    definition = _MethodDefinition(b"dynamics", code.address, _FASTCALL_WITH_KEYWORDS, None)
+    context.alive = (definition, code, otherwise)
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.POINTER(_MethodDefinition), ctypes.py_object, ctypes.c_void_p]
     function: Callable[..., Any] = new(ctypes.byref(definition), context, None)
-    _alive.append((definition, code, otherwise))
     return function
 
 
+class _Context(bytes):
+    """What the compiled wrapper reads, as `self` of the built-in function, and what that lives on."""
+
+    alive: tuple[Any, ...]
+
+
 _OUT = sys.intern("out")
-_alive: list[Any] = []  # built-in functions do not hold what they are made of; these are few and live on
 
 
 @cache
@@ -120,7 +123,7 @@ def _layout_is_known() -> bool:
         )
         if not told:
             return False
-    sample = b"hodyn_ros"
+    sample = _Context(b"hodyn_ros")
     content = (ctypes.c_char * len(sample)).from_address(id(sample) + _bytes_offset())
     return content.raw == sample
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import factorial
 from typing import Any
 
@@ -11,7 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_out, finite_array
+from hodyn_ros.engine.applied import AppliedWrench
 from hodyn_ros.engine.articulated import ArticulatedRecursion
+from hodyn_ros.engine.base import FloatingBase
 from hodyn_ros.engine.canonical import canonical_bodies
 from hodyn_ros.engine.fast_call import fast_call
 from hodyn_ros.engine.llvm import MachineCode, compile_graph
@@ -21,6 +24,7 @@ from hodyn_ros.engine.tracer import Graph
 from hodyn_ros.errors import InputError
 from hodyn_ros.model.drives import Drives
 from hodyn_ros.model.tree import TreeModel
+from hodyn_ros.motion import Frame
 from hodyn_ros.se3 import Array
 
 Stack = list[list[Any]]
@@ -76,33 +80,111 @@ def compile_function(
     return Kernel(code, arguments, (len(result), len(result[0])), graph.count_operations(flat))
 
 
-def inverse_dynamics(model: TreeModel, order: int) -> Kernel:
-    """Compile `q (order + 3, n) -> torques (order + 1, n)` of a robot with a fixed base."""
+@dataclass(frozen=True)
+class Setting:
+    """What a kernel of dynamics is made for, besides robot and order.
 
-    def trace(q: Stack) -> Stack:
-        recursion = Recursion(canonical_bodies(model), model.gravity.tolist())
-        recursion.start(q[0], q[1])
-        return [
-            _scaled(factorial(k), recursion.inverse_dynamics(k, _scaled(1.0 / factorial(k), q[k + 2])))
-            for k in range(order + 1)
-        ]
+    `base`: the representation of a floating base's twists; None for a fixed base. `loads`: body and frame of
+    every applied wrench. `prescribed`: joints of hybrid dynamics whose motion is given; `base_prescribed`
+    likewise.
+    """
 
-    return compile_function(trace, [("q", (order + 3, model.n_joints))])
+    base: Frame | None = None
+    loads: tuple[tuple[int, Frame], ...] = ()
+    prescribed: tuple[int, ...] = ()
+    base_prescribed: bool = False
 
 
-def forward_dynamics(model: TreeModel, order: int) -> Kernel:
-    """Compile `state (2, n), torques (order + 1, n) -> accelerations by order (order + 1, n)`."""
+def inverse_dynamics(model: TreeModel, order: int, setting: Setting = Setting()) -> Kernel:
+    """Compile `q (order + 3, n), ... -> torques (order + 1, n)`.
 
-    def trace(state: Stack, torques: Stack) -> Stack:
-        recursion = ArticulatedRecursion(canonical_bodies(model), model.gravity.tolist())
-        recursion.start(state[0], state[1])
+    With a floating base the arguments go on with its pose (4, 4) and twists (order + 2, 6), and six columns
+    with the base wrench in the world frame stand before the torques. Applied wrenches follow, (order + 1, 6)
+    each.
+    """
+
+    def trace(q: Stack, *others: Stack) -> Stack:
+        base, twists, loads = _unpack(model, setting, others)
+        recursion = Recursion(canonical_bodies(model), model.gravity.tolist(), base, _loads(setting))
+        recursion.start(q[0], q[1], twists[0] if base else ())
+        rows = []
+        for k in range(order + 1):
+            scaling = 1.0 / factorial(k)
+            twist = _scaled(1.0 / factorial(k + 1), twists[k + 1]) if base else ()
+            applied = [_scaled(scaling, load[k]) for load in loads]
+            torques = recursion.inverse_dynamics(k, _scaled(scaling, q[k + 2]), twist, applied)
+            wrench = recursion.base_wrench(k) if base else []
+            rows.append(_scaled(factorial(k), [*wrench, *torques]))
+        return rows
+
+    arguments: list[tuple[str, Shape]] = [("q", (order + 3, model.n_joints))]
+    if setting.base:
+        arguments += [("pose", (4, 4)), ("twists", (order + 2, 6))]
+    return compile_function(trace, [*arguments, *_load_arguments(setting, order)])
+
+
+def hybrid_dynamics(model: TreeModel, order: int, setting: Setting = Setting()) -> Kernel:
+    """Compile `state (2, n), given (order + 1, n), ... -> found (order + 1, n)`.
+
+    `given` are accelerations of prescribed joints and torques of the others by order, `found` the reverse:
+    with none prescribed, forward dynamics. With a floating base the arguments go on with its pose (4, 4), its
+    twist (1, 6) and the base wrench by order (order + 1, 6) in the world frame or, prescribed, the
+    derivatives of the twist; six columns with the other of the two stand before `found`. Applied wrenches
+    follow, (order + 1, 6) each.
+    """
+
+    def trace(state: Stack, given: Stack, *others: Stack) -> Stack:
+        base, twist, rest = _unpack(model, setting, others)
+        base_given, loads = (rest[0], rest[1:]) if base else ([], rest)
+        recursion = ArticulatedRecursion(
+            canonical_bodies(model),
+            model.gravity.tolist(),
+            base,
+            _loads(setting),
+            prescribed=setting.prescribed,
+            base_prescribed=setting.base_prescribed,
+        )
+        recursion.start(state[0], state[1], twist[0] if base else ())
         recursion.articulate()
-        return [
-            _scaled(factorial(k), recursion.forward_dynamics(k, _scaled(1.0 / factorial(k), torques[k])))
-            for k in range(order + 1)
-        ]
+        rows = []
+        for k in range(order + 1):
+            scaling = 1.0 / factorial(k)
+            above = factorial(k + 1) if setting.base_prescribed else factorial(k)
+            base_values = _scaled(1.0 / above, base_given[k]) if base else ()
+            applied = [_scaled(scaling, load[k]) for load in loads]
+            found = recursion.hybrid_dynamics(k, _scaled(scaling, given[k]), base_values, applied)
+            base_found: list[Any] = []
+            if base and setting.base_prescribed:
+                base_found = _scaled(factorial(k), recursion.base_wrench(k))
+            elif base:
+                base_found = _scaled(factorial(k + 1), base.twist(k + 1))
+            rows.append([*base_found, *_scaled(factorial(k), found)])
+        return rows
 
-    return compile_function(trace, [("state", (2, model.n_joints)), ("torques", (order + 1, model.n_joints))])
+    n = model.n_joints
+    arguments: list[tuple[str, Shape]] = [("state", (2, n)), ("given", (order + 1, n))]
+    if setting.base:
+        what = "base_twist_derivatives" if setting.base_prescribed else "base_wrench"
+        arguments += [("pose", (4, 4)), ("twist", (1, 6)), (what, (order + 1, 6))]
+    return compile_function(trace, [*arguments, *_load_arguments(setting, order)])
+
+
+def _unpack(
+    model: TreeModel, setting: Setting, others: Sequence[Stack]
+) -> tuple[FloatingBase | None, Stack, list[Stack]]:
+    """Split the arguments behind the joints' into the base, its twists and the rest."""
+    if setting.base is None:
+        return None, [], list(others)
+    pose, twists, *rest = others
+    return FloatingBase(pose, model.gravity.tolist(), setting.base), twists, rest
+
+
+def _loads(setting: Setting) -> list[AppliedWrench]:
+    return [AppliedWrench(body, frame) for body, frame in setting.loads]
+
+
+def _load_arguments(setting: Setting, order: int) -> list[tuple[str, Shape]]:
+    return [(f"wrench on body {body}", (order + 1, 6)) for body, _ in setting.loads]
 
 
 def elastic_joint_step(model: TreeModel, drives: Drives) -> Kernel:
@@ -121,10 +203,10 @@ def elastic_joint_step(model: TreeModel, drives: Drives) -> Kernel:
     def rates(state: Stack, effort: Sequence[Any]) -> Stack:
         q, qd, theta, thetad = state
         spring = [stiffness[j] * (theta[j] - q[j]) if elastic[j] else effort[j] for j in joints]
-        recursion = ArticulatedRecursion(bodies, model.gravity.tolist(), armature)
+        recursion = ArticulatedRecursion(bodies, model.gravity.tolist(), armature=armature)
         recursion.start(q, qd)
         recursion.articulate()
-        qdd = recursion.forward_dynamics(0, spring)
+        qdd = recursion.hybrid_dynamics(0, spring)
         motor = [(effort[j] - spring[j]) * (1.0 / inertia[j]) if elastic[j] else qdd[j] for j in joints]
         return [qd, qdd, thetad, motor]
 

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 _MAGIC = b"hodyn_ros object 1\n"
+_MOST_ENTRIES = 500
 
 
 class ObjectCache:
@@ -52,8 +53,15 @@ class ObjectCache:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(_MAGIC + hashlib.sha256(code).digest() + code)
             Path(temporary).replace(self._path(key))
+            self._forget_oldest()
         except OSError:
             return  # a read-only home is no reason to fail; the next process compiles again
+
+    def _forget_oldest(self) -> None:
+        """Keep the folder from growing without end."""
+        entries = sorted(self.folder.glob("*.o"), key=lambda entry: entry.stat().st_mtime)
+        for entry in entries[:-_MOST_ENTRIES]:
+            entry.unlink(missing_ok=True)
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()}.o"

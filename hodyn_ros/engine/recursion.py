@@ -15,11 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hodyn_ros.engine.applied import AppliedWrench
+from hodyn_ros.engine.base import FloatingBase
 from hodyn_ros.engine.canonical import CanonicalBody
 from hodyn_ros.engine.turn import Turn
-from hodyn_ros.engine.vectors import ZERO, Scalar, Vector, add, convolve, cross, dot, scale, times
+from hodyn_ros.engine.vectors import ZERO, Scalar, Vector, add, convolve, cross, dot, scale, subtract, times
 
 Matrix = tuple[Vector, Vector, Vector]
+Spatial = tuple[Vector, Vector]  # (w, a) of a motion, (moment, force) of a wrench
 
 
 class Body:
@@ -57,7 +60,7 @@ class Body:
         self.turn.extend(self.constants.rotation_gain * coefficient)
         self.slide.append(self.constants.translation_gain * coefficient)
 
-    def wrench(self, k: int, spin: Vector, a: Vector) -> tuple[Vector, Vector]:
+    def wrench(self, k: int, spin: Vector, a: Vector) -> Spatial:
         """Return coefficient k of moment and force on the body: integrals of x × (a + B x) and a + B x."""
         c = self.constants
         field = acceleration_field(self.products[k], spin)
@@ -103,17 +106,31 @@ def _square(series: Sequence[Scalar], k: int) -> Scalar:
 class Recursion:
     """The recursion on one robot, coefficient by coefficient.
 
-    `start` takes positions and velocities; the passes for k = 0, 1, ... then follow in turn.
+    `start` takes positions and velocities; the passes for k = 0, 1, ... then follow in turn. A floating base
+    brings its own motion; `loads` are the wrenches that the environment applies.
     """
 
-    def __init__(self, bodies: Sequence[CanonicalBody], gravity: Sequence[float]) -> None:
+    def __init__(
+        self,
+        bodies: Sequence[CanonicalBody],
+        gravity: Sequence[float],
+        base: FloatingBase | None = None,
+        loads: Sequence[AppliedWrench] = (),
+    ) -> None:
         self.bodies = [Body(constants) for constants in bodies]
-        self.n_joints = sum(constants.joint >= 0 for constants in bodies)
+        self.jointed = [body for body in self.bodies if body.constants.joint >= 0]
         self.ground: Vector = (-float(gravity[0]), -float(gravity[1]), -float(gravity[2]))
+        self.base = base
+        self.loads = tuple(loads)
 
-    def start(self, positions: Sequence[Scalar], velocities: Sequence[Scalar]) -> None:
-        """Take the positions and velocities of the joints and find the angular velocities of the bodies."""
-        for body in self.bodies:
+    def start(
+        self, positions: Sequence[Scalar], velocities: Sequence[Scalar], twist: Sequence[Scalar] = ()
+    ) -> None:
+        """Take positions and velocities of the joints and, of a floating base, the present twist."""
+        if self.base is not None:
+            self.base.extend(twist)
+            self.bodies[0].angular.append(self.base.angular[0])
+        for body in self.jointed:
             c = body.constants
             body.turn = Turn(c.rotation_gain * positions[c.joint] + c.offset)
             body.slide.append(c.translation_gain * positions[c.joint])
@@ -123,18 +140,33 @@ class Recursion:
             body.angular_turned.append(turned)
             body.angular.append(add(turned, (0.0, 0.0, c.rotation_gain * velocities[c.joint])))
 
-    def inverse_dynamics(self, k: int, accelerations: Sequence[Scalar]) -> list[Scalar]:
-        """Return Taylor coefficient k of the joint torques, given that of the joint accelerations."""
+    def inverse_dynamics(
+        self,
+        k: int,
+        accelerations: Sequence[Scalar],
+        twist: Sequence[Scalar] = (),
+        loads: Sequence[Sequence[Scalar]] = (),
+    ) -> list[Scalar]:
+        """Return Taylor coefficient k of the joint torques, given that of the joint accelerations.
+
+        `twist` is coefficient k + 1 of a floating base's twist, `loads` coefficient k of every applied
+        wrench.
+        """
         self.multiply_velocities(k)
-        for body in self.bodies:
+        if self.base is not None:
+            self.base.extend(twist)
+            self.bodies[0].angular.append(self.base.angular[k + 1])
+            self.bodies[0].linear.append(self.base.acceleration(k))
+        for body in self.jointed:
             w, a = self.above(body, k)
             self.accelerate(body, k, *self.carry(body, k, w, a), accelerations[body.constants.joint])
-        for body in self.bodies:
+        applied = self.applied(loads)
+        for j, body in enumerate(self.bodies):
             moment, force = body.wrench(k, scale(k + 1.0, body.angular[k + 1]), body.linear[k])
-            body.moment.append(moment)
-            body.force.append(force)
-        torques: list[Scalar] = [0.0] * self.n_joints
-        for body in reversed(self.bodies):
+            body.moment.append(subtract(moment, applied[j][0]))
+            body.force.append(subtract(force, applied[j][1]))
+        torques: list[Scalar] = [0.0] * len(self.jointed)
+        for body in reversed(self.jointed):
             c = body.constants
             torques[c.joint] = body.along_joint(body.moment[k], body.force[k])
             if c.parent >= 0:
@@ -143,6 +175,19 @@ class Recursion:
                 parent.moment[k], parent.force[k] = add(parent.moment[k], moment), add(parent.force[k], force)
         return torques
 
+    def base_wrench(self, k: int) -> list[Scalar]:
+        """Return coefficient k of the wrench that moves a floating base, in the world frame."""
+        assert self.base is not None
+        return self.base.wrench_to_world(self.bodies[0].moment, self.bodies[0].force, k)
+
+    def applied(self, loads: Sequence[Sequence[Scalar]]) -> list[Spatial]:
+        """Return the next coefficient of what the environment applies to every body, in its axes."""
+        result: list[Spatial] = [(ZERO, ZERO)] * len(self.bodies)
+        for load, values in zip(self.loads, loads):
+            moment, force = load.extend(self, values)
+            result[load.body] = add(result[load.body][0], moment), add(result[load.body][1], force)
+        return result
+
     def multiply_velocities(self, k: int) -> None:
         """Extend the products of velocities, which the accelerations of order k need, in every body."""
         for body in self.bodies:
@@ -150,14 +195,14 @@ class Recursion:
             if body.slides and body.constants.parent >= 0:
                 body.axis_velocity.append(cross(self.bodies[body.constants.parent].angular[k], body.axis))
 
-    def above(self, body: Body, k: int) -> tuple[Vector, Vector]:
+    def above(self, body: Body, k: int) -> Spatial:
         """Return coefficient k + 1 of w and k of a of a body's parent or, at the root, of the ground."""
         parent = body.constants.parent
         if parent < 0:
             return ZERO, self.ground if k == 0 else ZERO
         return self.bodies[parent].angular[k + 1], self.bodies[parent].linear[k]
 
-    def carry(self, body: Body, k: int, w: Vector, a: Vector) -> tuple[Vector, Vector]:
+    def carry(self, body: Body, k: int, w: Vector, a: Vector) -> Spatial:
         """Carry coefficient k + 1 of the parent's w and k of its a to the body, turned to the present angle.
 
         Includes what the product of velocities and the joint's slide add to a; leaves out the change of the
@@ -191,7 +236,7 @@ class Recursion:
         body.linear.append(add(a, (0.0, 0.0, c.translation_gain * acceleration)))
         body.extend_joint(rate * (1.0 / (k + 2)))
 
-    def transmit(self, body: Body, k: int, moment: Vector, force: Vector) -> tuple[Vector, Vector]:
+    def transmit(self, body: Body, k: int, moment: Vector, force: Vector) -> Spatial:
         """Return coefficient k of what a joint passes to the parent, about the parent's origin, in its axes.
 
         `moment`, `force` are coefficient k at the body's origin; the lower ones are taken from the body.

@@ -16,6 +16,11 @@ def add(a: Sequence[Scalar], b: Sequence[Scalar]) -> Vector:
     return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
 
 
+def subtract(a: Sequence[Scalar], b: Sequence[Scalar]) -> Vector:
+    """Subtract two vectors."""
+    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
+
+
 def scale(factor: Scalar, a: Sequence[Scalar]) -> Vector:
     """Multiply a vector by a scalar."""
     return (factor * a[0], factor * a[1], factor * a[2])

@@ -136,11 +136,11 @@ class TreeModel:
 
     def body_index(self, body: str | int) -> int:
         """Return the index of a body given by name or index; InputError names what is there instead."""
-        if isinstance(body, str) and body in self.body_names:
-            return self.body_names.index(body)
-        if isinstance(body, (int, np.integer)) and 0 <= body < self.n_bodies:
-            return int(body)
-        raise InputError(f"there is no body {body!r}; the model has {list(self.body_names)}")
+        return _index("body", body, self.body_names)
+
+    def joint_index(self, joint: str | int) -> int:
+        """Return the index of a joint given by name or index; InputError names what is there instead."""
+        return _index("joint", joint, self.joint_names)
 
     def with_gravity(self, gravity: ArrayLike) -> TreeModel:
         """Return the same robot under another gravity (3,) [m/s^2], given as a vector that points down."""
@@ -233,6 +233,14 @@ class TreeModel:
                     f"the inertia of body {name!r} is {kind}: mass {mass:g} kg, principal moments about the "
                     f"centre of mass {np.array2string(moments, precision=6)} kg m^2; all must be positive"
                 )
+
+
+def _index(what: str, key: str | int, names: tuple[str, ...]) -> int:
+    if isinstance(key, str) and key in names:
+        return names.index(key)
+    if isinstance(key, (int, np.integer)) and not isinstance(key, bool) and 0 <= key < len(names):
+        return int(key)
+    raise InputError(f"there is no {what} {key!r}; the model has {list(names)}")
 
 
 def _frozen(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:

@@ -1,0 +1,75 @@
+"""Wrenches that the environment applies to bodies, as Taylor series in the axes of the bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hodyn_ros.engine.vectors import Scalar, Vector, add, cross, scale, subtract, times
+from hodyn_ros.motion import Frame
+
+if TYPE_CHECKING:
+    from hodyn_ros.engine.recursion import Body, Recursion
+
+Spatial = tuple[Vector, Vector]
+
+
+class AppliedWrench:
+    """A wrench on one body, extended coefficient by coefficient.
+
+    `frame="body"`: in the user's frame of the body, which lies fixed in the engine's; `"world"`: carried
+    outward from the world, joint by joint.
+    """
+
+    def __init__(self, body: int, frame: Frame) -> None:
+        self.body = body
+        self.frame = frame
+        self.given: list[Spatial] = []
+        self._carried: dict[int, _Carried] = {}
+
+    def extend(self, recursion: Recursion, wrench: Sequence[Scalar]) -> Spatial:
+        """Append a coefficient and return it about the origin of the body, in its axes."""
+        self.given.append(((wrench[0], wrench[1], wrench[2]), (wrench[3], wrench[4], wrench[5])))
+        k = len(self.given) - 1
+        moment, force = self.given[k]
+        if self.frame == "world":
+            return self._outward(recursion, self.body, k)
+        placement = recursion.bodies[self.body].constants.body_in_frame
+        moment, force = times(placement[:3, :3].tolist(), moment), times(placement[:3, :3].tolist(), force)
+        return add(moment, cross(placement[:3, 3].tolist(), force)), force
+
+    def _outward(self, recursion: Recursion, j: int, k: int) -> Spatial:
+        body = recursion.bodies[j]
+        if body.constants.joint < 0:
+            assert recursion.base is not None
+            moments, forces = zip(*self.given)
+            return recursion.base.wrench_to_body(moments, forces, k)
+        parent = body.constants.parent
+        wrench = self.given[k] if parent < 0 else self._outward(recursion, parent, k)
+        return self._carried.setdefault(j, _Carried()).extend(body, wrench, k)
+
+
+class _Carried:
+    """A wrench on its way outward through one joint."""
+
+    def __init__(self) -> None:
+        self.forces: list[Vector] = []  # before the joint, in the parent's axes
+        self.turned: list[Spatial] = []  # after the present turn
+
+    def extend(self, body: Body, wrench: Spatial, k: int) -> Spatial:
+        moment, force = wrench
+        self.forces.append(force)
+        moment = subtract(moment, cross(body.translation, force))
+        if body.slides:
+            along = [cross(body.axis, past) for past in self.forces]
+            for i in range(k + 1):
+                moment = subtract(moment, scale(body.slide[k - i], along[i]))
+        turn = body.turn
+        self.turned.append(
+            (turn.inward(times(body.transposed, moment)), turn.inward(times(body.transposed, force)))
+        )
+        moments, forces = zip(*self.turned)
+        return (
+            add(moments[k], turn.inward_change(moments, k)),
+            add(forces[k], turn.inward_change(forces, k)),
+        )
