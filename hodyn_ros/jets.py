@@ -21,8 +21,8 @@ Array = NDArray[np.float64]
 def to_taylor(derivatives: Array) -> Array:
     """Return the Taylor coefficients `f^(k) / k!` (K+1, ...) of the derivatives `f^(k)` (K+1, ...).
 
-    >>> to_taylor(np.array([1.0, 1.0, 1.0, 1.0]))[2]
-    np.float64(0.5)
+    >>> to_taylor(np.array([1.0, 1.0, 1.0]))
+    array([1. , 1. , 0.5])
     """
     return derivatives / _factorials(derivatives)
 
@@ -42,7 +42,7 @@ def multiply(a: Array, b: Array) -> Array:
     >>> multiply(np.array([1.0, 1.0, 0.0]), np.array([1.0, 1.0, 0.0]))  # (1 + t)^2
     array([1., 2., 1.])
     """
-    _check_same_order(a, b)
+    _check_alike(a, b)
     return np.stack([(a[: k + 1] * b[k::-1]).sum(axis=0) for k in range(len(a))])
 
 
@@ -55,7 +55,7 @@ def compose(outer: Array, inner: Array) -> Array:
     >>> compose(np.array([1.0, 1.0, 0.5]), np.array([0.0, 0.0, 1.0]))  # exp(t^2)
     array([1., 0., 1.])
     """
-    _check_same_order(outer, inner)
+    _check_alike(outer, inner)
     outer = np.broadcast_to(outer, np.broadcast_shapes(outer.shape, inner.shape))
     # g(t) - g(0) divided by t: a factor t per step of Horner's scheme only shifts the coefficients by one
     quotient = inner[1:]
@@ -89,6 +89,8 @@ def _column(values: NDArray[np.generic], ndim: int) -> Array:
     return np.asarray(values, dtype=np.float64).reshape((-1,) + (1,) * (ndim - 1))
 
 
-def _check_same_order(a: Array, b: Array) -> None:
+def _check_alike(a: Array, b: Array) -> None:
     if len(a) != len(b):
         raise InputError(f"two jets of the same order are needed, found {len(a)} and {len(b)} coefficients")
+    if np.ndim(a) != np.ndim(b):
+        raise InputError(f"two jets with as many axes are needed, found shapes {a.shape} and {b.shape}")

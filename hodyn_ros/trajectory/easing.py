@@ -12,6 +12,7 @@ from hodyn_ros import jets
 from hodyn_ros.errors import InputError
 from hodyn_ros.jets import Array
 from hodyn_ros.trajectory.base import Trajectory
+from hodyn_ros.trajectory.bernstein import derivatives
 from hodyn_ros.trajectory.checks import real_number, whole_number
 
 HIGHEST_ORDER = 10
@@ -56,7 +57,7 @@ class _Eased(Trajectory):
     def _ramp(self, times: Array, order: int) -> Array:
         """Return the derivatives (order+1, N) of a time that goes from standstill at 0 to unit pace."""
         inside = np.minimum(times, self.ramp_duration)
-        scaling = np.stack([self._ramp_polynomial(inside, nu=k) for k in range(order + 1)])
+        scaling = derivatives(self._ramp_polynomial, inside, order)
         over = times >= self.ramp_duration
         scaling[1:, over] = 0.0
         scaling[1:2, over] = 1.0

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-import numpy as np
 from scipy.interpolate import BPoly
 
 from hodyn_ros.jets import Array
+from hodyn_ros.trajectory.bernstein import derivatives
 from hodyn_ros.trajectory.waypoints import WaypointTrajectory
 
 
@@ -41,14 +41,12 @@ class PiecewisePolynomial(WaypointTrajectory):
             starts_at_rest=starts_at_rest,
             ends_at_rest=ends_at_rest,
             smoothness=min((len(rows) - 1 for rows in joints), default=math.inf),
-            _polynomials=BPoly.from_derivatives(self.times, list(self._given)),
+            # copied, as SciPy 1.11 cannot evaluate over breakpoints that are read-only
+            _polynomials=BPoly.from_derivatives(self.times.copy(), list(self._given)),
         )
 
     def _smoother(self, order: int) -> str:
         return f"make a WaypointSpline of the same waypoints, with order={max(order, 4)}"
 
     def _derivatives(self, times: Array, order: int) -> Array:
-        values = np.zeros((order + 1, len(times), self.n_joints))
-        for k in range(min(order, len(self._polynomials.c) - 1) + 1):
-            values[k] = self._polynomials(times, nu=k)
-        return values
+        return derivatives(self._polynomials, times, order)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.interpolate import BSpline
-from scipy.sparse import diags_array, vstack
+from scipy.sparse import diags, vstack
 from scipy.sparse.linalg import splu
 
 from hodyn_ros.errors import InputError
@@ -58,6 +58,12 @@ class WaypointSpline(WaypointTrajectory):
 
     def _set_up(self) -> None:
         order = whole_number("order", self.order, 2, HIGHEST_ORDER)
+        given = sum(len(rows) for rows in self._given)
+        if not self.at_rest and given <= order:
+            raise InputError(
+                f"without rest at the ends, a spline of order {order} needs at least {order + 1} given "
+                f"positions, velocities and accelerations, found {given}"
+            )
         first, *inside, last = self._given
         starts_at_rest, ends_at_rest = (self.at_rest and not rows[1:].any() for rows in (first, last))
         # the lowest derivative that jumps at each waypoint inside, and at an end at rest
@@ -115,7 +121,7 @@ class WaypointSpline(WaypointTrajectory):
 
 def _coefficients(times: Array, knots: Array, degree: int, conditions: Conditions) -> Array:
     """Return the B-spline coefficients (N, n) that meet the conditions at the times (m,)."""
-    differences = diags_array(np.ones(len(knots) - degree - 1), format="csr")
+    differences = diags(np.ones(len(knots) - degree - 1), format="csr")
     rows, values = [], []
     for k, prescribed in enumerate(conditions):
         if k:
@@ -124,7 +130,7 @@ def _coefficients(times: Array, knots: Array, degree: int, conditions: Condition
             # where all knots of a basis function coincide, there is no function left
             rates = np.divide(degree, spans, out=np.zeros_like(spans), where=spans > 0.0)
             shape = (len(rates), len(rates) + 1)
-            differences = diags_array([-rates, rates], offsets=[0, 1], shape=shape).tocsr() @ differences
+            differences = diags([-rates, rates], offsets=[0, 1], shape=shape).tocsr() @ differences
             knots, degree = knots[1:-1], degree - 1
         if prescribed:
             at = times[[i for i, _ in prescribed]]
@@ -133,6 +139,6 @@ def _coefficients(times: Array, knots: Array, degree: int, conditions: Condition
     matrix = vstack(rows, format="csr")
     # conditions on different derivatives differ in size by powers of the time step
     scale = 1.0 / abs(matrix).max(axis=1).toarray().reshape(-1)
-    factors = splu((diags_array(scale) @ matrix).tocsc())
+    factors = splu((diags(scale) @ matrix).tocsc())
     solution: Array = factors.solve(scale[:, None] * np.concatenate(values))
     return solution

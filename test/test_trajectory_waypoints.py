@@ -1,0 +1,348 @@
+"""Motions through waypoints: against exact arithmetic and SciPy, their smoothness, and bad waypoints."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import mp_trajectories as mp
+from scipy.interpolate import CubicHermiteSpline, make_interp_spline
+
+from hodyn_ros.errors import InputError
+from hodyn_ros.trajectory import PiecewisePolynomial, Trajectory, WaypointSpline
+
+
+def random_waypoints(seed: int, m: int, n: int, unevenness: float = 5.0) -> tuple[mp.Array, list[mp.Array]]:
+    """Return times (m,), and random positions, velocities and accelerations (m, n) of fitting size."""
+    rng = np.random.default_rng(seed)
+    times = np.concatenate([[0.0], np.cumsum(0.2 * unevenness ** rng.uniform(0.0, 1.0, m - 1))])
+    return times, [rng.normal(size=(m, n)) * 3.0**k for k in range(3)]
+
+
+def spread(times: mp.Array, per_step: int = 20) -> mp.Array:
+    """Return times that cover every step, its ends included."""
+    return np.unique(
+        np.concatenate([np.linspace(*step, per_step) for step in zip(times, times[1:], strict=False)])
+    )
+
+
+def steps(motion: Trajectory, t: float, order: int, scale: mp.Array) -> mp.Array:
+    """Return the steps of the derivatives at t, relative to their scale."""
+    beside = motion.sample([math.nextafter(t, -1e3), math.nextafter(t, 1e3)], order)
+    return np.asarray(np.abs(beside[1] - beside[0]).max(axis=1) / scale)
+
+
+@pytest.mark.parametrize(
+    ("order", "m", "given_rows", "at_rest"),
+    [
+        (order, m, given_rows, at_rest)
+        for order, m in ((2, 6), (4, 2), (4, 5), (6, 4))
+        for given_rows in (1, 2, 3)
+        for at_rest in (True, False)
+        if at_rest or m * given_rows > order
+    ],
+)
+def test_spline_with_every_derivative(order: int, m: int, given_rows: int, at_rest: bool) -> None:
+    times, rows = random_waypoints(order + m, m, 1)
+    motion = WaypointSpline(times, *rows[:given_rows], order=order, at_rest=at_rest)
+    pieces = mp.spline(times, np.stack(rows[:given_rows], axis=1)[:, :, 0].tolist(), order, at_rest)
+    inside = spread(times, 7)[1:-1]
+    exact = mp.evaluate_pieces(times, pieces, inside, order)
+    assert mp.error(motion.sample(inside, order)[:, :, 0], exact) < 1e-10
+
+
+def test_waypoints_may_differ_in_what_is_given() -> None:
+    times, (positions, velocities, accelerations) = random_waypoints(7, 5, 1)
+    motion = WaypointSpline(
+        times,
+        positions,
+        [None, velocities[1], velocities[2], [], velocities[4]],
+        [None, None, accelerations[2], None, []],
+    )
+    counts = [1, 2, 3, 1, 2]
+    given_rows = [
+        [rows[i, 0] for rows in (positions, velocities, accelerations)[:count]]
+        for i, count in enumerate(counts)
+    ]
+    inside = spread(times, 7)[:-1]
+    exact = mp.evaluate_pieces(times, mp.spline(times, given_rows, 4, True), inside, 4)
+    assert mp.error(motion.sample(inside, 4)[:, :, 0], exact) < 1e-10
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 12), st.integers(1, 3))
+@settings(deadline=None, max_examples=40)
+def test_spline_meets_its_waypoints_and_is_smooth(seed: int, m: int, given_rows: int) -> None:
+    times, rows = random_waypoints(seed, m, 3)
+    # at rest at both ends
+    for row in rows[1:]:
+        row[[0, -1]] = 0.0
+    motion = WaypointSpline(times, *rows[:given_rows])
+    scale = np.abs(motion.sample(spread(times), 9)).max(axis=(0, 2))
+    found = motion.sample(times, 4)
+    for k in range(given_rows):
+        assert np.abs(found[:, k] - rows[k]).max() < 1e-9 * scale[k]
+    for i in (0, -1):
+        assert np.all(np.abs(found[i, 1:]).max(axis=1) < 1e-9 * scale[1:5])
+    assert motion.smoothness == 4
+    continuous_inside = 9 - given_rows
+    for t in times[1:-1]:
+        assert np.all(steps(motion, t, continuous_inside, scale[: continuous_inside + 1]) < 1e-9)
+    for t in times[[0, -1]]:
+        assert np.all(steps(motion, t, 4, scale[:5]) < 1e-9)
+
+
+@pytest.mark.parametrize(("given_rows", "continuous"), [(1, 8), (2, 7), (3, 6)])
+def test_spline_is_no_smoother_than_it_says(given_rows: int, continuous: int) -> None:
+    times, rows = random_waypoints(1, 6, 1)
+    for row in rows[1:]:
+        row[[0, -1]] = 1.0
+    in_motion = WaypointSpline(times, *rows[:given_rows], at_rest=False)
+    assert in_motion.smoothness == continuous
+    assert not in_motion.starts_at_rest
+    assert not in_motion.ends_at_rest
+    scale = np.abs(in_motion.sample(spread(times), 9)).max(axis=(0, 2))
+    assert all(steps(in_motion, t, continuous + 1, scale[: continuous + 2])[-1] > 1e-6 for t in times[1:-1])
+    at_rest = WaypointSpline(times, rows[0])
+    for t in times[[0, -1]]:
+        assert steps(at_rest, t, 5, np.abs(at_rest.sample(spread(times), 5)).max(axis=(0, 2)))[-1] > 1e-3
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=20)
+def test_positions_alone_give_the_spline_of_scipy(seed: int) -> None:
+    times, rows = random_waypoints(seed, 8, 2)
+    zeros = [(k, np.zeros(2)) for k in range(1, 5)]
+    other = make_interp_spline(times, rows[0], k=9, bc_type=(zeros, zeros))
+    t = spread(times)[:-1]
+    exact = np.stack([other(t, nu=k) for k in range(8)], axis=1)
+    assert mp.error(WaypointSpline(times, rows[0]).sample(t, 7), exact) < 1e-9
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.floats(-2.0, 2.0))
+@settings(deadline=None, max_examples=20)
+def test_spline_has_the_least_crackle(seed: int, at_rest: bool, shift: float) -> None:
+    """Its crackle is orthogonal to whatever leads another motion through the same waypoints."""
+    times, rows = random_waypoints(seed, 6, 1)
+    motion = WaypointSpline(times, rows[0], at_rest=at_rest)
+    new = 0.5 * (times[2] + times[3])
+    more, positions = (
+        np.insert(times, 3, new),
+        np.insert(rows[0], 3, motion.sample(new, 0)[0] + shift, axis=0),
+    )
+    other = WaypointSpline(more, positions, at_rest=at_rest)
+    nodes, weights = np.polynomial.legendre.leggauss(5)  # exact for the square of a crackle of degree 4
+    half = 0.5 * np.diff(more)[:, None]
+    t = (more[:-1, None] + half + half * nodes).ravel()
+    least, larger = (of.sample(t, 5)[:, 5, 0] for of in (motion, other))
+    squares = [float((half * weights).ravel() @ crackle**2) for crackle in (least, larger, larger - least)]
+    assert math.isclose(squares[1], squares[0] + squares[2], rel_tol=1e-9)
+
+
+def test_a_further_waypoint_on_the_spline_changes_nothing() -> None:
+    times, rows = random_waypoints(2, 6, 1)
+    motion = WaypointSpline(times, rows[0])
+    new = 0.5 * (times[2] + times[3])
+    same = WaypointSpline(np.insert(times, 3, new), np.insert(rows[0], 3, motion.sample(new, 0)[0], axis=0))
+    t = spread(times)
+    assert mp.error(same.sample(t, 4), motion.sample(t, 4)) < 1e-10
+
+
+def test_dense_waypoints_of_a_smooth_motion_give_it_back() -> None:
+    t = np.linspace(0.0, 6.0, 601)
+    derivatives = np.stack([np.sin(t + 0.5 * k * np.pi) for k in range(5)], axis=1)[:, :, None]
+    motion = WaypointSpline(t, derivatives[:, 0], derivatives[:, 1], derivatives[:, 2], at_rest=False)
+    middle = 0.5 * (t[1:] + t[:-1])
+    exact = np.stack([np.sin(middle + 0.5 * k * np.pi) for k in range(5)], axis=1)[:, :, None]
+    errors = np.abs(motion.sample(middle, 4) - exact).max(axis=(0, 2))
+    # The spline itself is off by the order of the step to the tenth. What remains is rounding, divided by the
+    # step once for each derivative.
+    assert np.all(errors < [1e-14, 1e-12, 1e-9, 1e-6, 1e-3])
+
+
+def test_position_is_held_before_and_after() -> None:
+    motion = WaypointSpline([0.5, 1.0, 2.0], [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    for t in (-1.0, 0.0, 0.3):
+        assert np.allclose(motion.sample(t, 0), [[1.0, 2.0]], rtol=1e-13)
+        assert not motion.sample(t, 6)[1:].any()
+    assert np.allclose(motion.sample(2.5, 0), [[5.0, 6.0]], rtol=1e-13)
+    assert not motion.sample(2.5, 6)[1:].any()
+    assert motion.duration == 2.0
+
+
+def test_an_end_in_motion_cannot_be_held() -> None:
+    positions, velocities = [[0.0], [1.0]], [[0.0], [0.5]]
+    motion = WaypointSpline([0.0, 1.0], positions, velocities)
+    assert motion.starts_at_rest
+    assert not motion.ends_at_rest
+    assert np.isclose(motion.sample(1.0, 1)[1, 0], 0.5, rtol=1e-12)
+    with pytest.raises(
+        InputError, match="t = 1.1 s lies beyond the end of this WaypointSpline at 1 s.*EasedStop"
+    ):
+        motion.sample(1.1, 1)
+
+
+def test_smoothness_that_does_not_suffice_is_said() -> None:
+    times, rows = random_waypoints(3, 4, 2)
+    motion = WaypointSpline(times, rows[0])
+    motion.require_smoothness(4)
+    with pytest.raises(
+        InputError,
+        match="torque of order 3 needs a motion that is continuous up to its derivative 5, "
+        "but the derivative 5 of this WaypointSpline jumps; build it with order=5 or more",
+    ):
+        motion.require_smoothness(5)
+    WaypointSpline(times, rows[0], order=5).require_smoothness(5)
+    with pytest.raises(InputError, match="can be continuous up to derivative 8"):
+        motion.require_smoothness(9)
+
+
+@pytest.mark.parametrize(
+    ("given_rows", "smoothness", "jumps"),
+    [(1, 0, "velocity (derivative 1)"), (2, 1, "acceleration (derivative 2)"), (3, 2, "jerk (derivative 3)")],
+)
+def test_plain_interpolation_says_how_rough_it_is(given_rows: int, smoothness: int, jumps: str) -> None:
+    times, rows = random_waypoints(3, 4, 2)
+    motion = PiecewisePolynomial(times, *rows[:given_rows])
+    assert motion.smoothness == smoothness
+    motion.require_smoothness(smoothness)
+    with pytest.raises(InputError) as refused:
+        motion.require_smoothness(4)
+    assert str(refused.value) == (
+        "torque acceleration (order 2) needs a motion that is continuous up to its snap (derivative 4), "
+        f"but the {jumps} of this PiecewisePolynomial jumps; "
+        "make a WaypointSpline of the same waypoints, with order=4"
+    )
+    scale = np.abs(motion.sample(spread(times), smoothness + 1)).max(axis=(0, 2))
+    for t in times[1:-1]:
+        found = steps(motion, t, smoothness + 1, scale)
+        assert np.all(found[:-1] < 1e-9)
+        assert found[-1] > 1e-3
+
+
+def test_plain_interpolation_is_linear_cubic_or_quintic() -> None:
+    times, rows = random_waypoints(4, 5, 2)
+    t = spread(times)
+    linear = PiecewisePolynomial(times, rows[0]).sample(t, 2)
+    assert np.allclose(
+        linear[:, 0], np.stack([np.interp(t, times, q) for q in rows[0].T], axis=1), rtol=1e-12
+    )
+    assert not linear[:, 2].any()
+    cubic, other = PiecewisePolynomial(times, *rows[:2]).sample(t, 4), CubicHermiteSpline(times, *rows[:2])
+    assert mp.error(cubic[:, :4], np.stack([other(t, nu=k) for k in range(4)], axis=1)) < 1e-12
+    assert not cubic[:, 4].any()
+    quintic = PiecewisePolynomial(times, *rows)
+    assert np.allclose(quintic.sample(times, 2), np.stack(rows, axis=1), rtol=1e-12)
+    assert quintic.sample(t, 5)[:, 5].any()
+    assert not quintic.sample(t, 6)[:, 6].any()
+
+
+def test_plain_interpolation_holds_what_its_smoothness_allows() -> None:
+    rows = np.array([[0.0], [1.0]])
+    linear = PiecewisePolynomial([0.0, 1.0], rows)
+    assert linear.smoothness == 0
+    assert np.array_equal(linear.sample(2.0, 1), [[1.0], [0.0]])
+    in_motion = PiecewisePolynomial([0.0, 1.0], rows, [[1.0], [1.0]])
+    assert in_motion.smoothness == math.inf
+    with pytest.raises(InputError, match="lies beyond the end"):
+        in_motion.sample(2.0, 1)
+
+
+@pytest.mark.parametrize("kind", [WaypointSpline, PiecewisePolynomial])
+def test_joint_trajectory(kind: type[WaypointSpline] | type[PiecewisePolynomial]) -> None:
+    times, rows = random_waypoints(5, 4, 2)
+    for given_rows in (1, 2, 3):
+        # as in a message: what is not given is empty
+        fields = [rows[k] if k < given_rows else [[]] * 4 for k in range(3)]
+        points = list(zip(times.tolist(), *fields, strict=True))
+        motion = kind.from_joint_trajectory(["a", "b"], points)
+        assert motion.joint_names == ("a", "b")
+        assert np.array_equal(motion.sample(0.7, 4), kind(times, *rows[:given_rows]).sample(0.7, 4))
+    assert WaypointSpline.from_joint_trajectory(["a", "b"], points, order=6).order == 6
+
+
+@pytest.mark.parametrize(
+    ("names", "points", "message"),
+    [
+        (["a"], [], "the joint trajectory has no points"),
+        (
+            ["a"],
+            [(1.0, [1.0], [], [])],
+            "at least two waypoints, found one; put the present position before it",
+        ),
+        (
+            ["a", "b"],
+            [(0.0, [1.0], [], [])] * 2,
+            r"positions of point 0 must have shape \(2,\), found \(1,\)",
+        ),
+        (["a"], [(0.0, [1.0], [], []), (1.0, [], [], [])], r"positions of point 1 must have shape \(1,\)"),
+        (
+            ["a"],
+            [(0.0, [1.0], [], []), (1.0, [math.nan], [], [])],
+            "positions of point 1 holds NaN or infinite",
+        ),
+        (["a", "a"], [(0.0, [1.0, 2.0], [], []), (1.0, [1.0, 2.0], [], [])], "joint 'a' appears twice"),
+    ],
+)
+def test_bad_joint_trajectories_are_refused(names: list[str], points: list[Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        WaypointSpline.from_joint_trajectory(names, points)
+
+
+@pytest.mark.parametrize("kind", [WaypointSpline, PiecewisePolynomial])
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"times": [0.0, 1.0, 1.0]}, r"times must increase: times\[2\] = 1 s follows 1 s"),
+        ({"times": [0.0, 2.0, 1.0]}, r"times must increase: times\[2\] = 1 s follows 2 s"),
+        ({"times": [-1.0, 2.0, 3.0]}, r"times\[0\] is -1 s; times count from the start of the motion"),
+        ({"times": [0.0, 1.0]}, r"times must have shape \(3,\), found \(2,\)"),
+        ({"times": [0.0, 1.0, math.nan]}, r"times holds NaN or infinite numbers, first at index \(2,\)"),
+        ({"positions": [0.0, 1.0, 2.0]}, r"positions must have shape \(m, n\), found \(3,\)"),
+        (
+            {"positions": [[0.0], [math.inf], [2.0]]},
+            r"positions holds NaN or infinite numbers, first at index \(1, 0\)",
+        ),
+        ({"times": [0.0], "positions": [[0.0]]}, "a motion needs at least two waypoints, found one"),
+        ({"velocities": [[0.0], [0.0]]}, "velocities must have 3 rows, one per waypoint, found 2"),
+        ({"velocities": [[0.0], [0.0, 1.0], [0.0]]}, r"velocities\[1\] must have shape \(1,\), found \(2,\)"),
+        ({"velocities": [[0.0], [math.nan], [0.0]]}, r"velocities\[1\] holds NaN"),
+        ({"velocities": 3.0}, r"velocities must have shape \(3, 1\), found 3.0"),
+        ({"accelerations": np.ones((3, 1))}, r"accelerations\[0\] is given, but velocities\[0\] is not"),
+        ({"joint_names": ["a", "b"]}, "joint_names must hold 1 names"),
+        (
+            {"times": [0.5, 1.0, 2.0], "velocities": np.ones((3, 1))},
+            "rests until .* = 0.5 s, but its first waypoint is in motion; put a waypoint at time 0",
+        ),
+    ],
+)
+def test_bad_waypoints_are_refused_by_name(
+    kind: type[WaypointSpline] | type[PiecewisePolynomial], fields: dict[str, Any], message: str
+) -> None:
+    good = {"times": [0.0, 1.0, 2.0], "positions": [[0.0], [1.0], [2.0]]}
+    kind(**good)
+    with pytest.raises(InputError, match=message):
+        kind(**{**good, **fields})
+
+
+@pytest.mark.parametrize("order", [1, 9, 4.5, "high"])
+def test_orders_out_of_reach_are_refused(order: Any) -> None:
+    with pytest.raises(InputError, match="order must be a whole number from 2 to 8, found"):
+        WaypointSpline([0.0, 1.0], [[0.0], [1.0]], order=order)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("times", [[0.0, 1.0, 1.0 + 1e-9, 2.0, 3.0], [0.0, 1e-300, 1.0, 2.0, 3.0]])
+def test_waypoints_too_uneven_in_time_are_refused(times: list[float]) -> None:
+    with pytest.raises(
+        InputError, match=r"too uneven in time for a spline of degree 9: steps range from .* s to"
+    ):
+        WaypointSpline(times, [[0.0], [1.0], [-1.0], [1.0], [0.0]])
+
+
+def test_too_little_given_for_free_ends_is_refused() -> None:
+    with pytest.raises(InputError, match="a spline of order 4 needs at least 5 given positions.*, found 4"):
+        WaypointSpline([0.0, 1.0], [[0.0], [1.0]], [[0.0], [1.0]], at_rest=False)
