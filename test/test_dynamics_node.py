@@ -18,8 +18,9 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import Point, Pose, Quaternion
 from malformed import BASE_SPOILER, SPOILERS, good_motion, malformed_motion
-from rclpy.qos import QoSReliabilityPolicy
+from rclpy.qos import QoSProfile, QoSReliabilityPolicy
 from ros_peer import Peer
 from ros_processes import RosProcess, start_node, start_script
 from ros_stream import JOINTS, motion
@@ -27,10 +28,16 @@ from ros_stream import JOINTS, motion
 from hodyn_ros import share
 from hodyn_ros.control.feedforward import FeedforwardLaw, Status
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.msg import DesiredMotion
+from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.nodes import process
+from hodyn_ros.nodes.fields import float64s
 from hodyn_ros.nodes.joint_order import JointOrder
-from hodyn_ros.nodes.messages import nanoseconds, read_feedforward_torque, write_desired_motion
+from hodyn_ros.nodes.messages import (
+    nanoseconds,
+    read_base_motion,
+    read_feedforward_torque,
+    write_desired_motion,
+)
 from hodyn_ros.nodes.refusals import Reason
 
 PANDA = "panda.yaml"
@@ -354,6 +361,52 @@ def test_lifecycle_from_outside_with_another_robot_and_qos(tmp_path: Path, panda
         assert peer.transition("shutdown")
         assert node.stop(signal.SIGTERM) == 0
         assert "Traceback" not in node.output()
+
+
+def test_a_publisher_that_cannot_be_heard_is_named_in_the_log(peer: Peer, node: RosProcess) -> None:
+    unreliable = QoSProfile(depth=1, reliability=QoSReliabilityPolicy.BEST_EFFORT)
+    publisher = peer.node.create_publisher(DesiredMotion, "desired_motion", unreliable)
+    peer.wait_until(lambda: any("incompatible QoS" in line for line in node.lines), "the line about QoS")
+    line = next(line for line in node.lines if "incompatible QoS" in line)
+    assert "'desired_motion'" in line
+    assert "RELIABILITY" in line
+    peer.node.destroy_publisher(publisher)
+
+
+URDF = """<robot name="flyer">
+  <link name="body"><inertial><origin xyz="0.1 0 0.05"/><mass value="4"/>
+    <inertia ixx="0.1" ixy="0.01" ixz="0" iyy="0.2" iyz="0" izz="0.15"/></inertial></link>
+  <joint name="hinge" type="revolute"><parent link="body"/><child link="arm"/><origin xyz="0 0 -0.1"/>
+    <axis xyz="0 1 0"/><limit lower="-2" upper="2" effort="100" velocity="10"/></joint>
+  <link name="arm"><inertial><origin xyz="0 0 -0.2"/><mass value="1"/>
+    <inertia ixx="0.02" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.002"/></inertial></link>
+</robot>"""
+
+
+def test_a_floating_base_is_answered_with_its_wrench(tmp_path: Path) -> None:
+    (tmp_path / "flyer.urdf").write_text(URDF)
+    config = tmp_path / "flyer.yaml"
+    config.write_text("urdf: flyer.urdf\nfloating_base: true\n")
+    robot = Robot.from_config(config)
+    twists = np.random.default_rng(2).normal(size=(4, 6))
+    q = np.array([[0.3], [0.1], [-0.5], [2.0], [1.0]])
+    msg = write_desired_motion(["hinge"], to_stamp(SECOND), q, "map")
+    pose = Pose(position=Point(x=1.0, y=2.0, z=3.0), orientation=Quaternion(w=0.6, z=0.8))
+    msg.base_pose, msg.base_twists = [pose], float64s(twists)
+    msg.base_twist_representation = DesiredMotion.BODY
+    with start_node("dynamics_node", {"robot_config": config}, "flyer") as node, Peer("flyer") as peer:
+        peer.wait_for_topics()
+        peer.send(write_desired_motion(["hinge"], to_stamp(1), q))
+        answer = peer.answer_to(msg)
+        assert peer.stamps() == [SECOND]
+        assert "base_pose is empty, but the robot has a floating base" in node.output()
+        assert node.stop() == 0
+    wrenches, efforts = robot.inverse_dynamics(q, read_base_motion(msg, 4))
+    found = read_feedforward_torque(answer, JointOrder(["hinge"]))
+    assert_same(found.efforts, efforts)
+    assert_same(found.base_wrenches, wrenches)
+    assert answer.header.frame_id == "map"
+    assert answer.base_wrench_representation == FeedforwardTorque.WORLD
 
 
 BROKEN: dict[str, tuple[dict[str, object], str]] = {
