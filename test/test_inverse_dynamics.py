@@ -26,7 +26,7 @@ from hodyn_ros.errors import InputError
 
 Array = NDArray[np.float64]
 
-FORMULATIONS = ["body_fixed", "hybrid", "spatial", None]
+FORMULATIONS = ["body_fixed", "closed_form", "hybrid", "spatial", None]
 """Every way to compute; None is the default, whatever is fastest."""
 
 TOLERANCES = (1e-12, 1e-12, 1e-12, 1e-12, 1e-11, 1e-11, 1e-11)

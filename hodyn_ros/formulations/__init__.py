@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hodyn_ros.formulations import body_fixed, hybrid, spatial
+from hodyn_ros.formulations import body_fixed, closed_form, hybrid, spatial
 from hodyn_ros.se3 import Array
 
 InverseDynamics = Callable[..., tuple[Array, Array]]
 
 INVERSE_DYNAMICS: dict[str, InverseDynamics] = {
     "body_fixed": body_fixed.inverse_dynamics,
+    "closed_form": closed_form.inverse_dynamics,
     "hybrid": hybrid.inverse_dynamics,
     "spatial": spatial.inverse_dynamics,
 }
