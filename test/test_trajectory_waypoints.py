@@ -343,6 +343,13 @@ def test_waypoints_too_uneven_in_time_are_refused(times: list[float]) -> None:
         WaypointSpline(times, [[0.0], [1.0], [-1.0], [1.0], [0.0]])
 
 
+def test_waypoints_at_zero_may_be_passed_in_motion() -> None:
+    motion = WaypointSpline([0.0, 1.0, 2.5], np.zeros((3, 1)), [[1.0], [-2.0], [1.0]])
+    assert np.abs(motion.sample([0.0, 1.0, 2.5], 0)).max() < 1e-15
+    assert np.allclose(motion.sample([0.0, 1.0, 2.5], 1)[:, 1, 0], [1.0, -2.0, 1.0], rtol=1e-12)
+    assert not WaypointSpline([0.0, 1.0], np.zeros((2, 1))).sample(0.4, 4).any()
+
+
 def test_too_little_given_for_free_ends_is_refused() -> None:
     with pytest.raises(InputError, match="a spline of order 4 needs at least 5 given positions.*, found 4"):
         WaypointSpline([0.0, 1.0], [[0.0], [1.0]], [[0.0], [1.0]], at_rest=False)

@@ -70,9 +70,9 @@ class EasedStart(_Eased):
     """Start a trajectory from rest, at the position that it has at its time `start` [s].
 
     Over `ramp_duration` [s] the time of the trajectory speeds up from standstill to its own pace, and has
-    then passed by half of the ramp: from there on, the sample at t is that of the trajectory at `start + t
-    - ramp_duration / 2`. The path is the same. The time scaling is a polynomial whose derivatives up to
-    `order` are continuous, and the chain rule of every order takes it to the joints.
+    then passed by half of the ramp: from there on, the sample at t is that of the trajectory at
+    `start + t - ramp_duration / 2`. The path is the same. The time scaling is a polynomial whose derivatives
+    up to `order` are continuous, and the chain rule of every order takes it to the joints.
 
     >>> from hodyn_ros.trajectory import Cosines
     >>> motion = EasedStart(Cosines([1.0], [2.0]), ramp_duration=1.0)

@@ -17,7 +17,7 @@ from hodyn_ros.trajectory.waypoints import WaypointTrajectory
 
 HIGHEST_ORDER = 8
 
-# The spline has to meet the waypoints to this part of the largest position, and does so by far unless their
+# The spline has to meet the waypoints to this part of the size of the motion, and does so by far unless their
 # times are very uneven.
 ROUNDING = 1e-9
 
@@ -96,8 +96,9 @@ class WaypointSpline(WaypointTrajectory):
             missed = np.abs(spline(elapsed) - self.positions).max()
         except (RuntimeError, ValueError):  # a singular matrix, or numbers beyond the range of float64
             missed = math.inf
-        if not missed <= ROUNDING * np.abs(self.positions).max():
-            steps = np.diff(elapsed)
+        steps = np.diff(elapsed)
+        size = max(np.abs(row).max() * steps.max() ** k for rows in self._given for k, row in enumerate(rows))
+        if not missed <= ROUNDING * size:
             raise InputError(
                 f"the waypoints are too uneven in time for a spline of degree {degree}: steps range from "
                 f"{steps.min():g} s to {steps.max():g} s; space them more evenly, or lower the order"
