@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.errors import InputError
-from hodyn_ros.se3 import Array
+from hodyn_ros.se3 import Array, nearest_rotation, pose
+
+_ORTHOGONAL = 1e-9  # by which the columns of a rotation may fail to be orthonormal
 
 
 def real_array(name: str, values: ArrayLike, shape: str) -> Array:
@@ -36,6 +38,16 @@ def finite_array(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
         raise InputError(f"{name} must have shape {shape}, found {array.shape}")
     check_finite(name, array)
     return array
+
+
+def rigid_pose(name: str, values: ArrayLike) -> Array:
+    """Return a homogeneous matrix (4, 4) with its rotation made exact, lest its rounding look like strain."""
+    array = finite_array(name, values, (4, 4))
+    rotation = array[:3, :3]
+    orthogonal = np.allclose(rotation.T @ rotation, np.eye(3), rtol=0.0, atol=_ORTHOGONAL)
+    if not orthogonal or np.linalg.det(rotation) < 0.0 or not np.array_equal(array[3], (0.0, 0.0, 0.0, 1.0)):
+        raise InputError(f"{name} must be a homogeneous matrix: a rotation, a translation, and (0, 0, 0, 1)")
+    return pose(nearest_rotation(rotation), array[:3, 3])
 
 
 def check_out(out: Any, shape: tuple[int, ...]) -> None:

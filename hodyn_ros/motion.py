@@ -9,9 +9,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hodyn_ros.checks import rigid_pose
 from hodyn_ros.errors import InputError
 from hodyn_ros.leibniz import product_derivative
-from hodyn_ros.se3 import Ad, Array, ad, inverse, nearest_rotation
+from hodyn_ros.se3 import Ad, Array, ad, inverse
 
 Stack = Sequence[Array] | Array  # derivatives by order
 Frame = Literal["world", "body"]
@@ -49,23 +50,11 @@ class BaseMotion:
 
     def __post_init__(self) -> None:
         _check_frame(self.frame)
-        pose, twists = _finite("the base pose", self.pose), _finite("the base twists", self.twists)
-        if pose.shape != (4, 4):
-            raise InputError(f"the base pose must have shape (4, 4), found {pose.shape}")
-        rotation = pose[:3, :3]
-        proper = (
-            np.allclose(rotation.T @ rotation, np.eye(3), rtol=0.0, atol=1e-9) and np.linalg.det(rotation) > 0
-        )
-        if not proper or not np.array_equal(pose[3], (0.0, 0.0, 0.0, 1.0)):
-            raise InputError(
-                "the base pose must be a homogeneous matrix: a rotation, a translation, and (0, 0, 0, 1)"
-            )
+        pose, twists = rigid_pose("the base pose", self.pose), _finite("the base twists", self.twists)
         if twists.ndim != 2 or twists.shape[1] != 6 or not len(twists):
             raise InputError(f"the base twists must have shape (orders, 6), found {twists.shape}")
-        exact = np.array(pose)
-        exact[:3, :3] = nearest_rotation(rotation)  # so that rounding in the input cannot look like strain
-        exact.setflags(write=False)
-        object.__setattr__(self, "pose", exact)
+        pose.setflags(write=False)
+        object.__setattr__(self, "pose", pose)
         object.__setattr__(self, "twists", twists)
 
     def in_frame(self, frame: Frame) -> BaseMotion:

@@ -24,20 +24,16 @@ from hodyn_ros.se3 import Ad, Array, ad, inverse, matvec, spatial_inertia
 class SystemMatrices:
     """The system matrices of n bodies with m velocities, and their time derivatives by order.
 
-    The matrices of `order` + 1 entries are those of configuration, the others have `order` entries, where
-    `order` is the number of velocities they were made from.
+    For a motion with `order` velocities, the lists A, J and U hold `order` + 1 derivatives, the lists below
+    them `order`.
     """
 
     poses: list[Array]  # per body (..., 4, 4)
-    A: list[
-        Array
-    ]  # (..., 6 n, 6 n) blocks Ad_{C_ij} for j on the way from i to the ground, eq. 28; order + 1
+    inertia: Array  # (6 n, 6 n) diag(M_i), eq. 40; constant
     X: Array  # (6 n, m) joint screws in body frames, eq. 34; constant
-    J: list[Array]  # (..., 6 n, m) system Jacobian A X, eq. 22; order + 1
-    U: list[
-        Array
-    ]  # (..., 6 n, 6) blocks Ad_{C_i}^{-1}: what moves the world moves the bodies, eq. 44; order + 1
-    inertia: Array  # (6 n, 6 n) body inertias, eq. 40; constant
+    A: list[Array]  # (..., 6 n, 6 n) blocks Ad_{C_ij} for each j that carries i, eq. 28
+    J: list[Array]  # (..., 6 n, m) system Jacobian A X, eq. 22
+    U: list[Array]  # (..., 6 n, 6) blocks Ad_{C_i}^{-1}, from the world to the bodies, eq. 44
     velocities: list[Array]  # (..., m) q', a base twist first
     V: list[Array]  # (..., 6 n) system twist J q', eq. 21
     Aa: list[Array]  # (..., 6 n, 6 n) A a with a = diag(q_i' ad_{X_i}), eq. 36
@@ -88,7 +84,7 @@ def system_matrices(model: TreeModel, q: Array, base: BaseMotion | None = None) 
         b.append(_block_diagonal(ad(V[r].reshape(*V[r].shape[:-1], model.n_bodies, 6))))
         U.append(-product_derivative(b, U, r, np.matmul))
     inertia = _block_diagonal(spatial_inertia(model.masses, model.coms, model.inertias))
-    return SystemMatrices(poses, A, screws, J, U, inertia, rates, V, Aa, b)
+    return SystemMatrices(poses, inertia, screws, A, J, U, rates, V, Aa, b)
 
 
 def mass_matrices(system: SystemMatrices, order: int) -> list[Array]:
