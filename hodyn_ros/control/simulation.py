@@ -212,12 +212,12 @@ class _Equations:
 
 
 def _compiled_kernel(robot: Robot, drives: Drives) -> Kernel:
-    runge_kutta_step = kernels.elastic_joint_step(robot.model, drives)
+    runge_kutta_step = kernels.elastic_joint_step(robot.model, drives).function
 
     def kernel(state: Array, effort: Array, step: float, count: int) -> Array:
-        duration = np.array([[step]])
+        efforts, duration = effort[None], np.array([[step]])
         for _ in range(count):
-            state = runge_kutta_step(state, effort, duration)
+            state = runge_kutta_step(state, efforts, duration)
         return state
 
     return kernel

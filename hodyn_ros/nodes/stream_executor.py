@@ -11,12 +11,18 @@ from __future__ import annotations
 import gc
 import inspect
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
 from rclpy.callback_groups import CallbackGroup
 from rclpy.exceptions import InvalidHandle
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import (
+    ExternalShutdownException,
+    ShutdownException,
+    SingleThreadedExecutor,
+    TimeoutException,
+)
 from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.node import Node
 from rclpy.subscription import Subscription
@@ -47,10 +53,9 @@ class StreamGroup(CallbackGroup):
 class StreamExecutor(SingleThreadedExecutor):
     """Serves the streams of its nodes as they come, and everything else every HOUSEKEEPING_PERIOD.
 
-    A subscription or timer is a stream when it was created with a `StreamGroup` as callback group. The
-    entities of the nodes are looked up again at each housekeeping, so streams may come and go, but not from
-    within the callback of a stream. The clock topic of simulated time is a stream as well, or time would
-    stand still between two housekeepings.
+    A subscription or timer is a stream when it was created with a `StreamGroup` as callback group. Streams
+    may come and go, but not from within the callback of a stream. The clock topic of simulated time is a
+    stream as well, or time would stand still between two housekeepings.
     """
 
     def spin(self) -> None:
@@ -59,30 +64,36 @@ class StreamExecutor(SingleThreadedExecutor):
         # of tens of milliseconds each time.
         gc.collect()
         gc.freeze()
+        streams: tuple[_Stream, ...] = ()
         while self._context.ok() and not self._is_shutdown:
-            self._housekeeping()
-            self._serve_streams(time.monotonic() + HOUSEKEEPING_PERIOD)
+            try:
+                self._housekeeping()
+                streams = _streams(self.get_nodes(), streams)
+                self._serve(streams, time.monotonic() + HOUSEKEEPING_PERIOD)
+            except Exception:
+                if self._context.ok():
+                    raise
+                # A callback that was publishing when the process was told to end has done nothing wrong.
+                break
         if not self._context.ok():
             raise ExternalShutdownException
 
     def _housekeeping(self) -> None:
         for _ in range(_CALLBACKS_AT_ONCE):
-            self.spin_once(timeout_sec=0.0)
+            try:
+                task, _, _ = self.wait_for_ready_callbacks(timeout_sec=0.0)
+            except (TimeoutException, ShutdownException):
+                return
+            task()
+            task.result()  # raises what the callback raised
 
-    def _serve_streams(self, until: float) -> None:
-        nodes = self.get_nodes()
-        subscriptions = [
-            s for node in nodes for s in node.subscriptions if _is_stream(s) or _is_clock(node, s)
-        ]
-        timers = [timer for node in nodes for timer in node.timers if _is_stream(timer)]
-        takes_info = [_takes_info(subscription) for subscription in subscriptions]
+    def _serve(self, streams: tuple[_Stream, ...], until: float) -> None:
+        subscriptions = [s for s in streams if s.is_subscription]
+        timers = [s for s in streams if not s.is_subscription]
         with ExitStack() as held:
             try:
                 # Another thread may shut the context down, which destroys whatever nobody holds.
-                for handle in (
-                    self._context.handle,
-                    *(entity.handle for entity in (*subscriptions, *timers)),
-                ):
+                for handle in (self._context.handle, *(stream.handle for stream in streams)):
                     held.enter_context(handle)
             except InvalidHandle:
                 return
@@ -92,30 +103,55 @@ class StreamExecutor(SingleThreadedExecutor):
                 if left <= 0.0:
                     return
                 wait_set.clear_entities()
-                for subscription in subscriptions:
-                    wait_set.add_subscription(subscription.handle)
-                for timer in timers:
-                    wait_set.add_timer(timer.handle)
+                for stream in subscriptions:
+                    wait_set.add_subscription(stream.handle)
+                for stream in timers:
+                    wait_set.add_timer(stream.handle)
                 wait_set.wait(int(left * 1e9))
-                for timer in timers:
-                    if timer.handle.is_timer_ready():
-                        timer.handle.call_timer()
-                        timer.callback()
+                # What has come before what is due: a node that keeps time looks at messages first.
                 ready = wait_set.get_ready_entities("subscription")
-                for subscription, info in zip(subscriptions, takes_info):
-                    handle = subscription.handle
-                    if handle.pointer in ready:
-                        taken = handle.take_message(subscription.msg_type, subscription.raw)
-                        if taken is not None:
-                            subscription.callback(*(taken if info else taken[:1]))
+                for stream in subscriptions:
+                    if stream.handle.pointer in ready:
+                        stream.take()
+                for stream in timers:
+                    if stream.handle.is_timer_ready():
+                        stream.handle.call_timer()
+                        stream.entity.callback()
 
 
-def _is_stream(entity: Subscription[Any] | Timer) -> bool:
-    return isinstance(entity.callback_group, StreamGroup)
+class _Stream:
+    """A subscription or timer, with what is worth finding out once."""
+
+    def __init__(self, entity: Subscription[Any] | Timer) -> None:
+        self.entity = entity
+        self.handle = entity.handle
+        self.is_subscription = isinstance(entity, Subscription)
+        self._takes_info = self.is_subscription and _takes_info(entity)
+
+    def take(self) -> None:
+        """Take one message, if there is one, and call back."""
+        taken = self.handle.take_message(self.entity.msg_type, self.entity.raw)
+        if taken is not None:
+            self.entity.callback(*(taken if self._takes_info else taken[:1]))
 
 
-def _is_clock(node: Node, subscription: Subscription[Any]) -> bool:
-    return bool(subscription.topic_name == "/clock" and node.get_parameter("use_sim_time").value)
+def _streams(nodes: Sequence[Node], known: tuple[_Stream, ...]) -> tuple[_Stream, ...]:
+    """Return the streams of nodes, those that are known as they are."""
+    entities = [
+        entity
+        for node in nodes
+        for entity in (*node.subscriptions, *node.timers)
+        if isinstance(entity.callback_group, StreamGroup) or _is_clock(node, entity)
+    ]
+    if [stream.entity for stream in known] == entities:
+        return known
+    return tuple(_Stream(entity) for entity in entities)
+
+
+def _is_clock(node: Node, entity: Subscription[Any] | Timer) -> bool:
+    if not isinstance(entity, Subscription) or entity.topic_name != "/clock":
+        return False
+    return bool(node.get_parameter("use_sim_time").value)
 
 
 def _takes_info(subscription: Subscription[Any]) -> bool:
