@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.actuation.series_elastic import SeriesElastic
 from hodyn_ros.checks import check_finite, real_array
 from hodyn_ros.engine import kernels
+from hodyn_ros.engine.kernel import Kernel
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import INVERSE_DYNAMICS
 from hodyn_ros.model.config import read_config
@@ -41,7 +42,7 @@ class Robot:
         self._compiled: dict[
             tuple[int, ...], Callable[..., Any]
         ] = {}  # inverse dynamics by shape of the motion
-        self._kernels: dict[tuple[str, int, kernels.Setting], Callable[..., Array]] = {}
+        self._kernels: dict[tuple[str, int, kernels.Setting], Kernel] = {}
 
     @classmethod
     def from_urdf(cls, path_or_xml: str | Path, floating_base: bool = False) -> Robot:
@@ -162,16 +163,13 @@ class Robot:
         loads = self._loads(wrenches)
         if formulation is not None or not _fits_straight_line(self.model, order):
             return self._by_formulation(formulation, motion, base_motion, loads)
-        function = self._inverse_function(order, base_motion, loads)
+        kernel = self._inverse_kernel(order, base_motion, loads)
         others = [] if base_motion is None else [base_motion.pose, base_motion.twists[: order + 2]]
         others += [load.up_to(order) for load in loads]
         if motion.ndim == 2:
-            efforts = function(motion, *others)
+            efforts = kernel.function(motion, *others)
         else:
-            columns = self.n_joints + (0 if base_motion is None else 6)
-            efforts = np.empty((len(motion), order + 1, columns))
-            for sample, result in zip(motion, efforts):
-                function(sample, *others, out=result)
+            efforts = kernel.batch(motion, *[np.tile(other, (len(motion), 1, 1)) for other in others])
         return efforts if base_motion is None else _split(efforts)
 
     def compile(self, order: int) -> Callable[..., Array]:
@@ -187,7 +185,7 @@ class Robot:
         if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or order < 0:
             raise InputError(f"the order must be 0 or a positive integer, found {order!r}")
         setting = kernels.Setting(base="world" if self.model.floating_base else None)
-        return self._kernel("inverse", int(order), setting)
+        return self._kernel("inverse", int(order), setting).function
 
     @overload
     def forward_dynamics(
@@ -297,7 +295,7 @@ class Robot:
             prescribed=prescribed,
             base_prescribed=prescribe_base,
         )
-        function = self._kernel("hybrid", order, setting)
+        function = self._kernel("hybrid", order, setting).function
         return function(state, values, *others, *[load.up_to(order) for load in loads])
 
     def _by_formulation(
@@ -314,22 +312,18 @@ class Robot:
         torques = np.ascontiguousarray(np.moveaxis(torques, 0, -2))
         return torques if base is None else (np.ascontiguousarray(np.moveaxis(ground, 0, -2)), torques)
 
-    def _inverse_function(
-        self, order: int, base: BaseMotion | None, loads: Sequence[AppliedWrench]
-    ) -> Callable[..., Array]:
+    def _inverse_kernel(self, order: int, base: BaseMotion | None, loads: Sequence[AppliedWrench]) -> Kernel:
         setting = kernels.Setting(base=base.frame if base else None, loads=_load_places(self.model, loads))
-        function = self._kernel("inverse", order, setting)
+        kernel = self._kernel("inverse", order, setting)
         if setting == kernels.Setting():
-            self._compiled[order + 3, self.n_joints] = function
-        return function
+            self._compiled[order + 3, self.n_joints] = kernel.function
+        return kernel
 
-    def _kernel(
-        self, what: Literal["inverse", "hybrid"], order: int, setting: kernels.Setting
-    ) -> Callable[..., Array]:
+    def _kernel(self, what: Literal["inverse", "hybrid"], order: int, setting: kernels.Setting) -> Kernel:
         key = (what, order, setting)
         if key not in self._kernels:
             build = kernels.inverse_dynamics if what == "inverse" else kernels.hybrid_dynamics
-            self._kernels[key] = build(self.model, order, setting).function
+            self._kernels[key] = build(self.model, order, setting)
         return self._kernels[key]
 
     def _loads(self, wrenches: Sequence[AppliedWrench] | AppliedWrench | None) -> tuple[AppliedWrench, ...]:

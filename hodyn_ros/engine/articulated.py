@@ -213,11 +213,10 @@ class ArticulatedRecursion(Recursion):
         + 1 of a prescribed base's twist or coefficient k of the base wrench in the world frame. `loads` as in
         inverse dynamics.
         """
-        self.multiply_velocities(k)
-        if self.base is not None and self.base_prescribed:
-            self.base.extend(base_given)
-            self.bodies[0].angular.append(self.base.angular[k + 1])
-            self.bodies[0].linear.append(self.base.acceleration(k))
+        for body in self.bodies:
+            self.multiply_velocities(body, k)
+        if self.base_prescribed:
+            self.move_base(k, base_given)
         carried, biases, wrenches = self._biases(k, given, loads)
         drives: list[Scalar] = [0.0] * len(self.bodies)
         for j, body in reversed(list(enumerate(self.bodies))):
@@ -234,7 +233,7 @@ class ArticulatedRecursion(Recursion):
             if c.parent >= 0:
                 wrenches[c.parent] = _plus(wrenches[c.parent], wrench_at_parent(body, passed))
         if self.base is not None:
-            self._move_base(k, wrenches[0], base_given)
+            self._release_base(k, wrenches[0], base_given)
         return self._solve(k, given, carried, wrenches, drives)
 
     def _biases(
@@ -270,7 +269,7 @@ class ArticulatedRecursion(Recursion):
                 wrenches[parent] = _plus(wrenches[parent], self.transmit(body, k, ZERO, ZERO))
         return carried, biases, wrenches
 
-    def _move_base(self, k: int, bias: Spatial, given: Sequence[Scalar]) -> None:
+    def _release_base(self, k: int, bias: Spatial, given: Sequence[Scalar]) -> None:
         """Find the acceleration of the base under a given wrench, or the wrench of its given motion."""
         assert self.base is not None
         base = self.bodies[0]

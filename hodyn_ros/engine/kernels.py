@@ -1,83 +1,23 @@
-"""What the engine computes: recursions traced for one robot and one order, compiled, callable."""
+"""What the engine computes: recursions traced for one robot and one order."""
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import factorial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import check_out, finite_array
 from hodyn_ros.engine.applied import AppliedWrench
 from hodyn_ros.engine.articulated import ArticulatedRecursion
 from hodyn_ros.engine.base import FloatingBase
 from hodyn_ros.engine.canonical import canonical_bodies
-from hodyn_ros.engine.fast_call import fast_call
-from hodyn_ros.engine.llvm import MachineCode, compile_graph
-from hodyn_ros.engine.object_cache import ObjectCache
+from hodyn_ros.engine.kernel import Kernel, Shape, Stack
 from hodyn_ros.engine.recursion import Recursion
-from hodyn_ros.engine.tracer import Graph
-from hodyn_ros.errors import InputError
 from hodyn_ros.model.drives import Drives
 from hodyn_ros.model.tree import TreeModel
 from hodyn_ros.motion import Frame
-from hodyn_ros.se3 import Array
-
-Stack = list[list[Any]]
-Shape = tuple[int, int]
-
-
-class Kernel:
-    """Compiled code with the shapes of its arguments and of its result.
-
-    `function` is the fastest callable there is, `function(*arrays, out=None)`: everything about the arrays is
-    checked in compiled code. `operations` counts the additions, multiplications and divisions of one call.
-    """
-
-    def __init__(
-        self, code: MachineCode, arguments: Sequence[tuple[str, Shape]], result: Shape, operations: int
-    ) -> None:
-        self.code = code
-        self.arguments = tuple(arguments)
-        self.result = result
-        self.operations = operations
-        shapes = [shape for _, shape in arguments]
-        self._call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(shapes) + 1))(code.address)
-        self.function = fast_call(code.address, shapes, result, self._converted)
-
-    def _converted(self, *arguments: ArrayLike, out: Array | None = None) -> Array:
-        """Convert what is not an array yet, and explain what cannot be used."""
-        if len(arguments) != len(self.arguments):
-            names = [name for name, _ in self.arguments]
-            raise InputError(f"expected {len(names)} arrays {names}, found {len(arguments)}")
-        arrays = [
-            finite_array(name, values, shape) for (name, shape), values in zip(self.arguments, arguments)
-        ]
-        if out is None:
-            out = np.empty(self.result)
-        else:
-            check_out(out, self.result)
-        self._call(*[array.ctypes.data for array in arrays], out.ctypes.data)
-        return out
-
-
-def compile_function(
-    function: Callable[..., Sequence[Sequence[Any]]], arguments: Sequence[tuple[str, Shape]]
-) -> Kernel:
-    """Trace a function of stacks of scalars, with the names and shapes in `arguments`, and compile it."""
-    graph = Graph()
-    traced = [
-        [[graph.input(a, row * columns + column) for column in range(columns)] for row in range(rows)]
-        for a, (_, (rows, columns)) in enumerate(arguments)
-    ]
-    result = function(*traced)
-    flat = [value for row in result for value in row]
-    code = compile_graph(graph, flat, len(arguments), ObjectCache.default())
-    return Kernel(code, arguments, (len(result), len(result[0])), graph.count_operations(flat))
 
 
 @dataclass(frozen=True)
@@ -107,20 +47,19 @@ def inverse_dynamics(model: TreeModel, order: int, setting: Setting = Setting())
         base, twists, loads = _unpack(model, setting, others)
         recursion = Recursion(canonical_bodies(model), model.gravity.tolist(), base, _loads(setting))
         recursion.start(q[0], q[1], twists[0] if base else ())
-        rows = []
-        for k in range(order + 1):
-            scaling = 1.0 / factorial(k)
-            twist = _scaled(1.0 / factorial(k + 1), twists[k + 1]) if base else ()
-            applied = [_scaled(scaling, load[k]) for load in loads]
-            torques = recursion.inverse_dynamics(k, _scaled(scaling, q[k + 2]), twist, applied)
-            wrench = recursion.base_wrench(k) if base else []
-            rows.append(_scaled(factorial(k), [*wrench, *torques]))
-        return rows
+        torques = recursion.inverse_dynamics(
+            [_scaled(1.0 / factorial(k), q[k + 2]) for k in orders],
+            [_scaled(1.0 / factorial(k + 1), twists[k + 1]) for k in orders] if base else (),
+            [[_scaled(1.0 / factorial(k), load[k]) for load in loads] for k in orders],
+        )
+        wrenches = [recursion.base_wrench(k) if base else [] for k in orders]
+        return [_scaled(factorial(k), [*wrenches[k], *torques[k]]) for k in orders]
 
+    orders = range(order + 1)
     arguments: list[tuple[str, Shape]] = [("q", (order + 3, model.n_joints))]
     if setting.base:
         arguments += [("pose", (4, 4)), ("twists", (order + 2, 6))]
-    return compile_function(trace, [*arguments, *_load_arguments(setting, order)])
+    return Kernel(trace, [*arguments, *_load_arguments(setting, order)])
 
 
 def hybrid_dynamics(model: TreeModel, order: int, setting: Setting = Setting()) -> Kernel:
@@ -166,7 +105,7 @@ def hybrid_dynamics(model: TreeModel, order: int, setting: Setting = Setting()) 
     if setting.base:
         what = "base_twist_derivatives" if setting.base_prescribed else "base_wrench"
         arguments += [("pose", (4, 4)), ("twist", (1, 6)), (what, (order + 1, 6))]
-    return compile_function(trace, [*arguments, *_load_arguments(setting, order)])
+    return Kernel(trace, [*arguments, *_load_arguments(setting, order)])
 
 
 def _unpack(
@@ -226,7 +165,7 @@ def elastic_joint_step(model: TreeModel, drives: Drives) -> Kernel:
         return moved(state, h, mean)
 
     n = model.n_joints
-    return compile_function(trace, [("state", (4, n)), ("effort", (1, n)), ("step", (1, 1))])
+    return Kernel(trace, [("state", (4, n)), ("effort", (1, n)), ("step", (1, 1))])
 
 
 def _scaled(factor: float, values: Sequence[Any]) -> list[Any]:

@@ -142,38 +142,51 @@ class Recursion:
 
     def inverse_dynamics(
         self,
-        k: int,
-        accelerations: Sequence[Scalar],
-        twist: Sequence[Scalar] = (),
-        loads: Sequence[Sequence[Scalar]] = (),
-    ) -> list[Scalar]:
-        """Return Taylor coefficient k of the joint torques, given that of the joint accelerations.
+        accelerations: Sequence[Sequence[Scalar]],
+        twists: Sequence[Sequence[Scalar]] = (),
+        loads: Sequence[Sequence[Sequence[Scalar]]] = (),
+    ) -> list[list[Scalar]]:
+        """Return the Taylor coefficients k = 0, 1, ... of the joint torques from those of the accelerations.
 
-        `twist` is coefficient k + 1 of a floating base's twist, `loads` coefficient k of every applied
-        wrench.
+        `twists[k]` is coefficient k + 1 of a floating base's twist, `loads[k]` coefficient k of every applied
+        wrench. Body by body with all orders at once, so that few numbers are alive at a time.
         """
-        self.multiply_velocities(k)
-        if self.base is not None:
-            self.base.extend(twist)
-            self.bodies[0].angular.append(self.base.angular[k + 1])
-            self.bodies[0].linear.append(self.base.acceleration(k))
-        for body in self.jointed:
-            w, a = self.above(body, k)
-            self.accelerate(body, k, *self.carry(body, k, w, a), accelerations[body.constants.joint])
-        applied = self.applied(loads)
-        for j, body in enumerate(self.bodies):
-            moment, force = body.wrench(k, scale(k + 1.0, body.angular[k + 1]), body.linear[k])
-            body.moment.append(subtract(moment, applied[j][0]))
-            body.force.append(subtract(force, applied[j][1]))
-        torques: list[Scalar] = [0.0] * len(self.jointed)
+        orders = range(len(accelerations))
+        for body in self.bodies:
+            for k in orders:
+                self.multiply_velocities(body, k)
+                if body.constants.joint < 0:
+                    self.move_base(k, twists[k])
+                else:
+                    w, a = self.carry(body, k, *self.above(body, k))
+                    self.accelerate(body, k, w, a, accelerations[k][body.constants.joint])
+                moment, force = body.wrench(k, scale(k + 1.0, body.angular[k + 1]), body.linear[k])
+                body.moment.append(moment)
+                body.force.append(force)
+        for k in orders if self.loads else ():
+            for body, (moment, force) in zip(self.bodies, self.applied(loads[k])):
+                body.moment[k], body.force[k] = (
+                    subtract(body.moment[k], moment),
+                    subtract(body.force[k], force),
+                )
+        torques: list[list[Scalar]] = [[0.0] * len(self.jointed) for _ in orders]
         for body in reversed(self.jointed):
             c = body.constants
-            torques[c.joint] = body.along_joint(body.moment[k], body.force[k])
-            if c.parent >= 0:
-                parent = self.bodies[c.parent]
-                moment, force = self.transmit(body, k, body.moment[k], body.force[k])
-                parent.moment[k], parent.force[k] = add(parent.moment[k], moment), add(parent.force[k], force)
+            for k in orders:
+                torques[k][c.joint] = body.along_joint(body.moment[k], body.force[k])
+                if c.parent >= 0:
+                    parent = self.bodies[c.parent]
+                    moment, force = self.transmit(body, k, body.moment[k], body.force[k])
+                    parent.moment[k] = add(parent.moment[k], moment)
+                    parent.force[k] = add(parent.force[k], force)
         return torques
+
+    def move_base(self, k: int, twist: Sequence[Scalar]) -> None:
+        """Take coefficient k + 1 of the twist of a floating base."""
+        assert self.base is not None
+        self.base.extend(twist)
+        self.bodies[0].angular.append(self.base.angular[k + 1])
+        self.bodies[0].linear.append(self.base.acceleration(k))
 
     def base_wrench(self, k: int) -> list[Scalar]:
         """Return coefficient k of the wrench that moves a floating base, in the world frame."""
@@ -188,12 +201,11 @@ class Recursion:
             result[load.body] = add(result[load.body][0], moment), add(result[load.body][1], force)
         return result
 
-    def multiply_velocities(self, k: int) -> None:
-        """Extend the products of velocities, which the accelerations of order k need, in every body."""
-        for body in self.bodies:
-            body.products.append(angular_products(body.angular, k))
-            if body.slides and body.constants.parent >= 0:
-                body.axis_velocity.append(cross(self.bodies[body.constants.parent].angular[k], body.axis))
+    def multiply_velocities(self, body: Body, k: int) -> None:
+        """Extend the products of velocities that the accelerations of order k need in a body."""
+        body.products.append(angular_products(body.angular, k))
+        if body.slides and body.constants.parent >= 0:
+            body.axis_velocity.append(cross(self.bodies[body.constants.parent].angular[k], body.axis))
 
     def above(self, body: Body, k: int) -> Spatial:
         """Return coefficient k + 1 of w and k of a of a body's parent or, at the root, of the ground."""

@@ -58,6 +58,17 @@ class Graph:
             return []
         return [a] if b is None else [a, b]
 
+    def ancestors(self, number: int) -> set[int]:
+        """Return all nodes that a node is computed from."""
+        found: set[int] = set()
+        pending = self.operands(number)
+        while pending:
+            ancestor = pending.pop()
+            if ancestor not in found:
+                found.add(ancestor)
+                pending.extend(self.operands(ancestor))
+        return found
+
     def count_operations(self, outputs: Iterable[Any]) -> int:
         """Count the additions, subtractions, multiplications and divisions that the outputs need."""
         return sum(self.nodes[number][0] in ARITHMETIC for number in self.needed(outputs))

@@ -1,0 +1,319 @@
+"""A traced graph as the text of an LLVM module: one sample at a time, or a batch in lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from hodyn_ros.engine.literals import literal, splat
+from hodyn_ros.engine.sincos import sincos_function
+from hodyn_ros.engine.tracer import Graph, Traced
+
+_INSTRUCTIONS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
+_FUNCTIONS = ("sin", "cos")
+
+
+def kernel_text(graph: Graph, outputs: Sequence[Any], n_arguments: int) -> str:
+    """Write `void @hodyn_kernel(ptr argument_0, ..., ptr out)`: straight-line code in the order of the trace.
+
+    Sines and cosines are gathered into vectors, several angles at a time.
+    """
+    writer = _ScalarWriter(graph, outputs)
+    body = "\n".join([*writer.lines(), *writer.stores()])
+    arguments = ", ".join(f"ptr %a{i}" for i in range(n_arguments))
+    helpers = "".join(sincos_function(lanes) for lanes in sorted(writer.widths))
+    return f"define void @hodyn_kernel({arguments}, ptr %out) {{\n{body}\nret void\n}}\n{helpers}"
+
+
+def batch_text(graph: Graph, outputs: Sequence[Any], sizes: Sequence[int], lanes: int) -> str:
+    """Write `void @hodyn_batch(ptr argument_0, ..., ptr out, i64 count)`, with `lanes` samples at a time.
+
+    Samples lie one after the other, `sizes[i]` numbers each of argument i. The spare lanes of the last block
+    repeat the last sample.
+    """
+    writer = _LaneWriter(graph, outputs, lanes)
+    arguments = ", ".join(f"ptr %a{i}" for i in range(len(sizes)))
+    lines = [
+        f"define void @hodyn_batch({arguments}, ptr %out, i64 %count) {{",
+        "entry:",
+        "%last = sub i64 %count, 1",
+        "%any = icmp sgt i64 %count, 0",
+        "br i1 %any, label %block, label %done",
+        "block:",
+        "%first = phi i64 [0, %entry], [%next, %block]",
+    ]
+    for lane in range(lanes):
+        lines.append(f"%wanted{lane} = add i64 %first, {lane}")
+        lines.append(f"%sample{lane} = call i64 @llvm.smin.i64(i64 %wanted{lane}, i64 %last)")
+    for argument, size in enumerate(sizes):
+        lines += writer.load(argument, size)
+    lines += writer.lines()
+    lines += writer.stores()
+    lines += [
+        f"%next = add i64 %first, {lanes}",
+        "%more = icmp slt i64 %next, %count",
+        "br i1 %more, label %block, label %done",
+        "done:",
+        "ret void",
+        "}",
+        "declare i64 @llvm.smin.i64(i64, i64)",
+    ]
+    return "\n".join(lines) + "\n" + "".join(sincos_function(width) for width in sorted(writer.widths))
+
+
+class _Writer:
+    """Writes the operations of a graph on values of one type."""
+
+    type: str
+
+    def __init__(self, graph: Graph, outputs: Sequence[Any]) -> None:
+        self.graph = graph
+        self.outputs = outputs
+        self.needed = sorted(graph.needed(outputs))
+        self.written: set[int] = set()
+        self.widths: set[int] = set()  # of the sine and cosine functions used
+
+    def constant(self, number: float) -> str:
+        raise NotImplementedError
+
+    def input_lines(self, number: int) -> list[str]:
+        raise NotImplementedError
+
+    def function_lines(self, number: int) -> list[str]:
+        raise NotImplementedError
+
+    def value(self, number: int) -> str:
+        operation, a, _ = self.graph.nodes[number]
+        return self.constant(a) if operation == "constant" else f"%n{number}"
+
+    def lines(self, numbers: Sequence[int] | None = None) -> list[str]:
+        """Write the nodes `numbers`, by default all that are needed, leaving out those written before."""
+        result: list[str] = []
+        for number in self.needed if numbers is None else numbers:
+            if number in self.written:
+                continue
+            operation, a, b = self.graph.nodes[number]
+            if operation in _FUNCTIONS:
+                result += self.function_lines(number)
+                continue
+            self.written.add(number)
+            if operation == "input":
+                result += self.input_lines(number)
+            elif operation in _INSTRUCTIONS:
+                # contract: a product and a sum may become one fused operation with a single rounding
+                instruction = f"{_INSTRUCTIONS[operation]} contract {self.type}"
+                result.append(f"%n{number} = {instruction} {self.value(a)}, {self.value(b)}")
+        return result
+
+    def output_values(self) -> Iterator[tuple[list[str], str]]:
+        """Give the value of every output, after the lines that make it."""
+        for k, output in enumerate(self.outputs):
+            if not isinstance(output, Traced):
+                yield [], self.constant(float(output))
+            elif output.negative:
+                yield [f"%m{k} = fneg {self.type} {self.value(output.number)}"], f"%m{k}"
+            else:
+                yield [], self.value(output.number)
+
+    def angles(self) -> list[int]:
+        """Return the angles that still miss their sine and cosine and depend on no other sine or cosine."""
+        pending = [
+            number
+            for number in self.needed
+            if self.graph.nodes[number][0] in _FUNCTIONS and number not in self.written
+        ]
+        waiting = set(pending)
+        ready: dict[int, None] = {}
+        for number in pending:
+            angle = self.graph.nodes[number][1]
+            if angle not in ready and not waiting & self.graph.ancestors(angle):
+                ready[angle] = None
+        return list(ready)
+
+
+class _ScalarWriter(_Writer):
+    type = "double"
+
+    def constant(self, number: float) -> str:
+        return literal(number)
+
+    def input_lines(self, number: int) -> list[str]:
+        _, argument, index = self.graph.nodes[number]
+        return [
+            f"%p{number} = getelementptr double, ptr %a{argument}, i64 {index}",
+            f"%n{number} = load double, ptr %p{number}, align 8",
+        ]
+
+    def function_lines(self, number: int) -> list[str]:
+        """Write all sines and cosines that can be computed by now, in vectors of four or eight angles."""
+        angles = self.angles()
+        result: list[str] = []
+        for angle in angles:
+            result += self.lines(sorted(self.graph.ancestors(angle) | {angle}))
+        while angles:
+            width = 4 if len(angles) <= 4 else 8
+            chunk, angles = angles[:width], angles[width:]
+            self.widths.add(width)
+            vector = f"<{width} x double>"
+            packed, name = splat(0.0, width), f"x{chunk[0]}"
+            for lane, angle in enumerate(chunk):
+                result.append(
+                    f"%{name}_{lane} = insertelement {vector} {packed}, double {self.value(angle)}, "
+                    f"i32 {lane}"
+                )
+                packed = f"%{name}_{lane}"
+            result.append(f"%{name}_both = call {{{vector}, {vector}}} @sincos{width}({vector} {packed})")
+            for part, function in enumerate(_FUNCTIONS):
+                result.append(
+                    f"%{name}_{function} = extractvalue {{{vector}, {vector}}} %{name}_both, {part}"
+                )
+                for lane, angle in enumerate(chunk):
+                    node = self.graph.node(function, angle)
+                    self.written.add(node)
+                    result.append(f"%n{node} = extractelement {vector} %{name}_{function}, i32 {lane}")
+        return result
+
+    def stores(self) -> list[str]:
+        result: list[str] = []
+        for k, (lines, value) in enumerate(self.output_values()):
+            result += lines
+            result.append(f"%o{k} = getelementptr double, ptr %out, i64 {k}")
+            result.append(f"store double {value}, ptr %o{k}, align 8")
+        return result
+
+
+class _LaneWriter(_Writer):
+    """Values are vectors with one sample in every lane."""
+
+    def __init__(self, graph: Graph, outputs: Sequence[Any], lanes: int) -> None:
+        super().__init__(graph, outputs)
+        self.lanes = lanes
+        self.type = f"<{lanes} x double>"
+
+    def constant(self, number: float) -> str:
+        return splat(number, self.lanes)
+
+    def input_lines(self, number: int) -> list[str]:
+        return []  # loaded with its block
+
+    def function_lines(self, number: int) -> list[str]:
+        _, angle, _ = self.graph.nodes[number]
+        self.widths.add(self.lanes)
+        pair = f"{{{self.type}, {self.type}}}"
+        both = f"%x{angle}_both"
+        result = [f"{both} = call {pair} @sincos{self.lanes}({self.type} {self.value(angle)})"]
+        for part, function in enumerate(_FUNCTIONS):
+            node = self.graph.node(function, angle)
+            self.written.add(node)
+            result.append(f"%n{node} = extractvalue {pair} {both}, {part}")
+        return result
+
+    def load(self, argument: int, size: int) -> list[str]:
+        """Load the numbers of `lanes` samples and transpose them, a square block at a time."""
+        numbers = {
+            self.graph.nodes[number][2]: number
+            for number in self.needed
+            if self.graph.nodes[number][:2] == ("input", argument)
+        }
+        lines: list[str] = []
+        for start, length in _windows(size, self.lanes):
+            if not any(index in numbers for index in range(start, start + length)):
+                continue
+            name = f"l{argument}_{start}"
+            rows = []
+            for lane in range(self.lanes):
+                lines += self._address(f"{name}_{lane}", f"%a{argument}", size, lane, start)
+                lines.append(f"%{name}_r{lane} = load <{length} x double>, ptr %{name}_{lane}_at, align 8")
+                rows.append(f"%{name}_r{lane}")
+            columns, made = self._transpose(name, rows, length)
+            lines += made
+            for index in range(start, start + length):
+                if index in numbers and numbers[index] not in self.written:
+                    self.written.add(numbers[index])
+                    lines.append(_copy(f"%n{numbers[index]}", self.type, columns[index - start], self.lanes))
+        return lines
+
+    def stores(self) -> list[str]:
+        """Transpose the outputs back and store them sample by sample."""
+        lines: list[str] = []
+        values = []
+        for made, value in self.output_values():
+            lines += made
+            values.append(value)
+        size = len(values)
+        for start, length in _windows(size, self.lanes):
+            name = f"s{start}"
+            rows, made = self._transpose_back(name, values[start : start + length])
+            lines += made
+            for lane in range(self.lanes):
+                lines += self._address(f"{name}_{lane}", "%out", size, lane, start)
+                lines.append(f"store <{length} x double> {rows[lane]}, ptr %{name}_{lane}_at, align 8")
+        return lines
+
+    def _address(self, name: str, array: str, size: int, lane: int, start: int) -> list[str]:
+        return [
+            f"%{name}_offset = mul i64 %sample{lane}, {size}",
+            f"%{name}_index = add i64 %{name}_offset, {start}",
+            f"%{name}_at = getelementptr double, ptr {array}, i64 %{name}_index",
+        ]
+
+    def _transpose(self, name: str, rows: list[str], length: int) -> tuple[list[str], list[str]]:
+        """Turn `lanes` rows of `length` numbers into `length` vectors of `lanes`."""
+        lines: list[str] = []
+        parts = [(row, 1) for row in rows]  # each holds `height` samples, number by number
+        count = 0
+        while len(parts) > 1:
+            joined = []
+            for (a, height), (b, _) in zip(parts[::2], parts[1::2]):
+                order = []
+                for i in range(length):
+                    order += [i * height + h for h in range(height)]
+                    order += [(length + i) * height + h for h in range(height)]
+                lines.append(_shuffle(f"%{name}_t{count}", a, b, length * height, order))
+                joined.append((f"%{name}_t{count}", 2 * height))
+                count += 1
+            parts = joined
+        whole = parts[0][0]
+        columns = []
+        for i in range(length):
+            order = list(range(i * self.lanes, (i + 1) * self.lanes))
+            lines.append(_shuffle(f"%{name}_c{i}", whole, whole, length * self.lanes, order))
+            columns.append(f"%{name}_c{i}")
+        return columns, lines
+
+    def _transpose_back(self, name: str, columns: list[str]) -> tuple[list[str], list[str]]:
+        """Turn vectors of `lanes` samples into `lanes` rows."""
+        lines: list[str] = []
+        length = len(columns)
+        whole, height = columns[0], 1
+        for i, column in enumerate(columns[1:]):
+            # widen the next column so that both operands of the shuffle have one type
+            total = self.lanes * height
+            padded = f"%{name}_p{i}"
+            order = [k if k < self.lanes else 0 for k in range(total)]
+            lines.append(_shuffle(padded, column, column, self.lanes, order))
+            wider = range(total + self.lanes)
+            lines.append(_shuffle(f"%{name}_w{i}", whole, padded, total, wider))
+            whole, height = f"%{name}_w{i}", height + 1
+        rows = []
+        for lane in range(self.lanes):
+            order = [i * self.lanes + lane for i in range(length)]
+            lines.append(_shuffle(f"%{name}_row{lane}", whole, whole, length * self.lanes, order))
+            rows.append(f"%{name}_row{lane}")
+        return rows, lines
+
+
+def _windows(size: int, width: int) -> Iterator[tuple[int, int]]:
+    """Cut `size` numbers into pieces of `width`; the last one is shorter."""
+    for start in range(0, size, width):
+        yield start, min(width, size - start)
+
+
+def _shuffle(result: str, a: str, b: str, length: int, order: Sequence[int]) -> str:
+    vector = f"<{length} x double>"
+    mask = ", ".join(f"i32 {i}" for i in order)
+    return f"{result} = shufflevector {vector} {a}, {vector} {b}, <{len(order)} x i32> <{mask}>"
+
+
+def _copy(result: str, vector: str, value: str, lanes: int) -> str:
+    return _shuffle(result, value, value, lanes, range(lanes))
