@@ -1,0 +1,71 @@
+"""Run the benchmarks: `python -m benchmarks`, see `--help`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from benchmarks import aerial, batch, compiled_code, compiling, growth, machine, python_calls, report
+from benchmarks.stage import Stage
+from benchmarks.table import Section, terminal_table
+
+_HOME = Path(__file__).resolve().parent.parent
+_WORKS: dict[str, Callable[[Stage], Section]] = {
+    "python": python_calls.measure,
+    "compiled": compiled_code.measure,
+    "aerial": aerial.measure,
+    "growth": growth.measure,
+    "batch": batch.measure,
+    "compiling": compiling.measure,
+}
+
+
+def main(
+    quick: Annotated[bool, typer.Option(help="Fewer orders and rounds: less than a minute.")] = False,
+    only: Annotated[list[str], typer.Option(help=f"Only these: {', '.join(_WORKS)}.")] = [],  # noqa: B006
+    write_docs: Annotated[bool, typer.Option(help="Write the tables and the picture into docs/.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder for tables, figures and picture.")] = _HOME
+    / "out/benchmarks",
+) -> None:
+    """Measure hodyn_ros beside its neighbours, all in one run; exit with 1 where a figure is missed."""
+    unknown = set(only) - set(_WORKS)
+    if unknown:
+        raise typer.BadParameter(f"there is no {sorted(unknown)}; choose from {list(_WORKS)}")
+    console = Console()
+    sections = _measured(console, quick, only or list(_WORKS))
+    said = machine.description()
+    console.print(terminal_table(sections))
+    console.print("\n".join(f"{name}: {value}" for name, value in said.items()), style="dim", highlight=False)
+    report.write(sections, said, out)
+    console.print(f"written to {out}")
+    if write_docs:
+        report.write_docs(sections, said, _HOME / "docs")
+    if any(row.verdict == "MISSED" for section in sections for row in section.rows):
+        raise typer.Exit(1)
+
+
+def _measured(console: Console, quick: bool, names: list[str]) -> list[Section]:
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    sections = []
+    with Progress(*columns, console=console) as progress:
+        for name in names:
+            task = progress.add_task(name, total=1.0)
+
+            def say(what: str, part: float, task: object = task) -> None:
+                progress.update(task, description=what, completed=part)  # type: ignore[arg-type]
+
+            sections.append(_WORKS[name](Stage(quick, say)))
+            progress.update(task, description=sections[-1].title, completed=1.0)
+    return sections
+
+
+if __name__ == "__main__":
+    # CasADi announces a change of NumPy's functions on its matrices; none are called here.
+    warnings.filterwarnings("ignore", message=r"\s*casadi: a numpy function", category=FutureWarning)
+    typer.run(main)

@@ -1,0 +1,110 @@
+"""Many samples at once: throughput of a batch on one core and on two."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import ours, robots
+from benchmarks.agreement import check
+from benchmarks.compiled_loop import compiled_call
+from benchmarks.stage import Stage
+from benchmarks.stopwatch import Contender, Figure, Times
+from benchmarks.table import Bound, Row, Section
+
+_SAMPLES = 100_000
+_ORDER = 2
+
+
+def measure(stage: Stage) -> Section:
+    """Time 100 000 samples of the 7-joint arm at order 2, each pass over all of them."""
+    title = "batch of 100 000 samples, 7-joint arm, r = 2"
+    robot = robots.panda()
+    compiled = ours.inverse_dynamics(robot, _ORDER)
+    stage.say(f"{title}: preparing", 0.0)
+    motions = np.random.default_rng(7).uniform(-1.0, 1.0, size=(_SAMPLES, _ORDER + 3, robot.n_joints))
+    torques = np.empty((_SAMPLES, _ORDER + 1, robot.n_joints))
+    loop = compiled_call("loop", compiled.kernel.code.address, [motions], torques, keep=compiled)
+    loop.run(_SAMPLES)
+    found = np.asarray(robot.inverse_dynamics(motions))
+    check("the batch", found.reshape(_SAMPLES, -1), torques.reshape(_SAMPLES, -1))
+
+    def loops(passes: int) -> float:
+        return loop.run(passes * _SAMPLES)
+
+    def on_one_core(passes: int) -> float:
+        with _cores(1):
+            start = time.process_time()
+            for _ in range(passes):
+                robot.inverse_dynamics(motions)
+            return time.process_time() - start
+
+    def on_cores(count: int) -> Callable[[int], float]:
+        def run(passes: int) -> float:
+            with _cores(count):
+                start = time.perf_counter()
+                for _ in range(passes):
+                    robot.inverse_dynamics(motions)
+                return time.perf_counter() - start
+
+        return run
+
+    contenders = [Contender("loop", loops), Contender("batch", on_one_core)]
+    contenders += [Contender(f"batch, {n} cores", on_cores(n)) for n in (1, 2) if n <= _available()]
+    times = stage.race(title, contenders, rounds=10 if stage.quick else 60)
+    rows = [
+        Row(
+            work="batch on one core: times the throughput",
+            against="single calls in a compiled loop",
+            result=times.speedup("batch", "loop"),
+            ours=times.seconds("batch").median,
+            theirs=times.seconds("loop").median,
+            must=Bound(3.0, at_least=True),
+            aim=Bound(5.0, at_least=True),
+        ),
+        _two_cores(times),
+    ]
+    return Section(title, rows)
+
+
+def _two_cores(times: Times) -> Row:
+    """Compare by the clock on the wall, which only undisturbed rounds read right: the fastest of each."""
+    work, against = "batch on two cores: times the throughput", "batch on one core"
+    if _available() < 2:
+        return Row(work, against, None, note="this machine has one core")
+    one, two = (float(times.rounds(f"batch, {n} cores").min()) for n in (1, 2))
+    spread = times.speedup("batch, 2 cores", "batch, 1 cores")
+    return Row(
+        work=work,
+        against=against,
+        result=Figure(one / two, spread.low, spread.high),
+        ours=two,
+        theirs=one,
+        must=Bound(1.8, at_least=True),
+    )
+
+
+def _available() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+@contextmanager
+def _cores(count: int) -> Iterator[None]:
+    """Keep all threads of this process to that many cores."""
+    everywhere = os.sched_getaffinity(0)
+    _keep_to(set(sorted(everywhere)[:count]))
+    try:
+        yield
+    finally:
+        _keep_to(everywhere)
+
+
+def _keep_to(cores: set[int]) -> None:
+    for thread in Path("/proc/self/task").iterdir():
+        with suppress(ProcessLookupError):  # a thread may end at any time
+            os.sched_setaffinity(int(thread.name), cores)

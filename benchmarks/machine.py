@@ -1,0 +1,45 @@
+"""What the figures were measured on, without naming the machine."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import re
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+
+from benchmarks.peers import c_code
+
+
+def description() -> dict[str, str]:
+    """Return processor, cores, versions and date."""
+    return {
+        "processor": _processor(),
+        "cores": str(len(os.sched_getaffinity(0))),
+        "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+        "versions": ", ".join(f"{name} {version(name)}" for name in ("numpy", "llvmlite", "pin", "casadi")),
+        "compiler": _compiler(),
+        "date": datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat(),
+    }
+
+
+def _processor() -> str:
+    """Return the model of the processor with family and instruction set, which its name may leave open."""
+    text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    fields = dict(re.findall(r"^([\w ]+?)\s*: (.*)$", text, flags=re.MULTILINE))
+    widest = next(
+        (name for name in ("avx512f", "avx2", "avx") if name in fields.get("flags", "").split()), ""
+    )
+    name = fields.get("model name", platform.machine())
+    family = f"family {fields['cpu family']}, model {fields['model']}" if "cpu family" in fields else ""
+    return ", ".join(part for part in (name, family, widest) if part)
+
+
+def _compiler() -> str:
+    command = c_code.compiler()
+    if command is None:
+        return "none"
+    said = subprocess.run([command, "--version"], check=True, capture_output=True, text=True).stdout
+    return f"{said.splitlines()[0]}, {' '.join(c_code.FLAGS[:2])}"

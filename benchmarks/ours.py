@@ -1,0 +1,79 @@
+"""The compiled code of this package, checked before it is timed."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks import robots
+from benchmarks.agreement import check
+from benchmarks.compiled_loop import compiled_call
+from benchmarks.stopwatch import Array, Contender
+from hodyn_ros import BaseMotion, Robot
+from hodyn_ros.engine import kernels
+from hodyn_ros.engine.kernels import Kernel, Setting
+
+SAMPLES = (
+    16  # arguments that calls in compiled code take in turn; together they stay in the first-level cache
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """A kernel with arguments to run it on, and how long it took to compile [s]."""
+
+    kernel: Kernel
+    arguments: list[Array]
+    expected: Array
+    compile_seconds: float
+
+    def contender(self, name: str) -> Contender:
+        """Return the kernel called in a compiled loop."""
+        results = np.empty_like(self.expected)
+        return compiled_call(name, self.kernel.code.address, self.arguments, results, keep=self)
+
+
+def inverse_dynamics(robot: Robot, order: int) -> Compiled:
+    """Compile inverse dynamics and hold it against the published recursion in NumPy."""
+    floating = robot.model.floating_base
+    start = time.perf_counter()
+    kernel = kernels.inverse_dynamics(robot.model, order, Setting(base="body" if floating else None))
+    compiled = _with_arguments(kernel, time.perf_counter() - start)
+    for i, found in enumerate(compiled.expected):
+        q, *base = (argument[i] for argument in compiled.arguments)
+        if floating:
+            motion = BaseMotion(base[0], base[1], frame="body")
+            wrench, torques = robot.inverse_dynamics(q, base=motion, formulation="body_fixed")
+            right = np.hstack([wrench, torques])
+        else:
+            right = np.asarray(robot.inverse_dynamics(q, formulation="body_fixed"))
+        check(f"inverse dynamics of order {order} of {robot.model.name}", found, right)
+    return compiled
+
+
+def forward_dynamics(robot: Robot, order: int) -> Compiled:
+    """Compile forward dynamics of a floating robot and hold it against its own inverse dynamics."""
+    start = time.perf_counter()
+    kernel = kernels.hybrid_dynamics(robot.model, order, Setting(base="world"))
+    compiled = _with_arguments(kernel, time.perf_counter() - start)
+    for i, found in enumerate(compiled.expected):
+        state, torques, pose, twist, wrench = (argument[i] for argument in compiled.arguments)
+        motion = BaseMotion(pose, np.vstack([twist, found[:, :6]]))
+        back = robot.inverse_dynamics(np.vstack([state, found[:, 6:]]), base=motion, formulation="body_fixed")
+        # Torques of order k hold products of accelerations, which may be far larger than the torques.
+        check(
+            f"forward dynamics of order {order} of {robot.model.name}",
+            np.hstack(back),
+            np.hstack([wrench, torques]),
+            scale=np.abs(found).max(axis=1),
+        )
+    return compiled
+
+
+def _with_arguments(kernel: Kernel, seconds: float) -> Compiled:
+    rng = np.random.default_rng(7)
+    arguments = [robots.samples(name, shape, SAMPLES, rng) for name, shape in kernel.arguments]
+    results = np.array([kernel.function(*sample) for sample in zip(*arguments)])
+    return Compiled(kernel, arguments, results, seconds)

@@ -1,0 +1,116 @@
+"""Timing contenders in turn, many rounds, so that what disturbs the machine disturbs all of them alike.
+
+The clock is the processor time of the thread: on a machine shared with other work, time spent waiting for a
+processor says nothing about the code. What uses several threads is timed by the clock on the wall.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+import timeit
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+CLOCK = time.thread_time
+_SLOT = 1e-3  # seconds that a contender runs in a round: long beside the clock, short beside a disturbance
+
+
+@dataclass(frozen=True, eq=False)
+class Contender:
+    """A piece of work by name; `run(calls)` does it that many times and returns the seconds it took."""
+
+    name: str
+    run: Callable[[int], float]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The median of many rounds with the range that four rounds in five fall into."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Array) -> Figure:
+        """Summarise one value per round."""
+        low, median, high = np.percentile(values, [10.0, 50.0, 90.0])
+        return cls(float(median), float(low), float(high))
+
+
+class Times:
+    """Seconds per call of every contender in every round."""
+
+    def __init__(self, seconds: dict[str, Array]) -> None:
+        self._seconds = seconds
+
+    def rounds(self, name: str) -> Array:
+        """Return seconds per call, one number a round."""
+        return self._seconds[name]
+
+    def seconds(self, name: str) -> Figure:
+        """Return how long one call takes [s]."""
+        return Figure.of(self._seconds[name])
+
+    def ratio(self, name: str, peer: str) -> Figure:
+        """Return the time of one contender over that of another, round by round."""
+        return Figure.of(self._seconds[name] / self._seconds[peer])
+
+    def speedup(self, name: str, peer: str) -> Figure:
+        """Return how many times faster than another a contender is, round by round."""
+        return self.ratio(peer, name)
+
+    def difference(self, name: str, peer: str) -> Figure:
+        """Return by how much one contender takes longer than another, round by round [s]."""
+        return Figure.of(self._seconds[name] - self._seconds[peer])
+
+    def fastest(self, names: Sequence[str]) -> str:
+        """Return the contender with the least median time."""
+        return min(names, key=lambda name: self.seconds(name).median)
+
+
+def python_call(name: str, call: str, names: dict[str, Any]) -> Contender:
+    """Return a contender that executes a Python expression, as `timeit` does; `names` are its variables."""
+    return Contender(name, timeit.Timer(call, timer=CLOCK, globals=dict(names)).timeit)
+
+
+def race(
+    contenders: Sequence[Contender], rounds: int, progress: Callable[[float], None] | None = None
+) -> Times:
+    """Run the contenders in turn, each for about a millisecond at least, in that many rounds.
+
+    The order turns by one place from round to round. `progress` is called with the part done.
+    """
+    calls = {contender.name: _calls(contender) for contender in contenders}
+    seconds = {contender.name: np.empty(rounds) for contender in contenders}
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for i in range(rounds):
+            first = i % len(contenders)
+            for contender in (*contenders[first:], *contenders[:first]):
+                n = calls[contender.name]
+                seconds[contender.name][i] = contender.run(n) / n
+            if progress is not None:
+                progress((i + 1) / rounds)
+    finally:
+        if collecting:
+            gc.enable()
+    return Times(seconds)
+
+
+def _calls(contender: Contender) -> int:
+    """Return how many calls fill a slot; warms the contender up on the way."""
+    calls = 1
+    while True:
+        seconds = contender.run(calls)
+        if seconds >= 0.5 * _SLOT:
+            return max(1, round(calls * _SLOT / seconds))
+        calls *= 4
