@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -44,9 +45,12 @@ def run(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int
     except (KeyboardInterrupt, ExternalShutdownException, ROSInterruptException):
         return 0
     finally:
+        # ros2 launch passes on the SIGINT that the terminal has sent to everybody; once is enough.
+        interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
         if node is not None:
             node.destroy_node()
         rclpy.try_shutdown()
+        signal.signal(signal.SIGINT, interrupt)
     return 0
 
 

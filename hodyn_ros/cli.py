@@ -1,0 +1,59 @@
+"""The command line, `hodyn`. It needs no ROS until a command does."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from hodyn_ros.errors import HodynError
+
+app = typer.Typer(
+    help="Feedforward torques and their time derivatives for robots with elastic joints.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def hodyn() -> None:
+    """Feedforward torques and their time derivatives for robots with elastic joints."""
+
+
+@app.command()
+def demo(
+    duration: Annotated[
+        float, typer.Option(help="Seconds of the motion that are counted.", min=0.5, max=3600.0)
+    ] = 10.0,
+    out: Annotated[Path, typer.Option(help="Folder for figure, summary and recordings.")] = Path("out/demo"),
+    rate: Annotated[float, typer.Option(help="Samples per second [Hz].", min=50.0, max=2000.0)] = 1000.0,
+) -> None:
+    """Let a simulated Panda follow a motion without, with rigid, and with elastic feedforward.
+
+    Its joints are elastic, its nodes separate processes that talk over DDS. Writes a figure, and the tracking
+    errors, rates, latencies and losses.
+    """
+    from hodyn_ros.demo.run import run_demo
+
+    run_demo(duration, out, rate, Console())
+
+
+def main() -> None:
+    """Run the command line: exit code 1 and one line for what the user can mend, no traceback."""
+    signal.signal(signal.SIGTERM, _end)
+    try:
+        app(standalone_mode=True)
+    except (HodynError, OSError) as error:
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        raise SystemExit(1) from None
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """End by an exception, so that whatever has been started is ended as well."""
+    raise SystemExit(128 + number)

@@ -1,0 +1,158 @@
+"""Feedback on the motors around a feedforward: what the drives of elastic joints are commanded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hodyn_ros.actuation.series_elastic import SeriesElastic
+from hodyn_ros.control.feedforward import Feedforward, taylor
+from hodyn_ros.errors import InputError
+from hodyn_ros.se3 import Array
+
+
+class FeedforwardMode(str, Enum):
+    """Which part of a feedforward the motors are given."""
+
+    NONE = "none"  # theta_d = q_d, tau = 0: feedback alone
+    RIGID = "rigid"  # theta_d = q_d, tau = Q + B q'': as if the joints were stiff
+    ELASTIC = "elastic"  # theta_d = q_d + K^-1 Q, tau = Q + B theta''
+
+
+class Reference(NamedTuple):
+    """What the motors have to follow about one instant, with time derivatives by order on axis 0."""
+
+    positions: Array  # (orders, n) [rad or m, /s^k]
+    efforts: Array  # (orders, n) [N.m or N, /s^k]; no rows without feedforward
+
+
+def motor_reference(mode: FeedforwardMode, actuation: SeriesElastic, feedforward: Feedforward) -> Reference:
+    """Return what the motors follow in a mode.
+
+    The link motion is not in a feedforward, but follows from it: `q = theta - K^-1 Q`. The efforts are put
+    together from their parts, `Q + B theta''`, each as far as its derivatives reach: the derivatives of Q,
+    which matter most between two samples, reach two orders further than those of theta''. Raises InputError
+    when the feedforward holds no motor positions, or too few derivatives of them.
+    """
+    positions, link_efforts = feedforward.motor_positions, feedforward.efforts
+    needed = 2 if mode is FeedforwardMode.NONE else 3
+    if len(positions) < needed or len(link_efforts) < len(positions):
+        raise InputError(
+            f"the feedforward holds motor positions of {len(positions)} orders and efforts of "
+            f"{len(link_efforts)}, but feedforward {mode.value!r} needs {needed}; let dynamics_node compute "
+            "order 2 or more, of a robot with drives"
+        )
+    if mode is not FeedforwardMode.ELASTIC:
+        positions = positions - actuation.compliance * link_efforts[: len(positions)]
+    if mode is FeedforwardMode.NONE:
+        return Reference(positions, link_efforts[:0])
+    efforts = link_efforts.copy()
+    efforts[: len(positions) - 2] += actuation.motor_inertia * positions[2:]
+    return Reference(positions, efforts)
+
+
+@dataclass(frozen=True, eq=False)
+class MotorGains:
+    """Gains of the feedback on the motors, (n,) each, not negative."""
+
+    proportional: Array  # [N.m/rad or N/m]
+    derivative: Array  # [N.m s/rad or N s/m]
+
+    def __post_init__(self) -> None:
+        for field in ("proportional", "derivative"):
+            array = np.array(getattr(self, field), dtype=np.float64)
+            if array.ndim != 1 or not np.isfinite(array).all() or (array < 0.0).any():
+                raise InputError(
+                    f"{field} gains must be finite and not negative, one per joint; found {array}"
+                )
+            array.setflags(write=False)
+            object.__setattr__(self, field, array)
+        if self.proportional.shape != self.derivative.shape:
+            raise InputError(
+                f"there are {len(self.proportional)} proportional gains, but {len(self.derivative)} "
+                "derivative ones"
+            )
+
+    @classmethod
+    def from_frequency(
+        cls, motor_inertia: ArrayLike, natural_frequency: float, damping_ratio: float
+    ) -> MotorGains:
+        """Place the poles of each motor on its own: `Kp = B w^2`, `Kd = 2 zeta B w`.
+
+        `motor_inertia` B (n,) [kg m^2 or kg], `natural_frequency` w [rad/s], `damping_ratio` zeta.
+        """
+        inertia = np.asarray(motor_inertia, dtype=np.float64)
+        if not (inertia > 0.0).all():
+            raise InputError(
+                f"joint {int(np.flatnonzero(~(inertia > 0.0))[0])} has no motor inertia to take gains from; "
+                "give proportional and derivative gains for each joint"
+            )
+        return cls(inertia * natural_frequency**2, 2.0 * damping_ratio * natural_frequency * inertia)
+
+
+class MotorCommand(NamedTuple):
+    """The answer to one measurement of the motors."""
+
+    effort: Array  # (n,) [N.m or N]
+    held: bool  # the feedforward is too old: the reference stands where it was last
+    saturated: bool  # an effort was cut to its limit
+
+
+class MotorController:
+    """Feedforward plus proportional and derivative feedback on the motors.
+
+    `follow` takes a feedforward when one comes, `command` answers each measurement of the motors. Between two
+    feedforwards their Taylor series are evaluated, up to `longest_extrapolation` [s] after the last one;
+    from then on the reference stands still where it was. Efforts are cut to `effort_limit` (n,) [N.m or N].
+    """
+
+    def __init__(
+        self,
+        actuation: SeriesElastic,
+        gains: MotorGains,
+        mode: FeedforwardMode,
+        longest_extrapolation: float = 0.1,
+        effort_limit: ArrayLike = np.inf,
+    ) -> None:
+        self.mode = mode
+        self._actuation = actuation
+        self._gains = gains
+        self._longest = longest_extrapolation
+        self._limit = np.asarray(effort_limit, dtype=np.float64)
+        self._reference: Reference | None = None
+        self._instant = 0
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is a feedforward to follow."""
+        return self._reference is not None
+
+    def follow(self, instant: int, feedforward: Feedforward) -> None:
+        """Follow a feedforward from now on; `instant` [ns] is what it is for. Raises InputError."""
+        self._reference = motor_reference(self.mode, self._actuation, feedforward)
+        self._instant = instant
+
+    def command(self, measured_at: int, position: Array, velocity: Array, acts_at: int) -> MotorCommand:
+        """Return the efforts that answer a measurement of the motors.
+
+        `position`, `velocity` (n,) of the motors at the instant `measured_at` [ns], which the feedback
+        compares with the reference of the same instant; the feedforward is that of the instant `acts_at`
+        [ns], when the command acts. Raises InputError before the first feedforward.
+        """
+        if self._reference is None:
+            raise InputError("there is no feedforward to follow yet")
+        positions, efforts = self._reference
+        elapsed, ahead = (1e-9 * (instant - self._instant) for instant in (measured_at, acts_at))
+        held = ahead > self._longest
+        # A reference that stands has lost its velocity; its position and effort go on without a step.
+        wanted = taylor(positions, min(elapsed, self._longest))
+        speed = np.zeros_like(wanted) if held else taylor(positions[1:], elapsed)
+        effort = self._gains.proportional * (wanted - position) + self._gains.derivative * (speed - velocity)
+        if len(efforts):
+            effort += taylor(efforts, min(ahead, self._longest))
+        cut = np.clip(effort, -self._limit, self._limit)
+        return MotorCommand(cut, held, bool((cut != effort).any()))

@@ -1,0 +1,1 @@
+"""The main job of this package, shown: one motion, followed with three kinds of feedforward."""

@@ -1,0 +1,147 @@
+"""Nodes as processes of their own, in a ROS domain of their own, that end with whoever started them."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+import hodyn_ros
+from hodyn_ros.errors import HodynError
+
+# Domains above 101 would use ports that Linux hands out to other programs; 0 is everybody's default.
+_DOMAINS = range(1, 102)
+
+_PATIENCE = 5.0  # [s] that a process gets to end after it has been told to
+
+# Has Linux end the process when its parent dies, even of SIGKILL, and becomes the command in its arguments.
+# The numbers are PR_SET_PDEATHSIG of prctl(2), and SIGTERM.
+_BOUND_TO_PARENT = """
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(1, 15, 0, 0, 0)
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+
+
+class ProcessError(HodynError):
+    """A process could not be started, or ended before it was told to."""
+
+
+@contextmanager
+def own_domain() -> Iterator[int]:
+    """Reserve a ROS domain that no other demo or test run on this machine uses while the block lasts."""
+    for domain in random.sample(_DOMAINS, len(_DOMAINS)):
+        path = Path(tempfile.gettempdir(), f"hodyn_ros-{os.getuid()}-domain-{domain}.lock")
+        with path.open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            yield domain
+            return
+    raise ProcessError(f"all ROS domains from {_DOMAINS[0]} to {_DOMAINS[-1]} are in use by other runs")
+
+
+class Nodes:
+    """Nodes of this package, each a process; leaving the `with` block ends them all.
+
+    Their output goes to `<node>.log` in `folder`; that of a node started with `heard=True` to a pipe instead.
+    """
+
+    def __init__(self, domain: int, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._environment = _environment(domain, folder)
+        self._processes: dict[str, subprocess.Popen[str]] = {}
+
+    def start(self, node: str, parameters: Mapping[str, object], *, heard: bool = False) -> IO[str]:
+        """Start `python -m hodyn_ros.nodes.<node>`; return its standard output, empty unless `heard`."""
+        rules = [item for name, value in parameters.items() for item in ("-p", f"{name}:={_yaml(value)}")]
+        command = ["-m", f"hodyn_ros.nodes.{node}", "--ros-args", *rules]
+        with self.log(node).open("w") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-c", _BOUND_TO_PARENT, *command],
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE if heard else log,
+                stderr=log,
+                text=True,
+            )
+        self._processes[node] = process
+        return process.stdout if process.stdout is not None else io.StringIO()
+
+    def log(self, node: str) -> Path:
+        """Return the file that holds what a node has written."""
+        return self._folder / f"{node}.log"
+
+    def check(self, leave_out: str = "") -> None:
+        """Raise ProcessError, with its last words, when a node has ended before it was told to."""
+        for node, process in self._processes.items():
+            if node != leave_out and process.poll() is not None:
+                raise ProcessError(
+                    f"{node} has ended with exit code {process.returncode}: {self._last_words(node)}"
+                )
+
+    def wait(self, node: str) -> None:
+        """Wait for a node that has closed its output to end, for a moment."""
+        with suppress(subprocess.TimeoutExpired):
+            self._processes[node].wait(_PATIENCE)
+
+    def stop(self) -> None:
+        """End all nodes: SIGINT first, SIGKILL for those that do not listen."""
+        running = [process for process in self._processes.values() if process.poll() is None]
+        for process in running:
+            process.send_signal(signal.SIGINT)
+        give_up_at = time.monotonic() + _PATIENCE
+        for process in running:
+            try:
+                process.wait(max(0.0, give_up_at - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        for process in self._processes.values():
+            if process.stdout is not None:
+                process.stdout.close()
+
+    def _last_words(self, node: str) -> str:
+        lines = [line.strip() for line in self.log(node).read_text().splitlines() if line.strip()]
+        return lines[-1] if lines else f"it has written nothing to {self.log(node)}"
+
+    def __enter__(self) -> Nodes:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def _environment(domain: int, folder: Path) -> dict[str, str]:
+    """Return the environment of the nodes: this one, a domain on this host only, and this very package."""
+    environment = dict(os.environ)
+    environment.update(
+        ROS_DOMAIN_ID=str(domain),
+        ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST",
+        ROS_LOG_DIR=str(folder / "ros"),
+        PYTHONUNBUFFERED="1",
+    )
+    root = Path(hodyn_ros.__file__).resolve().parent.parent
+    if str(root) in (str(Path(entry or ".").resolve()) for entry in sys.path):
+        rest = environment.get("PYTHONPATH", "")
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(root), rest]))
+    return environment
+
+
+def _yaml(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

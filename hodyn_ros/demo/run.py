@@ -1,0 +1,145 @@
+"""Follow the Panda's published excitation trajectory without, with rigid and with elastic feedforward."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import queue
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+
+from hodyn_ros.control.recording import Recording
+from hodyn_ros.demo.processes import Nodes, own_domain
+from hodyn_ros.demo.report import summarise, summary_table, verdict
+from hodyn_ros.errors import HodynError
+from hodyn_ros.plots import plot_demo
+
+MODES = ("none", "rigid", "elastic")
+ROBOT, TRAJECTORY = "panda.yaml", "panda_excitation.yaml"
+
+RAMP = 2.0  # [s] from rest to full speed, and back to rest; not counted
+ORDER = 2  # of the feedforward: torque, torque rate, torque acceleration
+
+_WAY_TO_THE_ROBOT = 1e-4  # [s] about what a command takes from the controller to the simulated robot
+
+News = Mapping[str, Any]
+Show = Callable[[float, str], None]
+
+
+class DemoError(HodynError):
+    """The demo cannot be run, or a process of it has failed."""
+
+
+def run_demo(duration: float, out: Path, rate: float, console: Console) -> dict[str, Any]:
+    """Run the three motions, `duration` [s] each at `rate` [Hz]; write a figure and the figures to `out`.
+
+    Returns what `summary.json` holds. Raises HodynError when ROS 2 is missing or a process fails.
+    """
+    check_ros()
+    out.mkdir(parents=True, exist_ok=True)
+    recordings = {}
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description:20}"),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f} %  [dim]{task.fields[news]}"),
+    )
+    with own_domain() as domain, Progress(*columns, console=console, refresh_per_second=4) as progress:
+        for mode in MODES:
+            task = progress.add_task(f"feedforward {mode}", total=duration + 2.0 * RAMP, news="")
+
+            def show(done: float, news: str, task: Any = task) -> None:
+                progress.update(task, completed=done, news=news)
+
+            recordings[mode] = record(mode, duration, rate, domain, out / mode, show)
+    runs = {mode: summarise(each, RAMP, RAMP + duration) for mode, each in recordings.items()}
+    summary = {
+        "robot": ROBOT,
+        "trajectory": TRAJECTORY,
+        "duration_s": duration,
+        "rate_hz": rate,
+        "runs": runs,
+    }
+    (out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
+    plot_demo(recordings, RAMP, RAMP + duration, out / "demo.png")
+    console.print(summary_table(runs))
+    console.print(verdict(runs))
+    console.print(f"written: {out / 'demo.png'}, {out / 'summary.json'}", soft_wrap=True)
+    return summary
+
+
+def check_ros() -> None:
+    """Raise DemoError, with the mend, where ROS 2 or the messages of this package are missing."""
+    for module in ("rclpy", "hodyn_ros.msg"):
+        if importlib.util.find_spec(module) is None:
+            raise DemoError(
+                f"the demo needs ROS 2 and the messages of this package, but there is no {module}; `make demo` "
+                "prepares both in a clone; in a ROS 2 workspace, build with colcon and source its setup.bash"
+            )
+
+
+def record(mode: str, duration: float, rate: float, domain: int, folder: Path, show: Show) -> Recording:
+    """Start the nodes, follow the motion while it is recorded, end the nodes, and return the recording."""
+    file = folder / "recording.npz"
+    file.unlink(missing_ok=True)
+    show(0.0, "starting the nodes")
+    with Nodes(domain, folder) as nodes:
+        nodes.start("dynamics_node", {"robot_config": ROBOT, "order": ORDER})
+        nodes.start("simulator_node", {"robot_config": ROBOT, "trajectory": TRAJECTORY, "rate": rate})
+        lead = 0.5 / rate + _WAY_TO_THE_ROBOT
+        nodes.start("controller_node", {"robot_config": ROBOT, "feedforward": mode, "lead": lead})
+        motion = {
+            "trajectory": TRAJECTORY,
+            "order": ORDER + 2,
+            "rate": rate,
+            "ramp": RAMP,
+            "duration": duration,
+            "auto_start": False,
+        }
+        nodes.start("trajectory_node", motion)
+        output = nodes.start("monitor", {"file": file, "orders": ORDER + 3}, heard=True)
+        _follow(nodes, _news(output), show)
+    return Recording.load(file)
+
+
+def _follow(nodes: Nodes, lines: queue.Queue[News | None], show: Show) -> None:
+    """Show what the monitor says until it is done; raise HodynError when it fails, or any node does."""
+    while True:
+        try:
+            news = lines.get(timeout=0.5)
+        except queue.Empty:
+            nodes.check()
+            continue
+        if news is None:
+            nodes.wait("monitor")
+            nodes.check()
+            raise DemoError("the monitor has ended before its time")
+        if news["state"] == "done":
+            nodes.wait("monitor")
+            show(news["elapsed"], "done")
+            return
+        nodes.check("monitor")
+        if news["state"] == "failed":
+            raise DemoError(news["text"])
+        if news["state"] == "waiting":
+            show(0.0, f"waiting for {news['missing'][0]}")
+        else:
+            show(news["elapsed"], news["state"])
+
+
+def _news(output: IO[str]) -> queue.Queue[News | None]:
+    """Return a queue of what a process says in lines of JSON; None when it has nothing more to say."""
+    result: queue.Queue[News | None] = queue.Queue()
+
+    def read() -> None:
+        for line in output:
+            result.put(json.loads(line))
+        result.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    return result

@@ -1,0 +1,224 @@
+"""simulator_node: a robot with elastic joints, simulated in real time, in place of a real one.
+
+Takes motor efforts as a drive does: each counts from when it arrives until the next one. Until the first one
+the motors hold the robot against gravity.
+
+Topics: `effort_commands` (std_msgs/Float64MultiArray) in, motor efforts in the order of the robot's joints;
+`joint_states` (sensor_msgs/JointState) out, links, with the effort of the springs; `motor_states` (the same)
+out, motors reflected to the links, with the motor effort; `/diagnostics` at 1 Hz.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from hodyn_ros import share
+from hodyn_ros.control.simulation import ElasticJointSimulation
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.jets import Array
+from hodyn_ros.nodes.diagnostics import OK, WARN, Diagnostics, Report, Stream
+from hodyn_ros.nodes.fields import float64s
+from hodyn_ros.nodes.pace import Pace, last_due
+from hodyn_ros.nodes.parameters import Setting, declare, value
+from hodyn_ros.nodes.process import run
+from hodyn_ros.nodes.qos import overridable, stream_qos
+from hodyn_ros.nodes.refusals import Reason, Refusals, Refused
+from hodyn_ros.nodes.stream_executor import StreamGroup
+from hodyn_ros.trajectory.reader import read_trajectory
+
+SETTINGS = (
+    Setting(
+        "robot_config",
+        "",
+        "Robot to simulate: path of a YAML file, or the name of a shipped one such as panda.yaml.",
+        read_only=True,
+    ),
+    Setting("rate", 1000.0, "States published per second [Hz].", low=1.0, high=2000.0, read_only=True),
+    Setting(
+        "initial_position",
+        [],
+        "Positions of the links at the start [rad or m], one per joint; empty: where `trajectory` "
+        "starts, or zero.",
+        read_only=True,
+    ),
+    Setting(
+        "trajectory",
+        "",
+        "Trajectory whose start is the initial position: path of a YAML file, or the name of a shipped one.",
+        read_only=True,
+    ),
+)
+
+# [s] Commands older than this are reported; a longer standstill of this process is not simulated after it.
+_OLD_COMMAND = 0.1
+_LONGEST_STEP = 1.0
+
+
+class SimulatorNode(Node):
+    """Lets an `ElasticJointSimulation` follow the clock."""
+
+    def __init__(self) -> None:
+        super().__init__("simulator_node")
+        declare(self, SETTINGS)
+        if not value(self, "robot_config"):
+            raise InputError(
+                "parameter 'robot_config' is empty; name a robot, for instance -p robot_config:=panda.yaml"
+            )
+        robot = Robot.from_config(share.find("config", value(self, "robot_config")))
+        self._simulation = ElasticJointSimulation(robot, self._initial_position(robot))
+        self._effort = self._simulation.gravity_effort()
+        self._names = list(robot.joint_names)
+        # A command counts from when it has arrived, even if this process comes to it later. The middleware
+        # says when that was, by the clock of the machine.
+        self._arrivals_known = not self.get_parameter("use_sim_time").value
+        self._pace = Pace(value(self, "rate"), self._now(), most=1)
+        self._simulated_to = self._pace.origin
+        self._missed_before = 0
+        self._commands, self._states = Stream(), Stream()
+        self._refusals = Refusals(self.get_logger().warning, "effort_commands")
+        options = {"qos_overriding_options": overridable(publisher=True)}
+        self._joint_states = self.create_publisher(JointState, "joint_states", stream_qos(), **options)
+        self._motor_states = self.create_publisher(JointState, "motor_states", stream_qos(), **options)
+        streams = StreamGroup()
+        self._subscription = self.create_subscription(
+            Float64MultiArray,
+            "effort_commands",
+            self._take,
+            stream_qos(),
+            callback_group=streams,
+            qos_overriding_options=overridable(),
+        )
+        self._timer = self.create_timer(1.0 / self._pace.rate, self._publish_due, callback_group=streams)
+        self._diagnostics = Diagnostics(self, self._report, hardware_id=robot.model.name)
+        self.get_logger().info(
+            f"robot {robot.model.name!r}, {robot.n_joints} joints, springs up to "
+            f"{self._simulation.highest_frequency():.0f} rad/s; states at {self._pace.rate:g} Hz"
+        )
+
+    def _initial_position(self, robot: Robot) -> Array:
+        given, trajectory = value(self, "initial_position"), value(self, "trajectory")
+        if given:
+            return np.array(given)
+        if not trajectory:
+            return np.zeros(robot.n_joints)
+        motion = read_trajectory(share.find("config", trajectory))
+        names = motion.joint_names
+        if names is not None and tuple(names) != robot.joint_names:
+            raise InputError(f"{trajectory} moves {list(names)}, but the robot has {list(robot.joint_names)}")
+        return motion.sample(0.0, 0)[0]
+
+    def _now(self) -> int:
+        return int(self.get_clock().now().nanoseconds)
+
+    # commands
+
+    def _take(self, msg: Float64MultiArray, info: Mapping[str, int]) -> None:
+        now = self._now()
+        effort = np.frombuffer(msg.data)
+        n = len(self._names)
+        if len(effort) != n:
+            self._refusals.add(
+                Refused(
+                    Reason.WRONG_LENGTH,
+                    f"data holds {len(effort)} efforts for {n} joints; send one per joint, in the order "
+                    f"{self._names}",
+                )
+            )
+            return
+        if not np.isfinite(effort).all():
+            bad = int(np.flatnonzero(~np.isfinite(effort))[0])
+            self._refusals.add(
+                Refused(
+                    Reason.NOT_FINITE,
+                    f"data holds {effort[bad]} for joint {self._names[bad]!r}; send finite numbers",
+                )
+            )
+            return
+        arrived = info["received_timestamp"] if self._arrivals_known else now
+        self._advance_to(min(arrived, now))
+        self._effort = effort
+        self._commands.tick()
+
+    # time
+
+    def _advance_to(self, instant: int) -> None:
+        """Simulate up to an instant [ns], unless that has been done."""
+        duration = 1e-9 * (instant - self._simulated_to)
+        if duration <= 0.0:
+            return
+        if duration > _LONGEST_STEP:
+            self.get_logger().warning(f"held up for {duration:.3g} s; the robot stood still meanwhile")
+        else:
+            self._simulation.advance(duration, self._effort)
+        self._simulated_to = instant
+
+    def _publish_due(self) -> None:
+        now = self._now()
+        if self._pace.next == 0 or self._pace.lost(now):
+            self._pace = Pace(self._pace.rate, last_due(self._timer, now), most=1)
+            self._simulated_to, self._missed_before = self._pace.origin, 0
+        for k in self._pace.due(now):
+            instant = self._pace.instant(k)
+            self._advance_to(instant)
+            self._publish(instant)
+            self._states.tick(max(0.0, 1e-9 * (now - instant)))
+
+    def _publish(self, instant: int) -> None:
+        robot = self._simulation
+        second, nanosecond = divmod(instant, 1_000_000_000)
+        stamp = Time(sec=second, nanosec=nanosecond)
+        self._motor_states.publish(
+            self._state(stamp, robot.motor_position, robot.motor_velocity, self._effort)
+        )
+        self._joint_states.publish(self._state(stamp, robot.position, robot.velocity, robot.link_effort))
+
+    def _state(self, stamp: Time, position: Array, velocity: Array, effort: Array) -> JointState:
+        msg = JointState(name=self._names)
+        msg.header.stamp = stamp
+        msg.position, msg.velocity, msg.effort = float64s(position), float64s(velocity), float64s(effort)
+        return msg
+
+    # diagnostics
+
+    def _report(self) -> Report:
+        missed, self._missed_before = self._pace.skipped - self._missed_before, self._pace.skipped
+        p50, p99 = self._states.percentiles(50.0, 99.0)
+        age = self._commands.age()
+        values: dict[str, object] = {
+            "states published": self._states.count,
+            "rate [1/s]": self._states.rate(),
+            "late p50 [us]": p50 * 1e6,
+            "late p99 [us]": p99 * 1e6,
+            "missed": self._pace.skipped,
+            "commands": self._commands.count,
+            "command rate [1/s]": self._commands.rate(),
+            "age of the last command [s]": age,
+            "refused": self._refusals.total,
+            **self._refusals.as_values(),
+        }
+        if missed > 0.01 * self._pace.rate:
+            text = f"missed {missed} states: this machine is too slow to simulate in real time"
+            self.get_logger().warning(text)
+            return Report(WARN, text, values)
+        if not self._commands.count:
+            return Report(WARN, "holding the robot against gravity until the first command", values)
+        if age > _OLD_COMMAND:
+            return Report(WARN, f"the last command is {age:.3g} s old, and held", values)
+        return Report(OK, "following commands", values)
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run simulator_node as a process."""
+    return run(SimulatorNode, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
