@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -11,16 +12,22 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.actuation.series_elastic import SeriesElastic
 from hodyn_ros.checks import check_finite, real_array
+from hodyn_ros.dynamics.floating_base import fitting_base
+from hodyn_ros.dynamics.forward_kinematics import Kinematics, forward_kinematics
+from hodyn_ros.dynamics.inverse_kinematics import Method, inverse_kinematics
+from hodyn_ros.dynamics.pose_solver import Task
 from hodyn_ros.engine import kernels
 from hodyn_ros.engine.kernel import Kernel
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import INVERSE_DYNAMICS
+from hodyn_ros.model.assembly import Frame as NamedFrame
 from hodyn_ros.model.config import read_config
 from hodyn_ros.model.drives import Drives
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.model.tree import TreeModel
-from hodyn_ros.model.urdf import read_urdf
+from hodyn_ros.model.urdf import read_urdf_assembly
 from hodyn_ros.motion import AppliedWrench, BaseMotion, Frame
+from hodyn_ros.representations import Representation
 from hodyn_ros.se3 import Array
 
 _STRAIGHT_LINE_LIMIT = 500
@@ -33,11 +40,16 @@ class Robot:
     """
 
     def __init__(
-        self, model: TreeModel, limits: JointLimits | None = None, drives: Drives | None = None
+        self,
+        model: TreeModel,
+        limits: JointLimits | None = None,
+        drives: Drives | None = None,
+        frames: Mapping[str, NamedFrame] | None = None,
     ) -> None:
         self.model = model
         self.limits = limits if limits is not None else JointLimits.unlimited(model.n_joints)
         self.drives = drives
+        self.frames = MappingProxyType(dict(frames or {}))  # besides the bodies, by name
         self.actuation = None if drives is None else SeriesElastic(drives.stiffness, drives.motor_inertia)
         self._compiled: dict[
             tuple[int, ...], Callable[..., Any]
@@ -50,8 +62,8 @@ class Robot:
 
         Raises ModelError naming the link or joint at fault.
         """
-        model, limits = read_urdf(path_or_xml, floating_base)
-        return cls(model, limits)
+        assembly, limits = read_urdf_assembly(path_or_xml, floating_base)
+        return cls(assembly.model, limits, frames=assembly.frames)
 
     @classmethod
     def from_config(cls, path: str | Path, gravity: ArrayLike | None = None) -> Robot:
@@ -60,7 +72,7 @@ class Robot:
         `gravity` (3,) [m/s^2], pointing down, overrides the file's. Raises ModelError naming file and place.
         """
         config = read_config(path, gravity)
-        return cls(config.model, config.limits, config.drives)
+        return cls(config.model, config.limits, config.drives, config.frames)
 
     @classmethod
     def from_screws(
@@ -117,6 +129,61 @@ class Robot:
         """Gravity (3,) in the world frame, pointing down [m/s^2]."""
         return self.model.gravity
 
+    def forward_kinematics(
+        self, q: ArrayLike, base: BaseMotion | None = None, representation: Representation = "spatial"
+    ) -> Kinematics:
+        """Compute poses, twists and joint screws of all bodies with their time derivatives.
+
+        `q` (order + 1, n): positions and their derivatives [rad or m, /s^k]; a batch is (N, order + 1, n).
+        `base`: the motion of a floating base with `order` twists. `representation` of twists and screws:
+        "spatial", "body_fixed" or "hybrid". Look up bodies and named frames in the result with `pose_of`,
+        `twists_of` and `jacobian_of`. Mueller (2020), Algorithm 1; Ali et al., Algorithm 1. Raises InputError
+        saying what was expected.
+        """
+        return forward_kinematics(self.model, q, base, representation, self.frames)
+
+    def inverse_kinematics(
+        self,
+        pose: ArrayLike,
+        twists: ArrayLike | None = None,
+        frame: Frame = "world",
+        body: str | int | None = None,
+        *,
+        seed: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        method: Method | None = None,
+        independent: Mapping[str | int, ArrayLike] | None = None,
+        task: Task = "pose",
+        base: BaseMotion | None = None,
+    ) -> Array:
+        """Find the joint motion (order + 1, n) that moves a body or named frame as given.
+
+        `pose` (4, 4) in the world [m]; `twists` (order, 6): its twist `(omega; v)` [rad/s, m/s] and the
+        derivatives, spatial with `frame="world"`, body-fixed with `frame="body"`. `body`: by default the last
+        one; `task`: its "pose", "position" or "orientation". Positions by Newton's method from `seed` (n,),
+        then derivatives order by order; `method` "solve", "pseudo_inverse" (least velocity, weighted with
+        `weights` (n,), and its derivatives) or "decomposition" (`independent` joints follow motions of their
+        own, by name). `base`: the motion of a floating base with `order` twists. Mueller (2020), Algorithm 2
+        and remark 2. The choices are explained at `hodyn_ros.dynamics.inverse_kinematics`.
+
+        Raises SingularError with the condition number at a singular pose, ConvergenceError with the distance
+        left to a pose out of reach, InputError saying what was expected.
+        """
+        return inverse_kinematics(
+            self.model,
+            pose,
+            twists,
+            frame,
+            body,
+            seed=seed,
+            weights=weights,
+            method=method,
+            independent=independent,
+            task=task,
+            base=base,
+            frames=self.frames,
+        )
+
     @overload
     def inverse_dynamics(
         self,
@@ -146,7 +213,8 @@ class Robot:
 
         `q` (order + 3, n): positions and their derivatives [rad or m, /s^k]; a batch is (N, order + 3, n).
         `base`: the motion of a floating base with order + 2 twists. `wrenches` that the environment applies
-        to bodies. `formulation`: one of the published recursions by name, default the compiled engine.
+        to bodies. `formulation`: "spatial", "body_fixed", "hybrid" or "closed_form" as published; by default
+        the compiled engine.
 
         Returns torques (order + 1, n) [N.m/s^k or N/s^k], or (N, order + 1, n) for a batch; with a floating
         base the pair (base wrench (order + 1, 6) in the world frame, torques). Raises InputError saying what
@@ -159,7 +227,7 @@ class Robot:
                 return torques
         motion = self._motion(q)
         order = motion.shape[-2] - 3
-        base_motion = self._base(base, order + 2)
+        base_motion = fitting_base(self.model, base, order + 2)
         loads = self._loads(wrenches)
         if formulation is not None or not _fits_straight_line(self.model, order):
             return self._by_formulation(formulation, motion, base_motion, loads)
@@ -278,7 +346,7 @@ class Robot:
         if values.ndim != 2 or values.shape[1] != n or not len(values):
             raise InputError(f"the torques must have shape (order + 1, {n}), found {values.shape}")
         order = len(values) - 1
-        motion = self._base(base, order + 2 if prescribe_base else 1)
+        motion = fitting_base(self.model, base, order + 2 if prescribe_base else 1)
         loads = self._loads(wrenches)
         others: list[ArrayLike] = []
         if motion is not None:
@@ -349,22 +417,6 @@ class Robot:
             )
         check_finite("the motion", motion)
         return motion
-
-    def _base(self, base: BaseMotion | None, n_twists: int) -> BaseMotion | None:
-        name = self.model.name
-        if base is not None and not isinstance(base, BaseMotion):
-            raise InputError(f"base must be a BaseMotion, found {type(base).__name__}")
-        if not self.model.floating_base:
-            if base is not None:
-                raise InputError(f"robot {name!r} stands on the ground; a base motion does not apply")
-            return None
-        if base is None:
-            raise InputError(f"robot {name!r} has a floating base; give its motion as base=BaseMotion(...)")
-        if len(base.twists) < n_twists:
-            raise InputError(
-                f"this needs {n_twists} base twists (the twist and its derivatives), found {len(base.twists)}"
-            )
-        return base
 
 
 def _fits_straight_line(model: TreeModel, order: int) -> bool:
