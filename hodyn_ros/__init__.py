@@ -7,17 +7,21 @@ from pkgutil import extend_path
 __path__ = extend_path(__path__, __name__)
 
 from hodyn_ros.actuation.series_elastic import MotorMotion, SeriesElastic  # noqa: E402
+from hodyn_ros.dynamics.forward_kinematics import Kinematics  # noqa: E402
 from hodyn_ros.dynamics.robot import Robot  # noqa: E402
-from hodyn_ros.errors import HodynError, InputError, ModelError  # noqa: E402
+from hodyn_ros.errors import ConvergenceError, HodynError, InputError, ModelError, SingularError  # noqa: E402
 from hodyn_ros.motion import AppliedWrench, BaseMotion  # noqa: E402
 
 __all__ = [
     "AppliedWrench",
     "BaseMotion",
+    "ConvergenceError",
     "HodynError",
     "InputError",
+    "Kinematics",
     "ModelError",
     "MotorMotion",
     "Robot",
     "SeriesElastic",
+    "SingularError",
 ]

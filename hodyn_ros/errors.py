@@ -1,4 +1,4 @@
-"""The errors of hodyn_ros: one root, two kinds."""
+"""The errors of hodyn_ros: one root, two kinds, and finer ones where a caller may go on by another way."""
 
 from __future__ import annotations
 
@@ -13,3 +13,20 @@ class ModelError(HodynError):
 
 class InputError(HodynError):
     """The numbers, shapes or names given to a call are wrong."""
+
+
+class SingularError(InputError):
+    """A Jacobian cannot be inverted where it has to be; `condition` is its condition number."""
+
+    def __init__(self, message: str, condition: float) -> None:
+        super().__init__(message)
+        self.condition = condition
+
+
+class ConvergenceError(InputError):
+    """An iteration found no solution; `angle` [rad] and `distance` [m] are what was missing in the end."""
+
+    def __init__(self, message: str, angle: float, distance: float) -> None:
+        super().__init__(message)
+        self.angle = angle
+        self.distance = distance

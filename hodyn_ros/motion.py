@@ -30,7 +30,8 @@ def _finite(name: str, values: ArrayLike) -> Array:
     return array
 
 
-def _check_frame(frame: str) -> None:
+def check_frame(frame: str) -> None:
+    """Refuse an unknown frame with InputError."""
     if frame not in FRAMES:
         raise InputError(f"frame must be one of {list(FRAMES)}, found {frame!r}")
 
@@ -49,7 +50,7 @@ class BaseMotion:
     frame: Frame = field(default="world", kw_only=True)
 
     def __post_init__(self) -> None:
-        _check_frame(self.frame)
+        check_frame(self.frame)
         pose, twists = rigid_pose("the base pose", self.pose), _finite("the base twists", self.twists)
         if twists.ndim != 2 or twists.shape[1] != 6 or not len(twists):
             raise InputError(f"the base twists must have shape (orders, 6), found {twists.shape}")
@@ -59,7 +60,7 @@ class BaseMotion:
 
     def in_frame(self, frame: Frame) -> BaseMotion:
         """Return the same motion in the representation `frame`."""
-        _check_frame(frame)
+        check_frame(frame)
         if frame == self.frame:
             return self
         convert = twists_to_world if frame == "world" else twists_to_body
@@ -144,7 +145,7 @@ class AppliedWrench:
     frame: Frame = field(default="world", kw_only=True)
 
     def __post_init__(self) -> None:
-        _check_frame(self.frame)
+        check_frame(self.frame)
         values = _finite(f"the wrench on body {self.body!r}", self.values)
         if values.ndim == 1:
             values = values[None]

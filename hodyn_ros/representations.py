@@ -40,8 +40,8 @@ def convert_screws(
     `pose` (..., 4, 4) and `twists` (orders - 1 or more, ..., 6) are those of the body whose frame the
     representations refer to; the twists are in representation `source`.
     """
-    if source == target:
-        return np.stack(list(screws)) if len(screws) else np.asarray(screws)
+    if source == target or not len(screws):
+        return np.asarray(screws)
     change, rates = change_of_frame(pose, twists, source, target)
     adjoints = adjoint_derivatives(change, rates, len(screws) - 1)
     return np.stack([product_derivative(adjoints, screws, k) for k in range(len(screws))])
@@ -51,8 +51,8 @@ def convert_wrenches(
     wrenches: Stack, pose: Array, twists: Stack, source: Representation, target: Representation
 ) -> Array:
     """Convert wrenches by order (orders, ..., 6) with their derivatives; arguments as in `convert_screws`."""
-    if source == target:
-        return np.stack(list(wrenches)) if len(wrenches) else np.asarray(wrenches)
+    if source == target or not len(wrenches):
+        return np.asarray(wrenches)
     change, rates = change_of_frame(pose, twists, source, target)
     return wrenches_to_world(change, rates, wrenches)
 

@@ -1,0 +1,27 @@
+"""The motion of a base that a call asks for, or must not get."""
+
+from __future__ import annotations
+
+from hodyn_ros.errors import InputError
+from hodyn_ros.model.tree import TreeModel
+from hodyn_ros.motion import BaseMotion
+
+
+def fitting_base(model: TreeModel, base: BaseMotion | None, n_twists: int) -> BaseMotion | None:
+    """Return the motion of a floating base after checking that it holds `n_twists` twists or more.
+
+    Raises InputError for a base that stands on the ground, or a floating one without its motion.
+    """
+    if base is not None and not isinstance(base, BaseMotion):
+        raise InputError(f"base must be a BaseMotion, found {type(base).__name__}")
+    if not model.floating_base:
+        if base is not None:
+            raise InputError(f"robot {model.name!r} stands on the ground; a base motion does not apply")
+        return None
+    if base is None:
+        raise InputError(f"robot {model.name!r} has a floating base; give its motion as base=BaseMotion(...)")
+    if len(base.twists) < n_twists:
+        raise InputError(
+            f"this needs {n_twists} base twists (the twist and its derivatives), found {len(base.twists)}"
+        )
+    return base

@@ -1,0 +1,33 @@
+"""Bodies and the frames that they carry, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from hodyn_ros.errors import InputError
+from hodyn_ros.model.assembly import Frame
+from hodyn_ros.model.tree import TreeModel
+
+
+def find_frame(model: TreeModel, frames: Mapping[str, Frame], name: str | int) -> Frame:
+    """Return the frame of a body, given by name or index, or a frame that a body or the world carries.
+
+    Raises InputError that lists what there is.
+    """
+    if isinstance(name, str) and name in frames:
+        return frames[name]
+    if isinstance(name, str) and name not in model.body_names:
+        known = list(dict.fromkeys([*model.body_names, *frames]))
+        raise InputError(f"there is no body or frame {name!r}; the robot has {known}")
+    return Frame(model.body_index(name), np.eye(4))
+
+
+def supporting_bodies(model: TreeModel, body: int) -> list[int]:
+    """Return the bodies from the root of the tree to `body`, which comes last; none for the world, -1."""
+    path: list[int] = []
+    while body >= 0:
+        path.append(body)
+        body = model.parents[body]
+    return path[::-1]
