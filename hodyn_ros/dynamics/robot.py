@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, overload
@@ -15,9 +15,11 @@ from hodyn_ros.checks import check_finite, real_array
 from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.forward_kinematics import Kinematics, forward_kinematics
 from hodyn_ros.dynamics.inverse_kinematics import Method, inverse_kinematics
+from hodyn_ros.dynamics.mobility import check_mobility, check_pose
 from hodyn_ros.dynamics.pose_solver import Task
 from hodyn_ros.engine import kernels
-from hodyn_ros.engine.kernel import Kernel
+from hodyn_ros.engine.generic import TreeKernel
+from hodyn_ros.engine.kernel import Function
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import INVERSE_DYNAMICS
 from hodyn_ros.model.assembly import Frame as NamedFrame
@@ -46,6 +48,7 @@ class Robot:
         drives: Drives | None = None,
         frames: Mapping[str, NamedFrame] | None = None,
     ) -> None:
+        self._massless = check_mobility(model)
         self.model = model
         self.limits = limits if limits is not None else JointLimits.unlimited(model.n_joints)
         self.drives = drives
@@ -54,7 +57,7 @@ class Robot:
         self._compiled: dict[
             tuple[int, ...], Callable[..., Any]
         ] = {}  # inverse dynamics by shape of the motion
-        self._kernels: dict[tuple[str, int, kernels.Setting], Kernel] = {}
+        self._kernels: dict[tuple[str, int, kernels.Setting], Function] = {}
 
     @classmethod
     def from_urdf(cls, path_or_xml: str | Path, floating_base: bool = False) -> Robot:
@@ -229,7 +232,7 @@ class Robot:
         order = motion.shape[-2] - 3
         base_motion = fitting_base(self.model, base, order + 2)
         loads = self._loads(wrenches)
-        if formulation is not None or not _fits_straight_line(self.model, order):
+        if formulation is not None or (loads and not _fits_straight_line(self.model, order)):
             return self._by_formulation(formulation, motion, base_motion, loads)
         kernel = self._inverse_kernel(order, base_motion, loads)
         others = [] if base_motion is None else [base_motion.pose, base_motion.twists[: order + 2]]
@@ -322,6 +325,8 @@ class Robot:
         its motion is prescribed, by the base wrench in the world frame, (order + 1, 6). Ali et al., Algorithm
         4. Raises InputError saying what was expected.
         """
+        if isinstance(prescribed, str) or not isinstance(prescribed, Iterable):
+            raise InputError(f"prescribed must be a list of names or indices of joints, found {prescribed!r}")
         moved = tuple(sorted({self.model.joint_index(joint) for joint in prescribed}))
         if prescribe_base and base_wrench is not None:
             raise InputError("give either the motion of the base or its wrench, not both")
@@ -364,7 +369,12 @@ class Robot:
             base_prescribed=prescribe_base,
         )
         function = self._kernel("hybrid", order, setting).function
-        return function(state, values, *others, *[load.up_to(order) for load in loads])
+        found = function(state, values, *others, *[load.up_to(order) for load in loads])
+        if self._massless:
+            check_pose(self.model, self._massless, np.asarray(state, dtype=np.float64)[0], prescribed)
+        if not np.isfinite(found).all():
+            raise InputError("the result overflows: the state, the torques or the wrenches are too large")
+        return found
 
     def _by_formulation(
         self,
@@ -373,38 +383,47 @@ class Robot:
         base: BaseMotion | None,
         loads: Sequence[AppliedWrench],
     ) -> Array | tuple[Array, Array]:
-        if name is not None and name not in INVERSE_DYNAMICS:
+        if name is not None and (not isinstance(name, str) or name not in INVERSE_DYNAMICS):
             raise InputError(f"there is no formulation {name!r}; choose one of {sorted(INVERSE_DYNAMICS)}")
         room = INVERSE_DYNAMICS["body_fixed" if name is None else name]
         torques, ground = room(self.model, np.moveaxis(motion, -2, 0), base, loads)
         torques = np.ascontiguousarray(np.moveaxis(torques, 0, -2))
         return torques if base is None else (np.ascontiguousarray(np.moveaxis(ground, 0, -2)), torques)
 
-    def _inverse_kernel(self, order: int, base: BaseMotion | None, loads: Sequence[AppliedWrench]) -> Kernel:
+    def _inverse_kernel(
+        self, order: int, base: BaseMotion | None, loads: Sequence[AppliedWrench]
+    ) -> Function:
         setting = kernels.Setting(base=base.frame if base else None, loads=_load_places(self.model, loads))
         kernel = self._kernel("inverse", order, setting)
         if setting == kernels.Setting():
             self._compiled[order + 3, self.n_joints] = kernel.function
         return kernel
 
-    def _kernel(self, what: Literal["inverse", "hybrid"], order: int, setting: kernels.Setting) -> Kernel:
+    def _kernel(self, what: Literal["inverse", "hybrid"], order: int, setting: kernels.Setting) -> Function:
         key = (what, order, setting)
         if key not in self._kernels:
-            build = kernels.inverse_dynamics if what == "inverse" else kernels.hybrid_dynamics
-            self._kernels[key] = build(self.model, order, setting)
+            if what == "hybrid":
+                self._kernels[key] = kernels.hybrid_dynamics(self.model, order, setting)
+            elif _fits_straight_line(self.model, order):
+                self._kernels[key] = kernels.inverse_dynamics(self.model, order, setting)
+            else:
+                self._kernels[key] = TreeKernel(self.model, order, setting.base)
         return self._kernels[key]
 
     def _loads(self, wrenches: Sequence[AppliedWrench] | AppliedWrench | None) -> tuple[AppliedWrench, ...]:
+        if wrenches is None:
+            return ()
         if isinstance(wrenches, AppliedWrench):
             return (wrenches,)
-        loads = tuple(wrenches or ())
-        found: object
-        for found in loads:
+        given: object = wrenches
+        if not isinstance(given, (list, tuple)):
+            raise InputError(f"wrenches must be a list of AppliedWrench, found {type(given).__name__}")
+        for found in given:
             if not isinstance(found, AppliedWrench):
                 raise InputError(
                     f"wrenches must be a list of AppliedWrench, found {type(found).__name__} in it"
                 )
-        return loads
+        return tuple(wrenches)
 
     def _motion(self, q: ArrayLike) -> Array:
         n = self.n_joints

@@ -19,9 +19,9 @@ class FloatingBase:
     `frame`. The pose follows from the twist: R' = R w~, p' = R v.
     """
 
-    def __init__(self, pose: Sequence[Sequence[Scalar]], gravity: Sequence[float], frame: Frame) -> None:
+    def __init__(self, pose: Sequence[Sequence[Scalar]], gravity: Sequence[Scalar], frame: Frame) -> None:
         self.frame = frame
-        self.down = (float(gravity[0]), float(gravity[1]), float(gravity[2]))
+        self.down: Vector = (gravity[0], gravity[1], gravity[2])
         self.rotation: list[Matrix] = [_matrix(pose)]
         self.position: list[Vector] = [(pose[0][3], pose[1][3], pose[2][3])]
         self.angular: list[Vector] = []

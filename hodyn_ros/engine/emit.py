@@ -18,11 +18,28 @@ def kernel_text(graph: Graph, outputs: Sequence[Any], n_arguments: int) -> str:
 
     Sines and cosines are gathered into vectors, several angles at a time.
     """
-    writer = _ScalarWriter(graph, outputs)
-    body = "\n".join([*writer.lines(), *writer.stores()])
+    stores = [(n_arguments, index, value) for index, value in enumerate(outputs)]
+    text, widths = function_text("hodyn_kernel", graph, stores, n_arguments + 1)
+    return text + "".join(sincos_function(lanes) for lanes in sorted(widths))
+
+
+def function_text(
+    name: str, graph: Graph, stores: Sequence[tuple[int, int, Any]], n_arguments: int
+) -> tuple[str, set[int]]:
+    """Write `void @name(ptr argument_0, ...)` that stores values, each given as (argument, index, value).
+
+    All arguments are read before any is written. Returned with the widths of the sine and cosine functions
+    that the module has to define.
+    """
+    writer = _ScalarWriter(graph, [value for _, _, value in stores])
+    lines = writer.lines()
+    for k, ((argument, index, _), (made, value)) in enumerate(zip(stores, writer.output_values())):
+        lines += made
+        lines.append(f"%o{k} = getelementptr double, ptr %a{argument}, i64 {index}")
+        lines.append(f"store double {value}, ptr %o{k}, align 8")
     arguments = ", ".join(f"ptr %a{i}" for i in range(n_arguments))
-    helpers = "".join(sincos_function(lanes) for lanes in sorted(writer.widths))
-    return f"define void @hodyn_kernel({arguments}, ptr %out) {{\n{body}\nret void\n}}\n{helpers}"
+    body = "\n".join(lines)
+    return f"define void @{name}({arguments}) {{\n{body}\nret void\n}}\n", writer.widths
 
 
 def batch_text(graph: Graph, outputs: Sequence[Any], sizes: Sequence[int], lanes: int) -> str:
@@ -59,6 +76,36 @@ def batch_text(graph: Graph, outputs: Sequence[Any], sizes: Sequence[int], lanes
         "declare i64 @llvm.smin.i64(i64, i64)",
     ]
     return "\n".join(lines) + "\n" + "".join(sincos_function(width) for width in sorted(writer.widths))
+
+
+def loop_text(address: int, sizes: Sequence[int]) -> str:
+    """Write `void @hodyn_batch(ptr argument_0, ..., i64 count)` that calls a kernel for every sample.
+
+    `sizes` are the numbers per sample of each argument, the result counted in.
+    """
+    arguments = ", ".join(f"ptr %a{i}" for i in range(len(sizes)))
+    moved = ", ".join(f"ptr %p{i}" for i in range(len(sizes)))
+    lines = [
+        f"define void @hodyn_batch({arguments}, i64 %count) {{",
+        "entry:",
+        "%any = icmp sgt i64 %count, 0",
+        "br i1 %any, label %sample, label %done",
+        "sample:",
+        "%i = phi i64 [0, %entry], [%next, %sample]",
+    ]
+    for argument, size in enumerate(sizes):
+        lines.append(f"%o{argument} = mul i64 %i, {size}")
+        lines.append(f"%p{argument} = getelementptr double, ptr %a{argument}, i64 %o{argument}")
+    lines += [
+        f"call void inttoptr (i64 {address} to ptr)({moved})",
+        "%next = add i64 %i, 1",
+        "%more = icmp slt i64 %next, %count",
+        "br i1 %more, label %sample, label %done",
+        "done:",
+        "ret void",
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 class _Writer:
@@ -171,14 +218,6 @@ class _ScalarWriter(_Writer):
                     node = self.graph.node(function, angle)
                     self.written.add(node)
                     result.append(f"%n{node} = extractelement {vector} %{name}_{function}, i32 {lane}")
-        return result
-
-    def stores(self) -> list[str]:
-        result: list[str] = []
-        for k, (lines, value) in enumerate(self.output_values()):
-            result += lines
-            result.append(f"%o{k} = getelementptr double, ptr %out, i64 {k}")
-            result.append(f"store double {value}, ptr %o{k}, align 8")
         return result
 
 

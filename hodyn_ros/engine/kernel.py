@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -27,25 +28,28 @@ Shape = tuple[int, int]
 _SAMPLES_PER_THREAD = 2000  # fewer are not worth a thread
 
 
-class Kernel:
-    """A function of matrices, traced and compiled.
+class Function(ABC):
+    """A compiled function of matrices.
 
-    `trace` takes one stack of scalars for every named shape in `arguments` and returns a stack. `function` is
-    the fastest callable there is, `function(*arrays, out=None)`, with everything about the arrays checked in
-    compiled code. `code.address` is the bare C function `void f(const double* argument, ..., double* out)`.
-    `operations` counts the additions, multiplications and divisions of one call.
+    `function` is the fastest callable there is, `function(*arrays, out=None)`, with everything about the
+    arrays checked in compiled code. `code.address` is the bare C function `void f(const double* argument,
+    ..., double* out)`. `arguments` are the names and shapes of its arguments, `result` is the shape of its
+    result.
     """
 
-    def __init__(self, trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]]) -> None:
+    def __init__(
+        self, text: str, arguments: Sequence[tuple[str, Shape]], result: Shape, cache: ObjectCache | None
+    ) -> None:
         self.arguments = tuple(arguments)
-        self._trace = trace
-        graph, outputs, self.result = self._traced()
-        self.operations = graph.count_operations(outputs)
-        text = kernel_text(graph, outputs, len(arguments))
-        self.code = compile_text(text, "hodyn_kernel", ObjectCache.default())
+        self.result = result
+        self.code = compile_text(text, "hodyn_kernel", cache)
         shapes = [shape for _, shape in arguments]
         self._call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(shapes) + 1))(self.code.address)
         self.function = fast_call(self.code.address, shapes, self.result, self._converted)
+
+    @abstractmethod
+    def _batch_text(self) -> str:
+        """Write the module with `hodyn_batch`."""
 
     def batch(self, *arrays: Array, threads: int | None = None) -> Array:
         """Return the results (N, ...) for N samples of every argument, (N, rows, columns) each.
@@ -73,23 +77,12 @@ class Kernel:
     @cached_property
     def batch_code(self) -> MachineCode:
         """The bare C function for batches, `void f(const double*, ..., double* out, int64_t count)`."""
-        graph, outputs, _ = self._traced()
-        sizes = [rows * columns for _, (rows, columns) in self.arguments]
-        return compile_text(batch_text(graph, outputs, sizes, lanes()), "hodyn_batch", ObjectCache.default())
+        return compile_text(self._batch_text(), "hodyn_batch", ObjectCache.default())
 
     @cached_property
     def _batch_call(self) -> Callable[..., None]:
         pointers = [ctypes.c_void_p] * (len(self.arguments) + 1)
         return ctypes.CFUNCTYPE(None, *pointers, ctypes.c_int64)(self.batch_code.address)
-
-    def _traced(self) -> tuple[Graph, list[Any], Shape]:
-        graph = Graph()
-        stacks = [
-            [[graph.input(a, row * columns + column) for column in range(columns)] for row in range(rows)]
-            for a, (_, (rows, columns)) in enumerate(self.arguments)
-        ]
-        result = self._trace(*stacks)
-        return graph, [value for row in result for value in row], (len(result), len(result[0]))
 
     def _converted(self, *arguments: ArrayLike, out: Array | None = None) -> Array:
         """Convert what is not an array yet, and explain what cannot be used."""
@@ -105,3 +98,33 @@ class Kernel:
             check_out(out, self.result)
         self._call(*[array.ctypes.data for array in arrays], out.ctypes.data)
         return out
+
+
+class Kernel(Function):
+    """A function of matrices, traced and compiled into straight-line code.
+
+    `trace` takes one stack of scalars for every named shape in `arguments` and returns a stack. `operations`
+    counts the additions, multiplications and divisions of one call.
+    """
+
+    def __init__(self, trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]]) -> None:
+        self._trace = trace
+        self._shapes = [shape for _, shape in arguments]
+        graph, outputs, result = self._traced()
+        self.operations = graph.count_operations(outputs)
+        super().__init__(
+            kernel_text(graph, outputs, len(arguments)), arguments, result, ObjectCache.default()
+        )
+
+    def _batch_text(self) -> str:
+        graph, outputs, _ = self._traced()
+        return batch_text(graph, outputs, [rows * columns for rows, columns in self._shapes], lanes())
+
+    def _traced(self) -> tuple[Graph, list[Any], Shape]:
+        graph = Graph()
+        stacks = [
+            [[graph.input(a, row * columns + column) for column in range(columns)] for row in range(rows)]
+            for a, (rows, columns) in enumerate(self._shapes)
+        ]
+        result = self._trace(*stacks)
+        return graph, [value for row in result for value in row], (len(result), len(result[0]))

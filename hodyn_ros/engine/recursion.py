@@ -131,14 +131,19 @@ class Recursion:
             self.base.extend(twist)
             self.bodies[0].angular.append(self.base.angular[0])
         for body in self.jointed:
-            c = body.constants
-            body.turn = Turn(c.rotation_gain * positions[c.joint] + c.offset)
-            body.slide.append(c.translation_gain * positions[c.joint])
-            body.extend_joint(velocities[c.joint])
-            above = ZERO if c.parent < 0 else self.bodies[c.parent].angular[0]
-            turned = body.turn.inward(times(body.transposed, above))
-            body.angular_turned.append(turned)
-            body.angular.append(add(turned, (0.0, 0.0, c.rotation_gain * velocities[c.joint])))
+            joint = body.constants.joint
+            self.start_joint(body, positions[joint], velocities[joint])
+
+    def start_joint(self, body: Body, position: Scalar, velocity: Scalar) -> None:
+        """Take position and velocity of one joint, its parent having been started."""
+        c = body.constants
+        body.turn = Turn(c.rotation_gain * position + c.offset)
+        body.slide.append(c.translation_gain * position)
+        body.extend_joint(velocity)
+        above = ZERO if c.parent < 0 else self.bodies[c.parent].angular[0]
+        turned = body.turn.inward(times(body.transposed, above))
+        body.angular_turned.append(turned)
+        body.angular.append(add(turned, (0.0, 0.0, c.rotation_gain * velocity)))
 
     def inverse_dynamics(
         self,
@@ -154,12 +159,11 @@ class Recursion:
         orders = range(len(accelerations))
         for body in self.bodies:
             for k in orders:
-                self.multiply_velocities(body, k)
                 if body.constants.joint < 0:
+                    self.multiply_velocities(body, k)
                     self.move_base(k, twists[k])
                 else:
-                    w, a = self.carry(body, k, *self.above(body, k))
-                    self.accelerate(body, k, w, a, accelerations[k][body.constants.joint])
+                    self.move(body, k, accelerations[k][body.constants.joint])
                 moment, force = body.wrench(k, scale(k + 1.0, body.angular[k + 1]), body.linear[k])
                 body.moment.append(moment)
                 body.force.append(force)
@@ -180,6 +184,12 @@ class Recursion:
                     parent.moment[k] = add(parent.moment[k], moment)
                     parent.force[k] = add(parent.force[k], force)
         return torques
+
+    def move(self, body: Body, k: int, acceleration: Scalar) -> None:
+        """Extend the motion of a body, given coefficient k of the acceleration of its joint."""
+        self.multiply_velocities(body, k)
+        w, a = self.above(body, k)
+        self.accelerate(body, k, *self.carry(body, k, w, a), acceleration)
 
     def move_base(self, k: int, twist: Sequence[Scalar]) -> None:
         """Take coefficient k + 1 of the twist of a floating base."""

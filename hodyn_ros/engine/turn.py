@@ -23,6 +23,16 @@ class Turn:
         self.cosines: list[Scalar] = [1.0]  # of the change
         self.sines: list[Scalar] = [0.0]
 
+    @classmethod
+    def restored(
+        cls, cosine: Scalar, sine: Scalar, cosines: Sequence[Scalar], sines: Sequence[Scalar]
+    ) -> Turn:
+        """Return a turn, found before, to which nothing more is appended."""
+        turn = cls(0.0)
+        turn.cosine, turn.sine = cosine, sine
+        turn.cosines, turn.sines = list(cosines), list(sines)
+        return turn
+
     def extend(self, coefficient: Scalar) -> None:
         """Append the next coefficient of the angle; from c' = -d' s and s' = d' c for the change d."""
         k = len(self.cosines)

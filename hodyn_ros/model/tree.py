@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -112,23 +113,25 @@ class TreeModel:
         """Index of the body that joint 0 moves: 1 with a floating base, else 0."""
         return 1 if self.floating_base else 0
 
-    @property
+    @cached_property
     def kinds(self) -> tuple[JointKind, ...]:
         """How each body moves on its parent."""
         return tuple(self._kind(i) for i in range(self.n_bodies))
 
-    @property
+    @cached_property
     def pitches(self) -> Array:
         """Pitch of each body's joint (bodies,) [m/rad]; zero unless helical."""
         pitch = np.einsum("ij,ij->i", self.screws[:, :3], self.screws[:, 3:])
         return np.where([kind is JointKind.HELICAL for kind in self.kinds], pitch, 0.0)
 
-    @property
+    @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
         """For each body, the bodies that hang on it."""
-        return tuple(
-            tuple(i for i, parent in enumerate(self.parents) if parent == j) for j in range(self.n_bodies)
-        )
+        result: list[list[int]] = [[] for _ in self.parents]
+        for i, parent in enumerate(self.parents):
+            if parent >= 0:
+                result[parent].append(i)
+        return tuple(tuple(children) for children in result)
 
     def joint_of(self, body: int) -> int:
         """Return the index of the joint that moves a body; -1 for a floating base."""
