@@ -1,0 +1,171 @@
+"""Whether torques determine accelerations: no joints may move without moving mass.
+
+The mass matrix is the sum of J^T M J over the bodies, so it is singular just where joint velocities other
+than zero leave every body with mass at rest. Bodies without mass, inside a chain, make that possible: the
+joints around connected ones are then held only by the bodies with mass that they carry. That is a question of
+kinematics, decided by the rank of the joint screws alone, so that a light body is never taken for one without
+mass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.model.tree import TreeModel
+from hodyn_ros.se3 import Ad, Array, exp_screw
+
+_NEGLIGIBLE = 1e-15  # of the mass and inertia that a body carries: less than these are rounded by
+_SINGULAR = 1e-9  # ratio of the least to the largest singular value of normalised screws
+_LEAST_EXTENT = 1e-5  # of a robot's distance from the world origin, whose rounding must not count as extent
+
+
+@dataclass
+class MasslessGroup:
+    """Connected bodies without mass, and the ways through them to the bodies with mass that they carry.
+
+    `paths`: for each of these bodies the ones moved by the joints on its way, itself the last. `center` (3,)
+    and `extent` [m] say where the joints lie at the zero configuration.
+    """
+
+    bodies: list[int]
+    paths: list[tuple[int, ...]] = field(default_factory=list)
+    center: Array = field(default_factory=lambda: np.zeros(3))
+    extent: float = 1.0
+
+    @property
+    def moved(self) -> list[int]:
+        """The bodies that the joints of the group move, each once."""
+        return sorted({body for path in self.paths for body in path})
+
+
+def massless_groups(model: TreeModel) -> list[MasslessGroup]:
+    """Return the groups of connected bodies that have no mass, or one lost in rounding by what they carry."""
+    without_mass = _without_mass(model)
+    group_of: dict[int, MasslessGroup] = {}
+    groups: list[MasslessGroup] = []
+    for body, parent in enumerate(model.parents):
+        group = group_of.get(parent)
+        if without_mass[body]:
+            if group is None:
+                group = MasslessGroup([])
+                groups.append(group)
+            group.bodies.append(body)
+            group_of[body] = group
+        elif group is not None:
+            path = [body]
+            while model.parents[path[0]] in group_of:
+                path.insert(0, model.parents[path[0]])
+            group.paths.append(tuple(path))
+    for group in groups:
+        _measure(model, group)
+    return groups
+
+
+def check_mobility(model: TreeModel) -> list[MasslessGroup]:
+    """Refuse a robot whose mass matrix is singular in every configuration; return its massless groups.
+
+    Raises ModelError naming the joints that torques cannot hold and the bodies without mass between them.
+    """
+    groups = massless_groups(model)
+    anywhere = np.random.default_rng(0).uniform(-1.0, 1.0, model.n_joints)
+    for group in groups:
+        idle = _idle_joints(model, group, anywhere, ())
+        if idle:
+            raise ModelError(
+                f"joints {idle} can move together without moving any mass, because {_bodies(model, group)} "
+                "without mass: no torque would determine their acceleration. Add mass and inertia, or leave "
+                "out one of the joints"
+            )
+    return groups
+
+
+def check_pose(
+    model: TreeModel, groups: Sequence[MasslessGroup], positions: Array, held: Collection[int] = ()
+) -> None:
+    """Refuse joint positions (n,) [rad or m] at which the mass matrix is singular.
+
+    `groups` are what `check_mobility` returned; the motion of the joints `held` is prescribed. Raises
+    InputError naming the joints that torques cannot hold there.
+    """
+    for group in groups:
+        idle = _idle_joints(model, group, positions, held)
+        if idle:
+            raise InputError(
+                f"the pose is singular: joints {idle} can move together there without moving any mass, "
+                f"because {_bodies(model, group)} without mass; torques do not determine accelerations"
+            )
+
+
+def _without_mass(model: TreeModel) -> list[bool]:
+    n = model.n_bodies
+    masses, inertias = model.masses.tolist(), np.abs(model.inertias).max(axis=(1, 2)).tolist()
+    carried_mass, carried_inertia = [0.0] * n, [0.0] * n
+    for body in reversed(range(n)):
+        parent = model.parents[body]
+        if parent >= 0:
+            carried_mass[parent] += masses[body] + carried_mass[body]
+            carried_inertia[parent] += inertias[body] + carried_inertia[body]
+    return [
+        (body > 0 or not model.floating_base)
+        and carried_mass[body] > 0.0
+        and masses[body] <= _NEGLIGIBLE * carried_mass[body]
+        and inertias[body] <= _NEGLIGIBLE * carried_inertia[body]
+        for body in range(n)
+    ]
+
+
+def _measure(model: TreeModel, group: MasslessGroup) -> None:
+    """Find where the joints lie, for screws whose angular and linear parts are of one size."""
+    group.center = model.placements[group.bodies[0], :3, 3]
+    distances = [
+        np.linalg.norm(screw[3:] + np.cross(screw[:3], group.center))
+        for screw in model.screws[group.moved]
+        if screw[:3].any()
+    ]
+    least = _LEAST_EXTENT * max(np.abs(model.placements[:, :3, 3]).max(), np.abs(model.screws[:, 3:]).max())
+    group.extent = float(max([least, *distances])) or 1.0
+
+
+def _idle_joints(
+    model: TreeModel, group: MasslessGroup, positions: Array, held: Collection[int]
+) -> list[str]:
+    """Return the joints that can move while all bodies with mass stand still."""
+    joints = [model.joint_of(body) for body in group.moved if model.joint_of(body) not in held]
+    if not joints:
+        return []
+    columns = {joint: column for column, joint in enumerate(joints)}
+    matrix = np.zeros((6 * len(group.paths), len(joints)))  # to the twists of the bodies with mass
+    for i, path in enumerate(group.paths):
+        for joint, screw in _screws(model, group, path, positions):
+            if joint in columns:
+                matrix[6 * i : 6 * i + 6, columns[joint]] = screw
+    matrix /= np.linalg.norm(matrix, axis=0)
+    _, values, motions = np.linalg.svd(matrix)
+    if len(values) == len(joints) and values[-1] > _SINGULAR * values[0]:
+        return []
+    idle = motions[-1]
+    return [model.joint_names[joint] for joint in joints if abs(idle[columns[joint]]) > 1e-6]
+
+
+def _screws(
+    model: TreeModel, group: MasslessGroup, path: Sequence[int], positions: Array
+) -> Iterator[tuple[int, Array]]:
+    """Yield the joints on a path with their screws (6,) about the group's centre, lengths in its extent."""
+    motion = np.eye(4)  # of the body before the joint, seen from the body that carries the group
+    for body in path:
+        joint = model.joint_of(body)
+        screw = model.screws[body].copy()
+        screw[3:] += np.cross(screw[:3], group.center)
+        moved = Ad(motion) @ screw
+        moved[3:] /= group.extent
+        yield joint, moved
+        motion = motion @ exp_screw(screw, positions[joint])
+
+
+def _bodies(model: TreeModel, group: MasslessGroup) -> str:
+    names = [model.body_names[body] for body in group.bodies]
+    return f"body {names[0]!r} is" if len(names) == 1 else f"bodies {names} are"
