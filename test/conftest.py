@@ -1,4 +1,4 @@
-"""Keep the DDS traffic of a test run to itself: on this host only, in a domain that no other run uses."""
+"""Keep a test run to itself: a ROS domain on this host that no other run uses, a folder for compiled code."""
 
 from __future__ import annotations
 
@@ -32,3 +32,12 @@ def ros_domain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
                 yield domain
                 return
         pytest.exit(f"all ROS domains {DOMAINS.start} to {DOMAINS.stop - 1} are in use by other test runs", 1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Share compiled robots within this run and with the processes it starts, not with the user's cache."""
+    folder = tmp_path_factory.mktemp("compiled")
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("HODYN_CACHE_DIR", str(folder))
+        yield folder
