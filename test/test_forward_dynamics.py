@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,29 +9,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from numpy.typing import NDArray
-from oracles import mp_dynamics as mp
 from oracles import pinocchio_models
-from oracles.cases import Case, cases, make_case
-from oracles.motions import random_stack
-from oracles.random_trees import KINDS, Tree, random_tree
+from oracles.cases import Case, cases, make_case, relative_errors
+from oracles.hybrid_problems import Answer, HybridProblem, errors_in_roundings
+from oracles.motions import Base, Frame, random_stack
+from oracles.random_trees import KINDS, Tree, random_pose, random_tree
 
-from hodyn_ros import Robot
+from hodyn_ros import AppliedWrench, BaseMotion, Robot
 from hodyn_ros.errors import InputError
 
 Array = NDArray[np.float64]
 
-ROUNDING = 2.0**-52
-
 SLACK = 100.0
-"""How many times the effect of one rounding of the input an error may be."""
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_kept_code() -> Iterator[None]:
-    """Compile anew every time, and leave the user's folder of compiled robots alone."""
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("HODYN_CACHE_DIR", "")
-        yield
+"""How many times the effect of rounding the problem once an error may be."""
 
 
 def bounded(examples: int) -> Any:
@@ -44,75 +33,83 @@ def robot_of(tree: Tree) -> Robot:
     return Robot.from_screws(**tree.arguments())
 
 
-def torques_of(case: Case) -> Array:
-    """Return the exact torques of a motion, rounded to doubles."""
-    return mp.to_float(mp.inverse_dynamics(case.tree, case.q).torques)
+def problem_of(case: Case) -> HybridProblem:
+    """Return forward dynamics with the exact efforts of a motion, rounded to doubles."""
+    return HybridProblem.of_case(case, np.ones(case.tree.n_joints, dtype=bool))
 
 
-def exact_accelerations(tree: Tree, state: Array, torques: Array) -> Array:
-    return mp.to_float(mp.forward_dynamics(tree, state, torques).joints)
+def solve(problem: HybridProblem, robot: Robot | None = None) -> Answer:
+    robot = robot_of(problem.tree) if robot is None else robot
+    wrenches = [AppliedWrench(load.body, load.values, frame=load.frame) for load in problem.loads]
+    base = problem.base
+    if base is None:
+        found = robot.forward_dynamics(problem.state, problem.given, wrenches=wrenches)
+        return Answer(found, None)
+    motion = BaseMotion(base.pose, base.twists[:1], frame=base.frame)
+    return Answer(
+        *robot.forward_dynamics(problem.state, problem.given, motion, problem.base_wrench, wrenches)
+    )
 
 
-def conditioning(tree: Tree, state: Array, torques: Array, expected: Array) -> Array:
-    """Return how far each order (orders,) moves, at most, when every number of the problem is rounded once.
-
-    Higher orders of forward dynamics amplify the rounding of their own input, so that no algorithm in doubles
-    can promise a fixed number of digits: this is the honest unit of its error.
-    """
-    rng = np.random.default_rng(0)
-
-    def rounded(values: Array) -> Array:
-        return values * (1.0 + ROUNDING * rng.uniform(-1.0, 1.0, size=values.shape))
-
-    moves = []
-    for _ in range(2):
-        near = replace(
-            tree,
-            masses=rounded(tree.masses),
-            coms=rounded(tree.coms),
-            inertias=rounded(tree.masses)[:, None, None] / tree.masses[:, None, None] * tree.inertias,
-        )
-        found = exact_accelerations(near, rounded(state), rounded(torques))
-        moves.append(np.abs(found - expected).max(axis=1))
-    return np.maximum(np.max(moves, axis=0), ROUNDING * np.abs(expected).max(axis=1))
-
-
-def assert_solves(tree: Tree, state: Array, torques: Array, found: Array, expected: Array) -> None:
-    assert found.shape == expected.shape
-    errors = np.abs(found - expected).max(axis=1)
-    unit = conditioning(tree, state, torques, expected)
-    assert (errors <= SLACK * unit).all(), f"errors by order {errors}, effect of one rounding {unit}"
+def assert_solves(problem: HybridProblem, found: Answer) -> None:
+    errors = errors_in_roundings(problem, found)
+    assert (errors <= SLACK).all(), f"errors by part and order, in roundings of the problem: {errors}"
 
 
 class TestAgainstExactArithmetic:
-    @given(case=cases(8, orders=[0, 1, 2, 3], bases=[False], max_loads=0))
-    @bounded(10)
-    def test_orders_0_to_3_of_trees_up_to_8_bodies(self, case: Case) -> None:
-        torques = random_stack(1, case.order + 1, case.tree.n_joints)
-        state = case.q[:2]
-        found = robot_of(case.tree).forward_dynamics(state, torques)
-        expected = exact_accelerations(case.tree, state, torques)
-        assert_solves(case.tree, state, torques, found, expected)
+    @given(case=cases(6, orders=[0, 1, 2, 3], bases=[False]))
+    @bounded(8)
+    def test_orders_0_to_3_of_trees_on_the_ground(self, case: Case) -> None:
+        problem = problem_of(case)
+        pushed = replace(problem, given=random_stack(1, case.order + 1, case.tree.n_joints))
+        robot = robot_of(case.tree)
+        assert_solves(problem, solve(problem, robot))
+        assert_solves(pushed, solve(pushed, robot))
+
+    @given(case=cases(5, orders=[0, 1, 2, 3], bases=[True]))
+    @bounded(8)
+    def test_orders_0_to_3_of_floating_trees(self, case: Case) -> None:
+        problem = problem_of(case)
+        assert_solves(problem, solve(problem))
+
+    @pytest.mark.parametrize("frame", ["world", "body"])
+    def test_a_floating_base_without_a_wrench_is_pushed_by_none(self, frame: Frame) -> None:
+        problem = replace(problem_of(make_case(8, 4, 1, True, frame=frame)), base_wrench=None)
+        robot = robot_of(problem.tree)
+        found = solve(problem, robot)
+        assert_solves(problem, found)
+        same = solve(replace(problem, base_wrench=np.zeros((2, 6))), robot)
+        np.testing.assert_array_equal(same.joints, found.joints)
+        assert found.base is not None
+        np.testing.assert_array_equal(same.base, found.base)
 
     @pytest.mark.parametrize("order", [4, 5, 6])
     def test_orders_4_to_6_of_a_chain(self, order: int) -> None:
-        case = make_case(order, 5, order, branching=0.0)
-        state, torques = case.q[:2], torques_of(case)
-        found = robot_of(case.tree).forward_dynamics(state, torques)
-        assert_solves(case.tree, state, torques, found, exact_accelerations(case.tree, state, torques))
+        problem = problem_of(make_case(order, 5, order, branching=0.0))
+        assert_solves(problem, solve(problem))
+
+    @pytest.mark.parametrize(("order", "frame"), [(4, "world"), (5, "body")])
+    def test_orders_4_and_5_of_a_floating_base(self, order: int, frame: Frame) -> None:
+        problem = problem_of(make_case(order, 3, order, True, n_loads=1, frame=frame))
+        assert_solves(problem, solve(problem))
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_robots_of_one_joint_kind(self, kind: str) -> None:
         tree = random_tree(10, 5, kinds=(kind,))
-        state, torques = random_stack(11, 2, 5), random_stack(12, 3, 5)
-        found = robot_of(tree).forward_dynamics(state, torques)
-        assert_solves(tree, state, torques, found, exact_accelerations(tree, state, torques))
+        problem = HybridProblem(tree, random_stack(11, 2, 5), random_stack(12, 3, 5), np.ones(5, dtype=bool))
+        assert_solves(problem, solve(problem))
 
     def test_a_tree_of_20_bodies(self) -> None:
-        case = make_case(13, 20, 1)
-        state, torques = case.q[:2], torques_of(case)
-        found = robot_of(case.tree).forward_dynamics(state, torques)
-        assert_solves(case.tree, state, torques, found, exact_accelerations(case.tree, state, torques))
+        problem = problem_of(make_case(13, 20, 1))
+        assert_solves(problem, solve(problem))
+
+    @pytest.mark.parametrize("frame", ["world", "body"])
+    def test_a_floating_body_without_joints(self, frame: Frame) -> None:
+        """Euler's equations, and nothing for q: state (2, 0), torques (order + 1, 0)."""
+        problem = problem_of(make_case(14, 1, 3, True, n_loads=2, frame=frame))
+        found = solve(problem)
+        assert found.joints.shape == (4, 0)
+        assert_solves(problem, found)
 
 
 @given(case=cases(12, orders=[0], bases=[False], max_loads=0))
@@ -127,15 +124,110 @@ def test_order_0_is_that_of_pinocchio(case: Case) -> None:
     assert np.abs(found[0] - expected).max() <= allowed * np.abs(expected).max()
 
 
-@given(case=cases(7, orders=[0, 1, 2], bases=[False], max_loads=0))
+@given(case=cases(8, orders=[0], bases=[True], max_loads=0))
+@bounded(10)
+def test_order_0_of_a_floating_base_is_that_of_pinocchio(case: Case) -> None:
+    assert case.base is not None
+    motion = BaseMotion(case.base.pose, case.base.twists[:1], frame=case.base.frame)
+    base = Base(case.base.pose, motion.in_frame("body").twists, "body")
+    torques = random_stack(2, 1, case.tree.n_joints, rate=1.0)
+    twist_rate, expected = pinocchio_models.forward_dynamics(case.tree, case.q[:2], torques[0], base)
+    matrix = pinocchio_models.mass_matrix(case.tree, case.q[0], base)
+    joints, found = robot_of(case.tree).forward_dynamics(case.q[:2], torques, motion.in_frame("body"))
+    assert twist_rate is not None
+    allowed = 1e-15 * np.linalg.cond(matrix) + 1e-12
+    for ours, theirs in ((joints[0], expected), (found[0], twist_rate)):
+        assert np.abs(ours - theirs).max(initial=0.0) <= allowed * np.abs(theirs).max(initial=0.0)
+
+
+def test_both_representations_describe_one_motion() -> None:
+    """The derivatives of the twist that come back are in the frame in which the twist was given."""
+    case = make_case(15, 5, 2, True)
+    robot, torques = robot_of(case.tree), random_stack(16, 3, 4)
+    assert case.base is not None
+    twist = case.base.twists[:1]
+    joints, twists = {}, {}
+    for frame in ("world", "body"):
+        base = BaseMotion(case.base.pose, twist, frame="world").in_frame(frame)
+        joints[frame], rates = robot.forward_dynamics(case.q[:2], torques, base)
+        twists[frame] = BaseMotion(case.base.pose, np.vstack([base.twists, rates]), frame=frame)
+    for k in range(3):
+        assert relative_errors(joints["body"][k : k + 1], joints["world"][k : k + 1]).max() <= 1e-11
+    assert relative_errors(twists["body"].in_frame("world").twists, twists["world"].twists).max() <= 1e-11
+
+
+@given(case=cases(6, orders=[0, 1, 2]))
 @bounded(12)
 def test_inverse_dynamics_gives_the_torques_back(case: Case) -> None:
     """The residual, unlike the accelerations, does not suffer from an ill-conditioned mass matrix."""
+    problem = problem_of(case)
     robot = robot_of(case.tree)
-    torques = robot.inverse_dynamics(case.q)
-    accelerations = robot.forward_dynamics(case.q[:2], torques)
-    back = robot.inverse_dynamics(np.concatenate([case.q[:2], accelerations]))
-    assert (np.abs(back - torques).max(axis=1) <= 1e-12 * np.abs(torques).max(axis=1)).all()
+    wrenches = [AppliedWrench(load.body, load.values, frame=load.frame) for load in case.loads]
+    found = solve(problem, robot)
+    q = np.concatenate([problem.state, found.joints])
+    if case.base is None:
+        back, given = robot.inverse_dynamics(q, wrenches=wrenches), problem.given
+    else:
+        assert problem.base_wrench is not None and found.base is not None
+        twists = np.vstack([case.base.twists[:1], found.base])
+        base = BaseMotion(case.base.pose, twists, frame=case.base.frame)
+        back = np.hstack(robot.inverse_dynamics(q, base, wrenches))
+        given = np.hstack([problem.base_wrench, problem.given])
+    assert (np.abs(back - given).max(axis=1) <= 1e-12 * np.abs(given).max(axis=1)).all()
+
+
+@pytest.mark.parametrize("frame", [None, "world", "body"])
+def test_the_motion_behind_the_torques_comes_back(frame: Frame | None) -> None:
+    """Inverse, then forward dynamics, both ours; errors only as large as rounded torques make them."""
+    case = make_case(17, 5, 3, frame is not None, n_loads=2, frame=frame or "world")
+    robot = robot_of(case.tree)
+    wrenches = [AppliedWrench(load.body, load.values, frame=load.frame) for load in case.loads]
+    problem, motion = problem_of(case), Answer(case.q[2:], None)
+    if case.base is None:
+        problem = replace(problem, given=robot.inverse_dynamics(case.q, wrenches=wrenches))
+    else:
+        base = BaseMotion(case.base.pose, case.base.twists, frame=case.base.frame)
+        wrench, torques = robot.inverse_dynamics(case.q, base, wrenches)
+        problem = replace(problem, given=torques, base_wrench=wrench)
+        motion = Answer(case.q[2:], case.base.twists[1:])
+    errors = errors_in_roundings(problem, solve(problem, robot), motion)
+    assert (errors <= SLACK).all(), f"errors by part and order, in roundings of the problem: {errors}"
+
+
+@pytest.mark.parametrize("frame", ["world", "body"])
+def test_the_frame_of_the_world_does_not_matter(frame: Frame) -> None:
+    case = make_case(18, 5, 2, True, frame=frame)
+    assert case.base is not None
+    pose = random_pose(np.random.default_rng(19), reach=2.0)
+    torques = random_stack(20, 3, 4)
+    there = case.base.moved(pose)
+    results = [
+        robot_of(tree).forward_dynamics(
+            case.q[:2], torques, BaseMotion(base.pose, base.twists[:1], frame=frame)
+        )
+        for tree, base in ((case.tree, case.base), (case.tree.moved(pose), there))
+    ]
+    (joints, rates), (moved_joints, moved_rates) = results
+    assert relative_errors(moved_joints, joints).max() <= 1e-11
+    expected = Base(case.base.pose, rates, frame).moved(pose).twists
+    assert relative_errors(moved_rates, expected).max() <= 1e-11
+
+
+def test_a_push_on_a_free_body() -> None:
+    """2 kg, pushed upward with 30 N and 4 N/s at its centre: a = F/m - g, and its rate is F'/m."""
+    robot = Robot.from_screws(
+        [-1], np.zeros((1, 6)), np.eye(4)[None], [2.0], np.zeros((1, 3)), [np.eye(3)], floating_base=True
+    )
+    wrench = np.zeros((2, 6))
+    wrench[:, 5] = (30.0, 4.0)
+    at_rest = BaseMotion(np.eye(4), np.zeros((1, 6)))
+    joints, rates = robot.forward_dynamics(np.zeros((2, 0)), np.zeros((2, 0)), at_rest, wrench)
+    assert joints.shape == (2, 0)
+    np.testing.assert_allclose(rates[0], [0.0, 0.0, 0.0, 0.0, 0.0, 15.0 - 9.81], rtol=1e-14)
+    np.testing.assert_allclose(rates[1], [0.0, 0.0, 0.0, 0.0, 0.0, 2.0], rtol=1e-14)
+    by_environment = AppliedWrench(0, wrench)
+    _, same = robot.forward_dynamics(np.zeros((2, 0)), np.zeros((2, 0)), at_rest, wrenches=[by_environment])
+    np.testing.assert_allclose(same, rates, rtol=1e-14, atol=1e-15)
 
 
 def test_a_falling_mass_accelerates_with_gravity() -> None:
@@ -163,6 +255,7 @@ def test_the_input_stays_and_the_output_is_new() -> None:
 
 
 STATE, TORQUES = random_stack(30, 2, 4), random_stack(31, 3, 4)
+BASE = BaseMotion(np.eye(4), np.zeros((1, 6)))
 
 
 def spoiled(values: Array, value: float) -> Array:
@@ -196,3 +289,33 @@ def test_bad_input_is_refused_with_expected_and_found(state: Any, torques: Any, 
     for word in words:
         assert refusal.match(word)
     assert robot.forward_dynamics(STATE, TORQUES).shape == (3, 4)
+
+
+class TestBadBasesAndWrenches:
+    @pytest.mark.parametrize(
+        ("keywords", "words"),
+        [
+            ({}, "floating base"),
+            ({"base": (np.eye(4), np.zeros((1, 6)))}, "base must be a BaseMotion, found tuple"),
+            ({"base": np.eye(4)}, "base must be a BaseMotion, found ndarray"),
+            ({"base": BASE, "base_wrench": np.zeros(6)}, r"base_wrench.*\(3, 6\).*\(6,\)"),
+            ({"base": BASE, "base_wrench": np.zeros((2, 6))}, r"base_wrench.*\(3, 6\).*\(2, 6\)"),
+            ({"base": BASE, "base_wrench": np.full((3, 6), np.nan)}, "base_wrench.*NaN"),
+            ({"base": BASE, "base_wrench": "much"}, "base_wrench.*numbers"),
+            ({"base": BASE, "wrenches": [np.zeros(6)]}, "AppliedWrench, found ndarray in it"),
+            ({"base": BASE, "wrenches": np.zeros(6)}, "AppliedWrench, found ndarray"),
+            ({"base": BASE, "wrenches": 3}, "AppliedWrench, found int"),
+            ({"base": BASE, "wrenches": [AppliedWrench(True, np.zeros(6))]}, "no body True"),
+            ({"base": BASE, "wrenches": [AppliedWrench("tail", np.zeros(6))]}, "no body 'tail'"),
+        ],
+    )
+    def test_are_refused_by_name(self, keywords: dict[str, Any], words: str) -> None:
+        robot = robot_of(random_tree(32, 5, floating_base=True))
+        with pytest.raises(InputError, match=words):
+            robot.forward_dynamics(STATE, TORQUES, **keywords)
+
+    @pytest.mark.parametrize("keywords", [{"base": BASE}, {"base_wrench": np.zeros((3, 6))}])
+    def test_a_robot_on_the_ground_takes_neither_base_nor_its_wrench(self, keywords: dict[str, Any]) -> None:
+        robot = robot_of(random_tree(32, 4))
+        with pytest.raises(InputError, match="stands on the ground"):
+            robot.forward_dynamics(STATE, TORQUES, **keywords)

@@ -118,10 +118,11 @@ class Answer:
         return [part for part in parts if part.shape[1]]
 
 
-def errors_in_roundings(problem: HybridProblem, found: Answer) -> Array:
+def errors_in_roundings(problem: HybridProblem, found: Answer, expected: Answer | None = None) -> Array:
     """Return the error of every part and order (parts, orders), in effects of rounding the problem once.
 
-    Where an answer hardly depends on the numbers of the problem, the unit is the rounding of the answer.
+    `expected` is by default the exact answer. Where an answer hardly depends on the numbers of the problem,
+    the unit is the rounding of the answer.
     """
     exact = problem.exact_answer().parts(problem.free)
     units = [ROUNDING * np.abs(part).max(axis=1) for part in exact]
@@ -131,9 +132,8 @@ def errors_in_roundings(problem: HybridProblem, found: Answer) -> Array:
         units = [
             np.maximum(unit, np.abs(near - part).max(axis=1)) for unit, near, part in zip(units, moved, exact)
         ]
+    right = exact if expected is None else expected.parts(problem.free)
     parts = found.parts(problem.free)
-    if [part.shape for part in parts] != [part.shape for part in exact]:
-        raise ValueError(f"found the shapes {[p.shape for p in parts]}, not {[p.shape for p in exact]}")
-    return np.array(
-        [np.abs(part - right).max(axis=1) / unit for part, right, unit in zip(parts, exact, units)]
-    )
+    if [part.shape for part in parts] != [part.shape for part in right]:
+        raise ValueError(f"found the shapes {[p.shape for p in parts]}, not {[p.shape for p in right]}")
+    return np.array([np.abs(a - b).max(axis=1) / unit for a, b, unit in zip(parts, right, units)])
