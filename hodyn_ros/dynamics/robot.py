@@ -18,8 +18,7 @@ from hodyn_ros.dynamics.inverse_kinematics import Method, inverse_kinematics
 from hodyn_ros.dynamics.mobility import check_mobility, check_pose
 from hodyn_ros.dynamics.pose_solver import Task
 from hodyn_ros.engine import kernels
-from hodyn_ros.engine.generic import TreeKernel
-from hodyn_ros.engine.kernel import Function
+from hodyn_ros.engine.kernel import Function, Interpreted
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import INVERSE_DYNAMICS
 from hodyn_ros.model.assembly import Frame as NamedFrame
@@ -31,8 +30,6 @@ from hodyn_ros.model.urdf import read_urdf_assembly
 from hodyn_ros.motion import AppliedWrench, BaseMotion, Frame
 from hodyn_ros.representations import Representation
 from hodyn_ros.se3 import Array
-
-_STRAIGHT_LINE_LIMIT = 500
 
 
 class Robot:
@@ -57,7 +54,7 @@ class Robot:
         self._compiled: dict[
             tuple[int, ...], Callable[..., Any]
         ] = {}  # inverse dynamics by shape of the motion
-        self._kernels: dict[tuple[str, int, kernels.Setting], Function] = {}
+        self._kernels: dict[tuple[str, int, kernels.Setting], Function | Interpreted] = {}
 
     @classmethod
     def from_urdf(cls, path_or_xml: str | Path, floating_base: bool = False) -> Robot:
@@ -232,7 +229,7 @@ class Robot:
         order = motion.shape[-2] - 3
         base_motion = fitting_base(self.model, base, order + 2)
         loads = self._loads(wrenches)
-        if formulation is not None or (loads and not _fits_straight_line(self.model, order)):
+        if formulation is not None:
             return self._by_formulation(formulation, motion, base_motion, loads)
         kernel = self._inverse_kernel(order, base_motion, loads)
         others = [] if base_motion is None else [base_motion.pose, base_motion.twists[: order + 2]]
@@ -378,36 +375,34 @@ class Robot:
 
     def _by_formulation(
         self,
-        name: str | None,
+        name: str,
         motion: Array,
         base: BaseMotion | None,
         loads: Sequence[AppliedWrench],
     ) -> Array | tuple[Array, Array]:
-        if name is not None and (not isinstance(name, str) or name not in INVERSE_DYNAMICS):
+        if not isinstance(name, str) or name not in INVERSE_DYNAMICS:
             raise InputError(f"there is no formulation {name!r}; choose one of {sorted(INVERSE_DYNAMICS)}")
-        room = INVERSE_DYNAMICS["body_fixed" if name is None else name]
+        room = INVERSE_DYNAMICS[name]
         torques, ground = room(self.model, np.moveaxis(motion, -2, 0), base, loads)
         torques = np.ascontiguousarray(np.moveaxis(torques, 0, -2))
         return torques if base is None else (np.ascontiguousarray(np.moveaxis(ground, 0, -2)), torques)
 
     def _inverse_kernel(
         self, order: int, base: BaseMotion | None, loads: Sequence[AppliedWrench]
-    ) -> Function:
+    ) -> Function | Interpreted:
         setting = kernels.Setting(base=base.frame if base else None, loads=_load_places(self.model, loads))
         kernel = self._kernel("inverse", order, setting)
         if setting == kernels.Setting():
             self._compiled[order + 3, self.n_joints] = kernel.function
         return kernel
 
-    def _kernel(self, what: Literal["inverse", "hybrid"], order: int, setting: kernels.Setting) -> Function:
+    def _kernel(
+        self, what: Literal["inverse", "hybrid"], order: int, setting: kernels.Setting
+    ) -> Function | Interpreted:
         key = (what, order, setting)
         if key not in self._kernels:
-            if what == "hybrid":
-                self._kernels[key] = kernels.hybrid_dynamics(self.model, order, setting)
-            elif _fits_straight_line(self.model, order):
-                self._kernels[key] = kernels.inverse_dynamics(self.model, order, setting)
-            else:
-                self._kernels[key] = TreeKernel(self.model, order, setting.base)
+            build = kernels.inverse_dynamics if what == "inverse" else kernels.hybrid_dynamics
+            self._kernels[key] = build(self.model, order, setting)
         return self._kernels[key]
 
     def _loads(self, wrenches: Sequence[AppliedWrench] | AppliedWrench | None) -> tuple[AppliedWrench, ...]:
@@ -436,11 +431,6 @@ class Robot:
             )
         check_finite("the motion", motion)
         return motion
-
-
-def _fits_straight_line(model: TreeModel, order: int) -> bool:
-    """Say whether straight-line code compiles in about a second; it grows with bodies and order squared."""
-    return model.n_bodies * (order + 2) ** 2 <= _STRAIGHT_LINE_LIMIT
 
 
 def _load_places(model: TreeModel, loads: Sequence[AppliedWrench]) -> tuple[tuple[int, Frame], ...]:

@@ -333,7 +333,7 @@ def _loops_text(record: _Record, frame: Frame | None) -> str:
 
 
 def _loop_head(name: str, before: str, start: str, first: int, record: _Record, block: int) -> list[str]:
-    """Open a loop over bodies, of which `first` has the first joint, and find the memory of the body at hand."""
+    """Open a loop over bodies, from the first with a joint, and find the memory of the body at hand."""
     return [
         f"{name}:",
         f"%{name}_i = phi i64 [{start}, %{before}], [%{name}_next, %{name}_after]",

@@ -128,3 +128,21 @@ class Kernel(Function):
         ]
         result = self._trace(*stacks)
         return graph, [value for row in result for value in row], (len(result), len(result[0]))
+
+
+class Interpreted:
+    """The same function read with floats: slow but ready at once, where straight-line code would be too long."""
+
+    def __init__(self, trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]]) -> None:
+        self.arguments = tuple(arguments)
+        self._trace = trace
+
+    def function(self, *arrays: ArrayLike) -> Array:
+        """Return the result for one matrix per argument."""
+        named = zip(self.arguments, arrays)
+        stacks = [finite_array(name, values, shape).tolist() for (name, shape), values in named]
+        return np.array(self._trace(*stacks), dtype=np.float64)
+
+    def batch(self, *arrays: Array) -> Array:
+        """Return the results (N, ...) for N samples of every argument."""
+        return np.stack([self.function(*sample) for sample in zip(*arrays)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import factorial
 from typing import Any
@@ -13,11 +13,14 @@ from hodyn_ros.engine.applied import AppliedWrench
 from hodyn_ros.engine.articulated import ArticulatedRecursion
 from hodyn_ros.engine.base import FloatingBase
 from hodyn_ros.engine.canonical import canonical_bodies
-from hodyn_ros.engine.kernel import Kernel, Shape, Stack
+from hodyn_ros.engine.generic import TreeKernel
+from hodyn_ros.engine.kernel import Interpreted, Kernel, Shape, Stack
 from hodyn_ros.engine.recursion import Recursion
 from hodyn_ros.model.drives import Drives
 from hodyn_ros.model.tree import TreeModel
 from hodyn_ros.motion import Frame
+
+_STRAIGHT_LINE_LIMIT = 500
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,17 @@ class Setting:
     base_prescribed: bool = False
 
 
-def inverse_dynamics(model: TreeModel, order: int, setting: Setting = Setting()) -> Kernel:
+def fits_straight_line(model: TreeModel, order: int) -> bool:
+    """Say whether straight-line code compiles in about a second; it grows with bodies and order squared."""
+    return model.n_bodies * (order + 2) ** 2 <= _STRAIGHT_LINE_LIMIT
+
+
+def inverse_dynamics(
+    model: TreeModel, order: int, setting: Setting = Setting()
+) -> Kernel | TreeKernel | Interpreted:
     """Compile `q (order + 3, n), ... -> torques (order + 1, n)`.
+
+    Straight-line code, or the generic code where that would grow too long.
 
     With a floating base the arguments go on with its pose (4, 4) and twists (order + 2, 6), and six columns
     with the base wrench in the world frame stand before the torques. Applied wrenches follow, (order + 1, 6)
@@ -59,10 +71,12 @@ def inverse_dynamics(model: TreeModel, order: int, setting: Setting = Setting())
     arguments: list[tuple[str, Shape]] = [("q", (order + 3, model.n_joints))]
     if setting.base:
         arguments += [("pose", (4, 4)), ("twists", (order + 2, 6))]
-    return Kernel(trace, [*arguments, *_load_arguments(setting, order)])
+    if not setting.loads and not fits_straight_line(model, order):
+        return TreeKernel(model, order, setting.base)
+    return _compiled(model, order, trace, [*arguments, *_load_arguments(setting, order)])
 
 
-def hybrid_dynamics(model: TreeModel, order: int, setting: Setting = Setting()) -> Kernel:
+def hybrid_dynamics(model: TreeModel, order: int, setting: Setting = Setting()) -> Kernel | Interpreted:
     """Compile `state (2, n), given (order + 1, n), ... -> found (order + 1, n)`.
 
     `given` are accelerations of prescribed joints and torques of the others by order, `found` the reverse:
@@ -105,7 +119,13 @@ def hybrid_dynamics(model: TreeModel, order: int, setting: Setting = Setting()) 
     if setting.base:
         what = "base_twist_derivatives" if setting.base_prescribed else "base_wrench"
         arguments += [("pose", (4, 4)), ("twist", (1, 6)), (what, (order + 1, 6))]
-    return Kernel(trace, [*arguments, *_load_arguments(setting, order)])
+    return _compiled(model, order, trace, [*arguments, *_load_arguments(setting, order)])
+
+
+def _compiled(
+    model: TreeModel, order: int, trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]]
+) -> Kernel | Interpreted:
+    return (Kernel if fits_straight_line(model, order) else Interpreted)(trace, arguments)
 
 
 def _unpack(
