@@ -131,7 +131,7 @@ class Kernel(Function):
 
 
 class Interpreted:
-    """The same function read with floats: slow but ready at once, where straight-line code would be too long."""
+    """The same function read with floats: slow but ready at once, where compiling would take too long."""
 
     def __init__(self, trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]]) -> None:
         self.arguments = tuple(arguments)
