@@ -66,6 +66,14 @@ class BaseMotion:
         convert = twists_to_world if frame == "world" else twists_to_body
         return BaseMotion(self.pose, convert(self.pose, self.twists), frame=frame)
 
+    def wrenches_in_body(self, world_wrenches: Stack) -> Array:
+        """Return wrenches on the base by order (orders, 6), given in the world frame, in the body frame.
+
+        Inverse dynamics returns the base wrench in the world frame, moments about the world origin; here they
+        are in body axes, about the body origin, with their derivatives. Needs as many twists as derivatives.
+        """
+        return wrenches_to_body(self.pose, self.in_frame("body").twists, world_wrenches)
+
 
 def adjoint_derivatives(pose: Array, body_twists: Stack, order: int) -> list[Array]:
     """Return `Ad_C` and its derivatives up to `order`, each (..., 6, 6), from body-fixed twists by order.

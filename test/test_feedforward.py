@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from hodyn_ros.control.feedforward import Feedforward, FeedforwardLaw, Status, taylor
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.hybrid_twists import twists_from_hybrid
 from hodyn_ros.model.drives import Drives
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.motion import BaseMotion
+from hodyn_ros.representations import convert_screws
 
 Array = NDArray[np.float64]
 N = 3
@@ -238,6 +238,6 @@ def test_hybrid_twists_are_those_of_polynomial_motion() -> None:
 
     pose = np.eye(4)
     pose[:3, 3] = [c(0.0) for c in p]
-    found = twists_from_hybrid(pose, at_zero(hybrid))
+    found = convert_screws(at_zero(hybrid), pose, at_zero(hybrid), "hybrid", "spatial")
     expected = at_zero(spatial)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12 * factorial(orders))

@@ -19,7 +19,6 @@ from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from hodyn_ros.control.feedforward import Feedforward, Status
-from hodyn_ros.hybrid_twists import twists_from_hybrid
 from hodyn_ros.motion import BaseMotion
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.nodes.fields import (
@@ -33,6 +32,7 @@ from hodyn_ros.nodes.fields import (
 )
 from hodyn_ros.nodes.joint_order import JointOrder
 from hodyn_ros.nodes.refusals import Reason, Refused
+from hodyn_ros.representations import convert_screws
 from hodyn_ros.se3 import pose
 
 Array = NDArray[np.float64]
@@ -130,7 +130,8 @@ def read_base_motion(msg: DesiredMotion, orders: int) -> BaseMotion:
     if msg.base_twist_representation == DesiredMotion.WORLD:
         return BaseMotion(placement, twists, frame="world")
     if msg.base_twist_representation == DesiredMotion.HYBRID:
-        return BaseMotion(placement, twists_from_hybrid(placement, twists), frame="world")
+        twists = convert_screws(twists, placement, twists, "hybrid", "spatial")
+        return BaseMotion(placement, twists, frame="world")
     raise Refused(
         Reason.BAD_BASE,
         f"base_twist_representation is {msg.base_twist_representation}; send BODY, WORLD or HYBRID (0, 1, 2)",
