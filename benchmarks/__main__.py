@@ -29,7 +29,9 @@ _WORKS: dict[str, Callable[[Stage], Section]] = {
 def main(
     quick: Annotated[bool, typer.Option(help="Fewer orders and rounds: less than a minute.")] = False,
     only: Annotated[list[str], typer.Option(help=f"Only these: {', '.join(_WORKS)}.")] = [],  # noqa: B006
-    write_docs: Annotated[bool, typer.Option(help="Write the tables and the picture into docs/.")] = False,
+    write_docs: Annotated[
+        bool, typer.Option(help="Write tables and picture into docs/ and README.md.")
+    ] = False,
     out: Annotated[Path, typer.Option(help="Folder for tables, figures and picture.")] = _HOME
     / "out/benchmarks",
 ) -> None:
@@ -45,7 +47,7 @@ def main(
     report.write(sections, said, out)
     console.print(f"written to {out}")
     if write_docs:
-        report.write_docs(sections, said, _HOME / "docs")
+        report.write_docs(sections, said, _HOME)
     if any(row.verdict == "MISSED" for section in sections for row in section.rows):
         raise typer.Exit(1)
 

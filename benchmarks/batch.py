@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,9 @@ from benchmarks import ours, robots
 from benchmarks.agreement import check
 from benchmarks.compiled_loop import compiled_call
 from benchmarks.stage import Stage
-from benchmarks.stopwatch import Contender, Figure, Times
+from benchmarks.stopwatch import Array, Contender, Figure, Times
 from benchmarks.table import Bound, Row, Section
+from hodyn_ros import Robot
 
 _SAMPLES = 100_000
 _ORDER = 2
@@ -24,39 +26,26 @@ _ORDER = 2
 def measure(stage: Stage) -> Section:
     """Time 100 000 samples of the 7-joint arm at order 2, each pass over all of them."""
     title = "batch of 100 000 samples, 7-joint arm, r = 2"
-    robot = robots.panda()
-    compiled = ours.inverse_dynamics(robot, _ORDER)
+    copies = [robots.panda() for _ in range(ours.COPIES)]
+    compiled = ours.inverse_dynamics(copies[0], _ORDER)
     stage.say(f"{title}: preparing", 0.0)
-    motions = np.random.default_rng(7).uniform(-1.0, 1.0, size=(_SAMPLES, _ORDER + 3, robot.n_joints))
-    torques = np.empty((_SAMPLES, _ORDER + 1, robot.n_joints))
-    loop = compiled_call("loop", compiled.kernel.code.address, [motions], torques, keep=compiled)
-    loop.run(_SAMPLES)
-    found = np.asarray(robot.inverse_dynamics(motions))
-    check("the batch", found.reshape(_SAMPLES, -1), torques.reshape(_SAMPLES, -1))
+    motions = np.random.default_rng(7).uniform(-1.0, 1.0, size=(_SAMPLES, _ORDER + 3, copies[0].n_joints))
+    torques = np.empty((_SAMPLES, _ORDER + 1, copies[0].n_joints))
+    addresses = [kernel.code.address for kernel in compiled.kernels]
+    singles = compiled_call("loop", addresses, [motions], torques, keep=compiled)
+    singles.runs[0](_SAMPLES)
+    for robot in copies:
+        found = np.asarray(robot.inverse_dynamics(motions))
+        check("the batch", found.reshape(_SAMPLES, -1), torques.reshape(_SAMPLES, -1))
 
-    def loops(passes: int) -> float:
-        return loop.run(passes * _SAMPLES)
-
-    def on_one_core(passes: int) -> float:
-        with _cores(1):
-            start = time.process_time()
-            for _ in range(passes):
-                robot.inverse_dynamics(motions)
-            return time.process_time() - start
-
-    def on_cores(count: int) -> Callable[[int], float]:
-        def run(passes: int) -> float:
-            with _cores(count):
-                start = time.perf_counter()
-                for _ in range(passes):
-                    robot.inverse_dynamics(motions)
-                return time.perf_counter() - start
-
-        return run
-
-    contenders = [Contender("loop", loops), Contender("batch", on_one_core)]
-    contenders += [Contender(f"batch, {n} cores", on_cores(n)) for n in (1, 2) if n <= _available()]
-    times = stage.race(title, contenders, rounds=10 if stage.quick else 60)
+    contenders = [
+        Contender("loop", [partial(_passes, run) for run in singles.runs]),
+        Contender("batch", [partial(_batch, robot, motions, 1, time.process_time) for robot in copies]),
+    ]
+    for n in (1, 2):
+        runs = [partial(_batch, robot, motions, n, time.perf_counter) for robot in copies]
+        contenders += [Contender(_on(n), runs)] if n <= _available() else []
+    times = stage.race(title, contenders, rounds=14 if stage.quick else 70)
     rows = [
         Row(
             work="batch on one core: times the throughput",
@@ -72,13 +61,29 @@ def measure(stage: Stage) -> Section:
     return Section(title, rows)
 
 
+def _passes(run: Callable[[int], float], passes: int) -> float:
+    return run(passes * _SAMPLES)
+
+
+def _batch(robot: Robot, motions: Array, cores: int, clock: Callable[[], float], passes: int) -> float:
+    with _cores(cores):
+        start = clock()
+        for _ in range(passes):
+            robot.inverse_dynamics(motions)
+        return clock() - start
+
+
+def _on(cores: int) -> str:
+    return f"batch on {cores} cores"
+
+
 def _two_cores(times: Times) -> Row:
     """Compare by the clock on the wall, which only undisturbed rounds read right: the fastest of each."""
     work, against = "batch on two cores: times the throughput", "batch on one core"
     if _available() < 2:
         return Row(work, against, None, note="this machine has one core")
-    one, two = (float(times.rounds(f"batch, {n} cores").min()) for n in (1, 2))
-    spread = times.speedup("batch, 2 cores", "batch, 1 cores")
+    one, two = (float(times.rounds(_on(n)).min()) for n in (1, 2))
+    spread = times.speedup(_on(2), _on(1))
     return Row(
         work=work,
         against=against,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -18,9 +18,9 @@ from benchmarks.stopwatch import CLOCK, Array, Contender
 
 
 def compiled_call(
-    name: str, address: int, arguments: Sequence[Array], results: Array, keep: Any = None
+    name: str, addresses: Sequence[int], arguments: Sequence[Array], results: Array, keep: Any = None
 ) -> Contender:
-    """Return a contender that calls the function at `address`.
+    """Return a contender that calls the function at `addresses`, each that of another copy of it.
 
     `arguments` are stacks of samples (samples, ...), which the calls take in turn, `results` (samples, ...)
     takes what the function writes; all C-contiguous. `keep` is kept alive: what owns the code.
@@ -35,13 +35,13 @@ def compiled_call(
     pointers = np.array([array.ctypes.data for array in arrays], dtype=np.int64)
     strides = np.array([array[0].nbytes for array in arrays], dtype=np.int64)
 
-    def run(calls: int) -> float:
+    def run(address: int, calls: int) -> float:
         start = CLOCK()
         loop(address, pointers.ctypes.data, strides.ctypes.data, samples, calls)
         return CLOCK() - start
 
     run.__dict__["kept"] = arrays, keep  # the loop knows no more than addresses
-    return Contender(name, run)
+    return Contender(name, [partial(run, address) for address in addresses])
 
 
 @cache

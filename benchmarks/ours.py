@@ -2,45 +2,46 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from benchmarks import robots
-from benchmarks.agreement import check
+from benchmarks.agreement import WrongNumbersError, check
 from benchmarks.compiled_loop import compiled_call
 from benchmarks.stopwatch import Array, Contender
 from hodyn_ros import BaseMotion, Robot
 from hodyn_ros.engine import kernels
-from hodyn_ros.engine.kernels import Kernel, Setting
+from hodyn_ros.engine.kernel import Function
+from hodyn_ros.engine.kernels import Setting
 
 SAMPLES = (
     16  # arguments that calls in compiled code take in turn; together they stay in the first-level cache
 )
+COPIES = 7  # of every kernel, at other places in memory
 
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """A kernel with arguments to run it on, and how long it took to compile [s]."""
+    """Copies of a kernel, with arguments to run it on and the results that are right."""
 
-    kernel: Kernel
+    kernels: list[Function]
     arguments: list[Array]
     expected: Array
-    compile_seconds: float
 
     def contender(self, name: str) -> Contender:
         """Return the kernel called in a compiled loop."""
         results = np.empty_like(self.expected)
-        return compiled_call(name, self.kernel.code.address, self.arguments, results, keep=self)
+        addresses = [kernel.code.address for kernel in self.kernels]
+        return compiled_call(name, addresses, self.arguments, results, keep=self)
 
 
 def inverse_dynamics(robot: Robot, order: int) -> Compiled:
     """Compile inverse dynamics and hold it against the published recursion in NumPy."""
     floating = robot.model.floating_base
-    start = time.perf_counter()
-    kernel = kernels.inverse_dynamics(robot.model, order, Setting(base="body" if floating else None))
-    compiled = _with_arguments(kernel, time.perf_counter() - start)
+    setting = Setting(base="body" if floating else None)
+    compiled = _copies(lambda: kernels.inverse_dynamics(robot.model, order, setting))
     for i, found in enumerate(compiled.expected):
         q, *base = (argument[i] for argument in compiled.arguments)
         if floating:
@@ -55,9 +56,7 @@ def inverse_dynamics(robot: Robot, order: int) -> Compiled:
 
 def forward_dynamics(robot: Robot, order: int) -> Compiled:
     """Compile forward dynamics of a floating robot and hold it against its own inverse dynamics."""
-    start = time.perf_counter()
-    kernel = kernels.hybrid_dynamics(robot.model, order, Setting(base="world"))
-    compiled = _with_arguments(kernel, time.perf_counter() - start)
+    compiled = _copies(lambda: kernels.hybrid_dynamics(robot.model, order, Setting(base="world")))
     for i, found in enumerate(compiled.expected):
         state, torques, pose, twist, wrench = (argument[i] for argument in compiled.arguments)
         motion = BaseMotion(pose, np.vstack([twist, found[:, :6]]))
@@ -72,8 +71,17 @@ def forward_dynamics(robot: Robot, order: int) -> Compiled:
     return compiled
 
 
-def _with_arguments(kernel: Kernel, seconds: float) -> Compiled:
+def _copies(build: Callable[[], object]) -> Compiled:
     rng = np.random.default_rng(7)
-    arguments = [robots.samples(name, shape, SAMPLES, rng) for name, shape in kernel.arguments]
-    results = np.array([kernel.function(*sample) for sample in zip(*arguments)])
-    return Compiled(kernel, arguments, results, seconds)
+    copies = []
+    for _ in range(COPIES):
+        kernel = build()
+        if not isinstance(kernel, Function):
+            raise TypeError(f"{kernel} is not compiled")
+        copies.append(kernel)
+    arguments = [robots.samples(name, shape, SAMPLES, rng) for name, shape in copies[0].arguments]
+    results = [np.array([kernel.function(*sample) for sample in zip(*arguments)]) for kernel in copies]
+    for result in results[1:]:
+        if not np.array_equal(result, results[0]):
+            raise WrongNumbersError("two copies of a kernel differ")
+    return Compiled(copies, arguments, results[0])

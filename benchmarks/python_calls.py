@@ -10,9 +10,8 @@ from benchmarks import ours, picture, robots
 from benchmarks.agreement import check
 from benchmarks.peers import casadi_rnea, pinocchio_tree
 from benchmarks.stage import Stage
-from benchmarks.stopwatch import Contender, Figure, python_call
+from benchmarks.stopwatch import Array, Contender, Figure, python_call
 from benchmarks.table import Bound, Row, Section
-from hodyn_ros import Robot
 
 PINOCCHIO = "pinocchio.rnea"
 _MUST = {0: Bound(0.8), 2: Bound(1.0)}
@@ -22,12 +21,13 @@ _AIM = {0: Bound(0.4), 2: Bound(0.7)}
 def measure(stage: Stage) -> Section:
     """Time single calls from Python."""
     title = "7-joint arm, one call from Python"
-    robot = robots.panda()
-    contenders = [pinocchio_tree.rnea_call(PINOCCHIO, robot)]
+    contenders = [pinocchio_tree.rnea_call(PINOCCHIO, robots.panda())]
     for order in stage.orders:
         stage.say(f"{title}: compiling order {order}", 0.0)
-        contenders += _ours(robot, order)
-        contenders.append(_casadi(robot, order))
+        compiled = ours.inverse_dynamics(robots.panda(), order)
+        motion, right = compiled.arguments[0][0].copy(), compiled.expected[0]
+        contenders += _ours(order, motion, right)
+        contenders.append(_casadi(order, motion, right))
     times = stage.race(title, contenders)
     rows = []
     for order in stage.orders:
@@ -91,33 +91,29 @@ def _evaluator(order: int) -> str:
     return f"{order}: CasADi"
 
 
-def _ours(robot: Robot, order: int) -> list[Contender]:
-    compiled = ours.inverse_dynamics(robot, order)
-    names = {
-        "f": robot.compile(order),
-        "robot": robot,
-        "q": compiled.arguments[0][0].copy(),
-        "out": np.empty_like(compiled.expected[0]),
-    }
-    check("robot.compile", names["f"](names["q"]), compiled.expected[0])
+def _ours(order: int, motion: Array, right: Array) -> list[Contender]:
+    copies: list[dict[str, Any]] = []
+    for _ in range(ours.COPIES):
+        robot = robots.panda()
+        f = robot.compile(order)
+        copies.append({"f": f, "robot": robot, "q": motion, "out": np.empty_like(right)})
+        check("robot.compile", f(motion), right)
     return [
-        python_call(_plain(order), "f(q)", names),
-        python_call(_into(order), "f(q, out=out)", names),
-        python_call(_robot(order), "robot.inverse_dynamics(q)", names),
+        python_call(_plain(order), "f(q)", *copies),
+        python_call(_into(order), "f(q, out=out)", *copies),
+        python_call(_robot(order), "robot.inverse_dynamics(q)", *copies),
     ]
 
 
-def _casadi(robot: Robot, order: int) -> Contender:
+def _casadi(order: int, motion: Array, right: Array) -> Contender:
     """Return CasADi's virtual machine on buffers, the fastest way to call it from Python."""
-    compiled = ours.inverse_dynamics(robot, order)
-    q, out = compiled.arguments[0][0].copy(), np.empty_like(compiled.expected[0])
-    editions: list[Any] = [
-        casadi_rnea.torques(robot.model, order, edition) for edition in casadi_rnea.EDITIONS
-    ]
+    model = robots.panda().model
+    editions: list[Any] = [casadi_rnea.torques(model, order, edition) for edition in casadi_rnea.EDITIONS]
     function = min(editions, key=lambda edition: int(edition.n_instructions()))
     buffer, evaluate = function.buffer()
-    buffer.set_arg(0, memoryview(q))
-    buffer.set_res(0, memoryview(out))
+    out = np.empty_like(right)
+    buffer.set_arg(0, memoryview(motion.data))
+    buffer.set_res(0, memoryview(out.data))
     evaluate()
-    check("CasADi's evaluator", out, compiled.expected[0])
-    return python_call(_evaluator(order), "evaluate()", {"evaluate": evaluate, "kept": (buffer, q, out)})
+    check("CasADi's evaluator", out, right)
+    return python_call(_evaluator(order), "evaluate()", {"evaluate": evaluate, "kept": (buffer, motion, out)})

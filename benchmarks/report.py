@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks import picture
-from benchmarks.table import Section, markdown_table
+from benchmarks.table import Section, markdown_summary, markdown_table
 
 _BEGIN, _END = "<!-- figures: written by python -m benchmarks --write-docs -->", "<!-- end of figures -->"
 
@@ -28,15 +28,21 @@ def write(sections: Sequence[Section], machine: dict[str, str], folder: Path) ->
     picture.draw(sections, folder / "time-by-order.png")
 
 
-def write_docs(sections: Sequence[Section], machine: dict[str, str], docs: Path) -> None:
-    """Put the tables between the marks in docs/benchmarks.md, and the picture beside it."""
-    page = docs / "benchmarks.md"
+def write_docs(sections: Sequence[Section], machine: dict[str, str], home: Path) -> None:
+    """Put tables between the marks in docs/benchmarks.md, what was promised also in README.md, and the picture."""
+    _fill(home / "docs" / "benchmarks.md", _text(sections, machine))
+    _fill(home / "README.md", markdown_summary(sections, machine))
+    picture.draw(sections, home / "docs" / "pictures" / "time-by-order.png")
+
+
+def _fill(page: Path, text: str) -> None:
+    """Replace what stands between the marks; a page without marks is left alone."""
+    if not page.is_file():
+        return
     before, mark, rest = page.read_text(encoding="utf-8").partition(_BEGIN)
     _, end, after = rest.partition(_END)
-    if not (mark and end):
-        raise ValueError(f"{page} must hold the marks '{_BEGIN}' and '{_END}'")
-    page.write_text(f"{before}{_BEGIN}\n\n{_text(sections, machine)}\n{_END}{after}", encoding="utf-8")
-    picture.draw(sections, docs / "pictures" / "time-by-order.png")
+    if mark and end:
+        page.write_text(f"{before}{_BEGIN}\n\n{text.strip()}\n\n{_END}{after}", encoding="utf-8")
 
 
 def _text(sections: Sequence[Section], machine: dict[str, str]) -> str:

@@ -2,6 +2,10 @@
 
 The clock is the processor time of the thread: on a machine shared with other work, time spent waiting for a
 processor says nothing about the code. What uses several threads is timed by the clock on the wall.
+
+Where in memory code comes to lie is a matter of luck, and costs large straight-line code up to two thirds of
+its speed in some places. So each contender that can be loaded several times is, and the rounds go through its
+copies.
 """
 
 from __future__ import annotations
@@ -24,10 +28,13 @@ _SLOT = 1e-3  # seconds that a contender runs in a round: long beside the clock,
 
 @dataclass(frozen=True, eq=False)
 class Contender:
-    """A piece of work by name; `run(calls)` does it that many times and returns the seconds it took."""
+    """A piece of work by name; each of `runs(calls)` does it that many times and returns the seconds it took.
+
+    The runs are copies of the same work, taken in turn.
+    """
 
     name: str
-    run: Callable[[int], float]
+    runs: Sequence[Callable[[int], float]]
 
 
 @dataclass(frozen=True)
@@ -76,9 +83,9 @@ class Times:
         return min(names, key=lambda name: self.seconds(name).median)
 
 
-def python_call(name: str, call: str, names: dict[str, Any]) -> Contender:
-    """Return a contender that executes a Python expression, as `timeit` does; `names` are its variables."""
-    return Contender(name, timeit.Timer(call, timer=CLOCK, globals=dict(names)).timeit)
+def python_call(name: str, call: str, *copies: dict[str, Any]) -> Contender:
+    """Return a contender that executes a Python expression, as `timeit` does; `copies` are its variables."""
+    return Contender(name, [timeit.Timer(call, timer=CLOCK, globals=dict(names)).timeit for names in copies])
 
 
 def race(
@@ -86,18 +93,18 @@ def race(
 ) -> Times:
     """Run the contenders in turn, each for about a millisecond at least, in that many rounds.
 
-    The order turns by one place from round to round. `progress` is called with the part done.
+    The order is drawn anew in every round. `progress` is called with the part done.
     """
     calls = {contender.name: _calls(contender) for contender in contenders}
     seconds = {contender.name: np.empty(rounds) for contender in contenders}
+    order = np.random.default_rng(1)
     collecting = gc.isenabled()
     gc.disable()
     try:
         for i in range(rounds):
-            first = i % len(contenders)
-            for contender in (*contenders[first:], *contenders[:first]):
-                n = calls[contender.name]
-                seconds[contender.name][i] = contender.run(n) / n
+            for j in order.permutation(len(contenders)):
+                name, runs = contenders[j].name, contenders[j].runs
+                seconds[name][i] = runs[i % len(runs)](calls[name]) / calls[name]
             if progress is not None:
                 progress((i + 1) / rounds)
     finally:
@@ -108,9 +115,11 @@ def race(
 
 def _calls(contender: Contender) -> int:
     """Return how many calls fill a slot; warms the contender up on the way."""
+    for run in contender.runs[1:]:
+        run(1)
     calls = 1
     while True:
-        seconds = contender.run(calls)
+        seconds = contender.runs[0](calls)
         if seconds >= 0.5 * _SLOT:
             return max(1, round(calls * _SLOT / seconds))
         calls *= 4

@@ -104,6 +104,18 @@ def markdown_table(sections: Iterable[Section]) -> str:
     return "\n".join(lines)
 
 
+def markdown_summary(sections: Iterable[Section], machine: dict[str, str]) -> str:
+    """Return one short table of the rows with a promise."""
+    columns = ("work", "against", "result", "promised")
+    lines = [_line(columns), _line(["---"] * len(columns))]
+    for section in sections:
+        for row in section.rows:
+            if row.must is not None:
+                cells = row.cells()
+                lines.append(_line((f"{section.title}: {row.work}", row.against, cells[4], str(row.must))))
+    return "\n".join([*lines, "", f"Measured on {machine['processor']}, {machine['date']}."])
+
+
 def duration(seconds: float | None) -> str:
     """Write a duration with three digits."""
     if seconds is None:

@@ -26,10 +26,10 @@ void plain(const double* in, double* out) {{
 
 @dataclass(frozen=True, eq=False)
 class Library:
-    """A compiled CasADi function `void f(const double* in, double* out)`."""
+    """Copies of a compiled CasADi function `void f(const double* in, double* out)`."""
 
-    address: int
-    _library: Any
+    addresses: list[int]
+    _libraries: list[Any]
 
 
 def compiler() -> str | None:
@@ -40,8 +40,8 @@ def compiler() -> str | None:
     )
 
 
-def compile_function(function: Any) -> Library:
-    """Write a CasADi function of one argument and one result as C code and compile it."""
+def compile_function(function: Any, copies: int) -> Library:
+    """Write a CasADi function of one argument and one result as C code, compile and load it several times."""
     command = compiler()
     if command is None:
         raise RuntimeError("no C compiler found; install gcc")
@@ -56,8 +56,11 @@ def compile_function(function: Any) -> Library:
         )
         source.write_text(code, encoding="utf-8")
         subprocess.run([command, *FLAGS, str(source), "-o", str(library), "-lm"], check=True)
-        loaded = ctypes.CDLL(str(library))
-    return Library(ctypes.cast(loaded.plain, ctypes.c_void_p).value or 0, loaded)
+        loaded = []
+        for i in range(copies):
+            copy = shutil.copy(library, Path(folder, f"copy{i}.so"))
+            loaded.append(ctypes.CDLL(str(copy)))
+    return Library([ctypes.cast(copy.plain, ctypes.c_void_p).value or 0 for copy in loaded], loaded)
 
 
 def _generated(function: Any, folder: str) -> str:
