@@ -55,20 +55,21 @@ def fast_call(
     if not _layout_is_known():
         return otherwise
     code = _wrapper(len(arguments))
+    call, passed_on = _vectorcall(otherwise)
     shapes = [size for shape in (result, *arguments) for size in shape]
     words = [
         id(np.ndarray),
         id(np.dtype(np.float64)),
         id(_OUT),
-        id(otherwise),
+        id(passed_on),
         _numpy_function(_PYARRAY_NEW),
         address,
-        ctypes.cast(ctypes.pythonapi.PyObject_Vectorcall, ctypes.c_void_p).value,
+        call,
         *shapes,
     ]
     context = _Context(np.array(words, dtype=np.int64).tobytes())
     definition = _MethodDefinition(b"dynamics", code.address, _FASTCALL_WITH_KEYWORDS, None)
-    context.alive = (definition, code, otherwise)
+    context.alive = (definition, code, passed_on)
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.POINTER(_MethodDefinition), ctypes.py_object, ctypes.c_void_p]
@@ -88,6 +89,19 @@ _OUT = sys.intern("out")
 @cache
 def _wrapper(n_arguments: int) -> Any:
     return compile_text(_wrapper_text(n_arguments), "hodyn_call", ObjectCache.default(), optimise=True)
+
+
+def _vectorcall(function: Callable[..., Any]) -> tuple[int | None, Callable[..., Any]]:
+    """Return the address of what calls Python objects from C, and `function` as an object that it takes."""
+    api = ctypes.pythonapi
+    if hasattr(api, "PyObject_Vectorcall"):
+        return ctypes.cast(api.PyObject_Vectorcall, ctypes.c_void_p).value, function
+
+    # CPython 3.10 has it only inline, in its headers; what it exports calls functions, but no methods
+    def plain(*arguments: Any, **named: Any) -> Any:
+        return function(*arguments, **named)
+
+    return ctypes.cast(api._PyFunction_Vectorcall, ctypes.c_void_p).value, plain
 
 
 def _numpy_function(index: int) -> int:
