@@ -70,7 +70,7 @@ $(venv_state): $(moved)
 	@mkdir -p $(state) && echo "$(CURDIR)" > $@
 
 # --- packages from PyPI
-pip_install := "$(python)" -m pip install --quiet --disable-pip-version-check
+pip_install := "$(python)" -m pip install --quiet --disable-pip-version-check --use-pep517
 
 $(state)/packages: $(venv_state) $(wildcard requirements/*.txt)
 	@echo "==> packages from PyPI into .venv (the first time about a minute)"
