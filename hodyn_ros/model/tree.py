@@ -6,12 +6,12 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.model.arrays import frozen_array, unique_names
 from hodyn_ros.se3 import nearest_rotation
 
 Array = NDArray[np.float64]
@@ -77,16 +77,16 @@ class TreeModel:
         if n == 0:
             raise ModelError("a robot needs at least one body; parents is empty")
         n_joints = n - 1 if floating_base else n
-        bodies = _names("body_names", body_names, n, "body")
-        joints = _names("joint_names", joint_names, n_joints, "joint")
+        bodies = unique_names("body_names", body_names, n, "body")
+        joints = unique_names("joint_names", joint_names, n_joints, "joint")
         model = cls(
             parents=parent_indices,
-            screws=_frozen("screws", screws, (n, 6)),
-            placements=_frozen("placements", placements, (n, 4, 4)),
-            masses=_frozen("masses", masses, (n,)),
-            coms=_frozen("coms", coms, (n, 3)),
-            inertias=_frozen("inertias", inertias, (n, 3, 3)),
-            gravity=_frozen("gravity", gravity, (3,)),
+            screws=frozen_array("screws", screws, (n, 6)),
+            placements=frozen_array("placements", placements, (n, 4, 4)),
+            masses=frozen_array("masses", masses, (n,)),
+            coms=frozen_array("coms", coms, (n, 3)),
+            inertias=frozen_array("inertias", inertias, (n, 3, 3)),
+            gravity=frozen_array("gravity", gravity, (3,)),
             floating_base=bool(floating_base),
             joint_names=joints,
             body_names=bodies,
@@ -147,7 +147,7 @@ class TreeModel:
 
     def with_gravity(self, gravity: ArrayLike) -> TreeModel:
         """Return the same robot under another gravity (3,) [m/s^2], given as a vector that points down."""
-        return replace(self, gravity=_frozen("gravity", gravity, (3,)))
+        return replace(self, gravity=frozen_array("gravity", gravity, (3,)))
 
     def _kind(self, i: int) -> JointKind:
         if self.floating_base and i == 0:
@@ -244,29 +244,3 @@ def _index(what: str, key: str | int, names: tuple[str, ...]) -> int:
     if isinstance(key, (int, np.integer)) and not isinstance(key, bool) and 0 <= key < len(names):
         return int(key)
     raise InputError(f"there is no {what} {key!r}; the model has {list(names)}")
-
-
-def _frozen(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
-    try:
-        array = np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"{name} must be numbers of shape {shape}: {error}") from error
-    if array.shape != shape:
-        raise ModelError(f"{name} must have shape {shape}, found {array.shape}")
-    if not np.isfinite(array).all():
-        place: Any = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise ModelError(f"{name}{list(place)} is {array[place]}; all numbers must be finite")
-    array.setflags(write=False)
-    return array
-
-
-def _names(what: str, names: Sequence[str] | None, count: int, prefix: str) -> tuple[str, ...]:
-    if names is None:
-        return tuple(f"{prefix}{i + 1}" for i in range(count))
-    result = tuple(str(name) for name in names)
-    if len(result) != count:
-        raise ModelError(f"{what} must hold {count} names, found {len(result)}")
-    repeated = sorted({name for name in result if result.count(name) > 1})
-    if repeated:
-        raise ModelError(f"{what} holds {repeated} more than once; every name must be unique")
-    return result
