@@ -20,7 +20,7 @@ from hodyn_ros.errors import InputError
 
 Array = NDArray[np.float64]
 
-SLACK = 100.0
+SLACK = 25.0
 """How many times the effect of rounding the problem once an error may be."""
 
 
@@ -61,12 +61,9 @@ class TestAgainstExactArithmetic:
     @bounded(8)
     def test_orders_0_to_3_of_trees_on_the_ground(self, case: Case) -> None:
         problem = problem_of(case)
-        pushed = replace(problem, given=random_stack(1, case.order + 1, case.tree.n_joints))
-        robot = robot_of(case.tree)
-        assert_solves(problem, solve(problem, robot))
-        assert_solves(pushed, solve(pushed, robot))
+        assert_solves(problem, solve(problem))
 
-    @given(case=cases(5, orders=[0, 1, 2, 3], bases=[True]))
+    @given(case=cases(4, orders=[0, 1, 2, 3], bases=[True]))
     @bounded(8)
     def test_orders_0_to_3_of_floating_trees(self, case: Case) -> None:
         problem = problem_of(case)
@@ -83,24 +80,24 @@ class TestAgainstExactArithmetic:
         assert found.base is not None
         np.testing.assert_array_equal(same.base, found.base)
 
-    @pytest.mark.parametrize("order", [4, 5, 6])
-    def test_orders_4_to_6_of_a_chain(self, order: int) -> None:
-        problem = problem_of(make_case(order, 5, order, branching=0.0))
+    @pytest.mark.parametrize("order", [4, 6])
+    def test_orders_4_and_6_of_a_chain(self, order: int) -> None:
+        problem = problem_of(make_case(order, 4, order, branching=0.0))
         assert_solves(problem, solve(problem))
 
     @pytest.mark.parametrize(("order", "frame"), [(4, "world"), (5, "body")])
     def test_orders_4_and_5_of_a_floating_base(self, order: int, frame: Frame) -> None:
-        problem = problem_of(make_case(order, 3, order, True, n_loads=1, frame=frame))
+        problem = problem_of(make_case(order, 2, order, True, n_loads=1, frame=frame))
         assert_solves(problem, solve(problem))
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_robots_of_one_joint_kind(self, kind: str) -> None:
         tree = random_tree(10, 5, kinds=(kind,))
-        problem = HybridProblem(tree, random_stack(11, 2, 5), random_stack(12, 3, 5), np.ones(5, dtype=bool))
+        problem = HybridProblem(tree, random_stack(11, 2, 5), random_stack(12, 2, 5), np.ones(5, dtype=bool))
         assert_solves(problem, solve(problem))
 
-    def test_a_tree_of_20_bodies(self) -> None:
-        problem = problem_of(make_case(13, 20, 1))
+    def test_a_tree_of_10_bodies(self) -> None:
+        problem = problem_of(make_case(13, 10, 1))
         assert_solves(problem, solve(problem))
 
     @pytest.mark.parametrize("frame", ["world", "body"])
@@ -113,7 +110,7 @@ class TestAgainstExactArithmetic:
 
 
 @given(case=cases(12, orders=[0], bases=[False], max_loads=0))
-@bounded(20)
+@bounded(12)
 def test_order_0_is_that_of_pinocchio(case: Case) -> None:
     torques = random_stack(2, 1, case.tree.n_joints, rate=1.0)
     _, expected = pinocchio_models.forward_dynamics(case.tree, case.q[:2], torques[0])
@@ -125,7 +122,7 @@ def test_order_0_is_that_of_pinocchio(case: Case) -> None:
 
 
 @given(case=cases(8, orders=[0], bases=[True], max_loads=0))
-@bounded(10)
+@bounded(8)
 def test_order_0_of_a_floating_base_is_that_of_pinocchio(case: Case) -> None:
     assert case.base is not None
     motion = BaseMotion(case.base.pose, case.base.twists[:1], frame=case.base.frame)
@@ -157,7 +154,7 @@ def test_both_representations_describe_one_motion() -> None:
 
 
 @given(case=cases(6, orders=[0, 1, 2]))
-@bounded(12)
+@bounded(10)
 def test_inverse_dynamics_gives_the_torques_back(case: Case) -> None:
     """The residual, unlike the accelerations, does not suffer from an ill-conditioned mass matrix."""
     problem = problem_of(case)
@@ -179,7 +176,7 @@ def test_inverse_dynamics_gives_the_torques_back(case: Case) -> None:
 @pytest.mark.parametrize("frame", [None, "world", "body"])
 def test_the_motion_behind_the_torques_comes_back(frame: Frame | None) -> None:
     """Inverse, then forward dynamics, both ours; errors only as large as rounded torques make them."""
-    case = make_case(17, 5, 3, frame is not None, n_loads=2, frame=frame or "world")
+    case = make_case(17, 4, 3, frame is not None, n_loads=2, frame=frame or "world")
     robot = robot_of(case.tree)
     wrenches = [AppliedWrench(load.body, load.values, frame=load.frame) for load in case.loads]
     problem, motion = problem_of(case), Answer(case.q[2:], None)

@@ -127,7 +127,7 @@ def errors_in_roundings(problem: HybridProblem, found: Answer, expected: Answer 
     exact = problem.exact_answer().parts(problem.free)
     units = [ROUNDING * np.abs(part).max(axis=1) for part in exact]
     rng = np.random.default_rng(0)
-    for _ in range(2):
+    for _ in range(3):
         moved = problem.rounded(rng).exact_answer().parts(problem.free)
         units = [
             np.maximum(unit, np.abs(near - part).max(axis=1)) for unit, near, part in zip(units, moved, exact)

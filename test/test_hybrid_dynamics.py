@@ -1,0 +1,246 @@
+"""Hybrid dynamics of any order: joints that are moved beside joints that are driven, bases likewise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from oracles.cases import Case, cases, make_case, relative_errors
+from oracles.hybrid_problems import Answer, HybridProblem, errors_in_roundings
+from oracles.motions import Frame, random_stack
+from oracles.random_trees import KINDS, random_tree
+
+from hodyn_ros import AppliedWrench, BaseMotion, Robot
+from hodyn_ros.errors import InputError
+
+Array = NDArray[np.float64]
+
+SLACK = 25.0
+"""How many times the effect of rounding the problem once an error may be."""
+
+
+def bounded(examples: int) -> Any:
+    """Return settings for a reproducible search without a clock."""
+    return settings(max_examples=examples, deadline=None, derandomize=True)
+
+
+def problem_of(case: Case, prescribed: Sequence[int], base_free: bool = True) -> HybridProblem:
+    free = np.array([joint not in prescribed for joint in range(case.tree.n_joints)], dtype=bool)
+    return HybridProblem.of_case(case, free, base_free)
+
+
+def solve(problem: HybridProblem, robot: Robot | None = None) -> Answer:
+    robot = Robot.from_screws(**problem.tree.arguments()) if robot is None else robot
+    wrenches = [AppliedWrench(load.body, load.values, frame=load.frame) for load in problem.loads]
+    prescribed = np.flatnonzero(~problem.free).tolist()
+    base = problem.base
+    if base is None:
+        found = robot.hybrid_dynamics(problem.state, problem.given, prescribed, wrenches=wrenches)
+        assert isinstance(found, np.ndarray)
+        return Answer(found, None)
+    twists = base.twists[:1] if problem.base_free else base.twists
+    joints, of_base = robot.hybrid_dynamics(
+        problem.state,
+        problem.given,
+        prescribed,
+        BaseMotion(base.pose, twists, frame=base.frame),
+        problem.base_wrench,
+        wrenches,
+        prescribe_base=not problem.base_free,
+    )
+    return Answer(joints, of_base)
+
+
+def assert_solves(problem: HybridProblem, found: Answer) -> None:
+    errors = errors_in_roundings(problem, found)
+    assert (errors <= SLACK).all(), f"errors by part and order, in roundings of the problem: {errors}"
+
+
+class TestAgainstExactArithmetic:
+    @given(case=cases(5, orders=[0, 1, 2], bases=[False]), choice=st.randoms(use_true_random=False))
+    @bounded(6)
+    def test_orders_0_to_2_of_trees_on_the_ground(self, case: Case, choice: Any) -> None:
+        prescribed = [joint for joint in range(case.tree.n_joints) if choice.random() < 0.5]
+        problem = problem_of(case, prescribed)
+        assert_solves(problem, solve(problem))
+
+    @given(
+        case=cases(4, orders=[0, 1, 2], bases=[True]),
+        choice=st.randoms(use_true_random=False),
+        base_free=st.booleans(),
+    )
+    @bounded(8)
+    def test_orders_0_to_2_of_floating_trees(self, case: Case, choice: Any, base_free: bool) -> None:
+        prescribed = [joint for joint in range(case.tree.n_joints) if choice.random() < 0.5]
+        problem = problem_of(case, prescribed, base_free)
+        assert_solves(problem, solve(problem))
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_robots_of_one_joint_kind(self, kind: str) -> None:
+        """Outer joints that are moved, and inner ones, have different ways through the recursion."""
+        tree = random_tree(10, 5, kinds=(kind,), branching=0.0)
+        given = random_stack(12, 2, 5)
+        robot = Robot.from_screws(**tree.arguments())
+        for prescribed in ([0, 3], [1, 4]):
+            free = np.array([joint not in prescribed for joint in range(5)])
+            problem = HybridProblem(tree, random_stack(11, 2, 5), given, free)
+            assert_solves(problem, solve(problem, robot))
+
+    def test_order_5_of_a_chain(self) -> None:
+        problem = problem_of(make_case(13, 3, 5, branching=0.0), [1])
+        assert_solves(problem, solve(problem))
+
+    def test_order_4_under_a_prescribed_base(self) -> None:
+        problem = problem_of(make_case(14, 3, 4, True, n_loads=1, frame="body"), [1], base_free=False)
+        assert_solves(problem, solve(problem))
+
+
+class TestAtTheEnds:
+    """With everything prescribed it is inverse dynamics, with nothing forward dynamics."""
+
+    @pytest.mark.parametrize("frame", [None, "world", "body"])
+    def test_all_motion_prescribed(self, frame: Frame | None) -> None:
+        case = make_case(20, 6, 2, frame is not None, n_loads=2, frame=frame or "world")
+        robot = Robot.from_screws(**case.tree.arguments())
+        wrenches = [AppliedWrench(load.body, load.values, frame=load.frame) for load in case.loads]
+        found = solve(problem_of(case, range(case.tree.n_joints), base_free=False), robot)
+        base = case.base and BaseMotion(case.base.pose, case.base.twists, frame=case.base.frame)
+        if base is None:
+            expected = robot.inverse_dynamics(case.q, wrenches=wrenches)
+        else:
+            wrench, expected = robot.inverse_dynamics(case.q, base, wrenches)
+            assert found.base is not None
+            assert relative_errors(found.base, wrench).max() <= 1e-13
+        assert relative_errors(found.joints, expected).max() <= 1e-13
+
+    @pytest.mark.parametrize("frame", [None, "world", "body"])
+    def test_no_motion_prescribed(self, frame: Frame | None) -> None:
+        case = make_case(21, 5, 2, frame is not None, n_loads=1, frame=frame or "world")
+        robot = Robot.from_screws(**case.tree.arguments())
+        wrenches = [AppliedWrench(load.body, load.values, frame=load.frame) for load in case.loads]
+        problem = problem_of(case, [])
+        found = solve(problem, robot)
+        if case.base is None:
+            joints = robot.forward_dynamics(problem.state, problem.given, wrenches=wrenches)
+        else:
+            base = BaseMotion(case.base.pose, case.base.twists[:1], frame=case.base.frame)
+            joints, rates = robot.forward_dynamics(
+                problem.state, problem.given, base, problem.base_wrench, wrenches
+            )
+            np.testing.assert_array_equal(found.base, rates)
+        np.testing.assert_array_equal(found.joints, joints)
+
+
+@pytest.mark.parametrize(("base_free", "frame"), [(True, "world"), (False, "body"), (True, None)])
+def test_the_motion_behind_it_comes_back(base_free: bool, frame: Frame | None) -> None:
+    """Inverse, then hybrid dynamics, both ours; errors only as large as rounded torques make them."""
+    case = make_case(22, 5, 3, frame is not None, n_loads=1, frame=frame or "world")
+    problem = problem_of(case, [1, 2], base_free)
+    efforts = case.exact_efforts()
+    motion = Answer(np.where(problem.free, case.q[2:], efforts[:, -case.tree.n_joints :]), None)
+    if case.base is not None:
+        of_base = case.base.twists[1:] if base_free else efforts[:, :6]
+        motion = Answer(motion.joints, of_base)
+    errors = errors_in_roundings(problem, solve(problem), motion)
+    assert (errors <= SLACK).all(), f"errors by part and order, in roundings of the problem: {errors}"
+
+
+def test_joints_are_named_or_counted_in_any_order() -> None:
+    tree = random_tree(30, 4)
+    robot = Robot.from_screws(**tree.arguments())
+    state, given = random_stack(31, 2, 4), random_stack(32, 3, 4)
+    expected = robot.hybrid_dynamics(state, given, [1, 3])
+    for same in (["joint2", "joint4"], [3, "joint2", 3], (np.int64(1), 3), {3, 1}, np.array([3, 1])):
+        np.testing.assert_array_equal(robot.hybrid_dynamics(state, given, same), expected)
+
+
+def test_a_driven_cart_carries_a_pendulum() -> None:
+    """The cart's motion x is given: l q̈ = -cos(q) ẍ - g sin(q), and the cart's drive moves both masses."""
+    slide = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0]
+    hinge = [0.0, -1.0, 0.0, 0.0, 0.0, 0.0]
+    cart, bob, length, tiny = 3.0, 2.0, 0.5, 1e-12
+    robot = Robot.from_screws(
+        [-1, 0],
+        [slide, hinge],
+        np.tile(np.eye(4), (2, 1, 1)),
+        [cart, bob],
+        [[0.0, 0.0, 0.0], [0.0, 0.0, -length]],
+        [np.eye(3), tiny * np.eye(3)],
+        gravity=(0.0, 0.0, -10.0),
+    )
+    q, rate, push = 0.3, 0.7, 4.0
+    ((force, swing),) = robot.hybrid_dynamics([[0.1, q], [0.2, rate]], [[push, 0.0]], [0])
+    expected = -(np.cos(q) * push + 10.0 * np.sin(q)) / length
+    np.testing.assert_allclose(swing, expected, rtol=1e-11)
+    # the bob is at x + l sin q
+    pull = (cart + bob) * push + bob * length * (np.cos(q) * expected - np.sin(q) * rate**2)
+    np.testing.assert_allclose(force, pull, rtol=1e-11)
+
+
+STATE, GIVEN = random_stack(40, 2, 4), random_stack(41, 3, 4)
+BASE = BaseMotion(np.eye(4), np.zeros((4, 6)))
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("prescribed", "words"),
+        [
+            (["elbow"], r"no joint 'elbow'.*joint1"),
+            ([4], "no joint 4"),
+            ([-1], "no joint -1"),
+            ([True], "no joint True"),
+            ([1.0], "no joint 1.0"),
+            ([None], "no joint None"),
+            ("joint1", "list of names or indices of joints, found 'joint1'"),
+            (None, "list of names or indices of joints, found None"),
+            (2, "list of names or indices of joints, found 2"),
+        ],
+    )
+    def test_a_joint_that_is_not_there(self, prescribed: Any, words: str) -> None:
+        robot = Robot.from_screws(**random_tree(42, 4).arguments())
+        with pytest.raises(InputError, match=words):
+            robot.hybrid_dynamics(STATE, GIVEN, prescribed)
+
+    @pytest.mark.parametrize(
+        ("state", "given", "words"),
+        [
+            (STATE[:1], GIVEN, r"state.*\(2, 4\).*\(1, 4\)"),
+            (STATE, GIVEN[:, :3], r"\(order \+ 1, 4\).*\(3, 3\)"),
+            (STATE, GIVEN[:0], r"\(order \+ 1, 4\).*\(0, 4\)"),
+            (np.full((2, 4), np.inf), GIVEN, "state.*infinite"),
+            (STATE, np.full((3, 4), np.nan), "NaN"),
+            (None, GIVEN, r"state.*\(2, 4\)"),
+            (STATE, None, r"\(order \+ 1, 4\)"),
+        ],
+    )
+    def test_arrays_that_do_not_fit(self, state: Any, given: Any, words: str) -> None:
+        robot = Robot.from_screws(**random_tree(42, 4).arguments())
+        with pytest.raises(InputError, match=words):
+            robot.hybrid_dynamics(state, given, [0])
+
+    @pytest.mark.parametrize(
+        ("keywords", "words"),
+        [
+            ({}, "floating base"),
+            ({"base": (np.eye(4), np.zeros((4, 6)))}, "base must be a BaseMotion, found tuple"),
+            ({"base": BASE, "base_wrench": np.zeros((3, 6)), "prescribe_base": True}, "not both"),
+            (
+                {"base": BaseMotion(np.eye(4), np.zeros((3, 6))), "prescribe_base": True},
+                r"4 base twists.*found 3",
+            ),
+        ],
+    )
+    def test_a_base_that_does_not_fit(self, keywords: dict[str, Any], words: str) -> None:
+        robot = Robot.from_screws(**random_tree(43, 5, floating_base=True).arguments())
+        with pytest.raises(InputError, match=words):
+            robot.hybrid_dynamics(STATE, GIVEN, [0], **keywords)
+
+    def test_the_ground_is_no_base_to_move(self) -> None:
+        robot = Robot.from_screws(**random_tree(42, 4).arguments())
+        with pytest.raises(InputError, match="stands on the ground"):
+            robot.hybrid_dynamics(STATE, GIVEN, [0], prescribe_base=True)
