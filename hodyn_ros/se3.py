@@ -31,17 +31,19 @@ def hat(vector: Array) -> Array:
     >>> hat(np.array([1.0, 2.0, 3.0])) @ np.array([0.0, 0.0, 1.0])
     array([ 2., -1.,  0.])
     """
-    x, y, z = np.moveaxis(vector, -1, 0)
-    zero = np.zeros_like(x)
-    rows = [[zero, -z, y], [z, zero, -x], [-y, x, zero]]
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+    result = np.zeros((*vector.shape, 3))
+    result[..., 2, 1] = vector[..., 0]
+    result[..., 0, 2] = vector[..., 1]
+    result[..., 1, 0] = vector[..., 2]
+    return result - np.swapaxes(result, -1, -2)
 
 
 def _blocks(upper_left: Array, lower_left: Array, lower_right: Array) -> Array:
-    zero = np.zeros_like(upper_left)
-    upper = np.concatenate([upper_left, zero], axis=-1)
-    lower = np.concatenate([lower_left, lower_right], axis=-1)
-    return np.concatenate([upper, lower], axis=-2)
+    result = np.zeros((*upper_left.shape[:-2], 6, 6))
+    result[..., :3, :3] = upper_left
+    result[..., 3:, :3] = lower_left
+    result[..., 3:, 3:] = lower_right
+    return result
 
 
 def pose(rotation: Array, translation: Array) -> Array:

@@ -46,6 +46,10 @@ class Kinematics:
     representation: Representation
     frames: Mapping[str, Frame] = field(default_factory=dict)  # besides the bodies
 
+    def __post_init__(self) -> None:
+        for array in (self.poses, self.twists, self.screws):
+            array.setflags(write=False)
+
     @property
     def order(self) -> int:
         """Number of time derivatives of the poses."""
@@ -158,7 +162,7 @@ def forward_kinematics(
         twists=_stacked(motion.twists, order, batch),
         screws=_stacked(screws, order + 1, batch),
         representation=representation,
-        frames=dict(frames or {}),
+        frames={} if frames is None else frames,
     )
 
 

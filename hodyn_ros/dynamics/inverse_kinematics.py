@@ -121,12 +121,9 @@ def _independent(
         label = model.joint_names[joint]
         if joint not in chain.joints:
             raise InputError(f"joint {label!r} does not carry {chain.name!r}, so it cannot be independent")
-        array = real_array(f"the motion of joint {label!r}", values, f"({order + 1},)")
-        if array.ndim == 0:
-            array = np.concatenate([array[None], np.zeros(order)])
-        result[chain.joints.index(joint)] = finite_array(
-            f"the motion of joint {label!r}", array, (order + 1,)
-        )
+        held = np.ndim(values) == 0
+        motion = finite_array(f"the motion of joint {label!r}", values, (1,) if held else (order + 1,))
+        result[chain.joints.index(joint)] = np.append(motion, np.zeros(order)) if held else motion
     return result
 
 
