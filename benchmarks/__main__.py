@@ -32,10 +32,11 @@ def main(
     write_docs: Annotated[
         bool, typer.Option(help="Write tables and picture into docs/ and README.md.")
     ] = False,
+    strict: Annotated[bool, typer.Option(help="Exit with 1 where a figure is missed.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for tables, figures and picture.")] = _HOME
     / "out/benchmarks",
 ) -> None:
-    """Measure hodyn_ros beside its neighbours, all in one run; exit with 1 where a figure is missed."""
+    """Measure hodyn_ros beside its neighbours, all in one run."""
     unknown = set(only) - set(_WORKS)
     if unknown:
         raise typer.BadParameter(f"there is no {sorted(unknown)}; choose from {list(_WORKS)}")
@@ -48,7 +49,7 @@ def main(
     console.print(f"written to {out}")
     if write_docs:
         report.write_docs(sections, said, _HOME)
-    if any(row.verdict == "MISSED" for section in sections for row in section.rows):
+    if strict and any(row.verdict == "MISSED" for section in sections for row in section.rows):
         raise typer.Exit(1)
 
 

@@ -29,7 +29,7 @@ def write(sections: Sequence[Section], machine: dict[str, str], folder: Path) ->
 
 
 def write_docs(sections: Sequence[Section], machine: dict[str, str], home: Path) -> None:
-    """Put tables between the marks in docs/benchmarks.md, what was promised also in README.md, and the picture."""
+    """Put tables between the marks in docs/benchmarks.md and README.md, and the picture into docs/."""
     _fill(home / "docs" / "benchmarks.md", _text(sections, machine))
     _fill(home / "README.md", markdown_summary(sections, machine))
     picture.draw(sections, home / "docs" / "pictures" / "time-by-order.png")

@@ -3,7 +3,7 @@
 The clock is the processor time of the thread: on a machine shared with other work, time spent waiting for a
 processor says nothing about the code. What uses several threads is timed by the clock on the wall.
 
-Where in memory code comes to lie is a matter of luck, and costs large straight-line code up to two thirds of
+Where in memory code comes to lie is a matter of luck, and costs large straight-line code up to two fifths of
 its speed in some places. So each contender that can be loaded several times is, and the rounds go through its
 copies.
 """
