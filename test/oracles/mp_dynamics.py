@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from math import factorial
 
 import mpmath
@@ -166,12 +167,25 @@ def _rigid(pose: ArrayLike) -> Exact:
 
     Doubles are orthogonal to 16 digits only, and what is not rigid obeys no law of mechanics to more.
     """
-    result = exact(pose)
-    rotation = result[:3, :3]
+    array = np.asarray(pose)
+    if array.dtype == object:
+        return _orthogonal(exact(array))
+    return _rigid_of(array.astype(np.float64).tobytes(), CONTEXT.dps)
+
+
+@lru_cache(maxsize=1000)
+def _rigid_of(pose: bytes, digits: int) -> Exact:
+    result = _orthogonal(exact(np.frombuffer(pose).reshape(4, 4)))
+    result.setflags(write=False)
+    return result
+
+
+def _orthogonal(pose: Exact) -> Exact:
+    rotation = pose[:3, :3]
     for _ in range(4):
         rotation = (3 * rotation - rotation @ rotation.T @ rotation) / 2
-    result[:3, :3] = rotation
-    return result
+    pose[:3, :3] = rotation
+    return pose
 
 
 def _unit(screw: ArrayLike) -> Exact:
