@@ -2,7 +2,7 @@
 # make test    check style and types, then run the tests (TEST="-k spline" hands on arguments)
 # make lint    the first half of that
 # make build   only prepare
-# make bench   measure speed
+# make bench   measure speed (BENCH=--quick hands on arguments)
 # make clean   remove all that make has made
 #
 # Everything is prepared in .venv, each step once and again only when its inputs have changed. Where a ROS 2 is sourced,
@@ -17,6 +17,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 DEMO ?=
 TEST ?=
+BENCH ?=
 
 VENV := $(CURDIR)/.venv
 python := $(VENV)/bin/python
@@ -118,7 +119,7 @@ demo: $(state)/built
 
 bench: $(state)/built $(state)/bench-packages
 	@echo "==> benchmarks"
-	@"$(python)" -m benchmarks
+	@"$(python)" -m benchmarks $(BENCH)
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis out
