@@ -25,13 +25,18 @@ _DOMAINS = range(1, 102)
 
 _PATIENCE = 5.0  # [s] that a process gets to end after it has been told to
 
-# Has Linux end the process when its parent dies, even of SIGKILL, and becomes the command in its arguments.
-# The numbers are PR_SET_PDEATHSIG of prctl(2), and SIGTERM.
-_BOUND_TO_PARENT = """
+# What the process of a node does first: it has Linux end it when its parent dies, even of SIGKILL (1 is
+# PR_SET_PDEATHSIG of prctl(2), 15 is SIGTERM), asks for real-time scheduling, and becomes the node.
+_BECOME_NODE = """
 import ctypes, os, sys
 ctypes.CDLL(None).prctl(1, 15, 0, 0, 0)
-os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+try:
+    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(int(sys.argv[1])))
+except OSError:
+    pass
+os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
 """
+_PRIORITY = 5  # low among real-time priorities; the processes only have to come before ordinary ones
 
 
 class ProcessError(HodynError):
@@ -56,7 +61,9 @@ def own_domain() -> Iterator[int]:
 class Nodes:
     """Nodes of this package, each a process; leaving the `with` block ends them all.
 
-    Their output goes to `<node>.log` in `folder`; that of a node started with `heard=True` to a pipe instead.
+    They get real-time scheduling where the system allows it to this user (RLIMIT_RTPRIO), since a robot does
+    not wait for an ordinary process. Their output goes to `<node>.log` in `folder`, the standard output of a
+    node started with `heard=True` to a pipe.
     """
 
     def __init__(self, domain: int, folder: Path) -> None:
@@ -71,7 +78,7 @@ class Nodes:
         command = ["-m", f"hodyn_ros.nodes.{node}", "--ros-args", *rules]
         with self.log(node).open("w") as log:
             process = subprocess.Popen(
-                [sys.executable, "-c", _BOUND_TO_PARENT, *command],
+                [sys.executable, "-c", _BECOME_NODE, str(_PRIORITY), *command],
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE if heard else log,
@@ -80,6 +87,12 @@ class Nodes:
             )
         self._processes[node] = process
         return process.stdout if process.stdout is not None else io.StringIO()
+
+    @property
+    def real_time(self) -> bool:
+        """Whether all nodes that are running have real-time scheduling."""
+        running = [process.pid for process in self._processes.values() if process.poll() is None]
+        return all(os.sched_getscheduler(pid) == os.SCHED_RR for pid in running)
 
     def log(self, node: str) -> Path:
         """Return the file that holds what a node has written."""

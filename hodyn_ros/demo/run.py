@@ -8,7 +8,7 @@ import queue
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
@@ -25,10 +25,17 @@ ROBOT, TRAJECTORY = "panda.yaml", "panda_excitation.yaml"
 RAMP = 2.0  # [s] from rest to full speed, and back to rest; not counted
 ORDER = 2  # of the feedforward: torque, torque rate, torque acceleration
 
-_WAY_TO_THE_ROBOT = 1e-4  # [s] about what a command takes from the controller to the simulated robot
+_WAY_TO_THE_ROBOT = 2e-4  # [s] about what a command takes from the controller to the simulated robot
 
 News = Mapping[str, Any]
 Show = Callable[[float, str], None]
+
+
+class Run(NamedTuple):
+    """One motion, recorded."""
+
+    recording: Recording
+    real_time: bool  # the nodes had real-time scheduling
 
 
 class DemoError(HodynError):
@@ -42,7 +49,7 @@ def run_demo(duration: float, out: Path, rate: float, console: Console) -> dict[
     """
     check_ros()
     out.mkdir(parents=True, exist_ok=True)
-    recordings = {}
+    runs = {}
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description:20}"),
@@ -56,19 +63,21 @@ def run_demo(duration: float, out: Path, rate: float, console: Console) -> dict[
             def show(done: float, news: str, task: Any = task) -> None:
                 progress.update(task, completed=done, news=news)
 
-            recordings[mode] = record(mode, duration, rate, domain, out / mode, show)
-    runs = {mode: summarise(each, RAMP, RAMP + duration) for mode, each in recordings.items()}
+            runs[mode] = record(mode, duration, rate, domain, out / mode, show)
+    recordings = {mode: run.recording for mode, run in runs.items()}
+    figures = {mode: summarise(each, RAMP, RAMP + duration) for mode, each in recordings.items()}
     summary = {
         "robot": ROBOT,
         "trajectory": TRAJECTORY,
         "duration_s": duration,
         "rate_hz": rate,
-        "runs": runs,
+        "real_time_scheduling": all(run.real_time for run in runs.values()),
+        "runs": figures,
     }
     (out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
     plot_demo(recordings, RAMP, RAMP + duration, out / "demo.png")
-    console.print(summary_table(runs))
-    console.print(verdict(runs))
+    console.print(summary_table(figures))
+    console.print(verdict(figures))
     console.print(f"written: {out / 'demo.png'}, {out / 'summary.json'}", soft_wrap=True)
     return summary
 
@@ -79,12 +88,12 @@ def check_ros() -> None:
         if importlib.util.find_spec(module) is None:
             raise DemoError(
                 f"the demo needs ROS 2 and the messages of this package, but there is no {module}; `make demo` "
-                "prepares both in a clone; in a ROS 2 workspace, build with colcon and source its setup.bash"
+                "in a clone prepares both; in a workspace, build with colcon and source install/setup.bash"
             )
 
 
-def record(mode: str, duration: float, rate: float, domain: int, folder: Path, show: Show) -> Recording:
-    """Start the nodes, follow the motion while it is recorded, end the nodes, and return the recording."""
+def record(mode: str, duration: float, rate: float, domain: int, folder: Path, show: Show) -> Run:
+    """Start the nodes, follow the motion while it is recorded, end the nodes, and return what was seen."""
     file = folder / "recording.npz"
     file.unlink(missing_ok=True)
     show(0.0, "starting the nodes")
@@ -104,7 +113,8 @@ def record(mode: str, duration: float, rate: float, domain: int, folder: Path, s
         nodes.start("trajectory_node", motion)
         output = nodes.start("monitor", {"file": file, "orders": ORDER + 3}, heard=True)
         _follow(nodes, _news(output), show)
-    return Recording.load(file)
+        real_time = nodes.real_time
+    return Run(Recording.load(file), real_time)
 
 
 def _follow(nodes: Nodes, lines: queue.Queue[News | None], show: Show) -> None:

@@ -73,7 +73,7 @@ SETTINGS = (
     Setting("derivative_gains", [], "Gains [N.m s/rad or N s/m], one per joint.", read_only=True),
     Setting(
         "lead",
-        0.0006,
+        0.0007,
         "From the calculation of a command to the middle of the time it acts [s]: the way to the drive and "
         "half of its period.",
         low=0.0,

@@ -21,6 +21,7 @@ class Reason(str, Enum):
     MISSING_DERIVATIVES = "missing derivatives"
     TIME_BACKWARDS = "time going backwards"
     BAD_TIMES = "bad times"
+    BAD_MOTION = "bad motion"
     BAD_BASE = "bad base motion"
     RESULT_NOT_FINITE = "result not finite"
 

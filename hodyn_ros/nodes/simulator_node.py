@@ -1,7 +1,8 @@
 """simulator_node: a robot with elastic joints, simulated in real time, in place of a real one.
 
-Takes motor efforts as a drive does: each counts from when it arrives until the next one. Until the first one
-the motors hold the robot against gravity.
+Takes motor efforts as a drive does: each counts from when it arrives until the next one. Until the first
+one the brakes are on, and the robot stands still in equilibrium with gravity. (The efforts that balance it
+could not do so for long, as the equilibrium is not a stable one.)
 
 Topics: `effort_commands` (std_msgs/Float64MultiArray) in, motor efforts in the order of the robot's joints;
 `joint_states` (sensor_msgs/JointState) out, links, with the effort of the springs; `motor_states` (the same)
@@ -156,7 +157,7 @@ class SimulatorNode(Node):
             return
         if duration > _LONGEST_STEP:
             self.get_logger().warning(f"held up for {duration:.3g} s; the robot stood still meanwhile")
-        else:
+        elif self._commands.count:
             self._simulation.advance(duration, self._effort)
         self._simulated_to = instant
 
@@ -205,11 +206,11 @@ class SimulatorNode(Node):
             **self._refusals.as_values(),
         }
         if missed > 0.01 * self._pace.rate:
-            text = f"missed {missed} states: this machine is too slow to simulate in real time"
-            self.get_logger().warning(text)
+            text = f"missed {missed} states in a second: the machine is too slow, or busy with something else"
+            self.get_logger().warning(text, throttle_duration_sec=10.0)
             return Report(WARN, text, values)
         if not self._commands.count:
-            return Report(WARN, "holding the robot against gravity until the first command", values)
+            return Report(WARN, "the brakes are on until the first command", values)
         if age > _OLD_COMMAND:
             return Report(WARN, f"the last command is {age:.3g} s old, and held", values)
         return Report(OK, "following commands", values)

@@ -159,14 +159,14 @@ class TrajectoryNode(Node):
     def _take(self, msg: JointTrajectory) -> None:
         try:
             if self._first is not None and not self._ended:
-                raise Refused(Reason.BAD_TIMES, "a motion is under way; send the next one when it has ended")
+                raise Refused(Reason.BAD_MOTION, "a motion is under way; send the next one when it has ended")
             points = read_joint_trajectory(msg, self._joints)
             present = None if self._sampler is None else self._sample(self._pace.next)[0]
             motion = through_points(*points, present=present, order=self._order)
         except Refused as refused:
             self._refusals.add(refused)
         except InputError as error:
-            self._refusals.add(Refused(Reason.BAD_TIMES, str(error)))
+            self._refusals.add(Refused(Reason.BAD_MOTION, str(error)))
         else:
             self._load(motion, nanoseconds(msg.header.stamp) or None)
 

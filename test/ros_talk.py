@@ -1,0 +1,111 @@
+"""A node inside a test: publishes, hears, calls services, and waits for what should come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from ros_processes import RosProcess
+
+from hodyn_ros.nodes.qos import stream_qos
+
+TIMEOUT = 20.0  # [s] for anything to happen; only a broken test waits so long
+
+
+class Talk:
+    """Talks with the nodes of a namespace; use it in a `with` block."""
+
+    def __init__(self, namespace: str) -> None:
+        self._namespace = namespace
+        self._context = Context()
+        rclpy.init(context=self._context)
+        self.node = rclpy.create_node("talk", namespace=namespace, context=self._context)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self.node)
+        self._statuses: list[DiagnosticStatus] = []
+        self._kept: list[Any] = [
+            self.node.create_subscription(DiagnosticArray, "/diagnostics", self._take_diagnostics, 10)
+        ]
+
+    def _take_diagnostics(self, msg: DiagnosticArray) -> None:
+        self._statuses.extend(msg.status)
+
+    def hear(self, kind: Any, topic: str) -> list[Any]:
+        """Return a list that fills with the messages of a topic, from the first that comes."""
+        heard: list[Any] = []
+        self._kept.append(self.node.create_subscription(kind, topic, heard.append, stream_qos()))
+        self.wait_until(lambda: heard, f"the first message on {topic}")
+        return heard
+
+    def hear_nothing_yet(self, kind: Any, topic: str) -> list[Any]:
+        """Return a list that fills with the messages of a topic whose publisher may be silent so far."""
+        heard: list[Any] = []
+        self._kept.append(self.node.create_subscription(kind, topic, heard.append, stream_qos()))
+        full = self._kept[-1].topic_name
+        self.wait_until(lambda: self.node.count_publishers(full) > 0, f"a publisher of {topic}")
+        return heard
+
+    def publisher(self, kind: Any, topic: str) -> Any:
+        """Return a publisher that a subscription has been matched with."""
+        publisher = self.node.create_publisher(kind, topic, stream_qos())
+        self.wait_until(lambda: publisher.get_subscription_count() > 0, f"a subscription of {topic}")
+        return publisher
+
+    def call(self, kind: Any, name: str, request: Any) -> Any:
+        """Call a service and return its response."""
+        client = self.node.create_client(kind, name)
+        self.wait_until(client.service_is_ready, f"the service {name}")
+        future = client.call_async(request)
+        self.wait_until(future.done, f"the response of {name}")
+        self.node.destroy_client(client)
+        return future.result()
+
+    def status(
+        self, name: str, condition: Callable[[DiagnosticStatus, dict[str, str]], bool]
+    ) -> dict[str, str]:
+        """Return the values of the next diagnostics of a node that meet a condition."""
+        seen = len(self._statuses)
+
+        def look() -> dict[str, str] | None:
+            for status in self._statuses[seen:]:
+                values = {item.key: item.value for item in status.values}
+                if status.name == f"{self._namespace}/{name}" and condition(status, values):
+                    return values
+            return None
+
+        values: dict[str, str] = self.wait_until(look, f"diagnostics of {name}")
+        return values
+
+    def wait_until(self, condition: Callable[[], Any], what: str) -> Any:
+        """Serve callbacks until a condition holds; return its value."""
+        end = time.monotonic() + TIMEOUT
+        while not (result := condition()):
+            if time.monotonic() > end:
+                raise TimeoutError(f"{what} did not come within {TIMEOUT:g} s")
+            self._executor.spin_once(timeout_sec=0.01)
+        return result
+
+    def wait_for_line(self, process: RosProcess, text: str) -> str:
+        """Serve callbacks until a process has written a line with a text; return it."""
+
+        def look() -> str | None:
+            return next((line for line in process.lines if text in line), None)
+
+        line: str = self.wait_until(look, f"{text!r} from {process.name}")
+        return line
+
+    def __enter__(self) -> Talk:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._executor.shutdown(timeout_sec=5.0)
+        self.node.destroy_node()
+        self._context.try_shutdown()

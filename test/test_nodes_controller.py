@@ -1,0 +1,136 @@
+"""controller_node as a process, over real DDS."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+
+from builtin_interfaces.msg import Time
+from ros_processes import start_node
+from ros_talk import Talk
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, Header
+
+from hodyn_ros import Robot, share
+from hodyn_ros.control.feedforward import Feedforward, FeedforwardLaw
+from hodyn_ros.msg import FeedforwardTorque
+from hodyn_ros.nodes.messages import write_feedforward_torque
+
+PANDA = "panda.yaml"
+Q = np.zeros((5, 7))
+Q[0] = [0.0, 0.3, 0.0, -1.5, 0.0, 1.8, 0.0]
+
+
+@pytest.fixture(scope="module")
+def robot() -> Robot:
+    return Robot.from_config(share.find("config", PANDA))
+
+
+@pytest.fixture(scope="module")
+def standing(robot: Robot) -> Feedforward:
+    """The feedforward of a robot that stands still."""
+    return FeedforwardLaw(robot, 2)(Q)
+
+
+def stamp(nanosecond: int) -> Time:
+    second, rest = divmod(nanosecond, 1_000_000_000)
+    return Time(sec=second, nanosec=rest)
+
+
+def feedforward_message(robot: Robot, feedforward: Feedforward, at: int) -> FeedforwardTorque:
+    return write_feedforward_torque(Header(stamp=stamp(at)), list(robot.joint_names), feedforward, 0.0)
+
+
+def measurement(robot: Robot, position: np.ndarray, at: int, velocity: float = 0.0) -> JointState:
+    message = JointState(name=list(robot.joint_names), position=list(position), velocity=[velocity] * 7)
+    message.header.stamp = stamp(at)
+    return message
+
+
+def test_one_command_for_each_measurement(robot: Robot, standing: Feedforward) -> None:
+    assert robot.drives is not None
+    parameters = {"robot_config": PANDA, "natural_frequency": 20.0, "damping_ratio": 0.5}
+    with start_node("controller_node", parameters, "cn_pd") as node, Talk("cn_pd") as talk:
+        commands = talk.hear_nothing_yet(Float64MultiArray, "effort_commands")
+        measured = talk.publisher(JointState, "motor_states")
+        wanted = talk.publisher(FeedforwardTorque, "feedforward_torque")
+        now = time.time_ns()
+        measured.publish(measurement(robot, Q[0], now))
+        talk.status(
+            "controller_node", lambda status, _: status.message == "waiting for the first feedforward"
+        )
+        assert not commands
+        wanted.publish(feedforward_message(robot, standing, now))
+        talk.status("controller_node", lambda _, values: values["feedforwards"] == "1")
+        theta = standing.motor_positions[0]
+        for position, velocity in ((theta, 0.0), (theta + 0.01, 0.1)):
+            before = len(commands)
+            # fresh feedforward, as an old one would leave the reference standing
+            now = time.time_ns()
+            wanted.publish(feedforward_message(robot, standing, now))
+            talk.wait_until(lambda: time.time_ns() - now > 20_000_000, "its arrival")  # noqa: B023
+            measured.publish(measurement(robot, position, now, velocity))
+            talk.wait_until(lambda: len(commands) > before, "a command")  # noqa: B023
+            inertia = robot.drives.motor_inertia
+            expected = standing.motor_efforts[0] - inertia * (400.0 * (position - theta) + 20.0 * velocity)
+            np.testing.assert_allclose(commands[-1].data, expected, rtol=1e-9, atol=1e-9)
+        assert len(commands) == 2
+        talk.wait_until(lambda: time.time_ns() - now > 200_000_000, "a feedforward that is too old")
+        measured.publish(measurement(robot, theta, time.time_ns()))
+        talk.wait_until(lambda: len(commands) == 3, "a command with a standing reference")
+        values = talk.status("controller_node", lambda status, _: "too old" in status.message)
+        assert values["commands with a standing reference"] == "1"
+        np.testing.assert_allclose(commands[-1].data, standing.motor_efforts[0], rtol=1e-9, atol=1e-9)
+        assert node.stop(signal.SIGINT) == 0, node.output()
+
+
+def test_bad_input_is_refused_and_the_next_message_works(robot: Robot, standing: Feedforward) -> None:
+    with start_node("controller_node", {"robot_config": PANDA}, "cn_bad") as node, Talk("cn_bad") as talk:
+        commands = talk.hear_nothing_yet(Float64MultiArray, "effort_commands")
+        measured = talk.publisher(JointState, "motor_states")
+        wanted = talk.publisher(FeedforwardTorque, "feedforward_torque")
+        now = time.time_ns()
+        without_motors = standing._replace(motor_positions=np.empty((0, 7)), motor_efforts=np.empty((0, 7)))
+        wanted.publish(feedforward_message(robot, without_motors, now))
+        talk.wait_for_line(
+            node, "feedforward_torque refused: the feedforward holds motor positions of 0 orders"
+        )
+        wanted.publish(feedforward_message(robot, standing, now))
+        talk.status("controller_node", lambda _, values: values["feedforwards"] == "1")
+        for bad, words in (
+            (JointState(name=["elbow"], position=[0.0], velocity=[0.0]), "joint 'elbow' is unknown"),
+            (JointState(name=list(robot.joint_names), position=[0.0] * 7), "position or velocity is empty"),
+            (measurement(robot, np.full(7, np.nan), now), "position holds nan for joint 'panda_joint1'"),
+        ):
+            measured.publish(bad)
+            talk.wait_for_line(node, words)
+        assert not commands
+        measured.publish(measurement(robot, standing.motor_positions[0], time.time_ns()))
+        talk.wait_until(lambda: commands, "a command")
+        values = talk.status("controller_node", lambda _, values: values["refused measurements"] == "3")
+        assert values["refused feedforwards"] == "1"
+        assert node.stop(signal.SIGTERM) == 0, node.output()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({}, "'robot_config' is empty"),
+        ({"robot_config": PANDA, "feedforward": "some"}, "'some'; choose one of none, rigid, elastic"),
+        (
+            {"robot_config": PANDA, "proportional_gains": [1.0, 2.0]},
+            "'proportional_gains' holds 2 gains for 7",
+        ),
+        ({"robot_config": PANDA, "lead": -1.0}, "parameter 'lead'"),
+    ],
+)
+def test_a_broken_start_ends_with_one_readable_line(parameters: dict[str, object], words: str) -> None:
+    with start_node("controller_node", parameters) as node:
+        assert node.wait() == 1
+        assert len(node.lines) == 1, node.output()
+        assert node.lines[0].startswith("error: ") and words in node.lines[0]

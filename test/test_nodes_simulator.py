@@ -1,0 +1,92 @@
+"""simulator_node as a process, over real DDS."""
+
+from __future__ import annotations
+
+import signal
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+
+from ros_processes import start_node
+from ros_talk import Talk
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from hodyn_ros import Robot, share
+from hodyn_ros.control.simulation import ElasticJointSimulation
+from hodyn_ros.nodes.messages import nanoseconds
+from hodyn_ros.trajectory.reader import read_trajectory
+
+PANDA, EXCITATION = "panda.yaml", "panda_excitation.yaml"
+
+
+def test_it_rests_in_equilibrium_at_the_start_of_the_trajectory_a_thousand_times_a_second() -> None:
+    parameters = {"robot_config": PANDA, "trajectory": EXCITATION}
+    with start_node("simulator_node", parameters, "sn_rest") as node, Talk("sn_rest") as talk:
+        links = talk.hear(JointState, "joint_states")
+        motors = talk.hear(JointState, "motor_states")
+        talk.wait_until(lambda: len(links) > 1500 and len(motors) > 1500, "states")
+        values = talk.status("simulator_node", lambda status, values: "missed" in values)
+        assert node.stop(signal.SIGINT) == 0, node.output()
+    robot = Robot.from_config(share.find("config", PANDA))
+    assert robot.drives is not None
+    start = read_trajectory(share.find("config", EXCITATION)).sample(0.0, 0)[0]
+    gravity = ElasticJointSimulation(robot, start).gravity_effort()
+    for message in (links[0], links[-1]):
+        assert message.name == list(robot.joint_names)
+        np.testing.assert_array_equal(message.position, start)
+        np.testing.assert_array_equal(message.velocity, np.zeros(7))
+        np.testing.assert_allclose(message.effort, gravity, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(
+        motors[-1].position, start + gravity / robot.drives.stiffness, rtol=0, atol=1e-10
+    )
+    np.testing.assert_allclose(motors[-1].effort, gravity, rtol=1e-12)
+    stamps = np.array([nanoseconds(message.header.stamp) for message in links])
+    gaps = np.diff(stamps)
+    assert set(gaps % 1_000_000) == {0} and np.median(gaps) == 1_000_000
+    missed = int((gaps // 1_000_000 - 1).sum())
+    assert missed <= int(values["missed"]) + 500  # what is missing was not published, rather than lost
+
+
+def test_commands_move_it_and_bad_ones_are_refused() -> None:
+    parameters = {
+        "robot_config": PANDA,
+        "rate": 200.0,
+        "initial_position": [0.0, 0.3, 0.0, -1.5, 0.0, 1.8, 0.0],
+    }
+    with start_node("simulator_node", parameters, "sn_command") as node, Talk("sn_command") as talk:
+        links = talk.hear(JointState, "joint_states")
+        publisher = talk.publisher(Float64MultiArray, "effort_commands")
+        hold = list(links[0].effort)
+        for bad, words in (
+            ([0.0] * 6, "6 efforts for 7 joints"),
+            ([*hold[:6], float("inf")], "inf for joint 'panda_joint7'"),
+        ):
+            publisher.publish(Float64MultiArray(data=bad))
+            talk.wait_for_line(node, words)
+        values = talk.status("simulator_node", lambda _, values: values["refused"] == "2")
+        assert (values["refused: wrong length"], values["refused: not finite"]) == ("1", "1")
+        np.testing.assert_allclose(links[-1].position, parameters["initial_position"], rtol=0, atol=1e-9)
+        publisher.publish(Float64MultiArray(data=[hold[0] + 5.0, *hold[1:]]))
+        talk.wait_until(lambda: links[-1].position[0] > 0.05, "a turn of the first joint")
+        old = talk.status("simulator_node", lambda status, _: "s old, and held" in status.message)
+        assert int(old["commands"]) == 1
+        assert node.stop(signal.SIGTERM) == 0, node.output()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({}, "'robot_config' is empty"),
+        ({"robot_config": PANDA, "initial_position": [1.0, 2.0]}, r"position must have shape (7,)"),
+        ({"robot_config": PANDA, "rate": 1e6}, "parameter 'rate'"),
+        ({"robot_config": PANDA, "trajectory": "nowhere.yaml"}, "no file 'nowhere.yaml'"),
+    ],
+)
+def test_a_broken_start_ends_with_one_readable_line(parameters: dict[str, object], words: str) -> None:
+    with start_node("simulator_node", parameters) as node:
+        assert node.wait() == 1
+        assert len(node.lines) == 1, node.output()
+        assert node.lines[0].startswith("error: ") and words in node.lines[0]

@@ -1,0 +1,179 @@
+"""trajectory_node as a process, over real DDS."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+
+from builtin_interfaces.msg import Duration
+from ros_processes import start_node
+from ros_talk import Talk
+from rosgraph_msgs.msg import Clock
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from hodyn_ros import share
+from hodyn_ros.msg import DesiredMotion
+from hodyn_ros.nodes.joint_order import JointOrder
+from hodyn_ros.nodes.messages import nanoseconds, read_desired_motion
+from hodyn_ros.nodes.pace import Pace
+from hodyn_ros.trajectory.reader import read_trajectory
+from hodyn_ros.trajectory.rest import rest_to_rest
+
+PANDA_JOINTS = [f"panda_joint{i}" for i in range(1, 8)]
+EXCITATION = "panda_excitation.yaml"
+
+
+def arrays(heard: list[DesiredMotion], orders: int) -> tuple[np.ndarray, np.ndarray]:
+    joints = JointOrder(heard[0].joint_names)
+    stamps = np.array([nanoseconds(message.header.stamp) for message in heard])
+    return stamps, np.array([read_desired_motion(message, joints, orders) for message in heard])
+
+
+def trajectory_message(times: list[float], positions: list[list[float]]) -> JointTrajectory:
+    points = [
+        JointTrajectoryPoint(
+            positions=row, time_from_start=Duration(sec=int(t), nanosec=round(1e9 * (t - int(t))))
+        )
+        for t, row in zip(times, positions)
+    ]
+    return JointTrajectory(joint_names=list(PANDA_JOINTS), points=points)
+
+
+def test_the_pace_does_not_drift_and_counts_what_it_skips() -> None:
+    pace = Pace(1000.0, 5_000_000, most=3)
+    assert pace.due(5_000_000) == range(1)
+    assert pace.due(6_500_000) == range(1, 2)
+    assert pace.due(6_700_000) == range(2, 2)
+    assert pace.due(6_900_000) == range(2, 3)  # due within a fifth of a period
+    assert (pace.due(17_000_000), pace.skipped) == (range(10, 13), 7)
+    assert pace.instant(12) == 17_000_000
+    assert pace.number(17_400_000) == 12
+    assert pace.due(3_000_000) == range(13, 13)
+    assert not pace.lost(900_000_000) and pace.lost(1_100_000_000) and pace.lost(-1_100_000_000)
+    # thirds of a millisecond: every instant is rounded by itself, so nothing adds up
+    assert Pace(3000.0, 0).instant(3_000_000) == 1_000_000_000_000
+
+
+def test_a_kilohertz_of_samples_with_all_derivatives_in_time() -> None:
+    parameters = {"trajectory": EXCITATION, "ramp": 0.5, "duration": 1.0, "auto_start": False}
+    with start_node("trajectory_node", parameters, "tn_rate") as node, Talk("tn_rate") as talk:
+        heard = talk.hear(DesiredMotion, "desired_motion")
+        talk.wait_until(lambda: len(heard) > 300, "three hundred samples")
+        assert talk.call(Trigger, "trajectory_node/start", Trigger.Request()).success
+        again = talk.call(Trigger, "trajectory_node/start", Trigger.Request())
+        assert (again.success, again.message) == (False, "the motion has been started before")
+        facts = talk.status("trajectory_node", lambda status, _: status.message == "ended")
+        start, end = int(facts["motion start [ns]"]), int(facts["motion end [ns]"])
+        assert end - start == 2_000_000_000
+        last = end + 100_000_000
+        talk.wait_until(lambda: nanoseconds(heard[-1].header.stamp) > last, "samples after the end")
+        stamps, stacks = arrays(heard, 5)
+        assert node.stop(signal.SIGINT) == 0, node.output()
+    assert heard[0].joint_names == PANDA_JOINTS
+    skipped = int(facts["skipped"])
+    assert len(stamps) - 1 + skipped >= (stamps[-1] - stamps[0]) / 1e6  # nothing lost on the way
+    assert set((stamps - stamps[0]) % 1_000_000) == {0}  # every stamp on one grid
+    motion = rest_to_rest(read_trajectory(share.find("config", EXCITATION)), 0.5, 1.0)
+    moving = (stamps >= start) & (stamps <= end)
+    assert moving.sum() + skipped >= 2001 and int(facts["motion samples published"]) == moving.sum()
+    expected = motion.sample(1e-9 * (stamps[moving] - start), 4)
+    np.testing.assert_allclose(stacks[moving], expected, rtol=1e-9, atol=1e-9)
+    # at rest where it starts before, where it ends after
+    before, after = stacks[stamps < start], stacks[stamps > end]
+    np.testing.assert_allclose(before[:, 0] - motion.sample(0.0, 0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(after[:, 0] - motion.sample(2.0, 0), 0.0, atol=1e-12)
+    assert not before[:, 1:].any() and not after[:, 1:].any()
+
+
+def test_a_joint_trajectory_is_followed_and_bad_ones_are_refused() -> None:
+    parameters = {"robot_config": "panda.yaml", "rate": 200.0}
+    home, away = [0.0] * 7, [0.1, 0.2, -0.3, 0.1, 0.0, 0.2, 0.1]
+    with start_node("trajectory_node", parameters, "tn_topic") as node, Talk("tn_topic") as talk:
+        heard = talk.hear_nothing_yet(DesiredMotion, "desired_motion")
+        publisher = talk.publisher(JointTrajectory, "joint_trajectory")
+        unknown = trajectory_message([0.0, 1.0], [home, away])
+        unknown.joint_names[2] = "elbow"
+        for bad, words in (
+            (unknown, "joint 'elbow' is unknown"),
+            (trajectory_message([0.0, 0.5, 0.5], [home, away, home]), "times must increase"),
+            (trajectory_message([0.0], [home]), "at least two waypoints"),
+            (trajectory_message([0.0, 1.0], [home, [*away[:6], float("nan")]]), "joint 'panda_joint7'"),
+        ):
+            publisher.publish(bad)
+            talk.wait_for_line(node, words)
+        assert not heard
+        publisher.publish(trajectory_message([0.0, 1.2], [home, away]))
+        talk.wait_until(lambda: heard, "the start of the motion")
+        publisher.publish(trajectory_message([0.0, 1.2], [home, away]))
+        talk.wait_until(lambda: abs(heard[-1].positions[1] - 0.2) < 1e-12, "the end of the motion")
+        jump = trajectory_message([0.0, 0.5], [home, away])
+        publisher.publish(jump)
+        talk.wait_for_line(node, "from where the robot is held")
+        publisher.publish(trajectory_message([0.4], [home]))  # the way back, from where it is
+        talk.wait_until(lambda: abs(heard[-1].positions[1]) < 1e-9, "the way back")
+        refused = talk.status("trajectory_node", lambda status, _: True)["refused"]
+        assert node.stop() == 0, node.output()
+    assert int(refused) == 6
+    stamps, stacks = arrays(heard, 5)
+    steps = np.abs(np.diff(stacks[:, 0], axis=0)).max(axis=1)
+    assert steps.max() < 0.02  # nowhere a jump
+    np.testing.assert_allclose(np.diff(stamps), 5_000_000, atol=1)
+
+
+def test_it_says_where_a_motion_is_not_smooth_enough(tmp_path: Path) -> None:
+    rough = tmp_path / "rough.yaml"
+    rough.write_text(
+        "type: waypoints\ninterpolation: piecewise\njoint_names: [a]\npoints:\n"
+        "  - {time: 0, positions: [0], velocities: [0]}\n  - {time: 1, positions: [1], velocities: [0]}\n"
+    )
+    with start_node("trajectory_node", {"trajectory": rough, "rate": 50.0}, "tn_rough") as node:
+        line = node.wait_for_line("derivatives will jump")
+        assert "the acceleration (derivative 2) of this PiecewisePolynomial jumps" in line
+        node.wait_for_line("the motion starts, for 1 s; 50 Hz, derivatives up to 4")
+        assert node.stop(signal.SIGTERM) == 0, node.output()
+
+
+def test_it_follows_simulated_time() -> None:
+    parameters = {"trajectory": EXCITATION, "rate": 100.0, "ramp": 1.0, "use_sim_time": True}
+    with start_node("trajectory_node", parameters, "tn_sim") as node, Talk("tn_sim") as talk:
+        clock = talk.node.create_publisher(Clock, "/clock", 10)
+        talk.wait_until(lambda: clock.get_subscription_count() > 0, "a subscription of /clock")
+        heard = talk.hear_nothing_yet(DesiredMotion, "desired_motion")
+        now = 50_000_000_000
+
+        def tick() -> bool:
+            nonlocal now
+            now += 2_000_000
+            message = Clock()
+            message.clock.sec, message.clock.nanosec = divmod(now, 1_000_000_000)
+            clock.publish(message)
+            return len(heard) >= 100
+
+        talk.wait_until(tick, "a hundred samples in simulated time")
+        assert node.stop() == 0, node.output()
+    stamps, _ = arrays(heard, 1)
+    assert stamps[0] >= 50_000_000_000 and stamps[-1] <= now
+    np.testing.assert_array_equal(np.unique(np.diff(stamps)), [10_000_000])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({}, "'trajectory' and 'robot_config' are both empty"),
+        ({"trajectory": "nowhere.yaml"}, "no file 'nowhere.yaml'"),
+        ({"trajectory": EXCITATION, "rate": 0.0}, "parameter 'rate'"),
+        ({"trajectory": EXCITATION, "ramp": 0.0, "duration": 3.0}, "ramp longer than 0 s"),
+        ({"trajectory": "panda.yaml"}, "panda.yaml"),
+    ],
+)
+def test_a_broken_start_ends_with_one_readable_line(parameters: dict[str, object], words: str) -> None:
+    with start_node("trajectory_node", parameters) as node:
+        assert node.wait() == 1
+        assert len(node.lines) == 1, node.output()
+        assert node.lines[0].startswith("error: ") and words in node.lines[0]
