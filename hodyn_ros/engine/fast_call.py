@@ -47,14 +47,14 @@ def fast_call(
 ) -> Callable[..., Any]:
     """Return a built-in function `f(*arrays, out=None)` around the kernel at `address`.
 
-    Calls with C-contiguous float64 arrays of exactly the shapes `arguments`, all numbers finite, run the
-    kernel `void kernel(const double*..., double* out)` into a new array of shape `result`, or into `out`; any
-    other call is passed on to `otherwise` as it came. `otherwise` itself is returned where the interpreter
-    does not fit.
+    Calls with C-contiguous float64 arrays of exactly the shapes `arguments`, all numbers finite and not so
+    large that products of them could overflow, run the kernel `void kernel(const double*..., double* out)`
+    into a new array of shape `result`, or into `out`; any other call is passed on to `otherwise` as it came.
+    `otherwise` itself is returned where the interpreter does not fit.
     """
     if not _layout_is_known():
         return otherwise
-    code = _wrapper(len(arguments))
+    definition = _definition(len(arguments), _large(max(rows for rows, _ in arguments)))
     call, passed_on = _vectorcall(otherwise)
     shapes = [size for shape in (result, *arguments) for size in shape]
     words = [
@@ -68,8 +68,7 @@ def fast_call(
         *shapes,
     ]
     context = _Context(np.array(words, dtype=np.int64).tobytes())
-    definition = _MethodDefinition(b"dynamics", code.address, _FASTCALL_WITH_KEYWORDS, None)
-    context.alive = (definition, code, passed_on)
+    context.alive = passed_on
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.POINTER(_MethodDefinition), ctypes.py_object, ctypes.c_void_p]
@@ -80,15 +79,28 @@ def fast_call(
 class _Context(bytes):
     """What the compiled wrapper reads, as `self` of the built-in function, and what that lives on."""
 
-    alive: tuple[Any, ...]
+    alive: Callable[..., Any]
 
 
 _OUT = sys.intern("out")
 
 
 @cache
-def _wrapper(n_arguments: int) -> Any:
-    return compile_text(_wrapper_text(n_arguments), "hodyn_call", ObjectCache.default(), optimise=True)
+def _definition(n_arguments: int, large: int) -> _MethodDefinition:
+    """Return the definition of a built-in function, which lives until the process ends.
+
+    Its functions read it until they are gone, and neither the order in which the garbage collector takes a
+    cycle apart nor the end of the interpreter may leave them without; there are few.
+    """
+    code = compile_text(_wrapper_text(n_arguments, large), "hodyn_call", ObjectCache.default(), optimise=True)
+    definition = _MethodDefinition(b"dynamics", code.address, _FASTCALL_WITH_KEYWORDS, None)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object((definition, code)))
+    return definition
+
+
+def _large(most_rows: int) -> int:
+    """Return the binary exponent below which products of as many numbers as there are rows stay finite."""
+    return min(60, 900 // most_rows)
 
 
 def _vectorcall(function: Callable[..., Any]) -> tuple[int | None, Callable[..., Any]]:
@@ -146,7 +158,7 @@ def _bytes_offset() -> int:
     return bytes.__basicsize__ - 1
 
 
-def _wrapper_text(n_arguments: int) -> str:
+def _wrapper_text(n_arguments: int, large: int) -> str:
     """Write the function that Python calls; `self` is a bytes object with the context."""
     lines = [
         "define ptr @hodyn_call(ptr %self, ptr %args, i64 %count, ptr %names) {",
@@ -165,7 +177,7 @@ def _wrapper_text(n_arguments: int) -> str:
         lines.append(f"%slot{a} = getelementptr ptr, ptr %args, i64 {a}")
         lines.append(f"%array{a} = load ptr, ptr %slot{a}, align 8")
         lines += _check_lines(f"array{a}", 9 + 2 * a, _READABLE, f"numbers{a}")
-        lines += _finite_lines(a, following)
+        lines += _moderate_lines(a, following, large)
     lines += [
         "result:",
         "%plain = icmp eq ptr %names, null",
@@ -244,8 +256,8 @@ def _check_lines(array: str, shape_at: int, flags: int, following: str) -> list[
     ]
 
 
-def _finite_lines(a: int, following: str) -> list[str]:
-    """Look for a number whose exponent has all bits set: NaN or infinite."""
+def _moderate_lines(a: int, following: str, large: int) -> list[str]:
+    """Look for a number of 2^large or more, infinite, or NaN, by its exponent."""
     exponent = 0x7FF0000000000000
     return [
         f"numbers{a}:",
@@ -262,7 +274,7 @@ def _finite_lines(a: int, following: str) -> list[str]:
         f"%number_at{a} = getelementptr i64, ptr %array{a}_data, i64 %i{a}",
         f"%number{a} = load i64, ptr %number_at{a}, align 8",
         f"%bits{a} = and i64 %number{a}, {exponent}",
-        f"%special{a} = icmp eq i64 %bits{a}, {exponent}",
+        f"%special{a} = icmp sge i64 %bits{a}, {(1023 + large) << 52}",
         f"%wide{a} = zext i1 %special{a} to i64",
         f"%worse{a} = or i64 %bad{a}, %wide{a}",
         f"%next{a} = add nuw i64 %i{a}, 1",

@@ -97,6 +97,8 @@ class Function(ABC):
         else:
             check_out(out, self.result)
         self._call(*[array.ctypes.data for array in arrays], out.ctypes.data)
+        if not np.isfinite(out).all():
+            raise InputError("the result overflows: the numbers given are too large")
         return out
 
 
