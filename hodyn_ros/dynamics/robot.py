@@ -382,6 +382,7 @@ class Robot:
     ) -> Array | tuple[Array, Array]:
         if not isinstance(name, str) or name not in INVERSE_DYNAMICS:
             raise InputError(f"there is no formulation {name!r}; choose one of {sorted(INVERSE_DYNAMICS)}")
+        check_finite("the motion", motion)
         room = INVERSE_DYNAMICS[name]
         torques, ground = room(self.model, np.moveaxis(motion, -2, 0), base, loads)
         torques = np.ascontiguousarray(np.moveaxis(torques, 0, -2))
@@ -429,7 +430,6 @@ class Robot:
                 f"the motion must have shape {shapes}: positions, velocities and accelerations at least; "
                 f"found {motion.shape}"
             )
-        check_finite("the motion", motion)
         return motion
 
 

@@ -43,16 +43,18 @@ def function_text(
 
 
 def batch_text(graph: Graph, outputs: Sequence[Any], sizes: Sequence[int], lanes: int) -> str:
-    """Write `void @hodyn_batch(ptr argument_0, ..., ptr out, i64 count)`, with `lanes` samples at a time.
+    """Write `i64 @hodyn_batch(ptr argument_0, ..., ptr out, i64 count)`, with `lanes` samples at a time.
 
     Samples lie one after the other, `sizes[i]` numbers each of argument i. The spare lanes of the last block
-    repeat the last sample.
+    repeat the last sample. Returns whether any number was NaN or infinite: its product with zero is NaN.
     """
     writer = _LaneWriter(graph, outputs, lanes)
     arguments = ", ".join(f"ptr %a{i}" for i in range(len(sizes)))
     lines = [
-        f"define void @hodyn_batch({arguments}, ptr %out, i64 %count) {{",
+        f"define i64 @hodyn_batch({arguments}, ptr %out, i64 %count) {{",
         "entry:",
+        f"%checksum = alloca {writer.type}, align 64",
+        f"store {writer.type} {splat(0.0, lanes)}, ptr %checksum, align 64",
         "%last = sub i64 %count, 1",
         "%any = icmp sgt i64 %count, 0",
         "br i1 %any, label %block, label %done",
@@ -63,6 +65,7 @@ def batch_text(graph: Graph, outputs: Sequence[Any], sizes: Sequence[int], lanes
         lines.append(f"%wanted{lane} = add i64 %first, {lane}")
         lines.append(f"%sample{lane} = call i64 @llvm.smin.i64(i64 %wanted{lane}, i64 %last)")
     for argument, size in enumerate(sizes):
+        lines += writer.prefetch(argument, size)
         lines += writer.load(argument, size)
     lines += writer.lines()
     lines += writer.stores()
@@ -71,38 +74,70 @@ def batch_text(graph: Graph, outputs: Sequence[Any], sizes: Sequence[int], lanes
         "%more = icmp slt i64 %next, %count",
         "br i1 %more, label %block, label %done",
         "done:",
-        "ret void",
+        f"%sum = load {writer.type}, ptr %checksum, align 64",
+        f"%spoiled_lanes = fcmp uno {writer.type} %sum, {splat(0.0, lanes)}",
+        f"%spoiled = call i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1> %spoiled_lanes)",
+        "%answer = zext i1 %spoiled to i64",
+        "ret i64 %answer",
         "}",
         "declare i64 @llvm.smin.i64(i64, i64)",
+        "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
+        f"declare i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1>)",
     ]
     return "\n".join(lines) + "\n" + "".join(sincos_function(width) for width in sorted(writer.widths))
 
 
 def loop_text(address: int, sizes: Sequence[int]) -> str:
-    """Write `void @hodyn_batch(ptr argument_0, ..., i64 count)` that calls a kernel for every sample.
+    """Write `i64 @hodyn_batch(ptr argument_0, ..., i64 count)` that calls a kernel for every sample.
 
-    `sizes` are the numbers per sample of each argument, the result counted in.
+    `sizes` are the numbers per sample of each argument, the result counted in. Returns whether any number of
+    the arguments was NaN or infinite.
     """
     arguments = ", ".join(f"ptr %a{i}" for i in range(len(sizes)))
     moved = ", ".join(f"ptr %p{i}" for i in range(len(sizes)))
     lines = [
-        f"define void @hodyn_batch({arguments}, i64 %count) {{",
+        f"define i64 @hodyn_batch({arguments}, i64 %count) {{",
         "entry:",
+        "%checksum = alloca double, align 8",
+        f"store double {literal(0.0)}, ptr %checksum, align 8",
         "%any = icmp sgt i64 %count, 0",
         "br i1 %any, label %sample, label %done",
         "sample:",
-        "%i = phi i64 [0, %entry], [%next, %sample]",
+        "%i = phi i64 [0, %entry], [%next, %called]",
     ]
     for argument, size in enumerate(sizes):
         lines.append(f"%o{argument} = mul i64 %i, {size}")
         lines.append(f"%p{argument} = getelementptr double, ptr %a{argument}, i64 %o{argument}")
+    lines.append("br label %check0")
+    for argument, size in enumerate(sizes[:-1]):
+        following = f"check{argument + 1}" if argument + 2 < len(sizes) else "called"
+        lines += [
+            f"check{argument}:",
+            f"%none{argument} = icmp eq i64 {size}, 0",
+            f"br i1 %none{argument}, label %{following}, label %number{argument}",
+            f"number{argument}:",
+            f"%k{argument} = phi i64 [0, %check{argument}], [%k_next{argument}, %number{argument}]",
+            f"%at{argument} = getelementptr double, ptr %p{argument}, i64 %k{argument}",
+            f"%x{argument} = load double, ptr %at{argument}, align 8",
+            f"%zero{argument} = fmul double %x{argument}, {literal(0.0)}",
+            f"%before{argument} = load double, ptr %checksum, align 8",
+            f"%after{argument} = fadd double %before{argument}, %zero{argument}",
+            f"store double %after{argument}, ptr %checksum, align 8",
+            f"%k_next{argument} = add i64 %k{argument}, 1",
+            f"%k_more{argument} = icmp slt i64 %k_next{argument}, {size}",
+            f"br i1 %k_more{argument}, label %number{argument}, label %{following}",
+        ]
     lines += [
+        "called:",
         f"call void inttoptr (i64 {address} to ptr)({moved})",
         "%next = add i64 %i, 1",
         "%more = icmp slt i64 %next, %count",
         "br i1 %more, label %sample, label %done",
         "done:",
-        "ret void",
+        "%sum = load double, ptr %checksum, align 8",
+        f"%spoiled = fcmp uno double %sum, {literal(0.0)}",
+        "%answer = zext i1 %spoiled to i64",
+        "ret i64 %answer",
         "}",
     ]
     return "\n".join(lines) + "\n"
@@ -256,20 +291,48 @@ class _LaneWriter(_Writer):
         }
         lines: list[str] = []
         for start, length in _windows(size, self.lanes):
-            if not any(index in numbers for index in range(start, start + length)):
-                continue
             name = f"l{argument}_{start}"
             rows = []
             for lane in range(self.lanes):
                 lines += self._address(f"{name}_{lane}", f"%a{argument}", size, lane, start)
                 lines.append(f"%{name}_r{lane} = load <{length} x double>, ptr %{name}_{lane}_at, align 8")
                 rows.append(f"%{name}_r{lane}")
+            lines += self._check(name, rows, length)
             columns, made = self._transpose(name, rows, length)
             lines += made
             for index in range(start, start + length):
                 if index in numbers and numbers[index] not in self.written:
                     self.written.add(numbers[index])
                     lines.append(_copy(f"%n{numbers[index]}", self.type, columns[index - start], self.lanes))
+        return lines
+
+    def prefetch(self, argument: int, size: int) -> list[str]:
+        """Ask for the numbers of the next block."""
+        name = f"ahead{argument}"
+        lines = [
+            f"%{name}_sample = add i64 %first, {self.lanes}",
+            f"%{name}_offset = mul i64 %{name}_sample, {8 * size}",
+            f"%{name} = getelementptr i8, ptr %a{argument}, i64 %{name}_offset",
+        ]
+        for line in range(0, 8 * size * self.lanes, 64):
+            lines.append(f"%{name}_{line} = getelementptr i8, ptr %{name}, i64 {line}")
+            lines.append(f"call void @llvm.prefetch.p0(ptr %{name}_{line}, i32 0, i32 3, i32 1)")
+        return lines
+
+    def _check(self, name: str, rows: Sequence[str], length: int) -> list[str]:
+        """Add the numbers times zero to the checksum."""
+        vector = f"<{length} x double>"
+        lines = [f"%{name}_k0 = fmul {vector} {rows[0]}, {splat(0.0, length)}"]
+        for i, row in enumerate(rows[1:]):
+            lines.append(f"%{name}_z{i + 1} = fmul contract {vector} {row}, {splat(0.0, length)}")
+            lines.append(f"%{name}_k{i + 1} = fadd contract {vector} %{name}_k{i}, %{name}_z{i + 1}")
+        padded = [k if k < length else 0 for k in range(self.lanes)]
+        lines.append(_shuffle(f"%{name}_wide", f"%{name}_k{len(rows) - 1}", f"%{name}_k0", length, padded))
+        lines += [
+            f"%{name}_before = load {self.type}, ptr %checksum, align 64",
+            f"%{name}_after = fadd {self.type} %{name}_before, %{name}_wide",
+            f"store {self.type} %{name}_after, ptr %checksum, align 64",
+        ]
         return lines
 
     def stores(self) -> list[str]:

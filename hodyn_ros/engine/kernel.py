@@ -7,13 +7,13 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import check_out, finite_array
+from hodyn_ros.checks import check_finite, check_out, finite_array
 from hodyn_ros.engine.emit import batch_text, kernel_text
 from hodyn_ros.engine.fast_call import fast_call
 from hodyn_ros.engine.llvm import MachineCode, compile_text, lanes
@@ -25,7 +25,17 @@ from hodyn_ros.se3 import Array
 Stack = list[list[Any]]  # scalars by row and column
 Shape = tuple[int, int]
 
-_SAMPLES_PER_THREAD = 2000  # fewer are not worth a thread
+_CHUNK = 4096  # samples of a batch that a thread takes at a time
+
+
+def _processors() -> int:
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="hodyn_batch")
 
 
 class Function(ABC):
@@ -51,38 +61,45 @@ class Function(ABC):
     def _batch_text(self) -> str:
         """Write the module with `hodyn_batch`."""
 
-    def batch(self, *arrays: Array, threads: int | None = None) -> Array:
+    def batch(self, *arrays: Array, out: Array | None = None, threads: int | None = None) -> Array:
         """Return the results (N, ...) for N samples of every argument, (N, rows, columns) each.
 
         Several samples are computed at a time in the lanes of vector registers, in `threads` threads, by
-        default as many as there are processors. The arrays are C-contiguous float64; numbers are not checked.
+        default as many as there are processors. The arrays are C-contiguous float64. `out` receives the
+        results: a large new array costs as much time as what is written into it. Raises InputError for NaN
+        and infinite numbers.
         """
         count = len(arrays[0])
-        out = np.empty((count, *self.result))
-        usable = threads or len(os.sched_getaffinity(0))
-        parts = max(1, min(usable, count // _SAMPLES_PER_THREAD))
-        bounds = [count * i // parts for i in range(parts + 1)]
-
-        def run(start: int, stop: int) -> None:
-            data = [array[start:stop].ctypes.data for array in (*arrays, out)]
-            self._batch_call(*data, stop - start)
-
-        if parts == 1:
-            run(0, count)
+        if out is None:
+            out = np.empty((count, *self.result))
         else:
-            with ThreadPoolExecutor(parts) as pool:
-                list(pool.map(run, bounds[:-1], bounds[1:]))
+            check_out(out, (count, *self.result))
+        data = [(array.ctypes.data, array.strides[0]) for array in (*arrays, out)]
+
+        def run(start: int) -> bool:
+            places = [address + start * stride for address, stride in data]
+            return bool(self._batch_call(*places, min(_CHUNK, count - start)))
+
+        chunks = range(0, count, _CHUNK)
+        parts = min(threads or _processors(), len(chunks))
+        spoiled = any([run(start) for start in chunks] if parts <= 1 else _pool(parts).map(run, chunks))
+        if spoiled:
+            for (name, _), array in zip(self.arguments, arrays):
+                check_finite(name, array)
         return out
 
     @cached_property
     def batch_code(self) -> MachineCode:
-        """The bare C function for batches, `void f(const double*, ..., double* out, int64_t count)`."""
+        """The bare C function for batches, `int64_t f(const double*, ..., double* out, int64_t count)`.
+
+        It returns whether any number in the arguments was NaN or infinite.
+        """
         return compile_text(self._batch_text(), "hodyn_batch", ObjectCache.default())
 
     @cached_property
-    def _batch_call(self) -> Callable[..., None]:
+    def _batch_call(self) -> Callable[..., int]:
         pointers = [ctypes.c_void_p] * (len(self.arguments) + 1)
-        return ctypes.CFUNCTYPE(None, *pointers, ctypes.c_int64)(self.batch_code.address)
+        return ctypes.CFUNCTYPE(ctypes.c_int64, *pointers, ctypes.c_int64)(self.batch_code.address)
 
     def _converted(self, *arguments: ArrayLike, out: Array | None = None) -> Array:
         """Convert what is not an array yet, and explain what cannot be used."""
@@ -123,13 +140,7 @@ class Kernel(Function):
         return batch_text(graph, outputs, [rows * columns for rows, columns in self._shapes], lanes())
 
     def _traced(self) -> tuple[Graph, list[Any], Shape]:
-        graph = Graph()
-        stacks = [
-            [[graph.input(a, row * columns + column) for column in range(columns)] for row in range(rows)]
-            for a, (rows, columns) in enumerate(self._shapes)
-        ]
-        result = self._trace(*stacks)
-        return graph, [value for row in result for value in row], (len(result), len(result[0]))
+        return traced(self._trace, self._shapes)
 
 
 class Interpreted:
@@ -148,3 +159,14 @@ class Interpreted:
     def batch(self, *arrays: Array) -> Array:
         """Return the results (N, ...) for N samples of every argument."""
         return np.stack([self.function(*sample) for sample in zip(*arrays)])
+
+
+def traced(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> tuple[Graph, list[Any], Shape]:
+    """Run `trace` on traced scalars; return the graph, the results row by row, and their shape."""
+    graph = Graph()
+    stacks = [
+        [[graph.input(a, row * columns + column) for column in range(columns)] for row in range(rows)]
+        for a, (rows, columns) in enumerate(shapes)
+    ]
+    result = trace(*stacks)
+    return graph, [value for row in result for value in row], (len(result), len(result[0]))

@@ -46,7 +46,11 @@ def _object_code(ir: str, machine: Any, optimise: bool) -> bytes:
         options.loop_vectorization = True
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
+    # Straight-line code comes in an order that keeps few numbers alive; the scheduler only lengthens their
+    # lives.
+    llvm.set_option("", f"-enable-misched={'true' if optimise else 'false'}")
     code: bytes = machine.emit_object(module)
+    llvm.set_option("", "-enable-misched=true")
     return code
 
 
