@@ -57,3 +57,7 @@ def main() -> None:
 def _end(number: int, frame: FrameType | None) -> None:
     """End by an exception, so that whatever has been started is ended as well."""
     raise SystemExit(128 + number)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""The command line without ROS."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from ros_processes import child_environment
+
+WITHOUT_ROS = "import sys; sys.modules['rclpy'] = None; from hodyn_ros.cli import main; main()"
+
+
+def run(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *command], env=child_environment(), capture_output=True, text=True, timeout=60
+    )
+
+
+def test_ros_is_not_touched_before_it_is_needed() -> None:
+    code = (
+        "import sys, hodyn_ros.cli, hodyn_ros.demo.run, hodyn_ros.control.simulation;"
+        "print(sorted(name for name in sys.modules if name.split('.')[0] in ('rclpy', 'std_msgs')))"
+    )
+    result = run("-c", code)
+    assert (result.returncode, result.stdout.strip()) == (0, "[]"), result.stderr
+
+
+def test_help_names_the_commands_and_their_options() -> None:
+    result = run("-m", "hodyn_ros.cli", "--help")
+    assert result.returncode == 0
+    assert "demo" in result.stdout
+    result = run("-m", "hodyn_ros.cli", "demo", "--help")
+    assert result.returncode == 0
+    assert all(option in result.stdout for option in ("--duration", "--out", "--rate"))
+
+
+def test_without_ros_the_demo_says_what_is_missing_and_how_to_get_it() -> None:
+    result = run("-c", WITHOUT_ROS, "demo")
+    assert result.returncode == 1
+    assert len(result.stderr.splitlines()) == 1
+    assert "the demo needs ROS 2" in result.stderr and "there is no rclpy" in result.stderr
+    assert "make demo" in result.stderr
+
+
+def test_numbers_that_make_no_sense_are_refused() -> None:
+    result = run("-m", "hodyn_ros.cli", "demo", "--duration", "-3")
+    assert result.returncode == 2
+    assert "duration" in result.stderr and "Traceback" not in result.stderr
+
+
+def test_a_folder_that_cannot_be_written_is_named() -> None:
+    result = run("-m", "hodyn_ros.cli", "demo", "--out", "/proc/demo")
+    assert result.returncode == 1
+    assert len(result.stderr.splitlines()) == 1 and result.stderr.startswith("error: ")

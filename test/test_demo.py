@@ -1,0 +1,97 @@
+"""The demo as its users run it: seven processes over real DDS."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import matplotlib.image
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed; the demo comes with the ROS build (make)")
+
+from ros_processes import RosProcess, child_environment, wait_until
+
+from hodyn_ros.control.recording import Recording
+from hodyn_ros.demo.run import MODES, RAMP
+
+NODES = {"dynamics_node", "simulator_node", "controller_node", "trajectory_node", "monitor"}
+
+
+def start_demo(out: Path, *options: str) -> RosProcess:
+    command = [sys.executable, "-m", "hodyn_ros.cli", "demo", "--out", str(out), *options]
+    return RosProcess(command, child_environment(), "hodyn demo")
+
+
+def children(parent: int) -> dict[str, int]:
+    """Return the nodes that a process has started, by name, with their process ids."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            command = (folder / "cmdline").read_text()
+        except OSError:  # it has ended meanwhile
+            continue
+        match = re.search(r"hodyn_ros\.nodes\.(\w+)", command)
+        if match and fields[0] != "Z" and int(fields[1]) == parent:
+            found[match.group(1)] = int(folder.name)
+    return found
+
+
+def alive(pid: int) -> bool:
+    try:
+        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def all_gone(pids: Iterator[int] | list[int]) -> bool:
+    return not any(alive(pid) for pid in pids)
+
+
+def test_elastic_feedforward_tracks_ten_times_better_than_rigid(tmp_path: Path) -> None:
+    duration = 3.0
+    with start_demo(tmp_path, "--duration", str(duration)) as demo:
+        assert demo.wait(timeout=240.0) == 0, demo.output()
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert set(summary["runs"]) == {"none", "rigid", "elastic"}
+    for run in summary["runs"].values():
+        assert 0.0 < run["rms_error_rad"] < run["max_error_rad"]
+        assert 0.0 < run["latency_us"]["p50"] <= run["latency_us"]["p99"]
+        assert run["messages_received"] == run["messages_sent"]  # nothing is lost
+        assert run["messages_sent"] > 0.9 * 1000.0 * (duration + 2.0 * RAMP)
+    none, rigid, elastic = (summary["runs"][mode]["rms_error_rad"] for mode in MODES)
+    assert elastic < 0.1 * rigid
+    assert rigid < none
+    assert matplotlib.image.imread(tmp_path / "demo.png").shape[1] > 800
+    recording = Recording.load(tmp_path / "elastic" / "recording.npz")
+    assert recording.end - recording.start == round(1e9 * (duration + 2.0 * RAMP))
+    assert "times better than rigid feedforward" in demo.output()
+
+
+def test_a_node_that_dies_ends_the_demo_with_its_name(tmp_path: Path) -> None:
+    with start_demo(tmp_path, "--duration", "60") as demo:
+        wait_until(lambda: set(children(demo.pid)) == NODES, 30.0, "all processes")
+        nodes = children(demo.pid)
+        os.kill(nodes["simulator_node"], signal.SIGKILL)
+        assert demo.wait(timeout=60.0) == 1
+        assert "error: simulator_node has ended with exit code -9" in demo.output()
+        assert "Traceback" not in demo.output()
+        assert all_gone(list(nodes.values()))
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_whatever_ends_the_demo_ends_its_processes(tmp_path: Path, how: signal.Signals) -> None:
+    with start_demo(tmp_path, "--duration", "60") as demo:
+        wait_until(lambda: set(children(demo.pid)) == NODES, 30.0, "all processes")
+        time.sleep(1.0)  # into whatever they do at the start
+        nodes = list(children(demo.pid).values())
+        assert demo.stop(how) != 0
+        wait_until(lambda: all_gone(nodes), 15.0, "the end of the nodes")
+        assert "Traceback" not in demo.output()
