@@ -7,16 +7,17 @@ import os
 import tempfile
 from pathlib import Path
 
-_MAGIC = b"hodyn_ros object 1\n"
+_MAGIC = b"hodyn_ros object 2\n"
+_HEAD_SIZE = len(_MAGIC) + hashlib.sha256().digest_size
 _MOST_ENTRIES = 500
 
 
 class ObjectCache:
     """A folder of compiled kernels.
 
-    An entry is named by the hash of its key and carries the hash of its content. One that is damaged, or that
-    another user could have written, counts as absent and is replaced; writing is atomic. A folder that cannot
-    be used costs compile time, nothing else.
+    An entry is named by the hash of its key and carries the hash of its name and content. One that is
+    damaged, that belongs to another key, or that another user could have written, counts as absent and is
+    replaced; writing is atomic. A folder that cannot be used costs compile time, nothing else.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -24,12 +25,20 @@ class ObjectCache:
 
     @classmethod
     def default(cls) -> ObjectCache | None:
-        """Return the user's cache: $HODYN_CACHE_DIR (empty: none), else below $XDG_CACHE_HOME or ~/.cache."""
+        """Return the user's cache: $HODYN_CACHE_DIR (empty: none), else below $XDG_CACHE_HOME or ~/.cache.
+
+        A user without a home, as in some containers, has none.
+        """
         chosen = os.environ.get("HODYN_CACHE_DIR")
         if chosen is not None:
             return cls(Path(chosen)) if chosen else None
-        home = os.environ.get("XDG_CACHE_HOME")
-        return cls((Path(home) if home else Path.home() / ".cache") / "hodyn_ros")
+        shared = Path(os.environ.get("XDG_CACHE_HOME", ""))
+        if not shared.is_absolute():  # to be ignored then, by the XDG specification
+            try:
+                shared = Path.home() / ".cache"
+            except RuntimeError:
+                return None
+        return cls(shared / "hodyn_ros")
 
     def get(self, key: str) -> bytes | None:
         """Return the machine code stored under a key, or None."""
@@ -41,30 +50,38 @@ class ObjectCache:
                 content = file.read()
         except OSError:
             return None
-        head = len(_MAGIC) + hashlib.sha256().digest_size
-        code = content[head:]
-        return code if content[:head] == _MAGIC + hashlib.sha256(code).digest() else None
+        head = self._head(path, content[_HEAD_SIZE:])
+        return content[_HEAD_SIZE:] if content[:_HEAD_SIZE] == head else None
 
     def put(self, key: str, code: bytes) -> None:
         """Store machine code under a key."""
+        path = self._path(key)
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            descriptor, temporary = tempfile.mkstemp(dir=self.folder)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(_MAGIC + hashlib.sha256(code).digest() + code)
-            Path(temporary).replace(self._path(key))
+            descriptor, name = tempfile.mkstemp(dir=self.folder, suffix=".tmp")
+            temporary = Path(name)
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(self._head(path, code) + code)
+                temporary.replace(path)
+            finally:
+                temporary.unlink(missing_ok=True)
             self._forget_oldest()
         except OSError:
             return  # a read-only home is no reason to fail; the next process compiles again
 
     def _forget_oldest(self) -> None:
-        """Keep the folder from growing without end."""
-        entries = sorted(self.folder.glob("*.o"), key=lambda entry: entry.stat().st_mtime)
-        for entry in entries[:-_MOST_ENTRIES]:
-            entry.unlink(missing_ok=True)
+        """Keep the folder from growing without end, with what killed processes left behind."""
+        files = [file for pattern in ("*.o", "*.tmp") for file in self.folder.glob(pattern)]
+        for file in sorted(files, key=lambda file: file.stat().st_mtime)[:-_MOST_ENTRIES]:
+            file.unlink(missing_ok=True)
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()}.o"
+
+    @staticmethod
+    def _head(path: Path, code: bytes) -> bytes:
+        return _MAGIC + hashlib.sha256(path.name.encode() + code).digest()
 
 
 def _only_ours(status: os.stat_result) -> bool:
