@@ -49,14 +49,18 @@ def six_joint_arm() -> Robot:
     z, y, x = np.eye(3)[::-1]
     points = np.array([[0, 0, 0], [0, 0, 0.4], [0, 0, 0.8], [0.4, 0, 0.8], [0.4, 0, 0.8], [0.4, 0, 0.8]])
     screws = [np.concatenate([e, np.cross(p, e)]) for e, p in zip((z, y, y, x, y, x), points, strict=True)]
-    return robot_in(screws, [*points[:5], (0.5, 0.0, 0.8)])
+    return robot_in(screws, in_world_axes([*points[:5], (0.5, 0.0, 0.8)]))
 
 
-def robot_in(screws: Any, origins: Any) -> Robot:
-    """Return a serial robot with its body frames in world axes."""
-    n = len(screws)
-    placements = np.tile(np.eye(4), (n, 1, 1))
+def in_world_axes(origins: Any) -> Array:
+    placements = np.tile(np.eye(4), (len(origins), 1, 1))
     placements[:, :3, 3] = origins
+    return placements
+
+
+def robot_in(screws: Any, placements: Array) -> Robot:
+    """Return a serial robot with some masses."""
+    n = len(screws)
     return Robot.from_screws(
         range(-1, n - 1), screws, placements, np.ones(n), np.zeros((n, 3)), np.tile(np.eye(3), (n, 1, 1))
     )
@@ -324,16 +328,22 @@ class TestSingularPoses:
         assert isinstance(refusal.value, InputError)
 
     def test_the_condition_number_has_no_dimension(self) -> None:
-        """A small robot is not more singular than a large one of the same shape."""
-        large = six_joint_arm().model
-        screws = large.screws.copy()
-        screws[:, 3:] *= 1e-6
-        origins = 1e-6 * large.placements[:, :3, 3]
-        small = robot_in(screws, origins)
-        q = motion_near(np.array([0.1, 0.2, 0.3, 0.4, 0.8, 0.6]), 16, 2)
-        pose, twists = goal(small, q, "world", 5)
-        found = small.inverse_kinematics(pose, twists, seed=q[0] + 0.05)
-        np.testing.assert_allclose(found, q, rtol=0, atol=1e-9)
+        """A robot of micrometres is no more singular than one of metres of the same shape."""
+        tree = random_tree(23, 6, branching=0.0, kinds=("revolute", "prismatic"))
+        slides = ~tree.screws[:, :3].any(axis=1)
+        assert 1 <= slides.sum() <= 2
+        screws, placements = tree.screws.copy(), tree.placements.copy()
+        screws[~slides, 3:] *= 1e-6
+        placements[:, :3, 3] *= 1e-6
+        large, small = robot_of(tree), robot_in(screws, placements)
+        q = random_stack(30, 3, 6)
+        assert condition(large, q) < 100.0
+        pose, twists = goal(large, q, "world", 5)
+        pose[:3, 3] *= 1e-6
+        twists = twists * np.repeat([1.0, 1e-6], 3)
+        scale = np.where(slides, 1e-6, 1.0)
+        found = small.inverse_kinematics(pose, twists, seed=scale * (q[0] + 0.05))
+        np.testing.assert_allclose(found / scale, q, rtol=0, atol=1e-10 * np.abs(q).max())
 
 
 class TestFewerJoints:
@@ -342,7 +352,7 @@ class TestFewerJoints:
         z = np.array([0.0, 0.0, 1.0])
         origins = [(0.0, 0.0, 0.0), (0.4, 0.0, 0.0), (0.7, 0.0, 0.0), (0.7, 0.0, 0.0)]
         screws = [np.concatenate([z, np.cross(p, z)]) for p in origins[:3]]
-        return robot_in([*screws, np.concatenate([np.zeros(3), z])], origins)
+        return robot_in([*screws, np.concatenate([np.zeros(3), z])], in_world_axes(origins))
 
     @frames
     def test_a_scara_arm_follows_what_it_can(self, scara: Robot, frame: Any) -> None:

@@ -19,8 +19,7 @@ ROWS: dict[Task, slice] = {"pose": slice(0, 6), "position": slice(3, 6), "orient
 
 _TOLERANCE = 1e-12  # [rad], and of the length unit
 _ITERATIONS = 200
-_LONGEST_STEP = 1.0  # [rad] of any joint
-_FIRST_DAMPING, _LEAST_DAMPING = 1e-2, 1e-6  # per square of the error
+_DAMPING = 0.1  # per square of the error: no step is then longer than 1.6 rad
 
 
 def solve_pose(
@@ -46,16 +45,14 @@ def solve_pose(
     unit = length_unit(motion.jacobians[0])
     scale = np.repeat([1.0, 1.0 / unit], 3)[rows]
     tolerance = _TOLERANCE * max(1.0, float(np.linalg.norm(pose[:3, 3])) / unit)
-    rotating = motion.jacobians[0][:3, movable].any(axis=0)
-    roots = np.sqrt(weights[movable])
+    roots = np.sqrt(weights[movable] / weights[movable].mean())
     error = scale * _error(motion.pose, pose, task)
-    damping = _FIRST_DAMPING
+    damping = _DAMPING
     for _ in range(_ITERATIONS):
         size = float(np.linalg.norm(error))
         arrived = size <= tolerance
         jacobian = scale[:, None] * motion.jacobians[0][rows][:, movable] / roots
         step = _damped_solution(jacobian, error, damping * size**2) / roots
-        step /= max(1.0, np.abs(step[rotating]).max(initial=0.0) / _LONGEST_STEP)
         trial = position.copy()
         trial[movable] += step
         moved = ChainMotion(chain, trial, base)
@@ -63,7 +60,7 @@ def solve_pose(
         # once arrived, go on only as long as it pays, down to rounding
         if float(np.linalg.norm(found)) < (0.5 * size if arrived else size):
             position, motion, error = trial, moved, found
-            damping = max(damping / 4.0, _LEAST_DAMPING)
+            damping = max(damping / 4.0, _DAMPING)
         elif arrived:
             return position
         elif np.array_equal(trial, position):

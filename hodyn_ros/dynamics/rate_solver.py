@@ -66,8 +66,10 @@ def solve_rates(
             condition,
         )
     scale = np.repeat([1.0, 1.0 / length_unit(jacobian)], 3)[rows]
-    roots = np.sqrt(weights[movable])
     redundant = len(movable) > len(scale)
+    # where the solution is determined the weights do not matter, and columns of one size keep its digits
+    sizes = np.linalg.norm(scale[:, None] * jacobian[rows][:, movable], axis=0)
+    roots = np.sqrt(weights[movable]) if redundant else sizes
 
     def weighted(matrix: Array) -> Array:
         weighted_matrix: Array = scale[:, None] * matrix[rows][:, movable] / roots
