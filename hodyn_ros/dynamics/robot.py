@@ -15,6 +15,7 @@ from hodyn_ros.checks import check_finite, real_array
 from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.forward_kinematics import Kinematics, forward_kinematics
 from hodyn_ros.dynamics.inverse_kinematics import Method, inverse_kinematics
+from hodyn_ros.dynamics.matrix_calls import MatrixCalls
 from hodyn_ros.dynamics.mobility import check_mobility, check_pose
 from hodyn_ros.dynamics.pose_solver import Task
 from hodyn_ros.engine import kernels
@@ -32,10 +33,11 @@ from hodyn_ros.representations import Representation
 from hodyn_ros.se3 import Array
 
 
-class Robot:
+class Robot(MatrixCalls):
     """A tree of rigid bodies, on the ground or floating, with its dynamics of any order.
 
-    Build one with `from_urdf`, `from_config` or `from_screws`.
+    Build one with `from_urdf`, `from_config` or `from_screws`. The calls that return matrices are described
+    at `MatrixCalls`.
     """
 
     def __init__(
@@ -332,6 +334,9 @@ class Robot:
             return found
         of_base, joints = _split(found)
         return joints, of_base
+
+    def _accelerations(self, state: Array, torques: Array, base: BaseMotion | None) -> Array:
+        return self._hybrid(state, torques[None], base, None, None, (), False)[0]
 
     def _hybrid(
         self,

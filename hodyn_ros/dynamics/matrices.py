@@ -1,0 +1,99 @@
+"""Mass matrix, Coriolis matrix, gravity and Jacobians of a robot, with their time derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import comb
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from hodyn_ros.dynamics.motion_stack import MotionStack, in_place
+from hodyn_ros.dynamics.named_frames import find_frame
+from hodyn_ros.errors import InputError
+from hodyn_ros.formulations.body_jacobians import BodyJacobians, joint_motion
+from hodyn_ros.formulations.state_derivatives import state_derivatives
+from hodyn_ros.model.assembly import Frame
+from hodyn_ros.model.joint_tree import JointTree
+from hodyn_ros.model.tree import TreeModel
+from hodyn_ros.representations import Representation, convert_screws
+from hodyn_ros.se3 import Ad, Array, inverse
+
+JacobianFrame = Literal["world", "body", "hybrid"]
+_REPRESENTATIONS: dict[str, Representation] = {"world": "spatial", "body": "body_fixed", "hybrid": "hybrid"}
+
+
+class DynamicMatrices(NamedTuple):
+    """`Q = M x' + C x + g` by order, with x = q', or the body-fixed base twist and q'."""
+
+    mass: Array  # (order + 1, m, m)
+    coriolis: Array  # (order + 1, m, m)
+    gravity: Array  # (order + 1, m)
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixDerivatives:
+    """Derivatives of the dynamic matrices with respect to the state, and their time derivatives.
+
+    Axes (order + 1, h, row, column), a batch before them: entry [r, h] is the r-th time derivative of the
+    derivative by position (or velocity) h. Garofalo et al. (2013), eqs. 24a-d.
+    """
+
+    mass_by_position: Array
+    coriolis_by_position: Array
+    coriolis_by_velocity: Array
+    gravity_by_position: Array  # (order + 1, h, row)
+
+
+def body_jacobians(model: TreeModel, stack: MotionStack) -> BodyJacobians:
+    """Return the Jacobians of all bodies in the room of Garofalo et al."""
+    return BodyJacobians(JointTree.of(model), joint_motion(model, stack.by_order, stack.base))
+
+
+def coefficient_matrices(matrices: DynamicMatrices) -> Array:
+    """Return `P_k` with `Q^(r) - g^(r) = sum_k P_k q^(k)`, as (..., order + 1, order + 3, m, m).
+
+    Entry [r, k] belongs to Q^(r) and q^(k); [r, 0] is zero. Kumar & Mueller (2021), eq. 49.
+    """
+    mass, coriolis, _ = matrices
+    orders = mass.shape[-3]
+    result = np.zeros((*mass.shape[:-3], orders, orders + 2, *mass.shape[-2:]))
+    for r in range(orders):
+        for l in range(r + 1):
+            result[..., r, l + 2, :, :] += comb(r, l) * mass[..., r - l, :, :]
+            result[..., r, l + 1, :, :] += comb(r, l) * coriolis[..., r - l, :, :]
+    return result
+
+
+def matrix_derivatives(model: TreeModel, stack: MotionStack) -> MatrixDerivatives:
+    """Return the derivatives of M, C and g with respect to positions and velocities."""
+    found = state_derivatives(body_jacobians(model, stack), stack.order)
+    return MatrixDerivatives(
+        in_place(found.mass_by_position, stack.batch),
+        in_place(found.coriolis_by_position, stack.batch),
+        in_place(found.coriolis_by_velocity, stack.batch),
+        in_place(found.gravity_by_position, stack.batch),
+    )
+
+
+def jacobian(
+    model: TreeModel,
+    frames: Mapping[str, Frame],
+    stack: MotionStack,
+    body: str | int,
+    frame: JacobianFrame,
+) -> Array:
+    """Return the Jacobian (order + 1, 6, m) of a body or named frame, `frame` being that of its twist."""
+    if frame not in _REPRESENTATIONS:
+        raise InputError(f"frame must be one of {list(_REPRESENTATIONS)}, found {frame!r}")
+    place = find_frame(model, frames, body)
+    bodies = body_jacobians(model, stack)
+    if place.body < 0:
+        return np.zeros((*stack.batch, stack.order + 1, 6, bodies.tree.n_velocities))
+    carry = Ad(inverse(place.pose))
+    columns = [np.swapaxes(carry @ J[..., place.body, :, :], -1, -2) for J in bodies.J]  # (..., m, 6)
+    twists = [(V[..., place.body, :] @ carry.T)[..., None, :] for V in bodies.V]
+    pose = (bodies.poses[..., place.body, :, :] @ place.pose)[..., None, :, :]
+    found = convert_screws(np.stack(columns), pose, twists, "body_fixed", _REPRESENTATIONS[frame])
+    return in_place(list(np.swapaxes(found, -1, -2)), stack.batch)

@@ -1,0 +1,235 @@
+"""The calls of `Robot` that return matrices: of the equations of motion, Jacobians, regressors, partials."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hodyn_ros.checks import finite_array
+from hodyn_ros.dynamics import centroid, matrices, partials, regressors
+from hodyn_ros.dynamics.floating_base import fitting_base
+from hodyn_ros.dynamics.matrices import DynamicMatrices, JacobianFrame, MatrixDerivatives
+from hodyn_ros.dynamics.motion_stack import MotionStack, joint_stack, motion_stack
+from hodyn_ros.dynamics.partials import LinearisedDynamics
+from hodyn_ros.engine import matrix_kernels
+from hodyn_ros.engine.kernel import Interpreted, Kernel
+from hodyn_ros.model.assembly import Frame as NamedFrame
+from hodyn_ros.model.tree import TreeModel
+from hodyn_ros.motion import BaseMotion
+from hodyn_ros.se3 import Array
+
+
+class MatrixCalls(ABC):
+    """Matrices of a robot by order.
+
+    Every call takes a derivative stack `q` (orders, n), or a batch (N, orders, n), and returns as many orders
+    as it determines, the order on axis 0 (axis 1 of a batch). The m velocities are q' or, with a floating
+    base, its body-fixed twist and then q' (m = 6 + n); forces begin with the body-fixed wrench on the base,
+    about its origin, in its axes. `base`: the motion of a floating base, in any frame, with one twist less
+    than `q` has rows. All raise InputError saying what was expected and found.
+    """
+
+    model: TreeModel
+    frames: Mapping[str, NamedFrame]
+
+    @cached_property
+    def _matrix_kernels(self) -> dict[Any, Kernel | Interpreted]:
+        return {}
+
+    @cached_property
+    def _fast_partials(self) -> dict[tuple[int, ...], tuple[Callable[..., Array], tuple[int, ...]]]:
+        return {}  # by shape of the motion
+
+    def mass_matrix(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
+        """Compute the mass matrix and its time derivatives, `q` (order + 1, n) -> (order + 1, m, m).
+
+        Kumar & Mueller (2021), eqs. 39 and 54; compiled.
+        """
+        return self._rows(motion_stack(self.model, q, base, 0), "mass")
+
+    def coriolis_matrix(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
+        """Compute the Coriolis matrix and its time derivatives, `q` (order + 2, n) -> (order + 1, m, m).
+
+        `M' - 2 C` is skew. Kumar & Mueller (2021), eqs. 39 and 55, Garofalo et al. (2013), eq. 6b; compiled.
+        """
+        return self._rows(motion_stack(self.model, q, base, 1), "coriolis")
+
+    def gravity_torque(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
+        """Compute what holds the robot against gravity, by order: `q` (order + 1, n) -> (order + 1, m).
+
+        Kumar & Mueller (2021), eqs. 43 and 58; compiled.
+        """
+        return self._rows(motion_stack(self.model, q, base, 0), "gravity")[..., 0, :]
+
+    def dynamic_matrices(self, q: ArrayLike, base: BaseMotion | None = None) -> DynamicMatrices:
+        """Compute `mass`, `coriolis` and `gravity` in one go, from `q` (order + 2, n)."""
+        stack = motion_stack(self.model, q, base, 1)
+        rows = self._rows(stack, *matrix_kernels.PARTS)
+        return DynamicMatrices(
+            *(rows[..., part, :] for part in (slice(self._m), slice(self._m, 2 * self._m), 2 * self._m))
+        )
+
+    def coefficient_matrices(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
+        """Compute P with `Q^(r) - g^(r) = sum_k P[r, k] q^(k)`, `q` (order + 2, n).
+
+        Shape (order + 1, order + 3, m, m); entries [r, 0] and those with k > r + 2 are zero. Kumar & Mueller
+        (2021), eq. 49.
+        """
+        return matrices.coefficient_matrices(self.dynamic_matrices(q, base))
+
+    def matrix_derivatives(self, q: ArrayLike, base: BaseMotion | None = None) -> MatrixDerivatives:
+        """Compute dM/dq, dC/dq, dC/dq' and dg/dq with their time derivatives, from `q` (order + 2, n).
+
+        Garofalo et al. (2013), eq. 24.
+        """
+        return matrices.matrix_derivatives(self.model, motion_stack(self.model, q, base, 1))
+
+    def jacobian(
+        self,
+        q: ArrayLike,
+        body: str | int,
+        frame: JacobianFrame = "world",
+        base: BaseMotion | None = None,
+    ) -> Array:
+        """Compute the Jacobian of a body or named frame, `q` (order + 1, n) -> (order + 1, 6, m).
+
+        It takes velocities to the twist `(omega; v)`: "world" (world axes, at the world origin), "body" (body
+        axes, body origin) or "hybrid" (world axes, body origin). Garofalo et al. (2013), eqs. 27-29.
+        """
+        return matrices.jacobian(self.model, self.frames, motion_stack(self.model, q, base, 0), body, frame)
+
+    def com(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
+        """Compute the centre of mass in the world [m] by order, `q` (order + 1, n) -> (order + 1, 3)."""
+        return centroid.com(self.model, motion_stack(self.model, q, base, 0))
+
+    def com_jacobian(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
+        """Compute the Jacobian of the centre of mass by order, `q` (order + 1, n) -> (order + 1, 3, m).
+
+        Garofalo et al. (2013), eq. 7.
+        """
+        return centroid.com_jacobian(self.model, motion_stack(self.model, q, base, 0))
+
+    def centroidal_momentum(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
+        """Compute the momentum about the centre of mass by order, `q` (order + 2, n) -> (order + 1, 6).
+
+        World axes; angular [kg m^2/s], then linear [kg m/s].
+        """
+        return centroid.centroidal_momentum(self.model, motion_stack(self.model, q, base, 1))
+
+    def centroidal_momentum_matrix(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
+        """Compute the matrix of the centroidal momentum by order, `q` (order + 1, n) -> (order + 1, 6, m)."""
+        return centroid.centroidal_momentum_matrix(self.model, motion_stack(self.model, q, base, 0))
+
+    def dynamic_parameters(self) -> Array:
+        """Return the parameters (10 bodies,): of every body m, m r, and Ixx, Iyy, Izz, Ixy, Ixz, Iyz.
+
+        In body axes, inertias about the origin of the body frame. Garofalo et al. (2013), eq. 9.
+        """
+        return regressors.dynamic_parameters(self.model)
+
+    def regressor(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
+        """Compute Y with `Q^(r) = Y[r] @ dynamic_parameters()`, `q` (order + 3, n).
+
+        Shape (order + 1, m, 10 bodies). Garofalo et al. (2013), eq. 16.
+        """
+        return regressors.regressor(self.model, motion_stack(self.model, q, base, 2))
+
+    def slotine_li_regressor(
+        self,
+        q: ArrayLike,
+        qr: ArrayLike,
+        base: BaseMotion | None = None,
+        base_reference: ArrayLike | None = None,
+    ) -> Array:
+        """Compute Y with `M q_r'' + C q_r' + g = Y[0] @ dynamic_parameters()` and its time derivatives.
+
+        `q` (order + 2, n); `qr` (order + 3, n) the reference, whose positions do not matter, and
+        `base_reference` (order + 2, 6) the body-fixed reference twists of a floating base. Shape (order + 1,
+        m, 10 bodies). Garofalo et al. (2013), eq. 16.
+        """
+        stack = motion_stack(self.model, q, base, 1)
+        reference = joint_stack(self.model, qr, 2, "the reference")
+        return regressors.slotine_li_regressor(self.model, stack, reference, base_reference)
+
+    def parameter_derivatives(self, q: ArrayLike, base: BaseMotion | None = None) -> DynamicMatrices:
+        """Compute the derivatives of M, C and g by every dynamic parameter, `q` (order + 2, n).
+
+        Shapes (order + 1, 10 bodies, m, m) and (order + 1, 10 bodies, m). Garofalo et al. (2013), eq. 13.
+        """
+        return regressors.parameter_derivatives(self.model, motion_stack(self.model, q, base, 1))
+
+    def inverse_dynamics_derivatives(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
+        """Compute the partial derivatives of Q^(r) with respect to the motion and all its derivatives.
+
+        `q` (order + 3, n) -> (order + 1, order + 3, m, m): entry [r, k] is dQ^(r)/dq^(k), zero for k > r + 2.
+        With a floating base, k = 0 means a small body-fixed displacement of it, and k > 0 derivative k - 1 of
+        its body-fixed twist. Compiled.
+        """
+        if type(q) is np.ndarray and base is None and q.shape in self._fast_partials:
+            function, shape = self._fast_partials[q.shape]
+            return function(q).reshape(shape)
+        stack = motion_stack(self.model, q, base, 2)
+        order, m = stack.order, self._m
+        if stack.base is None:
+            kernel = self._matrix_kernel(matrix_kernels.inverse_dynamics_derivatives, order)
+            shape = (order + 1, order + 3, m, m)
+            if not stack.batch:
+                self._fast_partials[stack.q.shape] = kernel.function, shape
+            return _called(kernel, stack).reshape(*stack.batch, *shape)
+        kernel = self._matrix_kernel(matrix_kernels.partial_series, order)
+        series = _called(kernel, stack).reshape(*stack.batch, order + 1, 3, m, m)
+        return partials.assemble(series, stack.base.twists)
+
+    def linearised_dynamics(
+        self, state: ArrayLike, torques: ArrayLike, base: BaseMotion | None = None
+    ) -> LinearisedDynamics:
+        """Linearise forward dynamics at a state (2, n) under torques (n,): `dx' = A dx + B du`.
+
+        x are the positions, then the m velocities; of a floating base, a small body-fixed displacement before
+        the joint positions. u are the joint torques. A (2 m, 2 m), B (2 m, n).
+        """
+        n = self.model.n_joints
+        values = finite_array("the state", state, (2, n))
+        effort = finite_array("the torques", torques, (n,))
+        motion = fitting_base(self.model, base, 1)
+        if motion is not None:
+            motion = motion.in_frame("body")
+            motion = BaseMotion(motion.pose, motion.twists[:1], frame="body")
+        accelerations = self._accelerations(values, effort, motion)
+        q = np.vstack([values, accelerations[-n:]])
+        if motion is not None:
+            motion = BaseMotion(motion.pose, np.vstack([motion.twists, accelerations[:6]]), frame="body")
+        found = self.inverse_dynamics_derivatives(q, motion)[0]
+        return partials.linearise(found, None if motion is None else motion.twists[0], n)
+
+    @abstractmethod
+    def _accelerations(self, state: Array, torques: Array, base: BaseMotion | None) -> Array:
+        """Return accelerations (m,), by forward dynamics."""
+
+    @property
+    def _m(self) -> int:
+        return self.model.n_joints + (6 if self.model.floating_base else 0)
+
+    def _rows(self, stack: MotionStack, *parts: str) -> Array:
+        """Return the rows (..., order + 1, rows, m) of a kernel of matrices."""
+        kernel = self._matrix_kernel(matrix_kernels.dynamic_matrices, stack.order, parts)
+        rows = _called(kernel, stack)
+        return rows.reshape(*stack.batch, stack.order + 1, -1, self._m)
+
+    def _matrix_kernel(
+        self, make: Callable[..., Kernel | Interpreted], order: int, *others: Sequence[str]
+    ) -> Kernel | Interpreted:
+        key = (make, order, *others)
+        if key not in self._matrix_kernels:
+            self._matrix_kernels[key] = make(self.model, order, *others)
+        return self._matrix_kernels[key]
+
+
+def _called(kernel: Kernel | Interpreted, stack: MotionStack) -> Array:
+    arguments = stack.arguments()
+    return kernel.batch(*arguments) if stack.batch else kernel.function(*arguments)

@@ -1,0 +1,70 @@
+"""Derivative stacks at the doors of calls, and results with the order back in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hodyn_ros.checks import check_finite, real_array
+from hodyn_ros.dynamics.floating_base import fitting_base
+from hodyn_ros.errors import InputError
+from hodyn_ros.model.tree import TreeModel
+from hodyn_ros.motion import BaseMotion
+from hodyn_ros.se3 import Array
+
+
+@dataclass(frozen=True, eq=False)
+class MotionStack:
+    """A checked motion: `q` (..., order + 1 + rates, n), and the base in body-fixed representation."""
+
+    q: Array
+    base: BaseMotion | None
+    order: int
+
+    @property
+    def by_order(self) -> Array:
+        """The motion with the order on axis 0, a batch behind it."""
+        return np.moveaxis(self.q, -2, 0)
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The leading axes: () or (N,)."""
+        return self.q.shape[:-2]
+
+    def arguments(self) -> list[Array]:
+        """Return what kernels take: q and, of a floating base, its pose and body-fixed twists."""
+        if self.base is None:
+            return [self.q]
+        others = [self.base.pose, np.ascontiguousarray(self.base.twists[: self.q.shape[-2] - 1])]
+        return [self.q, *(np.tile(x, (*self.batch, 1, 1)) for x in others)]
+
+
+def motion_stack(model: TreeModel, q: ArrayLike, base: BaseMotion | None, rates: int) -> MotionStack:
+    """Check a motion whose result of order r needs `rates` derivatives more than r.
+
+    Raises InputError saying what was expected and found.
+    """
+    joints = joint_stack(model, q, rates, "the motion")
+    motion = fitting_base(model, base, joints.q.shape[-2] - 1)
+    return joints if motion is None else replace(joints, base=motion.in_frame("body"))
+
+
+def joint_stack(model: TreeModel, q: ArrayLike, rates: int, name: str) -> MotionStack:
+    """Check the motion of the joints alone, as in `motion_stack`; `name` says in errors what it is."""
+    n = model.n_joints
+    rows = f"order + {rates + 1}"
+    shapes = f"({rows}, {n}) or (N, {rows}, {n})"
+    stack = real_array(name, q, shapes)
+    if stack.ndim not in (2, 3) or stack.shape[-1] != n or stack.shape[-2] <= rates:
+        what = ("positions", "velocities", "accelerations")[: rates + 1]
+        raise InputError(f"{name} must have shape {shapes}: {', '.join(what)} at least; found {stack.shape}")
+    check_finite(name, stack)
+    return MotionStack(stack, None, stack.shape[-2] - 1 - rates)
+
+
+def in_place(values: Sequence[Array], batch: tuple[int, ...]) -> Array:
+    """Stack values (..., shape) by order to (order, shape), or (N, order, shape) for a batch."""
+    return np.ascontiguousarray(np.moveaxis(np.stack(values), 0, len(batch)))

@@ -1,0 +1,75 @@
+"""Partial derivatives of Q^(r) with respect to the motion and all its derivatives; linearised dynamics.
+
+Only the series in time of three matrices are needed, those of Q with respect to positions, velocities and
+accelerations: Q^(r) is the r-th time derivative of Q along the motion, so a change of the motion passes
+through them by the product rule.
+"""
+
+from __future__ import annotations
+
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+
+from hodyn_ros.leibniz import product_derivative
+from hodyn_ros.se3 import Array, ad
+
+
+class LinearisedDynamics(NamedTuple):
+    """`dx' = A dx + B du` for the state x = (positions, velocities) and the joint torques u."""
+
+    A: Array  # (2 m, 2 m)
+    B: Array  # (2 m, n)
+
+
+def assemble(series: Array, twists: Array) -> Array:
+    """Return dQ^(r)/dx^(k) (..., order + 1, order + 3, m, m) of a floating base.
+
+    `series` (..., order + 1, 3, m, m) are the derivatives of Q by position, velocity and acceleration by
+    order, `twists` (order + 2, 6) the body-fixed twists of the base. x^(0) is a small body-fixed displacement
+    of the base with the joint positions, x^(k) derivative k - 1 of its twist with those of the joints. A
+    displacement eta changes in time by `eta' = dV - ad_V eta`, which carries it into all orders.
+    """
+    orders, m = series.shape[-4], series.shape[-1]
+    carried = _carried_displacements(twists, orders, m)
+    result = np.zeros((*series.shape[:-4], orders, orders + 2, m, m))
+    for r in range(orders):
+        for l in range(r + 1):
+            by_position, by_velocity, by_acceleration = np.moveaxis(series[..., r - l, :, :, :], -3, 0)
+            result[..., r, l + 1, :, :] += comb(r, l) * by_velocity
+            result[..., r, l + 2, :, :] += comb(r, l) * by_acceleration
+            for k in range(l + 1):
+                result[..., r, k, :, :] += comb(r, l) * (by_position @ carried[l][k])
+    return result
+
+
+def _carried_displacements(twists: Array, orders: int, m: int) -> list[list[Array]]:
+    """Return the derivative l of the displacement by x^(k) (m, m), for k = 0..l and l below `orders`."""
+    brackets = [np.zeros((m, m)) for _ in range(orders)]
+    for matrix, twist in zip(brackets, twists):
+        matrix[:6, :6] = -ad(twist)
+    carried = [[np.eye(m)]]
+    for l in range(orders - 1):
+        row = []
+        for k in range(l + 1):
+            history = [carried[i][k] if k <= i else np.zeros((m, m)) for i in range(l + 1)]
+            row.append(product_derivative(brackets, history, l, np.matmul))
+        carried.append([*row, np.eye(m)])
+    return carried
+
+
+def linearise(partials: Array, twist: Array | None, n: int) -> LinearisedDynamics:
+    """Return A and B from the partial derivatives (3, m, m) of Q at one instant.
+
+    `twist` (6,): the body-fixed one of a floating base.
+    """
+    by_position, by_velocity, mass = partials
+    m = len(mass)
+    A, B = np.zeros((2 * m, 2 * m)), np.zeros((2 * m, n))
+    A[:m, m:] = np.eye(m)
+    if twist is not None:
+        A[:6, :6] = -ad(twist)
+    solved = np.linalg.solve(mass, np.hstack([by_position, by_velocity, np.eye(m)[:, m - n :]]))
+    A[m:], B[m:] = -solved[:, : 2 * m], solved[:, 2 * m :]
+    return LinearisedDynamics(A, B)

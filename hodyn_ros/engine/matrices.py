@@ -1,0 +1,108 @@
+"""Mass matrix, Coriolis matrix and gravity of a tree from sums over subtrees, over abstract scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hodyn_ros.engine.composite import Composite, Rows, Spatial, plus, power
+from hodyn_ros.engine.vectors import Scalar, Vector, add, cross, scale, subtract, times
+
+
+def mass_matrix(tree: Composite) -> Rows:
+    """Return `M_ij = S_i^T I_j S_j` with the inertia of body j and all beyond it, i inward of j."""
+    matrix = _zeros(tree)
+    for j, moments in enumerate(tree.total_moments()):
+        for column, screw in zip(tree.placed[j].columns, tree.placed[j].screws):
+            momentum = moments.times(screw)
+            for i in tree.path(j):
+                for row, inner in zip(tree.placed[i].columns, tree.placed[i].screws):
+                    matrix[row][column] = matrix[column][row] = power(inner, momentum)
+    return matrix
+
+
+def gravity_forces(tree: Composite) -> list[Scalar]:
+    """Return the forces that hold the bodies against gravity."""
+    forces: list[Scalar] = [0.0] * tree.size
+    for j, moments in enumerate(tree.total_moments()):
+        weight = moments.times(tree.ground)
+        for row, screw in zip(tree.placed[j].columns, tree.placed[j].screws):
+            forces[row] = power(screw, weight)
+    return forces
+
+
+def coriolis_matrix(tree: Composite) -> Rows:
+    """Return `C_ij = S_i^T (I S_j' + B S_j)` with I and B of the outer of both bodies and all beyond it.
+
+    `B = -ad_V^T I` is summed over the bodies: the factorisation of Garofalo et al., eq. 6b, in world axes.
+    """
+    matrix = _zeros(tree)
+    operators = [_VelocityOperator(*_split(flat)) for flat in tree.accumulate(_operators(tree))]
+    rates = tree.screw_rates()
+    for j, (moments, operator) in enumerate(zip(tree.total_moments(), operators)):
+        for k, (column, screw) in enumerate(zip(tree.placed[j].columns, tree.placed[j].screws)):
+            force = plus(moments.times(rates[j][k]), operator.times(screw))
+            momentum, transposed = moments.times(screw), operator.transposed_times(screw)
+            for i in tree.path(j):
+                inner = tree.placed[i]
+                for row, inner_screw, rate in zip(inner.columns, inner.screws, rates[i]):
+                    matrix[row][column] = power(inner_screw, force)
+                    if i != j:
+                        matrix[column][row] = power(rate, momentum) + power(inner_screw, transposed)
+    return matrix
+
+
+def _zeros(tree: Composite) -> Rows:
+    return [[0.0] * tree.size for _ in range(tree.size)]
+
+
+class _VelocityOperator:
+    """The matrix `B = -ad_V^T I` (6, 6) of bodies, by its different entries, which add up."""
+
+    def __init__(
+        self, angular: Sequence[Vector], mixed: Sequence[Vector], turning: Vector, moving: Vector
+    ) -> None:
+        self.angular = angular  # omega~ I - v~ h~
+        self.mixed = mixed  # omega~ h~
+        self.turning = turning  # m omega
+        self.moving = moving  # m v
+
+    def times(self, screw: Spatial) -> Spatial:
+        w, v = screw
+        moment = add(add(times(self.angular, w), times(self.mixed, v)), cross(self.moving, v))
+        return moment, subtract(cross(self.turning, v), times(self.mixed, w))
+
+    def transposed_times(self, screw: Spatial) -> Spatial:
+        w, v = screw
+        angular, mixed = list(zip(*self.angular)), list(zip(*self.mixed))
+        upper = subtract(times(angular, w), times(mixed, v))
+        lower = subtract(times(mixed, w), add(cross(self.moving, w), cross(self.turning, v)))
+        return upper, lower
+
+
+def _operators(tree: Composite) -> list[list[Scalar]]:
+    """Return the entries of B of every body by itself, in a row."""
+    result = []
+    for placed, moments in zip(tree.placed, tree.moments):
+        w, v = placed.twist
+        h = moments.first
+        turned = list(zip(*(cross(w, column) for column in moments.inertia_rows)))  # I is symmetric
+        angular = [subtract(row, outer) for row, outer in zip(turned, _double_cross(v, h))]
+        flat = [*angular, *_double_cross(w, h), scale(moments.mass, w), scale(moments.mass, v)]
+        result.append([x for vector in flat for x in vector])
+    return result
+
+
+def _double_cross(a: Vector, b: Vector) -> list[Vector]:
+    """Return the matrix `a~ b~ = b a^T - (a·b) 1` by rows."""
+    (ax, ay, az), (bx, by, bz) = a, b
+    xx, yy, zz = ax * bx, ay * by, az * bz
+    return [
+        (-(yy + zz), bx * ay, bx * az),
+        (by * ax, -(xx + zz), by * az),
+        (bz * ax, bz * ay, -(xx + yy)),
+    ]
+
+
+def _split(flat: Sequence[Scalar]) -> tuple[list[Vector], list[Vector], Vector, Vector]:
+    vectors = [(flat[i], flat[i + 1], flat[i + 2]) for i in range(0, 24, 3)]
+    return vectors[:3], vectors[3:6], vectors[6], vectors[7]

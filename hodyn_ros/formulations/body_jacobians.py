@@ -1,0 +1,104 @@
+"""Body-fixed Jacobians of trees whose joints have one to six degrees of freedom, with time derivatives.
+
+G. Garofalo, C. Ott & A. Albu-Schaeffer, "On the closed form computation of the dynamic matrices and their
+differentiations" (2013), section VI, here with the angular part first. Their eqs. 28 and 29 are eq. 27
+differentiated once and twice; the product rule gives all orders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hodyn_ros.leibniz import product_derivative
+from hodyn_ros.model.joint_tree import JointTree
+from hodyn_ros.model.tree import TreeModel
+from hodyn_ros.motion import BaseMotion, inverse_adjoint_derivatives
+from hodyn_ros.se3 import Array, ad, exp_screw, matvec
+
+
+@dataclass(frozen=True, eq=False)
+class JointMotion:
+    """Where the joints of a tree are, and their velocities.
+
+    `poses[k]` (..., 4, 4): the element of its group that joint k has reached, the identity at rest.
+    `velocities[r]` (..., m): group velocities of all joints and their derivatives by order.
+    """
+
+    poses: Sequence[Array]
+    velocities: Sequence[Array]
+
+    @property
+    def order(self) -> int:
+        """Number of velocities that are given."""
+        return len(self.velocities)
+
+
+def joint_motion(model: TreeModel, q: Array, base: BaseMotion | None = None) -> JointMotion:
+    """Return the motion of `JointTree.of(model)` from `q` (order + 1, ..., joints).
+
+    `base` is the motion of a floating base with `order` twists; its body-fixed twist stands first.
+    """
+    tree = JointTree.of(model)
+    poses: list[Array] = []
+    for body in range(model.n_bodies):
+        if base is not None and body == 0:
+            poses.append(base.pose)
+        else:
+            poses.append(exp_screw(tree.subspaces[body][:, 0], q[0][..., model.joint_of(body)]))
+    rates = list(q[1:])
+    if base is not None:
+        twists = base.in_frame("body").twists
+        rates = [
+            np.concatenate([np.broadcast_to(twist, (*rate.shape[:-1], 6)), rate], axis=-1)
+            for twist, rate in zip(twists, rates)
+        ]
+    return JointMotion(poses, rates)
+
+
+class BodyJacobians:
+    """Poses, Jacobians and twists of all bodies in motion, in body-fixed representation.
+
+    With `order` velocities: `poses` (..., bodies, 4, 4); `J[r]` (..., bodies, 6, m) for r = 0..order takes
+    velocities to body-fixed twists; `V[r]` (..., bodies, 6) for r below order; `T[k][r]` (..., 6, 6), the
+    derivatives of `Ad_{C_pk}^{-1}` that carries twists from the parent, and `U[r]` (..., bodies, 6, 6) those
+    of `Ad_{C_k}^{-1}`, from the world, for r = 0..order. `joint_twists[k][r]` (..., 6) are relative to the
+    parent.
+    """
+
+    def __init__(self, tree: JointTree, motion: JointMotion) -> None:
+        self.tree = tree
+        self.motion = motion
+        orders = range(motion.order + 1)
+        batch = np.broadcast_shapes(
+            *(pose.shape[:-2] for pose in motion.poses), *(w.shape[:-1] for w in motion.velocities)
+        )
+        self.batch = batch
+        poses: list[Array] = []
+        self.T: list[list[Array]] = []
+        self.joint_twists: list[list[Array]] = []
+        self.J = [np.zeros((*batch, tree.n_bodies, 6, tree.n_velocities)) for _ in orders]
+        self.V = [np.zeros((*batch, tree.n_bodies, 6)) for _ in orders[:-1]]
+        for k, parent in enumerate(tree.parents):
+            subspace, columns = tree.subspaces[k], tree.columns[k]
+            relative = tree.references[k] @ motion.poses[k]
+            poses.append(relative if parent < 0 else poses[parent] @ relative)
+            twists = [matvec(subspace, w[..., columns]) for w in motion.velocities]
+            self.joint_twists.append(twists)
+            self.T.append(inverse_adjoint_derivatives(relative, twists, motion.order))
+            if parent >= 0:
+                above = [J[..., parent, :, :] for J in self.J]
+                for r in orders:
+                    self.J[r][..., k, :, :] = product_derivative(self.T[k], above, r, np.matmul)
+            self.J[0][..., k, :, columns] = subspace
+        for r in orders[:-1]:
+            self.V[r] += product_derivative(self.J, [w[..., None, :] for w in motion.velocities], r)
+        self.poses = np.stack([np.broadcast_to(pose, (*batch, 4, 4)) for pose in poses], axis=-3)
+        self.U = inverse_adjoint_derivatives(self.poses, self.V, motion.order)
+
+    @property
+    def brackets(self) -> list[Array]:
+        """The matrices `ad_{V_k}` (..., bodies, 6, 6) and their derivatives by order."""
+        return [ad(twist) for twist in self.V]

@@ -1,0 +1,124 @@
+"""Dynamic matrices as sums over bodies, centre of mass and momentum, with time derivatives of any order.
+
+G. Garofalo, C. Ott & A. Albu-Schaeffer (2013), sections II and V, for trees whose joints have one to six
+degrees of freedom. Everything is by order, lists of `order` + 1 derivatives.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hodyn_ros.formulations.body_jacobians import BodyJacobians
+from hodyn_ros.leibniz import product_derivative
+from hodyn_ros.model.joint_tree import JointTree
+from hodyn_ros.se3 import Ad, Array, matvec, spatial_inertia
+from hodyn_ros.se3 import pose as pose_of
+
+
+def mass_matrices(bodies: BodyJacobians, order: int) -> list[Array]:
+    """Return `M = sum J^T Lambda J` (..., m, m) and its derivatives, eqs. 6a and 25a."""
+    inertia = inertias(bodies.tree)
+    momenta = [inertia @ J for J in bodies.J[: order + 1]]
+    transposed = transposes(bodies.J)
+    return [product_derivative(transposed, momenta, r, np.matmul).sum(axis=-3) for r in range(order + 1)]
+
+
+def coriolis_matrices(bodies: BodyJacobians, order: int) -> list[Array]:
+    """Return `C = sum J^T (Psi J + Lambda J')` (..., m, m) and its derivatives, eqs. 6b and 25b.
+
+    `Psi = Lambda ad_V - ad_V^T Lambda` is skew, so that `M' - 2 C` is.
+    """
+    inertia = inertias(bodies.tree)
+    psi = gyroscopic(inertia, bodies.brackets)
+    forces = [
+        product_derivative(psi, bodies.J, r, np.matmul) + inertia @ bodies.J[r + 1] for r in range(order + 1)
+    ]
+    transposed = transposes(bodies.J)
+    return [product_derivative(transposed, forces, r, np.matmul).sum(axis=-3) for r in range(order + 1)]
+
+
+def gravity_forces(bodies: BodyJacobians, order: int) -> list[Array]:
+    """Return `g = sum J^T Lambda Ad_{C}^{-1} gamma_0` (..., m) and its derivatives, eqs. 6c and 25c."""
+    inertia, ground = inertias(bodies.tree), ground_acceleration(bodies.tree)
+    weights = [matvec(inertia @ U, ground) for U in bodies.U[: order + 1]]
+    transposed = transposes(bodies.J)
+    return [product_derivative(transposed, weights, r).sum(axis=-2) for r in range(order + 1)]
+
+
+def com_positions(bodies: BodyJacobians, order: int) -> list[Array]:
+    """Return the centre of mass (..., 3) in the world [m] and its derivatives."""
+    tree = bodies.tree
+    points = bodies.poses[..., :3, :3] @ tree.coms[:, :, None]
+    points = points[..., 0] + bodies.poses[..., :3, 3]
+    first = (tree.masses[:, None] * points).sum(axis=-2) / tree.masses.sum()
+    momenta = spatial_momenta(bodies, order - 1)
+    return [first, *(momentum[..., 3:] / tree.masses.sum() for momentum in momenta)]
+
+
+def com_jacobians(bodies: BodyJacobians, order: int) -> list[Array]:
+    """Return the Jacobian (..., 3, m) of the centre of mass in world axes and its derivatives, eq. 7."""
+    return [
+        matrix[..., 3:, :] / bodies.tree.masses.sum() for matrix in spatial_momentum_matrices(bodies, order)
+    ]
+
+
+def spatial_momentum_matrices(bodies: BodyJacobians, order: int) -> list[Array]:
+    """Return the matrix (..., 6, m) from velocities to the momentum about the world origin, by order."""
+    inertia = inertias(bodies.tree)
+    momenta = [inertia @ J for J in bodies.J[: order + 1]]
+    transposed = transposes(bodies.U)
+    return [product_derivative(transposed, momenta, r, np.matmul).sum(axis=-3) for r in range(order + 1)]
+
+
+def spatial_momenta(bodies: BodyJacobians, order: int) -> list[Array]:
+    """Return the momentum (..., 6) about the world origin, in world axes, by order."""
+    momenta = [matvec(inertias(bodies.tree), V) for V in bodies.V[: order + 1]]
+    transposed = transposes(bodies.U)
+    return [product_derivative(transposed, momenta, r).sum(axis=-2) for r in range(order + 1)]
+
+
+def centroidal_matrices(bodies: BodyJacobians, order: int) -> list[Array]:
+    """Return the matrix (..., 6, m) from velocities to the centroidal momentum, by order.
+
+    World axes, about the centre of mass. D. Orin, A. Goswami & S. Lee, "Centroidal dynamics of a humanoid
+    robot" (2013).
+    """
+    to_com = _shifts_to_com(bodies, order)
+    matrices = spatial_momentum_matrices(bodies, order)
+    return [product_derivative(to_com, matrices, r, np.matmul) for r in range(order + 1)]
+
+
+def centroidal_momenta(bodies: BodyJacobians, order: int) -> list[Array]:
+    """Return the centroidal momentum (..., 6): angular about the centre of mass, then linear, by order."""
+    to_com = _shifts_to_com(bodies, order)
+    momenta = spatial_momenta(bodies, order)
+    return [product_derivative(to_com, momenta, r) for r in range(order + 1)]
+
+
+def _shifts_to_com(bodies: BodyJacobians, order: int) -> list[Array]:
+    """Return `Ad^T` (..., 6, 6) of the shift to the centre of mass, which is linear in it, by order."""
+    shifts = []
+    for r, position in enumerate(com_positions(bodies, order)):
+        shift = Ad(pose_of(np.broadcast_to(np.eye(3), (*position.shape, 3)), position))
+        shifts.append(np.swapaxes(shift, -1, -2) - (np.eye(6) if r else 0.0))
+    return shifts
+
+
+def inertias(tree: JointTree) -> Array:
+    """Return the spatial inertias Lambda (bodies, 6, 6) in body frames."""
+    return spatial_inertia(tree.masses, tree.coms, tree.inertias)
+
+
+def ground_acceleration(tree: JointTree) -> Array:
+    """Return `gamma_0 = (0; -g)` (6,): what gravity amounts to as an acceleration of the ground."""
+    return np.concatenate([np.zeros(3), -tree.gravity])
+
+
+def gyroscopic(inertia: Array, brackets: list[Array]) -> list[Array]:
+    """Return the skew matrices `Psi = Lambda ad - ad^T Lambda` (..., bodies, 6, 6)."""
+    return [inertia @ b - np.swapaxes(b, -1, -2) @ inertia for b in brackets]
+
+
+def transposes(matrices: list[Array]) -> list[Array]:
+    """Return the transposes of stacks of matrices."""
+    return [np.swapaxes(matrix, -1, -2) for matrix in matrices]
