@@ -184,18 +184,19 @@ class TestNewton:
         assert needed[2] <= 5
         assert needed[-1] <= 9
 
-    @given(seed=seeds)
-    @examples(20)
-    def test_it_converges_from_afar(self, panda: Robot, seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        lower, upper = panda.limits.position_lower, panda.limits.position_upper
-        pose, _ = goal(panda, rng.uniform(lower, upper)[None], "world", 6)
-        start = rng.uniform(lower, upper)
-        try:
-            found = panda.inverse_kinematics(pose, seed=start)
-        except ConvergenceError:  # a local minimum; rare, and told as what it is
-            assume(False)
-        np.testing.assert_allclose(goal(panda, found, "world", 6)[0], pose, rtol=0, atol=POSE)
+    def test_it_mostly_converges_from_afar(self) -> None:
+        """Newton's method may end in a local minimum, which it tells, but seldom does."""
+        robot, failures = six_joint_arm(), 0
+        for seed in range(40):
+            position, start = np.random.default_rng(seed).uniform(-2.0, 2.0, size=(2, 6))
+            pose, _ = goal(robot, position[None], "world", 5)
+            try:
+                found = robot.inverse_kinematics(pose, seed=start)
+            except ConvergenceError:
+                failures += 1
+            else:
+                np.testing.assert_allclose(goal(robot, found, "world", 5)[0], pose, rtol=0, atol=POSE)
+        assert failures <= 3
 
     def test_a_pose_out_of_reach_is_told_with_its_distance(self, panda: Robot) -> None:
         pose = np.eye(4)
