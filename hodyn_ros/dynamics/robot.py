@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.actuation.series_elastic import SeriesElastic
-from hodyn_ros.checks import check_finite, real_array
+from hodyn_ros.checks import check_finite, finite_array, real_array
 from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.forward_kinematics import Kinematics, forward_kinematics
 from hodyn_ros.dynamics.inverse_kinematics import Method, inverse_kinematics
@@ -371,9 +371,10 @@ class Robot(MatrixCalls):
             base_prescribed=prescribe_base,
         )
         function = self._kernel("hybrid", order, setting).function
-        found = function(state, values, *others, *[load.up_to(order) for load in loads])
         if self._massless:
-            check_pose(self.model, self._massless, np.asarray(state, dtype=np.float64)[0], prescribed)
+            positions, _ = finite_array("the state", state, (2, n))
+            check_pose(self.model, self._massless, positions, prescribed)
+        found = function(state, values, *others, *[load.up_to(order) for load in loads])
         if not np.isfinite(found).all():
             raise InputError("the result overflows: the state, the torques or the wrenches are too large")
         return found

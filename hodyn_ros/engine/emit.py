@@ -12,6 +12,10 @@ from hodyn_ros.engine.tracer import Graph, Traced
 _INSTRUCTIONS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
 _FUNCTIONS = ("sin", "cos")
 
+# From 2^60 on numbers become infinite times this, and sums of them stay so or become NaN: products of a dozen
+# smaller numbers do not overflow.
+_CHECK = 2.0**963
+
 
 def kernel_text(graph: Graph, outputs: Sequence[Any], n_arguments: int) -> str:
     """Write `void @hodyn_kernel(ptr argument_0, ..., ptr out)`: straight-line code in the order of the trace.
@@ -46,7 +50,8 @@ def batch_text(graph: Graph, outputs: Sequence[Any], sizes: Sequence[int], lanes
     """Write `i64 @hodyn_batch(ptr argument_0, ..., ptr out, i64 count)`, with `lanes` samples at a time.
 
     Samples lie one after the other, `sizes[i]` numbers each of argument i. The spare lanes of the last block
-    repeat the last sample. Returns whether any number was NaN or infinite: its product with zero is NaN.
+    repeat the last sample. Returns whether any number may have been NaN, infinite or so large that results
+    overflow.
     """
     writer = _LaneWriter(graph, outputs, lanes)
     arguments = ", ".join(f"ptr %a{i}" for i in range(len(sizes)))
@@ -75,7 +80,8 @@ def batch_text(graph: Graph, outputs: Sequence[Any], sizes: Sequence[int], lanes
         "br i1 %more, label %block, label %done",
         "done:",
         f"%sum = load {writer.type}, ptr %checksum, align 64",
-        f"%spoiled_lanes = fcmp uno {writer.type} %sum, {splat(0.0, lanes)}",
+        f"%sum_zero = fmul {writer.type} %sum, {splat(0.0, lanes)}",
+        f"%spoiled_lanes = fcmp uno {writer.type} %sum_zero, {splat(0.0, lanes)}",
         f"%spoiled = call i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1> %spoiled_lanes)",
         "%answer = zext i1 %spoiled to i64",
         "ret i64 %answer",
@@ -90,8 +96,7 @@ def batch_text(graph: Graph, outputs: Sequence[Any], sizes: Sequence[int], lanes
 def loop_text(address: int, sizes: Sequence[int]) -> str:
     """Write `i64 @hodyn_batch(ptr argument_0, ..., i64 count)` that calls a kernel for every sample.
 
-    `sizes` are the numbers per sample of each argument, the result counted in. Returns whether any number of
-    the arguments was NaN or infinite.
+    `sizes` are the numbers per sample of each argument, the result counted in. Returns as `batch_text` does.
     """
     arguments = ", ".join(f"ptr %a{i}" for i in range(len(sizes)))
     moved = ", ".join(f"ptr %p{i}" for i in range(len(sizes)))
@@ -119,9 +124,9 @@ def loop_text(address: int, sizes: Sequence[int]) -> str:
             f"%k{argument} = phi i64 [0, %check{argument}], [%k_next{argument}, %number{argument}]",
             f"%at{argument} = getelementptr double, ptr %p{argument}, i64 %k{argument}",
             f"%x{argument} = load double, ptr %at{argument}, align 8",
-            f"%zero{argument} = fmul double %x{argument}, {literal(0.0)}",
+            f"%large{argument} = fmul double %x{argument}, {literal(_CHECK)}",
             f"%before{argument} = load double, ptr %checksum, align 8",
-            f"%after{argument} = fadd double %before{argument}, %zero{argument}",
+            f"%after{argument} = fadd double %before{argument}, %large{argument}",
             f"store double %after{argument}, ptr %checksum, align 8",
             f"%k_next{argument} = add i64 %k{argument}, 1",
             f"%k_more{argument} = icmp slt i64 %k_next{argument}, {size}",
@@ -135,7 +140,8 @@ def loop_text(address: int, sizes: Sequence[int]) -> str:
         "br i1 %more, label %sample, label %done",
         "done:",
         "%sum = load double, ptr %checksum, align 8",
-        f"%spoiled = fcmp uno double %sum, {literal(0.0)}",
+        f"%sum_zero = fmul double %sum, {literal(0.0)}",
+        f"%spoiled = fcmp uno double %sum_zero, {literal(0.0)}",
         "%answer = zext i1 %spoiled to i64",
         "ret i64 %answer",
         "}",
@@ -320,11 +326,11 @@ class _LaneWriter(_Writer):
         return lines
 
     def _check(self, name: str, rows: Sequence[str], length: int) -> list[str]:
-        """Add the numbers times zero to the checksum."""
+        """Add multiples of the numbers to the checksum."""
         vector = f"<{length} x double>"
-        lines = [f"%{name}_k0 = fmul {vector} {rows[0]}, {splat(0.0, length)}"]
+        lines = [f"%{name}_k0 = fmul {vector} {rows[0]}, {splat(_CHECK, length)}"]
         for i, row in enumerate(rows[1:]):
-            lines.append(f"%{name}_z{i + 1} = fmul contract {vector} {row}, {splat(0.0, length)}")
+            lines.append(f"%{name}_z{i + 1} = fmul contract {vector} {row}, {splat(_CHECK, length)}")
             lines.append(f"%{name}_k{i + 1} = fadd contract {vector} %{name}_k{i}, %{name}_z{i + 1}")
         padded = [k if k < length else 0 for k in range(self.lanes)]
         lines.append(_shuffle(f"%{name}_wide", f"%{name}_k{len(rows) - 1}", f"%{name}_k0", length, padded))

@@ -38,6 +38,9 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="hodyn_batch")
 
 
+os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked process has none of the threads
+
+
 class Function(ABC):
     """A compiled function of matrices.
 
@@ -52,6 +55,7 @@ class Function(ABC):
     ) -> None:
         self.arguments = tuple(arguments)
         self.result = result
+        self._cache = cache
         self.code = compile_text(text, "hodyn_kernel", cache)
         shapes = [shape for _, shape in arguments]
         self._call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(shapes) + 1))(self.code.address)
@@ -67,7 +71,7 @@ class Function(ABC):
         Several samples are computed at a time in the lanes of vector registers, in `threads` threads, by
         default as many as there are processors. The arrays are C-contiguous float64. `out` receives the
         results: a large new array costs as much time as what is written into it. Raises InputError for NaN
-        and infinite numbers.
+        and infinite numbers, and for those whose results are.
         """
         count = len(arrays[0])
         if out is None:
@@ -82,19 +86,21 @@ class Function(ABC):
 
         chunks = range(0, count, _CHUNK)
         parts = min(threads or _processors(), len(chunks))
-        spoiled = any([run(start) for start in chunks] if parts <= 1 else _pool(parts).map(run, chunks))
-        if spoiled:
+        # all have to be done with the arrays before an error may leave here
+        spoiled = [run(start) for start in chunks] if parts <= 1 else list(_pool(parts).map(run, chunks))
+        if any(spoiled):
             for (name, _), array in zip(self.arguments, arrays):
                 check_finite(name, array)
+            _check_overflow(out)
         return out
 
     @cached_property
     def batch_code(self) -> MachineCode:
         """The bare C function for batches, `int64_t f(const double*, ..., double* out, int64_t count)`.
 
-        It returns whether any number in the arguments was NaN or infinite.
+        It returns whether any number in the arguments may have been NaN, infinite or too large.
         """
-        return compile_text(self._batch_text(), "hodyn_batch", ObjectCache.default())
+        return compile_text(self._batch_text(), "hodyn_batch", self._cache)
 
     @cached_property
     def _batch_call(self) -> Callable[..., int]:
@@ -114,8 +120,7 @@ class Function(ABC):
         else:
             check_out(out, self.result)
         self._call(*[array.ctypes.data for array in arrays], out.ctypes.data)
-        if not np.isfinite(out).all():
-            raise InputError("the result overflows: the numbers given are too large")
+        _check_overflow(out)
         return out
 
 
@@ -154,11 +159,19 @@ class Interpreted:
         """Return the result for one matrix per argument."""
         named = zip(self.arguments, arrays)
         stacks = [finite_array(name, values, shape).tolist() for (name, shape), values in named]
-        return np.array(self._trace(*stacks), dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            result = np.array(self._trace(*stacks), dtype=np.float64)
+        _check_overflow(result)
+        return result
 
     def batch(self, *arrays: Array) -> Array:
         """Return the results (N, ...) for N samples of every argument."""
         return np.stack([self.function(*sample) for sample in zip(*arrays)])
+
+
+def _check_overflow(result: Array) -> None:
+    if not np.isfinite(result).all():
+        raise InputError("the result overflows: the numbers given are too large")
 
 
 def traced(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> tuple[Graph, list[Any], Shape]:
