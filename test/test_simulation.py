@@ -43,13 +43,14 @@ def tree_of(robot: Robot) -> Tree:
     )
 
 
-def accelerations(robot: Robot, state: Array, effort: Array) -> Array:
+def accelerations(robot: Robot, state: Array, effort: Array, damping: float = 0.0) -> Array:
     """Return link and motor accelerations (2, n) by Pinocchio's matrices, independent of the recursions."""
     assert robot.drives is not None
-    tree, (q, qd, theta, _) = tree_of(robot), state
+    tree, (q, qd, theta, thetad) = tree_of(robot), state
     stiffness, inertia = robot.drives.stiffness, robot.drives.motor_inertia
     elastic = np.isfinite(stiffness)
-    spring = np.where(elastic, np.where(elastic, stiffness, 0.0) * (theta - q), effort)
+    spring = np.where(elastic, stiffness, 0.0) * (theta - q) + damping * (thetad - qd)
+    spring = np.where(elastic, spring, effort)
     mass = pinocchio_models.mass_matrix(tree, q) + np.diag(np.where(elastic, 0.0, inertia))
     _, bias = pinocchio_models.inverse_dynamics(tree, np.stack([q, qd, np.zeros_like(q)]))
     qdd = np.linalg.solve(mass, spring - bias)
@@ -57,12 +58,12 @@ def accelerations(robot: Robot, state: Array, effort: Array) -> Array:
     return np.stack([qdd, motor])
 
 
-def exact(robot: Robot, start: Array, effort: Array, duration: float) -> Array:
+def exact(robot: Robot, start: Array, effort: Array, duration: float, damping: float = 0.0) -> Array:
     """Integrate a state (4, n) with DOP853 at its tightest."""
 
     def rates(_: float, flat: Array) -> Array:
         state = flat.reshape(4, -1)
-        qdd, motor = accelerations(robot, state, effort)
+        qdd, motor = accelerations(robot, state, effort, damping)
         return np.concatenate([state[1], qdd, state[3], motor])
 
     solution = solve_ivp(rates, (0.0, duration), start.ravel(), method="DOP853", rtol=1e-12, atol=1e-13)
@@ -127,6 +128,23 @@ def test_rigid_and_elastic_joints_side_by_side(panda: Robot) -> None:
     np.testing.assert_allclose(state[[0, 2]], expected[[0, 2]], rtol=0, atol=1e-9)
     np.testing.assert_allclose(state[2, [1, 4]], state[0, [1, 4]], rtol=0, atol=1e-15)
     np.testing.assert_allclose(state[3, [1, 4]], state[1, [1, 4]], rtol=0, atol=1e-13)
+
+
+def test_dampers_beside_the_springs(panda: Robot) -> None:
+    assert panda.drives is not None
+    stiffness = panda.drives.stiffness.copy()
+    stiffness[2] = np.inf
+    robot = with_drives(panda, stiffness, panda.drives.motor_inertia)
+    for compiled in (True, False):
+        simulation = ElasticJointSimulation(
+            robot, PANDA_START, damping=3.0, step_limit=0.02, compiled=compiled
+        )
+        effort = simulation.gravity_effort() + PUSH
+        start = state_of(simulation)
+        simulation.advance(0.02, effort)
+        expected = exact(robot, start, effort, 0.02, damping=3.0)
+        np.testing.assert_allclose(state_of(simulation)[[0, 2]], expected[[0, 2]], rtol=0, atol=1e-9)
+        np.testing.assert_allclose(state_of(simulation)[[1, 3]], expected[[1, 3]], rtol=0, atol=1e-7)
 
 
 def test_branched_robot_with_prismatic_joints() -> None:
@@ -269,6 +287,8 @@ def test_bad_starts_are_refused(panda: Robot) -> None:
         ElasticJointSimulation(panda, np.zeros(6))
     with pytest.raises(InputError, match="velocity holds inf"):
         ElasticJointSimulation(panda, np.zeros(7), velocity=np.full(7, np.inf))
+    with pytest.raises(InputError, match="damping of joint 'panda_joint2' is negative"):
+        ElasticJointSimulation(panda, np.zeros(7), damping=[0, -1, 0, 0, 0, 0, 0])
     with pytest.raises(InputError, match="step_limit"):
         ElasticJointSimulation(panda, np.zeros(7), step_limit=0.0)
     floating = random_tree(np.random.default_rng(0), 3, floating_base=True)

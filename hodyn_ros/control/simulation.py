@@ -32,11 +32,12 @@ _COMPILED_BODIES = 20
 class ElasticJointSimulation:
     """The state of a robot with elastic and rigid joints, advanced in time under motor efforts.
 
-        M(q) q'' + h(q, q') = K (theta - q),    B theta'' = tau - K (theta - q)
+        M(q) q'' + h(q, q') = u,    B theta'' = tau - u,    u = K (theta - q) + D (theta' - q')
 
-    Spong's model of elastic joints (J. Dyn. Sys. Meas. Control 109(4), 1987), without friction. The motor of
-    a rigid joint moves with its link and adds its inertia there. Runge-Kutta steps of fourth order, none
-    longer than `step_limit` divided by the highest angular frequency of the springs.
+    Spong's model of elastic joints (J. Dyn. Sys. Meas. Control 109(4), 1987) with `damping` D beside the
+    springs, (n,) or one for all [N.m s/rad], none by default. The motor of a rigid joint moves with its link
+    and adds its inertia there. Runge-Kutta steps of fourth order, none longer than `step_limit` divided by
+    the highest angular frequency of the springs.
 
     `robot` with a fixed base; without drives, all joints are rigid and all motors without inertia.
     `position` (n,) [rad or m] and `velocity` (n,) [rad/s or m/s], zero by default, of the links. The motors
@@ -51,6 +52,7 @@ class ElasticJointSimulation:
         position: ArrayLike,
         *,
         velocity: ArrayLike | None = None,
+        damping: ArrayLike = 0.0,
         compiled: bool = True,
         step_limit: float = STEP_LIMIT,
     ) -> None:
@@ -64,16 +66,14 @@ class ElasticJointSimulation:
         self.robot = robot
         self.time = 0.0
         self._step_limit = float(step_limit)
-        self._equations = _Equations(robot)
+        self._equations = _Equations(robot, self._checked("damping", np.broadcast_to(damping, (n,))))
         self._effort = np.zeros(n)
         q = self._checked("position", position)
         qd = np.zeros(n) if velocity is None else self._checked("velocity", velocity)
         theta = q + self._equations.compliance * self._equations.gravity(q)
         self._state = np.stack([q, qd, theta, qd])
         fits = robot.model.n_bodies <= _COMPILED_BODIES
-        self._kernel = (
-            _compiled_kernel(robot, self._equations.drives) if compiled and fits else self.numpy_kernel
-        )
+        self._kernel = _compiled_kernel(self._equations) if compiled and fits else self.numpy_kernel
         self._highest_frequency, self._frequency_time = self.highest_frequency(), 0.0
 
     @property
@@ -107,8 +107,7 @@ class ElasticJointSimulation:
 
         The spring of an elastic joint; at a rigid joint the last motor effort, part of which moves the motor.
         """
-        spring = self._equations.stiffness * (self._state[2] - self._state[0])
-        return np.where(self._equations.elastic, spring, self._effort)
+        return self._equations.link_effort(self._state, self._effort)
 
     def gravity_effort(self) -> Array:
         """Return the efforts (n,) [N.m or N] that hold the links against gravity where they are."""
@@ -161,12 +160,16 @@ class ElasticJointSimulation:
 class _Equations:
     """The equations of motion of a robot with its drives."""
 
-    def __init__(self, robot: Robot) -> None:
+    def __init__(self, robot: Robot, damping: Array) -> None:
         n = robot.n_joints
+        if (damping < 0.0).any():
+            bad = robot.joint_names[int(np.flatnonzero(damping < 0.0)[0])]
+            raise InputError(f"the damping of joint {bad!r} is negative; give 0 or more")
         self.robot = robot
         self.drives = robot.drives or Drives(np.full(n, np.inf), np.zeros(n))
         self.elastic = np.isfinite(self.drives.stiffness)
         self.stiffness = np.where(self.elastic, self.drives.stiffness, 0.0)
+        self.damping = np.where(self.elastic, damping, 0.0)
         self.compliance = 1.0 / self.drives.stiffness
         # A motor with a spring has a coordinate of its own, any other is part of its link.
         self.inverse_inertia = np.zeros(n)
@@ -179,12 +182,18 @@ class _Equations:
 
     def rates(self, state: Array, effort: Array) -> Array:
         """Return the time derivative of the state (4, n)."""
-        q, qd, theta, thetad = state
-        spring = self.stiffness * (theta - q)
+        q, qd, _, thetad = state
+        link_effort = self.link_effort(state, effort)
         mass, bias = self._links(q, qd)
-        qdd = np.linalg.solve(mass, np.where(self.elastic, spring, effort) - bias)
-        thetadd = np.where(self.elastic, (effort - spring) * self.inverse_inertia, qdd)
+        qdd = np.linalg.solve(mass, link_effort - bias)
+        thetadd = np.where(self.elastic, (effort - link_effort) * self.inverse_inertia, qdd)
         return np.stack([qd, qdd, thetad, thetadd])
+
+    def link_effort(self, state: Array, effort: Array) -> Array:
+        """Return what the drives put on the links (n,): springs with dampers, or rigid joints' motors."""
+        q, qd, theta, thetad = state
+        spring = self.stiffness * (theta - q) + self.damping * (thetad - qd)
+        return np.where(self.elastic, spring, effort)
 
     def highest_frequency(self, q: Array) -> float:
         """Return the highest angular frequency of `d'' = -(B^-1 + M^-1) K d`, d = theta - q, [rad/s]."""
@@ -211,8 +220,9 @@ class _Equations:
         return np.asarray(self.robot.inverse_dynamics(motions))[:, 0]
 
 
-def _compiled_kernel(robot: Robot, drives: Drives) -> Kernel:
-    runge_kutta_step = kernels.elastic_joint_step(robot.model, drives).function
+def _compiled_kernel(equations: _Equations) -> Kernel:
+    step = kernels.elastic_joint_step(equations.robot.model, equations.drives, equations.damping)
+    runge_kutta_step = step.function
 
     def kernel(state: Array, effort: Array, step: float, count: int) -> Array:
         efforts, duration = effort[None], np.array([[step]])

@@ -19,6 +19,7 @@ from hodyn_ros.engine.recursion import Recursion
 from hodyn_ros.model.drives import Drives
 from hodyn_ros.model.tree import TreeModel
 from hodyn_ros.motion import Frame
+from hodyn_ros.se3 import Array
 
 _STRAIGHT_LINE_LIMIT = 500
 
@@ -146,14 +147,16 @@ def _load_arguments(setting: Setting, order: int) -> list[tuple[str, Shape]]:
     return [(f"wrench on body {body}", (order + 1, 6)) for body, _ in setting.loads]
 
 
-def elastic_joint_step(model: TreeModel, drives: Drives) -> Kernel:
+def elastic_joint_step(model: TreeModel, drives: Drives, damping: Array) -> Kernel:
     """Compile one Runge-Kutta step of fourth order of a robot with elastic and rigid joints.
 
     `state (4, n)`: link positions and velocities, motor positions and velocities; `effort (1, n)` of the
     motors, held over the step; `step (1, 1)` [s]. Returns the next state (4, n). A rigid joint's motor moves
-    with its link and adds its inertia there; Spong's model for elastic ones.
+    with its link and adds its inertia there; Spong's model for elastic ones, with `damping` (n,) [N.m s/rad]
+    beside their springs.
     """
     stiffness, inertia = drives.stiffness.tolist(), drives.motor_inertia.tolist()
+    damper = damping.tolist()
     elastic = [bool(np.isfinite(k)) for k in stiffness]
     armature = [0.0 if e else b for e, b in zip(elastic, inertia)]
     bodies = canonical_bodies(model)
@@ -161,7 +164,10 @@ def elastic_joint_step(model: TreeModel, drives: Drives) -> Kernel:
 
     def rates(state: Stack, effort: Sequence[Any]) -> Stack:
         q, qd, theta, thetad = state
-        spring = [stiffness[j] * (theta[j] - q[j]) if elastic[j] else effort[j] for j in joints]
+        spring = [
+            stiffness[j] * (theta[j] - q[j]) + damper[j] * (thetad[j] - qd[j]) if elastic[j] else effort[j]
+            for j in joints
+        ]
         recursion = ArticulatedRecursion(bodies, model.gravity.tolist(), armature=armature)
         recursion.start(q, qd)
         recursion.articulate()

@@ -44,6 +44,15 @@ SETTINGS = (
     ),
     Setting("rate", 1000.0, "States published per second [Hz].", low=1.0, high=2000.0, read_only=True),
     Setting(
+        "damping_time",
+        2e-4,
+        "Damping beside the springs over their stiffness [s]: D = K t. Assumed; no real joint is without, "
+        "and in a joint without any, feedback that comes late makes the spring swing ever more.",
+        low=0.0,
+        high=0.1,
+        read_only=True,
+    ),
+    Setting(
         "initial_position",
         [],
         "Positions of the links at the start [rad or m], one per joint; empty: where `trajectory` "
@@ -74,7 +83,9 @@ class SimulatorNode(Node):
                 "parameter 'robot_config' is empty; name a robot, for instance -p robot_config:=panda.yaml"
             )
         robot = Robot.from_config(share.find("config", value(self, "robot_config")))
-        self._simulation = ElasticJointSimulation(robot, self._initial_position(robot))
+        self._simulation = ElasticJointSimulation(
+            robot, self._initial_position(robot), damping=self._damping(robot)
+        )
         self._effort = self._simulation.gravity_effort()
         self._names = list(robot.joint_names)
         # A command counts from when it has arrived, even if this process comes to it later. The middleware
@@ -103,6 +114,12 @@ class SimulatorNode(Node):
             f"robot {robot.model.name!r}, {robot.n_joints} joints, springs up to "
             f"{self._simulation.highest_frequency():.0f} rad/s; states at {self._pace.rate:g} Hz"
         )
+
+    def _damping(self, robot: Robot) -> Array:
+        if robot.drives is None:
+            return np.zeros(robot.n_joints)
+        springs = np.where(np.isfinite(robot.drives.stiffness), robot.drives.stiffness, 0.0)
+        return np.asarray(springs * value(self, "damping_time"))
 
     def _initial_position(self, robot: Robot) -> Array:
         given, trajectory = value(self, "initial_position"), value(self, "trajectory")
