@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -18,6 +19,7 @@ AXIS_COLOURS = ("#CC3311", "#009988", "#0077BB")
 
 _WIDTH = 11.0  # [inch]; 1210 pixels
 _DPI = 110
+_LEGEND_HEIGHT = 0.4  # [inch]
 
 
 def grid(
@@ -58,12 +60,11 @@ def save(figure: Figure, path: Path, keys: Iterable[Axes] = ()) -> Path:
     entries = {str(line.get_label()): line for ax in keys for line in ax.lines}
     entries = {name: line for name, line in entries.items() if not name.startswith("_")}
     if entries:
+        # room for it is made by hand: Matplotlib 3.6 has no legends outside the axes
+        room = _LEGEND_HEIGHT / figure.get_figheight()
+        figure.set_layout_engine(ConstrainedLayoutEngine(rect=(0.0, room, 1.0, 1.0 - room)))
         figure.legend(
-            list(entries.values()),
-            list(entries),
-            loc="outside lower center",
-            ncols=len(entries),
-            frameon=False,
+            list(entries.values()), list(entries), loc="lower center", ncols=len(entries), frameon=False
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.draw_without_rendering()  # the layout depends on ticks that are known only then
