@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from hodyn_ros.dynamics.motion_stack import MotionStack, in_place
-from hodyn_ros.dynamics.named_frames import find_frame
+from hodyn_ros.dynamics.motion_stack import in_place
 from hodyn_ros.errors import InputError
-from hodyn_ros.formulations.body_jacobians import BodyJacobians, joint_motion
+from hodyn_ros.formulations import dynamic_matrices as rooms
+from hodyn_ros.formulations.body_jacobians import BodyJacobians
 from hodyn_ros.formulations.state_derivatives import state_derivatives
 from hodyn_ros.model.assembly import Frame
-from hodyn_ros.model.joint_tree import JointTree
-from hodyn_ros.model.tree import TreeModel
 from hodyn_ros.representations import Representation, convert_screws
 from hodyn_ros.se3 import Ad, Array, inverse
 
 JacobianFrame = Literal["world", "body", "hybrid"]
 _REPRESENTATIONS: dict[str, Representation] = {"world": "spatial", "body": "body_fixed", "hybrid": "hybrid"}
+_ROOMS = {
+    "mass": rooms.mass_matrices,
+    "coriolis": rooms.coriolis_matrices,
+    "gravity": rooms.gravity_forces,
+}
 
 
 class DynamicMatrices(NamedTuple):
@@ -46,9 +49,18 @@ class MatrixDerivatives:
     gravity_by_position: Array  # (order + 1, h, row)
 
 
-def body_jacobians(model: TreeModel, stack: MotionStack) -> BodyJacobians:
-    """Return the Jacobians of all bodies in the room of Garofalo et al."""
-    return BodyJacobians(JointTree.of(model), joint_motion(model, stack.by_order, stack.base))
+def rows(bodies: BodyJacobians, order: int, parts: Sequence[str]) -> Array:
+    """Return "mass", "coriolis", "gravity" in closed form, below each other, (..., order + 1, rows, m)."""
+    blocks = []
+    for part in parts:
+        values = _ROOMS[part](bodies, order)
+        blocks.append(in_place([v[..., None, :] if part == "gravity" else v for v in values], bodies.batch))
+    return np.concatenate(blocks, axis=-2)
+
+
+def dynamic_matrices(bodies: BodyJacobians, order: int) -> DynamicMatrices:
+    """Return M, C and g in closed form."""
+    return DynamicMatrices(*(in_place(room(bodies, order), bodies.batch) for room in _ROOMS.values()))
 
 
 def coefficient_matrices(matrices: DynamicMatrices) -> Array:
@@ -66,34 +78,26 @@ def coefficient_matrices(matrices: DynamicMatrices) -> Array:
     return result
 
 
-def matrix_derivatives(model: TreeModel, stack: MotionStack) -> MatrixDerivatives:
+def matrix_derivatives(bodies: BodyJacobians, order: int) -> MatrixDerivatives:
     """Return the derivatives of M, C and g with respect to positions and velocities."""
-    found = state_derivatives(body_jacobians(model, stack), stack.order)
+    found = state_derivatives(bodies, order)
     return MatrixDerivatives(
-        in_place(found.mass_by_position, stack.batch),
-        in_place(found.coriolis_by_position, stack.batch),
-        in_place(found.coriolis_by_velocity, stack.batch),
-        in_place(found.gravity_by_position, stack.batch),
+        in_place(found.mass_by_position, bodies.batch),
+        in_place(found.coriolis_by_position, bodies.batch),
+        in_place(found.coriolis_by_velocity, bodies.batch),
+        in_place(found.gravity_by_position, bodies.batch),
     )
 
 
-def jacobian(
-    model: TreeModel,
-    frames: Mapping[str, Frame],
-    stack: MotionStack,
-    body: str | int,
-    frame: JacobianFrame,
-) -> Array:
-    """Return the Jacobian (order + 1, 6, m) of a body or named frame, `frame` being that of its twist."""
+def jacobian(bodies: BodyJacobians, place: Frame, frame: JacobianFrame) -> Array:
+    """Return the Jacobian (order + 1, 6, m) of a frame on a body, `frame` being that of its twist."""
     if frame not in _REPRESENTATIONS:
         raise InputError(f"frame must be one of {list(_REPRESENTATIONS)}, found {frame!r}")
-    place = find_frame(model, frames, body)
-    bodies = body_jacobians(model, stack)
     if place.body < 0:
-        return np.zeros((*stack.batch, stack.order + 1, 6, bodies.tree.n_velocities))
+        return np.zeros((*bodies.batch, bodies.motion.order + 1, 6, bodies.tree.n_velocities))
     carry = Ad(inverse(place.pose))
     columns = [np.swapaxes(carry @ J[..., place.body, :, :], -1, -2) for J in bodies.J]  # (..., m, 6)
     twists = [(V[..., place.body, :] @ carry.T)[..., None, :] for V in bodies.V]
     pose = (bodies.poses[..., place.body, :, :] @ place.pose)[..., None, :, :]
     found = convert_screws(np.stack(columns), pose, twists, "body_fixed", _REPRESENTATIONS[frame])
-    return in_place(list(np.swapaxes(found, -1, -2)), stack.batch)
+    return in_place(list(np.swapaxes(found, -1, -2)), bodies.batch)

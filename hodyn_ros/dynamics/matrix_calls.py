@@ -15,10 +15,14 @@ from hodyn_ros.dynamics import centroid, matrices, partials, regressors
 from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.matrices import DynamicMatrices, JacobianFrame, MatrixDerivatives
 from hodyn_ros.dynamics.motion_stack import MotionStack, joint_stack, motion_stack
+from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.dynamics.partials import LinearisedDynamics
 from hodyn_ros.engine import matrix_kernels
-from hodyn_ros.engine.kernel import Interpreted, Kernel
+from hodyn_ros.engine.kernel import Kernel
+from hodyn_ros.formulations.body_jacobians import BodyJacobians
+from hodyn_ros.formulations.parameters import dynamic_parameters
 from hodyn_ros.model.assembly import Frame as NamedFrame
+from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.tree import TreeModel
 from hodyn_ros.motion import BaseMotion
 from hodyn_ros.se3 import Array
@@ -38,12 +42,16 @@ class MatrixCalls(ABC):
     frames: Mapping[str, NamedFrame]
 
     @cached_property
-    def _matrix_kernels(self) -> dict[Any, Kernel | Interpreted]:
+    def _matrix_kernels(self) -> dict[Any, Kernel | None]:
         return {}
 
     @cached_property
     def _fast_partials(self) -> dict[tuple[int, ...], tuple[Callable[..., Array], tuple[int, ...]]]:
         return {}  # by shape of the motion
+
+    @cached_property
+    def _joint_tree(self) -> JointTree:
+        return JointTree.of(self.model)
 
     def mass_matrix(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
         """Compute the mass matrix and its time derivatives, `q` (order + 1, n) -> (order + 1, m, m).
@@ -68,11 +76,8 @@ class MatrixCalls(ABC):
 
     def dynamic_matrices(self, q: ArrayLike, base: BaseMotion | None = None) -> DynamicMatrices:
         """Compute `mass`, `coriolis` and `gravity` in one go, from `q` (order + 2, n)."""
-        stack = motion_stack(self.model, q, base, 1)
-        rows = self._rows(stack, *matrix_kernels.PARTS)
-        return DynamicMatrices(
-            *(rows[..., part, :] for part in (slice(self._m), slice(self._m, 2 * self._m), 2 * self._m))
-        )
+        rows, m = self._rows(motion_stack(self.model, q, base, 1), *matrix_kernels.PARTS), self._m
+        return DynamicMatrices(rows[..., :m, :], rows[..., m : 2 * m, :], rows[..., 2 * m, :])
 
     def coefficient_matrices(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
         """Compute P with `Q^(r) - g^(r) = sum_k P[r, k] q^(k)`, `q` (order + 2, n).
@@ -87,7 +92,7 @@ class MatrixCalls(ABC):
 
         Garofalo et al. (2013), eq. 24.
         """
-        return matrices.matrix_derivatives(self.model, motion_stack(self.model, q, base, 1))
+        return matrices.matrix_derivatives(*self._bodies(q, base, 1))
 
     def jacobian(
         self,
@@ -101,43 +106,44 @@ class MatrixCalls(ABC):
         It takes velocities to the twist `(omega; v)`: "world" (world axes, at the world origin), "body" (body
         axes, body origin) or "hybrid" (world axes, body origin). Garofalo et al. (2013), eqs. 27-29.
         """
-        return matrices.jacobian(self.model, self.frames, motion_stack(self.model, q, base, 0), body, frame)
+        place = find_frame(self.model, self.frames, body)
+        return matrices.jacobian(self._bodies(q, base, 0)[0], place, frame)
 
     def com(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
         """Compute the centre of mass in the world [m] by order, `q` (order + 1, n) -> (order + 1, 3)."""
-        return centroid.com(self.model, motion_stack(self.model, q, base, 0))
+        return centroid.com(*self._bodies(q, base, 0))
 
     def com_jacobian(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
         """Compute the Jacobian of the centre of mass by order, `q` (order + 1, n) -> (order + 1, 3, m).
 
         Garofalo et al. (2013), eq. 7.
         """
-        return centroid.com_jacobian(self.model, motion_stack(self.model, q, base, 0))
+        return centroid.com_jacobian(*self._bodies(q, base, 0))
 
     def centroidal_momentum(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
         """Compute the momentum about the centre of mass by order, `q` (order + 2, n) -> (order + 1, 6).
 
         World axes; angular [kg m^2/s], then linear [kg m/s].
         """
-        return centroid.centroidal_momentum(self.model, motion_stack(self.model, q, base, 1))
+        return centroid.centroidal_momentum(*self._bodies(q, base, 1))
 
     def centroidal_momentum_matrix(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
         """Compute the matrix of the centroidal momentum by order, `q` (order + 1, n) -> (order + 1, 6, m)."""
-        return centroid.centroidal_momentum_matrix(self.model, motion_stack(self.model, q, base, 0))
+        return centroid.centroidal_momentum_matrix(*self._bodies(q, base, 0))
 
     def dynamic_parameters(self) -> Array:
         """Return the parameters (10 bodies,): of every body m, m r, and Ixx, Iyy, Izz, Ixy, Ixz, Iyz.
 
         In body axes, inertias about the origin of the body frame. Garofalo et al. (2013), eq. 9.
         """
-        return regressors.dynamic_parameters(self.model)
+        return dynamic_parameters(self._joint_tree)
 
     def regressor(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
         """Compute Y with `Q^(r) = Y[r] @ dynamic_parameters()`, `q` (order + 3, n).
 
         Shape (order + 1, m, 10 bodies). Garofalo et al. (2013), eq. 16.
         """
-        return regressors.regressor(self.model, motion_stack(self.model, q, base, 2))
+        return regressors.regressor(*self._bodies(q, base, 2))
 
     def slotine_li_regressor(
         self,
@@ -154,14 +160,15 @@ class MatrixCalls(ABC):
         """
         stack = motion_stack(self.model, q, base, 1)
         reference = joint_stack(self.model, qr, 2, "the reference")
-        return regressors.slotine_li_regressor(self.model, stack, reference, base_reference)
+        rates = regressors.reference_velocities(self.model, stack, reference, base_reference)
+        return regressors.slotine_li_regressor(stack.bodies(self._joint_tree), rates, stack.order)
 
     def parameter_derivatives(self, q: ArrayLike, base: BaseMotion | None = None) -> DynamicMatrices:
         """Compute the derivatives of M, C and g by every dynamic parameter, `q` (order + 2, n).
 
         Shapes (order + 1, 10 bodies, m, m) and (order + 1, 10 bodies, m). Garofalo et al. (2013), eq. 13.
         """
-        return regressors.parameter_derivatives(self.model, motion_stack(self.model, q, base, 1))
+        return regressors.parameter_derivatives(*self._bodies(q, base, 1))
 
     def inverse_dynamics_derivatives(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
         """Compute the partial derivatives of Q^(r) with respect to the motion and all its derivatives.
@@ -177,13 +184,18 @@ class MatrixCalls(ABC):
         order, m = stack.order, self._m
         if stack.base is None:
             kernel = self._matrix_kernel(matrix_kernels.inverse_dynamics_derivatives, order)
-            shape = (order + 1, order + 3, m, m)
-            if not stack.batch:
-                self._fast_partials[stack.q.shape] = kernel.function, shape
-            return _called(kernel, stack).reshape(*stack.batch, *shape)
-        kernel = self._matrix_kernel(matrix_kernels.partial_series, order)
-        series = _called(kernel, stack).reshape(*stack.batch, order + 1, 3, m, m)
-        return partials.assemble(series, stack.base.twists)
+            if kernel is not None:
+                shape = (order + 1, order + 3, m, m)
+                self._fast_partials[order + 3, m] = kernel.function, shape
+                return _called(kernel, stack).reshape(*stack.batch, *shape)
+        else:
+            kernel = self._matrix_kernel(matrix_kernels.partial_series, order)
+        bodies = stack.bodies(self._joint_tree)
+        if kernel is None:
+            series = partials.closed_form_series(bodies, order)
+        else:
+            series = _called(kernel, stack).reshape(*stack.batch, order + 1, 3, m, m)
+        return partials.assemble(series, partials.joint_brackets(bodies.tree, bodies.motion.velocities))
 
     def linearised_dynamics(
         self, state: ArrayLike, torques: ArrayLike, base: BaseMotion | None = None
@@ -215,21 +227,27 @@ class MatrixCalls(ABC):
     def _m(self) -> int:
         return self.model.n_joints + (6 if self.model.floating_base else 0)
 
+    def _bodies(self, q: ArrayLike, base: BaseMotion | None, rates: int) -> tuple[BodyJacobians, int]:
+        """Return the Jacobians of all bodies and the order that the motion determines."""
+        stack = motion_stack(self.model, q, base, rates)
+        return stack.bodies(self._joint_tree), stack.order
+
     def _rows(self, stack: MotionStack, *parts: str) -> Array:
-        """Return the rows (..., order + 1, rows, m) of a kernel of matrices."""
+        """Return the rows of matrices (..., order + 1, rows, m), compiled or from the room."""
         kernel = self._matrix_kernel(matrix_kernels.dynamic_matrices, stack.order, parts)
-        rows = _called(kernel, stack)
-        return rows.reshape(*stack.batch, stack.order + 1, -1, self._m)
+        if kernel is None:
+            return matrices.rows(stack.bodies(self._joint_tree), stack.order, parts)
+        return _called(kernel, stack).reshape(*stack.batch, stack.order + 1, -1, self._m)
 
     def _matrix_kernel(
-        self, make: Callable[..., Kernel | Interpreted], order: int, *others: Sequence[str]
-    ) -> Kernel | Interpreted:
+        self, make: Callable[..., Kernel | None], order: int, *others: Sequence[str]
+    ) -> Kernel | None:
         key = (make, order, *others)
         if key not in self._matrix_kernels:
             self._matrix_kernels[key] = make(self.model, order, *others)
         return self._matrix_kernels[key]
 
 
-def _called(kernel: Kernel | Interpreted, stack: MotionStack) -> Array:
+def _called(kernel: Kernel, stack: MotionStack) -> Array:
     arguments = stack.arguments()
     return kernel.batch(*arguments) if stack.batch else kernel.function(*arguments)

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import check_finite, real_array
 from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.errors import InputError
+from hodyn_ros.formulations.body_jacobians import BodyJacobians, joint_motion
+from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.tree import TreeModel
 from hodyn_ros.motion import BaseMotion
 from hodyn_ros.se3 import Array
@@ -28,6 +30,10 @@ class MotionStack:
     def by_order(self) -> Array:
         """The motion with the order on axis 0, a batch behind it."""
         return np.moveaxis(self.q, -2, 0)
+
+    def bodies(self, tree: JointTree) -> BodyJacobians:
+        """Return the Jacobians of all bodies, in the room of Garofalo et al."""
+        return BodyJacobians(tree, joint_motion(tree, self.by_order, self.base))
 
     @property
     def batch(self) -> tuple[int, ...]:

@@ -7,13 +7,18 @@ through them by the product rule.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import comb
 from typing import NamedTuple
 
 import numpy as np
 
+from hodyn_ros.dynamics.motion_stack import in_place
+from hodyn_ros.formulations.body_jacobians import BodyJacobians
+from hodyn_ros.formulations.state_derivatives import partial_derivatives
 from hodyn_ros.leibniz import product_derivative
-from hodyn_ros.se3 import Array, ad
+from hodyn_ros.model.joint_tree import JointTree
+from hodyn_ros.se3 import Array, ad, matvec
 
 
 class LinearisedDynamics(NamedTuple):
@@ -23,16 +28,16 @@ class LinearisedDynamics(NamedTuple):
     B: Array  # (2 m, n)
 
 
-def assemble(series: Array, twists: Array) -> Array:
-    """Return dQ^(r)/dx^(k) (..., order + 1, order + 3, m, m) of a floating base.
+def assemble(series: Array, brackets: Sequence[Array]) -> Array:
+    """Return dQ^(r)/dx^(k) (..., order + 1, order + 3, m, m) from the series in time of three matrices.
 
     `series` (..., order + 1, 3, m, m) are the derivatives of Q by position, velocity and acceleration by
-    order, `twists` (order + 2, 6) the body-fixed twists of the base. x^(0) is a small body-fixed displacement
-    of the base with the joint positions, x^(k) derivative k - 1 of its twist with those of the joints. A
-    displacement eta changes in time by `eta' = dV - ad_V eta`, which carries it into all orders.
+    order. x^(0) are small displacements in the groups of the joints, x^(k) derivative k - 1 of the
+    velocities. A displacement eta changes in time by `eta' = dw - [w, eta]`, which carries it into all
+    orders; `brackets` (..., m, m) are the matrices of `eta -> [w, eta]` by order.
     """
     orders, m = series.shape[-4], series.shape[-1]
-    carried = _carried_displacements(twists, orders, m)
+    carried = _carried_displacements(brackets, orders, m)
     result = np.zeros((*series.shape[:-4], orders, orders + 2, m, m))
     for r in range(orders):
         for l in range(r + 1):
@@ -44,19 +49,35 @@ def assemble(series: Array, twists: Array) -> Array:
     return result
 
 
-def _carried_displacements(twists: Array, orders: int, m: int) -> list[list[Array]]:
-    """Return the derivative l of the displacement by x^(k) (m, m), for k = 0..l and l below `orders`."""
-    brackets = [np.zeros((m, m)) for _ in range(orders)]
-    for matrix, twist in zip(brackets, twists):
-        matrix[:6, :6] = -ad(twist)
+def joint_brackets(tree: JointTree, velocities: Sequence[Array]) -> list[Array]:
+    """Return the matrices (..., m, m) of `eta -> [w, eta]` in the groups of all joints, by order of w."""
+    result = []
+    for w in velocities:
+        matrix = np.zeros((*w.shape[:-1], tree.n_velocities, tree.n_velocities))
+        for subspace, columns in zip(tree.subspaces, tree.columns):
+            if subspace.shape[1] > 1:
+                bracket = ad(matvec(subspace, w[..., columns]))
+                matrix[..., columns, columns] = np.linalg.pinv(subspace) @ bracket @ subspace
+        result.append(matrix)
+    return result
+
+
+def _carried_displacements(brackets: Sequence[Array], orders: int, m: int) -> list[list[Array]]:
+    """Return the derivative l of the displacement by x^(k) (..., m, m), for k = 0..l, l below `orders`."""
     carried = [[np.eye(m)]]
     for l in range(orders - 1):
         row = []
         for k in range(l + 1):
             history = [carried[i][k] if k <= i else np.zeros((m, m)) for i in range(l + 1)]
-            row.append(product_derivative(brackets, history, l, np.matmul))
+            row.append(-product_derivative(brackets, history, l, np.matmul))
         carried.append([*row, np.eye(m)])
     return carried
+
+
+def closed_form_series(bodies: BodyJacobians, order: int) -> Array:
+    """Return the derivatives of Q (..., order + 1, 3, m, m) by position, velocity and acceleration."""
+    parts = partial_derivatives(bodies, order)
+    return np.stack([in_place(part, bodies.batch) for part in parts], axis=-3)
 
 
 def linearise(partials: Array, twist: Array | None, n: int) -> LinearisedDynamics:

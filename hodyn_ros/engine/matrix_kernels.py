@@ -1,4 +1,7 @@
-"""Kernels of matrices of dynamics: mass and Coriolis matrix, gravity, and partial derivatives of torques."""
+"""Kernels of matrices of dynamics: mass and Coriolis matrix, gravity, and partial derivatives of torques.
+
+Every function returns None where straight-line code would take LLVM too long.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 from hodyn_ros.engine.base import FloatingBase
 from hodyn_ros.engine.canonical import canonical_bodies
 from hodyn_ros.engine.composite import Composite
-from hodyn_ros.engine.kernel import Interpreted, Kernel, Shape, Stack, traced
+from hodyn_ros.engine.kernel import Kernel, Shape, Stack, traced
 from hodyn_ros.engine.matrices import coriolis_matrix, gravity_forces, mass_matrix
 from hodyn_ros.engine.partials import partial_derivatives
 from hodyn_ros.engine.series import Series, coefficient
@@ -20,7 +23,7 @@ PARTS = ("mass", "coriolis", "gravity")
 _STRAIGHT_LINE_LIMIT = 20_000  # operations; LLVM takes two or three seconds for them
 
 
-def dynamic_matrices(model: TreeModel, order: int, parts: Sequence[str] = PARTS) -> Kernel | Interpreted:
+def dynamic_matrices(model: TreeModel, order: int, parts: Sequence[str] = PARTS) -> Kernel | None:
     """Compile `q (order + 1 or 2, n), ... -> rows of M, of C and of Q_grav`, for one order after the other.
 
     With a floating base its pose (4, 4) and body-fixed twists (one less than rows of q) follow, and its six
@@ -41,7 +44,7 @@ def dynamic_matrices(model: TreeModel, order: int, parts: Sequence[str] = PARTS)
     return _compiled(trace, _arguments(model, rates))
 
 
-def inverse_dynamics_derivatives(model: TreeModel, order: int) -> Kernel | Interpreted:
+def inverse_dynamics_derivatives(model: TreeModel, order: int) -> Kernel | None:
     """Compile `q (order + 3, n) -> rows of dQ^(r)/dq^(k)`, fixed base: k within r, both from zero.
 
     Since Q^(r) is the r-th time derivative of Q(q, q', q''), the series in time of three matrices hold all:
@@ -66,7 +69,7 @@ def inverse_dynamics_derivatives(model: TreeModel, order: int) -> Kernel | Inter
     return _compiled(trace, _arguments(model, order + 2))
 
 
-def partial_series(model: TreeModel, order: int) -> Kernel | Interpreted:
+def partial_series(model: TreeModel, order: int) -> Kernel | None:
     """Compile `q (order + 3, n), ... -> rows of dQ/dq, dQ/dq', dQ/dq''`, for one order after the other."""
 
     def trace(q: Stack, *others: Stack) -> Stack:
@@ -76,13 +79,12 @@ def partial_series(model: TreeModel, order: int) -> Kernel | Interpreted:
     return _compiled(trace, _arguments(model, order + 2))
 
 
-def _compiled(
-    trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]], limit: int = _STRAIGHT_LINE_LIMIT
-) -> Kernel | Interpreted:
-    """Compile a function, or interpret it where that would keep the caller waiting."""
+def _compiled(trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]]) -> Kernel | None:
+    """Compile a function, or return None where that would keep the caller waiting."""
     graph, outputs, _ = traced(trace, [shape for _, shape in arguments])
-    fits = graph.count_operations(outputs) <= limit
-    return (Kernel if fits else Interpreted)(trace, arguments)
+    if graph.count_operations(outputs) > _STRAIGHT_LINE_LIMIT:
+        return None
+    return Kernel(trace, arguments)
 
 
 def _traced_partials(model: TreeModel, order: int, q: Stack, others: Sequence[Stack]) -> list[list[Stack]]:

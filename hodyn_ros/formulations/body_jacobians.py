@@ -14,7 +14,6 @@ import numpy as np
 
 from hodyn_ros.leibniz import product_derivative
 from hodyn_ros.model.joint_tree import JointTree
-from hodyn_ros.model.tree import TreeModel
 from hodyn_ros.motion import BaseMotion, inverse_adjoint_derivatives
 from hodyn_ros.se3 import Array, ad, exp_screw, matvec
 
@@ -36,18 +35,14 @@ class JointMotion:
         return len(self.velocities)
 
 
-def joint_motion(model: TreeModel, q: Array, base: BaseMotion | None = None) -> JointMotion:
-    """Return the motion of `JointTree.of(model)` from `q` (order + 1, ..., joints).
+def joint_motion(tree: JointTree, q: Array, base: BaseMotion | None = None) -> JointMotion:
+    """Return the motion of a tree made by `JointTree.of` from `q` (order + 1, ..., joints).
 
     `base` is the motion of a floating base with `order` twists; its body-fixed twist stands first.
     """
-    tree = JointTree.of(model)
-    poses: list[Array] = []
-    for body in range(model.n_bodies):
-        if base is not None and body == 0:
-            poses.append(base.pose)
-        else:
-            poses.append(exp_screw(tree.subspaces[body][:, 0], q[0][..., model.joint_of(body)]))
+    first = 0 if base is None else 1
+    poses = [] if base is None else [base.pose]
+    poses += [exp_screw(tree.subspaces[k][:, 0], q[0][..., k - first]) for k in range(first, tree.n_bodies)]
     rates = list(q[1:])
     if base is not None:
         twists = base.in_frame("body").twists

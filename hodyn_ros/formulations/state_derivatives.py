@@ -12,7 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from hodyn_ros.formulations.body_jacobians import BodyJacobians
-from hodyn_ros.formulations.dynamic_matrices import ground_acceleration, gyroscopic, inertias, transposes
+from hodyn_ros.formulations.dynamic_matrices import (
+    coriolis_matrices,
+    ground_acceleration,
+    gyroscopic,
+    inertias,
+    mass_matrices,
+    transposes,
+)
 from hodyn_ros.leibniz import product_derivative
 from hodyn_ros.se3 import Array, ad, matvec
 
@@ -68,6 +75,24 @@ def state_derivatives(bodies: BodyJacobians, order: int) -> StateDerivatives:
         weight = product_derivative(dJt, weights, r) + product_derivative(Jt, weights_by_position, r)
         gravity.append(weight.sum(axis=-3))
     return StateDerivatives(mass, coriolis, coriolis_velocity, gravity)
+
+
+def partial_derivatives(bodies: BodyJacobians, order: int) -> tuple[list[Array], list[Array], list[Array]]:
+    """Return the derivatives of Q by position, velocity and acceleration (..., m, m), and their rates.
+
+    Each is a list of `order` + 1 time derivatives. From `Q = M w' + C w + g`.
+    """
+    found = state_derivatives(bodies, order)
+    velocities = [w[..., None, :] for w in bodies.motion.velocities]
+    mass, coriolis = mass_matrices(bodies, order), coriolis_matrices(bodies, order)
+    by_position, by_velocity = [], []
+    for r in range(order + 1):
+        columns = product_derivative(found.mass_by_position, velocities[1:], r)
+        columns = columns + product_derivative(found.coriolis_by_position, velocities, r)
+        by_position.append(np.swapaxes(columns + found.gravity_by_position[r], -1, -2))
+        columns = product_derivative(found.coriolis_by_velocity, velocities, r)
+        by_velocity.append(np.swapaxes(columns, -1, -2) + coriolis[r])
+    return by_position, by_velocity, mass
 
 
 def _jacobian_derivatives(bodies: BodyJacobians, order: int) -> tuple[list[Array], list[Array]]:

@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.errors import ModelError
+from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.model.arrays import frozen_array, unique_names
 from hodyn_ros.model.tree import TreeModel
-from hodyn_ros.se3 import Ad, Array, ad, inverse
+from hodyn_ros.se3 import Ad, Array, ad, exp, inverse
 
 _CLOSED = 1e-9  # by which brackets of joint screws may leave the space of the joint
 
@@ -63,7 +63,7 @@ class JointTree:
                     f"body {names[body]!r} (index {body}) has parent {parent}; a parent is -1 (the world) or "
                     "a body listed before its child"
                 )
-        return cls(
+        tree = cls(
             parents=tuple(int(parent) for parent in parents),
             subspaces=tuple(_subspace(name, screws) for name, screws in zip(names, subspaces)),
             references=frozen_array("references", references, (n, 4, 4)),
@@ -73,6 +73,18 @@ class JointTree:
             gravity=frozen_array("gravity", gravity, (3,)),
             body_names=names,
         )
+        for name, mass, inertia in zip(names, tree.masses, tree.inertias):
+            symmetric = np.allclose(inertia, inertia.T, rtol=0.0, atol=_CLOSED * np.abs(inertia).max())
+            if (
+                mass < 0.0
+                or not symmetric
+                or np.linalg.eigvalsh(inertia)[0] < -_CLOSED * np.abs(inertia).max()
+            ):
+                raise ModelError(
+                    f"body {name!r} has a mass or an inertia that no body has: mass {mass:g} kg, inertia "
+                    f"{inertia.tolist()}; the inertia must be symmetric and positive"
+                )
+        return tree
 
     @classmethod
     def of(cls, model: TreeModel) -> JointTree:
@@ -110,6 +122,29 @@ class JointTree:
     def n_velocities(self) -> int:
         """Number of velocities m: the degrees of freedom of all joints."""
         return self.columns[-1].stop
+
+    def joint_poses(self, coordinates: ArrayLike) -> Array:
+        """Return the poses (bodies, 4, 4) that joints reach from rest by constant velocities in unit time.
+
+        `coordinates` (m,) are those velocities, the exponential coordinates of the groups; for joints with
+        one degree of freedom the usual coordinates. Raises InputError for another shape.
+        """
+        values = np.asarray(coordinates, dtype=np.float64)
+        if values.shape != (self.n_velocities,) or not np.isfinite(values).all():
+            raise InputError(
+                f"joint coordinates must be {self.n_velocities} finite numbers, found shape {values.shape}"
+            )
+        return np.stack(
+            [exp(subspace @ values[columns]) for subspace, columns in zip(self.subspaces, self.columns)]
+        )
+
+    def body_index(self, body: str | int) -> int:
+        """Return the index of a body given by name or index; InputError names what is there instead."""
+        if isinstance(body, str) and body in self.body_names:
+            return self.body_names.index(body)
+        if isinstance(body, int) and not isinstance(body, bool) and 0 <= body < self.n_bodies:
+            return body
+        raise InputError(f"there is no body {body!r}; the tree has {list(self.body_names)}")
 
 
 def _subspace(name: str, screws: ArrayLike) -> Array:

@@ -1,0 +1,151 @@
+"""Robots with spherical, planar, free and other joints of one to six degrees of freedom, in closed form."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hodyn_ros.checks import check_finite, finite_array, real_array, rigid_pose
+from hodyn_ros.dynamics import centroid, matrices, partials, regressors
+from hodyn_ros.dynamics.matrices import DynamicMatrices, JacobianFrame, MatrixDerivatives
+from hodyn_ros.errors import InputError
+from hodyn_ros.formulations.body_jacobians import BodyJacobians, JointMotion
+from hodyn_ros.formulations.parameters import dynamic_parameters
+from hodyn_ros.leibniz import product_derivative
+from hodyn_ros.model.assembly import Frame
+from hodyn_ros.model.joint_tree import JointTree
+from hodyn_ros.se3 import Array, log
+
+_IN_GROUP = 1e-9  # by which the pose of a joint may leave its group
+
+
+class GroupRobot:
+    """A tree of rigid bodies whose joints move in subgroups of SE(3), with matrices of any order.
+
+    Where `Robot` takes a stack q, calls here take a `motion`: the poses that the joints have reached, and the
+    group velocities of all joints (m of them) with their derivatives. They return as many orders as it
+    determines, the order on axis 0, as the calls of the same names on `Robot`; forces are dual to the
+    velocities. A floating base is a body on a `free` joint. In NumPy, by the formulas of Garofalo et al.
+    (2013). Raises InputError saying what was expected and found.
+    """
+
+    def __init__(self, tree: JointTree) -> None:
+        self.tree = tree
+
+    def motion(self, poses: ArrayLike, velocities: ArrayLike) -> JointMotion:
+        """Check a motion: joint poses (bodies, 4, 4) and group velocities by order (orders, m).
+
+        `tree.joint_poses` makes poses from coordinates. The pose of a joint must lie in its group.
+        """
+        m = self.tree.n_velocities
+        values = finite_array("the joint poses", poses, (self.tree.n_bodies, 4, 4))
+        rigid = [
+            rigid_pose(f"the pose of the joint of body {name!r}", value)
+            for name, value in zip(self.tree.body_names, values)
+        ]
+        for name, subspace, pose in zip(self.tree.body_names, self.tree.subspaces, rigid):
+            displacement = log(pose)
+            rest = displacement - subspace @ np.linalg.lstsq(subspace, displacement, rcond=None)[0]
+            if np.abs(rest).max() > _IN_GROUP * max(1.0, float(np.abs(displacement).max())):
+                raise InputError(f"the pose of the joint of body {name!r} cannot be reached by that joint")
+        rates = real_array("the velocities", velocities, f"(orders, {m})")
+        if rates.ndim != 2 or rates.shape[1] != m:
+            raise InputError(f"the velocities must have shape (orders, {m}), found {rates.shape}")
+        check_finite("the velocities", rates)
+        return JointMotion(rigid, list(rates))
+
+    def mass_matrix(self, motion: JointMotion) -> Array:
+        """Compute the mass matrix, (order, m) velocities -> (order + 1, m, m)."""
+        return matrices.rows(*self._bodies(motion, 0), ["mass"])
+
+    def coriolis_matrix(self, motion: JointMotion) -> Array:
+        """Compute the Coriolis matrix, (order + 1, m) velocities -> (order + 1, m, m); `M' - 2 C` is skew."""
+        return matrices.rows(*self._bodies(motion, 1), ["coriolis"])
+
+    def gravity_torque(self, motion: JointMotion) -> Array:
+        """Compute what holds the robot against gravity, (order, m) velocities -> (order + 1, m)."""
+        return matrices.rows(*self._bodies(motion, 0), ["gravity"])[..., 0, :]
+
+    def dynamic_matrices(self, motion: JointMotion) -> DynamicMatrices:
+        """Compute mass, Coriolis and gravity in one go, from (order + 1, m) velocities."""
+        return matrices.dynamic_matrices(*self._bodies(motion, 1))
+
+    def inverse_dynamics(self, motion: JointMotion) -> Array:
+        """Compute the forces of all joints and their derivatives, (order + 2, m) -> (order + 1, m)."""
+        bodies, order = self._bodies(motion, 2)
+        mass, coriolis, gravity = matrices.dynamic_matrices(bodies, order)
+        return np.stack(
+            [
+                product_derivative(mass, motion.velocities[1:], r)
+                + product_derivative(coriolis, motion.velocities, r)
+                + gravity[r]
+                for r in range(order + 1)
+            ]
+        )
+
+    def coefficient_matrices(self, motion: JointMotion) -> Array:
+        """Compute P with `Q^(r) - g^(r) = sum_k P[r, k] w^(k-1)` from (order + 1, m) velocities."""
+        return matrices.coefficient_matrices(self.dynamic_matrices(motion))
+
+    def matrix_derivatives(self, motion: JointMotion) -> MatrixDerivatives:
+        """Compute derivatives of M, C and g by displacement and velocity, from (order + 1, m) velocities."""
+        return matrices.matrix_derivatives(*self._bodies(motion, 1))
+
+    def jacobian(self, motion: JointMotion, body: str | int, frame: JacobianFrame = "world") -> Array:
+        """Compute the Jacobian of a body, (order, m) velocities -> (order + 1, 6, m)."""
+        place = Frame(self.tree.body_index(body), np.eye(4))
+        return matrices.jacobian(self._bodies(motion, 0)[0], place, frame)
+
+    def com(self, motion: JointMotion) -> Array:
+        """Compute the centre of mass in the world [m], (order, m) velocities -> (order + 1, 3)."""
+        return centroid.com(*self._bodies(motion, 0))
+
+    def com_jacobian(self, motion: JointMotion) -> Array:
+        """Compute the Jacobian of the centre of mass, (order, m) velocities -> (order + 1, 3, m)."""
+        return centroid.com_jacobian(*self._bodies(motion, 0))
+
+    def centroidal_momentum(self, motion: JointMotion) -> Array:
+        """Compute the momentum about the centre of mass, (order + 1, m) velocities -> (order + 1, 6)."""
+        return centroid.centroidal_momentum(*self._bodies(motion, 1))
+
+    def dynamic_parameters(self) -> Array:
+        """Return the parameters (10 bodies,), as `Robot.dynamic_parameters`."""
+        return dynamic_parameters(self.tree)
+
+    def regressor(self, motion: JointMotion) -> Array:
+        """Compute Y with `Q^(r) = Y[r] @ dynamic_parameters()` from (order + 2, m) velocities."""
+        return regressors.regressor(*self._bodies(motion, 2))
+
+    def slotine_li_regressor(self, motion: JointMotion, reference: ArrayLike) -> Array:
+        """Compute Y with `M w_r' + C w_r + g = Y[0] @ dynamic_parameters()` and its derivatives.
+
+        `motion` with (order + 1, m) velocities, `reference` (order + 2, m) velocities w_r by order.
+        """
+        bodies, order = self._bodies(motion, 1)
+        rates = finite_array("the reference", reference, (order + 2, self.tree.n_velocities))
+        return regressors.slotine_li_regressor(bodies, list(rates), order)
+
+    def parameter_derivatives(self, motion: JointMotion) -> DynamicMatrices:
+        """Compute the derivatives of M, C and g by every parameter from (order + 1, m) velocities."""
+        return regressors.parameter_derivatives(*self._bodies(motion, 1))
+
+    def inverse_dynamics_derivatives(self, motion: JointMotion) -> Array:
+        """Compute dQ^(r)/dx^(k), (order + 2, m) velocities -> (order + 1, order + 3, m, m).
+
+        x^(0) are small displacements in the groups, along the screws of the moved bodies; x^(k) is derivative
+        k - 1 of the velocities.
+        """
+        bodies, order = self._bodies(motion, 2)
+        series = partials.closed_form_series(bodies, order)
+        return partials.assemble(series, partials.joint_brackets(self.tree, motion.velocities))
+
+    def _bodies(self, motion: JointMotion, rates: int) -> tuple[BodyJacobians, int]:
+        if not isinstance(motion, JointMotion):
+            raise InputError(
+                f"motion must be a JointMotion, as made by GroupRobot.motion; found {type(motion).__name__}"
+            )
+        if motion.order < rates:
+            raise InputError(
+                f"this needs {rates} velocities (the velocity and its derivatives), found {motion.order}"
+            )
+        return BodyJacobians(self.tree, motion), motion.order - rates
