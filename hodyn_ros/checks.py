@@ -55,5 +55,5 @@ def check_out(out: Any, shape: tuple[int, ...]) -> None:
     if not isinstance(out, np.ndarray) or out.dtype != np.float64 or out.shape != shape:
         found = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else repr(out)
         raise InputError(f"out must be a float64 array of shape {shape}, found {found}")
-    if not out.flags.c_contiguous or not out.flags.writeable:
-        raise InputError(f"out must be a C-contiguous, writable float64 array of shape {shape}")
+    if not out.flags.carray:
+        raise InputError(f"out must be a C-contiguous, aligned, writable float64 array of shape {shape}")
