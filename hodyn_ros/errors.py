@@ -11,6 +11,10 @@ class ModelError(HodynError):
     """The description of a robot is wrong: a URDF, a YAML file, or the arrays it was built from."""
 
 
+class FigureWarning(UserWarning):
+    """A figure of a robot's description looks as if it were in another unit."""
+
+
 class InputError(HodynError):
     """The numbers, shapes or names given to a call are wrong."""
 

@@ -81,6 +81,36 @@ def sin_cos(a: Array) -> tuple[Array, Array]:
     return s, c
 
 
+def power(a: Array, exponent: float) -> Array:
+    """Return the jet of `f^exponent`, by `f p' = exponent f' p` order by order; f must be positive.
+
+    Griewank & Walther, table 13.2.
+
+    >>> power(np.array([4.0, 4.0, 1.0]), 0.5)  # sqrt((2 + t)^2)
+    array([2., 1., 0.])
+    """
+    a = np.asarray(a, dtype=np.float64)
+    if not (a[0] > 0.0).all():
+        raise InputError(f"a power of a jet needs a function above zero, found {np.min(a[0])}")
+    p = np.empty_like(a)
+    p[0] = a[0] ** exponent
+    for k in range(1, len(a)):
+        weights = _column((exponent + 1.0) * np.arange(1, k + 1) - k, a.ndim)
+        p[k] = (weights * a[1 : k + 1] * p[k - 1 :: -1]).sum(axis=0) / (k * a[0])
+    return p
+
+
+def derivative(a: Array, times: int = 1) -> Array:
+    """Return the jet of the time derivative of f, one coefficient shorter, as many `times`.
+
+    >>> derivative(np.array([1.0, 2.0, 3.0]))
+    array([2., 6.])
+    """
+    for _ in range(times):
+        a = a[1:] * _column(np.arange(1, len(a)), np.ndim(a))
+    return a
+
+
 def _factorials(stack: Array) -> Array:
     return _column(np.array([float(factorial(k)) for k in range(len(stack))]), np.ndim(stack))
 

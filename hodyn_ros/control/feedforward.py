@@ -90,6 +90,12 @@ class FeedforwardLaw:
         self.clamp = clamp
         self._inverse_dynamics = _inverse_dynamics(robot, order)
         self._limits = _Limits.of(robot.limits)
+        self._drive_train = robot.drive_train if robot.actuation is None else None
+        if self._drive_train is not None and self._drive_train.n_motors != robot.n_joints:
+            raise InputError(
+                f"robot {robot.model.name!r} has {self._drive_train.n_motors} motors for {robot.n_joints} "
+                "joints, and a feedforward holds one motor per joint; use robot.drive_train instead"
+            )
 
     @property
     def motion_orders(self) -> int:
@@ -125,7 +131,9 @@ class FeedforwardLaw:
         actuation = self.robot.actuation
         nothing = np.empty((0, self.robot.n_joints))
         if actuation is None:
-            return nothing, nothing
+            if self._drive_train is None:
+                return nothing, nothing
+            return self._drive_train.feedforward(q, efforts)
         if self.order < 2 and actuation.elastic.any():
             return actuation.motor_position(q, efforts), nothing
         motor = actuation.feedforward(q, efforts)

@@ -62,6 +62,11 @@ class ElasticJointSimulation:
             )
         if not 0.0 < step_limit <= 2.0:
             raise InputError(f"step_limit must lie between 0 and 2, found {step_limit}")
+        if robot.drives is not None and robot.actuation is None:
+            raise InputError(
+                f"robot {robot.model.name!r} has friction, or springs that are damped or not linear; "
+                "simulate it with hodyn_ros.control.plant"
+            )
         n = robot.n_joints
         self.robot = robot
         self.time = 0.0

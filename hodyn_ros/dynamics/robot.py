@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, overload
@@ -10,6 +11,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.actuation.series_elastic import SeriesElastic
 from hodyn_ros.checks import check_finite, finite_array, real_array
 from hodyn_ros.dynamics.floating_base import fitting_base
@@ -24,6 +26,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import INVERSE_DYNAMICS
 from hodyn_ros.model.assembly import Frame as NamedFrame
 from hodyn_ros.model.config import read_config
+from hodyn_ros.model.drive_spec import DriveSpec
 from hodyn_ros.model.drives import Drives
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.model.tree import TreeModel
@@ -46,13 +49,17 @@ class Robot(MatrixCalls):
         limits: JointLimits | None = None,
         drives: Drives | None = None,
         frames: Mapping[str, NamedFrame] | None = None,
+        drive_specs: Sequence[DriveSpec] | None = None,
     ) -> None:
         self._massless = check_mobility(model)
         self.model = model
         self.limits = limits if limits is not None else JointLimits.unlimited(model.n_joints)
         self.drives = drives
         self.frames = MappingProxyType(dict(frames or {}))  # besides the bodies, by name
-        self.actuation = None if drives is None else SeriesElastic(drives.stiffness, drives.motor_inertia)
+        self.drive_specs = _specs(drives, drive_specs)
+        # with friction, or springs that are damped or not linear, only the drive train is right
+        plain = drives is not None and all(spec.is_plain for spec in self.drive_specs or ())
+        self.actuation = SeriesElastic(drives.stiffness, drives.motor_inertia) if drives and plain else None
         self._compiled: dict[
             tuple[int, ...], Callable[..., Any]
         ] = {}  # inverse dynamics by shape of the motion
@@ -74,7 +81,7 @@ class Robot(MatrixCalls):
         `gravity` (3,) [m/s^2], pointing down, overrides the file's. Raises ModelError naming file and place.
         """
         config = read_config(path, gravity)
-        return cls(config.model, config.limits, config.drives, config.frames)
+        return cls(config.model, config.limits, config.drives, config.frames, config.drive_specs)
 
     @classmethod
     def from_screws(
@@ -130,6 +137,11 @@ class Robot(MatrixCalls):
     def gravity(self) -> Array:
         """Gravity (3,) in the world frame, pointing down [m/s^2]."""
         return self.model.gravity
+
+    @cached_property
+    def drive_train(self) -> DriveTrain | None:
+        """The drives of all joints, of any kind; None for a robot without drives."""
+        return None if self.drive_specs is None else DriveTrain.of(self.drive_specs, self.joint_names)
 
     def forward_kinematics(
         self, q: ArrayLike, base: BaseMotion | None = None, representation: Representation = "spatial"
@@ -437,6 +449,14 @@ class Robot(MatrixCalls):
                 f"found {motion.shape}"
             )
         return motion
+
+
+def _specs(drives: Drives | None, specs: Sequence[DriveSpec] | None) -> tuple[DriveSpec, ...] | None:
+    if drives is None:
+        return None
+    if specs is None:
+        return tuple(DriveSpec(float(k), float(b)) for k, b in zip(drives.stiffness, drives.motor_inertia))
+    return tuple(specs)
 
 
 def _load_places(model: TreeModel, loads: Sequence[AppliedWrench]) -> tuple[tuple[int, Frame], ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,9 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros import se3
-from hodyn_ros.errors import ModelError
+from hodyn_ros.errors import FigureWarning, ModelError
 from hodyn_ros.model.assembly import MOVING_KINDS, Assembly, Frame, Joint, Link, assemble
 from hodyn_ros.model.document import AssumedFigure, Section, read_document
+from hodyn_ros.model.drive_reader import read_drive
+from hodyn_ros.model.drive_spec import DriveSpec
 from hodyn_ros.model.drives import Drives
 from hodyn_ros.model.frames import from_modified_dh, from_rpy
 from hodyn_ros.model.limits import JointLimit, JointLimits
@@ -34,6 +37,7 @@ class RobotConfig:
     model: TreeModel
     limits: JointLimits
     drives: Drives | None  # None when the file gives no joint a drive
+    drive_specs: tuple[DriveSpec, ...] | None  # all that the file says about them
     source: Path  # the file it was read from
     frames: Mapping[str, Frame]  # bodies, links merged into them, and the frames that the file adds, by name
     assumed: tuple[AssumedFigure, ...]  # figures that the file marks as assumed
@@ -62,11 +66,12 @@ def read_config(path: str | os.PathLike[str], gravity: ArrayLike | None = None) 
             assembly = _inline_assembly(root, floating_base, chosen)
             model = assembly.model
             rows = {name: JointLimit() for name in model.joint_names}
-        drives = _read_limits_and_drives(root, rows)
+        drives = read_limits_and_drives(root, rows)
         return RobotConfig(
             model=model,
             limits=JointLimits.of(model.joint_names, [rows[name] for name in model.joint_names]),
             drives=_all_drives(model.joint_names, drives),
+            drive_specs=tuple(drives[name] for name in model.joint_names) if drives else None,
             source=source,
             frames=_all_frames(root, assembly),
             assumed=tuple(document.assumed),
@@ -76,8 +81,8 @@ def read_config(path: str | os.PathLike[str], gravity: ArrayLike | None = None) 
 
 
 def _inline_assembly(root: Section, floating_base: bool, gravity: ArrayLike) -> Assembly:
-    links = [_body(body) for body in root.sections("bodies")]
-    joints = [_joint(joint, floating_base) for joint in root.sections("joints")]
+    links = [read_body(body) for body in root.sections("bodies")]
+    joints = [read_joint(joint, floating_base) for joint in root.sections("joints")]
     if not floating_base:
         carried = {joint.child for joint in joints}
         for body, link in zip(root.sections("bodies"), links, strict=True):
@@ -92,7 +97,8 @@ def _inline_assembly(root: Section, floating_base: bool, gravity: ArrayLike) -> 
     )
 
 
-def _body(section: Section) -> Link:
+def read_body(section: Section) -> Link:
+    """Read a rigid body."""
     name = section["name"]
     if name == WORLD:
         raise section.error(f"the name {WORLD!r} is taken by the ground", "name")
@@ -120,7 +126,8 @@ def _body(section: Section) -> Link:
     return Link(name, mass, com, inertia)
 
 
-def _joint(section: Section, floating_base: bool) -> Joint:
+def read_joint(section: Section, floating_base: bool) -> Joint:
+    """Read a joint."""
     name, kind, parent = section["name"], section["type"], section["parent"]
     if floating_base and parent == WORLD:
         raise section.error(
@@ -144,10 +151,11 @@ def _joint(section: Section, floating_base: bool) -> Joint:
     if not axis.any():
         raise section.error(f"the axis of joint {name!r} is zero, which has no direction", "axis")
     pitch = section.number("pitch") if kind == "helical" else 0.0
-    return Joint(name, kind, parent, section["child"], _placement(section), axis, pitch)
+    return Joint(name, kind, parent, section["child"], read_placement(section), axis, pitch)
 
 
-def _placement(section: Section) -> Array:
+def read_placement(section: Section) -> Array:
+    """Read the pose (4, 4) that a section gives as `origin` or `dh`."""
     if "dh" in section:
         if "origin" in section:
             raise section.error("give either origin or dh, not both", "dh")
@@ -159,9 +167,9 @@ def _placement(section: Section) -> Array:
     return from_rpy(origin.vector("xyz", default=(0, 0, 0)), origin.vector("rpy", default=(0, 0, 0)))
 
 
-def _read_limits_and_drives(root: Section, rows: dict[str, JointLimit]) -> dict[str, tuple[float, float]]:
-    """Write the limits of the file into `rows`, and return stiffness and motor inertia by joint."""
-    drives: dict[str, tuple[float, float]] = {}
+def read_limits_and_drives(root: Section, rows: dict[str, JointLimit]) -> dict[str, DriveSpec]:
+    """Write the limits of the file into `rows`, and return the drives by joint."""
+    drives: dict[str, DriveSpec] = {}
     seen: set[str] = set()
     for joint in root.sections("joints"):
         name, kind = joint["name"], joint.get("type")
@@ -180,11 +188,13 @@ def _read_limits_and_drives(root: Section, rows: dict[str, JointLimit]) -> dict[
             rows[name] = rows[name]._replace(**given)
         if "drive" in joint:
             drive = joint.section("drive")
-            drives[name] = (drive.number("stiffness", infinite=True), drive.number("motor_inertia"))
+            drives[name] = read_drive(drive, name)
+            for doubt in drives[name].doubts(name):
+                warnings.warn(str(drive.error(doubt)), FigureWarning, stacklevel=3)
     return drives
 
 
-def _all_drives(joint_names: Sequence[str], drives: Mapping[str, tuple[float, float]]) -> Drives | None:
+def _all_drives(joint_names: Sequence[str], drives: Mapping[str, DriveSpec]) -> Drives | None:
     if not drives:
         return None
     missing = [name for name in joint_names if name not in drives]
@@ -193,8 +203,9 @@ def _all_drives(joint_names: Sequence[str], drives: Mapping[str, tuple[float, fl
             f"joint {missing[0]!r} has no drive, but others have; give every joint one "
             "(drive: {motor_inertia: 0, stiffness: rigid} where the motor does not count)"
         )
-    stiffness, inertia = zip(*(drives[name] for name in joint_names), strict=True)
-    return Drives(np.array(stiffness), np.array(inertia), joint_names=joint_names)
+    specs = [drives[name] for name in joint_names]
+    stiffness = np.array([spec.stiffness for spec in specs])
+    return Drives(stiffness, np.array([spec.motor_inertia for spec in specs]), joint_names=joint_names)
 
 
 def _all_frames(root: Section, assembly: Assembly) -> Mapping[str, Frame]:
@@ -207,5 +218,5 @@ def _all_frames(root: Section, assembly: Assembly) -> Mapping[str, Frame]:
         if carrier not in frames:
             raise section.error(f"there is no body or frame {carrier!r}; known: {list(frames)}", "body")
         body, pose = frames[carrier]
-        frames[name] = Frame(body, pose @ _placement(section))
+        frames[name] = Frame(body, pose @ read_placement(section))
     return MappingProxyType(frames)

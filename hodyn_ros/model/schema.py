@@ -86,6 +86,44 @@ _BODY = _mapping(
     },
     ("name", "mass"),
 )
+_FRICTION = _mapping(
+    {
+        "viscous": _number("reflected to the link side [N·m·s/rad]", minimum=0),
+        "coulomb": _number("reflected to the link side [N·m]", minimum=0),
+        "transition": _number(
+            "velocity at which 71 % of the Coulomb friction act [rad/s]", exclusiveMinimum=0
+        ),
+    },
+    description="viscous and smooth Coulomb friction",
+)
+_SPRING_TABLE = _mapping(
+    {
+        "torque": _list({"type": "number"}, "increasing [N·m]"),
+        "deflection": _list({"type": "number"}, "increasing [rad]"),
+        "assumed": {"type": "boolean"},
+    },
+    ("torque", "deflection"),
+    "measured spring",
+)
+_VARIABLE_STIFFNESS = _mapping(
+    {
+        "type": {"enum": ["agonist_antagonist", "cam"]},
+        "spring": _number("agonist_antagonist [N·m/rad^2]; cam [N·m/rad]", exclusiveMinimum=0),
+        "curvature": _number("of a cam's lift [1/rad]", exclusiveMinimum=0),
+        "motor_inertia": _number("of the second motor of a cam [kg m^2]", exclusiveMinimum=0),
+    },
+    ("type", "spring"),
+    "two motors, stiffness commanded",
+)
+_DRIVE_LIMITS = _mapping(
+    {
+        "torque": _number("of the motor, reflected to the link side [N·m]", exclusiveMinimum=0),
+        "torque_rate": _number("of the motor, reflected to the link side [N·m/s]", exclusiveMinimum=0),
+        "speed": _number("of the motor, reflected to the link side [rad/s]", exclusiveMinimum=0),
+        "deflection": _number("of the spring [rad]", exclusiveMinimum=0),
+    },
+    description="limits of the drive; what is left out is unlimited",
+)
 _DRIVE = _mapping(
     {
         "motor_inertia": _number("reflected to the link side [kg m^2]", minimum=0),
@@ -93,6 +131,15 @@ _DRIVE = _mapping(
             {"type": ["number", "string"], "exclusiveMinimum": 0, "pattern": "^rigid$"},
             "joint stiffness [N·m/rad], or rigid",
         ),
+        "spring_damping": _number("of the spring [N·m·s/rad]", minimum=0),
+        "cubic_stiffness": _number("of a hardening spring [N·m/rad^3]", minimum=0),
+        "spring_table": _SPRING_TABLE,
+        "variable_stiffness": _VARIABLE_STIFFNESS,
+        "motor_friction": _FRICTION,
+        "link_friction": _FRICTION,
+        "gear_ratio": _number("rotor turns per turn of the link", exclusiveMinimum=0),
+        "torque_constant": _number("of the rotor [N·m/A]", exclusiveMinimum=0),
+        "limits": _DRIVE_LIMITS,
     },
     ("motor_inertia", "stiffness"),
     "motor and spring of the joint",
@@ -169,3 +216,62 @@ URDF_ROBOT: Schema = {
     ),
 }
 """A robot described by a URDF, with what URDF cannot say."""
+
+_DRIVEN = {"type": "boolean", "description": "whether a motor moves the joint; a drive says so, too"}
+_LIMB_JOINT: Schema = {**_JOINT, "properties": {**_JOINT["properties"], "driven": _DRIVEN}}
+_LIMB_TYPE = _mapping(
+    {
+        "name": _TEXT,
+        "bodies": _list(_BODY, "rigid bodies, without the platform"),
+        "joints": _list(_LIMB_JOINT, "joints from world, the ground of the limb, to the platform"),
+        "urdf": {**_TEXT, "description": "instead of bodies: path, relative to this file"},
+    },
+    ("name", "joints"),
+    "a chain from the ground to the platform, in a frame of its own",
+)
+_LIMB = _mapping(
+    {
+        "name": _TEXT,
+        "type": {**_TEXT, "description": "name of one of limb_types"},
+        "base": _vector("origin of the limb's frame in the world [m]"),
+        "attachment": _vector("where the limb ends, in the frame of the platform [m]"),
+        "align": {
+            "enum": ["x", "z"],
+            "description": "axis of the limb's frame that points from base to attachment",
+        },
+        "rpy": _vector("of the limb's frame in the world, instead of align [rad]"),
+    },
+    ("name", "type", "base", "attachment"),
+)
+_PLATFORM = _mapping(
+    {
+        "name": _TEXT,
+        "origin": _ORIGIN,
+        "mass": _number("[kg]", minimum=0),
+        "com": _vector("centre of mass in the platform frame [m]"),
+        "inertia": _INERTIA,
+        "dof": {
+            "type": "array",
+            "items": {"enum": ["rx", "ry", "rz", "x", "y", "z"]},
+            "description": "turns about and moves along the axes of the platform frame that are possible",
+        },
+    },
+    ("mass", "dof"),
+    "the moving platform, at the home pose",
+)
+
+PARALLEL_ROBOT: Schema = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    **_mapping(
+        {
+            "name": _TEXT,
+            "gravity": _vector("in the world frame, pointing down [m/s^2]"),
+            "platform": _PLATFORM,
+            "limb_types": _list(_LIMB_TYPE, "limbs as they are built"),
+            "limbs": _list(_LIMB, "limbs as they are placed"),
+        },
+        ("name", "platform", "limb_types", "limbs"),
+        "parallel robot",
+    ),
+}
+"""A platform on several limbs."""

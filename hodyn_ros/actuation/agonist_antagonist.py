@@ -1,0 +1,60 @@
+"""Variable stiffness by two motors that pull against each other through quadratic springs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from hodyn_ros.actuation.transmission import Loads, Transmission, require_positive
+from hodyn_ros.errors import InputError
+from hodyn_ros.jets import Array, multiply, power
+
+
+@dataclass(frozen=True)
+class AgonistAntagonist(Transmission):
+    """Two springs with `F = k e^2`: `Q = k (e1^2 - e2^2)`, `e1 = theta1 - q`, `e2 = q - theta2`.
+
+    With `e1 = s + delta`, `e2 = s - delta` this is `Q = sigma delta`, and the stiffness `sigma = 4 k s`
+    follows the stretch s that both springs share, whatever the deflection. So the motors go to
+    `theta = q + Q / sigma +- sigma / (4 k)`. Springs only pull: `sigma^2 > 4 k |Q|` has to hold. The first
+    motor holds `k e1^2`, the second `-k e2^2`. Palli, Melchiorri, De Luca: On the feedback linearization of
+    robots with variable joint stiffness (ICRA 2008).
+    """
+
+    spring: float  # k [N.m/rad^2]
+
+    n_motors: ClassVar[int] = 2
+    commanded: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require_positive("quadratic spring", self.spring, "N·m/rad^2")
+
+    def motor_positions(self, q: Array, torque: Array, stiffness: Array | None = None) -> Array:
+        """Return `q + Q / sigma +- sigma / (4 k)`."""
+        if stiffness is None:
+            raise InputError("a joint of variable stiffness needs a stiffness trajectory")
+        sigma = stiffness[: len(torque)]
+        slack = sigma[0] ** 2 <= 4.0 * self.spring * np.abs(torque[0])
+        if slack.any() or (sigma[0] <= 0.0).any():
+            needed = 2.0 * np.sqrt(self.spring * np.abs(torque[0]).max())
+            raise InputError(
+                f"a spring goes slack: a torque of {np.abs(torque[0]).max():g} N·m needs a stiffness above "
+                f"{needed:g} N·m/rad, commanded are {np.min(sigma[0]):g} N·m/rad"
+            )
+        middle = q[: len(torque)] + multiply(torque, power(sigma, -1.0))
+        stretch = sigma / (4.0 * self.spring)
+        return np.stack([middle + stretch, middle - stretch])
+
+    def loads(self, q: Array, theta: Array) -> Loads:
+        """Return `k e1^2`, `-k e2^2` and their sum; a spring that goes slack holds nothing."""
+        pulls = []
+        for stretch, sign in ((theta[0] - q, 1.0), (q - theta[1], -1.0)):
+            pull = sign * self.spring * multiply(stretch, stretch)
+            pulls.append(np.where(stretch[0] > 0.0, pull, 0.0))
+        return Loads(np.asarray(pulls[0] + pulls[1]), np.stack(pulls))
+
+    def deflection(self, q: Array, theta: Array) -> Array:
+        """Return the deflection of the mean motor."""
+        return np.asarray(0.5 * (theta[0] + theta[1]) - q[: theta.shape[1]])

@@ -1,0 +1,93 @@
+"""A series elastic drive whose spring is damped, so that its deflection has a memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import factorial
+from typing import ClassVar
+
+import numpy as np
+
+from hodyn_ros.actuation.phi_functions import phi_functions
+from hodyn_ros.actuation.transmission import Loads, Transmission, require_not_negative, require_positive
+from hodyn_ros.jets import Array, derivative, to_derivatives, to_taylor
+
+# Stiffness times time over damping, from which on exp(-z) is below the rounding of one.
+SETTLED = 36.8
+
+
+@dataclass(frozen=True)
+class DampedSpring(Transmission):
+    """`Q = K delta + D delta'` with the deflection `delta = theta - q`.
+
+    The deflection is the state of a stable equation of first order driven by Q. Where it is known at one
+    instant, `from_deflection` continues it to all derivatives there, one more than the torque has, and
+    `advanced` to the end of a sample, exactly for a torque given by its Taylor polynomial. Where it is not,
+    `motor_positions` takes the motion on which all others settle within some D / K: the slow manifold
+    `delta = sum_k (-D/K)^k Q^(k) / K`, as many derivatives as the torque has. As D -> 0 that is the
+    deflection of the spring without damping.
+    """
+
+    stiffness: float  # K [N.m/rad]
+    damping: float  # D [N.m s/rad]
+
+    damped: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require_positive("stiffness", self.stiffness, "N·m/rad")
+        require_not_negative("damping of the spring", self.damping, "N·m·s/rad")
+
+    def settles_within(self, duration: float) -> bool:
+        """Return whether the deflection has forgotten its start after a `duration` [s]."""
+        return self.stiffness * duration >= SETTLED * self.damping
+
+    def motor_positions(self, q: Array, torque: Array, stiffness: Array | None = None) -> Array:
+        """Return `theta = q + delta` with the deflection on the slow manifold."""
+        theta: Array = (q[: len(torque)] + self.settled(torque))[None]
+        return theta
+
+    def settled(self, torque: Array) -> Array:
+        """Return the jet (K+1, ...) of the deflection on the slow manifold.
+
+        Exact for a torque that is a polynomial of the order given; else the k-th derivative lacks terms from
+        `(-D/K)^(order + 1 - k) Q^(order + 1) / K` on.
+        """
+        rates = to_derivatives(torque)
+        result = rates / self.stiffness
+        for k in range(len(rates) - 2, -1, -1):
+            result[k] -= self.damping / self.stiffness * result[k + 1]
+        return to_taylor(result)
+
+    def from_deflection(self, torque: Array, deflection: Array) -> Array:
+        """Return the jet (K+2, ...) of the deflection from its value (...) and the torque (K+1, ...).
+
+        Its k-th derivative holds the error of the value times `(K/D)^k`: after `settles_within`, take
+        `settled`.
+        """
+        result = [np.asarray(deflection, dtype=np.float64)]
+        for k, coefficient in enumerate(torque):
+            result.append((coefficient - self.stiffness * result[-1]) / (self.damping * (k + 1)))
+        return np.stack(result)
+
+    def advanced(self, torque: Array, deflection: Array, duration: float) -> Array:
+        """Return the deflection (...) a `duration` [s] later.
+
+        `torque` (K+1, ...) jet at the start, `deflection` (...) there. Exact to rounding for a torque that is
+        this polynomial, whatever K and D, by exponential integration.
+        """
+        if self.damping == 0.0:
+            powers = duration ** np.arange(len(torque))
+            now: Array = np.tensordot(powers, torque, axes=1) / self.stiffness
+            return now
+        z = self.stiffness * duration / self.damping
+        phi = phi_functions(z, len(torque) + 1)
+        factors = [z * phi[k + 1] * factorial(k) * duration**k for k in range(len(torque))]
+        driven = np.tensordot(np.array(factors), torque, axes=1) / self.stiffness
+        result: Array = phi[0] * np.asarray(deflection) + driven
+        return result
+
+    def loads(self, q: Array, theta: Array) -> Loads:
+        """Return the torque `K delta + D delta'`, one order less than the positions."""
+        delta = self.deflection(q, theta)
+        torque = self.stiffness * delta[:-1] + self.damping * derivative(delta)
+        return Loads(torque, torque[None])

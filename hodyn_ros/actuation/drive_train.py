@@ -1,0 +1,236 @@
+"""The drives of all joints of a robot, each of its own kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hodyn_ros.actuation.damped_spring import DampedSpring
+from hodyn_ros.actuation.joint_drive import JointDrive, MotorJets, joint_drive
+from hodyn_ros.actuation.series_elastic import MotorMotion
+from hodyn_ros.errors import HodynError, InputError
+from hodyn_ros.jets import Array, to_derivatives, to_taylor
+from hodyn_ros.model.drive_spec import DriveSpec
+
+
+class Followed(NamedTuple):
+    """What the motors do along a sampled motion, and the deflections that damped springs end with."""
+
+    motors: MotorMotion  # (N, orders, motors)
+    deflections: Array  # (N, n) at each sample; nan for joints without a memory
+    end: Array  # (n,) one sample after the last, to go on from
+
+
+class DriveTrain:
+    """Drives of any kind, mixed freely: from motion and torques of the links to what the motors have to do.
+
+    `drives`, one per joint; `joint_names` for errors. Arrays hold derivatives by order on the axis before the
+    last, and on the last axis the joints, or the motors: joint after joint, two for a joint of variable
+    stiffness. Everything is reflected to the link side. `stiffness` (n,) is what the joints of variable
+    stiffness hold where no trajectory of it is given.
+    """
+
+    def __init__(
+        self,
+        drives: Sequence[JointDrive],
+        joint_names: Sequence[str] | None = None,
+        stiffness: ArrayLike | None = None,
+    ) -> None:
+        self.drives = tuple(drives)
+        names = joint_names if joint_names is not None else [str(i) for i in range(len(self.drives))]
+        self.joint_names = tuple(names)
+        if len(self.joint_names) != len(self.drives):
+            raise InputError(f"{len(self.drives)} drives need as many names, found {len(self.joint_names)}")
+        counts = [drive.transmission.n_motors for drive in self.drives]
+        self.motor_joints: tuple[int, ...] = tuple(j for j, count in enumerate(counts) for _ in range(count))
+        self.motor_names = tuple(
+            name if count == 1 else f"{name}/{'first' if motor == 0 else 'second'}"
+            for name, count in zip(self.joint_names, counts)
+            for motor in range(count)
+        )
+        self.elastic = np.array([not drive.rigid for drive in self.drives])
+        self.commanded = np.array([drive.transmission.commanded for drive in self.drives])
+        self.damped = np.array([drive.transmission.damped for drive in self.drives])
+        given = np.full(len(counts), np.nan) if stiffness is None else np.array(stiffness, dtype=np.float64)
+        if given.shape != (len(counts),):
+            raise InputError(f"stiffness must have shape ({len(counts)},), found {given.shape}")
+        self._stiffness = given
+
+    @classmethod
+    def of(cls, specs: Sequence[DriveSpec], joint_names: Sequence[str]) -> DriveTrain:
+        """Build the drives from the figures of a robot's file; errors name the joint."""
+        drives = []
+        for name, spec in zip(joint_names, specs, strict=True):
+            with _naming(name):
+                drives.append(joint_drive(spec))
+        return cls(drives, joint_names, [spec.stiffness for spec in specs])
+
+    @property
+    def n_joints(self) -> int:
+        """Number of joints n."""
+        return len(self.drives)
+
+    @property
+    def n_motors(self) -> int:
+        """Number of motors; a joint of variable stiffness has two."""
+        return len(self.motor_joints)
+
+    def feedforward(
+        self,
+        q: ArrayLike,
+        torques: ArrayLike,
+        *,
+        stiffness: ArrayLike | None = None,
+        deflection: ArrayLike | None = None,
+    ) -> MotorMotion:
+        """Return positions and efforts of the motors with their derivatives, matching a desired link motion.
+
+        `q` (..., order + 3, n) and `torques` (..., order + 1, n) by derivative order; `stiffness`
+        (..., order + 1, n) of joints whose stiffness is commanded, by default constant; `deflection` (..., n)
+        of damped springs at this instant, nan or None for the slow manifold. Positions come with the
+        derivatives that all joints have, `order` at least; efforts up to `order - 2` where any joint has a
+        spring, `order - 1` where all these have a known deflection. Raises InputError naming the joint.
+        """
+        motion, loads = self._matched(q, torques)
+        command = self._command(stiffness, loads.shape)
+        start = None if deflection is None else np.asarray(deflection, dtype=np.float64)
+        found = []
+        for j, drive in enumerate(self.drives):
+            with _naming(self.joint_names[j]):
+                memory = None
+                if start is not None and self.damped[j] and not np.isnan(start[..., j]).any():
+                    memory = start[..., j]
+                sigma = to_taylor(_by_order(command, j)) if drive.transmission.commanded else None
+                torque = to_taylor(_by_order(loads, j))
+                found.append(drive.motors(to_taylor(_by_order(motion, j)), torque, sigma, memory))
+        return _gathered(found)
+
+    def follow(
+        self,
+        q: Array,
+        torques: Array,
+        period: float,
+        *,
+        start: ArrayLike | None = None,
+        stiffness: ArrayLike | None = None,
+    ) -> Followed:
+        """Return what the motors do at samples `period` [s] apart, damped springs with their memory.
+
+        `q` (N, order + 3, n), `torques` (N, order + 1, n); between two samples the torque is its Taylor
+        polynomial, and the deflection is advanced exactly. `start` (n,): deflections at the first sample, by
+        default those of the slow manifold; give the `end` of one call to the next one. Where the memory is
+        shorter than a sample, the deflection is that of the slow manifold.
+        """
+        motion, loads = self._matched(q, torques)
+        if loads.ndim != 3:
+            raise InputError(f"samples of torques must have shape (N, order + 1, n), found {loads.shape}")
+        deflections = np.full((len(loads), self.n_joints), np.nan)
+        end = np.full(self.n_joints, np.nan)
+        given = end if start is None else np.asarray(start, dtype=np.float64)
+        for j, drive in enumerate(self.drives):
+            spring = drive.transmission
+            if not isinstance(spring, DampedSpring):
+                continue
+            jets = drive.transmitted(to_taylor(_by_order(motion, j)), to_taylor(_by_order(loads, j)))
+            if spring.settles_within(period):
+                end[j] = spring.advanced(jets[:, -1], spring.settled(jets[:, -1])[0], period)
+                continue
+            now = spring.settled(jets[:, 0])[0] if np.isnan(given[j]) else given[j]
+            for i in range(len(loads)):
+                deflections[i, j] = now
+                now = spring.advanced(jets[:, i], now, period)
+            end[j] = now
+        motors = self.feedforward(motion, loads, stiffness=stiffness, deflection=deflections)
+        return Followed(motors, deflections, end)
+
+    def link_torque(self, q: ArrayLike, theta: ArrayLike) -> Array:
+        """Return what the transmissions hand to the links (orders', n), by order.
+
+        `q` (orders, n), `theta` (orders, motors). One order less than given where springs are damped. Rigid
+        joints, whose torque is not determined by positions, have zero.
+        """
+        return self.loads(q, theta)[0]
+
+    def loads(self, q: ArrayLike, theta: ArrayLike) -> tuple[Array, Array]:
+        """Return torques on the links (orders', n) and what the motors hold (orders', motors), by order."""
+        link = to_taylor(np.asarray(q, dtype=np.float64))
+        motor = to_taylor(np.asarray(theta, dtype=np.float64))
+        orders = len(link) - int(self.damped.any())
+        on_links, on_motors = np.zeros((orders, self.n_joints)), np.zeros((orders, self.n_motors))
+        for drive, j, motors in self._places():
+            if not drive.rigid:
+                with _naming(self.joint_names[j]):
+                    loads = drive.transmission.loads(link[:, j], motor[:, motors].T)
+                on_links[:, j] = loads.link[:orders]
+                on_motors[:, motors] = loads.motors[:, :orders].T
+        return to_derivatives(on_links), to_derivatives(on_motors)
+
+    def deflections(self, q: ArrayLike, theta: ArrayLike) -> Array:
+        """Return deflections (..., n) from positions `q` (..., n) and `theta` (..., motors)."""
+        link, motor = np.asarray(q, dtype=np.float64), np.asarray(theta, dtype=np.float64)
+        columns = [
+            drive.transmission.deflection(link[None, ..., j], np.moveaxis(motor[..., motors], -1, 0)[:, None])
+            for drive, j, motors in self._places()
+        ]
+        return np.stack([column[0] for column in columns], axis=-1)
+
+    def _places(self) -> list[tuple[JointDrive, int, slice]]:
+        ends = np.cumsum([drive.transmission.n_motors for drive in self.drives]).tolist()
+        return [
+            (drive, j, slice(end - drive.transmission.n_motors, end))
+            for j, (drive, end) in enumerate(zip(self.drives, ends))
+        ]
+
+    def _command(self, stiffness: ArrayLike | None, shape: tuple[int, ...]) -> Array:
+        if stiffness is None:
+            command = np.zeros(shape)
+            command[..., 0, :] = self._stiffness
+            return command
+        command = np.asarray(stiffness, dtype=np.float64)
+        if command.shape != shape:
+            raise InputError(f"stiffness must have the shape {shape} of the torques, found {command.shape}")
+        return command
+
+    def _matched(self, q: ArrayLike, torques: ArrayLike) -> tuple[Array, Array]:
+        motion, loads = np.asarray(q, dtype=np.float64), np.asarray(torques, dtype=np.float64)
+        n = self.n_joints
+        if motion.ndim < 2 or loads.ndim != motion.ndim or motion.shape[-1] != n or loads.shape[-1] != n:
+            raise InputError(
+                f"link motion and torques must have shapes (..., order + 3, {n}) and (..., order + 1, {n}), "
+                f"found {motion.shape} and {loads.shape}"
+            )
+        if motion.shape[-2] < loads.shape[-2] + 2:
+            raise InputError(
+                f"torques of {loads.shape[-2]} orders need {loads.shape[-2] + 2} orders of motion, "
+                f"found {motion.shape[-2]}"
+            )
+        return motion, loads
+
+
+def _by_order(stack: Array, joint: int) -> Array:
+    """Return the derivatives (orders, ...) of one joint."""
+    return np.moveaxis(stack[..., joint], -1, 0)
+
+
+def _gathered(found: Sequence[MotorJets]) -> MotorMotion:
+    def stacked(columns: list[Array]) -> Array:
+        orders = min(len(column) for column in columns)
+        rates = [to_derivatives(column[:orders]) for column in columns]
+        return np.moveaxis(np.stack(rates, axis=-1), 0, -2)
+
+    positions = [motor for joint in found for motor in joint.positions]
+    efforts = [motor for joint in found for motor in joint.efforts]
+    return MotorMotion(stacked(positions), stacked(efforts))
+
+
+@contextmanager
+def _naming(joint: str) -> Iterator[None]:
+    """Put the name of the joint in front of what is refused meanwhile."""
+    try:
+        yield
+    except HodynError as error:
+        raise InputError(f"joint {joint!r}: {error}") from error

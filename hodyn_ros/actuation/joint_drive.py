@@ -1,0 +1,149 @@
+"""The drive of one joint: motors, friction, gear and a transmission of any kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from hodyn_ros.actuation.agonist_antagonist import AgonistAntagonist
+from hodyn_ros.actuation.cam import Cam
+from hodyn_ros.actuation.damped_spring import DampedSpring
+from hodyn_ros.actuation.friction import Friction
+from hodyn_ros.actuation.hardening_spring import HardeningSpring
+from hodyn_ros.actuation.linear_spring import LinearSpring
+from hodyn_ros.actuation.rigid import Rigid
+from hodyn_ros.actuation.tabulated_spring import TabulatedSpring
+from hodyn_ros.actuation.transmission import Transmission
+from hodyn_ros.errors import InputError
+from hodyn_ros.jets import Array, derivative
+from hodyn_ros.model.drive_spec import DriveLimits, DriveSpec, FrictionSpec
+
+
+class MotorJets(NamedTuple):
+    """What the motors of one joint do, as jets; reflected to the link side."""
+
+    positions: Array  # (motors, orders, ...) [rad]
+    efforts: Array  # (motors, orders, ...) [N.m]
+
+
+@dataclass(frozen=True)
+class JointDrive:
+    """One joint's drive.
+
+        Q_t = Q + f_l(q'),   theta from Q_t by the transmission,   tau = B theta'' + f_m(theta') + load
+
+    with the torque `Q_t` that the transmission hands to the link, and the load that it leaves each motor.
+    The rotor turns `gear_ratio` times as far, with that much less torque; its inertia counts here reflected
+    to the link side, as in Spong's model.
+    """
+
+    transmission: Transmission
+    motor_inertias: tuple[float, ...]  # B of each motor, reflected [kg m^2]
+    motor_friction: Friction = field(default_factory=Friction)
+    link_friction: Friction = field(default_factory=Friction)
+    gear_ratio: float = 1.0
+    torque_constant: float | None = None  # [N.m/A] of the rotor
+    limits: DriveLimits = field(default_factory=DriveLimits)
+
+    def __post_init__(self) -> None:
+        wanted = self.transmission.n_motors
+        if len(self.motor_inertias) != wanted:
+            raise InputError(f"{wanted} motor inertias are needed, found {len(self.motor_inertias)}")
+        rigid = isinstance(self.transmission, Rigid)
+        for inertia in self.motor_inertias:
+            if not (0.0 <= inertia < np.inf if rigid else 0.0 < inertia < np.inf):
+                raise InputError(f"the motor inertia is {inertia:g} kg m^2; it must be positive and finite")
+
+    @property
+    def rigid(self) -> bool:
+        """Whether the motor moves with the link."""
+        return isinstance(self.transmission, Rigid)
+
+    @property
+    def effort_orders_lost(self) -> int:
+        """Orders of the torque of the link minus orders of the motor effort."""
+        return 2 - min(self.transmission.gained, 2)
+
+    def motors(
+        self, q: Array, torque: Array, stiffness: Array | None = None, deflection: Array | None = None
+    ) -> MotorJets:
+        """Return what the motors do for a link motion.
+
+        `q` (K+3, ...), `torque` (K+1, ...) jets of position and torque of the link; `stiffness` (K+1, ...)
+        where the transmission is commanded; `deflection` (...) that a damped spring has at this instant, by
+        default that of the slow manifold. Positions have K+1 orders or more, efforts K-1 or more.
+        """
+        transmitted = self.transmitted(q, torque)
+        if deflection is not None and isinstance(self.transmission, DampedSpring):
+            delta = self.transmission.from_deflection(transmitted, deflection)
+            theta = (q[: len(delta)] + delta)[None]
+            loads = transmitted[None]
+        else:
+            theta = self.transmission.motor_positions(q, transmitted, stiffness)
+            loads = transmitted[None]
+            if self.transmission.n_motors > 1:
+                loads = self.transmission.loads(q[: theta.shape[1]], theta).motors
+        efforts = [self._effort(*pair) for pair in zip(self.motor_inertias, theta, loads)]
+        return MotorJets(theta, np.stack(efforts))
+
+    def transmitted(self, q: Array, torque: Array) -> Array:
+        """Return the jet (K+1, ...) of the torque that the transmission hands to the link."""
+        if not self.link_friction:
+            return torque
+        return torque + self.link_friction.torque(derivative(q)[: len(torque)])
+
+    def current(self, effort: Array) -> Array:
+        """Return the motor current [A] for an effort [N.m] reflected to the link side."""
+        if self.torque_constant is None:
+            raise InputError("the motor current needs the torque constant of the drive")
+        return np.asarray(effort) / (self.gear_ratio * self.torque_constant)
+
+    def _effort(self, inertia: float, theta: Array, load: Array) -> Array:
+        acceleration = derivative(theta, 2)
+        count = min(len(acceleration), len(load))
+        effort = inertia * acceleration[:count] + load[:count]
+        if self.motor_friction and count:
+            effort = effort + self.motor_friction.torque(derivative(theta)[:count])
+        return effort
+
+
+def joint_drive(spec: DriveSpec) -> JointDrive:
+    """Build the drive of a joint from its figures. Raises InputError for figures that cannot be."""
+    inertias: tuple[float, ...] = (spec.motor_inertia,)
+    variable = spec.variable_stiffness
+    if variable is not None and variable.kind == "agonist_antagonist":
+        inertias = (spec.motor_inertia, spec.motor_inertia)
+    elif variable is not None:
+        inertias = (spec.motor_inertia, variable.motor_inertia)
+    return JointDrive(
+        _transmission(spec),
+        inertias,
+        _friction(spec.motor_friction),
+        _friction(spec.link_friction),
+        spec.gear_ratio,
+        spec.torque_constant,
+        spec.limits,
+    )
+
+
+def _transmission(spec: DriveSpec) -> Transmission:
+    variable = spec.variable_stiffness
+    if variable is not None and variable.kind == "agonist_antagonist":
+        return AgonistAntagonist(variable.spring)
+    if variable is not None:
+        return Cam(variable.spring, variable.curvature)
+    if np.isinf(spec.stiffness):
+        return Rigid()
+    if spec.spring_table is not None:
+        return TabulatedSpring(*spec.spring_table)
+    if spec.cubic_stiffness > 0.0:
+        return HardeningSpring(spec.stiffness, spec.cubic_stiffness)
+    if spec.spring_damping > 0.0:
+        return DampedSpring(spec.stiffness, spec.spring_damping)
+    return LinearSpring(spec.stiffness)
+
+
+def _friction(spec: FrictionSpec) -> Friction:
+    return Friction(spec.viscous, spec.coulomb, spec.transition)

@@ -1,0 +1,93 @@
+"""A series elastic drive whose spring was measured: deflections over torques."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import factorial
+
+import numpy as np
+from scipy.interpolate import BSpline, PPoly, make_interp_spline
+
+from hodyn_ros.actuation.series_solution import reverted
+from hodyn_ros.actuation.transmission import Loads, Transmission, set_frozen
+from hodyn_ros.errors import InputError
+from hodyn_ros.jets import Array, compose
+
+_DEGREE = 5
+_BISECTIONS = 80
+
+
+@dataclass(frozen=True, eq=False)
+class TabulatedSpring(Transmission):
+    """The deflection as a spline of degree 5 through measured pairs (torque, deflection), both increasing.
+
+    Its derivatives are continuous up to the fourth, which the torque derivatives of an elastic joint up to
+    order 2 need. At least six pairs; torques beyond the table are refused, and so is a table that the spline
+    follows with a slope that is not positive everywhere.
+    """
+
+    torques: Sequence[float]  # [N.m], increasing
+    deflections: Sequence[float]  # [rad], increasing
+    _spline: BSpline = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        torques, deflections = (np.array(row, dtype=np.float64) for row in (self.torques, self.deflections))
+        if torques.ndim != 1 or torques.shape != deflections.shape or len(torques) <= _DEGREE:
+            raise InputError(
+                f"a spring table needs at least {_DEGREE + 1} torques and as many deflections, found "
+                f"{torques.size} and {deflections.size}"
+            )
+        for name, row in (("torques", torques), ("deflections", deflections)):
+            if not np.isfinite(row).all() or not (np.diff(row) > 0.0).all():
+                raise InputError(f"the {name} of a spring table must increase from value to value")
+        spline = make_interp_spline(torques, deflections, k=_DEGREE)
+        slope = spline.derivative()
+        extrema = PPoly.from_spline(slope.derivative()).roots(extrapolate=False)
+        places = np.concatenate([torques, extrema[np.isfinite(extrema)]])
+        lowest = int(np.argmin(slope(places)))
+        if not slope(places[lowest]) > 0.0:
+            raise InputError(
+                f"the spline through the spring table falls at {places[lowest]:g} N·m; give more even or "
+                "smoother figures there"
+            )
+        set_frozen(self, torques=tuple(torques), deflections=tuple(deflections), _spline=spline)
+
+    def motor_positions(self, q: Array, torque: Array, stiffness: Array | None = None) -> Array:
+        """Return `theta = q + delta(Q)`."""
+        theta: Array = (q[: len(torque)] + self._deflection_under(torque))[None]
+        return theta
+
+    def loads(self, q: Array, theta: Array) -> Loads:
+        """Return the torque at which the table shows this deflection."""
+        delta = self.deflection(q, theta)
+        start = self._torque_at(delta[0])
+        slope = np.asarray(self._spline(start, nu=1))
+        torque = reverted(self._deflection_under, delta, start, slope)
+        return Loads(torque, torque[None])
+
+    def _deflection_under(self, torque: Array) -> Array:
+        low, high = self.torques[0], self.torques[-1]
+        beyond = (torque[0] < low) | (torque[0] > high)
+        if beyond.any():
+            worst = np.ravel(torque[0])[int(np.argmax(np.abs(np.ravel(torque[0]))))]
+            raise InputError(
+                f"a torque of {worst:g} N·m lies beyond the spring table, {low:g} to {high:g} N·m"
+            )
+        outer = [self._spline(torque[0], nu=k) / factorial(k) for k in range(len(torque))]
+        return compose(np.stack(outer), torque)
+
+    def _torque_at(self, deflection: Array) -> Array:
+        low, high = self.deflections[0], self.deflections[-1]
+        if ((deflection < low) | (deflection > high)).any():
+            worst = np.ravel(deflection)[int(np.argmax(np.abs(np.ravel(deflection))))]
+            raise InputError(
+                f"a deflection of {worst:g} rad lies beyond the spring table, {low:g} to {high:g} rad"
+            )
+        left = np.full(np.shape(deflection), self.torques[0])
+        right = np.full(np.shape(deflection), self.torques[-1])
+        for _ in range(_BISECTIONS):
+            middle = 0.5 * (left + right)
+            above = self._spline(middle) > deflection
+            left, right = np.where(above, left, middle), np.where(above, middle, right)
+        return 0.5 * (left + right)

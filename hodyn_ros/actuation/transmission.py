@@ -1,0 +1,76 @@
+"""What every transmission between motors and a joint offers: motor positions from the link, and back."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from hodyn_ros.errors import InputError
+from hodyn_ros.jets import Array
+
+
+class Loads(NamedTuple):
+    """What a transmission does to both of its sides; jets, read N for N.m where the joint is prismatic."""
+
+    link: Array  # (K+1, ...) torque on the link [N.m]
+    motors: Array  # (motors, K+1, ...) torque that each motor has to hold [N.m]
+
+
+class Transmission(ABC):
+    """What lies between the motors and the link of one joint, reflected to the link side.
+
+    All arguments are jets (Taylor coefficients on axis 0, see `hodyn_ros.jets`) of scalars; further axes are
+    a batch. `gained` says how many derivatives of the motor position there are beyond those of the torque.
+
+    Attributes:
+        n_motors: Number of motors.
+        gained: Orders of the motor position minus orders of the torque it is computed from.
+        commanded: Whether a stiffness trajectory has to be given.
+        damped: Whether the deflection has a memory.
+    """
+
+    n_motors: ClassVar[int] = 1
+    gained: ClassVar[int] = 0
+    commanded: ClassVar[bool] = False
+    damped: ClassVar[bool] = False
+
+    @abstractmethod
+    def motor_positions(self, q: Array, torque: Array, stiffness: Array | None = None) -> Array:
+        """Return jets of the motor positions (motors, K+1+gained, ...) that give the link a torque.
+
+        `q` (K+1+gained or more, ...), `torque` (K+1, ...), and where `commanded` the `stiffness` (K+1, ...)
+        [N.m/rad].
+        """
+
+    @abstractmethod
+    def loads(self, q: Array, theta: Array) -> Loads:
+        """Return the torques on link and motors from positions `q` (K+1, ...), `theta` (motors, K+1, ...).
+
+        A spring with damping takes one order more than it returns. A rigid transmission has no such function
+        and raises InputError.
+        """
+
+    def deflection(self, q: Array, theta: Array) -> Array:
+        """Return the jet of the deflection between the mean motor and the link [rad]."""
+        shorter = q[: theta.shape[1]]
+        return np.asarray(theta[0] - shorter)
+
+
+def require_positive(what: str, value: float, unit: str) -> None:
+    """Refuse a figure that is not finite and above zero."""
+    if not 0.0 < value < np.inf:
+        raise InputError(f"the {what} is {value:g} {unit}; it must be positive and finite")
+
+
+def require_not_negative(what: str, value: float, unit: str) -> None:
+    """Refuse a figure that is negative, infinite, or not a number."""
+    if not 0.0 <= value < np.inf:
+        raise InputError(f"the {what} is {value:g} {unit}; it must be finite and not negative")
+
+
+def set_frozen(instance: Any, **values: Any) -> None:
+    """Set attributes of a frozen dataclass while it is being built."""
+    for name, value in values.items():
+        object.__setattr__(instance, name, value)
