@@ -37,8 +37,13 @@ def generate_launch_description() -> LaunchDescription:
     def text(name: str) -> ParameterValue:
         return ParameterValue(given[name], value_type=str)
 
+    def computed(*parts: str, value_type: type) -> ParameterValue:
+        return ParameterValue(
+            PythonExpression([given.get(part, part) for part in parts]), value_type=value_type
+        )
+
     # the r-th derivative of the torque needs the motion up to its derivative r + 2
-    motion_order = ParameterValue(PythonExpression([given["order"], " + 2"]), value_type=int)
+    motion_order = computed("order", " + 2", value_type=int)
     everywhere = {
         "robot_config": text("robot_config"),
         "use_sim_time": ParameterValue(EqualsSubstitution(given["use_sim_time"], "true"), value_type=bool),
@@ -51,7 +56,12 @@ def generate_launch_description() -> LaunchDescription:
             "order": motion_order,
         },
         "dynamics_node": {"order": ParameterValue(given["order"], value_type=int)},
-        "controller_node": {"feedforward": text("feedforward")},
+        "controller_node": {
+            "feedforward": text("feedforward"),
+            # a command acts for a period, after its way to the robot; a measurement is late after one and a half
+            "lead": computed("0.5 / ", "rate", " + 2e-4", value_type=float),
+            "patience": computed("1.5 / ", "rate", value_type=float),
+        },
         "simulator_node": {"trajectory": text("trajectory"), "rate": number("rate")},
     }
     return LaunchDescription(

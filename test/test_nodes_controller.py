@@ -54,7 +54,12 @@ def measurement(robot: Robot, position: np.ndarray, at: int, velocity: float = 0
 
 def test_one_command_for_each_measurement(robot: Robot, standing: Feedforward) -> None:
     assert robot.drives is not None
-    parameters = {"robot_config": PANDA, "natural_frequency": 20.0, "damping_ratio": 0.5}
+    parameters = {
+        "robot_config": PANDA,
+        "natural_frequency": 20.0,
+        "damping_ratio": 0.5,
+        "patience": 1.0,  # no commands but the answers to measurements
+    }
     with start_node("controller_node", parameters, "cn_pd") as node, Talk("cn_pd") as talk:
         commands = talk.hear_nothing_yet(Float64MultiArray, "effort_commands")
         measured = talk.publisher(JointState, "motor_states")
@@ -87,6 +92,37 @@ def test_one_command_for_each_measurement(robot: Robot, standing: Feedforward) -
         assert values["commands with a standing reference"] == "1"
         np.testing.assert_allclose(commands[-1].data, standing.motor_efforts[0], rtol=1e-9, atol=1e-9)
         assert node.stop(signal.SIGINT) == 0, node.output()
+
+
+def test_commands_go_on_for_a_while_when_measurements_are_late(robot: Robot, standing: Feedforward) -> None:
+    parameters = {"robot_config": PANDA, "patience": 0.01, "longest_extrapolation": 0.3}
+    with start_node("controller_node", parameters, "cn_late") as node, Talk("cn_late") as talk:
+        commands = talk.hear_nothing_yet(Float64MultiArray, "effort_commands")
+        measured = talk.publisher(JointState, "motor_states")
+        wanted = talk.publisher(FeedforwardTorque, "feedforward_torque")
+        now = time.time_ns()
+        # one that changes: the effort at each instant shows which instant it is for
+        efforts = np.zeros((3, 7))
+        efforts[1] = 100.0
+        changing = Feedforward(efforts, np.zeros((3, 7)), np.zeros((1, 7)), np.empty((0, 6)))
+        wanted.publish(feedforward_message(robot, changing, now))
+        talk.status("controller_node", lambda _, values: values["feedforwards"] == "1")
+        now = time.time_ns()
+        wanted.publish(feedforward_message(robot, changing, now))
+        talk.wait_until(lambda: time.time_ns() - now > 20_000_000, "its arrival")
+        measured.publish(measurement(robot, np.zeros(7), now))
+        talk.wait_until(lambda: commands, "the first command")
+        values = talk.status("controller_node", lambda _, values: int(values["measurements"]) == 1)
+        talk.wait_until(lambda: time.time_ns() - now > 1_500_000_000, "the end of the commands")
+        count = len(commands)
+        talk.wait_until(lambda: time.time_ns() - now > 2_000_000_000, "more of it")
+        assert len(commands) == count  # it has given up
+        values = talk.status("controller_node", lambda _, values: True)
+        assert int(values["commands without a new measurement"]) == count - 1
+        assert node.stop() == 0, node.output()
+    assert 10 <= count <= 31
+    first_joint = np.array([command.data[0] for command in commands])
+    assert (np.diff(first_joint[:5]) > 0.5).all()  # 100 N.m/s for ten milliseconds, and never the same twice
 
 
 def test_bad_input_is_refused_and_the_next_message_works(robot: Robot, standing: Feedforward) -> None:

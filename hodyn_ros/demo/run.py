@@ -87,8 +87,8 @@ def check_ros() -> None:
     for module in ("rclpy", "hodyn_ros.msg"):
         if importlib.util.find_spec(module) is None:
             raise DemoError(
-                f"the demo needs ROS 2 and the messages of this package, but there is no {module}; `make demo` "
-                "in a clone prepares both; in a workspace, build with colcon and source install/setup.bash"
+                f"the demo needs ROS 2 and the messages of this package, but there is no {module}; `make "
+                "demo` in a clone prepares both; in a workspace, build with colcon and source its setup.bash"
             )
 
 
@@ -100,8 +100,8 @@ def record(mode: str, duration: float, rate: float, domain: int, folder: Path, s
     with Nodes(domain, folder) as nodes:
         nodes.start("dynamics_node", {"robot_config": ROBOT, "order": ORDER})
         nodes.start("simulator_node", {"robot_config": ROBOT, "trajectory": TRAJECTORY, "rate": rate})
-        lead = 0.5 / rate + _WAY_TO_THE_ROBOT
-        nodes.start("controller_node", {"robot_config": ROBOT, "feedforward": mode, "lead": lead})
+        timing = {"lead": 0.5 / rate + _WAY_TO_THE_ROBOT, "patience": 1.5 / rate}
+        nodes.start("controller_node", {"robot_config": ROBOT, "feedforward": mode, **timing})
         motion = {
             "trajectory": TRAJECTORY,
             "order": ORDER + 2,

@@ -1,7 +1,8 @@
-"""controller_node: feedforward plus feedback on the motors, one command for each measurement of the motors.
+"""controller_node: feedforward plus feedback on the motors, a command for each measurement of the motors.
 
 A feedforward comes with its time derivatives, so the controller evaluates it for the very instant at which
-its command will act; neither the way through the nodes nor their rate shows as a delay.
+its command will act; neither the way through the nodes nor their rate shows as a delay. Where a measurement
+is late, commands go on with the feedback of the last one.
 
 Topics: `feedforward_torque` (FeedforwardTorque) in; `motor_states` (sensor_msgs/JointState) in,
 positions and velocities of the motors, reflected to the links; `effort_commands`
@@ -22,6 +23,7 @@ from hodyn_ros.actuation.series_elastic import SeriesElastic
 from hodyn_ros.control.motor_pd import FeedforwardMode, MotorController, MotorGains
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
+from hodyn_ros.jets import Array
 from hodyn_ros.msg import FeedforwardTorque
 from hodyn_ros.nodes.diagnostics import OK, WARN, Diagnostics, Report, Stream
 from hodyn_ros.nodes.fields import float64s
@@ -81,9 +83,18 @@ SETTINGS = (
         read_only=True,
     ),
     Setting(
+        "patience",
+        0.0015,
+        "How long [s] to wait for a measurement before commands go on without: one and a half periods.",
+        low=0.0001,
+        high=1.0,
+        read_only=True,
+    ),
+    Setting(
         "longest_extrapolation",
         0.1,
-        "How far [s] a feedforward is carried on by its derivatives; then the reference stands where it is.",
+        "How far [s] a feedforward is carried on by its derivatives; then the reference stands where it is. "
+        "Commands end this long after the last measurement.",
         low=0.0,
         high=1.0,
         read_only=True,
@@ -112,6 +123,7 @@ class ControllerNode(Node):
             robot.limits.effort,
         )
         self._lead = round(1e9 * value(self, "lead"))
+        self._longest_bridge: float = value(self, "longest_extrapolation")
         self._joints = JointOrder(robot.joint_names)
         self._timeline = Timeline()
         self._feedforwards, self._measurements = Stream(), Stream()
@@ -126,7 +138,8 @@ class ControllerNode(Node):
             qos_overriding_options=overridable(publisher=True),
         )
         # Only the newest of each counts.
-        options = {"callback_group": StreamGroup(), "qos_overriding_options": overridable()}
+        streams = StreamGroup()
+        options = {"callback_group": streams, "qos_overriding_options": overridable()}
         self._subscriptions_kept = (
             self.create_subscription(
                 FeedforwardTorque, "feedforward_torque", self._take_feedforward, stream_qos(1), **options
@@ -135,6 +148,9 @@ class ControllerNode(Node):
                 JointState, "motor_states", self._take_measurement, stream_qos(1), **options
             ),
         )
+        self._last: tuple[int, Array, Array] | None = None  # measured at [ns], position, velocity
+        self._bridged = 0
+        self._late = self.create_timer(value(self, "patience"), self._bridge, callback_group=streams)
         self._diagnostics = Diagnostics(self, self._report, hardware_id=robot.model.name)
         self.get_logger().info(
             f"robot {robot.model.name!r}, {robot.n_joints} joints, feedforward {self._controller.mode.value}"
@@ -187,10 +203,21 @@ class ControllerNode(Node):
             self._refused_measurements.add(refused)
             return
         self._measurements.tick()
+        self._late.reset()
+        self._last = nanoseconds(msg.header.stamp), position, velocity
+        self._command(self._last)
+
+    def _bridge(self) -> None:
+        """Command while a measurement is late, but not for longer than a feedforward is carried on."""
+        if self._last is not None and self._measurements.age() <= self._longest_bridge:
+            self._command(self._last)
+            self._bridged += 1
+
+    def _command(self, measurement: tuple[int, Array, Array]) -> None:
         if not self._controller.ready:
             return
         acts_at = int(self.get_clock().now().nanoseconds) + self._lead
-        command = self._controller.command(nanoseconds(msg.header.stamp), position, velocity, acts_at)
+        command = self._controller.command(*measurement, acts_at)
         self._publisher.publish(Float64MultiArray(data=float64s(command.effort)))
         self._held += command.held
         self._saturated += command.saturated
@@ -208,6 +235,7 @@ class ControllerNode(Node):
             "measurements": self._measurements.count,
             "measurement rate [1/s]": self._measurements.rate(),
             "age of the last measurement [s]": self._measurements.age(),
+            "commands without a new measurement": self._bridged,
             "commands with a standing reference": self._held,
             "commands cut to a limit": self._saturated,
             "refused feedforwards": self._refused_feedforwards.total,
