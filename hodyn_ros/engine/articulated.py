@@ -8,6 +8,7 @@ solves for the accelerations (Ali et al., Algorithms 3 and 4).
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from hodyn_ros.engine.applied import AppliedWrench
 from hodyn_ros.engine.base import FloatingBase
@@ -145,6 +146,20 @@ def _plus(a: Spatial, b: Spatial) -> Spatial:
     return add(a[0], b[0]), add(a[1], b[1])
 
 
+@dataclass
+class ArticulatedState:
+    """What the articulated recursion knows of a body beyond its motion."""
+
+    inertia: ArticulatedInertia
+    column: Spatial = (ZERO, ZERO)  # the inertia times the joint's screw
+    inverse: Scalar = 0.0  # of the inertia about the joint; zero where the motion is prescribed
+    # of the order at hand:
+    carried: Spatial = (ZERO, ZERO)  # (w, a) from the parent, without its accelerations
+    motion: Spatial = (ZERO, ZERO)  # (spin, a) with the change of the turn and prescribed accelerations
+    wrench: Spatial = (ZERO, ZERO)  # needed without the accelerations to be found
+    drive: Scalar = 0.0  # what is left of the torque
+
+
 class ArticulatedRecursion(Recursion):
     """Forward and hybrid dynamics on one robot, coefficient by coefficient.
 
@@ -168,36 +183,36 @@ class ArticulatedRecursion(Recursion):
         self.prescribed = frozenset(prescribed)
         self.base_prescribed = base_prescribed
         self.armature = [0.0] * len(self.jointed) if armature is None else list(armature)
-        self.inertias: list[ArticulatedInertia] = []
-        self.columns: list[Spatial] = []  # articulated inertia times the joint's screw
-        self.inverses: list[
-            Scalar
-        ] = []  # of the inertia about the joint; zero where the motion is prescribed
+        self.states = [ArticulatedState(ArticulatedInertia.of_body(constants)) for constants in bodies]
         self.base_wrenches: list[Spatial] = []  # given in the world frame
         self.base_factor: list[list[Scalar]] = []
 
     def articulate(self) -> None:
         """Compute the articulated inertias at the present pose; once, after `start`."""
-        self.inertias = [ArticulatedInertia.of_body(body.constants) for body in self.bodies]
-        self.columns = [(ZERO, ZERO)] * len(self.bodies)
-        self.inverses = [0.0] * len(self.bodies)
-        for j, body in reversed(list(enumerate(self.bodies))):
-            c = body.constants
-            if c.joint < 0:
-                continue
-            angular, linear = self.inertias[j].column(2), self.inertias[j].column(5)
-            moment, force = (
-                add(scale(c.rotation_gain, x), scale(c.translation_gain, y)) for x, y in zip(angular, linear)
-            )
-            passed = self.inertias[j]
-            if c.joint not in self.prescribed:
-                self.columns[j] = moment, force
-                self.inverses[j] = 1.0 / (body.along_joint(moment, force) + self.armature[c.joint])
-                passed = passed.without(self.columns[j], self.inverses[j])
-            if c.parent >= 0:
-                self.inertias[c.parent] = self.inertias[c.parent].plus(passed.seen_from_parent(body))
+        for body in reversed(self.jointed):
+            self.articulate_joint(body)
         if self.base is not None and not self.base_prescribed:
-            self.base_factor = factorise(self.inertias[0].rows())
+            self.base_factor = factorise(self.states[0].inertia.rows())
+
+    def articulate_joint(self, body: Body) -> None:
+        """Find the inertia about a joint, its children done, and add to the parent's what it passes on."""
+        c, state = body.constants, self.state_of(body)
+        passed = state.inertia
+        if c.joint not in self.prescribed:
+            moment, force = (
+                add(scale(c.rotation_gain, x), scale(c.translation_gain, y))
+                for x, y in zip(passed.column(2), passed.column(5))
+            )
+            state.column = moment, force
+            state.inverse = 1.0 / (body.along_joint(moment, force) + self.armature[c.joint])
+            passed = passed.without(state.column, state.inverse)
+        if c.parent >= 0:
+            parent = self.states[c.parent]
+            parent.inertia = parent.inertia.plus(passed.seen_from_parent(body))
+
+    def state_of(self, body: Body) -> ArticulatedState:
+        """Return what belongs to a body with a joint."""
+        return self.states[len(self.bodies) - len(self.jointed) + body.constants.joint]
 
     def hybrid_dynamics(
         self,
@@ -213,61 +228,52 @@ class ArticulatedRecursion(Recursion):
         + 1 of a prescribed base's twist or coefficient k of the base wrench in the world frame. `loads` as in
         inverse dynamics.
         """
-        for body in self.bodies:
-            self.multiply_velocities(body, k)
-        if self.base_prescribed:
-            self.move_base(k, base_given)
-        carried, biases, wrenches = self._biases(k, given, loads)
-        drives: list[Scalar] = [0.0] * len(self.bodies)
-        for j, body in reversed(list(enumerate(self.bodies))):
-            c = body.constants
-            if c.joint < 0:
-                continue
-            wrenches[j] = _plus(wrenches[j], self.inertias[j].times(biases[j]))
-            passed = wrenches[j]
-            if c.joint not in self.prescribed:
-                drives[j] = given[c.joint] - body.along_joint(*wrenches[j])
-                push = self.inverses[j] * drives[j]
-                moment, force = self.columns[j]
-                passed = _plus(passed, (scale(push, moment), scale(push, force)))
-            if c.parent >= 0:
-                wrenches[c.parent] = _plus(wrenches[c.parent], wrench_at_parent(body, passed))
         if self.base is not None:
-            self._release_base(k, wrenches[0], base_given)
-        return self._solve(k, given, carried, wrenches, drives)
-
-    def _biases(
-        self, k: int, given: Sequence[Scalar], loads: Sequence[Sequence[Scalar]]
-    ) -> tuple[list[Spatial], list[Spatial], list[Spatial]]:
-        """Return what bodies move, and what wrenches they need, without the accelerations still to be found.
-
-        First the carried (w, a), then the motion (spin, a) with the change of the turn and prescribed
-        accelerations, then the wrenches with those that lower coefficients of the children leave behind.
-        """
-        carried: list[Spatial] = []
-        biases: list[Spatial] = []
-        wrenches: list[Spatial] = []
-        for body, (moment, force) in zip(self.bodies, self.applied(loads)):
-            c = body.constants
-            w, a = ZERO, ZERO
-            spin, change = ZERO, ZERO
-            if c.joint >= 0:
-                at_root = c.parent < 0
-                w, a = self.carry(body, k, *(self.above(body, k) if at_root else (ZERO, ZERO)))
-                spin = scale(k + 1.0, add(w, body.turn.inward_change([*body.angular_turned, w], k + 1)))
-                change = add(a, body.turn.inward_change([*body.linear_turned, a], k))
-                if c.joint in self.prescribed:
-                    spin = add(spin, (0.0, 0.0, c.rotation_gain * given[c.joint]))
-                    change = add(change, (0.0, 0.0, c.translation_gain * given[c.joint]))
-            carried.append((w, a))
-            biases.append((spin, change))
-            needed = body.wrench(k, ZERO, ZERO)
-            wrenches.append((subtract(needed[0], moment), subtract(needed[1], force)))
+            self.multiply_velocities(self.bodies[0], k)
+            self.states[0].wrench = self.bodies[0].wrench(k, ZERO, ZERO)
+            if self.base_prescribed:
+                self.move_base(k, base_given)
         for body in self.jointed:
-            if k > 0 and body.constants.parent >= 0:
-                parent = body.constants.parent
-                wrenches[parent] = _plus(wrenches[parent], self.transmit(body, k, ZERO, ZERO))
-        return carried, biases, wrenches
+            self.bias(body, k, given[body.constants.joint])
+        for state, (moment, force) in zip(self.states, self.applied(loads)):
+            state.wrench = subtract(state.wrench[0], moment), subtract(state.wrench[1], force)
+        for body in reversed(self.jointed):
+            self.gather(body, given[body.constants.joint])
+        if self.base is not None:
+            self._release_base(k, self.states[0].wrench, base_given)
+        return [self.solve_joint(body, k, given[body.constants.joint]) for body in self.jointed]
+
+    def bias(self, body: Body, k: int, given: Scalar) -> None:
+        """Find how a body moves, and what wrench it needs, without the accelerations still to be found.
+
+        Includes the wrench that lower coefficients of the body leave behind at the parent.
+        """
+        c, state = body.constants, self.state_of(body)
+        self.multiply_velocities(body, k)
+        w, a = state.carried = self.carry(body, k, *(self.above(body, k) if c.parent < 0 else (ZERO, ZERO)))
+        spin = scale(k + 1.0, add(w, body.turn.inward_change([*body.angular_turned, w], k + 1)))
+        a = add(a, body.turn.inward_change([*body.linear_turned, a], k))
+        if c.joint in self.prescribed:
+            spin = add(spin, (0.0, 0.0, c.rotation_gain * given))
+            a = add(a, (0.0, 0.0, c.translation_gain * given))
+        state.motion = spin, a
+        state.wrench = body.wrench(k, ZERO, ZERO)
+        if k > 0 and c.parent >= 0:
+            parent = self.states[c.parent]
+            parent.wrench = _plus(parent.wrench, self.transmit(body, k, ZERO, ZERO))
+
+    def gather(self, body: Body, given: Scalar) -> None:
+        """Add up what a body and all beyond need without the parent's acceleration, and pass it on."""
+        c, state = body.constants, self.state_of(body)
+        state.wrench = _plus(state.wrench, state.inertia.times(state.motion))
+        passed = state.wrench
+        if c.joint not in self.prescribed:
+            state.drive = given - body.along_joint(*state.wrench)
+            push = state.inverse * state.drive
+            passed = _plus(passed, (scale(push, state.column[0]), scale(push, state.column[1])))
+        if c.parent >= 0:
+            parent = self.states[c.parent]
+            parent.wrench = _plus(parent.wrench, wrench_at_parent(body, passed))
 
     def _release_base(self, k: int, bias: Spatial, given: Sequence[Scalar]) -> None:
         """Find the acceleration of the base under a given wrench, or the wrench of its given motion."""
@@ -283,46 +289,35 @@ class ArticulatedRecursion(Recursion):
             base.angular.append(self.base.angular[k + 1])
             base.linear.append(a)
         motion = scale(k + 1.0, base.angular[k + 1]), base.linear[k]
-        moment, force = _plus(bias, self.inertias[0].times(motion))
+        moment, force = _plus(bias, self.states[0].inertia.times(motion))
         base.moment.append(moment)
         base.force.append(force)
 
-    def _solve(
-        self,
-        k: int,
-        given: Sequence[Scalar],
-        carried: Sequence[Spatial],
-        wrenches: Sequence[Spatial],
-        drives: Sequence[Scalar],
-    ) -> list[Scalar]:
-        found: list[Scalar] = [0.0] * len(self.jointed)
-        for j, body in enumerate(self.bodies):
-            c = body.constants
-            if c.joint < 0:
-                continue
-            w, a = carried[j]
-            moment, force = wrenches[j]
-            drive = drives[j]
-            if c.parent >= 0:
-                parent = self.bodies[c.parent]
-                above = scale(k + 1.0, parent.angular[k + 1]), parent.linear[k]
-                spin, linear = motion_from_parent(body, above)
-                drive = drive - dot(self.columns[j][0], spin) - dot(self.columns[j][1], linear)
-                w, a = add(w, scale(1.0 / (k + 1), spin)), add(a, linear)
-                moment, force = _plus((moment, force), self.inertias[j].times((spin, linear)))
-            if c.joint in self.prescribed:
-                acceleration = given[c.joint]
-                found[c.joint] = body.along_joint(moment, force) + self.armature[c.joint] * acceleration
-            else:
-                acceleration = found[c.joint] = self.inverses[j] * drive
-                column_moment, column_force = self.columns[j]
-                moment = add(moment, scale(acceleration, column_moment))
-                force = add(force, scale(acceleration, column_force))
-            self.accelerate(body, k, w, a, acceleration)
-            body.moment.append(moment)
-            body.force.append(force)
-            if body.slides and c.parent >= 0:
-                self.transmit(body, k, moment, force)  # completes the moments behind the slide
+    def solve_joint(self, body: Body, k: int, given: Scalar) -> Scalar:
+        """Return the acceleration of a joint, or the torque of a prescribed one; the parent is done."""
+        c, state = body.constants, self.state_of(body)
+        w, a = state.carried
+        moment, force = state.wrench
+        drive = state.drive
+        if c.parent >= 0:
+            parent = self.bodies[c.parent]
+            above = scale(k + 1.0, parent.angular[k + 1]), parent.linear[k]
+            spin, linear = motion_from_parent(body, above)
+            drive = drive - dot(state.column[0], spin) - dot(state.column[1], linear)
+            w, a = add(w, scale(1.0 / (k + 1), spin)), add(a, linear)
+            moment, force = _plus((moment, force), state.inertia.times((spin, linear)))
+        if c.joint in self.prescribed:
+            acceleration = given
+            found = body.along_joint(moment, force) + self.armature[c.joint] * acceleration
+        else:
+            acceleration = found = state.inverse * drive
+            moment = add(moment, scale(acceleration, state.column[0]))
+            force = add(force, scale(acceleration, state.column[1]))
+        self.accelerate(body, k, w, a, acceleration)
+        body.moment.append(moment)
+        body.force.append(force)
+        if body.slides and c.parent >= 0:
+            self.transmit(body, k, moment, force)  # completes the moments behind the slide
         return found
 
 
