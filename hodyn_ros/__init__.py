@@ -11,6 +11,9 @@ from hodyn_ros.dynamics.forward_kinematics import Kinematics  # noqa: E402
 from hodyn_ros.dynamics.robot import Robot  # noqa: E402
 from hodyn_ros.errors import ConvergenceError, HodynError, InputError, ModelError, SingularError  # noqa: E402
 from hodyn_ros.motion import AppliedWrench, BaseMotion  # noqa: E402
+from hodyn_ros.parallel.limb import Limb  # noqa: E402
+from hodyn_ros.parallel.platform import Platform  # noqa: E402
+from hodyn_ros.parallel.robot import ParallelRobot  # noqa: E402
 
 __all__ = [
     "AppliedWrench",
@@ -19,8 +22,11 @@ __all__ = [
     "HodynError",
     "InputError",
     "Kinematics",
+    "Limb",
     "ModelError",
     "MotorMotion",
+    "ParallelRobot",
+    "Platform",
     "Robot",
     "SeriesElastic",
     "SingularError",

@@ -1,0 +1,110 @@
+"""The kernels of a parallel robot, and the joint positions that they go on from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hodyn_ros.checks import finite_array
+from hodyn_ros.errors import ConvergenceError, InputError, SingularError
+from hodyn_ros.motion import Frame
+from hodyn_ros.parallel import reference
+from hodyn_ros.parallel.compiled import ParallelKernel, Setting
+from hodyn_ros.parallel.drive_forces import check_holding
+from hodyn_ros.parallel.geometry import close_limbs, follow
+from hodyn_ros.parallel.inputs import body_motion
+from hodyn_ros.parallel.limb_kinematics import limb_pose
+from hodyn_ros.parallel.model import ParallelModel
+from hodyn_ros.se3 import Array
+
+HIGHEST_ORDER = 6  # of compiled kernels: code grows with its square, and takes seconds to compile
+
+
+class Solver:
+    """Runs kernels from the last joint positions that were right, which only a success replaces."""
+
+    def __init__(self, model: ParallelModel) -> None:
+        self.model = model
+        self._kernels: dict[tuple[int, Setting], ParallelKernel] = {}
+        self._start = ParallelKernel.order_of_joints(model)
+        self.memory = self._as_memory(np.zeros(model.n_joints))  # (1, N), in the order of the kernels
+
+    @property
+    def positions(self) -> Array:
+        """Joint positions (N,) of the last success."""
+        result = np.empty(self.model.n_joints)
+        result[self._start] = self.memory[0]
+        return result
+
+    def remember(self, positions: Array) -> None:
+        """Go on from joint positions (N,)."""
+        self.memory[0] = positions[self._start]
+
+    def kernel(self, order: int, setting: Setting) -> ParallelKernel:
+        """Return a kernel, compiled when first asked for."""
+        if order > HIGHEST_ORDER:
+            raise InputError(f"the order is at most {HIGHEST_ORDER} here, found {order}")
+        if (order, setting) not in self._kernels:
+            self._kernels[order, setting] = ParallelKernel(self.model, order, setting)
+        return self._kernels[order, setting]
+
+    def run(
+        self,
+        kernel: ParallelKernel,
+        pose: Array,
+        twists: Array,
+        others: Sequence[Array],
+        frame: Frame,
+        seed: ArrayLike | None,
+    ) -> Array:
+        """Run a kernel; where its result does not count, start from other positions, or say what is wrong."""
+        if seed is None:
+            result: Array = kernel.function(pose, twists, *others, self.memory)
+            if result.item(kernel.bad) < 1.0:
+                return result
+        place, body_twists = body_motion(self.model, pose, twists, frame)
+        positions = self.locate(place, seed)
+        memory = self._as_memory(positions)
+        result = kernel.function(place, twists, *others, memory)
+        if not result.item(kernel.bad) < 1.0:
+            motions = reference.limb_motions(self.model, positions, body_twists)  # says which limb it is
+            check_holding(reference.inverse_kinematics_jacobians(self.model, motions, 0)[0])
+            if not np.isfinite(result).all():
+                raise InputError("the result overflows: the twists or the wrenches are too large")
+            condition = float(np.sqrt(abs(result.item(kernel.flat))))
+            raise SingularError(
+                "the pose is singular, or so close to a singular one that the forces of the drives cannot "
+                f"be computed (condition number about {condition:.3g}); keep away from this pose",
+                condition,
+            )
+        self.memory[:] = memory
+        return result
+
+    def locate(self, pose: Array, seed: ArrayLike | None) -> Array:
+        """Return joint positions (N,) for a pose, near a seed or on the branch of the last ones."""
+        if seed is not None:
+            return close_limbs(self.model, pose, self.seed(seed))
+        last = self.positions
+        try:
+            return follow(self.model, self.pose_at(last), last, pose)
+        except ConvergenceError as error:
+            # the straight way may leave the workspace though its end does not
+            for start in (last, np.zeros(self.model.n_joints)):
+                try:
+                    return close_limbs(self.model, pose, start)
+                except ConvergenceError:
+                    continue
+            raise error
+
+    def pose_at(self, positions: Array) -> Array:
+        """Return the pose (4, 4) of the platform at joint positions (N,)."""
+        return limb_pose(self.model.limbs[0], positions[self.model.slices[0]])
+
+    def seed(self, seed: ArrayLike) -> Array:
+        """Return a seed (N,), checked."""
+        return finite_array("the seed", seed, (self.model.n_joints,))
+
+    def _as_memory(self, positions: Array) -> Array:
+        return np.ascontiguousarray(positions[self._start][None])
