@@ -91,7 +91,7 @@ class Traced:
     def __neg__(self) -> Traced:
         return Traced(self.graph, self.number, not self.negative)
 
-    def __add__(self, other: Traced | float) -> Traced:
+    def __add__(self, other: Traced | float) -> Traced | float:
         if not isinstance(other, Traced):
             if other == 0.0:
                 return self
@@ -107,10 +107,10 @@ class Traced:
 
     __radd__ = __add__
 
-    def __sub__(self, other: Traced | float) -> Traced:
+    def __sub__(self, other: Traced | float) -> Traced | float:
         return self + (-other)
 
-    def __rsub__(self, other: Traced | float) -> Traced:
+    def __rsub__(self, other: Traced | float) -> Traced | float:
         return (-self) + other
 
     def __mul__(self, other: Traced | float) -> Traced | float:
@@ -152,9 +152,9 @@ def _constant(graph: Graph, value: float) -> Traced:
     return Traced(graph, graph.constant(abs(value)), math.copysign(1.0, value) < 0.0)
 
 
-def _subtract(a: Traced, b: Traced) -> Traced:
+def _subtract(a: Traced, b: Traced) -> Traced | float:
     if a.number > b.number:  # a - b and b - a share a node
         return Traced(a.graph, a.graph.node("-", b.number, a.number), True)
     if a.number == b.number:
-        return Traced(a.graph, a.graph.constant(0.0))
+        return 0.0
     return Traced(a.graph, a.graph.node("-", a.number, b.number))

@@ -1,0 +1,231 @@
+"""The scalars that write code: what folds, what is shared, and that the code computes what was written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from oracles.mp_dynamics import CONTEXT
+
+from hodyn_ros.engine.kernel import Kernel
+from hodyn_ros.engine.tracer import Graph, Traced
+
+Array = NDArray[np.float64]
+Expression = Callable[[Any], Any]
+"""Computes something from a sequence of scalars."""
+
+
+def bounded(examples: int) -> Any:
+    """Return settings for a reproducible search without a clock."""
+    return settings(max_examples=examples, deadline=None, derandomize=True)
+
+
+class TestFolding:
+    def setup_method(self) -> None:
+        self.graph = Graph()
+        self.x, self.y = self.graph.input(0, 0), self.graph.input(0, 1)
+        self.inputs = len(self.graph.nodes)
+
+    def same(self, a: Any, b: Any) -> bool:
+        return (a.number, a.negative) == (b.number, b.negative)
+
+    @pytest.mark.parametrize("zero", [0.0, -0.0, 0, np.float64(0.0)])
+    def test_zero_vanishes(self, zero: float) -> None:
+        x = self.x
+        for result in (x + zero, zero + x, x - zero, -(zero - x)):
+            assert self.same(result, x)
+        for result in (x * zero, zero * x, zero / x):
+            assert result == 0.0
+        assert len(self.graph.nodes) == self.inputs
+
+    @pytest.mark.parametrize("one", [1.0, 1, np.float64(1.0)])
+    def test_one_vanishes_and_minus_one_is_a_sign(self, one: float) -> None:
+        x = self.x
+        for result in (x * one, one * x, x / one, -(x * -one), (-one) * -x, -x / -one):
+            assert self.same(result, x)
+        assert len(self.graph.nodes) == self.inputs
+
+    def test_a_difference_with_itself_is_zero(self) -> None:
+        for result in (self.x - self.x, self.x + -self.x, -self.x + self.x):
+            assert result == 0.0
+        product = self.x * self.y
+        assert product - self.y * self.x == 0.0
+
+    def test_signs_move_outward(self) -> None:
+        x, y = self.x, self.y
+        negative = -x
+        assert self.same(-negative, x)
+        assert self.same((-x) * y, -(x * y))
+        assert self.same((-x) * (-y), x * y)
+        assert self.same((-x) + (-y), -(x + y))
+        assert self.same(x + (-y), x - y)
+        assert self.same((-x) + y, y - x)
+        assert self.same((-x) - y, -(x + y))
+        assert self.same(x / -y, -(x / y))
+        assert self.same(3.0 * -x, -3.0 * x)
+        assert self.same(-3.0 - x, -(x + 3.0))
+
+    def test_equal_expressions_share_a_node(self) -> None:
+        x, y = self.x, self.y
+        assert self.same(x + y, y + x)
+        assert self.same(x * y, y * x)
+        assert self.same(x - y, -(y - x))
+        assert self.same(x * 0.5, x / 2.0)
+        assert self.same((x + y) * (x - y), (y - x) * -(y + x))
+        assert self.same(self.graph.input(0, 1), y)
+
+    def test_cosine_is_even_and_sine_is_odd(self) -> None:
+        assert self.same(np.cos(-self.x), np.cos(self.x))
+        assert self.same(np.sin(-self.x), -np.sin(self.x))
+
+    def test_only_what_is_needed_counts(self) -> None:
+        x, y = self.x, self.y
+        used = np.cos(x * y + 2.0) - x / y
+        unused = (x + y) * (x - y)
+        assert self.graph.count_operations([used]) == 4
+        assert self.graph.count_operations([used, used, -used, 3.0]) == 4
+        assert self.graph.count_operations([used, unused]) == 7
+        assert self.graph.count_operations([1.0]) == 0
+
+
+INPUTS = 4
+
+
+def expressions() -> st.SearchStrategy[tuple[str, Expression]]:
+    """Return a strategy of expressions, with their text, of sums and products of inputs and numbers."""
+    leaves = st.one_of(
+        st.integers(0, INPUTS - 1).map(lambda i: (f"x[{i}]", lambda x: x[i])),
+        st.sampled_from([0.0, 1.0, -1.0, 2.0, -3.0, 0.5]).map(lambda c: (f"({c})", lambda x: c)),
+    )
+
+    def combined(children: Any) -> Any:
+        def binary(sign: str, operation: Callable[[Any, Any], Any]) -> Any:
+            return st.tuples(children, children).map(
+                lambda pair: (
+                    f"({pair[0][0]} {sign} {pair[1][0]})",
+                    lambda x: operation(pair[0][1](x), pair[1][1](x)),
+                )
+            )
+
+        return st.one_of(
+            binary("+", lambda a, b: a + b),
+            binary("-", lambda a, b: a - b),
+            binary("*", lambda a, b: a * b),
+            children.map(lambda child: (f"-{child[0]}", lambda x: -child[1](x))),
+            children.map(lambda child: (f"{child[0]} / 4", lambda x: child[1](x) / 4.0)),
+        )
+
+    return st.recursive(leaves, combined, max_leaves=25)
+
+
+class TestCompiled:
+    @given(
+        several=st.lists(expressions(), min_size=1, max_size=6),
+        samples=st.lists(
+            st.lists(st.integers(-7, 7), min_size=INPUTS, max_size=INPUTS), min_size=3, max_size=3
+        ),
+    )
+    @bounded(60)
+    def test_it_computes_what_was_written(
+        self, several: list[tuple[str, Expression]], samples: list[list[int]]
+    ) -> None:
+        """On small whole numbers doubles are exact, in any order and fused or not; so is the comparison."""
+        kernel = Kernel(lambda x: [[evaluate(x[0]) for _, evaluate in several]], [("x", (1, INPUTS))])
+        batch = np.array(samples, dtype=np.float64)[:, None]
+        together = kernel.batch(batch)
+        for x, in_batch in zip(batch, together):
+            expected = [[float(evaluate(x[0].tolist())) for _, evaluate in several]]
+            if np.abs(expected).max() < 2.0**40:
+                np.testing.assert_array_equal(kernel.function(x), expected)
+                np.testing.assert_array_equal(in_batch, expected)
+
+    @given(x=st.lists(st.floats(-10.0, 10.0), min_size=2, max_size=2))
+    @bounded(40)
+    def test_quotients(self, x: list[float]) -> None:
+        x = [x[0], math.copysign(1.0 + abs(x[1]), x[1])]
+        found = quotients().function([x])
+        a, b = (CONTEXT.mpf(value) for value in x)
+        expected = [float(a / b), float(1 / b), float(-3 / (a * b + 200)), float(a / 7)]
+        np.testing.assert_allclose(found[0], expected, rtol=4e-16, atol=0.0)
+
+
+def quotients() -> Kernel:
+    if not _kept:
+        _kept.append(
+            Kernel(
+                lambda x: [
+                    [x[0][0] / x[0][1], 1.0 / x[0][1], -3.0 / (x[0][0] * x[0][1] + 200.0), x[0][0] / 7.0]
+                ],
+                [("x", (1, 2))],
+            )
+        )
+    return _kept[0]
+
+
+_kept: list[Kernel] = []
+
+
+class TestSineAndCosine:
+    """Written in LLVM's language, without the library; within a unit in the last place."""
+
+    @staticmethod
+    def trace(x: Any) -> Any:
+        return [[np.sin(a) for a in x[0]], [np.cos(a) for a in x[0]]]
+
+    @pytest.fixture(scope="class")
+    def kernel(self) -> Kernel:
+        return Kernel(self.trace, [("angles", (1, 5))])
+
+    @staticmethod
+    def angles() -> Array:
+        rng = np.random.default_rng(0)
+        quarters = np.arange(-40, 41) * (np.pi / 2)
+        near = (quarters[:, None] + [0.0, 1e-16, -1e-13, 1e-9, 3e-4]).ravel()
+        multiples = np.round(rng.uniform(1.0, 2.0**20 / (np.pi / 2), 100)) * (np.pi / 2)
+        many = rng.uniform(-1.0, 1.0, 200) * 10.0 ** rng.uniform(-12, 6, 200)
+        few = [0.0, -0.0, 5e-324, -1e-310, 1e-8, 2.0**20, -(2.0**20), 2.0**20 + 1.0, 1e9, -1e22, 1e300]
+        return np.concatenate([near, multiples, many, few])
+
+    def test_to_one_unit_in_the_last_place(self, kernel: Kernel) -> None:
+        angles = self.angles()
+        rows = np.resize(angles, (-(-len(angles) // 5), 1, 5))
+        single = np.array([kernel.function(row) for row in rows])
+        together = kernel.batch(rows)
+        for x, *found in zip(
+            rows.ravel(),
+            *(values[:, k].ravel() for values in (single, together) for k in range(2)),
+        ):
+            with CONTEXT.workdps(350):
+                exact = CONTEXT.sin(CONTEXT.mpf(float(x))), CONTEXT.cos(CONTEXT.mpf(float(x)))
+                for value, right in zip(found, exact * 2):
+                    unit = math.ulp(float(right))
+                    assert abs(CONTEXT.mpf(float(value)) - right) <= 1.0 * unit, f"at {float(x)!r}"
+
+    def test_of_each_other(self) -> None:
+        """Sines of cosines have to wait for their angles."""
+
+        def trace(x: Any) -> Any:
+            first = np.cos(x[0][0])
+            second = np.sin(first + x[0][1])
+            return [[first, second, np.cos(second * 3.0) + np.sin(x[0][1])]]
+
+        kernel = Kernel(trace, [("x", (1, 2))])
+        x = np.array([[0.3, -1.2]])
+        expected = trace(x.tolist())
+        np.testing.assert_allclose(kernel.function(x), expected, rtol=1e-15)
+        np.testing.assert_allclose(kernel.batch(x[None])[0], expected, rtol=1e-15)
+
+
+def test_a_traced_scalar_is_no_number() -> None:
+    graph = Graph()
+    with pytest.raises(TypeError):
+        float(graph.input(0, 0))  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        abs(graph.input(0, 0))  # type: ignore[arg-type]
+    assert isinstance(graph.input(0, 0), Traced)
