@@ -66,10 +66,10 @@ def eased_time(order: int, ramp: float, t: Any) -> Any:
 
 
 def spline(times: Sequence[float], given: Sequence[Sequence[float]], order: int, at_rest: bool) -> list[Any]:
-    """Return the monomial coefficients, lowest first, of each piece of the spline through one joint's waypoints.
+    """Return the monomial coefficients, lowest first, of each piece of the spline through a joint's waypoints.
 
-    Found from what defines it: pieces of degree 2 order + 1 that take the given values and are as continuous as
-    these leave room for.
+    Found from what defines it: pieces of degree 2 order + 1 that take the given values and are as continuous
+    as these leave room for.
     """
     size = 2 * order + 2
     pieces = len(times) - 1
