@@ -14,12 +14,12 @@ from hodyn_ros.model.assembly import Assembly, Link, assemble
 from hodyn_ros.model.config import WORLD, read_body, read_joint, read_limits_and_drives, read_placement
 from hodyn_ros.model.document import AssumedFigure, Section, read_document
 from hodyn_ros.model.drive_spec import DriveSpec
-from hodyn_ros.model.drive_spec import DriveSpec
 from hodyn_ros.model.drives import Drives
 from hodyn_ros.model.frames import from_rpy
 from hodyn_ros.model.limits import JointLimit, JointLimits
 from hodyn_ros.model.schema import PARALLEL_ROBOT
 from hodyn_ros.model.urdf import GRAVITY
+from hodyn_ros.model.yaml_text import read_yaml
 from hodyn_ros.parallel.limb import Limb
 from hodyn_ros.parallel.model import ParallelModel
 from hodyn_ros.parallel.platform import Platform
@@ -54,8 +54,6 @@ class _LimbType:
 
 def is_parallel(path: str | os.PathLike[str]) -> bool:
     """Say whether a YAML file describes a parallel robot; ModelError where it cannot be read."""
-    from hodyn_ros.model.yaml_text import read_yaml
-
     data = read_yaml(path).data
     return isinstance(data, dict) and "limbs" in data
 
@@ -76,7 +74,8 @@ def read_parallel_config(path: str | os.PathLike[str], gravity: ArrayLike | None
             if section["name"] in types:
                 raise section.error(f"the limb type {section['name']!r} is described twice", "name")
             types[section["name"]] = _limb_type(section, platform, source.parent)
-        limbs, rows, springs = [], [], []
+        limbs, rows = [], []
+        springs: list[DriveSpec | None] = []
         for section in root.sections("limbs"):
             if section["type"] not in types:
                 raise section.error(
@@ -92,20 +91,25 @@ def read_parallel_config(path: str | os.PathLike[str], gravity: ArrayLike | None
         dof = np.eye(6)[:, [_COMPONENTS.index(component) for component in root["platform"]["dof"]]]
         model = ParallelModel.build(limbs, platform, dof, chosen, root["name"])
         names = [model.joint_names[i] for i in model.driven]
-        drives = None
-        if any(springs):
-            stiffness, inertia = zip(*(spring for spring in springs if spring is not None))
-            if len(stiffness) < len(names):
-                without = names[springs.index(None)]
-                raise ModelError(
-                    f"joint {without!r} has no drive, but others have; give every driven joint one"
-                )
-            drives = Drives(np.array(stiffness), np.array(inertia), joint_names=names)
+        drives, told = _drives(names, springs)
         limits = JointLimits.of(names, rows)
-        told = None if specs is None else tuple(specs)
         return ParallelConfig(model, limits, drives, told, source, tuple(document.assumed))
     except ModelError as error:
         raise document.blame(error) from error
+
+
+def _drives(
+    names: list[str], springs: list[DriveSpec | None]
+) -> tuple[Drives | None, tuple[DriveSpec, ...] | None]:
+    given = [spring for spring in springs if spring is not None]
+    if not given:
+        return None, None
+    if len(given) < len(names):
+        without = names[springs.index(None)]
+        raise ModelError(f"joint {without!r} has no drive, but others have; give every driven joint one")
+    stiffness = np.array([spec.stiffness for spec in given])
+    inertia = np.array([spec.motor_inertia for spec in given])
+    return Drives(stiffness, inertia, joint_names=names), tuple(given)
 
 
 def _platform(section: Section) -> Platform:

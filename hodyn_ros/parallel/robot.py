@@ -51,6 +51,8 @@ _NEAR = (
     0.1  # share of the home pose's distance to singularity from which a pose counts as near a singular one
 )
 
+_Compiled = tuple[Callable[..., Array], slice, int]  # function, rows of the forces, place of the check
+
 
 class DriveState(NamedTuple):
     """What the drives do, by derivative order."""
@@ -84,8 +86,9 @@ class ParallelRobot:
         plain = drives is not None and all(spec.is_plain for spec in self.drive_specs or ())
         self.actuation = SeriesElastic(drives.stiffness, drives.motor_inertia) if drives and plain else None
         self._solver = Solver(model)
-        # inverse dynamics by frame and shape of the twists: function, rows of the forces, place of the check
-        self._compiled: dict[tuple[str, tuple[int, ...]], tuple[Callable[..., Array], slice, int]] = {}
+        # inverse dynamics in either frame, by shape of the twists
+        self._body_fixed: dict[tuple[int, ...], _Compiled] = {}
+        self._spatial: dict[tuple[int, ...], _Compiled] = {}
 
     @classmethod
     def from_screws(
@@ -269,13 +272,13 @@ class ParallelRobot:
         """
         if (
             type(twists) is np.ndarray
-            and type(frame) is str
             and wrenches is None
             and preload is None
             and seed is None
             and formulation is None
         ):
-            compiled = self._compiled.get((frame, twists.shape))
+            known = self._body_fixed if frame == "body" else self._spatial if frame == "world" else {}
+            compiled = known.get(twists.shape)
             if compiled is not None:
                 function, rows, bad = compiled
                 result = function(pose, twists, self._solver.memory)
@@ -317,7 +320,8 @@ class ParallelRobot:
         others = [*(loads or ()), *(() if chosen is None else (chosen,))]
         result = self._solver.run(kernel, place, given, others, frame, seed)
         if setting == Setting(frame):
-            self._compiled[frame, given.shape] = (kernel.function, kernel.forces, kernel.bad)
+            known = self._body_fixed if frame == "body" else self._spatial
+            known[given.shape] = (kernel.function, kernel.forces, kernel.bad)
         near = result.item(kernel.flat) > _NEAR**-4 * kernel.flatness_at_home
         return DriveState(result[kernel.motion], result[kernel.forces], near)
 
