@@ -58,7 +58,7 @@ def generate_launch_description() -> LaunchDescription:
         "dynamics_node": {"order": ParameterValue(given["order"], value_type=int)},
         "controller_node": {
             "feedforward": text("feedforward"),
-            # a command acts for a period, after its way to the robot; a measurement is late after one and a half
+            # a command acts for one period, after its way to the robot; patience ends after one and a half
             "lead": computed("0.5 / ", "rate", " + 2e-4", value_type=float),
             "patience": computed("1.5 / ", "rate", value_type=float),
         },
