@@ -149,7 +149,7 @@ def _cos_sin(angle: Exact) -> tuple[Exact, Exact]:
     return c, s
 
 
-def _compose(a: Exact, b: Exact) -> Exact:
+def compose(a: Exact, b: Exact) -> Exact:
     """Compose two series of poses (terms, 3, 4)."""
     result = matmul(a[:, :, :3], b)
     result[:, :, 3] += a[: len(result), :, 3]
@@ -162,7 +162,7 @@ def _constant_pose(pose: Exact, terms: int) -> Exact:
     return series
 
 
-def _rigid(pose: ArrayLike) -> Exact:
+def rigid(pose: ArrayLike) -> Exact:
     """Return a pose (4, 4) of doubles with its rotation made orthogonal to all digits, by Newton's iteration.
 
     Doubles are orthogonal to 16 digits only, and what is not rigid obeys no law of mechanics to more.
@@ -243,20 +243,20 @@ def kinematics(tree: Tree, q: Exact, base: Exact | None = None) -> Kinematics:
     screws: list[Exact | None] = []
     first = int(tree.floating_base)
     for i, parent in enumerate(tree.parents):
-        placement = _rigid(tree.placements[i])
+        placement = rigid(tree.placements[i])
         if i < first:
             if base is None:
                 raise ValueError("a floating base needs its motion")
             poses.append(base)
-            motions.append(_compose(base, _constant_pose(_inverse(placement), terms)))
+            motions.append(compose(base, _constant_pose(_inverse(placement), terms)))
             screws.append(None)
             continue
         screw = _unit(tree.screws[i])
         motion = _exponential(screw, q[:, i - first])
         if parent >= 0:
-            motion = _compose(motions[parent], motion)
+            motion = compose(motions[parent], motion)
         motions.append(motion)
-        poses.append(_compose(motion, _constant_pose(placement, terms)))
+        poses.append(compose(motion, _constant_pose(placement, terms)))
         axis = motion[:, :, :3] @ screw[:3]
         linear = motion[:, :, :3] @ screw[3:] + cross(motion[:, :, 3], axis)
         screws.append(np.concatenate([axis, linear], axis=1))
@@ -266,7 +266,7 @@ def kinematics(tree: Tree, q: Exact, base: Exact | None = None) -> Kinematics:
 def base_poses(base: Base, twists: Exact, terms: int) -> Exact:
     """Integrate a series of twists (terms - 1, 6) in the frame of the base to poses (terms, 3, 4)."""
     poses = _zeros((terms, 4, 4))
-    poses[0] = _rigid(base.pose)
+    poses[0] = rigid(base.pose)
     hats = _zeros((terms - 1, 4, 4))
     for k in range(terms - 1):
         hats[k, :3, :3] = _hat(twists[k, :3])
@@ -322,7 +322,7 @@ def energies(tree: Tree, motion: Kinematics) -> tuple[Exact, Exact]:
     potential = _zeros((len(motion.poses[0]),))
     gravity = exact(tree.gravity)
     for body, pose in enumerate(motion.poses):
-        moments = _second_moment(tree, body)
+        moments = second_moment(tree, body)
         rate = derivative(pose)
         weighted = rate @ moments
         for row in range(3):
@@ -335,7 +335,7 @@ def mass_matrix(tree: Tree, q: ArrayLike, base: Base | None = None) -> Exact:
     """Return the mass matrix at q (n,); the twist of a floating base, in the frame of `base`, comes first."""
     matrix = _effort_of_acceleration(tree, exact(q), base)
     if base is not None and base.frame == "body":
-        matrix[:6] = _wrench_to_body(_rigid(base.pose)[:3]) @ matrix[:6]
+        matrix[:6] = _wrench_to_body(rigid(base.pose)[:3]) @ matrix[:6]
     return matrix
 
 
@@ -444,7 +444,7 @@ def _row(efforts: Efforts, order: int) -> Exact:
 
 def _efforts(tree: Tree, motion: Kinematics, loads: Sequence[Load]) -> Efforts:
     orders = len(motion.poses[0]) - 2
-    wrenches = [_inertial_wrench(tree, body, pose) for body, pose in enumerate(motion.poses)]
+    wrenches = [inertial_wrench(tree, body, pose) for body, pose in enumerate(motion.poses)]
     for load in loads:
         values = taylor(exact(load.values), orders)
         applied = values if load.frame == "world" else wrench_to_world(motion.poses[load.body], values)
@@ -461,11 +461,11 @@ def _efforts(tree: Tree, motion: Kinematics, loads: Sequence[Load]) -> Efforts:
     return Efforts(derivatives(torques), derivatives(wrenches[0]) if first else None)
 
 
-def _inertial_wrench(tree: Tree, body: int, pose: Exact) -> Exact:
+def inertial_wrench(tree: Tree, body: int, pose: Exact) -> Exact:
     """Return inertial forces less gravity of one body (terms - 2, 6), about the world origin."""
     rate = derivative(derivative(pose))
     rate[0, :, 3] = rate[0, :, 3] - exact(tree.gravity)
-    columns = rate @ _second_moment(tree, body)
+    columns = rate @ second_moment(tree, body)
     force = columns[:, :, 3]
     moments = matmul(columns, pose.transpose(0, 2, 1))
     return np.stack(
@@ -479,7 +479,7 @@ def _inertial_wrench(tree: Tree, body: int, pose: Exact) -> Exact:
     )
 
 
-def _second_moment(tree: Tree, body: int) -> Exact:
+def second_moment(tree: Tree, body: int) -> Exact:
     """Return the sum of m ξ ξ^T (4, 4) over the mass points of a body, in its frame; [3, 3] is the mass."""
     mass, com, inertia = (
         CONTEXT.mpf(float(tree.masses[body])),

@@ -1,0 +1,406 @@
+"""Dynamic matrices, Jacobians, centre of mass and momentum, with time derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from math import comb
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import mp_dynamics as mp
+from oracles import mp_groups, pinocchio_models
+from oracles.cases import Case, make_case
+from oracles.differences import derivative
+from oracles.motions import Base
+
+from hodyn_ros import BaseMotion, InputError, ModelError, Robot
+from hodyn_ros.dynamics.group_robot import GroupRobot
+from hodyn_ros.formulations import closed_form, dynamic_matrices
+from hodyn_ros.formulations.body_jacobians import BodyJacobians, joint_motion
+from hodyn_ros.leibniz import product_derivative
+from hodyn_ros.model import joint_groups
+from hodyn_ros.model.joint_tree import JointTree
+from hodyn_ros.motion import wrenches_to_body
+from hodyn_ros.se3 import exp
+
+ORDER = 2
+
+
+def robot_of(case: Case) -> tuple[Robot, BaseMotion | None]:
+    robot = Robot.from_screws(**case.tree.arguments())
+    base = case.base
+    return robot, None if base is None else BaseMotion(base.pose, base.twists, frame=base.frame)
+
+
+def closeness(found: np.ndarray, expected: np.ndarray) -> float:
+    """Return the largest error of any order, relative to the largest number of that order."""
+    assert found.shape == expected.shape
+    axes = tuple(range(1, expected.ndim))
+    return float((np.abs(found - expected).max(axis=axes) / np.abs(expected).max(axis=axes)).max())
+
+
+def forces(robot: Robot, q: np.ndarray, base: BaseMotion | None) -> np.ndarray:
+    """Return the forces (order + 1, m), the body-fixed base wrench first, by the recursion of part 2."""
+    if base is None:
+        return robot.inverse_dynamics(q, formulation="body_fixed")
+    wrench, torques = robot.inverse_dynamics(q, base, formulation="body_fixed")
+    motion = base.in_frame("body")
+    return np.hstack([wrenches_to_body(motion.pose, motion.twists, wrench), torques])
+
+
+def velocities(q: np.ndarray, base: BaseMotion | None) -> np.ndarray:
+    return q[1:] if base is None else np.hstack([base.in_frame("body").twists[: len(q) - 1], q[1:]])
+
+
+CASES = [
+    pytest.param(
+        make_case(seed, 5, ORDER, floating, frame=frame), id=f"{'floating' if floating else 'fixed'}{seed}"
+    )
+    for seed, floating, frame in (
+        (1, False, "world"),
+        (2, False, "world"),
+        (3, True, "world"),
+        (4, True, "body"),
+    )
+]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_compiled_matrices_are_those_of_both_rooms(case: Case) -> None:
+    robot, base = robot_of(case)
+    found = robot.dynamic_matrices(case.q[:-1], base)
+    system = closed_form.system_matrices(robot.model, case.q[:-1], base)
+    bodies = BodyJacobians(
+        JointTree.of(robot.model), joint_motion(JointTree.of(robot.model), case.q[:-1], base)
+    )
+    for room, source in ((closed_form, system), (dynamic_matrices, bodies)):
+        assert closeness(found.mass, np.stack(room.mass_matrices(source, ORDER))) < 1e-12
+        assert closeness(found.coriolis, np.stack(room.coriolis_matrices(source, ORDER))) < 1e-12
+    gravity = np.stack(dynamic_matrices.gravity_forces(bodies, ORDER))
+    assert closeness(found.gravity, gravity) < 1e-12
+    other = np.stack(closed_form.gravity_forces(system, robot.model.gravity, ORDER))
+    assert closeness(found.gravity, other) < 1e-12
+    assert closeness(robot.mass_matrix(case.q[: ORDER + 1], base), found.mass) < 1e-13
+    assert closeness(robot.coriolis_matrix(case.q[: ORDER + 2], base), found.coriolis) < 1e-13
+    assert closeness(robot.gravity_torque(case.q[: ORDER + 1], base), found.gravity) < 1e-13
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_mass_matrix_is_exact(case: Case) -> None:
+    robot, base = robot_of(case)
+    exact = case.base and Base(case.base.pose, case.base.twists, "body")
+    right = mp.to_float(mp.mass_matrix(case.tree, case.q[0], exact))
+    assert closeness(robot.mass_matrix(case.q[:1], base), right[None]) < 1e-12
+    peer = pinocchio_models.mass_matrix(case.tree, case.q[0], exact)
+    assert closeness(robot.mass_matrix(case.q[:1], base), peer[None]) < 1e-12
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), bodies=st.integers(1, 6), floating=st.booleans())
+def test_mass_rate_less_twice_coriolis_is_skew(seed: int, bodies: int, floating: bool) -> None:
+    case = make_case(seed, bodies, 1, floating)
+    robot, base = robot_of(case)
+    tree = JointTree.of(robot.model)
+    room = BodyJacobians(tree, joint_motion(tree, case.q[:3], base))
+    mass, coriolis = (
+        np.stack(f(room, 1)) for f in (dynamic_matrices.mass_matrices, dynamic_matrices.coriolis_matrices)
+    )
+    skew = mass[1] - 2.0 * coriolis[0]
+    assert np.abs(skew + skew.T).max() <= 1e-12 * max(np.abs(mass[1]).max(), np.abs(coriolis[0]).max(), 1.0)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_compiled_mass_rate_less_twice_coriolis_is_skew(case: Case) -> None:
+    robot, base = robot_of(case)
+    mass, coriolis, _ = robot.dynamic_matrices(case.q[:3], base)
+    skew = mass[1] - 2.0 * coriolis[0]
+    assert np.abs(skew + skew.T).max() <= 1e-12 * np.abs(mass[1]).max()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_coefficients_times_motion_are_the_torques_of_the_recursion(case: Case) -> None:
+    robot, base = robot_of(case)
+    coefficients = robot.coefficient_matrices(case.q[:-1], base)
+    assert coefficients.shape[:2] == (ORDER + 1, ORDER + 3)
+    rates = velocities(case.q, base)
+    found = np.einsum("rkij,kj->ri", coefficients[:, 1:], rates)
+    found += robot.gravity_torque(case.q[: ORDER + 1], base)
+    assert closeness(found, forces(robot, case.q, base)) < 1e-10
+    assert not coefficients[:, 0].any()
+
+
+@pytest.mark.parametrize("case", CASES[1:3])
+def test_batches_are_their_samples(case: Case) -> None:
+    robot, base = robot_of(case)
+    batch = np.stack([case.q, 0.5 * case.q, -case.q])
+    for name in (
+        "mass_matrix", "coriolis_matrix", "gravity_torque", "com", "com_jacobian", "centroidal_momentum",
+        "centroidal_momentum_matrix", "regressor", "inverse_dynamics_derivatives", "coefficient_matrices",
+    ):  # fmt: skip
+        call = getattr(robot, name)
+        found = call(batch[:, :3], base)
+        for sample, q in zip(found, batch[:, :3]):
+            assert closeness(sample, call(q, base)) < 1e-12, name
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("frame", "representation"), [("world", "spatial"), ("body", "body_fixed"), ("hybrid", "hybrid")]
+)
+def test_jacobians_give_the_twists(case: Case, frame: str, representation: str) -> None:
+    robot, base = robot_of(case)
+    kinematics = robot.forward_kinematics(case.q, base, representation)
+    rates = velocities(case.q, base)
+    for body in robot.model.body_names:
+        jacobian = robot.jacobian(case.q, body, frame, base)
+        found = np.stack([product_derivative(jacobian, rates, r) for r in range(len(rates))])
+        assert closeness(found, kinematics.twists_of(body)) < 1e-11
+        if base is None:
+            right = kinematics.jacobian_of(body)
+            assert np.abs(jacobian - right).max() <= 1e-11 * np.abs(right).max()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_centre_of_mass_is_exact(case: Case) -> None:
+    robot, base = robot_of(case)
+    terms = len(case.q)
+    poses = None
+    if case.base is not None:
+        poses = mp.base_poses(case.base, mp.taylor(mp.exact(case.base.twists), terms - 1), terms)
+    motion = mp.kinematics(case.tree, mp.taylor(mp.exact(case.q), terms), poses)
+    first = sum(
+        mass * mp.CONTEXT.one * (pose[:, :, :3] @ mp.exact(com) + pose[:, :, 3])
+        for mass, com, pose in zip(case.tree.masses, case.tree.coms, motion.poses)
+    )
+    right = mp.to_float(mp.derivatives(first)) / case.tree.masses.sum()
+    found = robot.com(case.q, base)
+    assert closeness(found, right) < 1e-12
+    rates = velocities(case.q, base)
+    jacobian = robot.com_jacobian(case.q, base)
+    moved = np.stack([product_derivative(jacobian, rates, r) for r in range(len(rates))])
+    assert closeness(moved, right[1:]) < 1e-12
+
+
+@pytest.mark.parametrize("case", CASES[2:])
+def test_momentum_changes_by_the_wrench_on_the_base(case: Case) -> None:
+    robot, base = robot_of(case)
+    wrench, _ = robot.inverse_dynamics(case.q, base, formulation="spatial")
+    momentum = robot.centroidal_momentum(case.q, base)
+    com = robot.com(case.q, base)[: ORDER + 1]
+    weight = np.zeros((ORDER + 1, 3))
+    weight[0] = robot.model.masses.sum() * robot.gravity
+    forces_on = wrench[:, 3:]
+    moments = [
+        wrench[r, :3] - sum(comb(r, l) * np.cross(com[r - l], forces_on[l]) for l in range(r + 1))
+        for r in range(ORDER + 1)
+    ]
+    right = np.hstack([np.stack(moments), forces_on + weight])
+    assert closeness(momentum[1 : ORDER + 2], right) < 1e-10
+    matrix = robot.centroidal_momentum_matrix(case.q, base)
+    rates = velocities(case.q, base)
+    found = np.stack([product_derivative(matrix, rates, r) for r in range(len(rates))])
+    assert closeness(found, momentum) < 1e-12
+
+
+def exact_coriolis(tree, q, rates):  # type: ignore[no-untyped-def]
+    """Return sum J^T (I J' - ad_V^T I J) in world axes at 40 digits, fixed base."""
+    motion = mp.kinematics(tree, mp.taylor(np.stack([q, rates]), 2))
+    n = tree.n_joints
+    result = np.zeros((n, n), dtype=object) * mp.CONTEXT.one
+    for body, pose in enumerate(motion.poses):
+        moments = pose[0] @ mp.second_moment(tree, body) @ np.vstack([pose[0], [0, 0, 0, 1]]).T
+        second, mass = moments[:, :3], mp.second_moment(tree, body)[3, 3]
+        h = moments[:, 3]
+        hat = np.array([[0, -h[2], h[1]], [h[2], 0, -h[0]], [-h[1], h[0], 0]], dtype=object)
+        inertia = np.block([[np.trace(second) * np.eye(3) - second, hat], [-hat, mass * np.eye(3)]])
+        columns = np.zeros((2, 6, n), dtype=object) * mp.CONTEXT.one
+        j = body
+        while j >= 0:
+            columns[:, :, j] = motion.screws[j][:2]
+            j = tree.parents[j]
+        twist = columns[0] @ rates
+        w, v = twist[:3], twist[3:]
+        spin, shift = (
+            np.array([[0, -x[2], x[1]], [x[2], 0, -x[0]], [-x[1], x[0], 0]], dtype=object) for x in (w, v)
+        )
+        bracket = np.block([[spin, np.zeros((3, 3))], [shift, spin]])
+        result += columns[0].T @ (inertia @ columns[1] - bracket.T @ inertia @ columns[0])
+    return result
+
+
+@pytest.mark.parametrize("case", CASES[:2])
+def test_coriolis_matrix_and_state_derivatives_are_exact(case: Case) -> None:
+    robot, _ = robot_of(case)
+    tree, q = case.tree, case.q
+    assert (
+        closeness(robot.coriolis_matrix(q[:2]), mp.to_float(exact_coriolis(tree, *mp.exact(q[:2])))[None])
+        < 1e-12
+    )
+    found = robot.matrix_derivatives(q[:2])
+    position, rate, still = mp.exact(q[0]), mp.exact(q[1]), np.zeros(tree.n_joints)
+    for h, unit in enumerate(np.eye(tree.n_joints)):
+        changes: dict[str, Callable[[Any, Any], Any]] = {
+            "mass_by_position": lambda s, e: mp.mass_matrix(tree, position + s * e),
+            "coriolis_by_position": lambda s, e: exact_coriolis(tree, position + s * e, rate),
+            "coriolis_by_velocity": lambda s, e: exact_coriolis(tree, position, rate + s * e),
+            "gravity_by_position": lambda s, e: mp.inverse_dynamics(
+                tree, [position + s * e, still, still]
+            ).torques[0],
+        }
+        for name, change in changes.items():
+            right = derivative(partial(_along, change, unit))
+            value = getattr(found, name)[0]
+            assert np.abs(value[h] - right).max() <= 1e-12 * max(np.abs(value).max(), 1.0), name
+
+
+def _along(change: Callable[[Any, Any], Any], direction: np.ndarray, step: Any) -> Any:
+    return change(step, direction)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_state_derivatives_add_up_to_time_derivatives(case: Case) -> None:
+    robot, base = robot_of(case)
+    found = robot.matrix_derivatives(case.q[:-1], base)
+    mass, coriolis, gravity = robot.dynamic_matrices(case.q, base)
+    rates = velocities(case.q, base)
+    for r in range(ORDER + 1):
+        along = [
+            product_derivative([d.T for d in stack], rates, r, np.matmul).T
+            for stack in (found.mass_by_position, found.gravity_by_position)
+        ]
+        assert closeness(along[0][None], mass[r + 1][None]) < 1e-11
+        assert closeness(along[1][None], gravity[r + 1][None]) < 1e-11
+        change = product_derivative([d.T for d in found.coriolis_by_position], rates, r, np.matmul).T
+        change = (
+            change + product_derivative([d.T for d in found.coriolis_by_velocity], rates[1:], r, np.matmul).T
+        )
+        assert closeness(change[None], coriolis[r + 1][None]) < 1e-11
+
+
+def test_large_trees_fall_back_on_the_room() -> None:
+    case = make_case(8, 30, 2)
+    robot, _ = robot_of(case)
+    mass, coriolis, _ = robot.dynamic_matrices(case.q[:-1])
+    compiled = robot.mass_matrix(case.q[:1])
+    assert closeness(compiled, mass[:1]) < 1e-12
+    skew = mass[1] - 2.0 * coriolis[0]
+    assert np.abs(skew + skew.T).max() <= 1e-12 * np.abs(mass[1]).max()
+    partials = robot.inverse_dynamics_derivatives(case.q)
+    assert closeness(partials[0, 2][None], mass[:1]) < 1e-12
+    assert closeness(partials[0, :3], robot.inverse_dynamics_derivatives(case.q[:3])[0]) < 1e-11
+
+
+@pytest.fixture(scope="module")
+def group_robot() -> GroupRobot:
+    rng = np.random.default_rng(5)
+    subspaces = [
+        joint_groups.free(),
+        joint_groups.spherical([0.1, 0.2, 0.3]),
+        joint_groups.planar([0.0, 1.0, 1.0], [1.0, 0.0, 0.0]),
+        joint_groups.revolute([1.0, 2.0, 3.0], [0.1, 0.0, 0.2], pitch=0.1),
+        joint_groups.cylindrical([1.0, 0.0, 1.0], [0.0, 0.1, 0.2]),
+        joint_groups.prismatic([0.0, 1.0, 2.0]),
+    ]
+    n = len(subspaces)
+    roots = rng.normal(size=(n, 3, 3))
+    return GroupRobot(
+        JointTree.build(
+            [-1, 0, 1, 1, 3, 2],
+            subspaces,
+            exp(rng.normal(size=(n, 6))),
+            rng.uniform(1.0, 3.0, n),
+            0.1 * rng.normal(size=(n, 3)),
+            roots @ roots.transpose(0, 2, 1) + np.eye(3),
+        )
+    )
+
+
+def group_motion(robot: GroupRobot, orders: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(6)
+    m = robot.tree.n_velocities
+    return robot.tree.joint_poses(rng.normal(size=m)), rng.uniform(-1.0, 1.0, size=(orders, m))
+
+
+def test_joints_on_groups_are_exact(group_robot: GroupRobot) -> None:
+    poses, rates = group_motion(group_robot, ORDER + 2)
+    assert group_robot.tree.n_velocities == 16
+    motion = group_robot.motion(poses, rates)
+    right = mp.to_float(mp_groups.inverse_dynamics(group_robot.tree, poses, rates))
+    assert closeness(group_robot.inverse_dynamics(motion), right) < 1e-12
+    regressor = group_robot.regressor(motion)
+    assert closeness(regressor @ group_robot.dynamic_parameters(), right) < 1e-12
+    mass, coriolis, gravity = group_robot.dynamic_matrices(motion)
+    skew = mass[1] - 2.0 * coriolis[0]
+    assert np.abs(skew + skew.T).max() <= 1e-12 * np.abs(mass[1]).max()
+    found = np.einsum(
+        "rkij,kj->ri", group_robot.coefficient_matrices(motion)[: ORDER + 1, 1 : ORDER + 3], rates
+    )
+    assert closeness(found + gravity[: ORDER + 1], right) < 1e-12
+    com, jacobian = group_robot.com(motion), group_robot.com_jacobian(motion)
+    moved = np.stack([product_derivative(jacobian, rates, r) for r in range(len(rates))])
+    assert closeness(moved, com[1:]) < 1e-12
+
+
+def test_trees_of_simple_joints_are_robots() -> None:
+    case = make_case(3, 4, ORDER, True, frame="body")
+    robot, base = robot_of(case)
+    assert base is not None
+    tree = JointTree.of(robot.model)
+    group = GroupRobot(tree)
+    poses = [base.pose, *tree.joint_poses(np.concatenate([np.zeros(6), case.q[0]]))[1:]]
+    motion = group.motion(np.array(poses), velocities(case.q, base))
+    assert closeness(group.inverse_dynamics(motion), forces(robot, case.q, base)) < 1e-12
+    for name in ("mass_matrix", "com", "centroidal_momentum", "regressor", "inverse_dynamics_derivatives"):
+        assert closeness(getattr(group, name)(motion), getattr(robot, name)(case.q, base)) < 1e-11, name
+    assert closeness(group.jacobian(motion, "body2"), robot.jacobian(case.q, "body2", base=base)) < 1e-12
+
+
+def test_wrong_groups_and_poses_are_refused(group_robot: GroupRobot) -> None:
+    universal = np.hstack([joint_groups.revolute([1.0, 0.0, 0.0]), joint_groups.revolute([0.0, 1.0, 0.0])])
+    with pytest.raises(ModelError, match="body 'body1' does not move in a group"):
+        JointTree.build([-1], [universal], np.eye(4)[None], [1.0], np.zeros((1, 3)), np.eye(3)[None])
+    with pytest.raises(ModelError, match="linearly independent"):
+        JointTree.build([-1], [np.ones((6, 2))], np.eye(4)[None], [1.0], np.zeros((1, 3)), np.eye(3)[None])
+    with pytest.raises(ModelError, match="must lie in its plane"):
+        joint_groups.planar([0.0, 0.0, 1.0], [1.0, 0.0, 1.0])
+    poses, rates = group_motion(group_robot, 2)
+    poses[3] = exp(np.ones(6))
+    with pytest.raises(InputError, match="joint of body 'body4' cannot be reached"):
+        group_robot.motion(poses, rates)
+    with pytest.raises(InputError, match=r"must have shape \(orders, 16\), found \(2, 15\)"):
+        group_robot.motion(group_motion(group_robot, 2)[0], rates[:, 1:])
+    short = group_robot.motion(*group_motion(group_robot, 1))
+    with pytest.raises(InputError, match="needs 2 velocities .* found 1"):
+        group_robot.inverse_dynamics(short)
+    with pytest.raises(InputError, match=r"there is no body 'hand'; the tree has \['body1'"):
+        group_robot.jacobian(short, "hand")
+
+
+def test_bad_input_is_refused_with_what_was_expected() -> None:
+    robot, _ = robot_of(make_case(1, 3, 1))
+    q = np.zeros((3, 3))
+    with pytest.raises(InputError, match=r"shape \(order \+ 1, 3\) or \(N, order \+ 1, 3\).*found \(3, 4\)"):
+        robot.mass_matrix(np.zeros((3, 4)))
+    with pytest.raises(InputError, match=r"order \+ 2, 3\).*positions, velocities at least; found \(1, 3\)"):
+        robot.coriolis_matrix(q[:1])
+    with pytest.raises(InputError, match="positions, velocities, accelerations at least"):
+        robot.inverse_dynamics_derivatives(q[:2])
+    with pytest.raises(InputError, match="NaN or infinite"):
+        robot.com(np.full((2, 3), np.nan))
+    with pytest.raises(InputError, match="must hold real numbers"):
+        robot.com(np.full((2, 3), 1j))
+    with pytest.raises(InputError, match=r"frame must be one of \['world', 'body', 'hybrid'\], found 'tool'"):
+        robot.jacobian(q, 0, "tool")
+    with pytest.raises(InputError, match="there is no body or frame 'hand'"):
+        robot.jacobian(q, "hand")
+    with pytest.raises(InputError, match="stands on the ground"):
+        robot.mass_matrix(q, BaseMotion(np.eye(4), np.zeros((2, 6))))
+    floating, _ = robot_of(make_case(1, 3, 1, True))
+    with pytest.raises(InputError, match="has a floating base"):
+        floating.mass_matrix(np.zeros((3, 2)))
+    with pytest.raises(InputError, match="needs 2 base twists .* found 1"):
+        floating.mass_matrix(np.zeros((3, 2)), BaseMotion(np.eye(4), np.zeros((1, 6))))

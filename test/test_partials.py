@@ -1,0 +1,217 @@
+"""Partial derivatives of Q^(r) with respect to the motion and all its derivatives; linearised dynamics."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pinocchio
+import pytest
+from oracles import mp_dynamics as mp
+from oracles import mp_groups, pinocchio_models
+from oracles.cases import Case, make_case
+from oracles.differences import derivative
+from oracles.motions import Base
+
+from hodyn_ros import BaseMotion, InputError, Robot
+from hodyn_ros.dynamics import partials
+from hodyn_ros.dynamics.group_robot import GroupRobot
+from hodyn_ros.formulations.body_jacobians import BodyJacobians, joint_motion
+from hodyn_ros.model import joint_groups
+from hodyn_ros.model.joint_tree import JointTree
+from hodyn_ros.se3 import exp
+
+ORDER = 2
+
+
+def robot_of(case: Case) -> tuple[Robot, BaseMotion | None]:
+    robot = Robot.from_screws(**case.tree.arguments())
+    base = case.base
+    return robot, None if base is None else BaseMotion(base.pose, base.twists, frame=base.frame)
+
+
+def assert_exact(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-12) -> None:
+    """Compare partial derivatives (order + 1, order + 3, m, m), each block with the largest of its order."""
+    assert found.shape == expected.shape
+    scale = np.abs(expected).max(axis=(1, 2, 3), keepdims=True)
+    assert (np.abs(found - expected) <= tolerance * scale).all(), np.abs((found - expected) / scale).max(
+        axis=(2, 3)
+    )
+
+
+def exact_partials(case: Case, order: int) -> np.ndarray:
+    """Return dQ^(r)/dx^(k) by differences at 60 digits, of d'Alembert's principle."""
+    m = case.tree.n_joints + (6 if case.base else 0)
+    result = np.empty((order + 1, order + 3, m, m))
+    for k in range(order + 3):
+        for i in range(m):
+            result[:, k, :, i] = derivative(partial(_forces_beside, case, k, i))
+    return result
+
+
+def _forces_beside(case: Case, k: int, i: int, step: Any) -> mp.Exact:
+    """Return the exact forces where entry i of x^(k) is larger by `step`."""
+    q, base = mp.exact(case.q), case.base
+    if base is None:
+        q[k, i] += step
+        return mp.inverse_dynamics(case.tree, q).torques
+    twists, pose = mp.exact(base.twists), mp.rigid(base.pose)
+    if i >= 6:
+        q[k, i - 6] += step
+    elif k > 0:
+        twists[k - 1, i] += step
+    else:
+        twist = np.zeros((12, 6), dtype=object) * mp.CONTEXT.one
+        twist[0, i] = step
+        # a displacement along a constant twist for unit time
+        moved = mp.base_poses(Base(np.eye(4), twist, "body"), twist, 12)
+        change = np.vstack([moved.sum(axis=0), [0, 0, 0, 1]])
+        pose = pose @ change
+    found = mp.inverse_dynamics(case.tree, q, base=Base(pose, twists, "body"))
+    poses = mp.base_poses(Base(pose, twists, "body"), mp.taylor(twists, len(q) - 1), len(q))
+    wrench = wrench_to_body(poses, mp.taylor(found.base_wrench, len(q) - 2))
+    return np.concatenate([mp.derivatives(wrench), found.torques], axis=1)
+
+
+def wrench_to_body(poses: mp.Exact, values: mp.Exact) -> mp.Exact:
+    """Turn a series of wrenches at the world origin into body axes at the body origin."""
+    turned = poses[:, :, :3].transpose(0, 2, 1)
+    moment = values[:, :3] - mp.cross(poses[:, :, 3], values[:, 3:])
+    return np.concatenate([mp.matmul(turned, moment), mp.matmul(turned, values[:, 3:])], axis=1)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_partials_of_any_order_are_exact_on_the_ground(seed: int) -> None:
+    case = make_case(seed, 3, ORDER)
+    robot, _ = robot_of(case)
+    found = robot.inverse_dynamics_derivatives(case.q)
+    assert_exact(found, exact_partials(case, ORDER))
+    assert_exact(robot.inverse_dynamics_derivatives(case.q), found, 1e-15)  # the shortcut of the second call
+
+
+def test_partials_of_any_order_are_exact_with_a_floating_base() -> None:
+    case = make_case(3, 2, ORDER, True, frame="body")
+    robot, base = robot_of(case)
+    assert_exact(robot.inverse_dynamics_derivatives(case.q, base), exact_partials(case, ORDER))
+
+
+def test_partials_of_group_joints_are_exact() -> None:
+    rng = np.random.default_rng(2)
+    subspaces = [joint_groups.spherical([0.1, 0.0, 0.2]), joint_groups.planar([0, 0, 1], [1, 0, 0])]
+    tree = JointTree.build(
+        [-1, 0], subspaces, exp(rng.normal(size=(2, 6))), [1.0, 2.0], 0.1 * rng.normal(size=(2, 3)),
+        [np.diag([1.0, 1.1, 1.2]), np.diag([0.5, 0.6, 0.7])],
+    )  # fmt: skip
+    robot, m = GroupRobot(tree), tree.n_velocities
+    poses, rates = tree.joint_poses(rng.normal(size=m)), rng.uniform(-1.0, 1.0, size=(ORDER + 2, m))
+
+    def beside(k: int, i: int, step: Any) -> mp.Exact:
+        moved, changed = [mp.rigid(pose) for pose in poses], mp.exact(rates)
+        if k > 0:
+            changed[k - 1, i] += step
+        else:
+            body = next(b for b, columns in enumerate(tree.columns) if columns.start <= i < columns.stop)
+            twist = np.zeros((12, 6), dtype=object) * mp.CONTEXT.one
+            twist[0] = mp.exact(tree.subspaces[body][:, i - tree.columns[body].start]) * step
+            path = mp.base_poses(Base(np.eye(4), twist, "body"), twist, 12)
+            moved[body] = moved[body] @ np.vstack([path.sum(axis=0), [0, 0, 0, 1]])
+        return mp_groups.inverse_dynamics(tree, moved, changed)
+
+    right = np.empty((ORDER + 1, ORDER + 3, m, m))
+    for k in range(ORDER + 3):
+        for i in range(m):
+            right[:, k, :, i] = derivative(partial(beside, k, i))
+    assert_exact(robot.inverse_dynamics_derivatives(robot.motion(poses, rates)), right)
+
+
+@pytest.mark.parametrize("floating", [False, True])
+def test_compiled_partials_are_those_of_the_room(floating: bool) -> None:
+    case = make_case(4, 4, ORDER, floating)
+    robot, base = robot_of(case)
+    tree = JointTree.of(robot.model)
+    bodies = BodyJacobians(tree, joint_motion(tree, case.q, base))
+    series = partials.closed_form_series(bodies, ORDER)
+    brackets = partials.joint_brackets(tree, bodies.motion.velocities)
+    assert_exact(robot.inverse_dynamics_derivatives(case.q, base), partials.assemble(series, brackets))
+
+
+def test_highest_partials_are_the_mass_matrix() -> None:
+    case = make_case(5, 5, ORDER)
+    robot, _ = robot_of(case)
+    found, mass = robot.inverse_dynamics_derivatives(case.q), robot.mass_matrix(case.q[:1])[0]
+    for r in range(ORDER + 1):
+        np.testing.assert_allclose(found[r, r + 2], mass, rtol=0.0, atol=1e-13 * np.abs(mass).max())
+        assert not found[r, r + 3 :].any()
+
+
+def test_pinocchio_agrees() -> None:
+    for seed, floating in ((1, False), (2, False), (3, True)):
+        case = make_case(seed, 7, 0, floating, frame="body")
+        robot, base = robot_of(case)
+        found = robot.inverse_dynamics_derivatives(case.q, base)[0]
+        twin = pinocchio_models.build(case.tree)
+        state = pinocchio_models._state(twin, case.q, case.base)
+        data = twin.model.createData()  # the results live in it
+        parts = [np.array(part) for part in pinocchio.computeRNEADerivatives(twin.model, data, *state)]
+        parts[2] = np.triu(parts[2]) + np.triu(parts[2], 1).T
+        for ours, theirs in zip(found, parts):
+            right = theirs[np.ix_(twin.columns, twin.columns)]
+            assert np.abs(ours - right).max() <= 1e-12 * np.abs(right).max()
+
+
+@pytest.mark.parametrize("floating", [False, True])
+def test_linearised_dynamics_is_exact(floating: bool) -> None:
+    case = make_case(6, 3, 0, floating, frame="body")
+    robot, base = robot_of(case)
+    n = case.tree.n_joints
+    m = n + (6 if floating else 0)
+    torques = np.linspace(-1.0, 1.0, n)
+    A, B = robot.linearised_dynamics(case.q[:2], torques, base)
+    assert A.shape == (2 * m, 2 * m)
+    assert B.shape == (2 * m, n)
+    acceleration = _accelerations(case, 0, 0, torques, 0)
+    effort = derivative(lambda s: _accelerations(case, 0, 0, mp.exact(torques) + s * np.eye(n)[0], 0))
+    np.testing.assert_allclose(B[m:, 0], effort, rtol=0.0, atol=1e-12 * np.abs(effort).max())
+    assert acceleration.shape == (m,)
+    for half in range(2):
+        for i in range(m):
+            right = derivative(partial(_accelerations, case, half, i, torques))
+            scale = max(1.0, np.abs(A).max())
+            assert np.abs(A[m:, half * m + i] - right).max() <= 1e-11 * scale
+    assert np.array_equal(A[:m, m:], np.eye(m))
+
+
+def _accelerations(case: Case, half: int, i: int, torques: Any, step: Any) -> mp.Exact:
+    """Return exact accelerations (m,) where entry i of positions or velocities is larger by `step`."""
+    state, base = mp.exact(case.q[:2]), case.base
+    if base is None:
+        state[half, i] += step
+        return mp.forward_dynamics(case.tree, state, np.array([torques])).joints[0]
+    twists, pose = mp.exact(base.twists[:1]), mp.rigid(base.pose)
+    if i >= 6:
+        state[half, i - 6] += step
+    elif half == 1:
+        twists[0, i] += step
+    else:
+        twist = np.zeros((12, 6), dtype=object) * mp.CONTEXT.one
+        twist[0, i] = step
+        path = mp.base_poses(Base(np.eye(4), twist, "body"), twist, 12)
+        pose = pose @ np.vstack([path.sum(axis=0), [0, 0, 0, 1]])
+    found = mp.forward_dynamics(case.tree, state, np.array([torques]), base=Base(pose, twists, "body"))
+    return np.concatenate([found.base[0], found.joints[0]])
+
+
+def test_bad_states_are_refused() -> None:
+    robot, _ = robot_of(make_case(1, 3, 0))
+    with pytest.raises(InputError, match=r"the state must have shape \(2, 3\), found \(3, 3\)"):
+        robot.linearised_dynamics(np.zeros((3, 3)), np.zeros(3))
+    with pytest.raises(InputError, match=r"the torques must have shape \(3,\), found \(2,\)"):
+        robot.linearised_dynamics(np.zeros((2, 3)), np.zeros(2))
+    with pytest.raises(InputError, match=r"found \(3, 2\)"):
+        robot.inverse_dynamics_derivatives(np.zeros((3, 2)))
+    good = np.zeros((3, 3))
+    robot.inverse_dynamics_derivatives(good)
+    good[0, 0] = np.nan
+    with pytest.raises(InputError, match="NaN or infinite"):
+        robot.inverse_dynamics_derivatives(good)
