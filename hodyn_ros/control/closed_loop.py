@@ -1,0 +1,113 @@
+"""A controller and a simulated robot in a loop of sampling, delay, and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from hodyn_ros.control.effort_guard import EffortGuard
+from hodyn_ros.control.measurement import Measurement
+from hodyn_ros.control.sensors import Sensors
+from hodyn_ros.control.simulation import ElasticJointSimulation
+from hodyn_ros.errors import InputError
+from hodyn_ros.jets import Array
+
+
+class Simulated(Protocol):
+    """A robot that can be measured and moved on in time."""
+
+    @property
+    def measurement(self) -> Measurement:
+        """The exact state."""
+
+    def advance(self, duration: float, effort: Array) -> None:
+        """Let time [s] pass under efforts (motors,)."""
+
+
+class CompiledSimulation:
+    """An `ElasticJointSimulation` for this loop: linear springs, fast."""
+
+    def __init__(self, simulation: ElasticJointSimulation) -> None:
+        self._simulation = simulation
+
+    @property
+    def measurement(self) -> Measurement:
+        """The exact state."""
+        robot = self._simulation
+        return Measurement(robot.position, robot.velocity, robot.motor_position, robot.motor_velocity)
+
+    def advance(self, duration: float, effort: Array) -> None:
+        """Let time [s] pass under efforts (n,)."""
+        self._simulation.advance(duration, effort)
+
+
+class LoopRecord(NamedTuple):
+    """What happened at the samples of a closed loop."""
+
+    times: Array  # (N,) [s]
+    positions: Array  # (N, n) exact link positions [rad]
+    motor_positions: Array  # (N, motors) [rad]
+    efforts: Array  # (N, motors) as they acted [N.m]
+    saturated: int  # samples in which an effort was cut to its limit
+    rate_limited: int  # samples in which the step of an effort was cut
+
+
+def run_loop(
+    simulation: Simulated,
+    controller: Callable[[float, Measurement], Array],
+    duration: float,
+    period: float,
+    *,
+    sensors: Sensors | None = None,
+    guard: EffortGuard | None = None,
+    delay: float = 0.0,
+    progress: Callable[[float], None] | None = None,
+) -> LoopRecord:
+    """Run a controller every `period` [s] for `duration` [s].
+
+    `controller` takes the time [s] and a measurement, and returns efforts (motors,), which act `delay` [s]
+    later until the next ones do. Before the first ones arrive, they act as if they had been there before.
+    `progress` is told the share that is done.
+    """
+    if not 0.0 < period < np.inf or not 0.0 <= delay < np.inf or not 0.0 <= duration < np.inf:
+        raise InputError(
+            f"the period must be positive, delay and duration not negative, found {period} s, {delay} s, "
+            f"{duration} s"
+        )
+    whole, part = divmod(delay, period)
+    late = int(whole)
+    count = int(round(duration / period))
+    queue: list[Array] = []
+    rows: list[tuple[float, Array, Array, Array]] = []
+    saturated = rate_limited = 0
+    for i in range(count + 1):
+        time = i * period
+        exact = simulation.measurement
+        measured = exact if sensors is None else sensors.measure(exact)
+        effort = controller(time, measured)
+        if guard is not None:
+            guarded = guard(effort)
+            effort = guarded.effort
+            saturated += bool(guarded.saturated.any())
+            rate_limited += bool(guarded.rate_limited.any())
+        queue = queue + [effort] if queue else [effort] * (late + 2)
+        old, new = queue[0], queue[1]
+        queue = queue[1:]
+        rows.append((time, exact.position.copy(), exact.motor_position.copy(), new))
+        if i < count:
+            if part > 0.0:
+                simulation.advance(part, old)
+            simulation.advance(period - part, new)
+        if progress is not None:
+            progress((i + 1) / (count + 1))
+    times, positions, motors, efforts = zip(*rows, strict=True)
+    return LoopRecord(
+        np.array(times),
+        np.stack(positions),
+        np.stack(motors),
+        np.stack(efforts),
+        saturated,
+        rate_limited,
+    )
