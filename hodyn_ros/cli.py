@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from hodyn_ros.errors import HodynError
+from hodyn_ros.errors import HodynError, InputError
 
 app = typer.Typer(
     help="Feedforward torques and their time derivatives for robots with elastic joints.",
@@ -42,6 +42,33 @@ def demo(
     from hodyn_ros.demo.run import run_demo
 
     run_demo(duration, out, rate, Console())
+
+
+@app.command()
+def export(
+    robot: Annotated[str, typer.Option(help="Robot: a YAML file as in config/, or a URDF file.")],
+    order: Annotated[int, typer.Option(help="Highest time derivative of the torques.")] = 2,
+    lang: Annotated[str, typer.Option(help="Language; c is C99 that C++ compiles as well.")] = "c",
+    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path(),
+    name: Annotated[
+        str | None, typer.Option(help="Start of all names in the code [default: from the robot's name].")
+    ] = None,
+    floating_base: Annotated[
+        bool, typer.Option("--floating-base", help="Let the root of a URDF file float.")
+    ] = False,
+) -> None:
+    """Write the inverse dynamics of a robot as one C file without dependencies, for hard real-time loops.
+
+    A header and a self-test with expected numbers come with it.
+    """
+    from hodyn_ros.export import export_c
+
+    if lang != "c":
+        raise InputError(f"there is no export to {lang!r}; choose --lang c")
+    code, paths = export_c(robot, order, out, name, floating_base)
+    print(f"wrote {' and '.join(map(str, paths))}: {code.operations} operations per call")
+    for note in code.notes:
+        print(f"note: {note}")
 
 
 def main() -> None:

@@ -55,6 +55,18 @@ def inverse_dynamics(
     with the base wrench in the world frame stand before the torques. Applied wrenches follow, (order + 1, 6)
     each.
     """
+    if not setting.loads and not fits_straight_line(model, order):
+        return TreeKernel(model, order, setting.base)
+    return _compiled(model, order, *inverse_dynamics_trace(model, order, setting))
+
+
+def inverse_dynamics_trace(
+    model: TreeModel, order: int, setting: Setting = Setting()
+) -> tuple[Callable[..., Stack], list[tuple[str, Shape]]]:
+    """Return what `inverse_dynamics` compiles: a function of scalars, names and shapes of its arguments.
+
+    `hodyn_ros.engine.kernel.traced` makes a graph of it, from which code in another language can be written.
+    """
 
     def trace(q: Stack, *others: Stack) -> Stack:
         base, twists, loads = _unpack(model, setting, others)
@@ -72,9 +84,7 @@ def inverse_dynamics(
     arguments: list[tuple[str, Shape]] = [("q", (order + 3, model.n_joints))]
     if setting.base:
         arguments += [("pose", (4, 4)), ("twists", (order + 2, 6))]
-    if not setting.loads and not fits_straight_line(model, order):
-        return TreeKernel(model, order, setting.base)
-    return _compiled(model, order, trace, [*arguments, *_load_arguments(setting, order)])
+    return trace, [*arguments, *_load_arguments(setting, order)]
 
 
 def hybrid_dynamics(model: TreeModel, order: int, setting: Setting = Setting()) -> Kernel | Interpreted:

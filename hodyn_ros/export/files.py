@@ -1,0 +1,38 @@
+"""From the file of a robot to the files of its C code."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from hodyn_ros import share
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.export.c_source import CSource, c_source
+
+_URDF = (".urdf", ".xml")
+
+
+def export_c(
+    robot: str | Path, order: int, out: Path, name: str | None = None, floating_base: bool = False
+) -> tuple[CSource, list[Path]]:
+    """Write `<name>.h` and `<name>.c` into the folder `out`; return their texts and paths.
+
+    `robot`: a YAML file, one that is shipped with the package ("panda.yaml"), or a URDF file, in which case
+    `floating_base` lets its root float. The files carry the SHA-256 of the robot's. Raises InputError,
+    ModelError or OSError saying what is wrong.
+    """
+    path = share.find("config", robot)
+    if path.suffix.lower() in _URDF:
+        built = Robot.from_urdf(path, floating_base)
+    elif floating_base:
+        raise InputError(f"a robot's YAML file says itself whether its base floats: set it in '{path.name}'")
+    else:
+        built = Robot.from_config(path)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    code = c_source(built, order, name, f"{path.name}, SHA-256 {digest}")
+    out.mkdir(parents=True, exist_ok=True)
+    paths = [out / f"{code.name}.h", out / f"{code.name}.c"]
+    for file, text in zip(paths, (code.header, code.source)):
+        file.write_text(text, encoding="ascii", newline="\n")
+    return code, paths
