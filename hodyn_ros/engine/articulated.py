@@ -240,7 +240,7 @@ class ArticulatedRecursion(Recursion):
         for body in reversed(self.jointed):
             self.gather(body, given[body.constants.joint])
         if self.base is not None:
-            self._release_base(k, self.states[0].wrench, base_given)
+            self.release_base(k, self.states[0].wrench, base_given)
         return [self.solve_joint(body, k, given[body.constants.joint]) for body in self.jointed]
 
     def bias(self, body: Body, k: int, given: Scalar) -> None:
@@ -275,7 +275,7 @@ class ArticulatedRecursion(Recursion):
             parent = self.states[c.parent]
             parent.wrench = _plus(parent.wrench, wrench_at_parent(body, passed))
 
-    def _release_base(self, k: int, bias: Spatial, given: Sequence[Scalar]) -> None:
+    def release_base(self, k: int, bias: Spatial, given: Sequence[Scalar]) -> None:
         """Find the acceleration of the base under a given wrench, or the wrench of its given motion."""
         assert self.base is not None
         base = self.bodies[0]

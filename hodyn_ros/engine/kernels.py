@@ -14,6 +14,7 @@ from hodyn_ros.engine.articulated import ArticulatedRecursion
 from hodyn_ros.engine.base import FloatingBase
 from hodyn_ros.engine.canonical import canonical_bodies
 from hodyn_ros.engine.generic import TreeKernel
+from hodyn_ros.engine.generic_forward import TreeForwardKernel
 from hodyn_ros.engine.kernel import Interpreted, Kernel, Shape, Stack
 from hodyn_ros.engine.recursion import Recursion
 from hodyn_ros.model.drives import Drives
@@ -22,6 +23,9 @@ from hodyn_ros.motion import Frame
 from hodyn_ros.se3 import Array
 
 _STRAIGHT_LINE_LIMIT = 500
+_STEEP = (
+    14  # articulated inertias make forward dynamics long at any order: (order + 2)^2 counts as this at least
+)
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class Setting:
 
 
 def fits_straight_line(model: TreeModel, order: int) -> bool:
-    """Say whether straight-line code compiles in about a second; it grows with bodies and order squared."""
+    """Say whether straight-line code compiles in a second or two; it grows with bodies and order squared."""
     return model.n_bodies * (order + 2) ** 2 <= _STRAIGHT_LINE_LIMIT
 
 
@@ -55,9 +59,10 @@ def inverse_dynamics(
     with the base wrench in the world frame stand before the torques. Applied wrenches follow, (order + 1, 6)
     each.
     """
-    if not setting.loads and not fits_straight_line(model, order):
+    fits = fits_straight_line(model, order)
+    if not (fits or setting.loads):
         return TreeKernel(model, order, setting.base)
-    return _compiled(model, order, *inverse_dynamics_trace(model, order, setting))
+    return (Kernel if fits else Interpreted)(*inverse_dynamics_trace(model, order, setting))
 
 
 def inverse_dynamics_trace(
@@ -87,7 +92,9 @@ def inverse_dynamics_trace(
     return trace, [*arguments, *_load_arguments(setting, order)]
 
 
-def hybrid_dynamics(model: TreeModel, order: int, setting: Setting = Setting()) -> Kernel | Interpreted:
+def hybrid_dynamics(
+    model: TreeModel, order: int, setting: Setting = Setting()
+) -> Kernel | TreeForwardKernel | Interpreted:
     """Compile `state (2, n), given (order + 1, n), ... -> found (order + 1, n)`.
 
     `given` are accelerations of prescribed joints and torques of the others by order, `found` the reverse:
@@ -96,6 +103,9 @@ def hybrid_dynamics(model: TreeModel, order: int, setting: Setting = Setting()) 
     derivatives of the twist; six columns with the other of the two stand before `found`. Applied wrenches
     follow, (order + 1, 6) each.
     """
+    fits = model.n_bodies * max((order + 2) ** 2, _STEEP) <= _STRAIGHT_LINE_LIMIT
+    if not (fits or setting.prescribed or setting.base_prescribed or setting.loads):
+        return TreeForwardKernel(model, order, setting.base)
 
     def trace(state: Stack, given: Stack, *others: Stack) -> Stack:
         base, twist, rest = _unpack(model, setting, others)
@@ -130,13 +140,7 @@ def hybrid_dynamics(model: TreeModel, order: int, setting: Setting = Setting()) 
     if setting.base:
         what = "base_twist_derivatives" if setting.base_prescribed else "base_wrench"
         arguments += [("pose", (4, 4)), ("twist", (1, 6)), (what, (order + 1, 6))]
-    return _compiled(model, order, trace, [*arguments, *_load_arguments(setting, order)])
-
-
-def _compiled(
-    model: TreeModel, order: int, trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]]
-) -> Kernel | Interpreted:
-    return (Kernel if fits_straight_line(model, order) else Interpreted)(trace, arguments)
+    return (Kernel if fits else Interpreted)(trace, [*arguments, *_load_arguments(setting, order)])
 
 
 def _unpack(

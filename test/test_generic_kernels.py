@@ -1,0 +1,90 @@
+"""The generic kernels, which loop over bodies, against straight-line code of the same robots."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from oracles.motions import random_stack
+from oracles.random_trees import random_pose, random_tree
+
+from hodyn_ros import BaseMotion, Robot
+from hodyn_ros.engine import kernels
+from hodyn_ros.engine.generic import TreeKernel
+from hodyn_ros.engine.generic_forward import TreeForwardKernel
+from hodyn_ros.engine.kernel import Kernel
+from hodyn_ros.motion import Frame
+
+ORDER = 3
+FRAMES: list[Frame | None] = [None, "body", "world"]
+
+bases = pytest.mark.parametrize("frame", FRAMES, ids=["fixed", "body", "world"])
+
+
+def robot_of(seed: int, n_bodies: int, frame: Frame | None) -> Robot:
+    return Robot.from_screws(**random_tree(seed, n_bodies, floating_base=frame is not None).arguments())
+
+
+@bases
+@pytest.mark.parametrize("n_bodies", [1, 2, 7, 16])
+def test_inverse_dynamics_is_that_of_straight_line_code(n_bodies: int, frame: Frame | None) -> None:
+    robot = robot_of(210 + n_bodies, n_bodies, frame)
+    arguments = [random_stack(1, ORDER + 3, robot.n_joints)]
+    if frame:
+        arguments += [random_pose(np.random.default_rng(2)), random_stack(3, ORDER + 2, 6)]
+    straight = kernels.inverse_dynamics(robot.model, ORDER, kernels.Setting(base=frame))
+    assert isinstance(straight, Kernel)
+    generic = TreeKernel(robot.model, ORDER, frame)
+    expected = straight.function(*arguments)
+    found = generic.function(*arguments)
+    scale = np.abs(expected).max(axis=1, keepdims=True)
+    assert (np.abs(found - expected) <= 1e-13 * scale).all()
+    batch = generic.batch(
+        *[np.stack([argument, -argument if k == 0 else argument]) for k, argument in enumerate(arguments)]
+    )
+    np.testing.assert_array_equal(batch[0], found)
+
+
+@bases
+@pytest.mark.parametrize("n_bodies", [1, 2, 7, 16])
+def test_forward_dynamics_is_that_of_straight_line_code(n_bodies: int, frame: Frame | None) -> None:
+    robot = robot_of(230 + n_bodies, n_bodies, frame)
+    arguments = [random_stack(1, 2, robot.n_joints), random_stack(2, ORDER + 1, robot.n_joints)]
+    if frame:
+        pose = random_pose(np.random.default_rng(2))
+        arguments += [pose, random_stack(3, 1, 6), random_stack(4, ORDER + 1, 6)]
+    straight = kernels.hybrid_dynamics(robot.model, ORDER, kernels.Setting(base=frame))
+    assert isinstance(straight, Kernel)
+    expected = straight.function(*arguments)
+    found = TreeForwardKernel(robot.model, ORDER, frame).function(*arguments)
+    scale = np.abs(expected).max(axis=1, keepdims=True)
+    # both round the same operations in another order; the conditioning of the mass matrix decides
+    assert (np.abs(found - expected) <= 1e-11 * scale).all()
+
+
+@bases
+def test_large_robots_take_it(frame: Frame | None) -> None:
+    robot = robot_of(250, 120, frame)
+    n = robot.n_joints
+    q = 0.3 * random_stack(5, 4, n)
+    base = None
+    if frame:
+        base = BaseMotion(random_pose(np.random.default_rng(6)), 0.3 * random_stack(7, 3, 6), frame=frame)
+        wrench, torques = robot.inverse_dynamics(q, base)
+        accelerations, twists = robot.forward_dynamics(q[:2], torques, base, wrench)
+        np.testing.assert_allclose(twists, base.twists[1:], rtol=0, atol=1e-9)
+    else:
+        torques = robot.inverse_dynamics(q)
+        accelerations = robot.forward_dynamics(q[:2], torques)
+    np.testing.assert_allclose(accelerations, q[2:], rtol=0, atol=1e-9)
+    # and the state that comes back needs the same torques, whatever the conditioning
+    again = robot.inverse_dynamics(np.concatenate([q[:2], accelerations]), base)
+    again = again[1] if isinstance(again, tuple) else again
+    np.testing.assert_allclose(again, torques, rtol=0, atol=1e-11 * np.abs(torques).max())
+
+
+def test_which_code_a_robot_gets() -> None:
+    small, large = robot_of(260, 7, None).model, robot_of(261, 60, None).model
+    assert isinstance(kernels.inverse_dynamics(small, 2), Kernel)
+    assert isinstance(kernels.inverse_dynamics(large, 2), TreeKernel)
+    assert isinstance(kernels.hybrid_dynamics(small, 2), Kernel)
+    assert isinstance(kernels.hybrid_dynamics(large, 0), TreeForwardKernel)
