@@ -11,7 +11,17 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from benchmarks import aerial, batch, compiled_code, compiling, growth, machine, python_calls, report
+from benchmarks import (
+    aerial,
+    batch,
+    compiled_code,
+    compiling,
+    growth,
+    machine,
+    matrices,
+    python_calls,
+    report,
+)
 from benchmarks.stage import Stage
 from benchmarks.table import Section, terminal_table
 
@@ -23,6 +33,7 @@ _WORKS: dict[str, Callable[[Stage], Section]] = {
     "growth": growth.measure,
     "batch": batch.measure,
     "compiling": compiling.measure,
+    "matrices": matrices.measure,
 }
 
 

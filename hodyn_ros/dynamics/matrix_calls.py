@@ -19,6 +19,7 @@ from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.dynamics.partials import LinearisedDynamics
 from hodyn_ros.engine import matrix_kernels
 from hodyn_ros.engine.kernel import Kernel
+from hodyn_ros.errors import InputError
 from hodyn_ros.formulations.body_jacobians import BodyJacobians
 from hodyn_ros.formulations.parameters import dynamic_parameters
 from hodyn_ros.model.assembly import Frame as NamedFrame
@@ -78,6 +79,19 @@ class MatrixCalls(ABC):
         """Compute `mass`, `coriolis` and `gravity` in one go, from `q` (order + 2, n)."""
         rows, m = self._rows(motion_stack(self.model, q, base, 1), *matrix_kernels.PARTS), self._m
         return DynamicMatrices(rows[..., :m, :], rows[..., m : 2 * m, :], rows[..., 2 * m, :])
+
+    def compile_matrices(self, order: int) -> None:
+        """Compile `dynamic_matrices` of one order for this robot, however long that takes.
+
+        Without this, robots too large for a compilation of a few seconds are computed in NumPy. A humanoid of
+        25 joints takes about five seconds at order 1, and the next process finds the machine code on disk.
+        """
+        if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or order < 0:
+            raise InputError(f"the order must be 0 or a positive integer, found {order!r}")
+        parts = matrix_kernels.PARTS
+        self._matrix_kernels[matrix_kernels.dynamic_matrices, int(order), parts] = (
+            matrix_kernels.dynamic_matrices(self.model, int(order), parts, limit=float("inf"))
+        )
 
     def coefficient_matrices(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
         """Compute P with `Q^(r) - g^(r) = sum_k P[r, k] q^(k)`, `q` (order + 2, n).

@@ -7,42 +7,49 @@ Russell & P. Wensing, "Efficient analytical derivatives of rigid-body dynamics u
 (2022), in which their matrix 2 B shrinks to a 6×3 one: `2 B (alpha; beta)` is the sum of x × f and of f over
 mass points at x with velocity r, where `f = 2 alpha × r`.
 
-Scalars are abstract; with `Series` all time derivatives come out as well. The point of reference is where the
-first body is at the start, whatever the distance from the world's origin.
+Time derivatives come as series: poses are needed at the start only, from where everything moves with its
+body, `S' = ad_V S` and likewise for moments of mass. Scalars are abstract, and so the terms of a series. The
+point of reference is where the first body is at the start, whatever the distance from the world's origin.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from hodyn_ros.engine.canonical import CanonicalBody
+from hodyn_ros.engine.series import Series, coefficient
 from hodyn_ros.engine.vectors import ZERO, Scalar, Vector, add, cross, dot, scale, subtract, times
 
 Matrix = tuple[Vector, Vector, Vector]
 Spatial = tuple[Vector, Vector]  # (angular; linear) of a motion, (moment; force) of a wrench
+Axes = tuple[Vector, Vector, Vector]
 Rows = list[list[Scalar]]
+
+_PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # entries of a symmetric matrix
 
 
 @dataclass
 class Placed:
-    """A body in world axes: frame axes as columns, position, and the screws of its joint."""
+    """A body with its joint: what is known at the start, and series in world axes."""
 
-    axes: tuple[Vector, Vector, Vector]
-    position: Vector
-    columns: list[int]
-    screws: list[Spatial]
     parent: int
-    twist: Spatial = (ZERO, ZERO)
+    columns: list[int]  # of its joint's velocities
+    axes: Axes  # of its frame, at the start
+    position: Vector
+    screws: list[Spatial]
+    rates: list[Spatial]  # of the screws
+    twist: Spatial
 
 
 class Composite:
-    """A robot at one instant, or in motion where scalars are series.
+    """A robot that moves from `positions` (scalars) with `velocities` (series).
 
-    `velocities` and, where partial derivatives are wanted, `accelerations` are those of all joints, after the
-    body-fixed twist of a floating base, whose pose is `rotation` (rows) and `position`.
+    The velocities are those of all joints, after the body-fixed twist of a floating base, whose axes at the
+    start are the columns of `rotation`.
     """
 
     def __init__(
@@ -50,70 +57,108 @@ class Composite:
         bodies: Sequence[CanonicalBody],
         gravity: Sequence[float],
         positions: Sequence[Scalar],
-        velocities: Sequence[Scalar],
-        rotation: Matrix | None = None,
-        position: Vector = ZERO,
+        velocities: Sequence[Series],
+        rotation: Sequence[Sequence[Scalar]] | None = None,
     ) -> None:
         self.constants = list(bodies)
         self.ground: Spatial = (ZERO, (-float(gravity[0]), -float(gravity[1]), -float(gravity[2])))
         self.velocities = list(velocities)
+        self.size = len(self.velocities)
         self.placed: list[Placed] = []
+        self.moments: list[Moments] = []
         first = 0 if rotation is None else 6
         for body in bodies:
             if body.joint < 0:
                 assert rotation is not None
-                self.placed.append(_placed_base(rotation, position))
+                x, y, z = zip(*[row[:3] for row in rotation[:3]])
+                axes: Axes = (x, y, z)
+                position, columns = ZERO, list(range(6))
+                screws = [*((axis, ZERO) for axis in axes), *((ZERO, axis) for axis in axes)]
             else:
-                column = first + body.joint
-                self.placed.append(self._place(body, column, positions[body.joint]))
-            own = self.placed[-1]
-            above = (ZERO, ZERO) if own.parent < 0 else self.placed[own.parent].twist
-            own.twist = _sum([above, *(scaled(velocities[c], s) for c, s in zip(own.columns, own.screws))])
-        self.size = len(self.velocities)
-        self.moments = [self._moments(j) for j in range(len(bodies))]
+                axes, position, screw = self._place(body, positions[body.joint])
+                columns, screws = [first + body.joint], [screw]
+            self._move(body.parent, columns, axes, position, screws)
+            self.moments.append(self._moments(len(self.placed) - 1))
 
-    def _place(self, body: CanonicalBody, column: int, coordinate: Scalar) -> Placed:
+    def _place(self, body: CanonicalBody, coordinate: Scalar) -> tuple[Axes, Vector, Spatial]:
+        """Return axes, position and joint screw of a body at the start."""
         rotation: list[list[float]] = body.rotation.tolist()
         if body.parent < 0:
-            origin = self.constants[0].translation
-            above: tuple[Vector, Vector, Vector] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-            start: Vector = tuple((body.translation - origin).tolist())
+            x, y, z = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+            above: Axes = (x, y, z)
+            x, y, z = (body.translation - self.constants[0].translation).tolist()
+            position: Vector = (x, y, z)
         else:
             parent = self.placed[body.parent]
             above = parent.axes
-            start = add(parent.position, _combine(above, body.translation.tolist()))
-        x, y, z = (_combine(above, column_of) for column_of in zip(*rotation))
+            position = add(parent.position, _combine(above, body.translation.tolist()))
+        x, y, z = (_combine(above, column) for column in zip(*rotation))
         angle = body.rotation_gain * coordinate + body.offset
         c, s = np.cos(angle), np.sin(angle)
         axes = (add(scale(c, x), scale(s, y)), subtract(scale(c, y), scale(s, x)), z)
-        position = add(start, scale(body.translation_gain * coordinate, z))
+        position = add(position, scale(body.translation_gain * coordinate, z))
         lever = scale(body.rotation_gain, cross(position, z))
-        screw = (scale(body.rotation_gain, z), add(lever, scale(body.translation_gain, z)))
-        return Placed(axes, position, [column], [screw], body.parent)
+        return axes, position, (scale(body.rotation_gain, z), add(lever, scale(body.translation_gain, z)))
+
+    def _move(
+        self, parent: int, columns: list[int], axes: Axes, position: Vector, screws: Sequence[Spatial]
+    ) -> None:
+        """Find the series of a body's screws and twist: `S' = ad_V S`."""
+        above = [_term(self.twist_of(parent), k) for k in range(self.terms)]
+        speeds = [self.velocities[column].coefficients for column in columns]
+        moved, rates, twists = [[screw] for screw in screws], [[] for _ in screws], []  # type: ignore[var-annotated]
+        for k in range(self.terms):
+            twist = above[k]
+            for series, speed in zip(moved, speeds):
+                for i in range(k + 1):
+                    twist = plus(twist, scaled(speed[k - i], series[i]))
+            twists.append(twist)
+            # a single screw does not move under its own joint
+            carrier = above if len(screws) == 1 else twists
+            for series, rate in zip(moved, rates):
+                rate.append(_sum([bracket(carrier[k - i], series[i]) for i in range(k + 1)]))
+                series.append(scaled(1.0 / (k + 1), rate[k]))
+        self.placed.append(
+            Placed(
+                parent,
+                columns,
+                axes,
+                position,
+                [_series(series[: self.terms]) for series in moved],
+                [_series(rate) for rate in rates],
+                _series(twists),
+            )
+        )
 
     def _moments(self, j: int) -> Moments:
+        """Find the series of a body's moments of mass: `h' = m v + w × h`, `S' = D + D^T`."""
         body, own = self.constants[j], self.placed[j]
-        p, mass = own.position, body.mass
-        h = _combine(own.axes, body.first_moment.tolist())
-        rows: list[list[float]] = body.second_moment.tolist()
-        # R S R^T of the symmetric S as a sum over columns
-        turned = [_combine(own.axes, row) for row in rows]
-        xx, yy, zz, xy, xz, yz = (
-            dot([axis[a] for axis in own.axes], [t[b] for t in turned])
-            for a, b in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
-        )
-        half = add(h, scale(0.5 * mass, p))
-        px, py, pz = p
-        hx, hy, hz = half
-        second = (
-            xx + 2.0 * (px * hx),
-            yy + 2.0 * (py * hy),
-            zz + 2.0 * (pz * hz),
-            xy + (px * hy + py * hx),
-            xz + (px * hz + pz * hx),
-            yz + (py * hz + pz * hy),
-        )
-        return Moments(mass, add(h, scale(mass, p)), second)
+        first, second = _moments_at_start(body, own.axes, own.position)
+        firsts, seconds = [first], [second]
+        for k in range(self.terms - 1):
+            h = scale(body.mass, _term(own.twist, k)[1])
+            rows: Any = [[0.0] * 3 for _ in range(3)]  # D = v h^T + w~ S
+            for i in range(k + 1):
+                w, v = _term(own.twist, k - i)
+                h = add(h, cross(w, firsts[i]))
+                columns = [
+                    add(scale(firsts[i][b], v), cross(w, row)) for b, row in enumerate(_rows(seconds[i]))
+                ]
+                rows = [[rows[a][b] + columns[b][a] for b in range(3)] for a in range(3)]
+            step = 1.0 / (k + 1)
+            firsts.append(scale(step, h))
+            seconds.append(tuple(step * (rows[a][b] + rows[b][a]) for a, b in _PAIRS))
+        x, y, z = (Series(list(values)) for values in zip(*firsts))
+        return Moments(body.mass, (x, y, z), tuple(Series(list(values)) for values in zip(*seconds)))
+
+    @property
+    def terms(self) -> int:
+        """Number of terms of all series."""
+        return len(self.velocities[0].coefficients)
+
+    def twist_of(self, j: int) -> Spatial:
+        """Return the twist of a body, or of the world, -1."""
+        return (ZERO, ZERO) if j < 0 else self.placed[j].twist
 
     def accumulate(self, values: list[list[Scalar]]) -> list[list[Scalar]]:
         """Add to the numbers of every body those of the bodies beyond it."""
@@ -137,20 +182,6 @@ class Composite:
             j = self.placed[j].parent
         return path
 
-    def twist_above(self, j: int) -> Spatial:
-        """Return the twist of a body's parent."""
-        parent = self.placed[j].parent
-        return (ZERO, ZERO) if parent < 0 else self.placed[parent].twist
-
-    def screw_rates(self) -> list[list[Spatial]]:
-        """Return the rates of all joint screws, which move with their bodies, body by body."""
-        rates = []
-        for j, own in enumerate(self.placed):
-            # a single screw does not move under its own joint
-            carrier = self.twist_above(j) if len(own.screws) == 1 else own.twist
-            rates.append([bracket(carrier, screw) for screw in own.screws])
-        return rates
-
 
 @dataclass(frozen=True)
 class Moments:
@@ -163,8 +194,7 @@ class Moments:
     @property
     def second_rows(self) -> Matrix:
         """The second moment `integral of x x^T dm` by rows."""
-        xx, yy, zz, xy, xz, yz = self.second
-        return ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
+        return _rows(self.second)
 
     @property
     def inertia_rows(self) -> Matrix:
@@ -218,9 +248,34 @@ def _combine(vectors: Sequence[Vector], factors: Sequence[Scalar]) -> Vector:
     return result
 
 
-def _placed_base(rotation: Matrix, position: Vector) -> Placed:
-    axes = tuple(zip(*rotation))
-    x, y, z = axes
-    turns = [(axis, cross(position, axis)) for axis in (x, y, z)]
-    shifts = [(ZERO, axis) for axis in (x, y, z)]
-    return Placed((x, y, z), position, list(range(6)), [*turns, *shifts], -1)
+def _rows(second: Sequence[Scalar]) -> Matrix:
+    xx, yy, zz, xy, xz, yz = second
+    return ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
+
+
+def _moments_at_start(body: CanonicalBody, axes: Axes, position: Vector) -> tuple[Vector, tuple[Scalar, ...]]:
+    """Return the first and second moment of a body about the point of reference."""
+    h = _combine(axes, body.first_moment.tolist())
+    rows: list[list[float]] = body.second_moment.tolist()
+    turned = [_combine(axes, row) for row in rows]  # rows of S R^T, for R S R^T
+    half = add(h, scale(0.5 * body.mass, position))
+    second = [
+        dot([axis[a] for axis in axes], [row[b] for row in turned])
+        + (position[a] * half[b] + position[b] * half[a])
+        for a, b in _PAIRS
+    ]
+    return add(h, scale(body.mass, position)), tuple(second)
+
+
+def _term(motion: Spatial, k: int) -> Spatial:
+    """Return a coefficient of the series that make up a motion."""
+    (a, b, c), (d, e, f) = (tuple(coefficient(x, k) for x in vector) for vector in motion)
+    return (a, b, c), (d, e, f)
+
+
+def _series(terms: Sequence[Spatial]) -> Spatial:
+    """Return a motion by series from its coefficients."""
+    (a, b, c), (d, e, f) = (
+        tuple(Series(list(values)) for values in zip(*(term[part] for term in terms))) for part in (0, 1)
+    )
+    return (a, b, c), (d, e, f)

@@ -37,7 +37,7 @@ def coriolis_matrix(tree: Composite) -> Rows:
     """
     matrix = _zeros(tree)
     operators = [_VelocityOperator(*_split(flat)) for flat in tree.accumulate(_operators(tree))]
-    rates = tree.screw_rates()
+    rates = [placed.rates for placed in tree.placed]
     for j, (moments, operator) in enumerate(zip(tree.total_moments(), operators)):
         for k, (column, screw) in enumerate(zip(tree.placed[j].columns, tree.placed[j].screws)):
             force = plus(moments.times(rates[j][k]), operator.times(screw))

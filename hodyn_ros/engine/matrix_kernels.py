@@ -1,6 +1,6 @@
 """Kernels of matrices of dynamics: mass and Coriolis matrix, gravity, and partial derivatives of torques.
 
-Every function returns None where straight-line code would take LLVM too long.
+Every function returns None where straight-line code would have more operations than a limit.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from math import comb, factorial
 from typing import Any
 
-from hodyn_ros.engine.base import FloatingBase
 from hodyn_ros.engine.canonical import canonical_bodies
 from hodyn_ros.engine.composite import Composite
 from hodyn_ros.engine.kernel import Kernel, Shape, Stack, traced
@@ -20,16 +19,19 @@ from hodyn_ros.model.tree import TreeModel
 
 PARTS = ("mass", "coriolis", "gravity")
 
-_STRAIGHT_LINE_LIMIT = 20_000  # operations; LLVM takes two or three seconds for them
+STRAIGHT_LINE_LIMIT = 30_000  # operations; LLVM takes about three seconds for them
 
 
-def dynamic_matrices(model: TreeModel, order: int, parts: Sequence[str] = PARTS) -> Kernel | None:
+def dynamic_matrices(
+    model: TreeModel, order: int, parts: Sequence[str] = PARTS, limit: float = STRAIGHT_LINE_LIMIT
+) -> Kernel | None:
     """Compile `q (order + 1 or 2, n), ... -> rows of M, of C and of Q_grav`, for one order after the other.
 
     With a floating base its pose (4, 4) and body-fixed twists (one less than rows of q) follow, and its six
     columns stand first. Velocities are needed beyond `order` where `parts` names "coriolis".
     """
     rates = order + 1 if "coriolis" in parts else order
+    orders = range(order + 1)
 
     def trace(q: Stack, *others: Stack) -> Stack:
         tree = _composite(model, order, q, others, regroup=False)
@@ -38,10 +40,14 @@ def dynamic_matrices(model: TreeModel, order: int, parts: Sequence[str] = PARTS)
             "coriolis": lambda: coriolis_matrix(tree),
             "gravity": lambda: [gravity_forces(tree)],
         }
-        rows = [row for part in parts for row in made[part]()]
-        return [_derivatives(row, k) for k in range(order + 1) for row in rows]
+        rows = {part: made[part]() for part in parts}
+        stacks = {part: [[_derivatives(row, k) for row in rows[part]] for k in orders] for part in parts}
+        if "mass" in parts and "coriolis" in parts:
+            for k in orders[1:]:  # M' = C + C^T costs less than the derivative of M
+                stacks["mass"][k] = _plus_transposed(stacks["coriolis"][k - 1])
+        return [row for k in orders for part in parts for row in stacks[part][k]]
 
-    return _compiled(trace, _arguments(model, rates))
+    return _compiled(trace, _arguments(model, rates), limit)
 
 
 def inverse_dynamics_derivatives(model: TreeModel, order: int) -> Kernel | None:
@@ -79,10 +85,14 @@ def partial_series(model: TreeModel, order: int) -> Kernel | None:
     return _compiled(trace, _arguments(model, order + 2))
 
 
-def _compiled(trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]]) -> Kernel | None:
+def _compiled(
+    trace: Callable[..., Stack],
+    arguments: Sequence[tuple[str, Shape]],
+    limit: float = STRAIGHT_LINE_LIMIT,
+) -> Kernel | None:
     """Compile a function, or return None where that would keep the caller waiting."""
     graph, outputs, _ = traced(trace, [shape for _, shape in arguments])
-    if graph.count_operations(outputs) > _STRAIGHT_LINE_LIMIT:
+    if graph.count_operations(outputs) > limit:
         return None
     return Kernel(trace, arguments)
 
@@ -102,37 +112,32 @@ def _composite(
 ) -> Composite:
     bodies = canonical_bodies(model, regroup=regroup)
     gravity = model.gravity.tolist()
-    positions = _series(q, 0, order)
     velocities = _rates(order, 1, q, others)
-    if not others:
-        return Composite(bodies, gravity, positions, velocities)
-    pose, twists = others
-    # from where the base is now, distances are short, wherever that is
-    here = [[*row[:3], 0.0] for row in pose]
-    base = FloatingBase(here, gravity, "body")
-    for k in range(order):
-        base.extend([value * (1.0 / factorial(k)) for value in twists[k]])
-    rotation = tuple(
-        tuple(Series([base.rotation[k][i][j] for k in range(order + 1)]) for j in range(3)) for i in range(3)
-    )
-    position = tuple(Series([base.position[k][i] for k in range(order + 1)]) for i in range(3))
-    return Composite(bodies, gravity, positions, velocities, rotation, position)  # type: ignore[arg-type]
+    return Composite(bodies, gravity, q[0], velocities, others[0] if others else None)
 
 
 def _rates(order: int, derivative: int, q: Stack, others: Sequence[Stack]) -> list[Series]:
-    """Return the series of q' or q'', those of the base before those of the joints; none if not given."""
-    if len(q) < derivative + order + 1:
-        return [Series([0.0] * (order + 1))] * (len(q[0]) + (6 if others else 0))
-    base = _series(others[1], derivative - 1, order) if others else []
-    return [*base, *_series(q, derivative, order)]
+    """Return the series of q' or q'', those of the base before those of the joints.
+
+    Where the last coefficient is not given, nothing depends on it, and it counts as zero.
+    """
+    base = _series(others[1], derivative - 1, order, 6) if others else []
+    return [*base, *_series(q, derivative, order, len(q[0]))]
 
 
-def _series(stack: Stack, first: int, order: int) -> list[Series]:
+def _series(stack: Stack, first: int, order: int, columns: int) -> list[Series]:
     """Return the series of the columns of a stack of derivatives, from derivative `first` on."""
-    return [
-        Series([stack[first + k][i] * (1.0 / factorial(k)) for k in range(order + 1)])
-        for i in range(len(stack[0]))
+    terms = [
+        [(1.0 / factorial(k)) * value for value in stack[first + k]]
+        if first + k < len(stack)
+        else [0.0] * columns
+        for k in range(order + 1)
     ]
+    return [Series([term[i] for term in terms]) for i in range(columns)]
+
+
+def _plus_transposed(rows: Stack) -> Stack:
+    return [[a + b for a, b in zip(row, column)] for row, column in zip(rows, zip(*rows))]
 
 
 def _derivatives(row: Sequence[Any], k: int) -> list[Any]:

@@ -34,7 +34,7 @@ def partial_derivatives(tree: Composite, accelerations: Sequence[Scalar]) -> Par
     forces = tree.accumulate([_force(tree, j, motions[j]) for j in bodies])
     operators = tree.accumulate([_doubled_operator(tree, j) for j in bodies])
     carried = [_carried(tree, j, motions) for j in bodies]
-    rates = tree.screw_rates()
+    rates = [placed.rates for placed in tree.placed]
     by_position, by_velocity, mass = ([[0.0] * tree.size for _ in range(tree.size)] for _ in range(3))
     for j, moments in enumerate(tree.total_moments()):
         force: Spatial = _vectors(forces[j])[0], _vectors(forces[j])[1]
@@ -63,9 +63,9 @@ def partial_derivatives(tree: Composite, accelerations: Sequence[Scalar]) -> Par
 def _accelerations(tree: Composite, rates: Sequence[Scalar]) -> list[Spatial]:
     """Return the spatial accelerations of all bodies, against gravity."""
     result: list[Spatial] = []
-    for own, screw_rates in zip(tree.placed, tree.screw_rates()):
+    for own in tree.placed:
         a = tree.ground if own.parent < 0 else result[own.parent]
-        for column, screw, screw_rate in zip(own.columns, own.screws, screw_rates):
+        for column, screw, screw_rate in zip(own.columns, own.screws, own.rates):
             a = plus(a, scaled(rates[column], screw))
             if len(own.columns) == 1:  # a twist by itself, as that of a base, has no rate: ad_V V = 0
                 a = plus(a, scaled(tree.velocities[column], screw_rate))
@@ -75,7 +75,7 @@ def _accelerations(tree: Composite, rates: Sequence[Scalar]) -> list[Spatial]:
 
 def _carried(tree: Composite, j: int, motions: Sequence[Spatial]) -> list[tuple[Spatial, Spatial]]:
     """Return how the screws of a joint would change if they moved with the parent: once and twice."""
-    own, above = tree.placed[j], tree.twist_above(j)
+    own, above = tree.placed[j], tree.twist_of(tree.placed[j].parent)
     acceleration = tree.ground if own.parent < 0 else motions[own.parent]
     result = []
     for screw in own.screws:

@@ -57,10 +57,10 @@ class BodyJacobians:
     """Poses, Jacobians and twists of all bodies in motion, in body-fixed representation.
 
     With `order` velocities: `poses` (..., bodies, 4, 4); `J[r]` (..., bodies, 6, m) for r = 0..order takes
-    velocities to body-fixed twists; `V[r]` (..., bodies, 6) for r below order; `T[k][r]` (..., 6, 6), the
-    derivatives of `Ad_{C_pk}^{-1}` that carries twists from the parent, and `U[r]` (..., bodies, 6, 6) those
-    of `Ad_{C_k}^{-1}`, from the world, for r = 0..order. `joint_twists[k][r]` (..., 6) are relative to the
-    parent.
+    velocities to body-fixed twists; `V[r]` (..., bodies, 6) for r below order; `T[r]` (..., bodies, 6, 6),
+    the derivatives of `Ad_{C_pk}^{-1}` that carries twists from the parent, and `U[r]` (..., bodies, 6, 6)
+    those of `Ad_{C_k}^{-1}`, from the world, for r = 0..order. `joint_twists[r]` (..., bodies, 6): relative
+    to the parent.
     """
 
     def __init__(self, tree: JointTree, motion: JointMotion) -> None:
@@ -71,26 +71,28 @@ class BodyJacobians:
             *(pose.shape[:-2] for pose in motion.poses), *(w.shape[:-1] for w in motion.velocities)
         )
         self.batch = batch
+        twists = [np.zeros((*batch, tree.n_bodies, 6)) for _ in motion.velocities]
         poses: list[Array] = []
-        self.T: list[list[Array]] = []
-        self.joint_twists: list[list[Array]] = []
-        self.J = [np.zeros((*batch, tree.n_bodies, 6, tree.n_velocities)) for _ in orders]
-        self.V = [np.zeros((*batch, tree.n_bodies, 6)) for _ in orders[:-1]]
+        relative: list[Array] = []
         for k, parent in enumerate(tree.parents):
-            subspace, columns = tree.subspaces[k], tree.columns[k]
-            relative = tree.references[k] @ motion.poses[k]
-            poses.append(relative if parent < 0 else poses[parent] @ relative)
-            twists = [matvec(subspace, w[..., columns]) for w in motion.velocities]
-            self.joint_twists.append(twists)
-            self.T.append(inverse_adjoint_derivatives(relative, twists, motion.order))
+            for twist, w in zip(twists, motion.velocities):
+                twist[..., k, :] = matvec(tree.subspaces[k], w[..., tree.columns[k]])
+            relative.append(np.broadcast_to(tree.references[k] @ motion.poses[k], (*batch, 4, 4)))
+            poses.append(relative[k] if parent < 0 else poses[parent] @ relative[k])
+        self.joint_twists = twists
+        self.T = inverse_adjoint_derivatives(np.stack(relative, axis=-3), twists, motion.order)
+        self.J = [np.zeros((*batch, tree.n_bodies, 6, tree.n_velocities)) for _ in orders]
+        for k, parent in enumerate(tree.parents):
             if parent >= 0:
                 above = [J[..., parent, :, :] for J in self.J]
+                transports = [T[..., k, :, :] for T in self.T]
                 for r in orders:
-                    self.J[r][..., k, :, :] = product_derivative(self.T[k], above, r, np.matmul)
-            self.J[0][..., k, :, columns] = subspace
+                    self.J[r][..., k, :, :] = product_derivative(transports, above, r, np.matmul)
+            self.J[0][..., k, :, tree.columns[k]] = tree.subspaces[k]
+        self.V = [np.zeros((*batch, tree.n_bodies, 6)) for _ in orders[:-1]]
         for r in orders[:-1]:
             self.V[r] += product_derivative(self.J, [w[..., None, :] for w in motion.velocities], r)
-        self.poses = np.stack([np.broadcast_to(pose, (*batch, 4, 4)) for pose in poses], axis=-3)
+        self.poses = np.stack(poses, axis=-3)
         self.U = inverse_adjoint_derivatives(self.poses, self.V, motion.order)
 
     @property

@@ -19,8 +19,7 @@ def mass_matrices(bodies: BodyJacobians, order: int) -> list[Array]:
     """Return `M = sum J^T Lambda J` (..., m, m) and its derivatives, eqs. 6a and 25a."""
     inertia = inertias(bodies.tree)
     momenta = [inertia @ J for J in bodies.J[: order + 1]]
-    transposed = transposes(bodies.J)
-    return [product_derivative(transposed, momenta, r, np.matmul).sum(axis=-3) for r in range(order + 1)]
+    return _sums_over_bodies(bodies.J, momenta, order)
 
 
 def coriolis_matrices(bodies: BodyJacobians, order: int) -> list[Array]:
@@ -33,8 +32,7 @@ def coriolis_matrices(bodies: BodyJacobians, order: int) -> list[Array]:
     forces = [
         product_derivative(psi, bodies.J, r, np.matmul) + inertia @ bodies.J[r + 1] for r in range(order + 1)
     ]
-    transposed = transposes(bodies.J)
-    return [product_derivative(transposed, forces, r, np.matmul).sum(axis=-3) for r in range(order + 1)]
+    return _sums_over_bodies(bodies.J, forces, order)
 
 
 def gravity_forces(bodies: BodyJacobians, order: int) -> list[Array]:
@@ -66,8 +64,7 @@ def spatial_momentum_matrices(bodies: BodyJacobians, order: int) -> list[Array]:
     """Return the matrix (..., 6, m) from velocities to the momentum about the world origin, by order."""
     inertia = inertias(bodies.tree)
     momenta = [inertia @ J for J in bodies.J[: order + 1]]
-    transposed = transposes(bodies.U)
-    return [product_derivative(transposed, momenta, r, np.matmul).sum(axis=-3) for r in range(order + 1)]
+    return _sums_over_bodies(bodies.U, momenta, order)
 
 
 def spatial_momenta(bodies: BodyJacobians, order: int) -> list[Array]:
@@ -93,6 +90,16 @@ def centroidal_momenta(bodies: BodyJacobians, order: int) -> list[Array]:
     to_com = _shifts_to_com(bodies, order)
     momenta = spatial_momenta(bodies, order)
     return [product_derivative(to_com, momenta, r) for r in range(order + 1)]
+
+
+def _sums_over_bodies(left: list[Array], right: list[Array], order: int) -> list[Array]:
+    """Return `sum left^T right` over bodies (..., bodies, 6, *) by order, as products of tall matrices."""
+    tall = [
+        [matrix.reshape(*matrix.shape[:-3], -1, matrix.shape[-1]) for matrix in matrices[: order + 1]]
+        for matrices in (left, right)
+    ]
+    transposed = transposes(tall[0])
+    return [product_derivative(transposed, tall[1], r, np.matmul) for r in range(order + 1)]
 
 
 def _shifts_to_com(bodies: BodyJacobians, order: int) -> list[Array]:

@@ -105,9 +105,9 @@ def _jacobian_derivatives(bodies: BodyJacobians, order: int) -> tuple[list[Array
     for k, parent in enumerate(tree.parents):
         if parent < 0:
             continue
-        T = [matrix[..., None, :, :] for matrix in bodies.T[k]]
+        T = [matrix[..., k, None, :, :] for matrix in bodies.T]
         screws = ad(tree.subspaces[k].T)  # (dof, 6, 6)
-        joint = [ad(twist)[..., None, :, :] for twist in bodies.joint_twists[k]]
+        joint = [ad(twist[..., k, None, :]) for twist in bodies.joint_twists]
         above = [J[..., parent, None, :, :] for J in bodies.J]
         dabove = [d[..., parent, :, :, :] for d in dJ]
         dabove_rate = [d[..., parent, :, :, :] for d in dJ_rate]

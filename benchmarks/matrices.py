@@ -1,0 +1,122 @@
+"""Matrices of dynamics: partial derivatives beside Pinocchio, time derivatives beside differences in time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from benchmarks import robots
+from benchmarks.agreement import check
+from benchmarks.humanoid import humanoid
+from benchmarks.peers import pinocchio_tree
+from benchmarks.stage import Stage
+from benchmarks.stopwatch import Array, Contender, Figure, Times, python_call
+from benchmarks.table import Bound, Row, Section
+from hodyn_ros.formulations import dynamic_matrices
+from hodyn_ros.formulations.body_jacobians import BodyJacobians, joint_motion
+from hodyn_ros.model.joint_tree import JointTree
+
+PINOCCHIO = "pinocchio.computeRNEADerivatives"
+_GAROFALO = 0.71  # as printed: matrices with derivatives, over twice the matrices
+
+
+def measure(stage: Stage) -> Section:
+    """Time partial derivatives of the 7-joint arm and the matrices of a humanoid."""
+    title = "matrices, from Python"
+    orders = (0, 1)
+    stage.say(f"{title}: compiling", 0.0)
+    contenders = [*_partials(orders), *_matrices(orders)]
+    times = stage.race(title, contenders)
+    rows = [
+        Row(
+            work=f"7-joint arm: partials of Q^(r), r = 0 … {order}",
+            against=f"{PINOCCHIO}, r = 0",
+            result=times.ratio(_partial(order), PINOCCHIO),
+            ours=times.seconds(_partial(order)).median,
+            theirs=times.seconds(PINOCCHIO).median,
+            must=Bound(1.0) if order == 0 else None,
+        )
+        for order in orders
+    ]
+    for way, must in ((_ROOM, Bound(_GAROFALO)), (_COMPILED, None)):
+        rows.append(
+            Row(
+                work=f"25-joint humanoid: M, C, g with derivatives, {way}",
+                against="M, C, g at two instants, the same way",
+                result=_beside_two_instants(times, way),
+                ours=times.seconds(f"{way} 1").median,
+                theirs=2.0 * times.seconds(f"{way} 0").median,
+                must=must,
+            )
+        )
+    rows.append(
+        Row(
+            work="25-joint humanoid: M, C, g, compiled",
+            against="the same in NumPy",
+            result=times.ratio(f"{_COMPILED} 0", f"{_ROOM} 0"),
+            ours=times.seconds(f"{_COMPILED} 0").median,
+            theirs=times.seconds(f"{_ROOM} 0").median,
+        )
+    )
+    return Section(title, rows)
+
+
+_ROOM, _COMPILED = "in NumPy as published", "compiled"
+
+
+def _partial(order: int) -> str:
+    return f"partials {order}"
+
+
+def _beside_two_instants(times: Times, way: str) -> Figure:
+    ratio = times.ratio(f"{way} 1", f"{way} 0")
+    return Figure(0.5 * ratio.median, 0.5 * ratio.low, 0.5 * ratio.high)
+
+
+def _partials(orders: tuple[int, ...]) -> list[Contender]:
+    robot = robots.panda()
+    twin = pinocchio_tree.build(robot.model)
+    data = twin.createData()
+    q = np.random.default_rng(7).uniform(-1.0, 1.0, size=(3 + max(orders), robot.n_joints))
+    right = np.stack([np.array(part) for part in pin.computeRNEADerivatives(twin, data, *q[:3])])
+    names: dict[str, Any] = {"f": pin.computeRNEADerivatives, "model": twin, "data": data}
+    names |= {"q": q[0].copy(), "v": q[1].copy(), "a": q[2].copy()}
+    contenders = [python_call(PINOCCHIO, "f(model, data, q, v, a)", names)]
+    for order in orders:
+        motion = q[: order + 3].copy()
+        found = robot.inverse_dynamics_derivatives(motion)[0]
+        check("inverse_dynamics_derivatives", found[:3].reshape(3, -1), right.reshape(3, -1))
+        call = "robot.inverse_dynamics_derivatives(q)"
+        contenders.append(python_call(_partial(order), call, {"robot": robot, "q": motion}))
+    return contenders
+
+
+def _matrices(orders: tuple[int, ...]) -> list[Contender]:
+    robot = humanoid()
+    tree = JointTree.of(robot.model)
+    q = np.random.default_rng(7).uniform(-1.0, 1.0, size=(2 + max(orders), robot.n_joints))
+    contenders = []
+    for order in orders:
+        motion = q[: order + 2].copy()
+        robot.compile_matrices(order)
+        for found, right in zip(robot.dynamic_matrices(motion), _as_published(tree, motion)):
+            flat = np.stack(right).reshape(order + 1, -1)
+            check("the compiled matrices", found.reshape(order + 1, -1), flat)
+        call = "robot.dynamic_matrices(q)"
+        contenders.append(python_call(f"{_COMPILED} {order}", call, {"robot": robot, "q": motion}))
+        names = {"f": _as_published, "tree": tree, "q": motion}
+        contenders.append(python_call(f"{_ROOM} {order}", "f(tree, q)", names))
+    return contenders
+
+
+def _as_published(tree: JointTree, q: Array) -> tuple[list[Array], list[Array], list[Array]]:
+    """Compute M, C and g with as many derivatives as `q` determines, as Garofalo et al. do."""
+    order = len(q) - 2
+    bodies = BodyJacobians(tree, joint_motion(tree, q))
+    return (
+        dynamic_matrices.mass_matrices(bodies, order),
+        dynamic_matrices.coriolis_matrices(bodies, order),
+        dynamic_matrices.gravity_forces(bodies, order),
+    )
