@@ -74,9 +74,10 @@ def test_a_kilohertz_of_samples_with_all_derivatives_in_time() -> None:
         last = end + 100_000_000
         talk.wait_until(lambda: nanoseconds(heard[-1].header.stamp) > last, "samples after the end")
         stamps, stacks = arrays(heard, 5)
+        # what a busy machine made the node skip by now is not in there
+        skipped = int(talk.status("trajectory_node", lambda status, _: True)["skipped"])
         assert node.stop(signal.SIGINT) == 0, node.output()
     assert heard[0].joint_names == PANDA_JOINTS
-    skipped = int(facts["skipped"])
     assert len(stamps) - 1 + skipped >= (stamps[-1] - stamps[0]) / 1e6  # nothing lost on the way
     assert set((stamps - stamps[0]) % 1_000_000) == {0}  # every stamp on one grid
     motion = rest_to_rest(read_trajectory(share.find("config", EXCITATION)), 0.5, 1.0)
