@@ -71,6 +71,55 @@ def export(
         print(f"note: {note}")
 
 
+@app.command()
+def check(
+    trajectory: Annotated[str, typer.Argument(help="Trajectory: path of a YAML file, or a shipped one.")],
+    robot: Annotated[str, typer.Argument(help="Robot: path of a YAML file, or a shipped one.")],
+    duration: Annotated[
+        float | None, typer.Option(help="Seconds of the motion that count [default: all].")
+    ] = None,
+    samples: Annotated[
+        int, typer.Option(help="Instants looked at before peaks are refined.", min=3, max=1_000_000)
+    ] = 2001,
+    picture: Annotated[
+        Path | None, typer.Option(help="Picture to draw, such as out/check.png.", show_default="none")
+    ] = None,
+) -> None:
+    """Hold a motion against every limit of a robot; exit code 1 where one is exceeded.
+
+    Position, velocity, torque and torque rate of the joints; speed, torque and torque rate of the motors;
+    deflection of the springs: each with time, joint and margin.
+    """
+    from hodyn_ros.feasibility.commands import run_check
+
+    if not run_check(trajectory, robot, duration, samples, picture, Console()):
+        raise SystemExit(1)
+
+
+@app.command()
+def retime(
+    trajectory: Annotated[str, typer.Argument(help="Trajectory: path of a YAML file, or a shipped one.")],
+    robot: Annotated[str, typer.Argument(help="Robot: path of a YAML file, or a shipped one.")],
+    out: Annotated[Path, typer.Option(help="Trajectory file to write.")] = Path("out/retimed.yaml"),
+    duration: Annotated[
+        float | None, typer.Option(help="Seconds of the motion that count [default: all].")
+    ] = None,
+    samples: Annotated[
+        int, typer.Option(help="Instants looked at before peaks are refined.", min=3, max=1_000_000)
+    ] = 2001,
+    picture: Annotated[
+        Path | None, typer.Option(help="Picture to draw, such as out/retimed.png.", show_default="none")
+    ] = None,
+) -> None:
+    """Slow a motion down just enough that a robot keeps all its limits, and say by how much.
+
+    The new motion touches a limit and exceeds none. Exit code 1 where no speed keeps them all.
+    """
+    from hodyn_ros.feasibility.commands import run_retime
+
+    run_retime(trajectory, robot, duration, samples, out, picture, Console())
+
+
 def main() -> None:
     """Run the command line: exit code 1 and one line for what the user can mend, no traceback."""
     signal.signal(signal.SIGTERM, _end)

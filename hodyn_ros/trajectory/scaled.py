@@ -1,0 +1,53 @@
+"""A motion at another speed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hodyn_ros.jets import Array
+from hodyn_ros.trajectory.base import Trajectory
+from hodyn_ros.trajectory.checks import real_number
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledTime(Trajectory):
+    """The motion `q(speed t)`: the same path, each k-th derivative times `speed^k`.
+
+    >>> from hodyn_ros.trajectory import WaypointSpline
+    >>> slow = ScaledTime(WaypointSpline([0.0, 1.0], [[0.0], [1.0]]), 0.5)
+    >>> slow.duration, slow.sample(1.0, 0)[0].round(6)
+    (2.0, array([0.5]))
+    """
+
+    motion: Trajectory
+    speed: float
+    joint_names: tuple[str, ...] | None = field(init=False, repr=False)
+    n_joints: int = field(init=False, repr=False)
+    duration: float = field(init=False, repr=False)
+    smoothness: float = field(init=False, repr=False)
+    starts_at_rest: bool = field(init=False, repr=False)
+    ends_at_rest: bool = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        speed = real_number("speed", self.speed, positive=True)
+        motion = self.motion
+        self._set(
+            speed=speed,
+            joint_names=motion.joint_names,
+            n_joints=motion.n_joints,
+            duration=motion.duration / speed,
+            smoothness=motion.smoothness,
+            starts_at_rest=motion.starts_at_rest,
+            ends_at_rest=motion.ends_at_rest,
+            _departure=motion._departure / speed,
+        )
+
+    def _derivatives(self, times: Array, order: int) -> Array:
+        inside = np.clip(times * self.speed, self.motion._departure, self.motion.duration)
+        powers = self.speed ** np.arange(order + 1)
+        return self.motion._derivatives(inside, order) * powers[:, None, None]
+
+    def _smoother(self, order: int) -> str:
+        return self.motion._smoother(order)
