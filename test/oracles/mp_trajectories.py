@@ -66,7 +66,7 @@ def eased_time(order: int, ramp: float, t: Any) -> Any:
 
 
 def spline(times: Sequence[float], given: Sequence[Sequence[float]], order: int, at_rest: bool) -> list[Any]:
-    """Return the monomial coefficients, lowest first, of each piece of the spline through a joint's waypoints.
+    """Return the monomial coefficients, lowest first, of each piece of the spline through its waypoints.
 
     Found from what defines it: pieces of degree 2 order + 1 that take the given values and are as continuous
     as these leave room for.
