@@ -21,9 +21,11 @@ FRAMES: tuple[Frame, ...] = ("world", "body")
 
 def _finite(name: str, values: ArrayLike) -> Array:
     try:
+        if np.iscomplexobj(values):
+            raise TypeError("found complex ones")
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name} must be numbers: {error}") from error
+        raise InputError(f"{name} must be real numbers: {error}") from None
     if not np.isfinite(array).all():
         raise InputError(f"{name} holds NaN or infinite numbers")
     array.setflags(write=False)
@@ -32,7 +34,7 @@ def _finite(name: str, values: ArrayLike) -> Array:
 
 def check_frame(frame: str) -> None:
     """Refuse an unknown frame with InputError."""
-    if frame not in FRAMES:
+    if not isinstance(frame, str) or frame not in FRAMES:
         raise InputError(f"frame must be one of {list(FRAMES)}, found {frame!r}")
 
 

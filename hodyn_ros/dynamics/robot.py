@@ -35,6 +35,8 @@ from hodyn_ros.motion import AppliedWrench, BaseMotion, Frame
 from hodyn_ros.representations import Representation
 from hodyn_ros.se3 import Array
 
+_HIGHEST_ORDER = 30
+
 
 class Robot(MatrixCalls):
     """A tree of rigid bodies, on the ground or floating, with its dynamics of any order.
@@ -266,6 +268,7 @@ class Robot(MatrixCalls):
         """
         if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or order < 0:
             raise InputError(f"the order must be 0 or a positive integer, found {order!r}")
+        _check_order(int(order), "the order is")
         setting = kernels.Setting(base="world" if self.model.floating_base else None)
         return self._kernel("inverse", int(order), setting).function
 
@@ -365,6 +368,7 @@ class Robot(MatrixCalls):
         if values.ndim != 2 or values.shape[1] != n or not len(values):
             raise InputError(f"the torques must have shape (order + 1, {n}), found {values.shape}")
         order = len(values) - 1
+        _check_order(order, f"torques of shape {values.shape} have order")
         motion = fitting_base(self.model, base, order + 2 if prescribe_base else 1)
         loads = self._loads(wrenches)
         others: list[ArrayLike] = []
@@ -402,7 +406,10 @@ class Robot(MatrixCalls):
             raise InputError(f"there is no formulation {name!r}; choose one of {sorted(INVERSE_DYNAMICS)}")
         check_finite("the motion", motion)
         room = INVERSE_DYNAMICS[name]
-        torques, ground = room(self.model, np.moveaxis(motion, -2, 0), base, loads)
+        with np.errstate(over="ignore", invalid="ignore"):
+            torques, ground = room(self.model, np.moveaxis(motion, -2, 0), base, loads)
+        if not np.isfinite(torques).all():
+            raise InputError("the result overflows: the numbers given are too large")
         torques = np.ascontiguousarray(np.moveaxis(torques, 0, -2))
         return torques if base is None else (np.ascontiguousarray(np.moveaxis(ground, 0, -2)), torques)
 
@@ -448,6 +455,7 @@ class Robot(MatrixCalls):
                 f"the motion must have shape {shapes}: positions, velocities and accelerations at least; "
                 f"found {motion.shape}"
             )
+        _check_order(motion.shape[-2] - 3, f"a motion of shape {motion.shape} has order")
         return motion
 
 
@@ -457,6 +465,15 @@ def _specs(drives: Drives | None, specs: Sequence[DriveSpec] | None) -> tuple[Dr
     if specs is None:
         return tuple(DriveSpec(float(k), float(b)) for k, b in zip(drives.stiffness, drives.motor_inertia))
     return tuple(specs)
+
+
+def _check_order(order: int, found: str) -> None:
+    """Refuse what would take minutes to compile, and is most likely samples where derivatives belong."""
+    if order > _HIGHEST_ORDER:
+        raise InputError(
+            f"{found} {order}, and {_HIGHEST_ORDER} is the highest there is; the samples of a batch stand "
+            "before the derivatives: (N, order + 3, n)"
+        )
 
 
 def _load_places(model: TreeModel, loads: Sequence[AppliedWrench]) -> tuple[tuple[int, Frame], ...]:
