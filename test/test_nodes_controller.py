@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -163,10 +164,23 @@ def test_bad_input_is_refused_and_the_next_message_works(robot: Robot, standing:
             "'proportional_gains' holds 2 gains for 7",
         ),
         ({"robot_config": PANDA, "lead": -1.0}, "parameter 'lead'"),
+        ({"robot_config": "{tmp}/bare.yaml"}, "robot 'bare' has no drives"),
     ],
 )
-def test_a_broken_start_ends_with_one_readable_line(parameters: dict[str, object], words: str) -> None:
-    with start_node("controller_node", parameters) as node:
+def test_a_broken_start_ends_with_one_readable_line(
+    parameters: dict[str, object], words: str, tmp_path: Path
+) -> None:
+    (tmp_path / "bare.yaml").write_text(
+        "name: bare\nbodies:\n"
+        "  - {name: arm, mass: 1, com: [0.1, 0, 0], "
+        "inertia: {about: com, ixx: 1, iyy: 1, izz: 1, ixy: 0, ixz: 0, iyz: 0}}\n"
+        "joints:\n  - {name: hinge, type: continuous, parent: world, child: arm, axis: [0, 0, 1]}\n"
+    )
+    filled = {
+        name: value.format(tmp=tmp_path) if isinstance(value, str) else value
+        for name, value in parameters.items()
+    }
+    with start_node("controller_node", filled) as node:
         assert node.wait() == 1
         assert len(node.lines) == 1, node.output()
         assert node.lines[0].startswith("error: ") and words in node.lines[0]

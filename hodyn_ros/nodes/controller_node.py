@@ -113,8 +113,13 @@ class ControllerNode(Node):
                 "parameter 'robot_config' is empty; name a robot, for instance -p robot_config:=panda.yaml"
             )
         robot = Robot.from_config(share.find("config", value(self, "robot_config")))
-        if robot.actuation is None:
+        if robot.drives is None:
             raise InputError(f"robot {robot.model.name!r} has no drives; describe them in its file")
+        if robot.actuation is None:
+            raise InputError(
+                f"robot {robot.model.name!r} has friction, or springs that are damped or not linear; "
+                "controller_node takes rigid drives and linear springs only"
+            )
         self._controller = MotorController(
             robot.actuation,
             self._gains(robot.actuation, robot.n_joints),
