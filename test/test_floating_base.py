@@ -1,0 +1,196 @@
+"""Inverse dynamics of floating bases by compiled code, in every representation, on every kind of joint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from oracles.cases import Case, make_case, relative_errors
+from oracles.motions import Frame, random_base, random_loads, random_motion, random_stack
+from oracles.random_trees import Tree, random_tree, unit_vector
+
+from hodyn_ros import AppliedWrench, BaseMotion, Robot
+from hodyn_ros.errors import InputError
+
+Array = NDArray[np.float64]
+
+TOLERANCE = 1e-12
+"""Allowed error of orders 0 to 3, relative to the largest effort of the order."""
+
+both_frames = pytest.mark.parametrize("frame", ["world", "body"])
+
+
+def bounded(examples: int) -> Any:
+    """Return settings for a reproducible search without a clock."""
+    return settings(max_examples=examples, deadline=None, derandomize=True)
+
+
+def robot_of(tree: Tree) -> Robot:
+    return Robot.from_screws(**tree.arguments())
+
+
+def motion_of(case: Case) -> BaseMotion:
+    assert case.base is not None
+    return BaseMotion(case.base.pose, case.base.twists, frame=case.base.frame)
+
+
+def efforts_of(case: Case, robot: Robot | None = None) -> Array:
+    """Return what the default engine finds, the base wrench left of the torques."""
+    robot = robot_of(case.tree) if robot is None else robot
+    wrenches = [AppliedWrench(load.body, load.values, frame=load.frame) for load in case.loads]
+    return np.hstack(robot.inverse_dynamics(case.q, motion_of(case), wrenches))
+
+
+def cylindric_tree(seed: int, n_pairs: int) -> Tree:
+    """Return a floating base with pairs of joints that slide and turn on one axis, and screws in between."""
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, 1 + 3 * n_pairs, floating_base=True, kinds=("helical",), branching=0.0)
+    for pair in range(n_pairs):
+        slide, turn = 1 + 3 * pair, 2 + 3 * pair
+        axis, point = unit_vector(rng), tree.placements[slide, :3, 3]
+        tree.screws[slide] = [0.0, 0.0, 0.0, *axis]
+        tree.screws[turn] = [*axis, *np.cross(point, axis)]
+    return tree
+
+
+class TestAgainstExactArithmetic:
+    @given(
+        seed=st.integers(0, 2**32 - 1),
+        kinds=st.sampled_from([("helical",), ("prismatic",), ("prismatic", "helical")]),
+        order=st.integers(0, 3),
+        n_bodies=st.integers(2, 6),
+        frame=st.sampled_from(["world", "body"]),
+        n_loads=st.integers(0, 2),
+    )
+    @bounded(12)
+    def test_trees_whose_joints_slide(
+        self, seed: int, kinds: tuple[str, ...], order: int, n_bodies: int, frame: Frame, n_loads: int
+    ) -> None:
+        tree = random_tree(seed, n_bodies, floating_base=True, kinds=kinds, branching=0.3)
+        case = Case(
+            tree,
+            random_motion(seed, tree, order),
+            random_base(seed + 1, order, frame),
+            random_loads(seed + 2, tree, order, n_loads),
+        )
+        assert relative_errors(efforts_of(case), case.exact_efforts()).max() <= TOLERANCE
+
+    @both_frames
+    @pytest.mark.parametrize("seed", [1, 2])
+    def test_joints_that_slide_and_turn_on_one_axis(self, seed: int, frame: Frame) -> None:
+        tree = cylindric_tree(seed, 2)
+        case = Case(
+            tree, random_motion(seed, tree, 2), random_base(seed, 2, frame), random_loads(seed, tree, 2, 1)
+        )
+        assert relative_errors(efforts_of(case), case.exact_efforts()).max() <= TOLERANCE
+
+    def test_a_slide_and_a_turn_together_are_a_screw(self) -> None:
+        """Moved in the proportion of a pitch, the pair carries its bodies as one helical joint would."""
+        tree = cylindric_tree(3, 1)
+        tree.masses[1], tree.inertias[1] = 0.0, 0.0
+        pitch = 0.07
+        q = random_motion(4, tree, 3)
+        q[:, 0] = pitch * q[:, 1]
+        base = random_base(5, 3, "body")
+        case = Case(tree, q, base, [])
+        keep = [0, 2, 3]
+        screw = tree.screws[2] + pitch * tree.screws[1]
+        fused = Tree(
+            parents=(-1, 0, 1),
+            screws=np.array([tree.screws[0], screw, tree.screws[3]]),
+            placements=tree.placements[keep],
+            masses=tree.masses[keep],
+            coms=tree.coms[keep],
+            inertias=tree.inertias[keep],
+            gravity=tree.gravity,
+            floating_base=True,
+        )
+        pair, one = efforts_of(case), efforts_of(Case(fused, q[:, 1:], base, []))
+        expected = np.column_stack([pair[:, :6], pair[:, 7] + pitch * pair[:, 6], pair[:, 8]])
+        assert relative_errors(one, expected).max() <= TOLERANCE
+
+    @pytest.mark.parametrize(("order", "n_bodies"), [(0, 7), (2, 4), (4, 3), (5, 1)])
+    def test_compiled_functions(self, order: int, n_bodies: int) -> None:
+        case = make_case(10 + order, n_bodies, order, True)
+        base = motion_of(case)
+        found = robot_of(case.tree).compile(order)(case.q, base.pose, base.twists)
+        assert found.shape == (order + 1, 6 + n_bodies - 1)
+        assert relative_errors(found, case.exact_efforts()).max() <= TOLERANCE
+
+
+class TestCompiledFunctions:
+    def test_it_is_what_inverse_dynamics_computes(self) -> None:
+        case = make_case(20, 5, 2, True)
+        robot, base = robot_of(case.tree), motion_of(case)
+        f = robot.compile(2)
+        out = np.empty((3, 10))
+        assert f(case.q, base.pose, base.twists, out=out) is out
+        np.testing.assert_array_equal(out, np.hstack(robot.inverse_dynamics(case.q, base)))
+
+    def test_a_body_without_joints(self) -> None:
+        """Arrays with no columns: q (order + 3, 0)."""
+        case = make_case(21, 1, 2, True)
+        f, base = robot_of(case.tree).compile(2), motion_of(case)
+        found = f(np.zeros((5, 0)), base.pose, base.twists)
+        assert relative_errors(found, case.exact_efforts()).max() <= TOLERANCE
+        np.testing.assert_array_equal(f([[]] * 5, base.pose.tolist(), base.twists.tolist()), found)
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            ((np.zeros((5, 4)),), r"3 arrays \['q', 'pose', 'twists'\], found 1"),
+            ((np.zeros((5, 4)), np.eye(4)), "found 2"),
+            ((np.zeros((4, 4)), np.eye(4), np.zeros((4, 6))), r"q must have shape \(5, 4\), found \(4, 4\)"),
+            (
+                (np.zeros((5, 4)), np.eye(3), np.zeros((4, 6))),
+                r"pose must have shape \(4, 4\), found \(3, 3\)",
+            ),
+            (
+                (np.zeros((5, 4)), np.eye(4), np.zeros((3, 6))),
+                r"twists must have shape \(4, 6\), found \(3, 6\)",
+            ),
+            ((np.zeros((5, 4)), np.full((4, 4), np.nan), np.zeros((4, 6))), r"pose holds NaN.*\(0, 0\)"),
+            ((np.zeros((5, 4)), np.eye(4), np.full((4, 6), np.inf)), r"twists holds NaN or infinite"),
+            (
+                (np.zeros((5, 4)), BaseMotion(np.eye(4), np.zeros((4, 6))), None),
+                "pose must hold real numbers",
+            ),
+        ],
+    )
+    def test_what_does_not_fit_is_named(self, arguments: tuple[Any, ...], words: str) -> None:
+        f = robot_of(random_tree(22, 5, floating_base=True)).compile(2)
+        with pytest.raises(InputError, match=words):
+            f(*arguments)
+
+
+class TestRepresentations:
+    def test_both_describe_one_motion(self) -> None:
+        case = make_case(30, 5, 3, True)
+        robot, base = robot_of(case.tree), motion_of(case)
+        for first, second in zip(
+            robot.inverse_dynamics(case.q, base), robot.inverse_dynamics(case.q, base.in_frame("body"))
+        ):
+            assert relative_errors(second, first).max() <= TOLERANCE
+
+    @both_frames
+    def test_a_batch_over_one_base_motion(self, frame: Frame) -> None:
+        case = make_case(31, 4, 1, True, n_loads=1, frame=frame)
+        robot, batch = robot_of(case.tree), random_stack(32, 9 * 4, 3).reshape(9, 4, 3)
+        wrenches = [AppliedWrench(load.body, load.values, frame=load.frame) for load in case.loads]
+        found = np.concatenate(robot.inverse_dynamics(batch, motion_of(case), wrenches), axis=2)
+        for sample, row in zip(batch, found):
+            single = efforts_of(Case(case.tree, sample, case.base, case.loads), robot)
+            assert relative_errors(row, single).max() <= 1e-14
+
+    @both_frames
+    def test_more_twists_than_needed_do_not_matter(self, frame: Frame) -> None:
+        case = make_case(33, 4, 1, True, frame=frame)
+        robot, base = robot_of(case.tree), motion_of(case)
+        assert case.base is not None
+        more = BaseMotion(case.base.pose, np.vstack([base.twists, np.ones((2, 6))]), frame=frame)
+        for first, second in zip(robot.inverse_dynamics(case.q, base), robot.inverse_dynamics(case.q, more)):
+            np.testing.assert_array_equal(first, second)
