@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
 PICTURES = {
     "aerial_manipulator": ("aerial_motion.png", "aerial_efforts.png", "aerial_errors.png"),
+    "identify_panda": ("panda_identified.png",),
     "panda_third_order": ("panda_torques.png", "panda_differentiation.png"),
 }
 
@@ -104,6 +105,15 @@ def test_the_panda_agrees_with_the_published_recursions_and_with_differences(tmp
         assert 0.0 < table[r][3] <= bound
     for picture in PICTURES["panda_third_order"]:
         assert_is_picture(tmp_path / picture)
+
+
+def test_the_panda_is_identified_to_derivatives_that_were_not_measured(tmp_path: Path) -> None:
+    table = quick_table("identify_panda", tmp_path)
+    assert len(table) == 3
+    for (_, rms, relative), bound in zip(table, (0.005, 0.01, 0.03)):
+        assert 0.0 < relative <= bound  # noise of 0.3 N m on torques of 70 N m, in 300 samples
+        assert rms > 0.0
+    assert_is_picture(tmp_path / PICTURES["identify_panda"][0])
 
 
 @pytest.mark.parametrize("name", PICTURES)
