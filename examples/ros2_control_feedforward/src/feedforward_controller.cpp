@@ -1,6 +1,7 @@
 // A ros2_control controller with feedforward in its own loop: it takes desired motions with their
 // derivatives from a topic, carries the last one on to the present by its derivatives, computes what the
-// motors have to do with the exported panda.c, and adds a proportional-derivative term. docs/export.md explains how to build and use it.
+// motors have to do with the exported panda.c, and adds a proportional-derivative term.
+// docs/export.md explains how to build and use it.
 
 #include <array>
 #include <cmath>
