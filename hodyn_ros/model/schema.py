@@ -218,7 +218,11 @@ URDF_ROBOT: Schema = {
 """A robot described by a URDF, with what URDF cannot say."""
 
 _DRIVEN = {"type": "boolean", "description": "whether a motor moves the joint; a drive says so, too"}
-_LIMB_JOINT: Schema = {**_JOINT, "properties": {**_JOINT["properties"], "driven": _DRIVEN}}
+_LIMB_JOINT: Schema = {
+    **_JOINT,
+    "properties": {**_JOINT["properties"], "driven": _DRIVEN},
+    "required": ["name"],  # a URDF says the rest
+}
 _LIMB_TYPE = _mapping(
     {
         "name": _TEXT,

@@ -73,7 +73,7 @@ class ParallelKernel:
     def __init__(self, model: ParallelModel, order: int, setting: Setting = Setting()) -> None:
         self.model, self.order, self.setting = model, order, setting
         every = _all_constants(model)
-        groups = _groups(every)
+        groups = _groups(every, model.size)
         widest = max(len(group) for group in groups)
         told_size = 12 + 6 * (order + 2)
         self._alive: list[Any] = []
@@ -134,7 +134,8 @@ class ParallelKernel:
         )
         program = compile_text(text, "hodyn_kernel", None)
         self._alive.append(program)
-        self.arguments = list(zip([*names, "memory"], [*given_shapes, *preload_shapes, (1, model.n_joints)]))
+        said = [f"the {name.replace('_', ' ')}" for name in (*names, "memory")]
+        self.arguments = list(zip(said, [*given_shapes, *preload_shapes, (1, model.n_joints)]))
         shapes = [shape for _, shape in self.arguments]
         self._call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(shapes) + 1))(program.address)
         self.function = fast_call(program.address, shapes, self.result, self._converted)
@@ -142,7 +143,7 @@ class ParallelKernel:
     @staticmethod
     def order_of_joints(model: ParallelModel) -> list[int]:
         """Return for every number in a kernel's memory which joint of the robot it belongs to."""
-        groups = _groups(_all_constants(model))
+        groups = limb_groups(model)
         return [i for group in groups for l in group for i in _range(model.slices[l])]
 
     @cached_property
@@ -220,9 +221,10 @@ class ParallelKernel:
         drives = [drive for l in every for drive in motion[l]]
         if self.setting.what == "drives":
             rows = [*derivatives(forces), *([drive[k] for drive in drives] for k in range(order + 3))]
-            bad = bad + flat * _FLAT**2
+            bad = bad + flat * _FLAT**2 + _overflow(forces)
         else:
             rows = derivatives(force)
+            bad = bad + _overflow(force)
             for k, jacobian in enumerate(jacobians):
                 rows += [[float(factorial(k)) * value for value in row] for row in jacobian]
         return [*rows, *_filled([bad, flat], len(rows[0]))]
@@ -288,16 +290,20 @@ class ParallelKernel:
         return out
 
 
+def limb_groups(model: ParallelModel) -> list[list[int]]:
+    """Put limbs of one build together, by their indices; each group is one code."""
+    return _groups(_all_constants(model), model.size)
+
+
 def _all_constants(model: ParallelModel) -> list[LimbConstants]:
     return [limb_constants(limb, model.platform, center(model)) for limb in model.limbs]
 
 
-def _groups(limbs: Sequence[LimbConstants]) -> list[list[int]]:
-    """Put limbs of one build together."""
+def _groups(limbs: Sequence[LimbConstants], size: float) -> list[list[int]]:
     groups: list[list[int]] = []
     for l, limb in enumerate(limbs):
         for group in groups:
-            if limb.is_like(limbs[group[0]]):
+            if limb.is_like(limbs[group[0]], size):
                 group.append(l)
                 break
         else:
@@ -312,6 +318,16 @@ def _traced(trace: Trace, shapes: Sequence[tuple[int, int]]) -> tuple[Graph, lis
         for a, (rows, columns) in enumerate(shapes)
     ]
     return graph, [value for row in trace(*stacks) for value in row]
+
+
+def _overflow(values: Stack) -> Any:
+    """Return zero, but infinity or NaN where one of the values is."""
+    result: Any = 0.0
+    for row in values:
+        for value in row:
+            small = value * 1e-200
+            result = result + small * small
+    return result
 
 
 def _filled(values: Sequence[Any], width: int) -> list[list[Any]]:

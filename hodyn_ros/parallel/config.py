@@ -122,6 +122,11 @@ def _limb_type(section: Section, platform: Platform, folder: Path) -> _LimbType:
     name = section["name"]
     if ("urdf" in section) == ("bodies" in section):
         raise section.error(f"limb type {name!r} needs either bodies or a urdf")
+    for joint in section.sections("joints"):
+        for key in ("type", "parent", "child"):
+            if (key in joint) == ("urdf" in section):
+                found = "is given by the URDF" if key in joint else "is missing"
+                raise joint.error(f"the key {key!r} of joint {joint['name']!r} {found}")
     if "urdf" in section:
         assembly, rows = read_urdf_limb(folder / section["urdf"], platform.name)
     else:

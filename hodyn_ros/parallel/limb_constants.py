@@ -40,13 +40,12 @@ class LimbConstants:
         poses = [*self.frame[:3].ravel().tolist(), *self.attachment[:3].ravel().tolist()]
         return [*poses, *self.shifts.tolist()]
 
-    def is_like(self, other: LimbConstants) -> bool:
-        """Say whether one code serves both limbs."""
+    def is_like(self, other: LimbConstants, size: float) -> bool:
+        """Say whether one code serves both limbs of a robot of a size [m]."""
         if (len(self.chain), len(self.cut), self.driven) != (len(other.chain), len(other.cut), other.driven):
             return False
         pairs = list(zip([*self.chain, *self.cut], [*other.chain, *other.cut]))
         bodies = [body for pair in pairs for body in pair]
-        size = max(float(np.abs(body.translation).max()) for body in bodies)
         mass = max(body.mass for body in bodies)
         second = max(float(np.abs(body.second_moment).max()) for body in bodies)
         for a, b in pairs:

@@ -44,7 +44,8 @@ def check_mobility(model: ParallelModel) -> None:
             f"wrong mobility: the limbs let the platform move in {found} directions, platform_dof has "
             f"{model.delta}"
         )
-    _check_idle(model, idle / scale[:, None])
+    if _rank(np.column_stack([dof, idle])) > model.delta:
+        _check_idle(model, idle / scale[:, None])
     drives = np.concatenate(
         [
             np.linalg.lstsq(jacobian, dof, rcond=None)[0][list(limb.driven)]
@@ -101,8 +102,6 @@ def _idle_twists(model: ParallelModel, jacobians: list[Array], common: Array) ->
 
 def _check_idle(model: ParallelModel, idle: Array) -> None:
     """Refuse a platform that would turn by itself on the joints that carry it."""
-    if not idle.shape[1]:
-        return
     inertia = model.platform.spatial_inertia
     weight = inertia @ Ad(inverse(model.platform.placement))[:, 3:] @ model.gravity
     effects = [inertia @ model.dof, weight[:, None]]
@@ -145,7 +144,8 @@ def _jacobians(model: ParallelModel, positions: Array) -> list[Array]:
 
 def _rank(matrix: Array) -> int:
     sized = np.linalg.norm(matrix, axis=0)
-    return int(np.linalg.matrix_rank(matrix / np.where(sized > 0.0, sized, 1.0), tol=_RANK))
+    counts = sized > _RANK * sized.max(initial=0.0)  # rounding must not be blown up to a column of its own
+    return int(np.linalg.matrix_rank(matrix / np.where(counts, sized, 1.0), tol=_RANK))
 
 
 def _null_space(matrix: Array) -> Array:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.actuation.series_elastic import SeriesElastic
 from hodyn_ros.checks import finite_array
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.model.drive_spec import DriveSpec
 from hodyn_ros.model.drives import Drives
 from hodyn_ros.model.limits import JointLimits
@@ -116,7 +116,10 @@ class ParallelRobot:
         `gravity` (3,) [m/s^2], pointing down, overrides the file's. Raises ModelError naming file and place.
         """
         config = read_parallel_config(path, gravity)
-        return cls(config.model, config.limits, config.drives, config.drive_specs)
+        try:
+            return cls(config.model, config.limits, config.drives, config.drive_specs)
+        except ModelError as error:
+            raise ModelError(f"{config.source}: {error}") from error
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -322,7 +325,7 @@ class ParallelRobot:
         if setting == Setting(frame):
             known = self._body_fixed if frame == "body" else self._spatial
             known[given.shape] = (kernel.function, kernel.forces, kernel.bad)
-        near = result.item(kernel.flat) > _NEAR**-4 * kernel.flatness_at_home
+        near = result.item(kernel.flat) > _NEAR**-2 * kernel.flatness_at_home
         return DriveState(result[kernel.motion], result[kernel.forces], near)
 
     def forward_dynamics(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +18,7 @@ from hodyn_ros.parallel.geometry import close_limbs, follow
 from hodyn_ros.parallel.inputs import body_motion
 from hodyn_ros.parallel.limb_kinematics import limb_pose
 from hodyn_ros.parallel.model import ParallelModel
+from hodyn_ros.parallel.singularity import singular_values
 from hodyn_ros.se3 import Array
 
 HIGHEST_ORDER = 6  # of compiled kernels: code grows with its square, and takes seconds to compile
@@ -69,16 +71,12 @@ class Solver:
         memory = self._as_memory(positions)
         result = kernel.function(place, twists, *others, memory)
         if not result.item(kernel.bad) < 1.0:
-            motions = reference.limb_motions(self.model, positions, body_twists)  # says which limb it is
+            with np.errstate(over="ignore", invalid="ignore"):
+                motions = reference.limb_motions(self.model, positions, body_twists)  # names a singular limb
             check_holding(reference.inverse_kinematics_jacobians(self.model, motions, 0)[0])
             if not np.isfinite(result).all():
                 raise InputError("the result overflows: the twists or the wrenches are too large")
-            condition = float(np.sqrt(abs(result.item(kernel.flat))))
-            raise SingularError(
-                "the pose is singular, or so close to a singular one that the forces of the drives cannot "
-                f"be computed (condition number about {condition:.3g}); keep away from this pose",
-                condition,
-            )
+            raise self._singular(positions)
         self.memory[:] = memory
         return result
 
@@ -87,16 +85,12 @@ class Solver:
         if seed is not None:
             return close_limbs(self.model, pose, self.seed(seed))
         last = self.positions
-        try:
+        # the straight way may leave the workspace though its end does not
+        with suppress(ConvergenceError):
             return follow(self.model, self.pose_at(last), last, pose)
-        except ConvergenceError as error:
-            # the straight way may leave the workspace though its end does not
-            for start in (last, np.zeros(self.model.n_joints)):
-                try:
-                    return close_limbs(self.model, pose, start)
-                except ConvergenceError:
-                    continue
-            raise error
+        with suppress(ConvergenceError):
+            return close_limbs(self.model, pose, last)
+        return close_limbs(self.model, pose, np.zeros(self.model.n_joints))
 
     def pose_at(self, positions: Array) -> Array:
         """Return the pose (4, 4) of the platform at joint positions (N,)."""
@@ -105,6 +99,19 @@ class Solver:
     def seed(self, seed: ArrayLike) -> Array:
         """Return a seed (N,), checked."""
         return finite_array("the seed", seed, (self.model.n_joints,))
+
+    def _singular(self, positions: Array) -> SingularError:
+        """Say which limb is, or that the drives are, so close to a singular pose that digits are lost."""
+        values = singular_values(self.model, positions)
+        if values.drives < values.limbs.min():
+            what = "the drives hardly hold the platform"
+        else:
+            what = f"limb {self.model.limbs[int(values.limbs.argmin())].name!r} is hardly mobile"
+        return SingularError(
+            f"the pose is too close to a singular one: {what} (smallest singular value {values.least:.3g}); "
+            "keep away from this pose",
+            1.0 / max(values.least, float(np.finfo(float).tiny)),
+        )
 
     def _as_memory(self, positions: Array) -> Array:
         return np.ascontiguousarray(positions[self._start][None])

@@ -1,0 +1,197 @@
+"""Parallel robots from YAML files: the shipped ones, and what is refused with file, line and place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hodyn_ros import ModelError, ParallelRobot, Robot, share
+from hodyn_ros.parallel.compiled import limb_groups
+from hodyn_ros.parallel.config import is_parallel, read_parallel_config
+
+PLATFORM = Path(share.find("config", "gough_stewart_6ups.yaml"))
+PLANAR = Path(share.find("config", "planar_3rrr.yaml"))
+
+
+def test_the_shipped_platform_carries_its_weight() -> None:
+    robot = ParallelRobot.from_config(PLATFORM)
+    assert robot.driven_joint_names == tuple(f"leg{i + 1}_slide" for i in range(6))
+    assert robot.n_dof == 6
+    assert [len(group) for group in limb_groups(robot.model)] == [6]
+    rest = np.zeros((4, 6))
+    forces = robot.inverse_dynamics(robot.home_pose, rest)
+    assert np.allclose(forces[0], forces[0, 0], rtol=1e-12, atol=0.0), "all legs carry alike"
+    # virtual work: a rise of the platform lifts the upper parts of the legs with their slides and both parts
+    # by turning; at the home pose the legs lean so little that the slides carry nearly all
+    weight = 9.8 * (8.08 + 6 * 0.553)
+    leaning = np.linalg.norm([0.12 - 0.095, 0.0]) / 0.39
+    assert 6.0 * forces[0, 0] == pytest.approx(weight, rel=leaning)
+    assert (forces[1:] == 0.0).all() or np.abs(forces[1:]).max() < 1e-12
+    assert ParallelRobot.from_config(PLATFORM, gravity=(0, 0, 0)).gravity.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_the_shipped_platform_rolls_half_a_radian() -> None:
+    """The motion of the paper's example stays away from singular poses."""
+    robot = ParallelRobot.from_config(PLATFORM)
+    for roll in np.linspace(-0.5, 0.5, 11):
+        pose = robot.home_pose.copy()
+        pose[1:3, 1:3] = [[np.cos(roll), -np.sin(roll)], [np.sin(roll), np.cos(roll)]]
+        state = robot.solve(pose, np.zeros((4, 6)))
+        assert not state.near_singularity
+        assert robot.distance_to_singularity(pose) > 0.1
+        assert np.abs(state.motion[0]).max() < 0.1
+
+
+def test_the_shipped_planar_robot_has_three_elastic_drives_for_two_degrees_of_freedom() -> None:
+    config = read_parallel_config(PLANAR)
+    robot = ParallelRobot.from_config(PLANAR)
+    assert (robot.n_dof, robot.n_driven) == (2, 3)
+    assert robot.driven_joint_names == ("left_shoulder", "right_shoulder", "top_shoulder")
+    assert robot.actuation is not None
+    assert robot.actuation.elastic.all()
+    assert robot.drive_train is not None
+    assert robot.drive_train.n_motors == 3
+    assert [len(group) for group in limb_groups(robot.model)] == [3]
+    assumed = {figure.place for figure in config.assumed}
+    assert any("stiffness" in place for place in assumed)
+    assert any("platform.inertia" in place for place in assumed)
+    assert not any("mass" in place for place in assumed)
+    assert robot.limits.effort.shape == (3,)
+
+
+def test_it_is_told_which_kind_of_robot_a_file_describes() -> None:
+    assert is_parallel(PLATFORM)
+    assert not is_parallel(share.find("config", "panda.yaml"))
+    with pytest.raises(ModelError, match="cannot read 'nowhere.yaml'"):
+        is_parallel("nowhere.yaml")
+    with pytest.raises(ModelError):
+        Robot.from_config(PLATFORM)
+    with pytest.raises(ModelError, match="panda.yaml:"):
+        ParallelRobot.from_config(share.find("config", "panda.yaml"))
+
+
+def changed(tmp_path: Path, source: Path, old: str, new: str) -> Path:
+    text = source.read_text()
+    assert text.count(old) >= 1, old
+    path = tmp_path / "robot.yaml"
+    path.write_text(text.replace(old, new, 1))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("dof: [x, y]", "dof: [x, z]", "wrong mobility: limb 'left' does not let the platform move"),
+        ("dof: [x, y]", "dof: [x]", "wrong mobility: the limbs let the platform move in 3 directions"),
+        ("dof: [x, y]", "dof: [x, yy]", r"robot.yaml:\d+: platform.dof\[1\]: must be rx or .*; did you mean"),
+        ("dof: [x, y]", "dofs: [x, y]", r"robot.yaml:\d+: platform.dofs: unknown key; did you mean 'dof'"),
+        (
+            "type: arm, base: [0.45",
+            "type: leg, base: [0.45",
+            r"there is no limb type 'leg'; known: \['arm'\]",
+        ),
+        (
+            "base: [0.45",
+            "base: [0.44",
+            r"robot.yaml:\d+: limbs\[1\].attachment: limb 'right' does not close at the reference pose: it",
+        ),
+        (
+            "attachment: [0, 0, 0]",
+            "attachment: [0, 0, 0.01]",
+            "limb 'left' does not close at the reference pose",
+        ),
+        ("align: x", "rpy: [0, 0, 0]", "limb 'left' does not close at the reference pose"),
+        ("align: x", "align: x, rpy: [0, 0, 0]", "limb 'left' needs either align or rpy"),
+        ("align: x", "align: y", "must be x or z"),
+        ("child: tool", "child: lower", "body 'lower' is the child of two joints"),
+        ("parent: lower\n", "parent: upper\n", ""),
+        ("- name: lower", "- name: tool", "the platform 'tool' is counted twice"),
+        (
+            "stiffness: {value: 40",
+            "stiffness: {value: -40",
+            "must be greater than 0 joint|must be greater than",
+        ),
+        (
+            "axis: [0, 0, 1]",
+            "axis: [0, 0, 1]\n        driven: false",
+            "has a drive, so it cannot have driven",
+        ),
+        ("name: right, type", "name: left, type", "several limbs are called 'left'"),
+    ],
+)
+def test_bad_files_are_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+    if old == "parent: lower\n":
+        old, new = "parent: lower, child: tool", "parent: upper, child: tool"
+        message = "limb type 'arm' must be one chain of joints from 'world' to 'tool'"
+    path = changed(tmp_path, PLANAR, old, new)
+    with pytest.raises(ModelError, match=message) as caught:
+        ParallelRobot.from_config(path)
+    assert "robot.yaml" in str(caught.value)
+
+
+URDF = """
+<robot name="arm">
+  <link name="base"/>
+  <link name="upper">
+    <inertial>
+      <origin xyz="0.2 0 0"/><mass value="0.151248"/>
+      <inertia ixx="7.12126e-06" ixy="0" ixz="0" iyy="0.002023307516" iyz="0" izz="0.002017093744"/>
+    </inertial>
+  </link>
+  <link name="lower">
+    <inertial>
+      <origin xyz="0.2 0 0"/><mass value="0.1435384"/>
+      <inertia ixx="6.375497267e-06" ixy="0" ixz="0" iyy="0.001920172984" iyz="0" izz="0.001913893179"/>
+    </inertial>
+  </link>
+  <link name="tool">INERTIAL</link>
+  <joint name="shoulder" type="revolute">
+    <parent link="base"/><child link="upper"/><origin rpy="0 0 0.8638445989076788"/><axis xyz="0 0 1"/>
+    <limit lower="-2" upper="2" effort="30" velocity="8"/>
+  </joint>
+  <joint name="elbow" type="continuous">
+    <parent link="upper"/><child link="lower"/>
+    <origin xyz="0.4 0 0" rpy="0 0 -1.7276891978153577"/><axis xyz="0 0 1"/>
+  </joint>
+  <joint name="hinge" type="continuous">
+    <parent link="lower"/><child link="tool"/><origin xyz="0.4 0 0"/><axis xyz="0 0 1"/>
+  </joint>
+</robot>
+"""
+
+
+def with_urdf(tmp_path: Path, inertial: str = "") -> Path:
+    (tmp_path / "arm.urdf").write_text(URDF.replace("INERTIAL", inertial))
+    text = PLANAR.read_text()
+    start, end = text.index("    bodies:"), text.index("# [rrr]: a triangle")
+    drive = "{motor_inertia: 0.002, stiffness: 40}"
+    limb = f"    urdf: arm.urdf\n    joints:\n      - {{name: shoulder, drive: {drive}}}\n\n"
+    path = tmp_path / "robot.yaml"
+    path.write_text(text[:start] + limb + text[end:])
+    return path
+
+
+def test_limbs_may_be_urdf_chains(tmp_path: Path) -> None:
+    """The same robot, its arms taken from a URDF instead."""
+    robot, plain = ParallelRobot.from_config(with_urdf(tmp_path)), ParallelRobot.from_config(PLANAR)
+    twists = np.zeros((4, 6))
+    twists[:, 3:5] = [[0.3, -0.2], [1.0, 2.0], [-3.0, 5.0], [10.0, 20.0]]
+    expected = plain.inverse_dynamics(plain.home_pose, twists)
+    found = robot.inverse_dynamics(robot.home_pose, twists)
+    assert np.allclose(found, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
+    assert robot.driven_joint_names == plain.driven_joint_names
+    assert robot.limits.effort.tolist() == [30.0, 30.0, 30.0]
+    assert robot.actuation is not None
+
+
+def test_the_platform_counts_once_in_a_urdf(tmp_path: Path) -> None:
+    inertial = (
+        '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+    )
+    with pytest.raises(ModelError, match="arm.urdf: the platform is counted twice: link 'tool'"):
+        ParallelRobot.from_config(with_urdf(tmp_path, inertial))
+    (tmp_path / "arm.urdf").unlink()
+    with pytest.raises(ModelError, match="cannot read the URDF"):
+        ParallelRobot.from_config(tmp_path / "robot.yaml")
