@@ -8,8 +8,10 @@ __path__ = extend_path(__path__, __name__)
 
 from hodyn_ros.actuation.series_elastic import MotorMotion, SeriesElastic  # noqa: E402
 from hodyn_ros.dynamics.forward_kinematics import Kinematics  # noqa: E402
+from hodyn_ros.dynamics.group_robot import GroupRobot  # noqa: E402
 from hodyn_ros.dynamics.robot import Robot  # noqa: E402
 from hodyn_ros.errors import ConvergenceError, HodynError, InputError, ModelError, SingularError  # noqa: E402
+from hodyn_ros.model.joint_tree import JointTree  # noqa: E402
 from hodyn_ros.motion import AppliedWrench, BaseMotion  # noqa: E402
 from hodyn_ros.parallel.limb import Limb  # noqa: E402
 from hodyn_ros.parallel.platform import Platform  # noqa: E402
@@ -19,8 +21,10 @@ __all__ = [
     "AppliedWrench",
     "BaseMotion",
     "ConvergenceError",
+    "GroupRobot",
     "HodynError",
     "InputError",
+    "JointTree",
     "Kinematics",
     "Limb",
     "ModelError",
