@@ -215,7 +215,8 @@ def test_a_file_says_everything_about_a_drive(write: Writer) -> None:
     found = spec_of(
         write(
             "{motor_inertia: 0.2, stiffness: 800, cubic_stiffness: 5e3, gear_ratio: 100, "
-            f"torque_constant: 0.05, motor_friction: {friction}, link_friction: {{viscous: 2}}, limits: {limits}}}"
+            f"torque_constant: 0.05, motor_friction: {friction}, link_friction: {{viscous: 2}}, "
+            f"limits: {limits}}}"
         )
     )
     assert found == DriveSpec(

@@ -1,0 +1,227 @@
+"""Feedback linearisation and regulation in closed loop, against the linear dynamics that were asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hodyn_ros import ConvergenceError, InputError, Robot, share
+from hodyn_ros.control.feedback_linearisation import FeedbackLinearisation, relative_degree
+from hodyn_ros.control.measurement import Measurement
+from hodyn_ros.control.model_errors import with_scaled_inertia, with_stiffness
+from hodyn_ros.control.plant import Plant
+from hodyn_ros.control.poles import butterworth_poles, gains_from_poles
+from hodyn_ros.control.regulation import PassivityRegulator
+from hodyn_ros.control.stiff_simulation import StiffSimulation
+from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, VariableStiffnessSpec
+from hodyn_ros.model.drives import Drives
+from hodyn_ros.trajectory import read_trajectory
+
+Array = NDArray[np.float64]
+
+POLES = [-12.0, -17.0 + 9.0j, -17.0 - 9.0j, -30.0]
+FRICTION = FrictionSpec(1.0, 1.5, 0.2)
+MOTION = read_trajectory(share.find("config", "panda_validation.yaml"))
+
+
+def panda_with(**figures: object) -> Robot:
+    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    assert robot.drive_specs is not None
+    specs = [DriveSpec(s.stiffness, s.motor_inertia, **figures) for s in robot.drive_specs]  # type: ignore[arg-type]
+    return Robot(robot.model, robot.limits, robot.drives, robot.frames, specs)
+
+
+def rigid_panda() -> Robot:
+    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    assert robot.drives is not None
+    return Robot(robot.model, robot.limits, Drives(np.full(7, np.inf), robot.drives.motor_inertia))
+
+
+ROBOTS = {
+    "linear": panda_with(),
+    "hardening": panda_with(cubic_stiffness=1e6),
+    "with friction": panda_with(motor_friction=FRICTION, link_friction=FRICTION),
+    "damped": panda_with(spring_damping=30.0),
+    "rigid": rigid_panda(),
+}
+
+
+POLES_BY_DEGREE = {4: POLES, 3: POLES[:3], 2: POLES[1:3]}
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_with_exact_model_and_state_tracking_is_that_of_the_integrator(name: str) -> None:
+    robot = ROBOTS[name]
+    plant = Plant(robot)
+    law = FeedbackLinearisation.from_poles(robot, POLES_BY_DEGREE[relative_degree(robot)])
+    simulation = StiffSimulation(
+        plant, plant.consistent_state(MOTION.sample(0.0, 6)), method="DOP853", rtol=1e-9
+    )
+    times = np.linspace(0.02, 0.28, 14)
+    states = simulation.follow(lambda t, state: law.efforts(MOTION.sample(t, 4), state), 0.3, times)
+    errors = states[:, :7] - MOTION.sample(times, 0)[:, 0]
+    assert np.abs(errors).max() <= 1e-9  # rad
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_errors_have_the_poles_asked_for(name: str) -> None:
+    """Disturb the start, and fit the response: its modes decay and turn as the poles say, to 1 %."""
+    robot = ROBOTS[name]
+    degree = relative_degree(robot)
+    poles = POLES_BY_DEGREE[degree]
+    plant = Plant(robot)
+    law = FeedbackLinearisation.from_poles(robot, poles)
+    state = plant.consistent_state(MOTION.sample(0.0, 6))
+    state[:7] += 1e-4 * np.array([1.0, -2.0, 1.5, 1.0, -1.0, 2.0, -1.5])  # links alone
+    step, count = 0.01, 24
+    times = step * np.arange(1, count + 1)
+    simulation = StiffSimulation(plant, state, method="DOP853", rtol=1e-8, atol=1e-11)
+    states = simulation.follow(lambda t, x: law.efforts(MOTION.sample(t, 4), x), times[-1] + 0.01, times)
+    errors = states[:, :7] - MOTION.sample(times, 0)[:, 0]
+    # each sample is a linear combination of the `degree` ones before, with the same weights for all joints
+    windows = np.concatenate([errors[i : count - degree + i].reshape(-1, 1) for i in range(degree)], axis=1)
+    weights, *_ = np.linalg.lstsq(windows, errors[degree:].reshape(-1), rcond=None)
+    roots = np.roots([1.0, *-weights[::-1]])
+    measured = np.log(roots.astype(complex)) / step
+    for pole in poles:
+        assert np.abs(measured - pole).min() <= 0.01 * abs(pole)
+
+
+def test_the_gains_are_those_of_the_polynomial() -> None:
+    gains = gains_from_poles(POLES, 4)
+    for pole in POLES:
+        assert abs(pole**4 + sum(k * pole**i for i, k in enumerate(gains))) <= 1e-10 * abs(pole) ** 4
+    circle = butterworth_poles(4, 10.0)
+    assert np.allclose(np.abs(circle), 10.0, rtol=1e-14)
+    # maximally flat: s^8 + w^8 is the polynomial times its mirror image
+    mirrored = np.poly(np.concatenate([circle, -circle]))
+    assert np.allclose(mirrored, [1, 0, 0, 0, 0, 0, 0, 0, 1e8], rtol=1e-12, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("poles", "words"),
+    [
+        ([-1.0, -2.0], "4 poles are needed"),
+        ([-1.0, -2.0, -3.0, 0.0], "negative real parts"),
+        ([-1.0, -2.0, -3.0 + 1j, -4.0], "conjugates"),
+        ([-1.0, -2.0, -3.0, float("nan")], "finite"),
+    ],
+)
+def test_bad_poles_are_refused(poles: list[complex], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        FeedbackLinearisation.from_poles(ROBOTS["linear"], poles)
+
+
+def test_drives_that_no_static_feedback_linearises_are_refused() -> None:
+    robot = ROBOTS["linear"]
+    assert robot.drives is not None
+    stiffness = robot.drives.stiffness.copy()
+    stiffness[2] = np.inf
+    mixed = Robot(robot.model, robot.limits, Drives(stiffness, robot.drives.motor_inertia))
+    with pytest.raises(InputError, match=r"joint 'panda_joint3' reacts in derivative 2"):
+        relative_degree(mixed)
+    pair = VariableStiffnessSpec("agonist_antagonist", 1e5)
+    with pytest.raises(InputError, match="variable stiffness"):
+        relative_degree(panda_with(variable_stiffness=pair))
+    with pytest.raises(InputError, match="no drives"):
+        relative_degree(Robot(robot.model))
+    with pytest.raises(InputError, match=r"\(5, 7\)"):
+        FeedbackLinearisation.from_poles(robot, POLES).efforts(
+            np.zeros((4, 7)), Measurement(*np.zeros((4, 7)))
+        )
+
+
+# regulation
+
+GOAL = np.array([0.3, -0.4, 0.2, -1.7, 0.2, 1.4, 0.1])
+START = np.array([0.1, -0.3, 0.2, -1.9, 0.1, 1.7, 0.3])
+
+
+def soft_panda() -> Robot:
+    """Return the Panda with springs so soft that gravity bends them by centimetres."""
+    return with_stiffness(ROBOTS["linear"], 900.0)
+
+
+def test_regulation_brings_the_links_exactly_to_their_goal() -> None:
+    """Here with motors that are made to appear lighter than they are; in the next test as they are."""
+    robot = soft_panda()
+    law = PassivityRegulator(robot, stiffness=400.0, damping=60.0, motor_inertia=0.1)
+    plant = Plant(robot)
+    at_rest = np.zeros((5, 7))
+    at_rest[0] = START
+    simulation = StiffSimulation(plant, plant.consistent_state(at_rest), method="LSODA", rtol=1e-7, atol=1e-9)
+    simulation.follow(lambda t, state: law.regulate(GOAL, state).effort, 4.0)
+    reached = simulation.measurement
+    assert np.abs(reached.position - GOAL).max() <= 1e-5
+    assert np.abs(reached.motor_position - GOAL).max() > 0.01  # gravity bends the springs
+    assert np.abs(reached.velocity).max() <= 1e-4
+
+
+def test_regulation_takes_energy_out() -> None:
+    """The storage function of the passivity proof never rises."""
+    robot = soft_panda()
+    law = PassivityRegulator(robot, stiffness=400.0, damping=60.0)
+    assert robot.drives is not None
+    compliance, inertia = 1.0 / robot.drives.stiffness, robot.drives.motor_inertia
+    gravity_of = robot.compile(0)
+
+    def torques(q: Array, qdd: Array, qd: Array) -> Array:
+        return np.asarray(gravity_of(np.stack([q, qd, qdd]))[0])
+
+    def storage(m: Measurement) -> float:
+        zero = np.zeros(7)
+        gravity = torques(m.position, zero, zero)
+        momentum = np.array([torques(m.position, row, zero) - gravity for row in np.eye(7)]) @ m.velocity
+        kinetic = 0.5 * m.velocity @ momentum + 0.5 * inertia @ m.motor_velocity**2
+        spring = 0.5 / compliance @ (m.motor_position - m.position) ** 2
+        # potential of gravity of the links, against that of the links at rest with these motors
+        return float(kinetic + spring + potential(m.position) - resting(m.motor_position) + motors(m))
+
+    def potential(q: Array) -> float:
+        poses = robot.forward_kinematics(q[None]).poses
+        centres = [p[:3, :3] @ c + p[:3, 3] for p, c in zip(poses, robot.model.coms)]
+        return float(-sum(m * c @ robot.gravity for m, c in zip(robot.model.masses, centres)))
+
+    def resting(theta: Array) -> float:
+        q = law.resting_links(theta)
+        return float(potential(q) + 0.5 / compliance @ (theta - q) ** 2)
+
+    goal_motors = GOAL + compliance * torques(GOAL, np.zeros(7), np.zeros(7))
+
+    def motors(m: Measurement) -> float:
+        return float(0.5 * law.stiffness @ (goal_motors - m.motor_position) ** 2)
+
+    plant = Plant(robot)
+    at_rest = np.zeros((5, 7))
+    at_rest[0] = START
+    simulation = StiffSimulation(plant, plant.consistent_state(at_rest), rtol=1e-9, atol=1e-11)
+    states = simulation.follow(
+        lambda t, state: law.regulate(GOAL, state).effort, 1.0, np.linspace(0.01, 0.99, 99)
+    )
+    levels = np.array([storage(plant.unpack(state)) for state in states])
+    assert levels[0] > 10.0 * levels[-1] > 0.0
+    assert (np.diff(levels) <= 1e-8 * levels[0]).all()
+
+
+def test_links_rest_where_springs_and_gravity_balance() -> None:
+    robot = soft_panda()
+    law = PassivityRegulator(robot, 400.0, 60.0)
+    q = law.resting_links(GOAL)
+    gravity = robot.inverse_dynamics(np.stack([q, np.zeros(7), np.zeros(7)]))[0]
+    assert np.allclose(900.0 * (GOAL - q), gravity, rtol=1e-10, atol=1e-9)
+    with pytest.raises(ConvergenceError, match="too soft for gravity"):
+        PassivityRegulator(with_stiffness(robot, 8.0), 400.0, 60.0).resting_links(GOAL)
+    with pytest.raises(InputError, match=r"damping of joint 'panda_joint1' is -1"):
+        PassivityRegulator(robot, 400.0, -1.0)
+    with pytest.raises(InputError, match="linear springs"):
+        PassivityRegulator(ROBOTS["hardening"], 400.0, 60.0)
+
+
+def test_other_inertias_make_another_robot() -> None:
+    robot = ROBOTS["linear"]
+    heavier = with_scaled_inertia(robot, 1.05)
+    q = MOTION.sample(0.4, 4)
+    assert np.allclose(heavier.inverse_dynamics(q), 1.05 * robot.inverse_dynamics(q), rtol=1e-12)
+    with pytest.raises(InputError, match="positive factors"):
+        with_scaled_inertia(robot, -1.0)
