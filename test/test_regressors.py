@@ -57,9 +57,23 @@ def exact_forces(case: Case, base: BaseMotion | None) -> np.ndarray:
 def test_regressor_times_parameters_is_exact(seed: int, bodies: int, order: int, floating: bool) -> None:
     case = make_case(seed, bodies, order, floating, frame="body")
     robot, base = robot_of(case)
-    found = robot.regressor(case.q, base) @ robot.dynamic_parameters()
-    assert found.shape[0] == order + 1
-    assert closeness(found, exact_forces(case, base)) < 1e-12
+    tree = JointTree.of(robot.model)
+    room = GroupRobot(tree).regressor(joint_motion(tree, case.q, base))
+    assert room.shape[0] == order + 1
+    assert closeness(room @ robot.dynamic_parameters(), exact_forces(case, base)) < 1e-12
+
+
+@pytest.mark.parametrize(("seed", "floating"), [(1, False), (2, False), (3, True), (4, True)])
+def test_compiled_regressor_is_that_of_the_room(seed: int, floating: bool) -> None:
+    case = make_case(seed, 5, ORDER, floating)
+    robot, base = robot_of(case)
+    tree = JointTree.of(robot.model)
+    room = GroupRobot(tree).regressor(joint_motion(tree, case.q, base))
+    assert closeness(robot.regressor(case.q, base), room) < 1e-12
+    assert (
+        closeness(robot.regressor(case.q, base) @ robot.dynamic_parameters(), exact_forces(case, base))
+        < 1e-12
+    )
 
 
 def test_parameters_are_moments_of_mass() -> None:

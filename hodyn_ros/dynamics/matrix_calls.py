@@ -155,9 +155,13 @@ class MatrixCalls(ABC):
     def regressor(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
         """Compute Y with `Q^(r) = Y[r] @ dynamic_parameters()`, `q` (order + 3, n).
 
-        Shape (order + 1, m, 10 bodies). Garofalo et al. (2013), eq. 16.
+        Shape (order + 1, m, 10 bodies). Garofalo et al. (2013), eq. 16; compiled.
         """
-        return regressors.regressor(*self._bodies(q, base, 2))
+        stack = motion_stack(self.model, q, base, 2)
+        kernel = self._matrix_kernel(matrix_kernels.regressors, stack.order)
+        if kernel is None:
+            return regressors.regressor(stack.bodies(self._joint_tree), stack.order)
+        return _called(kernel, stack).reshape(*stack.batch, stack.order + 1, self._m, -1)
 
     def slotine_li_regressor(
         self,

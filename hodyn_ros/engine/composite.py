@@ -160,6 +160,32 @@ class Composite:
         """Return the twist of a body, or of the world, -1."""
         return (ZERO, ZERO) if j < 0 else self.placed[j].twist
 
+    def accelerations(self, rates: Sequence[Scalar]) -> list[Spatial]:
+        """Return the spatial accelerations of all bodies, against gravity, from rates of the velocities."""
+        result: list[Spatial] = []
+        for own in self.placed:
+            a = self.ground if own.parent < 0 else result[own.parent]
+            for column, screw, screw_rate in zip(own.columns, own.screws, own.rates):
+                a = plus(a, scaled(rates[column], screw))
+                if len(own.columns) == 1:  # a twist by itself, as that of a base, has no rate: ad_V V = 0
+                    a = plus(a, scaled(self.velocities[column], screw_rate))
+            result.append(a)
+        return result
+
+    def frame(self, j: int) -> tuple[Axes, Vector]:
+        """Return the series of the axes and of the position of the frame that the user gave to a body."""
+        own, placement = self.placed[j], self.constants[j].body_in_frame
+        at_start = [_combine(own.axes, column) for column in placement[:3, :3].T.tolist()]
+        position = add(own.position, _combine(own.axes, placement[:3, 3].tolist()))
+        x, y, z, p = ([vector] for vector in (*at_start, position))
+        for k in range(self.terms - 1):
+            for series in (x, y, z, p):
+                rate = _term(own.twist, k)[1] if series is p else ZERO
+                for i in range(k + 1):
+                    rate = add(rate, cross(_term(own.twist, k - i)[0], series[i]))
+                series.append(scale(1.0 / (k + 1), rate))
+        return (_vector(x), _vector(y), _vector(z)), _vector(p)
+
     def accumulate(self, values: list[list[Scalar]]) -> list[list[Scalar]]:
         """Add to the numbers of every body those of the bodies beyond it."""
         totals = [list(own) for own in values]
@@ -273,9 +299,12 @@ def _term(motion: Spatial, k: int) -> Spatial:
     return (a, b, c), (d, e, f)
 
 
+def _vector(terms: Sequence[Vector]) -> Vector:
+    """Return a vector of series from its coefficients."""
+    x, y, z = (Series(list(values)) for values in zip(*terms))
+    return x, y, z
+
+
 def _series(terms: Sequence[Spatial]) -> Spatial:
     """Return a motion by series from its coefficients."""
-    (a, b, c), (d, e, f) = (
-        tuple(Series(list(values)) for values in zip(*(term[part] for term in terms))) for part in (0, 1)
-    )
-    return (a, b, c), (d, e, f)
+    return _vector([term[0] for term in terms]), _vector([term[1] for term in terms])

@@ -14,7 +14,9 @@ from hodyn_ros.engine.composite import Composite
 from hodyn_ros.engine.kernel import Kernel, Shape, Stack, traced
 from hodyn_ros.engine.matrices import coriolis_matrix, gravity_forces, mass_matrix
 from hodyn_ros.engine.partials import partial_derivatives
+from hodyn_ros.engine.regressor import regressor
 from hodyn_ros.engine.series import Series, coefficient
+from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.tree import TreeModel
 
 PARTS = ("mass", "coriolis", "gravity")
@@ -71,6 +73,20 @@ def inverse_dynamics_derivatives(model: TreeModel, order: int) -> Kernel | None:
                 for row in range(n):
                     stack.append([sum(c * matrix[row][i] for c, matrix in terms) for i in range(n)])
         return stack
+
+    return _compiled(trace, _arguments(model, order + 2))
+
+
+def regressors(model: TreeModel, order: int) -> Kernel | None:
+    """Compile `q (order + 3, n), ... -> rows of Y (m, 10 bodies)`, for one order after the other."""
+    screws = [
+        [((*x[:3],), (*x[3:],)) for x in subspace.T.tolist()] for subspace in JointTree.of(model).subspaces
+    ]
+
+    def trace(q: Stack, *others: Stack) -> Stack:
+        tree = _composite(model, order, q, others, regroup=False)
+        rows = regressor(tree, _rates(order, 2, q, others), screws)
+        return [_derivatives(row, k) for k in range(order + 1) for row in rows]
 
     return _compiled(trace, _arguments(model, order + 2))
 

@@ -29,7 +29,7 @@ def partial_derivatives(tree: Composite, accelerations: Sequence[Scalar]) -> Par
     `accelerations` are the rates of `tree.velocities`. Of a floating base, positions mean a small body-fixed
     displacement at a constant body-fixed twist, and the torques are preceded by its body-fixed wrench.
     """
-    motions = _accelerations(tree, accelerations)
+    motions = tree.accelerations(accelerations)
     bodies = range(len(tree.placed))
     forces = tree.accumulate([_force(tree, j, motions[j]) for j in bodies])
     operators = tree.accumulate([_doubled_operator(tree, j) for j in bodies])
@@ -58,19 +58,6 @@ def partial_derivatives(tree: Composite, accelerations: Sequence[Scalar]) -> Par
                         by_position[row][column] = power(inner_screw, moved)
                         by_velocity[row][column] = power(inner_screw, sped)
     return Partials(by_position, by_velocity, mass)
-
-
-def _accelerations(tree: Composite, rates: Sequence[Scalar]) -> list[Spatial]:
-    """Return the spatial accelerations of all bodies, against gravity."""
-    result: list[Spatial] = []
-    for own in tree.placed:
-        a = tree.ground if own.parent < 0 else result[own.parent]
-        for column, screw, screw_rate in zip(own.columns, own.screws, own.rates):
-            a = plus(a, scaled(rates[column], screw))
-            if len(own.columns) == 1:  # a twist by itself, as that of a base, has no rate: ad_V V = 0
-                a = plus(a, scaled(tree.velocities[column], screw_rate))
-        result.append(a)
-    return result
 
 
 def _carried(tree: Composite, j: int, motions: Sequence[Spatial]) -> list[tuple[Spatial, Spatial]]:
