@@ -58,7 +58,7 @@ def velocities(q: np.ndarray, base: BaseMotion | None) -> np.ndarray:
 
 CASES = [
     pytest.param(
-        make_case(seed, 5, ORDER, floating, frame=frame), id=f"{'floating' if floating else 'fixed'}{seed}"
+        make_case(seed, 4, ORDER, floating, frame=frame), id=f"{'floating' if floating else 'fixed'}{seed}"
     )
     for seed, floating, frame in (
         (1, False, "world"),
@@ -133,8 +133,9 @@ def test_coefficients_times_motion_are_the_torques_of_the_recursion(case: Case) 
     assert not coefficients[:, 0].any()
 
 
-@pytest.mark.parametrize("case", CASES[1:3])
-def test_batches_are_their_samples(case: Case) -> None:
+@pytest.mark.parametrize("floating", [False, True])
+def test_batches_are_their_samples(floating: bool) -> None:
+    case = make_case(1, 3 - int(floating), 0, floating)
     robot, base = robot_of(case)
     batch = np.stack([case.q, 0.5 * case.q, -case.q])
     for name in (
@@ -142,8 +143,8 @@ def test_batches_are_their_samples(case: Case) -> None:
         "centroidal_momentum_matrix", "regressor", "inverse_dynamics_derivatives", "coefficient_matrices",
     ):  # fmt: skip
         call = getattr(robot, name)
-        found = call(batch[:, :3], base)
-        for sample, q in zip(found, batch[:, :3]):
+        found = call(batch, base)
+        for sample, q in zip(found, batch):
             assert closeness(sample, call(q, base)) < 1e-12, name
 
 
@@ -265,7 +266,8 @@ def _along(change: Callable[[Any, Any], Any], direction: np.ndarray, step: Any) 
 def test_state_derivatives_add_up_to_time_derivatives(case: Case) -> None:
     robot, base = robot_of(case)
     found = robot.matrix_derivatives(case.q[:-1], base)
-    mass, coriolis, gravity = robot.dynamic_matrices(case.q, base)
+    tree = JointTree.of(robot.model)
+    mass, coriolis, gravity = GroupRobot(tree).dynamic_matrices(joint_motion(tree, case.q, base))
     rates = velocities(case.q, base)
     for r in range(ORDER + 1):
         along = [
@@ -282,7 +284,7 @@ def test_state_derivatives_add_up_to_time_derivatives(case: Case) -> None:
 
 
 def test_large_trees_fall_back_on_the_room() -> None:
-    case = make_case(8, 30, 2)
+    case = make_case(8, 30, 1)
     robot, _ = robot_of(case)
     mass, coriolis, _ = robot.dynamic_matrices(case.q[:-1])
     compiled = robot.mass_matrix(case.q[:1])
@@ -346,7 +348,7 @@ def test_joints_on_groups_are_exact(group_robot: GroupRobot) -> None:
 
 
 def test_trees_of_simple_joints_are_robots() -> None:
-    case = make_case(3, 4, ORDER, True, frame="body")
+    case = make_case(3, 3, 1, True, frame="body")
     robot, base = robot_of(case)
     assert base is not None
     tree = JointTree.of(robot.model)
