@@ -34,3 +34,7 @@ class ConvergenceError(InputError):
         super().__init__(message)
         self.angle = angle
         self.distance = distance
+
+
+class OverflowingError(InputError):
+    """The numbers given are so large that the result is not finite."""

@@ -22,7 +22,7 @@ from hodyn_ros.dynamics.mobility import check_mobility, check_pose
 from hodyn_ros.dynamics.pose_solver import Task
 from hodyn_ros.engine import kernels
 from hodyn_ros.engine.kernel import Function, Interpreted
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import InputError, OverflowingError
 from hodyn_ros.formulations import INVERSE_DYNAMICS
 from hodyn_ros.model.assembly import Frame as NamedFrame
 from hodyn_ros.model.config import read_config
@@ -392,7 +392,9 @@ class Robot(MatrixCalls):
             check_pose(self.model, self._massless, positions, prescribed)
         found = function(state, values, *others, *[load.up_to(order) for load in loads])
         if not np.isfinite(found).all():
-            raise InputError("the result overflows: the state, the torques or the wrenches are too large")
+            raise OverflowingError(
+                "the result overflows: the state, the torques or the wrenches are too large"
+            )
         return found
 
     def _by_formulation(
@@ -409,7 +411,7 @@ class Robot(MatrixCalls):
         with np.errstate(over="ignore", invalid="ignore"):
             torques, ground = room(self.model, np.moveaxis(motion, -2, 0), base, loads)
         if not np.isfinite(torques).all():
-            raise InputError("the result overflows: the numbers given are too large")
+            raise OverflowingError("the result overflows: the numbers given are too large")
         torques = np.ascontiguousarray(np.moveaxis(torques, 0, -2))
         return torques if base is None else (np.ascontiguousarray(np.moveaxis(ground, 0, -2)), torques)
 

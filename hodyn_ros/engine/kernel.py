@@ -19,7 +19,7 @@ from hodyn_ros.engine.fast_call import fast_call
 from hodyn_ros.engine.llvm import MachineCode, compile_text, lanes
 from hodyn_ros.engine.object_cache import ObjectCache
 from hodyn_ros.engine.tracer import Graph
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import InputError, OverflowingError
 from hodyn_ros.se3 import Array
 
 Stack = list[list[Any]]  # scalars by row and column
@@ -171,7 +171,7 @@ class Interpreted:
 
 def _check_overflow(result: Array) -> None:
     if not np.isfinite(result).all():
-        raise InputError("the result overflows: the numbers given are too large")
+        raise OverflowingError("the result overflows: the numbers given are too large")
 
 
 def traced(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> tuple[Graph, list[Any], Shape]:
