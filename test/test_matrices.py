@@ -367,6 +367,19 @@ def test_wrong_groups_and_poses_are_refused(group_robot: GroupRobot) -> None:
         JointTree.build([-1], [universal], np.eye(4)[None], [1.0], np.zeros((1, 3)), np.eye(3)[None])
     with pytest.raises(ModelError, match="linearly independent"):
         JointTree.build([-1], [np.ones((6, 2))], np.eye(4)[None], [1.0], np.zeros((1, 3)), np.eye(3)[None])
+    sheared = np.eye(4)[None] + 0.1
+    with pytest.raises(ModelError, match="the reference of body 'body1' is not a pose"):
+        JointTree.build([-1], [joint_groups.free()], sheared, [1.0], np.zeros((1, 3)), np.eye(3)[None])
+    with pytest.raises(ModelError, match="an inertia that no body has"):
+        JointTree.build(
+            [-1], [joint_groups.free()], np.eye(4)[None], [1.0], np.zeros((1, 3)), -np.eye(3)[None]
+        )
+    with pytest.raises(ModelError, match="must have shape .6, 1 to 6., found .3, 3."):
+        JointTree.build([-1], [np.eye(3)], np.eye(4)[None], [1.0], np.zeros((1, 3)), np.eye(3)[None])
+    with pytest.raises(ModelError, match="has parent 0; a parent is -1"):
+        JointTree.build([0], [joint_groups.free()], np.eye(4)[None], [1.0], np.zeros((1, 3)), np.eye(3)[None])
+    with pytest.raises(InputError, match="tree must be a JointTree"):
+        GroupRobot(5)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="must lie in its plane"):
         joint_groups.planar([0.0, 0.0, 1.0], [1.0, 0.0, 1.0])
     poses, rates = group_motion(group_robot, 2)
@@ -397,6 +410,8 @@ def test_bad_input_is_refused_with_what_was_expected() -> None:
         robot.com(np.full((2, 3), 1j))
     with pytest.raises(InputError, match=r"frame must be one of \['world', 'body', 'hybrid'\], found 'tool'"):
         robot.jacobian(q, 0, "tool")
+    with pytest.raises(InputError, match="the order must be 0 or a positive integer, found -1"):
+        robot.compile_matrices(-1)
     with pytest.raises(InputError, match="there is no body or frame 'hand'"):
         robot.jacobian(q, "hand")
     with pytest.raises(InputError, match="stands on the ground"):

@@ -30,6 +30,8 @@ class GroupRobot:
     """
 
     def __init__(self, tree: JointTree) -> None:
+        if not isinstance(tree, JointTree):
+            raise InputError(f"tree must be a JointTree, as JointTree.build makes one; found {tree!r}")
         self.tree = tree
 
     def motion(self, poses: ArrayLike, velocities: ArrayLike) -> JointMotion:

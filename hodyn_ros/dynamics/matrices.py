@@ -91,7 +91,7 @@ def matrix_derivatives(bodies: BodyJacobians, order: int) -> MatrixDerivatives:
 
 def jacobian(bodies: BodyJacobians, place: Frame, frame: JacobianFrame) -> Array:
     """Return the Jacobian (order + 1, 6, m) of a frame on a body, `frame` being that of its twist."""
-    if frame not in _REPRESENTATIONS:
+    if not isinstance(frame, str) or frame not in _REPRESENTATIONS:
         raise InputError(f"frame must be one of {list(_REPRESENTATIONS)}, found {frame!r}")
     if place.body < 0:
         return np.zeros((*bodies.batch, bodies.motion.order + 1, 6, bodies.tree.n_velocities))

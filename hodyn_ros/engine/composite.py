@@ -106,7 +106,9 @@ class Composite:
         """Find the series of a body's screws and twist: `S' = ad_V S`."""
         above = [_term(self.twist_of(parent), k) for k in range(self.terms)]
         speeds = [self.velocities[column].coefficients for column in columns]
-        moved, rates, twists = [[screw] for screw in screws], [[] for _ in screws], []  # type: ignore[var-annotated]
+        moved = [[screw] for screw in screws]
+        rates: list[list[Spatial]] = [[] for _ in screws]
+        twists: list[Spatial] = []
         for k in range(self.terms):
             twist = above[k]
             for series, speed in zip(moved, speeds):

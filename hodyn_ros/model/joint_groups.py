@@ -50,7 +50,10 @@ def free() -> Array:
 
 
 def _unit(direction: ArrayLike) -> Array:
-    vector = np.asarray(direction, dtype=np.float64)
+    try:
+        vector = np.asarray(direction, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"a direction must be three numbers: {error}") from error
     length = float(np.linalg.norm(vector))
     if vector.shape != (3,) or not np.isfinite(length) or length == 0.0:
         raise ModelError(f"a direction must be three numbers, not all zero; found {direction!r}")

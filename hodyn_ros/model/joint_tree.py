@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hodyn_ros.checks import finite_array
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.model.arrays import frozen_array, unique_names
 from hodyn_ros.model.tree import TreeModel
@@ -53,19 +54,28 @@ class JointTree:
         Shapes and units as on the attributes; `hodyn_ros.model.joint_groups` makes subspaces. Raises
         ModelError naming the body or array at fault.
         """
-        n = len(parents)
+        try:
+            indices = tuple(int(p) for p in np.asarray(parents, dtype=int).reshape(-1))
+            spaces = list(subspaces)
+        except (TypeError, ValueError) as error:
+            raise ModelError(
+                f"parents must be integers and subspaces matrices, one per body: {error}"
+            ) from error
+        n = len(indices)
+        if n == 0:
+            raise ModelError("a tree needs at least one body; parents is empty")
         names = unique_names("body_names", body_names, n, "body")
-        if len(subspaces) != n:
-            raise ModelError(f"subspaces must hold one matrix per body, {n} in all, found {len(subspaces)}")
-        for body, parent in enumerate(parents):
+        if len(spaces) != n:
+            raise ModelError(f"subspaces must hold one matrix per body, {n} in all, found {len(spaces)}")
+        for body, parent in enumerate(indices):
             if not -1 <= parent < body:
                 raise ModelError(
                     f"body {names[body]!r} (index {body}) has parent {parent}; a parent is -1 (the world) or "
                     "a body listed before its child"
                 )
         tree = cls(
-            parents=tuple(int(parent) for parent in parents),
-            subspaces=tuple(_subspace(name, screws) for name, screws in zip(names, subspaces)),
+            parents=indices,
+            subspaces=tuple(_subspace(name, screws) for name, screws in zip(names, spaces)),
             references=frozen_array("references", references, (n, 4, 4)),
             masses=frozen_array("masses", masses, (n,)),
             coms=frozen_array("coms", coms, (n, 3)),
@@ -73,6 +83,17 @@ class JointTree:
             gravity=frozen_array("gravity", gravity, (3,)),
             body_names=names,
         )
+        for name, reference in zip(names, tree.references):
+            rotation = reference[:3, :3]
+            orthogonal = np.allclose(rotation.T @ rotation, np.eye(3), rtol=0.0, atol=_CLOSED)
+            if (
+                not orthogonal
+                or np.linalg.det(rotation) < 0.0
+                or not np.array_equal(reference[3], (0, 0, 0, 1))
+            ):
+                raise ModelError(
+                    f"the reference of body {name!r} is not a pose: a rotation and a translation"
+                )
         for name, mass, inertia in zip(names, tree.masses, tree.inertias):
             symmetric = np.allclose(inertia, inertia.T, rtol=0.0, atol=_CLOSED * np.abs(inertia).max())
             if (
@@ -129,11 +150,7 @@ class JointTree:
         `coordinates` (m,) are those velocities, the exponential coordinates of the groups; for joints with
         one degree of freedom the usual coordinates. Raises InputError for another shape.
         """
-        values = np.asarray(coordinates, dtype=np.float64)
-        if values.shape != (self.n_velocities,) or not np.isfinite(values).all():
-            raise InputError(
-                f"joint coordinates must be {self.n_velocities} finite numbers, found shape {values.shape}"
-            )
+        values = finite_array("the joint coordinates", coordinates, (self.n_velocities,))
         return np.stack(
             [exp(subspace @ values[columns]) for subspace, columns in zip(self.subspaces, self.columns)]
         )
@@ -148,7 +165,10 @@ class JointTree:
 
 
 def _subspace(name: str, screws: ArrayLike) -> Array:
-    matrix = np.array(screws, dtype=np.float64)
+    try:
+        matrix = np.array(screws, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"the subspace of body {name!r} must be a matrix of numbers: {error}") from error
     if matrix.ndim != 2 or matrix.shape[0] != 6 or not 1 <= matrix.shape[1] <= 6:
         raise ModelError(f"the subspace of body {name!r} must have shape (6, 1 to 6), found {matrix.shape}")
     if not np.isfinite(matrix).all() or np.linalg.matrix_rank(matrix) < matrix.shape[1]:
