@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from enum import IntFlag
 from math import factorial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from hodyn_ros.actuation.drive_train import DriveTrain
+from hodyn_ros.actuation.series_elastic import SeriesElastic
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.model.limits import JointLimits
@@ -73,28 +76,61 @@ def taylor(derivatives: Array, h: float) -> Array:
     return weights @ derivatives
 
 
-class FeedforwardLaw:
+class DrivenRobot(Protocol):
+    """What a law needs to know about a robot of any kind."""
+
+    @property
+    def limits(self) -> JointLimits:
+        """Limits of the joints that have efforts."""
+
+    @property
+    def actuation(self) -> SeriesElastic | None:
+        """Their drives, where all of these are plain."""
+
+    @property
+    def drive_train(self) -> DriveTrain | None:
+        """Their drives of any kind."""
+
+
+class Law(ABC):
     """From a desired motion to the feedforward: inverse dynamics, then the drives, then the limits.
 
     `order` of the efforts; `clamp` holds efforts within the limits of the robot. `motor_*` come out as far as
     the drives of the robot and the order allow: motor positions to `order`, motor efforts to `order - 2` (to
     `order` when all drives are rigid); without drives, or for an elastic joint at an order below 2, they have
     no rows.
+
+    `name` is that of the robot; `joint_names` are those of the efforts, `motion_joints` those of the motion;
+    `moves_base` says whether a motion has to come with one of a floating base or of a platform.
     """
 
-    def __init__(self, robot: Robot, order: int, clamp: bool = False) -> None:
+    moves_base: bool
+
+    def __init__(
+        self,
+        robot: DrivenRobot,
+        name: str,
+        joint_names: Sequence[str],
+        motion_joints: Sequence[str],
+        order: int,
+        clamp: bool,
+    ) -> None:
         if order < 0:
             raise InputError(f"the order must be 0 or higher, found {order}")
-        self.robot = robot
+        self.name = name
+        self.joint_names = tuple(joint_names)
+        self.motion_joints = tuple(motion_joints)
         self.order = order
         self.clamp = clamp
-        self._inverse_dynamics = _inverse_dynamics(robot, order)
+        self.has_drives = robot.drive_train is not None
+        self._actuation = robot.actuation
         self._limits = _Limits.of(robot.limits)
         self._drive_train = robot.drive_train if robot.actuation is None else None
-        if self._drive_train is not None and self._drive_train.n_motors != robot.n_joints:
+        n = len(self.joint_names)
+        if self._drive_train is not None and self._drive_train.n_motors != n:
             raise InputError(
-                f"robot {robot.model.name!r} has {self._drive_train.n_motors} motors for {robot.n_joints} "
-                "joints, and a feedforward holds one motor per joint; use robot.drive_train instead"
+                f"robot {name!r} has {self._drive_train.n_motors} motors for {n} joints, and a feedforward "
+                "holds one motor per joint; use robot.drive_train instead"
             )
 
     @property
@@ -102,42 +138,65 @@ class FeedforwardLaw:
         """Number of orders of the motion that is needed, positions included: order + 3."""
         return self.order + 3
 
+    @abstractmethod
     def __call__(self, q: Array, base: BaseMotion | None = None) -> Feedforward:
         """Return the feedforward for a motion.
 
-        `q` (order + 3, n) contiguous float64, finite; `base` the motion of a floating base with order + 2
-        twists.
+        `q` (order + 3, joints of the motion) contiguous float64, finite; `base` the motion of a floating base
+        or of a platform with order + 2 twists.
         """
-        efforts, base_wrenches = self._inverse_dynamics(q, base)
+
+    @abstractmethod
+    def warm_up(self) -> None:
+        """Compute once, so that whatever is prepared at the first call is ready."""
+
+    def _finished(
+        self, q: Array, efforts: Array, base_wrenches: Array, status: Status = Status.OK
+    ) -> Feedforward:
+        """Add the motors to motion (order + 3, n) and efforts (order + 1, n), and hold them to the limits."""
         motor_positions, motor_efforts = self._motors(q, efforts)
-        feedforward = Feedforward(efforts, motor_positions, motor_efforts, base_wrenches)
+        feedforward = Feedforward(efforts, motor_positions, motor_efforts, base_wrenches, status)
         if self._limits is None:
             return feedforward
-        status = self._limits.status(q, feedforward)
+        status |= self._limits.status(q, feedforward)
         if self.clamp and status & Status.EFFORT_LIMIT_EXCEEDED:
             limit = self._limits.effort
             efforts, motor_efforts = _clamped(efforts, limit), _clamped(motor_efforts, limit)
             status |= Status.EFFORT_CLAMPED
         return Feedforward(efforts, motor_positions, motor_efforts, base_wrenches, status)
 
-    def warm_up(self) -> None:
-        """Compute once at the zero configuration, so that whatever is prepared at the first call is ready."""
-        base = None
-        if self.robot.model.floating_base:
-            base = BaseMotion(np.eye(4), np.zeros((self.order + 2, 6)))
-        self(np.zeros((self.motion_orders, self.robot.n_joints)), base)
-
     def _motors(self, q: Array, efforts: Array) -> tuple[Array, Array]:
-        actuation = self.robot.actuation
-        nothing = np.empty((0, self.robot.n_joints))
-        if actuation is None:
+        nothing = np.empty((0, len(self.joint_names)))
+        if self._actuation is None:
             if self._drive_train is None:
                 return nothing, nothing
             return self._drive_train.feedforward(q, efforts)
-        if self.order < 2 and actuation.elastic.any():
-            return actuation.motor_position(q, efforts), nothing
-        motor = actuation.feedforward(q, efforts)
+        if self.order < 2 and self._actuation.elastic.any():
+            return self._actuation.motor_position(q, efforts), nothing
+        motor = self._actuation.feedforward(q, efforts)
         return motor.position, motor.effort
+
+
+class FeedforwardLaw(Law):
+    """The law of arms and trees: a motion of the joints, and of the base where it floats."""
+
+    def __init__(self, robot: Robot, order: int, clamp: bool = False) -> None:
+        super().__init__(robot, robot.model.name, robot.joint_names, robot.joint_names, order, clamp)
+        self.robot = robot
+        self.moves_base = robot.model.floating_base
+        self._inverse_dynamics = _inverse_dynamics(robot, order)
+
+    def __call__(self, q: Array, base: BaseMotion | None = None) -> Feedforward:
+        """Return the feedforward for a motion (order + 3, n)."""
+        efforts, base_wrenches = self._inverse_dynamics(q, base)
+        return self._finished(q, efforts, base_wrenches)
+
+    def warm_up(self) -> None:
+        """Compute once at the zero configuration."""
+        base = None
+        if self.moves_base:
+            base = BaseMotion(np.eye(4), np.zeros((self.order + 2, 6)))
+        self(np.zeros((self.motion_orders, self.robot.n_joints)), base)
 
 
 def _inverse_dynamics(robot: Robot, order: int) -> Callable[[Array, BaseMotion | None], tuple[Array, Array]]:

@@ -21,9 +21,9 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.parameter import Parameter
 
 from hodyn_ros import share
-from hodyn_ros.control.feedforward import Feedforward, FeedforwardLaw, Status
-from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.errors import HodynError, InputError
+from hodyn_ros.control.feedforward import Feedforward, Law, Status
+from hodyn_ros.control.law_reader import read_law
+from hodyn_ros.errors import ConvergenceError, HodynError, InputError, OverflowingError, SingularError
 from hodyn_ros.motion import BaseMotion
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.nodes.diagnostics import OK, WARN, Diagnostics, Report, Stream
@@ -77,13 +77,13 @@ _LIVE = ("order", "clamp", "gravity")
 
 
 class DynamicsNode(LifecycleNode):
-    """Answers desired motions with feedforward efforts; the arrays come from `FeedforwardLaw`."""
+    """Answers desired motions with feedforward efforts; the arrays come from a `Law`."""
 
     def __init__(self) -> None:
         super().__init__("dynamics_node")
         declare(self, SETTINGS)
-        self._law: FeedforwardLaw | None = None
-        self._next_law: FeedforwardLaw | None = None
+        self._law: Law | None = None
+        self._next_law: Law | None = None
         self._joints = JointOrder(())
         self._joint_names: list[str] = []
         self._answering = False
@@ -157,7 +157,7 @@ class DynamicsNode(LifecycleNode):
     def _chosen(self) -> dict[str, Any]:
         return {name: value(self, name) for name in (_STRUCTURAL, *_LIVE)}
 
-    def _build(self, chosen: dict[str, Any]) -> FeedforwardLaw:
+    def _build(self, chosen: dict[str, Any]) -> Law:
         if not chosen["robot_config"]:
             raise InputError(
                 "parameter 'robot_config' is empty; name a robot, for instance -p robot_config:=panda.yaml"
@@ -166,21 +166,19 @@ class DynamicsNode(LifecycleNode):
         if len(gravity) not in (0, 3) or not np.isfinite(gravity).all():
             raise InputError(f"parameter 'gravity' is {gravity}; give three finite values, or none")
         path = share.find("config", chosen["robot_config"])
-        robot = Robot.from_config(path, gravity=gravity or None)
-        law = FeedforwardLaw(robot, chosen["order"], chosen["clamp"])
+        law = read_law(path, chosen["order"], chosen["clamp"], gravity or None)
         law.warm_up()
         return law
 
-    def _use(self, law: FeedforwardLaw) -> None:
+    def _use(self, law: Law) -> None:
         self._law = law
-        robot = law.robot
-        if robot.joint_names != self._joints.names:
-            self._joints = JointOrder(robot.joint_names)
-            self._joint_names = list(robot.joint_names)
-        self._diagnostics.hardware_id = robot.model.name
-        drives = "with its drives" if robot.actuation is not None else "without drives"
+        if law.motion_joints != self._joints.names:
+            self._joints = JointOrder(law.motion_joints)
+        self._joint_names = list(law.joint_names)
+        self._diagnostics.hardware_id = law.name
+        drives = "with its drives" if law.has_drives else "without drives"
         self.get_logger().info(
-            f"robot {robot.model.name!r}, {robot.n_joints} joints, {drives}; efforts to order {law.order}"
+            f"robot {law.name!r}, {len(law.joint_names)} joints, {drives}; efforts to order {law.order}"
         )
 
     def _check_parameters(self, parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
@@ -221,6 +219,15 @@ class DynamicsNode(LifecycleNode):
         except Refused as refused:
             self._refusals.add(refused)
             return
+        except OverflowingError:
+            self._refusals.add(Refused(Reason.RESULT_NOT_FINITE, "the values it holds are far too large"))
+            return
+        except (ConvergenceError, SingularError) as error:
+            self._refusals.add(Refused(Reason.UNREACHABLE, str(error)))
+            return
+        except InputError as error:  # a platform that cannot move like that
+            self._refusals.add(Refused(Reason.BAD_BASE, str(error)))
+            return
         self._timeline.accept(stamp)
         computation_time = time.perf_counter() - taken_at
         self._publisher.publish(
@@ -230,13 +237,13 @@ class DynamicsNode(LifecycleNode):
         if feedforward.status:
             self._count_limits(feedforward.status)
 
-    def _read_base(self, msg: DesiredMotion, law: FeedforwardLaw) -> BaseMotion | None:
-        if law.robot.model.floating_base:
+    def _read_base(self, msg: DesiredMotion, law: Law) -> BaseMotion | None:
+        if law.moves_base:
             return read_base_motion(msg, law.motion_orders - 1)
         if msg.base_pose or msg.base_twists:
             raise Refused(
                 Reason.BAD_BASE,
-                f"robot {law.robot.model.name!r} stands on the ground; leave base_pose and base_twists "
+                f"robot {law.name!r} stands on the ground; leave base_pose and base_twists "
                 "empty, or load a robot with a floating base",
             )
         return None

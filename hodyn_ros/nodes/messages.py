@@ -103,9 +103,12 @@ def write_desired_motion(
 
 
 def read_base_motion(msg: DesiredMotion, orders: int) -> BaseMotion:
-    """Return pose and twists (orders, 6) of a floating base; raises Refused when missing or malformed."""
+    """Return pose and twists (orders, 6) of a floating base or platform; raises Refused when malformed."""
     if len(msg.base_pose) != 1:
-        raise Refused(Reason.BAD_BASE, "base_pose is empty, but the robot has a floating base; send its pose")
+        raise Refused(
+            Reason.BAD_BASE,
+            "base_pose is empty, but the robot has a floating base or platform; send its pose",
+        )
     twists = read_sixes(msg.base_twists, "base_twists")
     if len(twists) < orders:
         raise Refused(

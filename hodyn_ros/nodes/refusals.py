@@ -23,6 +23,7 @@ class Reason(str, Enum):
     BAD_TIMES = "bad times"
     BAD_MOTION = "bad motion"
     BAD_BASE = "bad base motion"
+    UNREACHABLE = "out of reach or singular"
     RESULT_NOT_FINITE = "result not finite"
 
 

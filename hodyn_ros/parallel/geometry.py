@@ -13,7 +13,8 @@ from hodyn_ros.se3 import Array, exp, inverse, log
 
 _TOLERANCE = 1e-13  # [rad], and of the length of the platform
 _ITERATIONS = 12
-STRIDE = 0.2  # [rad], and of the size of the robot: the longest way taken in one step
+_STRIDE = 0.2  # [rad], and of the size of the robot: the longest way taken in one step
+_MOST_STEPS = 30  # beyond, steps become longer
 
 
 def close_limbs(model: ParallelModel, pose: Array, seed: Array) -> Array:
@@ -35,7 +36,7 @@ def follow(model: ParallelModel, start: Array, positions: Array, pose: Array) ->
     """
     way = log(inverse(start) @ pose)
     longest = max(float(np.linalg.norm(way[:3])), float(np.linalg.norm(way[3:])) / model.size)
-    steps = max(1, int(np.ceil(longest / STRIDE)))
+    steps = min(_MOST_STEPS, max(1, int(np.ceil(longest / _STRIDE))))
     for i in range(1, steps):
         positions = close_limbs(model, start @ exp(way * (i / steps)), positions)
     return close_limbs(model, pose, positions)

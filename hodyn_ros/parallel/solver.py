@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array
-from hodyn_ros.errors import ConvergenceError, InputError, SingularError
+from hodyn_ros.errors import ConvergenceError, InputError, OverflowingError, SingularError
 from hodyn_ros.motion import Frame
 from hodyn_ros.parallel import reference
 from hodyn_ros.parallel.compiled import ParallelKernel, Setting
@@ -19,9 +19,11 @@ from hodyn_ros.parallel.inputs import body_motion
 from hodyn_ros.parallel.limb_kinematics import limb_pose
 from hodyn_ros.parallel.model import ParallelModel
 from hodyn_ros.parallel.singularity import singular_values
-from hodyn_ros.se3 import Array
+from hodyn_ros.se3 import Array, exp, inverse, log
 
 HIGHEST_ORDER = 6  # of compiled kernels: code grows with its square, and takes seconds to compile
+_STEP = 0.05  # [rad], and of the size of the robot, of a kernel on its way to a pose farther off
+_MOST_STEPS = 500
 
 
 class Solver:
@@ -36,9 +38,7 @@ class Solver:
     @property
     def positions(self) -> Array:
         """Joint positions (N,) of the last success."""
-        result = np.empty(self.model.n_joints)
-        result[self._start] = self.memory[0]
-        return result
+        return self._as_positions(self.memory)
 
     def remember(self, positions: Array) -> None:
         """Go on from joint positions (N,)."""
@@ -67,15 +67,17 @@ class Solver:
             if result.item(kernel.bad) < 1.0:
                 return result
         place, body_twists = body_motion(self.model, pose, twists, frame)
-        positions = self.locate(place, seed)
-        memory = self._as_memory(positions)
+        memory = self.memory.copy()
+        if seed is not None or not self._walk(kernel, place, others, memory):
+            memory = self._as_memory(self.locate(place, seed))
+        positions = self._as_positions(memory)
         result = kernel.function(place, twists, *others, memory)
         if not result.item(kernel.bad) < 1.0:
             with np.errstate(over="ignore", invalid="ignore"):
                 motions = reference.limb_motions(self.model, positions, body_twists)  # names a singular limb
             check_holding(reference.inverse_kinematics_jacobians(self.model, motions, 0)[0])
             if not np.isfinite(result).all():
-                raise InputError("the result overflows: the twists or the wrenches are too large")
+                raise OverflowingError("the result overflows: the twists or the wrenches are too large")
             raise self._singular(positions)
         self.memory[:] = memory
         return result
@@ -91,6 +93,19 @@ class Solver:
         with suppress(ConvergenceError):
             return close_limbs(self.model, pose, last)
         return close_limbs(self.model, pose, np.zeros(self.model.n_joints))
+
+    def _walk(self, kernel: ParallelKernel, pose: Array, others: Sequence[Array], memory: Array) -> bool:
+        """Take a memory to a pose in steps too short to change the branch, and say if it arrived."""
+        start = self.pose_at(self._as_positions(memory))
+        way = log(inverse(start) @ pose)
+        longest = max(float(np.linalg.norm(way[:3])), float(np.linalg.norm(way[3:])) / self.model.size)
+        steps = int(np.ceil(longest / _STEP))
+        rest = np.zeros((kernel.order + 2, 6))
+        for i in range(1, steps + 1 if steps <= _MOST_STEPS else 1):
+            result = kernel.function(start @ exp(way * (i / steps)), rest, *others, memory)
+            if not result.item(kernel.bad) < 1.0:
+                return False
+        return 0 < steps <= _MOST_STEPS
 
     def pose_at(self, positions: Array) -> Array:
         """Return the pose (4, 4) of the platform at joint positions (N,)."""
@@ -112,6 +127,11 @@ class Solver:
             "keep away from this pose",
             1.0 / max(values.least, float(np.finfo(float).tiny)),
         )
+
+    def _as_positions(self, memory: Array) -> Array:
+        result = np.empty(self.model.n_joints)
+        result[self._start] = memory[0]
+        return result
 
     def _as_memory(self, positions: Array) -> Array:
         return np.ascontiguousarray(positions[self._start][None])

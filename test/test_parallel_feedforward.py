@@ -1,0 +1,158 @@
+"""The feedforward of parallel robots, and dynamics_node with one of them over real DDS."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from oracles.motions import random_stack
+from scipy.spatial.transform import Rotation
+
+from hodyn_ros import BaseMotion, ConvergenceError, InputError, ParallelRobot, SeriesElastic, share
+from hodyn_ros.control.feedforward import FeedforwardLaw, Status
+from hodyn_ros.control.law_reader import read_law
+from hodyn_ros.control.parallel_feedforward import ParallelFeedforwardLaw
+from hodyn_ros.se3 import exp
+
+Array = NDArray[np.float64]
+
+PLATFORM = share.find("config", "gough_stewart_6ups.yaml")
+PLANAR = share.find("config", "planar_3rrr.yaml")
+NO_JOINTS = np.empty((5, 0))
+
+
+def planar_motion(x: float, y: float, orders: int = 4) -> BaseMotion:
+    pose = np.eye(4)
+    pose[:2, 3] = x, y
+    twists = np.zeros((orders, 6))
+    twists[:, 3:5] = random_stack(4, orders, 2)
+    return BaseMotion(pose, twists, frame="world")
+
+
+def test_the_law_is_chosen_by_the_file() -> None:
+    law = read_law(PLANAR, 2)
+    assert isinstance(law, ParallelFeedforwardLaw)
+    assert law.joint_names == ("left_shoulder", "right_shoulder", "top_shoulder")
+    assert law.motion_joints == ()
+    assert law.moves_base
+    assert law.has_drives
+    assert isinstance(read_law(share.find("config", "panda.yaml"), 0), FeedforwardLaw)
+    weightless = read_law(PLATFORM, 0, gravity=[0.0, 0.0, 0.0])
+    assert isinstance(weightless, ParallelFeedforwardLaw)
+    assert not weightless.has_drives
+    assert weightless.robot.gravity.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_elastic_drives_follow_the_platform() -> None:
+    robot = ParallelRobot.from_config(PLANAR)
+    law = ParallelFeedforwardLaw(robot, 2)
+    law.warm_up()
+    base = planar_motion(0.05, -0.04)
+    found = law(NO_JOINTS, base)
+    state = robot.solve(base.pose, base.twists, base.frame)
+    assert robot.drives is not None
+    motors = SeriesElastic(robot.drives.stiffness, robot.drives.motor_inertia)
+    expected = motors.feedforward(state.motion, state.forces)
+    np.testing.assert_allclose(found.efforts, state.forces, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(found.motor_positions, expected.position, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(found.motor_efforts, expected.effort, rtol=1e-11, atol=1e-13)
+    assert found.base_wrenches.shape == (0, 6)
+    assert found.status is Status.OK
+    assert ParallelFeedforwardLaw(robot, 1)(NO_JOINTS, planar_motion(0.0, 0.0, 3)).motor_efforts.shape == (
+        0,
+        3,
+    )
+
+
+def test_near_a_singular_pose_the_status_says_so() -> None:
+    law = read_law(PLANAR, 0)
+    for distance, near in ((0.1, False), (0.28035, True)):
+        base = BaseMotion(planar_motion(0.0, -distance).pose, np.zeros((2, 6)))
+        assert bool(law(NO_JOINTS[:3], base).status & Status.NEAR_SINGULARITY) is near
+
+
+def test_limits_are_those_of_the_driven_joints(tmp_path: Path) -> None:
+    text = Path(PLATFORM).read_text()
+    limited = tmp_path / "robot.yaml"
+    limited.write_text(
+        text.replace("driven: true", "limits: {effort: 15, lower: -0.05}\n        driven: true")
+    )
+    law = read_law(limited, 0, clamp=True)
+    home = BaseMotion(np.asarray(law.robot.home_pose), np.zeros((2, 6)))  # type: ignore[attr-defined]
+    found = law(NO_JOINTS[:3], home)
+    assert found.status == Status.EFFORT_LIMIT_EXCEEDED | Status.EFFORT_CLAMPED
+    assert found.efforts[0].tolist() == [15.0] * 6
+    low = home.pose.copy()
+    low[2, 3] -= 0.1
+    assert law(NO_JOINTS[:3], BaseMotion(low, np.zeros((2, 6)))).status & Status.POSITION_LIMIT_EXCEEDED
+
+
+def test_a_failure_leaves_the_law_usable() -> None:
+    law = read_law(PLANAR, 2)
+    base = planar_motion(0.02, 0.03)
+    before = law(NO_JOINTS, base)
+    with pytest.raises(ConvergenceError, match="does not reach the platform"):
+        law(NO_JOINTS, planar_motion(3.0, 0.0))
+    with pytest.raises(InputError, match="moved by its platform; give pose and twists"):
+        law(NO_JOINTS)
+    np.testing.assert_allclose(law(NO_JOINTS, base).efforts, before.efforts, rtol=1e-12, atol=1e-14)
+
+
+def test_the_node_answers_motions_of_the_platform() -> None:
+    pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+    from builtin_interfaces.msg import Time
+    from geometry_msgs.msg import Point, Pose, Quaternion
+    from ros_peer import Peer
+    from ros_processes import start_node
+
+    from hodyn_ros.msg import DesiredMotion
+    from hodyn_ros.nodes.fields import float64s
+    from hodyn_ros.nodes.joint_order import JointOrder
+    from hodyn_ros.nodes.messages import read_feedforward_torque, write_desired_motion
+
+    robot = ParallelRobot.from_config(PLATFORM)
+    twists = random_stack(1, 4, 6)
+
+    def motion(second: int, pose: Array, representation: int, motion_twists: Array) -> DesiredMotion:
+        msg = write_desired_motion([], Time(sec=second), np.empty((0, 0)), "map")
+        x, y, z, w = Rotation.from_matrix(pose[:3, :3]).as_quat()
+        place = Point(**dict(zip("xyz", pose[:3, 3].tolist())))
+        msg.base_pose = [Pose(position=place, orientation=Quaternion(x=x, y=y, z=z, w=w))]
+        msg.base_twists = float64s(motion_twists)
+        msg.base_twist_representation = representation
+        return msg
+
+    near = robot.home_pose @ exp(np.array([0.2, 0.1, -0.1, 0.01, 0.02, 0.03]))
+    singular = robot.home_pose @ exp(np.array([0.0, 0.0, np.pi / 2, 0.0, 0.0, 0.0]))
+    with (
+        start_node("dynamics_node", {"robot_config": "gough_stewart_6ups.yaml"}, "platform") as node,
+        Peer("platform") as peer,
+    ):
+        node.wait_for_line("robot 'gough_stewart_6ups', 6 joints, without drives; efforts to order 2")
+        peer.wait_for_topics()
+        answer = peer.answer_to(motion(1, near, DesiredMotion.BODY, twists))
+        found = read_feedforward_torque(answer, JointOrder(robot.driven_joint_names))
+        expected = robot.inverse_dynamics(near, twists)
+        np.testing.assert_allclose(found.efforts, expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max())
+        assert answer.header.frame_id == "map"
+        assert not answer.base_wrenches
+        tilted = twists.copy()
+        tilted[:, 0] = np.nan
+        peer.send(motion(2, near, DesiredMotion.BODY, tilted))
+        peer.send(motion(2, near, DesiredMotion.BODY, twists[:3]))
+        peer.send(motion(2, singular, DesiredMotion.BODY, twists))
+        world = peer.answer_to(motion(3, near, DesiredMotion.WORLD, twists))
+        expected = robot.inverse_dynamics(near, twists, "world")
+        np.testing.assert_allclose(
+            read_feedforward_torque(world, JointOrder(robot.driven_joint_names)).efforts,
+            expected,
+            rtol=1e-10,
+            atol=1e-10 * np.abs(expected).max(),
+        )
+        assert peer.stamps() == [1_000_000_000, 3_000_000_000]
+        counts = peer.diagnostics(lambda values: values.get("refused") == "3")
+        assert counts["refused: out of reach or singular"] == "1"
+        assert "keep away from this pose" in node.output()
+        assert node.stop() == 0, node.output()
