@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from math import factorial
 from typing import Any
@@ -21,6 +23,7 @@ from hodyn_ros.engine.canonical import CanonicalBody, canonical_bodies
 from hodyn_ros.engine.generic import TreeKernel
 from hodyn_ros.engine.kernel import Kernel
 from hodyn_ros.engine.recursion import Recursion
+from hodyn_ros.errors import InputError
 from hodyn_ros.model.config import read_config
 from hodyn_ros.model.tree import JointKind, TreeModel
 from hodyn_ros.share import find
@@ -210,6 +213,47 @@ def placed(body: CanonicalBody) -> Array:
 def assert_rotation(matrix: Array) -> None:
     np.testing.assert_allclose(matrix @ matrix.T, np.eye(3), atol=1e-14)
     assert np.linalg.det(matrix) > 0.0
+
+
+class TestBatches:
+    def test_threads_and_chunks_do_not_show(self) -> None:
+        tree = random_tree(70, 3)
+        kernel = kernels.inverse_dynamics(model_of(tree), 0)
+        batch = random_stack(71, 10000 * 3, 3, rate=1.0).reshape(10000, 3, 3)
+        expected = np.array([kernel.function(sample) for sample in batch[::999]])
+        for threads in (1, 2, 5):
+            found = kernel.batch(batch, threads=threads)
+            np.testing.assert_allclose(found[::999], expected, rtol=1e-13, atol=1e-13)
+            np.testing.assert_array_equal(found, kernel.batch(batch, threads=1))
+
+    @pytest.mark.parametrize(("value", "words"), [(np.nan, r"\(9000, 1, 2\)"), (1e200, "overflow")])
+    def test_a_spoiled_sample_is_found_among_many(self, value: float, words: str) -> None:
+        kernel = kernels.inverse_dynamics(model_of(random_tree(70, 3, kinds=("revolute",))), 0)
+        batch = random_stack(71, 10000 * 3, 3, rate=1.0).reshape(10000, 3, 3)
+        batch[9000, 1, 2] = value
+        for threads in (1, 2):
+            with pytest.raises(InputError, match=words):
+                kernel.batch(batch, threads=threads)
+
+    def test_a_forked_process_computes_batches_too(self) -> None:
+        """It has none of its parent's threads."""
+        script = (
+            "import os, signal\n"
+            "import numpy as np\n"
+            "from hodyn_ros.engine.kernel import Kernel\n"
+            "kernel = Kernel(lambda a: [[2.0 * a[0][0]]], [('a', (1, 1))])\n"
+            "batch = np.ones((20000, 1, 1))\n"
+            "assert (kernel.batch(batch, threads=2) == 2.0).all()\n"
+            "child = os.fork()\n"
+            "if child == 0:\n"
+            "    signal.alarm(20)\n"
+            "    os._exit(0 if (kernel.batch(batch, threads=2) == 2.0).all() else 1)\n"
+            "print(os.waitpid(child, 0)[1])\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, timeout=120
+        )
+        assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
 
 
 class TestGenericCode:
