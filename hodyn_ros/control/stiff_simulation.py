@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +11,6 @@ from scipy.integrate import solve_ivp
 
 from hodyn_ros.checks import finite_array
 from hodyn_ros.control.measurement import Measurement
-from hodyn_ros.control.plant import Plant
 from hodyn_ros.errors import InputError
 from hodyn_ros.jets import Array
 
@@ -21,26 +20,42 @@ Method = Literal["Radau", "BDF", "LSODA", "DOP853", "RK45"]
 Law = Callable[[float, Measurement], Array]
 
 
+class Equations(Protocol):
+    """What is simulated: a `Plant`, or a `ParallelPlant`."""
+
+    @property
+    def size(self) -> int:
+        """Length of a state."""
+
+    def unpack(self, state: Array) -> Measurement:
+        """Return what exact sensors show in a state."""
+
+    def rates(self, state: Array, effort: Array) -> Array:
+        """Return the time derivative (size,) of a state under efforts (motors,)."""
+
+
 class StiffSimulation:
-    """The state of a `Plant`, advanced in time under efforts that are held, or given by a law.
+    """The state of a plant, advanced in time under efforts that are held, or given by a law.
 
     `state` (size,), for example from `plant.consistent_state`; `method`, `rtol` and `atol` as in
     `scipy.integrate.solve_ivp`: Radau, BDF and LSODA for springs that are stiff or heavily damped.
+    `max_step` [s] keeps the integrator from leaping off from rest, where all rates are zero.
     """
 
     def __init__(
         self,
-        plant: Plant,
+        plant: Equations,
         state: ArrayLike,
         *,
         method: Method = "LSODA",
         rtol: float = 1e-8,
         atol: float = 1e-10,
+        max_step: float = 0.01,
     ) -> None:
         self.plant = plant
         self.time = 0.0
         self.state = finite_array("the state", state, (plant.size,))
-        self._options = {"method": method, "rtol": rtol, "atol": atol}
+        self._options = {"method": method, "rtol": rtol, "atol": atol, "max_step": max_step}
 
     @property
     def measurement(self) -> Measurement:
@@ -49,7 +64,7 @@ class StiffSimulation:
 
     def advance(self, duration: float, effort: ArrayLike) -> None:
         """Let `duration` [s] pass under efforts (motors,) held meanwhile."""
-        held = finite_array("the efforts", effort, (self.plant.train.n_motors,))
+        held = finite_array("the efforts", effort, (len(self.measurement.motor_position),))
         self.follow(lambda time, measured: held, duration)
 
     def follow(self, law: Law, duration: float, times: ArrayLike | None = None) -> Array:
