@@ -104,7 +104,7 @@ class Composite:
         self, parent: int, columns: list[int], axes: Axes, position: Vector, screws: Sequence[Spatial]
     ) -> None:
         """Find the series of a body's screws and twist: `S' = ad_V S`."""
-        above = [_term(self.twist_of(parent), k) for k in range(self.terms)]
+        above = [term(self.twist_of(parent), k) for k in range(self.terms)]
         speeds = [self.velocities[column].coefficients for column in columns]
         moved = [[screw] for screw in screws]
         rates: list[list[Spatial]] = [[] for _ in screws]
@@ -126,9 +126,9 @@ class Composite:
                 columns,
                 axes,
                 position,
-                [_series(series[: self.terms]) for series in moved],
-                [_series(rate) for rate in rates],
-                _series(twists),
+                [series_of(series[: self.terms]) for series in moved],
+                [series_of(rate) for rate in rates],
+                series_of(twists),
             )
         )
 
@@ -138,10 +138,10 @@ class Composite:
         first, second = _moments_at_start(body, own.axes, own.position)
         firsts, seconds = [first], [second]
         for k in range(self.terms - 1):
-            h = scale(body.mass, _term(own.twist, k)[1])
+            h = scale(body.mass, term(own.twist, k)[1])
             rows: Any = [[0.0] * 3 for _ in range(3)]  # D = v h^T + w~ S
             for i in range(k + 1):
-                w, v = _term(own.twist, k - i)
+                w, v = term(own.twist, k - i)
                 h = add(h, cross(w, firsts[i]))
                 columns = [
                     add(scale(firsts[i][b], v), cross(w, row)) for b, row in enumerate(_rows(seconds[i]))
@@ -182,9 +182,9 @@ class Composite:
         x, y, z, p = ([vector] for vector in (*at_start, position))
         for k in range(self.terms - 1):
             for series in (x, y, z, p):
-                rate = _term(own.twist, k)[1] if series is p else ZERO
+                rate = term(own.twist, k)[1] if series is p else ZERO
                 for i in range(k + 1):
-                    rate = add(rate, cross(_term(own.twist, k - i)[0], series[i]))
+                    rate = add(rate, cross(term(own.twist, k - i)[0], series[i]))
                 series.append(scale(1.0 / (k + 1), rate))
         return (_vector(x), _vector(y), _vector(z)), _vector(p)
 
@@ -229,6 +229,11 @@ class Moments:
         """The rotational inertia by rows."""
         xx, yy, zz, xy, xz, yz = self.second
         return ((yy + zz, -xy, -xz), (-xy, xx + zz, -yz), (-xz, -yz, xx + yy))
+
+    def at_start(self) -> Moments:
+        """Return the first terms of the series."""
+        x, y, z = (coefficient(value, 0) for value in self.first)
+        return Moments(self.mass, (x, y, z), tuple(coefficient(value, 0) for value in self.second))
 
     def times(self, motion: Spatial) -> Spatial:
         """Multiply the spatial inertia with a motion."""
@@ -295,7 +300,7 @@ def _moments_at_start(body: CanonicalBody, axes: Axes, position: Vector) -> tupl
     return add(h, scale(body.mass, position)), tuple(second)
 
 
-def _term(motion: Spatial, k: int) -> Spatial:
+def term(motion: Spatial, k: int) -> Spatial:
     """Return a coefficient of the series that make up a motion."""
     (a, b, c), (d, e, f) = (tuple(coefficient(x, k) for x in vector) for vector in motion)
     return (a, b, c), (d, e, f)
@@ -307,6 +312,6 @@ def _vector(terms: Sequence[Vector]) -> Vector:
     return x, y, z
 
 
-def _series(terms: Sequence[Spatial]) -> Spatial:
+def series_of(terms: Sequence[Spatial]) -> Spatial:
     """Return a motion by series from its coefficients."""
     return _vector([term[0] for term in terms]), _vector([term[1] for term in terms])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from hodyn_ros.engine.composite import Composite, Rows, Spatial, plus, power
+from hodyn_ros.engine.composite import Composite, Moments, Rows, Spatial, plus, power, scaled, series_of, term
+from hodyn_ros.engine.series import coefficient
 from hodyn_ros.engine.vectors import Scalar, Vector, add, cross, scale, subtract, times
 
 
@@ -33,22 +34,59 @@ def gravity_forces(tree: Composite) -> list[Scalar]:
 def coriolis_matrix(tree: Composite) -> Rows:
     """Return `C_ij = S_i^T (I S_j' + B S_j)` with I and B of the outer of both bodies and all beyond it.
 
-    `B = -ad_V^T I` is summed over the bodies: the factorisation of Garofalo et al., eq. 6b, in world axes.
+    `B = -ad_V^T I` is summed over the bodies: the factorisation of Garofalo et al., eq. 6b, in world axes. As
+    `I' = B + B^T`, products of B with screws also give the later terms of products with I.
     """
     matrix = _zeros(tree)
-    operators = [_VelocityOperator(*_split(flat)) for flat in tree.accumulate(_operators(tree))]
-    rates = [placed.rates for placed in tree.placed]
-    for j, (moments, operator) in enumerate(zip(tree.total_moments(), operators)):
-        for k, (column, screw) in enumerate(zip(tree.placed[j].columns, tree.placed[j].screws)):
-            force = plus(moments.times(rates[j][k]), operator.times(screw))
-            momentum, transposed = moments.times(screw), operator.transposed_times(screw)
+    orders = range(tree.terms)
+    totals = zip(tree.total_moments(), tree.accumulate(_operators(tree)))
+    for j, (moments, flat) in enumerate(totals):
+        at_start = moments.at_start()
+        operators = [_VelocityOperator(*_split([coefficient(x, k) for x in flat])) for k in orders]
+        outer = tree.placed[j]
+        for column, screw, rate in zip(outer.columns, outer.screws, outer.rates):
+            S, R = ([term(x, k) for k in orders] for x in (screw, rate))
+            turned = [_sum_of_products(operators, S, k, _VelocityOperator.times) for k in orders]
+            inertial = _inertia_times(at_start, operators, R)
+            momentum = series_of(_inertia_times(at_start, operators, S))
+            force = series_of([plus(a, b) for a, b in zip(inertial, turned)])
+            back = _VelocityOperator.transposed_times
+            transposed = series_of([_sum_of_products(operators, S, k, back) for k in orders])
             for i in tree.path(j):
                 inner = tree.placed[i]
-                for row, inner_screw, rate in zip(inner.columns, inner.screws, rates[i]):
+                for row, inner_screw, inner_rate in zip(inner.columns, inner.screws, inner.rates):
                     matrix[row][column] = power(inner_screw, force)
                     if i != j:
-                        matrix[column][row] = power(rate, momentum) + power(inner_screw, transposed)
+                        matrix[column][row] = power(inner_rate, momentum) + power(inner_screw, transposed)
     return matrix
+
+
+def _inertia_times(
+    at_start: Moments, operators: Sequence[_VelocityOperator], x: Sequence[Spatial]
+) -> list[Spatial]:
+    """Return the terms of `I X` from I at the start and its rate `B + B^T`."""
+    result = []
+    for k, value in enumerate(x):
+        product = at_start.times(value)
+        for i in range(1, k + 1):
+            operator, past = operators[i - 1], x[k - i]
+            change = plus(operator.times(past), operator.transposed_times(past))
+            product = plus(product, scaled(1.0 / i, change))
+        result.append(product)
+    return result
+
+
+def _sum_of_products(
+    operators: Sequence[_VelocityOperator],
+    x: Sequence[Spatial],
+    k: int,
+    multiply: Callable[[_VelocityOperator, Spatial], Spatial],
+) -> Spatial:
+    """Return term k of a product of B or its transpose with X."""
+    result = multiply(operators[k], x[0])
+    for i in range(1, k + 1):
+        result = plus(result, multiply(operators[k - i], x[i]))
+    return result
 
 
 def _zeros(tree: Composite) -> Rows:
