@@ -19,6 +19,7 @@ from benchmarks import (
     growth,
     machine,
     matrices,
+    parallel,
     python_calls,
     report,
 )
@@ -34,6 +35,7 @@ _WORKS: dict[str, Callable[[Stage], Section]] = {
     "batch": batch.measure,
     "compiling": compiling.measure,
     "matrices": matrices.measure,
+    "parallel": parallel.measure,
 }
 
 
