@@ -83,8 +83,8 @@ class MatrixCalls(ABC):
     def compile_matrices(self, order: int) -> None:
         """Compile `dynamic_matrices` of one order for this robot, however long that takes.
 
-        Without this, robots too large for a compilation of a few seconds are computed in NumPy. A humanoid of
-        25 joints takes about five seconds at order 1, and the next process finds the machine code on disk.
+        Without this, robots and orders too large for a compilation of a few seconds are computed in NumPy, a
+        humanoid of 25 joints from order 2 on. The next process finds the machine code on disk.
         """
         if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or order < 0:
             raise InputError(f"the order must be 0 or a positive integer, found {order!r}")
