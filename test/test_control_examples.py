@@ -1,0 +1,70 @@
+"""The examples of control and of retiming, as users run them: what they claim is in their tables."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def run_example(name: str, out: Path, pictures: tuple[str, ...]) -> list[str]:
+    """Run an example in short mode; return its lines, after a look for its pictures."""
+    path = os.pathsep.join(filter(None, [str(EXAMPLES.parent), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / f"{name}.py"), "--quick", "--out", str(out)],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line for line in lines if line.startswith("wrote")] == [
+        f"wrote {out / name}" for name in pictures
+    ]
+    for picture in pictures:
+        assert (out / picture).read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+        assert (out / picture).stat().st_size > 20_000
+    return lines
+
+
+def row(lines: list[str], label: str) -> list[float]:
+    found = next(line for line in lines if line.startswith(label))
+    return [float(word) for word in found[len(label) :].split()]
+
+
+def test_elastic_feedforward_tracks_best_at_every_stiffness(tmp_path: Path) -> None:
+    lines = run_example("elastic_tracking", tmp_path, ("elastic_stiffness.png", "elastic_robustness.png"))
+    for stiffness in ("    10000", "    20000"):
+        none, rigid, elastic = row(lines, stiffness)
+        assert none > 10.0 * rigid > 1000.0 * elastic
+        assert elastic <= 1e-6
+    # half the stiffness bends twice as far
+    assert row(lines, "    10000")[1] == pytest.approx(2.0 * row(lines, "    20000")[1], rel=0.1)
+    for control in ("elastic feedforward", "feedback linearisation, 4 kHz"):
+        exact, wrong = row(lines, control)
+        assert exact <= 1e-5 < wrong < row(lines, "rigid feedforward")[1]
+
+
+def test_the_planar_robot_is_perfect_with_exact_state_only(tmp_path: Path) -> None:
+    lines = run_example("parallel_flatness", tmp_path, ("parallel_flatness.png",))
+    assert row(lines, "exact state, not sampled")[0] <= 1e-10
+    sampled, noisy = row(lines, "exact state, 1 kHz")[0], row(lines, "quantised, with noise")[0]
+    assert sampled < noisy < 5e-3
+
+
+def test_the_panda_is_slowed_to_its_torque_rates(tmp_path: Path) -> None:
+    lines = run_example("retiming", tmp_path, ("retiming.png",))
+    assert row(lines, "motor torque rate") == [
+        pytest.approx(193.924, abs=1e-3),
+        pytest.approx(100.0, abs=1e-3),
+    ]
+    assert lines[0].startswith("speed 0.80108756")
+    for quantity in ("position", "velocity", "torque", "torque rate", "motor speed", "motor torque"):
+        assert row(lines, f"{quantity:28s}")[1] <= 100.0
