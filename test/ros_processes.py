@@ -59,6 +59,8 @@ class RosProcess:
             stderr=subprocess.STDOUT,
             text=True,
             bufsize=1,
+            # a test run in the background of a shell ignores SIGINT, and would hand that down
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

@@ -123,8 +123,10 @@ def test_a_joint_trajectory_is_followed_and_bad_ones_are_refused() -> None:
     assert int(refused) == 6
     stamps, stacks = arrays(heard, 5)
     steps = np.abs(np.diff(stacks[:, 0], axis=0)).max(axis=1)
-    assert steps.max() < 0.02  # nowhere a jump
-    np.testing.assert_allclose(np.diff(stamps), 5_000_000, atol=1)
+    periods = np.diff(stamps) / 5_000_000  # more than one where a busy machine skipped a sample
+    np.testing.assert_allclose(periods, periods.round(), atol=1e-6)
+    assert (periods > 0.5).all()
+    assert (steps <= 0.015 * periods).all()  # nowhere a jump: the fastest way is 2 rad/s
 
 
 def test_it_says_where_a_motion_is_not_smooth_enough(tmp_path: Path) -> None:
