@@ -7,7 +7,7 @@ whose masses and inertias are 5 % larger than in the model, also under exact fee
 That controller knows the exact state at 4 kHz and needs fast poles: it takes the accelerations of the links
 from the springs, so inertias that are wrong by a share e act on joint for joint like a term e K / M in the
 gain of the error's second derivative. With the light wrist on stiff springs, 5 % make it unstable from poles
-of -100 on upwards; feedback on the motors stays stable whatever the inertias.
+of -100 on upwards; feedback on the motors does not ask the model, and stays stable here.
 """
 
 from __future__ import annotations

@@ -118,6 +118,11 @@ def _recursion(model: TreeModel, interface: Interface) -> tuple[list[str], int]:
 def _notes(robot: Robot, interface: Interface) -> list[str]:
     if robot.drives is None or interface.motors is not None:
         return []
+    if robot.actuation is None:
+        return [
+            f"{interface.name}_motor_feedforward is left out: the drives have friction, or springs that are "
+            "damped or not linear."
+        ]
     return [
         f"{interface.name}_motor_feedforward is left out: the motor efforts of elastic joints need order 2 "
         f"or higher, and this is order {interface.order}."
