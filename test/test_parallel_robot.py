@@ -278,6 +278,26 @@ def test_twists_outside_of_the_degrees_of_freedom_are_refused(hinge: ParallelRob
         hinge.inverse_dynamics(HINGE.placement, REST, frame)
 
 
+@pytest.mark.parametrize("frame", ["body", "world"])
+def test_nothing_holds_the_platform_against_a_turn_on_its_hinge(hinge: ParallelRobot, frame: str) -> None:
+    pose = moved(HINGE.placement, 0.1, 0.05)
+    x, y = pose[:2, 3] if frame == "world" else (0.0, 0.0)
+    force = np.array([[2.0, 3.0], [-1.0, 5.0]])
+    through = np.zeros((2, 6))
+    through[:, 3:5] = force
+    through[:, 2] = x * force[:, 1] - y * force[:, 0]
+    good = AppliedWrench("platform", through, frame=frame)  # type: ignore[arg-type]
+    forces = hinge.inverse_dynamics(pose, REST, wrenches=good)
+    assert np.isfinite(hinge.forward_dynamics(pose, REST[0], forces, wrenches=good)).all()
+    beside = through.copy()
+    beside[0, 2] += 0.1
+    bad = AppliedWrench("platform", beside, frame=frame)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="would turn it on the joints that carry it"):
+        hinge.inverse_dynamics(pose, REST, wrenches=bad)
+    with pytest.raises(InputError, match="would turn it on the joints that carry it"):
+        hinge.forward_dynamics(pose, REST[0], forces, wrenches=bad)
+
+
 def test_forces_are_checked(hinge: ParallelRobot) -> None:
     with pytest.raises(InputError, match=r"the forces must have shape \(3,\) or \(orders, 3\), found \(2,\)"):
         hinge.forward_dynamics(HINGE.placement, np.zeros(6), np.zeros(2))

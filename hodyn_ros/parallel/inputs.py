@@ -10,7 +10,14 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_finite, finite_array, real_array, rigid_pose
 from hodyn_ros.errors import InputError
-from hodyn_ros.motion import FRAMES, AppliedWrench, Frame, check_frame, twists_to_body
+from hodyn_ros.motion import (
+    FRAMES,
+    AppliedWrench,
+    Frame,
+    check_frame,
+    twists_to_body,
+    wrenches_to_body,
+)
 from hodyn_ros.parallel.model import ParallelModel
 from hodyn_ros.se3 import Array
 
@@ -80,6 +87,21 @@ def platform_loads(
             raise InputError(f"wrenches act on the platform, {name!r}; there is no body {wrench.body!r}")
         sums[wrench.frame] += wrench.up_to(order)
     return sums["body"], sums["world"]
+
+
+def check_loads(pose: Array, body_twists: Array, loads: Loads | None, loose: Array) -> None:
+    """Refuse wrenches that would move the platform along twists `loose` (6, m), where nothing holds it."""
+    if loads is None or not loose.shape[1]:
+        return
+    wrenches = loads[0] + wrenches_to_body(pose, body_twists, loads[1])
+    power = wrenches @ loose
+    size = float(np.abs(loose).max()) * max(float(np.abs(part).max()) for part in (*loads, wrenches))
+    if np.abs(power).max() > _OUTSIDE * size:
+        order = int(np.abs(power).max(axis=1).argmax())
+        raise InputError(
+            "the wrench on the platform would turn it on the joints that carry it, where no drive holds it "
+            f"(power {power[order].tolist()} at order {order}, per unit of that motion); leave that part out"
+        )
 
 
 def preload_rows(model: ParallelModel, preload: ArrayLike | None, order: int) -> Array | None:

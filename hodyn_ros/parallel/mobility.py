@@ -15,10 +15,12 @@ _PROBES = 3  # poses near the home pose at which the mobility is found; the leas
 _STEP = 0.05  # [rad], and of the length of the platform, from the home pose to a probe
 
 
-def check_mobility(model: ParallelModel) -> None:
+def check_mobility(model: ParallelModel) -> Array:
     """Refuse a parallel robot that cannot move, or not only, as its `platform_dof` says.
 
-    Raises ModelError naming the limb at fault, or the degrees of freedom found.
+    Returns the twists (6, m), in the platform frame, that move nothing but the platform on its joints and are
+    no part of `platform_dof`; nothing drives the platform along them, and it stays at rest there. Raises
+    ModelError naming the limb at fault, or the degrees of freedom found.
     """
     scale = _scale(model)
     home = np.zeros(model.n_joints)
@@ -44,8 +46,10 @@ def check_mobility(model: ParallelModel) -> None:
             f"wrong mobility: the limbs let the platform move in {found} directions, platform_dof has "
             f"{model.delta}"
         )
+    loose = np.zeros((6, 0))
     if _rank(np.column_stack([dof, idle])) > model.delta:
-        _check_idle(model, idle / scale[:, None])
+        loose = idle / scale[:, None]
+        _check_idle(model, loose)
     drives = np.concatenate(
         [
             np.linalg.lstsq(jacobian, dof, rcond=None)[0][list(limb.driven)]
@@ -62,6 +66,7 @@ def check_mobility(model: ParallelModel) -> None:
             f"wrong mobility: with all {model.n_driven} driven joints at rest the platform can still move at "
             "the home pose; drive other joints, or choose another home pose"
         )
+    return loose
 
 
 def _mobility(model: ParallelModel, home: Array, jacobians: list[Array]) -> tuple[int, Array]:

@@ -33,6 +33,7 @@ from hodyn_ros.parallel.forward import PlatformMotion, platform_pose, platform_t
 from hodyn_ros.parallel.inputs import (
     Loads,
     body_motion,
+    check_loads,
     driven_rows,
     platform_loads,
     pose_and_twists,
@@ -77,7 +78,7 @@ class ParallelRobot:
         drives: Drives | None = None,
         drive_specs: Sequence[DriveSpec] | None = None,
     ) -> None:
-        check_mobility(model)
+        self._loose = check_mobility(model)
         self.model = model
         self.limits = limits if limits is not None else JointLimits.unlimited(model.n_driven)
         self.drives = drives
@@ -311,6 +312,8 @@ class ParallelRobot:
         place, given = pose_and_twists(pose, twists, frame)
         order = len(given) - 2
         loads = platform_loads(self.model, wrenches, order)
+        if loads is not None and self._loose.shape[1]:
+            check_loads(*body_motion(self.model, pose, twists, frame), loads, self._loose)
         chosen = preload_rows(self.model, preload, order)
         if formulation not in (None, "body_fixed"):
             raise InputError(
@@ -349,6 +352,9 @@ class ParallelRobot:
         velocity = finite_array("the twist", twist, (6,))
         place, body_twists = body_motion(self.model, pose, velocity[None], frame)
         loads = platform_loads(self.model, wrenches, len(given) - 1)
+        if loads is not None:
+            # only the derivative of order 0 is certain before the motion is known
+            check_loads(place, body_twists, (loads[0][:1], loads[1][:1]), self._loose)
         start = twists_to_world(place, body_twists)[0]
         twists = forward_dynamics(self._solver, place, start, given, loads, seed)
         return twists[1:] if frame == "world" else twists_to_body(place, twists)[1:]
