@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hodyn_ros.actuation.series_elastic import SeriesElastic
 from hodyn_ros.errors import ConvergenceError, InputError
 from hodyn_ros.jets import Array
 from hodyn_ros.parallel.robot import ParallelRobot
@@ -36,12 +35,12 @@ class TranslatingPlatform:
                 f"the platform of robot {robot.model.name!r} can turn; only platforms that translate have "
                 "such coordinates"
             )
-        if robot.drives is None or not np.isfinite(robot.drives.stiffness).all():
+        if robot.actuation is None or not robot.actuation.elastic.all():
             raise InputError(
-                f"all drives of robot {robot.model.name!r} must have springs, of finite stiffness"
+                f"all drives of robot {robot.model.name!r} must have springs, linear and without friction"
             )
         self.robot = robot
-        self.springs = SeriesElastic(robot.drives.stiffness, robot.drives.motor_inertia)
+        self.springs = robot.actuation
         self._directions = robot.home_pose[:3, :3] @ robot.model.dof[3:]
 
     @property

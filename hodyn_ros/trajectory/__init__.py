@@ -5,6 +5,7 @@ from hodyn_ros.trajectory.easing import EasedStart, EasedStop
 from hodyn_ros.trajectory.harmonic import Cosines, FourierSeries
 from hodyn_ros.trajectory.piecewise import PiecewisePolynomial
 from hodyn_ros.trajectory.reader import read_trajectory
+from hodyn_ros.trajectory.scaled import ScaledTime
 from hodyn_ros.trajectory.spline import WaypointSpline
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "EasedStop",
     "FourierSeries",
     "PiecewisePolynomial",
+    "ScaledTime",
     "Trajectory",
     "WaypointSpline",
     "read_trajectory",
