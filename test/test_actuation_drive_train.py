@@ -13,7 +13,7 @@ from scipy.integrate import solve_ivp
 
 from hodyn_ros import InputError, ModelError, Robot, SeriesElastic, share
 from hodyn_ros.actuation.drive_train import DriveTrain
-from hodyn_ros.control.feedforward import FeedforwardLaw
+from hodyn_ros.control.feedforward import FeedforwardLaw, Status
 from hodyn_ros.control.simulation import ElasticJointSimulation
 from hodyn_ros.errors import FigureWarning
 from hodyn_ros.model.drive_spec import DriveLimits, DriveSpec, FrictionSpec, VariableStiffnessSpec
@@ -289,3 +289,19 @@ def test_figures_in_other_units_are_warned_about_by_name(write: Writer) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Robot.from_config(share.find("config", "panda.yaml"))
+
+
+def test_limits_of_a_drive_go_before_those_of_its_joint(panda: Robot) -> None:
+    assert panda.drive_specs is not None
+    q = read_trajectory(share.find("config", "panda_validation.yaml")).sample(0.3, 5)
+    plain = FeedforwardLaw(panda, 3)(q)
+    torque, speed = np.abs(plain.motor_efforts[0]).max(), np.abs(plain.motor_positions[1]).max()
+    assert plain.status & ~Status.POSITION_LIMIT_EXCEEDED == Status.OK
+    for limits, expected in (
+        (DriveLimits(torque=0.99 * torque), Status.EFFORT_LIMIT_EXCEEDED),
+        (DriveLimits(speed=0.99 * speed), Status.VELOCITY_LIMIT_EXCEEDED),
+        (DriveLimits(torque=1.01 * torque, speed=1.01 * speed), Status.OK),
+    ):
+        specs = [DriveSpec(s.stiffness, s.motor_inertia, limits=limits) for s in panda.drive_specs]
+        robot = Robot(panda.model, panda.limits, panda.drives, panda.frames, specs)
+        assert FeedforwardLaw(robot, 3)(q).status & ~Status.POSITION_LIMIT_EXCEEDED == expected

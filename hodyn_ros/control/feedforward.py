@@ -14,6 +14,7 @@ from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.actuation.series_elastic import SeriesElastic
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
+from hodyn_ros.model.drive_spec import DriveLimits
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.motion import BaseMotion
 from hodyn_ros.se3 import Array
@@ -124,7 +125,7 @@ class Law(ABC):
         self.clamp = clamp
         self.has_drives = robot.drive_train is not None
         self._actuation = robot.actuation
-        self._limits = _Limits.of(robot.limits)
+        self._limits = _Limits.of(robot.limits, robot.drive_train)
         self._drive_train = robot.drive_train if robot.actuation is None else None
         n = len(self.joint_names)
         if self._drive_train is not None and self._drive_train.n_motors != n:
@@ -160,8 +161,8 @@ class Law(ABC):
             return feedforward
         status |= self._limits.status(q, feedforward)
         if self.clamp and status & Status.EFFORT_LIMIT_EXCEEDED:
-            limit = self._limits.effort
-            efforts, motor_efforts = _clamped(efforts, limit), _clamped(motor_efforts, limit)
+            efforts = _clamped(efforts, self._limits.effort)
+            motor_efforts = _clamped(motor_efforts, self._limits.motor_effort)
             status |= Status.EFFORT_CLAMPED
         return Feedforward(efforts, motor_positions, motor_efforts, base_wrenches, status)
 
@@ -229,40 +230,56 @@ def _clamped(efforts: Array, limit: Array) -> Array:
     return result
 
 
+def _own(values: Sequence[float], shared: Array) -> Array:
+    """Return the limits that drives have of their own, and those of their joints where they have none."""
+    return np.where(np.isfinite(values), values, shared) if len(values) else shared
+
+
 class _Limits:
     """The limits of a robot that has at least one, ready for a check of microseconds."""
 
-    def __init__(self, limits: JointLimits) -> None:
+    def __init__(self, limits: JointLimits, drives: Sequence[DriveLimits]) -> None:
         self.effort = limits.effort
         self._effort_rate = limits.effort_rate
         self._velocity = limits.velocity
+        self.motor_effort = _own([drive.torque for drive in drives], limits.effort)
+        self._motor_effort_rate = _own([drive.torque_rate for drive in drives], limits.effort_rate)
+        self._motor_velocity = _own([drive.speed for drive in drives], limits.velocity)
         self._lower = limits.position_lower
         self._upper = limits.position_upper
 
     @classmethod
-    def of(cls, limits: JointLimits | None) -> _Limits | None:
+    def of(cls, limits: JointLimits | None, train: DriveTrain | None) -> _Limits | None:
         if limits is None:
             return None
+        drives = [] if train is None else [drive.limits for drive in train.drives]
+        found = cls(limits, drives)
         arrays = (
+            found.motor_effort,
+            found._motor_effort_rate,
+            found._motor_velocity,
             limits.position_lower,
             limits.position_upper,
             limits.velocity,
             limits.effort,
             limits.effort_rate,
         )
-        return cls(limits) if any(np.isfinite(array).any() for array in arrays) else None
+        return found if any(np.isfinite(array).any() for array in arrays) else None
 
     def status(self, q: Array, feedforward: Feedforward) -> Status:
         """Return the limit bits; a consumer commands link or motor efforts, so both count."""
         motor_positions = feedforward.motor_positions
         status = Status.OK
-        for efforts in (feedforward.efforts, feedforward.motor_efforts):
-            if len(efforts) > 0 and (np.abs(efforts[0]) > self.effort).any():
+        for efforts, limit, rate in (
+            (feedforward.efforts, self.effort, self._effort_rate),
+            (feedforward.motor_efforts, self.motor_effort, self._motor_effort_rate),
+        ):
+            if len(efforts) > 0 and (np.abs(efforts[0]) > limit).any():
                 status |= Status.EFFORT_LIMIT_EXCEEDED
-            if len(efforts) > 1 and (np.abs(efforts[1]) > self._effort_rate).any():
+            if len(efforts) > 1 and (np.abs(efforts[1]) > rate).any():
                 status |= Status.EFFORT_RATE_LIMIT_EXCEEDED
         if (np.abs(q[1]) > self._velocity).any() or (
-            len(motor_positions) > 1 and (np.abs(motor_positions[1]) > self._velocity).any()
+            len(motor_positions) > 1 and (np.abs(motor_positions[1]) > self._motor_velocity).any()
         ):
             status |= Status.VELOCITY_LIMIT_EXCEEDED
         if (q[0] < self._lower).any() or (q[0] > self._upper).any():
