@@ -182,6 +182,24 @@ def test_linearised_dynamics_is_exact(floating: bool) -> None:
     assert np.array_equal(A[:m, m:], np.eye(m))
 
 
+def test_linearised_dynamics_of_group_joints_are_those_of_a_floating_robot() -> None:
+    case = make_case(6, 3, 0, True, frame="body")
+    robot, base = robot_of(case)
+    assert base is not None
+    torques = np.linspace(-1.0, 1.0, case.tree.n_joints)
+    accelerations, base_acceleration = robot.forward_dynamics(case.q[:2], torques[None], base)
+    group = GroupRobot(JointTree.of(robot.model))
+    poses = [base.pose, *group.tree.joint_poses(np.concatenate([np.zeros(6), case.q[0]]))[1:]]
+    rates = [
+        np.concatenate([base.twists[0], case.q[1]]),
+        np.concatenate([base_acceleration[0], accelerations[0]]),
+    ]
+    A, B = group.linearised_dynamics(group.motion(np.array(poses), np.array(rates)))
+    expected_A, expected_B = robot.linearised_dynamics(case.q[:2], torques, base)
+    np.testing.assert_allclose(A, expected_A, rtol=0.0, atol=1e-11 * np.abs(expected_A).max())
+    np.testing.assert_allclose(B[:, 6:], expected_B, rtol=0.0, atol=1e-11 * np.abs(expected_B).max())
+
+
 def _accelerations(case: Case, half: int, i: int, torques: Any, step: Any) -> mp.Exact:
     """Return exact accelerations (m,) where entry i of positions or velocities is larger by `step`."""
     state, base = mp.exact(case.q[:2]), case.base

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import check_finite, finite_array, real_array, rigid_pose
 from hodyn_ros.dynamics import centroid, matrices, partials, regressors
 from hodyn_ros.dynamics.matrices import DynamicMatrices, JacobianFrame, MatrixDerivatives
+from hodyn_ros.dynamics.partials import LinearisedDynamics
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations.body_jacobians import BodyJacobians, JointMotion
 from hodyn_ros.formulations.parameters import dynamic_parameters
@@ -140,6 +141,16 @@ class GroupRobot:
         bodies, order = self._bodies(motion, 2)
         series = partials.closed_form_series(bodies, order)
         return partials.assemble(series, partials.joint_brackets(self.tree, motion.velocities))
+
+    def linearised_dynamics(self, motion: JointMotion) -> LinearisedDynamics:
+        """Linearise the dynamics at a motion, (2, m) velocities: the velocity and the acceleration.
+
+        `dx' = A dx + B du` with x the small displacements in the groups, then the velocities, and u the
+        forces on all m velocities. A (2 m, 2 m), B (2 m, m).
+        """
+        found = self.inverse_dynamics_derivatives(motion)[0]
+        (bracket,) = partials.joint_brackets(self.tree, motion.velocities[:1])
+        return partials.linearise(found, bracket, self.tree.n_velocities)
 
     def _bodies(self, motion: JointMotion, rates: int) -> tuple[BodyJacobians, int]:
         if not isinstance(motion, JointMotion):

@@ -235,7 +235,9 @@ class MatrixCalls(ABC):
         if motion is not None:
             motion = BaseMotion(motion.pose, np.vstack([motion.twists, accelerations[:6]]), frame="body")
         found = self.inverse_dynamics_derivatives(q, motion)[0]
-        return partials.linearise(found, None if motion is None else motion.twists[0], n)
+        velocities = values[1] if motion is None else np.concatenate([motion.twists[0], values[1]])
+        (bracket,) = partials.joint_brackets(self._joint_tree, [velocities])
+        return partials.linearise(found, bracket, n)
 
     @abstractmethod
     def _accelerations(self, state: Array, torques: Array, base: BaseMotion | None) -> Array:

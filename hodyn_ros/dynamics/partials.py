@@ -80,17 +80,15 @@ def closed_form_series(bodies: BodyJacobians, order: int) -> Array:
     return np.stack([in_place(part, bodies.batch) for part in parts], axis=-3)
 
 
-def linearise(partials: Array, twist: Array | None, n: int) -> LinearisedDynamics:
+def linearise(partials: Array, bracket: Array, n: int) -> LinearisedDynamics:
     """Return A and B from the partial derivatives (3, m, m) of Q at one instant.
 
-    `twist` (6,): the body-fixed one of a floating base.
+    `bracket` (m, m) is that of the velocities, by `joint_brackets`; torques act on the last n of m.
     """
     by_position, by_velocity, mass = partials
     m = len(mass)
     A, B = np.zeros((2 * m, 2 * m)), np.zeros((2 * m, n))
-    A[:m, m:] = np.eye(m)
-    if twist is not None:
-        A[:6, :6] = -ad(twist)
+    A[:m, :m], A[:m, m:] = -bracket, np.eye(m)
     solved = np.linalg.solve(mass, np.hstack([by_position, by_velocity, np.eye(m)[:, m - n :]]))
     A[m:], B[m:] = -solved[:, : 2 * m], solved[:, 2 * m :]
     return LinearisedDynamics(A, B)
