@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hodyn_ros.control.recording import Recording, seconds, tracking
 from hodyn_ros.jets import Array
+from hodyn_ros.legends import legend_below
 
 # Palettes that can be told apart also by those who see colours differently (Okabe and Ito; Tol).
 _MODES = {
@@ -44,7 +45,7 @@ def plot_demo(recordings: Mapping[str, Recording], begin: float, end: float, pat
     for ax in axes[2:]:
         ax.set_xlabel("time [s]")
     handles, names = axes[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=min(len(names), 7), frameon=False)
+    legend_below(figure, handles, names)
     figure.suptitle("Feedforward torque of a Panda with elastic joints, and how well the arm follows with it")
     figure.savefig(path, dpi=110)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from hodyn_ros.feasibility.check import Report
+from hodyn_ros.legends import legend_below
 
 _COLOURS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#777777")
 _COLUMNS = 2
@@ -48,13 +49,7 @@ def draw_usage(report: Report, title: str, path: Path) -> Path:
         axes[-2, -1].set_xlabel("time [s]")
     handles = {str(line.get_label()): line for ax in axes.ravel() for line in ax.lines}
     shown = [name for name in joints if name in handles]
-    figure.legend(
-        [handles[name] for name in shown],
-        shown,
-        loc="outside lower center",
-        ncols=min(7, len(shown)),
-        frameon=False,
-    )
+    legend_below(figure, [handles[name] for name in shown], shown)
     figure.suptitle(title, fontsize=12)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
