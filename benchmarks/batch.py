@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
@@ -100,16 +99,10 @@ def _available() -> int:
 
 @contextmanager
 def _cores(count: int) -> Iterator[None]:
-    """Keep all threads of this process to that many cores."""
+    """Keep this thread to that many cores: a batch wakes no more threads than its caller has cores."""
     everywhere = os.sched_getaffinity(0)
-    _keep_to(set(sorted(everywhere)[:count]))
+    os.sched_setaffinity(0, set(sorted(everywhere)[:count]))
     try:
         yield
     finally:
-        _keep_to(everywhere)
-
-
-def _keep_to(cores: set[int]) -> None:
-    for thread in Path("/proc/self/task").iterdir():
-        with suppress(ProcessLookupError):  # a thread may end at any time
-            os.sched_setaffinity(int(thread.name), cores)
+        os.sched_setaffinity(0, everywhere)

@@ -15,14 +15,29 @@ from benchmarks.peers import c_code
 
 def description() -> dict[str, str]:
     """Return processor, cores, versions and date."""
+    said = _basics()
+    versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "llvmlite", "pin", "casadi"))
+    return said | {"versions": versions, "compiler": _compiler(), "date": _date()}
+
+
+def ros_description() -> dict[str, str]:
+    """Return processor, cores, ROS and its middleware, and date."""
+    from rclpy.utilities import get_rmw_implementation_identifier
+
+    ros = os.environ.get("ROS_DISTRO") or f"rclpy {version('ros-rclpy')} from PyPI"
+    return _basics() | {"ROS 2": f"{ros}, {get_rmw_implementation_identifier()}", "date": _date()}
+
+
+def _basics() -> dict[str, str]:
     return {
         "processor": _processor(),
         "cores": str(len(os.sched_getaffinity(0))),
         "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
-        "versions": ", ".join(f"{name} {version(name)}" for name in ("numpy", "llvmlite", "pin", "casadi")),
-        "compiler": _compiler(),
-        "date": datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat(),
     }
+
+
+def _date() -> str:
+    return datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat()
 
 
 def _processor() -> str:

@@ -60,7 +60,10 @@ def test_regressor_times_parameters_is_exact(seed: int, bodies: int, order: int,
     tree = JointTree.of(robot.model)
     room = GroupRobot(tree).regressor(joint_motion(tree, case.q, base))
     assert room.shape[0] == order + 1
-    assert closeness(room @ robot.dynamic_parameters(), exact_forces(case, base)) < 1e-12
+    parameters, exact = robot.dynamic_parameters(), exact_forces(case, base)
+    # forces may cancel to nearly nothing; what is summed is the measure
+    summed = (np.abs(room) @ np.abs(parameters)).max(axis=-1, keepdims=True)
+    assert np.abs((room @ parameters - exact) / summed).max() < 1e-13
 
 
 @pytest.mark.parametrize(("seed", "floating"), [(1, False), (2, False), (3, True), (4, True)])

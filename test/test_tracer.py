@@ -207,6 +207,19 @@ class TestSineAndCosine:
                     unit = math.ulp(float(right))
                     assert abs(CONTEXT.mpf(float(value)) - right) <= 1.0 * unit, f"at {float(x)!r}"
 
+    def test_roots_of_what_is_computed_before(self) -> None:
+        """Square roots, also of a scalar whose sign is kept apart."""
+
+        def trace(x: Any) -> Any:
+            a, b = x[0]
+            return [[np.sqrt(a * a + b * b), np.sqrt(-(b * 3.0)), np.cos(np.sqrt(a * a)) * np.sqrt(a * a)]]
+
+        kernel = Kernel(trace, [("x", (1, 2))])
+        x = np.array([[0.3, -1.2]])
+        expected = trace(x.tolist())
+        np.testing.assert_allclose(kernel.function(x), expected, rtol=1e-15)
+        np.testing.assert_allclose(kernel.batch(x[None])[0], expected, rtol=1e-15)
+
     def test_of_each_other(self) -> None:
         """Sines of cosines have to wait for their angles."""
 

@@ -43,7 +43,8 @@ def function_text(
         lines.append(f"store double {value}, ptr %o{k}, align 8")
     arguments = ", ".join(f"ptr %a{i}" for i in range(n_arguments))
     body = "\n".join(lines)
-    return f"define void @{name}({arguments}) {{\n{body}\nret void\n}}\n", writer.widths
+    text = f"define void @{name}({arguments}) {{\n{body}\nret void\n}}\n"
+    return text + writer.root_declaration(), writer.widths
 
 
 def batch_text(graph: Graph, outputs: Sequence[Any], sizes: Sequence[int], lanes: int) -> str:
@@ -90,7 +91,8 @@ def batch_text(graph: Graph, outputs: Sequence[Any], sizes: Sequence[int], lanes
         "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
         f"declare i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1>)",
     ]
-    return "\n".join(lines) + "\n" + "".join(sincos_function(width) for width in sorted(writer.widths))
+    functions = "".join(sincos_function(width) for width in sorted(writer.widths))
+    return "\n".join(lines) + "\n" + writer.root_declaration() + functions
 
 
 def loop_text(address: int, sizes: Sequence[int]) -> str:
@@ -145,6 +147,64 @@ def loop_text(address: int, sizes: Sequence[int]) -> str:
         "%answer = zext i1 %spoiled to i64",
         "ret i64 %answer",
         "}",
+        "declare i64 @llvm.smin.i64(i64, i64)",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def shared_text(sizes: Sequence[int], part: int) -> str:
+    """Write `i64 @hodyn_shared(ptr argument_0, ..., i64 count, i64 threads, i64 thread, ptr taken)`.
+
+    Each of `threads` threads makes this call for its own region of the batch, takes `part` samples at a
+    time, and then helps in the regions of the others. `taken` holds the samples taken in every region, 64
+    bytes apart. Regions, because a processor fetches memory ahead: walking side by side, one would snatch
+    the lines that the other is about to write. Stands beside `hodyn_batch` in its module; `sizes` are the
+    numbers per sample of each argument, the result counted in. Returns as `batch_text` does, for what this
+    thread computed.
+    """
+    arguments = ", ".join(f"ptr %a{i}" for i in range(len(sizes)))
+    moved = ", ".join(f"ptr %p{i}" for i in range(len(sizes)))
+    lines = [
+        f"define i64 @hodyn_shared({arguments}, i64 %count, i64 %threads, i64 %thread, ptr %taken) {{",
+        "entry:",
+        "br label %region",
+        "region:",
+        "%helped = phi i64 [0, %entry], [%helping, %through]",
+        "%so_far = phi i64 [0, %entry], [%before, %through]",
+        "%turn = add i64 %thread, %helped",
+        "%number = urem i64 %turn, %threads",
+        "%following = add i64 %number, 1",
+        "%weight = mul i64 %number, %count",
+        "%start = udiv i64 %weight, %threads",
+        "%end_weight = mul i64 %following, %count",
+        "%end = udiv i64 %end_weight, %threads",
+        "%place = mul i64 %number, 8",
+        "%counter = getelementptr i64, ptr %taken, i64 %place",
+        "br label %take",
+        "take:",
+        "%before = phi i64 [%so_far, %region], [%answer, %compute]",
+        f"%offset = atomicrmw add ptr %counter, i64 {part} monotonic",
+        "%first = add i64 %start, %offset",
+        "%left = sub i64 %end, %first",
+        "%any = icmp sgt i64 %left, 0",
+        "br i1 %any, label %compute, label %through",
+        "compute:",
+    ]
+    for argument, size in enumerate(sizes):
+        lines.append(f"%o{argument} = mul i64 %first, {size}")
+        lines.append(f"%p{argument} = getelementptr double, ptr %a{argument}, i64 %o{argument}")
+    lines += [
+        f"%samples = call i64 @llvm.smin.i64(i64 %left, i64 {part})",
+        f"%spoiled = call i64 @hodyn_batch({moved}, i64 %samples)",
+        "%answer = or i64 %before, %spoiled",
+        "br label %take",
+        "through:",
+        "%helping = add i64 %helped, 1",
+        "%more = icmp ult i64 %helping, %threads",
+        "br i1 %more, label %region, label %done",
+        "done:",
+        "ret i64 %before",
+        "}",
     ]
     return "\n".join(lines) + "\n"
 
@@ -153,6 +213,7 @@ class _Writer:
     """Writes the operations of a graph on values of one type."""
 
     type: str
+    root: str  # the intrinsic function for square roots
 
     def __init__(self, graph: Graph, outputs: Sequence[Any]) -> None:
         self.graph = graph
@@ -160,6 +221,7 @@ class _Writer:
         self.needed = sorted(graph.needed(outputs))
         self.written: set[int] = set()
         self.widths: set[int] = set()  # of the sine and cosine functions used
+        self.roots = False  # whether square roots are used
 
     def constant(self, number: float) -> str:
         raise NotImplementedError
@@ -191,7 +253,14 @@ class _Writer:
                 # contract: a product and a sum may become one fused operation with a single rounding
                 instruction = f"{_INSTRUCTIONS[operation]} contract {self.type}"
                 result.append(f"%n{number} = {instruction} {self.value(a)}, {self.value(b)}")
+            elif operation == "sqrt":
+                self.roots = True
+                result.append(f"%n{number} = call {self.type} @{self.root}({self.type} {self.value(a)})")
         return result
+
+    def root_declaration(self) -> str:
+        """Declare the square root where it is used."""
+        return f"declare {self.type} @{self.root}({self.type})\n" if self.roots else ""
 
     def output_values(self) -> Iterator[tuple[list[str], str]]:
         """Give the value of every output, after the lines that make it."""
@@ -221,6 +290,7 @@ class _Writer:
 
 class _ScalarWriter(_Writer):
     type = "double"
+    root = "llvm.sqrt.f64"
 
     def constant(self, number: float) -> str:
         return literal(number)
@@ -269,6 +339,7 @@ class _LaneWriter(_Writer):
         super().__init__(graph, outputs)
         self.lanes = lanes
         self.type = f"<{lanes} x double>"
+        self.root = f"llvm.sqrt.v{lanes}f64"
 
     def constant(self, number: float) -> str:
         return splat(number, self.lanes)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_finite, check_out, finite_array
-from hodyn_ros.engine.emit import batch_text, kernel_text
+from hodyn_ros.engine.emit import batch_text, kernel_text, shared_text
 from hodyn_ros.engine.fast_call import fast_call
 from hodyn_ros.engine.llvm import MachineCode, compile_text, lanes
 from hodyn_ros.engine.object_cache import ObjectCache
@@ -25,7 +25,8 @@ from hodyn_ros.se3 import Array
 Stack = list[list[Any]]  # scalars by row and column
 Shape = tuple[int, int]
 
-_CHUNK = 4096  # samples of a batch that a thread takes at a time
+_WORTHWHILE = 4096  # samples of a batch for every thread that is woken
+_PART = 2048  # samples that a thread takes at a time
 
 
 def _processors() -> int:
@@ -78,16 +79,16 @@ class Function(ABC):
             out = np.empty((count, *self.result))
         else:
             check_out(out, (count, *self.result))
-        data = [(array.ctypes.data, array.strides[0]) for array in (*arrays, out)]
+        places = [array.ctypes.data for array in (*arrays, out)]
+        parts = max(1, min(threads or _processors(), count // _WORTHWHILE))
+        taken = np.zeros((parts, 8), dtype=np.int64)
 
-        def run(start: int) -> bool:
-            places = [address + start * stride for address, stride in data]
-            return bool(self._batch_call(*places, min(_CHUNK, count - start)))
+        def share(part: int) -> bool:
+            return bool(self._batch_call(*places, count, parts, part, taken.ctypes.data))
 
-        chunks = range(0, count, _CHUNK)
-        parts = min(threads or _processors(), len(chunks))
+        others = [_pool(parts - 1).submit(share, part) for part in range(1, parts)]
         # all have to be done with the arrays before an error may leave here
-        spoiled = [run(start) for start in chunks] if parts <= 1 else list(_pool(parts).map(run, chunks))
+        spoiled = [share(0), *[other.result() for other in others]]
         if any(spoiled):
             for (name, _), array in zip(self.arguments, arrays):
                 check_finite(name, array)
@@ -96,16 +97,21 @@ class Function(ABC):
 
     @cached_property
     def batch_code(self) -> MachineCode:
-        """The bare C function for batches, `int64_t f(const double*, ..., double* out, int64_t count)`.
+        """The bare C function for batches, shared by the threads that call it with the same arguments.
 
-        It returns whether any number in the arguments may have been NaN, infinite or too large.
+        `int64_t f(const double*, ..., double* out, int64_t count, int64_t threads, int64_t thread, int64_t
+        taken[threads][8])`, with zeros in `taken`. It returns whether any number in the samples computed by
+        this thread may have been NaN, infinite or too large.
         """
-        return compile_text(self._batch_text(), "hodyn_batch", self._cache)
+        sizes = [rows * columns for rows, columns in [*[shape for _, shape in self.arguments], self.result]]
+        return compile_text(self._batch_text() + shared_text(sizes, _PART), "hodyn_shared", self._cache)
 
     @cached_property
     def _batch_call(self) -> Callable[..., int]:
         pointers = [ctypes.c_void_p] * (len(self.arguments) + 1)
-        return ctypes.CFUNCTYPE(ctypes.c_int64, *pointers, ctypes.c_int64)(self.batch_code.address)
+        count = ctypes.c_int64
+        signature = ctypes.CFUNCTYPE(count, *pointers, count, count, count, ctypes.c_void_p)
+        return signature(self.batch_code.address)
 
     def _converted(self, *arguments: ArrayLike, out: Array | None = None) -> Array:
         """Convert what is not an array yet, and explain what cannot be used."""

@@ -189,6 +189,41 @@ def elastic_joint_step(model: TreeModel, drives: Drives, damping: Array) -> Kern
         motor = [(effort[j] - spring[j]) * (1.0 / inertia[j]) if elastic[j] else qdd[j] for j in joints]
         return [qd, qdd, thetad, motor]
 
+    n = model.n_joints
+    return Kernel(_runge_kutta(rates), [("state", (4, n)), ("effort", (1, n)), ("step", (1, 1))])
+
+
+# Takes positions and velocities of links and motors and the efforts; returns torques on the links, and
+# accelerations of the motors that do not move with their links.
+DriveCode = Callable[[Sequence[Any], Sequence[Any], Sequence[Any], Sequence[Any], Sequence[Any]], Any]
+
+
+def driven_step(
+    model: TreeModel, drives: DriveCode, armature: Sequence[float], moving: int, motors: int
+) -> Kernel:
+    """Compile one Runge-Kutta step of fourth order of a robot with drives of any kind.
+
+    `state (2, n + moving)`: positions of the links and of the motors that do not move with their links, then
+    the velocities of both; `effort (1, motors)`, held over the step; `step (1, 1)` [s]. Returns the next
+    state. `armature` (n,) is the inertia of motors that do move with their links [kg m^2].
+    """
+    bodies, n = canonical_bodies(model), model.n_joints
+
+    def rates(state: Stack, effort: Sequence[Any]) -> Stack:
+        (q, theta), (qd, thetad) = [(row[:n], row[n:]) for row in state]
+        torque, acceleration = drives(q, qd, theta, thetad, effort)
+        recursion = ArticulatedRecursion(bodies, model.gravity.tolist(), armature=list(armature))
+        recursion.start(q, qd)
+        recursion.articulate()
+        return [state[1], [*recursion.hybrid_dynamics(0, torque), *acceleration]]
+
+    shapes = [("state", (2, n + moving)), ("effort", (1, motors)), ("step", (1, 1))]
+    return Kernel(_runge_kutta(rates), shapes)
+
+
+def _runge_kutta(rates: Callable[[Stack, Sequence[Any]], Stack]) -> Callable[..., Stack]:
+    """Return the trace of one step, from the time derivative of a state under efforts that are held."""
+
     def moved(state: Stack, step: Any, slopes: Stack) -> Stack:
         return [[x + step * slope for x, slope in zip(*rows)] for rows in zip(state, slopes)]
 
@@ -204,8 +239,7 @@ def elastic_joint_step(model: TreeModel, drives: Drives, damping: Array) -> Kern
         ]
         return moved(state, h, mean)
 
-    n = model.n_joints
-    return Kernel(trace, [("state", (4, n)), ("effort", (1, n)), ("step", (1, 1))])
+    return trace
 
 
 def _scaled(factor: float, values: Sequence[Any]) -> list[Any]:

@@ -5,10 +5,10 @@ convolutions. Scalars know `+ - * /` and answer to `numpy.cos` and `numpy.sin`: 
 batch) give numbers, the tracer's scalars give straight-line code.
 
 Every body carries its angular velocity w and the acceleration a of its origin, in its own axes, gravity
-counting as acceleration of the ground. Its points accelerate by a + B x with B = w'~ + U and U = w w^T -
-|w|^2 1, so that force and moment are linear in B and in the first and second moments of its mass: U is the
-only product of motions besides the turn of the joint. It is the Newton-Euler equation of Kumar & Mueller
-(2021), eqs. 4, 11 and 19, with half the operations of its twist form.
+counting as acceleration of the ground. Its points accelerate by a + B x with B = w'~ + U and
+`U = w w^T - |w|^2 1`, so that force and moment are linear in B and in the first and second moments of its
+mass: U is the only product of motions besides the turn of the joint. It is the Newton-Euler equation of
+Kumar & Mueller (2021), eqs. 4, 11 and 19, with half the operations of its twist form.
 """
 
 from __future__ import annotations

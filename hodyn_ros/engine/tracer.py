@@ -146,6 +146,13 @@ class Traced:
         """Sine; also reached through `numpy.sin`."""
         return Traced(self.graph, self.graph.node("sin", self.number), self.negative)
 
+    def sqrt(self) -> Traced:
+        """Square root; also reached through `numpy.sqrt`. That of a negative scalar is NaN."""
+        number = self.number
+        if self.negative:  # signs live outside of nodes: write this one out
+            number = self.graph.node("-", self.graph.constant(0.0), self.number)
+        return Traced(self.graph, self.graph.node("sqrt", number))
+
 
 def _constant(graph: Graph, value: float) -> Traced:
     """Return a constant, its sign kept apart so that x · c and x · -c share a node."""
