@@ -10,6 +10,7 @@ import pytest
 from hodyn_ros import InputError
 from hodyn_ros.trajectory import Cosines, WaypointSpline
 from hodyn_ros.trajectory.rest import rest_to_rest, through_points
+from hodyn_ros.trajectory.robot_motion import RobotMotion
 from hodyn_ros.trajectory.sampling import Sampler
 
 ENDLESS = Cosines([1.0, 0.5], [2.0, 3.0])
@@ -19,29 +20,30 @@ SPLINE = WaypointSpline([0.0, 1.0, 2.0], [[0.0], [1.0], [0.0]])
 
 def test_samples_are_those_of_the_trajectory() -> None:
     motion = rest_to_rest(SHORT, 1.0)
-    sampler = Sampler(motion, 100.0, 4)
+    sampler = Sampler(RobotMotion.of_joints(motion), 100.0, 4)
     for k in (0, 1, 2, 19, 20, 21, 300, 7):
-        np.testing.assert_allclose(sampler[k], motion.sample(k / 100.0, 4), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(sampler[k].joints, motion.sample(k / 100.0, 4), rtol=1e-12, atol=1e-12)
     assert sampler.count == round(100 * motion.duration) + 1
-    np.testing.assert_array_equal(sampler[10_000], motion.sample(motion.duration, 4))
+    np.testing.assert_array_equal(sampler[10_000].joints, motion.sample(motion.duration, 4))
 
 
 def test_a_motion_in_motion_at_its_end_can_be_sampled_up_to_it() -> None:
-    sampler = Sampler(SHORT, 7.0, 2)
+    sampler = Sampler(RobotMotion.of_joints(SHORT), 7.0, 2)
     assert sampler.count == 29
-    np.testing.assert_allclose(sampler[28], SHORT.sample(4.0, 2), rtol=1e-12)
+    np.testing.assert_allclose(sampler[28].joints, SHORT.sample(4.0, 2), rtol=1e-12)
 
 
 def test_the_last_sample_of_a_motion_that_ends_between_two() -> None:
-    sampler = Sampler(WaypointSpline([0.0, 1.05], [[0.0], [1.0]]), 10.0, 2)
+    spline = WaypointSpline([0.0, 1.05], [[0.0], [1.0]])
+    sampler = Sampler(RobotMotion.of_joints(spline), 10.0, 2)
     assert sampler.count == 12
-    np.testing.assert_allclose(sampler[11], [[1.0], [0.0], [0.0]], rtol=0, atol=1e-12)
-    assert Sampler(ENDLESS, 10.0, 2).count == math.inf
+    np.testing.assert_allclose(sampler[11].joints, [[1.0], [0.0], [0.0]], rtol=0, atol=1e-12)
+    assert Sampler(RobotMotion.of_joints(ENDLESS), 10.0, 2).count == math.inf
 
 
 def test_a_rate_that_makes_no_sense_is_refused() -> None:
     with pytest.raises(InputError, match="rate must be positive"):
-        Sampler(SPLINE, 0.0, 2)
+        Sampler(RobotMotion.of_joints(SPLINE), 0.0, 2)
 
 
 def test_ramps_are_put_where_there_is_no_rest() -> None:

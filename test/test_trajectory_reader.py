@@ -92,7 +92,7 @@ def test_waypoints(tmp_path: Path) -> None:
             ":1",
             "type: must be fourier or .*, found the text 'forier'; did you mean 'fourier'?",
         ),
-        ("type: 3", ":1", "type: must be fourier or cosines or waypoints, found 3"),
+        ("type: 3", ":1", "type: must be fourier or cosines or waypoints or pose, found 3"),
         (FOURIER.replace("offsets", "offset"), ":7", "offset: unknown key; did you mean 'offsets'?"),
         (FOURIER.replace("sine: [", "sin: [", 1), ":5", "sin: unknown key; did you mean 'sine'?"),
         (FOURIER.replace("1e-1", "x"), ":7", r"offsets\[0\]: must be a number, found the text 'x'"),
@@ -116,6 +116,7 @@ def test_waypoints(tmp_path: Path) -> None:
             ":4",
             "points.* unknown key; did you mean 'velocities'?",
         ),
+        (WAYPOINTS.replace("time: 1.5", '"ti\\nme": 1'), ":5", r"points\[1\].ti me: unknown key"),
         (WAYPOINTS.replace("time: 1.5", "time: 2"), "", r"times must increase: times\[2\] = 2 s follows 2 s"),
         (
             WAYPOINTS.replace("[1, 0]", "[1]"),

@@ -4,8 +4,10 @@ from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.easing import EasedStart, EasedStop
 from hodyn_ros.trajectory.harmonic import Cosines, FourierSeries
 from hodyn_ros.trajectory.piecewise import PiecewisePolynomial
-from hodyn_ros.trajectory.reader import read_trajectory
+from hodyn_ros.trajectory.reader import read_motion, read_trajectory
+from hodyn_ros.trajectory.robot_motion import RobotMotion
 from hodyn_ros.trajectory.scaled import ScaledTime
+from hodyn_ros.trajectory.side_by_side import SideBySide
 from hodyn_ros.trajectory.spline import WaypointSpline
 
 __all__ = [
@@ -14,8 +16,11 @@ __all__ = [
     "EasedStop",
     "FourierSeries",
     "PiecewisePolynomial",
+    "RobotMotion",
     "ScaledTime",
+    "SideBySide",
     "Trajectory",
     "WaypointSpline",
+    "read_motion",
     "read_trajectory",
 ]

@@ -5,41 +5,88 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import numpy as np
+
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.model.document import read_document
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.harmonic import Cosines, FourierSeries
 from hodyn_ros.trajectory.piecewise import PiecewisePolynomial
-from hodyn_ros.trajectory.schema import ANY_TRAJECTORY, TRAJECTORIES, Schema
+from hodyn_ros.trajectory.pose_coordinates import COORDINATES, poses
+from hodyn_ros.trajectory.robot_motion import RobotMotion
+from hodyn_ros.trajectory.schema import ANY_MOTION, TRAJECTORIES, Schema, pose_motion
 from hodyn_ros.trajectory.spline import WaypointSpline
+
+_PARTS = ("base", "joints")
 
 
 def read_trajectory(path: str | os.PathLike[str]) -> Trajectory:
-    """Read a trajectory from a YAML file.
+    """Read a trajectory of joints from a YAML file.
 
     Its `type` is fourier, cosines or waypoints. The other keys are those of FourierSeries and Cosines, or a
     list of `points`, each with its `time`, `positions`, and optionally `velocities` and `accelerations`; see
     `config/README.md`. Raises InputError in one line that names the file and the place in it.
     """
+    motion = read_motion(path)
+    if motion.moves_base:
+        raise InputError(
+            f"{os.fspath(path)}: moves a platform or a floating base, and joints alone are meant"
+        )
+    return motion.trajectory
+
+
+def read_motion(path: str | os.PathLike[str]) -> RobotMotion:
+    """Read the motion of a robot from a YAML file: of joints, or of type pose.
+
+    `type: pose` moves the `base`, a platform or floating base, from its `origin`, and the `joints`, if any.
+    Raises InputError in one line that names the file and the place in it.
+    """
     try:
-        data = dict(read_document(path, _choose_schema).text.data)
+        data = dict(read_document(path, choose_schema).text.data)
     except ModelError as error:
         raise InputError(str(error)) from error
-    kind = data.pop("type")
-    figures = {key: value for key, value in data.items() if key not in ("source", "note")}
     try:
-        if kind == "fourier":
-            return FourierSeries(**figures)
-        if kind == "cosines":
-            return Cosines(**figures)
-        return _through_waypoints(**figures)
+        if data["type"] == "pose":
+            return _pose_motion(data)
+        return RobotMotion.of_joints(_trajectory(data))
     except InputError as error:
         raise InputError(f"{os.fspath(path)}: {error}") from error
 
 
-def _choose_schema(data: dict[str, Any]) -> Schema:
+def choose_schema(data: dict[str, Any]) -> Schema:
+    """Return the schema for what a file says that it is."""
     kind = data.get("type")
-    return TRAJECTORIES.get(kind, ANY_TRAJECTORY) if isinstance(kind, str) else ANY_TRAJECTORY
+    if kind == "pose":
+        kinds = (part.get("type") if isinstance(part, dict) else None for part in map(data.get, _PARTS))
+        return pose_motion(*kinds)
+    return TRAJECTORIES.get(kind, ANY_MOTION) if isinstance(kind, str) else ANY_MOTION
+
+
+def _trajectory(data: dict[str, Any]) -> Trajectory:
+    figures = {key: value for key, value in data.items() if key not in ("type", "source", "note")}
+    if data["type"] == "fourier":
+        return FourierSeries(**figures)
+    if data["type"] == "cosines":
+        return Cosines(**figures)
+    return _through_waypoints(**figures)
+
+
+def _pose_motion(data: dict[str, Any]) -> RobotMotion:
+    figures = dict(data["base"])
+    coordinates = figures.pop("coordinates", COORDINATES)
+    base, joints = _part("base", figures), None
+    if "joints" in data:
+        joints = _part("joints", data["joints"])
+    origin = {"xyz": [0.0] * 3, "rpy": [0.0] * 3, **data.get("origin", {})}
+    placement = poses(np.array([*origin["xyz"], *origin["rpy"]], dtype=np.float64))
+    return RobotMotion.of_base(base, coordinates, placement, joints)
+
+
+def _part(name: str, data: dict[str, Any]) -> Trajectory:
+    try:
+        return _trajectory(data)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
 
 
 def _through_waypoints(

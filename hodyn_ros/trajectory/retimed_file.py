@@ -9,7 +9,7 @@ import yaml
 
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.model.document import read_document
-from hodyn_ros.trajectory.schema import ANY_TRAJECTORY
+from hodyn_ros.trajectory.reader import choose_schema
 
 
 def retimed_text(path: str | os.PathLike[str], speed: float, note: str = "") -> str:
@@ -19,15 +19,21 @@ def retimed_text(path: str | os.PathLike[str], speed: float, note: str = "") -> 
     Raises InputError for a file that is no trajectory.
     """
     try:
-        data = dict(read_document(path, lambda found: ANY_TRAJECTORY).text.data)
+        data = dict(read_document(path, choose_schema).text.data)
     except ModelError as error:
         raise InputError(str(error)) from error
-    retimed = {**data, **_SCALINGS[data["type"]](data, float(speed))}
-    if "duration" in data:
-        retimed["duration"] = data["duration"] / float(speed)
+    parts = {key: _scaled(data[key], float(speed)) for key in ("base", "joints") if key in data}
+    retimed = {**data, **parts} if data["type"] == "pose" else _scaled(data, float(speed))
     if note:
         retimed["note"] = " ".join(filter(None, [str(data.get("note", "")), note]))
     return yaml.safe_dump(retimed, sort_keys=False, allow_unicode=True, width=110)
+
+
+def _scaled(data: dict[str, Any], speed: float) -> dict[str, Any]:
+    scaled = {**data, **_SCALINGS[data["type"]](data, speed)}
+    if "duration" in data:
+        scaled["duration"] = data["duration"] / speed
+    return scaled
 
 
 def _fourier(data: dict[str, Any], speed: float) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from hodyn_ros.trajectory.pose_coordinates import COORDINATES
+
 Schema = dict[str, Any]
 
 _TEXT: Schema = {"type": "string", "minLength": 1}
@@ -90,3 +92,38 @@ ANY_TRAJECTORY: Schema = {
     "required": ["type"],
 }
 """What every file must say before its own form is known."""
+
+ANY_MOTION: Schema = {
+    "type": "object",
+    "properties": {"type": {"enum": [*TRAJECTORIES, "pose"]}},
+    "required": ["type"],
+}
+"""The same for files that may move a platform or a floating base as well."""
+
+_VECTOR: Schema = {"type": "array", "items": {"type": "number"}, "minItems": 3, "maxItems": 3}
+_COORDINATES: Schema = {
+    "type": "array",
+    "items": {"enum": list(COORDINATES)},
+    "minItems": 1,
+    "description": "what the columns of the base's motion are",
+}
+
+
+def pose_motion(base_kind: object, joints_kind: object) -> Schema:
+    """Return the form of a file of type pose, whose parts say that they are of these types."""
+    base = TRAJECTORIES.get(str(base_kind), ANY_TRAJECTORY)
+    if base is not ANY_TRAJECTORY:
+        properties = {key: form for key, form in base["properties"].items() if key != "joint_names"}
+        base = {**base, "properties": {**properties, "coordinates": _COORDINATES}}
+    origin = _mapping(
+        {"xyz": {**_VECTOR, "description": "[m]"}, "rpy": {**_VECTOR, "description": "[rad]"}}, ()
+    )
+    return _mapping(
+        {
+            "type": {"enum": ["pose"]},
+            "origin": origin,
+            "base": base,
+            "joints": TRAJECTORIES.get(str(joints_kind), ANY_TRAJECTORY),
+        },
+        ("type", "base"),
+    )

@@ -1,0 +1,139 @@
+"""The motion of a whole robot: of its joints, of its platform or floating base, or of both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hodyn_ros.checks import rigid_pose
+from hodyn_ros.errors import InputError
+from hodyn_ros.jets import Array
+from hodyn_ros.trajectory.base import Trajectory
+from hodyn_ros.trajectory.pose_coordinates import COORDINATES, body_twists, poses
+from hodyn_ros.trajectory.rest import rest_to_rest
+from hodyn_ros.trajectory.side_by_side import SideBySide
+
+
+class MotionSample(NamedTuple):
+    """A motion at one time, or at N of them with a first axis more."""
+
+    joints: Array  # (order + 1, n) positions and their derivatives [rad/s^k or m/s^k]
+    pose: Array | None = (
+        None  # (4, 4) of the base in the world [m]; None where the robot stands on the ground
+    )
+    twists: Array | None = None  # (order, 6) body-fixed twist (omega; v) of the base and its derivatives
+
+    def one(self, i: int) -> MotionSample:
+        """Return one of N samples."""
+        if self.pose is None or self.twists is None:
+            return MotionSample(self.joints[i])
+        return MotionSample(self.joints[i], self.pose[i], self.twists[i])
+
+    def at_rest(self) -> MotionSample:
+        """Return the same place without motion."""
+        joints = np.zeros_like(self.joints)
+        joints[..., 0, :] = self.joints[..., 0, :]
+        return MotionSample(joints, self.pose, None if self.twists is None else np.zeros_like(self.twists))
+
+
+@dataclass(frozen=True, eq=False)
+class RobotMotion:
+    """A trajectory, and what its columns are: first `coordinates` of the base, if any, then the joints.
+
+    `coordinates` are names out of `pose_coordinates.COORDINATES`; the others stay zero. `origin` (4, 4) [m]
+    is the pose in the world that they start from. `joint_names`, or None where the joints are not named.
+    """
+
+    trajectory: Trajectory
+    joint_names: tuple[str, ...] | None = None
+    coordinates: tuple[str, ...] = ()
+    origin: Array = field(default_factory=lambda: np.eye(4))
+    _places: list[int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for i, name in enumerate(self.coordinates):
+            if name not in COORDINATES:
+                raise InputError(
+                    f"coordinate {name!r} of the base is unknown; there are {', '.join(COORDINATES)}"
+                )
+            if name in self.coordinates[:i]:
+                raise InputError(f"coordinate {name!r} of the base is given twice")
+        if len(self.coordinates) > self.trajectory.n_joints:
+            raise InputError(
+                f"the base has {len(self.coordinates)} coordinates, but the trajectory "
+                f"{self.trajectory.n_joints} columns"
+            )
+        object.__setattr__(self, "origin", rigid_pose("the origin", self.origin))
+        object.__setattr__(self, "_places", [COORDINATES.index(name) for name in self.coordinates])
+
+    @classmethod
+    def of(cls, motion: Trajectory | RobotMotion) -> RobotMotion:
+        """Return a motion as it is, or a trajectory as that of the joints of a robot on the ground."""
+        return motion if isinstance(motion, RobotMotion) else cls.of_joints(motion)
+
+    @classmethod
+    def of_joints(cls, trajectory: Trajectory) -> RobotMotion:
+        """Build the motion of a robot that stands on the ground."""
+        return cls(trajectory, trajectory.joint_names)
+
+    @classmethod
+    def of_base(
+        cls,
+        base: Trajectory,
+        coordinates: Sequence[str] = COORDINATES,
+        origin: ArrayLike | None = None,
+        joints: Trajectory | None = None,
+    ) -> RobotMotion:
+        """Build the motion of a platform, or of a floating base with its joints.
+
+        `base` moves the `coordinates` in this order.
+
+        >>> from hodyn_ros.trajectory import Cosines
+        >>> motion = RobotMotion.of_base(Cosines([0.5, 2.0], [1.0, 3.0]), ["z", "yaw"])
+        >>> motion.sample(0.0, 2).twists.round(12) + 0.0
+        array([[  0. ,   0. ,   0. ,   0. ,   0. ,   0. ],
+               [  0. ,   0. , -18. ,   0. ,   0. ,  -0.5]])
+        """
+        names = tuple(coordinates)
+        if base.n_joints != len(names):
+            raise InputError(f"the base has {len(names)} coordinates, but its motion {base.n_joints} columns")
+        start = np.eye(4) if origin is None else np.asarray(origin, dtype=np.float64)
+        if joints is None:
+            return cls(base, (), names, start)
+        return cls(SideBySide((base, joints)), joints.joint_names, names, start)
+
+    @property
+    def moves_base(self) -> bool:
+        """Whether it is the motion of a platform or of a floating base."""
+        return bool(self.coordinates)
+
+    @property
+    def n_joints(self) -> int:
+        """Number of joints, those of the base not counted."""
+        return self.trajectory.n_joints - len(self.coordinates)
+
+    def rest_to_rest(self, ramp: float, duration: float | None = None, order: int = 0) -> RobotMotion:
+        """Return the motion with a smooth start and stop; arguments and errors as in `rest.rest_to_rest`."""
+        return replace(self, trajectory=rest_to_rest(self.trajectory, ramp, duration, order))
+
+    def sample(self, t: ArrayLike, order: int) -> MotionSample:
+        """Return the motion up to derivative `order` at one time or at N times `t` [s].
+
+        Raises InputError as `Trajectory.sample` does.
+        """
+        return self.of_columns(self.trajectory.sample(t, order))
+
+    def of_columns(self, values: Array) -> MotionSample:
+        """Return samples (..., order + 1, columns) of the trajectory as motions of base and joints."""
+        moved, orders = len(self.coordinates), values.shape[-2]
+        joints = np.ascontiguousarray(values[..., moved:])
+        if not moved:
+            return MotionSample(joints)
+        base = np.zeros((orders, *values.shape[:-2], len(COORDINATES)))
+        base[..., self._places] = np.moveaxis(values[..., :moved], -2, 0)
+        twists = np.moveaxis(body_twists(base), 0, -2)
+        return MotionSample(joints, self.origin @ poses(base[0]), np.ascontiguousarray(twists))
