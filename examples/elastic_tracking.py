@@ -25,7 +25,7 @@ from rich.progress import track
 from hodyn_ros import Robot, share
 from hodyn_ros.control.closed_loop import CompiledSimulation, run_loop
 from hodyn_ros.control.feedback_linearisation import FeedbackLinearisation
-from hodyn_ros.control.feedforward import FeedforwardLaw
+from hodyn_ros.control.law import FeedforwardLaw
 from hodyn_ros.control.measurement import Measurement
 from hodyn_ros.control.model_errors import with_scaled_inertia, with_stiffness
 from hodyn_ros.control.motor_pd import FeedforwardMode, MotorController, MotorGains

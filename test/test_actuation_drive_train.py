@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,13 @@ from scipy.integrate import solve_ivp
 
 from hodyn_ros import InputError, ModelError, Robot, SeriesElastic, share
 from hodyn_ros.actuation.drive_train import DriveTrain
-from hodyn_ros.control.feedforward import FeedforwardLaw, Status
+from hodyn_ros.control.feedforward import Status
+from hodyn_ros.control.law import FeedforwardLaw
 from hodyn_ros.control.simulation import ElasticJointSimulation
 from hodyn_ros.errors import FigureWarning
+from hodyn_ros.feasibility.check import check
 from hodyn_ros.model.drive_spec import DriveLimits, DriveSpec, FrictionSpec, VariableStiffnessSpec
-from hodyn_ros.trajectory import read_trajectory
+from hodyn_ros.trajectory import Cosines, read_trajectory
 
 Array = NDArray[np.float64]
 Writer = Callable[[str], Path]
@@ -59,6 +62,47 @@ def test_each_joint_of_a_mixture_is_as_on_its_own(samples: tuple[Array, Array]) 
         motors = [m for m, joint in enumerate(train.motor_joints) if joint == j]
         assert np.array_equal(own.position[:, :5], found.position[..., motors])
         assert np.array_equal(own.effort[:, :3], found.effort[..., motors])
+
+
+def test_joints_of_a_kind_together_are_as_one_by_one(samples: tuple[Array, Array]) -> None:
+    """A deflection that is asked for, even where none is known, lets every joint be computed by itself."""
+    kinds = [
+        DriveSpec(np.inf, 0.4),
+        DriveSpec(np.inf, 0.3, motor_friction=FRICTION, link_friction=FrictionSpec(viscous=0.7)),
+        DriveSpec(900.0, 0.2),
+        DriveSpec(700.0, 0.3, motor_friction=FRICTION, link_friction=FRICTION),
+        DriveSpec(700.0, 0.3, spring_damping=6.0, motor_friction=FrictionSpec(0.3, 2.0, 0.2)),
+        DriveSpec(500.0, 0.1, spring_damping=2.0, link_friction=FRICTION),
+        DriveSpec(800.0, 0.2, cubic_stiffness=5e3),
+    ]
+    q, torques = samples
+    for specs in (kinds, kinds[:2], kinds[2:4], kinds[4:6]):
+        n = len(specs)
+        train = DriveTrain.of(specs, [str(j) for j in range(n)])
+        for motion, load in ((q[..., :n], torques[..., :n]), (q[7, ..., :n], torques[7, ..., :n])):
+            together = train.feedforward(motion, load)
+            alone = train.feedforward(motion, load, deflection=np.full((*motion.shape[:-2], n), np.nan))
+            assert np.array_equal(together.position, alone.position)
+            assert np.array_equal(together.effort, alone.effort)
+
+
+@pytest.mark.parametrize(("memory", "position", "effort"), [(2e-3, 5e-9, 7e-4), (2e-2, 5e-6, 7e-3)])
+def test_what_answers_sample_by_sample_leave_out(
+    panda: Robot, memory: float, position: float, effort: float
+) -> None:
+    """The figures of docs/control.md: the slow manifold at order 2 against the memory, advanced exactly."""
+    assert panda.drive_specs is not None
+    springs = [replace(spec, spring_damping=memory * spec.stiffness) for spec in panda.drive_specs]
+    train = DriveTrain.of(springs, panda.joint_names)
+    motion = read_trajectory(share.find("config", "panda_validation.yaml"))
+    q = motion.sample(np.arange(1500) * 1e-3, 8)
+    torques = panda.inverse_dynamics(q)
+    start = train.deflections(q[0, 0], train.feedforward(q[0], torques[0]).position[0])
+    exact = train.follow(q, torques, 1e-3, start=start).motors
+    found = train.feedforward(q[:, :5], torques[:, :3])
+    settled = slice(200, None)
+    assert np.abs(found.position[settled, 0] - exact.position[settled, 0]).max() <= position
+    assert np.abs(found.effort[settled, 0] - exact.effort[settled, 0]).max() <= effort
 
 
 def test_plain_drives_are_those_of_series_elastic(panda: Robot, samples: tuple[Array, Array]) -> None:
@@ -241,6 +285,20 @@ def test_a_file_says_everything_about_a_drive(write: Writer) -> None:
     )
 
 
+@pytest.mark.parametrize(("limits", "torque"), [("torque: 50, current: 8", 40.0), ("current: 20", 100.0)])
+def test_a_limit_of_the_current_is_one_of_the_torque(write: Writer, limits: str, torque: float) -> None:
+    figures = f"gear_ratio: 100, torque_constant: 0.05, limits: {{{limits}}}"
+    robot = Robot.from_config(write(f"{{motor_inertia: 0.2, stiffness: 800, {figures}}}"))
+    assert robot.drive_train is not None
+    assert robot.drive_train.effort_limits([1e3])[0] == pytest.approx(torque, rel=1e-15)
+    swing = Cosines([0.5], [3.0], duration=2.0)
+    findings = {finding.column.quantity: finding for finding in check(robot, swing).findings}
+    assert findings["motor torque"].column.upper == pytest.approx(torque, rel=1e-15)
+    heavy = np.zeros((5, 1))
+    heavy[2] = 1e3
+    assert FeedforwardLaw(robot, 2)(heavy).status & Status.EFFORT_LIMIT_EXCEEDED
+
+
 REFUSED = {
     "negative stiffness": ("{motor_inertia: 1, stiffness: -3}", "stiffness", "greater than 0"),
     "no stiffness": ("{motor_inertia: 1, stiffness: 0}", "stiffness", "greater than 0"),
@@ -257,6 +315,11 @@ REFUSED = {
         "{motor_inertia: 1, stiffness: rigid, spring_damping: 1}",
         "hinge",
         "belongs to a spring",
+    ),
+    "current without constant": (
+        "{motor_inertia: 1, stiffness: 10, limits: {current: 3}}",
+        "hinge",
+        "says nothing without a torque_constant",
     ),
     "half a cam": (
         "{motor_inertia: 1, stiffness: 10, variable_stiffness: {type: cam, spring: 3}}",

@@ -2,36 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-EXAMPLES = Path(__file__).parents[1] / "examples"
-
-
-def run_example(name: str, out: Path, pictures: tuple[str, ...]) -> list[str]:
-    """Run an example in short mode; return its lines, after a look for its pictures."""
-    path = os.pathsep.join(filter(None, [str(EXAMPLES.parent), os.environ.get("PYTHONPATH")]))
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLES / f"{name}.py"), "--quick", "--out", str(out)],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    assert [line for line in lines if line.startswith("wrote")] == [
-        f"wrote {out / name}" for name in pictures
-    ]
-    for picture in pictures:
-        assert (out / picture).read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-        assert (out / picture).stat().st_size > 20_000
-    return lines
+from quick_example import run_example
 
 
 def row(lines: list[str], label: str) -> list[float]:
@@ -57,6 +31,16 @@ def test_the_planar_robot_is_perfect_with_exact_state_only(tmp_path: Path) -> No
     assert row(lines, "exact state, not sampled")[0] <= 1e-10
     sampled, noisy = row(lines, "exact state, 1 kHz")[0], row(lines, "quantised, with noise")[0]
     assert sampled < noisy < 5e-3
+
+
+def test_a_planners_trajectory_is_missed_least_when_made_dense(tmp_path: Path) -> None:
+    lines = run_example("trajectory_with_efforts", tmp_path, ("trajectory_with_efforts.png",))
+    for joint in range(1, 8):
+        sparse, dense, jumps = row(lines, f"panda_joint{joint}")
+        # straight lines miss by the square of their length, up to the 100 ms and 10 ms of points and ends
+        assert sparse > 15.0 * dense > 0.0
+        assert jumps > 0.0
+    assert row(lines, "panda_joint1")[:2] == [pytest.approx(2.38, abs=0.01), pytest.approx(0.092, abs=1e-3)]
 
 
 def test_the_panda_is_slowed_to_its_torque_rates(tmp_path: Path) -> None:

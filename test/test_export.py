@@ -347,9 +347,10 @@ class TestCommand:
             (("--robot", "panda.yaml", "--order", "-1"), "the order must be 0 or a positive integer"),
             (("--robot", "panda.yaml", "--name", "7 arms"), "the name '7 arms'"),
             (("--robot", "panda.yaml", "--out", "/proc/none"), "/proc/none"),
+            (("--robot", "planar_3rrr.yaml"), "'planar_3rrr.yaml' is a parallel robot"),
             (("--robot", "panda_validation.yaml"), "panda_validation.yaml"),
         ),
-        ids=("robot", "language", "order", "name", "folder", "file"),
+        ids=("robot", "language", "order", "name", "folder", "parallel", "file"),
     )
     def test_bad_arguments_give_one_line(self, arguments: tuple[str, ...], words: str) -> None:
         result = self.run(*arguments)

@@ -28,6 +28,7 @@ from hodyn_ros.trajectory import (
     read_trajectory,
 )
 from hodyn_ros.trajectory.retimed_file import retimed_text
+from hodyn_ros.trajectory.robot_motion import RobotMotion
 from hodyn_ros.trajectory.scaled import ScaledTime
 
 Array = NDArray[np.float64]
@@ -180,7 +181,7 @@ def test_the_retimed_motion_touches_a_limit_and_exceeds_none(panda: Robot, rate:
     assert report.tightest.usage == pytest.approx(1.0, abs=1e-9)
     # where it says, and by the trajectory itself
     demand = Demand(robot)
-    there = demand.values(found.trajectory.sample(np.array([found.time]), demand.order))
+    there = demand.values(found.motion.sample(np.array([found.time]), demand.order))
     assert demand.usage(there)[0, demand.columns.index(found.column)] == pytest.approx(found.usage, abs=1e-9)
     # a thousandth faster it would not do
     faster = check(robot, ScaledTime(FAST, 1.001 * found.speed), samples=301)
@@ -242,8 +243,8 @@ def test_progress_is_told(panda: Robot) -> None:
 def test_speeds_scale_samples_as_trajectories(panda: Robot) -> None:
     """The finder's shortcut, derivatives times powers of the speed, is the scaled trajectory."""
     demand = Demand(panda)
-    at_speed = PeakFinder(demand, FAST, samples=51).values(0.7)
-    scaled = PeakFinder(demand, ScaledTime(FAST, 0.7), samples=51).values()
+    at_speed = PeakFinder(demand, RobotMotion.of(FAST), samples=51).values(0.7)
+    scaled = PeakFinder(demand, RobotMotion.of(ScaledTime(FAST, 0.7)), samples=51).values()
     assert np.allclose(at_speed, scaled, rtol=1e-9, atol=1e-9)
 
 

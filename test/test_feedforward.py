@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hodyn_ros.control.feedforward import Feedforward, FeedforwardLaw, Status, taylor
+from hodyn_ros.control.feedforward import Feedforward, Status, taylor
+from hodyn_ros.control.law import FeedforwardLaw
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.model.drives import Drives

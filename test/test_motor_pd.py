@@ -7,9 +7,11 @@ import pytest
 from numpy.typing import NDArray
 
 from hodyn_ros import InputError, Robot, SeriesElastic, share
-from hodyn_ros.control.feedforward import Feedforward, FeedforwardLaw
+from hodyn_ros.control.feedforward import Feedforward
+from hodyn_ros.control.law import FeedforwardLaw
 from hodyn_ros.control.motor_pd import FeedforwardMode, MotorController, MotorGains, motor_reference
 from hodyn_ros.control.simulation import ElasticJointSimulation
+from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
 from hodyn_ros.trajectory.reader import read_trajectory
 from hodyn_ros.trajectory.rest import rest_to_rest
 
@@ -90,11 +92,34 @@ def test_rigid_joints_follow_their_links_in_every_mode() -> None:
 
 def test_a_feedforward_that_carries_too_little_is_refused(panda: Robot) -> None:
     feedforward = FeedforwardLaw(panda, 1)(np.zeros((4, 7)))
-    with pytest.raises(InputError, match="feedforward 'elastic' needs 3; let dynamics_node compute order 2"):
+    with pytest.raises(
+        InputError, match="motor efforts of 0.*feedforward 'elastic'; let dynamics_node compute order 2"
+    ):
         motor_reference(FeedforwardMode.ELASTIC, drives_of(panda), feedforward)
     without_drives = FeedforwardLaw(Robot(panda.model), 2)(np.zeros((5, 7)))
     with pytest.raises(InputError, match="motor positions of 0 orders"):
         motor_reference(FeedforwardMode.NONE, drives_of(panda), without_drives)
+
+
+def test_drives_of_any_kind_take_all_or_nothing(panda: Robot, motion: object) -> None:
+    """Friction and damped springs: what the feedforward says of the motors, and no other mode."""
+    assert panda.drive_specs is not None
+    friction = FrictionSpec(1.0, 1.5, 0.05)
+    specs = [
+        DriveSpec(
+            s.stiffness, s.motor_inertia, spring_damping=20.0, motor_friction=friction, link_friction=friction
+        )
+        for s in panda.drive_specs
+    ]
+    robot = Robot(panda.model, panda.limits, panda.drives, panda.frames, specs)
+    feedforward = FeedforwardLaw(robot, 3)(motion.sample(1.7, 5))  # type: ignore[attr-defined]
+    reference = motor_reference(FeedforwardMode.ELASTIC, None, feedforward)
+    np.testing.assert_array_equal(reference.positions, feedforward.motor_positions)
+    assert len(feedforward.motor_efforts) == 2
+    np.testing.assert_array_equal(reference.efforts[:2], feedforward.motor_efforts)
+    np.testing.assert_array_equal(reference.efforts[2:], feedforward.efforts[2:])
+    with pytest.raises(InputError, match="'rigid' leaves out part.*choose 'elastic'"):
+        motor_reference(FeedforwardMode.RIGID, None, feedforward)
 
 
 def controller(robot: Robot, mode: FeedforwardMode, **options: object) -> MotorController:
@@ -119,6 +144,31 @@ def test_a_command_is_feedforward_plus_feedback(panda: Robot, motion: object) ->
     expected = feedforward.motor_efforts[0] + 0.01 * gains.proportional - 0.02 * gains.derivative
     np.testing.assert_allclose(off.effort, expected, rtol=1e-12)
     assert not off.held and not off.saturated
+
+
+def test_steps_are_cut_to_the_limits_of_the_rates(panda: Robot) -> None:
+    """From command to command, by the time between; the first one, and one after a long time, are free."""
+    rate = np.array([100.0, np.inf, 1000.0, 100.0, 100.0, 100.0, 100.0])
+    pd = controller(panda, FeedforwardMode.ELASTIC, rate_limit=rate)
+    feedforward = FeedforwardLaw(panda, 2)(np.zeros((5, 7)))
+    pd.follow(0, feedforward)
+    at_rest = feedforward.motor_positions[0], np.zeros(7)
+    first = pd.command(0, *at_rest, 0)
+    assert not first.rate_limited
+    off = at_rest[0] - 0.01, at_rest[1]
+    wanted = controller(panda, FeedforwardMode.ELASTIC)
+    wanted.follow(0, feedforward)
+    free = wanted.command(2 * MS, *off, 2 * MS).effort
+    cut = pd.command(2 * MS, *off, 2 * MS)
+    assert cut.rate_limited and not cut.saturated
+    expected = first.effort + np.minimum(free - first.effort, rate * 2e-3)
+    np.testing.assert_allclose(cut.effort, expected, rtol=1e-12, atol=1e-12)
+    again = pd.command(2 * MS, *off, 2 * MS)  # no time has passed
+    assert again.effort[0] == cut.effort[0] and again.effort[1] == free[1]
+    assert pd.command(2 * MS, *at_rest, 2 * MS).effort[1] == first.effort[1]  # no limit at all
+    later = pd.command(90 * MS, *off, 90 * MS)
+    assert not later.rate_limited
+    np.testing.assert_allclose(later.effort, free, rtol=1e-9, atol=1e-9)
 
 
 def test_between_two_feedforwards_the_command_is_that_of_the_instant(panda: Robot, motion: object) -> None:

@@ -11,7 +11,8 @@ from oracles.motions import random_stack
 from scipy.spatial.transform import Rotation
 
 from hodyn_ros import BaseMotion, ConvergenceError, InputError, ParallelRobot, SeriesElastic, share
-from hodyn_ros.control.feedforward import FeedforwardLaw, Status
+from hodyn_ros.control.feedforward import Status
+from hodyn_ros.control.law import FeedforwardLaw
 from hodyn_ros.control.law_reader import read_law
 from hodyn_ros.control.parallel_feedforward import ParallelFeedforwardLaw
 from hodyn_ros.se3 import exp
@@ -156,27 +157,3 @@ def test_the_node_answers_motions_of_the_platform() -> None:
         assert counts["refused: out of reach or singular"] == "1"
         assert "keep away from this pose" in node.output()
         assert node.stop() == 0, node.output()
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("gough_stewart", "robot 'gough_stewart_6ups', 6 joints, without drives; efforts to order 2"),
-        ("planar_3rrr", "robot 'planar_3rrr', 3 joints, with its drives; efforts to order 2"),
-    ],
-)
-def test_launch_files_start_the_node(name: str, said: str) -> None:
-    pytest.importorskip(
-        "launch_ros", reason="launch_ros is not installed; it comes with a ROS 2, not from PyPI"
-    )
-    import signal
-    import sys
-
-    from ros_processes import RosProcess, child_environment
-    from test_launch import LAUNCH
-
-    path = share.find("launch", f"{name}.launch.py")
-    command = [sys.executable, "-c", LAUNCH, str(path), f"namespace:={name}"]
-    with RosProcess(command, child_environment(), name) as process:
-        process.wait_for_line(said)
-        assert process.stop(signal.SIGINT) == 0, process.output()

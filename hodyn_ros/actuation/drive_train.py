@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.actuation.damped_spring import DampedSpring
 from hodyn_ros.actuation.joint_drive import JointDrive, MotorJets, joint_drive
+from hodyn_ros.actuation.joint_group import JointGroup
 from hodyn_ros.actuation.series_elastic import MotorMotion
 from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.jets import Array, to_derivatives, to_taylor
@@ -59,6 +60,8 @@ class DriveTrain:
         if given.shape != (len(counts),):
             raise InputError(f"stiffness must have shape ({len(counts)},), found {given.shape}")
         self._stiffness = given
+        self._groups = JointGroup.groups(self.drives)
+        self._grouped = {j for group in self._groups for j in group.joints}
 
     @classmethod
     def of(cls, specs: Sequence[DriveSpec], joint_names: Sequence[str]) -> DriveTrain:
@@ -79,6 +82,26 @@ class DriveTrain:
         """Number of motors; a joint of variable stiffness has two."""
         return len(self.motor_joints)
 
+    @property
+    def motor_inertia(self) -> Array:
+        """Inertias of the motors (motors,), reflected to the link side [kg m^2 or kg]."""
+        return np.array([inertia for drive in self.drives for inertia in drive.motor_inertias])
+
+    def effort_limits(self, joint_efforts: ArrayLike) -> Array:
+        """Return the largest efforts of the motors (motors,) [N.m or N], those of their own drives.
+
+        Where a drive has none, that of its joint counts, from `joint_efforts` (n,).
+        """
+        return self._own_limits([drive.limits.torque for drive in self.drives], joint_efforts)
+
+    def effort_rate_limits(self, joint_effort_rates: ArrayLike) -> Array:
+        """Return the largest effort rates of the motors (motors,) [N.m/s or N/s]; as `effort_limits`."""
+        return self._own_limits([drive.limits.torque_rate for drive in self.drives], joint_effort_rates)
+
+    def _own_limits(self, own: Sequence[float], shared: ArrayLike) -> Array:
+        chosen = np.where(np.isfinite(own), own, np.asarray(shared, dtype=np.float64))
+        return np.asarray(chosen[list(self.motor_joints)])
+
     def feedforward(
         self,
         q: ArrayLike,
@@ -98,15 +121,23 @@ class DriveTrain:
         motion, loads = self._matched(q, torques)
         command = self._command(stiffness, loads.shape)
         start = None if deflection is None else np.asarray(deflection, dtype=np.float64)
-        found = []
+        # a memory is that of a joint; without one, joints of a kind go together
+        grouped = self._grouped if start is None else set()
+        found: list[MotorJets] = [_NOTHING] * self.n_joints
+        for group in self._groups if grouped else ():
+            jets = group.motors(_jets(motion, group.joints), _jets(loads, group.joints))
+            for i, j in enumerate(group.joints):
+                found[j] = MotorJets(jets.positions[None, ..., i], jets.efforts[None, ..., i])
         for j, drive in enumerate(self.drives):
+            if j in grouped:
+                continue
             with _naming(self.joint_names[j]):
                 memory = None
                 if start is not None and self.damped[j] and not np.isnan(start[..., j]).any():
                     memory = start[..., j]
                 sigma = to_taylor(_by_order(command, j)) if drive.transmission.commanded else None
                 torque = to_taylor(_by_order(loads, j))
-                found.append(drive.motors(to_taylor(_by_order(motion, j)), torque, sigma, memory))
+                found[j] = drive.motors(to_taylor(_by_order(motion, j)), torque, sigma, memory)
         return _gathered(found)
 
     def follow(
@@ -211,6 +242,14 @@ class DriveTrain:
         return motion, loads
 
 
+_NOTHING = MotorJets(np.empty((0, 0)), np.empty((0, 0)))
+
+
+def _jets(stack: Array, joints: list[int]) -> Array:
+    """Return the jets (orders, ..., joints) of several joints."""
+    return to_taylor(np.moveaxis(stack[..., joints], -2, 0))
+
+
 def _by_order(stack: Array, joint: int) -> Array:
     """Return the derivatives (orders, ...) of one joint."""
     return np.moveaxis(stack[..., joint], -1, 0)
@@ -219,8 +258,8 @@ def _by_order(stack: Array, joint: int) -> Array:
 def _gathered(found: Sequence[MotorJets]) -> MotorMotion:
     def stacked(columns: list[Array]) -> Array:
         orders = min(len(column) for column in columns)
-        rates = [to_derivatives(column[:orders]) for column in columns]
-        return np.moveaxis(np.stack(rates, axis=-1), 0, -2)
+        rates = to_derivatives(np.stack([column[:orders] for column in columns], axis=-1))
+        return np.moveaxis(rates, 0, -2)
 
     positions = [motor for joint in found for motor in joint.positions]
     efforts = [motor for joint in found for motor in joint.efforts]

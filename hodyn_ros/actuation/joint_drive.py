@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -124,7 +124,7 @@ def joint_drive(spec: DriveSpec) -> JointDrive:
         _friction(spec.link_friction),
         spec.gear_ratio,
         spec.torque_constant,
-        spec.limits,
+        replace(spec.limits, torque=spec.torque_limit),
     )
 
 

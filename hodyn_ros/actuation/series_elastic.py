@@ -41,6 +41,7 @@ class SeriesElastic:
         self.compliance: Array = 1.0 / self.stiffness  # exactly zero for a rigid joint
         self.compliance.setflags(write=False)
         self.elastic = np.isfinite(self.stiffness)  # (n,) mask
+        self._all_rigid = not self.elastic.any()
 
     @property
     def n_joints(self) -> int:
@@ -64,7 +65,7 @@ class SeriesElastic:
         efforts reach `order`. Raises InputError when the order does not suffice.
         """
         q, torques = self._matched(q, torques)
-        if not self.elastic.any():
+        if self._all_rigid:
             effort = self.motor_inertia * q[..., 2:, :][..., : torques.shape[-2], :] + torques
             return MotorMotion(self.motor_position(q, torques), effort)
         if torques.shape[-2] < 3:
@@ -72,11 +73,9 @@ class SeriesElastic:
                 "the motor effort of an elastic joint needs the torque and its first two derivatives, found "
                 f"{torques.shape[-2]} orders; compute the inverse dynamics at order 2 or higher"
             )
-        spring = torques[..., 2:, :]
-        count = spring.shape[-2]
-        motor_acceleration = q[..., 2:, :][..., :count, :] + self.compliance * spring
-        effort = self.motor_inertia * motor_acceleration + torques[..., :count, :]
-        return MotorMotion(self.motor_position(q, torques), effort)
+        position = q[..., : torques.shape[-2], :] + self.compliance * torques
+        effort = self.motor_inertia * position[..., 2:, :] + torques[..., :-2, :]
+        return MotorMotion(position, effort)
 
     def link_torque(self, q: ArrayLike, theta: ArrayLike) -> Array:
         """Return the spring torque `K (theta - q)` (..., n).

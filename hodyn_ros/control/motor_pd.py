@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.actuation.series_elastic import SeriesElastic
+from hodyn_ros.control.extrapolation import motor_effort_series
 from hodyn_ros.control.feedforward import Feedforward, taylor
 from hodyn_ros.errors import InputError
 from hodyn_ros.se3 import Array
@@ -20,7 +21,7 @@ class FeedforwardMode(str, Enum):
 
     NONE = "none"  # theta_d = q_d, tau = 0: feedback alone
     RIGID = "rigid"  # theta_d = q_d, tau = Q + B q'': as if the joints were stiff
-    ELASTIC = "elastic"  # theta_d = q_d + K^-1 Q, tau = Q + B theta''
+    ELASTIC = "elastic"  # as the drives ask for: with springs theta_d = q_d + K^-1 Q, tau = Q + B theta''
 
 
 class Reference(NamedTuple):
@@ -30,29 +31,44 @@ class Reference(NamedTuple):
     efforts: Array  # (orders, n) [N.m or N, /s^k]; no rows without feedforward
 
 
-def motor_reference(mode: FeedforwardMode, actuation: SeriesElastic, feedforward: Feedforward) -> Reference:
+def motor_reference(
+    mode: FeedforwardMode, actuation: SeriesElastic | None, feedforward: Feedforward
+) -> Reference:
     """Return what the motors follow in a mode.
 
-    The link motion is not in a feedforward, but follows from it: `q = theta - K^-1 Q`. The efforts are put
-    together from their parts, `Q + B theta''`, each as far as its derivatives reach: the derivatives of Q,
-    which matter most between two samples, reach two orders further than those of theta''. Raises InputError
-    when the feedforward holds no motor positions, or too few derivatives of them.
+    Elastic: what the feedforward says of the motors, whatever their drives. For the other modes, which leave
+    out part of it, the link motion follows from `q = theta - K^-1 Q`; they need plain drives, `actuation`.
+    The derivatives of Q, which matter most between two samples, reach further than those of theta''. Raises
+    InputError when the feedforward holds no motors, or too few derivatives of them.
     """
     positions, link_efforts = feedforward.motor_positions, feedforward.efforts
-    needed = 2 if mode is FeedforwardMode.NONE else 3
-    if len(positions) < needed or len(link_efforts) < len(positions):
+    if mode is FeedforwardMode.ELASTIC:
+        efforts = motor_effort_series(feedforward)
+        _require(len(positions) >= 2 and len(efforts) >= 1, mode, feedforward)
+        return Reference(positions, efforts)
+    if actuation is None:
         raise InputError(
-            f"the feedforward holds motor positions of {len(positions)} orders and efforts of "
-            f"{len(link_efforts)}, but feedforward {mode.value!r} needs {needed}; let dynamics_node compute "
-            "order 2 or more, of a robot with drives"
+            f"feedforward {mode.value!r} leaves out part of what linear springs do; where drives have "
+            "friction, or springs that are damped or not linear, choose 'elastic'"
         )
-    if mode is not FeedforwardMode.ELASTIC:
-        positions = positions - actuation.compliance * link_efforts[: len(positions)]
+    needed = 2 if mode is FeedforwardMode.NONE else 3
+    _require(len(positions) >= needed and len(link_efforts) >= len(positions), mode, feedforward)
+    positions = positions - actuation.compliance * link_efforts[: len(positions)]
     if mode is FeedforwardMode.NONE:
         return Reference(positions, link_efforts[:0])
     efforts = link_efforts.copy()
     efforts[: len(positions) - 2] += actuation.motor_inertia * positions[2:]
     return Reference(positions, efforts)
+
+
+def _require(enough: bool, mode: FeedforwardMode, feedforward: Feedforward) -> None:
+    if not enough:
+        raise InputError(
+            f"the feedforward holds motor positions of {len(feedforward.motor_positions)} orders, motor "
+            f"efforts of {len(feedforward.motor_efforts)} and efforts of {len(feedforward.efforts)}, too "
+            f"few for feedforward {mode.value!r}; let dynamics_node compute order 2 or more, of a robot with "
+            "drives"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,29 +116,35 @@ class MotorCommand(NamedTuple):
     effort: Array  # (n,) [N.m or N]
     held: bool  # the feedforward is too old: the reference stands where it was last
     saturated: bool  # an effort was cut to its limit
+    rate_limited: bool  # the step of an effort was cut
 
 
 class MotorController:
     """Feedforward plus proportional and derivative feedback on the motors.
 
+    `actuation`: the drives where they are plain, else None, for the mode "elastic" alone.
     `follow` takes a feedforward when one comes, `command` answers each measurement of the motors. Between two
     feedforwards their Taylor series are evaluated, up to `longest_extrapolation` [s] after the last one;
-    from then on the reference stands still where it was. Efforts are cut to `effort_limit` (n,) [N.m or N].
+    from then on the reference stands still where it was. Efforts are cut to `effort_limit` (n,) [N.m or N],
+    and their steps between two commands to `rate_limit` (n,) [N.m/s or N/s] times the time between.
     """
 
     def __init__(
         self,
-        actuation: SeriesElastic,
+        actuation: SeriesElastic | None,
         gains: MotorGains,
         mode: FeedforwardMode,
         longest_extrapolation: float = 0.1,
         effort_limit: ArrayLike = np.inf,
+        rate_limit: ArrayLike = np.inf,
     ) -> None:
         self.mode = mode
         self._actuation = actuation
         self._gains = gains
         self._longest = longest_extrapolation
         self._limit = np.asarray(effort_limit, dtype=np.float64)
+        self._rate_limit = np.asarray(rate_limit, dtype=np.float64)
+        self._last: tuple[int, Array] | None = None  # the last command: when it acted [ns], and its effort
         self._reference: Reference | None = None
         self._instant = 0
 
@@ -155,4 +177,15 @@ class MotorController:
         if len(efforts):
             effort += taylor(efforts, min(ahead, self._longest))
         cut = np.clip(effort, -self._limit, self._limit)
-        return MotorCommand(cut, held, bool((cut != effort).any()))
+        slowed = self._slowed(cut, acts_at)
+        self._last = acts_at, slowed
+        return MotorCommand(slowed, held, bool((cut != effort).any()), bool((slowed != cut).any()))
+
+    def _slowed(self, effort: Array, acts_at: int) -> Array:
+        if self._last is None or np.isinf(self._rate_limit).all():
+            return effort
+        before, last = self._last
+        finite = np.where(np.isinf(self._rate_limit), 0.0, self._rate_limit)
+        step = np.where(np.isinf(self._rate_limit), np.inf, finite * max(0.0, 1e-9 * (acts_at - before)))
+        slowed: Array = np.clip(effort, last - step, last + step)
+        return slowed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hodyn_ros.control.measurement import Measurement
-from hodyn_ros.control.translating_platform import TranslatingPlatform
+from hodyn_ros.control.platform_coordinates import PlatformCoordinates
 from hodyn_ros.jets import Array
 from hodyn_ros.parallel.robot import ParallelRobot
 
@@ -13,11 +13,11 @@ from hodyn_ros.parallel.robot import ParallelRobot
 class ParallelPlant:
     """Platform and motors: `M x'' + c = J^T u`, `u = K (theta - q_a)`, `B theta'' = tau - u`.
 
-    The state is `(x, x', theta, theta')` flat; the platform only translates.
+    The state is `(x, x', theta, theta')` flat, with the `PlatformCoordinates` x.
     """
 
     def __init__(self, robot: ParallelRobot) -> None:
-        self.platform = TranslatingPlatform(robot)
+        self.platform = PlatformCoordinates(robot)
         self.robot = robot
 
     @property

@@ -7,9 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hodyn_ros.actuation.agonist_antagonist import AgonistAntagonist
+from hodyn_ros.actuation.cam import Cam
 from hodyn_ros.actuation.damped_spring import DampedSpring
 from hodyn_ros.actuation.friction import Friction
+from hodyn_ros.actuation.hardening_spring import HardeningSpring
 from hodyn_ros.actuation.linear_spring import LinearSpring
+from hodyn_ros.actuation.transmission import Transmission
 from hodyn_ros.checks import finite_array
 from hodyn_ros.control.feedback_linearisation import drive_train_of
 from hodyn_ros.control.measurement import Measurement
@@ -25,10 +29,14 @@ class Plant:
 
     The motor of a rigid joint moves with its link: its inertia and friction act there, and so does its
     effort. The state is `(q, q', theta, theta')` flat, with motors of elastic joints only; `unpack` gives
-    them all.
+    them all. `damping` (n,) or one for all [N.m s/rad] acts beside springs that have none of their own.
+
+    Attributes:
+        damping: All damping of the springs (n,), that of the robot's file included [N.m s/rad].
+        armature: Inertia that motors of rigid joints add to their links (n,) [kg m^2].
     """
 
-    def __init__(self, robot: Robot) -> None:
+    def __init__(self, robot: Robot, damping: ArrayLike = 0.0) -> None:
         if robot.model.floating_base:
             raise InputError(f"robot {robot.model.name!r} has a floating base; only robots on the ground do")
         self.robot = robot
@@ -41,19 +49,27 @@ class Plant:
         self._inverse_inertia = 1.0 / inertias[self._moving]
         first = np.searchsorted(joints, np.arange(len(drives)))
         self._first = first  # the motor of a joint, or its first one
-        self._armature = np.where(self.rigid, inertias[first], 0.0)
+        self.armature = np.where(self.rigid, inertias[first], 0.0)
         self._link_friction = _FrictionTable([drive.link_friction for drive in drives])
         self._motor_friction = _FrictionTable([drives[j].motor_friction for j in joints])
         springs = [drive.transmission for drive in drives]
-        self._stiffness = np.array(
-            [s.stiffness if isinstance(s, (LinearSpring, DampedSpring)) else 0.0 for s in springs]
-        )
-        self._damping = np.array([s.damping if isinstance(s, DampedSpring) else 0.0 for s in springs])
+        self._stiffness, self._third, own = np.array([_figures(spring) for spring in springs]).T
+        beside = np.broadcast_to(np.asarray(damping, dtype=np.float64), own.shape)
+        if not ((beside >= 0.0) & np.isfinite(beside)).all():
+            raise InputError(f"the damping beside springs must be finite and not negative, found {beside}")
+        self.damping = np.where(self.rigid, 0.0, np.where(own > 0.0, own, beside))
         self._others = [
-            (j, drive, [m for m, joint in enumerate(joints) if joint == j])
-            for j, drive in enumerate(drives)
-            if not drive.rigid and not isinstance(drive.transmission, (LinearSpring, DampedSpring))
+            (j, spring, np.flatnonzero(joints == j))
+            for j, spring in enumerate(springs)
+            if self.train.elastic[j] and not isinstance(spring, (LinearSpring, DampedSpring, HardeningSpring))
         ]
+        # the motor that faces the link: the first of a cam, both of a pair
+        self._facing = (joints == np.arange(len(drives))[:, None]) * 1.0
+        for j, spring, motors in self._others:
+            if isinstance(spring, AgonistAntagonist):
+                self._facing[j, motors] = 0.5
+            elif isinstance(spring, Cam):
+                self._facing[j, motors] = 1.0, 0.0
         self._joints = joints
 
     @property
@@ -97,22 +113,33 @@ class Plant:
 
     def rates(self, state: Array, effort: Array) -> Array:
         """Return the time derivative (size,) of a state under efforts (motors,) of the motors."""
-        q, qd, theta, thetad = self.unpack(state)
-        first = self._first
-        torque = self._stiffness * (theta[first] - q) + self._damping * (thetad[first] - qd)
-        loads = torque[self._joints]
-        for j, drive, motors in self._others:
-            found = drive.transmission.loads(q[None, j], theta[motors][:, None])
-            torque[j] = found.link[0]
-            loads[motors] = found.motors[:, 0]
+        measured = self.unpack(state)
+        qd, thetad = measured.velocity, measured.motor_velocity
+        torque, loads = self._transmitted(measured)
         own = effort - self._motor_friction(thetad)
-        on_links = np.where(self.rigid, own[first], torque) - self._link_friction(qd)
-        acceleration = self._link_acceleration(q, qd, on_links)
+        on_links = np.where(self.rigid, own[self._first], torque) - self._link_friction(qd)
+        acceleration = self._link_acceleration(measured.position, qd, on_links)
         motor_acceleration = (own - loads)[self._moving] * self._inverse_inertia
         return np.concatenate([qd, acceleration, thetad[self._moving], motor_acceleration])
 
+    def link_torque(self, state: Array, effort: Array) -> Array:
+        """Return what a torque sensor between drive and link shows (n,); at rigid joints the motor effort."""
+        return np.where(self.rigid, effort[self._first], self._transmitted(self.unpack(state))[0])
+
+    def _transmitted(self, measured: Measurement) -> tuple[Array, Array]:
+        """Return the torques of the springs on the links (n,), and what the motors hold (motors,)."""
+        q, qd, theta, thetad = measured
+        delta = self._facing @ theta - q
+        torque = (self._stiffness + self._third * delta**2) * delta
+        drag = self.damping * (self._facing @ thetad - qd)
+        loads = torque[self._joints]
+        for j, spring, motors in self._others:
+            found = spring.loads(q[None, j], theta[motors][:, None])
+            torque[j], loads[motors] = found.link[0], found.motors[:, 0]
+        return torque + drag, loads + drag @ self._facing
+
     def _link_acceleration(self, q: Array, qd: Array, torque: Array) -> Array:
-        if not self._armature.any():
+        if not self.armature.any():
             acceleration: Array = self.robot.forward_dynamics(np.stack([q, qd]), torque[None])[0]
             return acceleration
         n = len(q)
@@ -121,8 +148,19 @@ class Plant:
         motions[:n, 2] = np.eye(n)
         motions[n + 1, 1] = qd
         torques = self.robot.inverse_dynamics(motions)[:, 0]
-        mass = torques[:n] - torques[n] + np.diag(self._armature)
+        mass = torques[:n] - torques[n] + np.diag(self.armature)
         return np.asarray(np.linalg.solve(mass, torque - torques[n + 1]))
+
+
+def _figures(spring: Transmission) -> tuple[float, float, float]:
+    """Return K1, K3, D of springs `K1 delta + K3 delta^3 + D delta'`; zero for those of another form."""
+    if isinstance(spring, LinearSpring):
+        return spring.stiffness, 0.0, 0.0
+    if isinstance(spring, DampedSpring):
+        return spring.stiffness, 0.0, spring.damping
+    if isinstance(spring, HardeningSpring):
+        return spring.stiffness, spring.cubic_stiffness, 0.0
+    return 0.0, 0.0, 0.0
 
 
 class _FrictionTable:

@@ -26,7 +26,7 @@ STEP_LIMIT = 0.3
 _FREQUENCY_AGE = 0.02
 
 # Bodies up to which a step is compiled to straight-line code; beyond, that takes more than some seconds.
-_COMPILED_BODIES = 20
+COMPILED_BODIES = 20
 
 
 class ElasticJointSimulation:
@@ -77,7 +77,7 @@ class ElasticJointSimulation:
         qd = np.zeros(n) if velocity is None else self._checked("velocity", velocity)
         theta = q + self._equations.compliance * self._equations.gravity(q)
         self._state = np.stack([q, qd, theta, qd])
-        fits = robot.model.n_bodies <= _COMPILED_BODIES
+        fits = robot.model.n_bodies <= COMPILED_BODIES
         self._kernel = _compiled_kernel(self._equations) if compiled and fits else self.numpy_kernel
         self._highest_frequency, self._frequency_time = self.highest_frequency(), 0.0
 

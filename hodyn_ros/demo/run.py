@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import queue
 import threading
@@ -18,6 +17,7 @@ from hodyn_ros.demo.processes import Nodes, own_domain
 from hodyn_ros.demo.report import summarise, summary_table, verdict
 from hodyn_ros.errors import HodynError
 from hodyn_ros.plots import plot_demo
+from hodyn_ros.ros_presence import require_ros
 
 MODES = ("none", "rigid", "elastic")
 ROBOT, TRAJECTORY = "panda.yaml", "panda_excitation.yaml"
@@ -47,7 +47,7 @@ def run_demo(duration: float, out: Path, rate: float, console: Console) -> dict[
 
     Returns what `summary.json` holds. Raises HodynError when ROS 2 is missing or a process fails.
     """
-    check_ros()
+    require_ros("the demo")
     out.mkdir(parents=True, exist_ok=True)
     runs = {}
     columns = (
@@ -80,16 +80,6 @@ def run_demo(duration: float, out: Path, rate: float, console: Console) -> dict[
     console.print(verdict(figures))
     console.print(f"written: {out / 'demo.png'}, {out / 'summary.json'}", soft_wrap=True)
     return summary
-
-
-def check_ros() -> None:
-    """Raise DemoError, with the mend, where ROS 2 or the messages of this package are missing."""
-    for module in ("rclpy", "hodyn_ros.msg"):
-        if importlib.util.find_spec(module) is None:
-            raise DemoError(
-                f"the demo needs ROS 2 and the messages of this package, but there is no {module}; `make "
-                "demo` in a clone prepares both; in a workspace, build with colcon and source its setup.bash"
-            )
 
 
 def record(mode: str, duration: float, rate: float, domain: int, folder: Path, show: Show) -> Run:

@@ -9,6 +9,7 @@ from hodyn_ros import share
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_source import CSource, c_source
+from hodyn_ros.parallel.config import is_parallel
 
 _URDF = (".urdf", ".xml")
 
@@ -27,6 +28,8 @@ def export_c(
         built = Robot.from_urdf(path, floating_base)
     elif floating_base:
         raise InputError(f"a robot's YAML file says itself whether its base floats: set it in '{path.name}'")
+    elif is_parallel(path):
+        raise InputError(f"'{path.name}' is a parallel robot; only arms and trees can be exported")
     else:
         built = Robot.from_config(path)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()

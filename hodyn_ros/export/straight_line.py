@@ -33,7 +33,7 @@ def statements(graph: Graph, arguments: Sequence[str], stores: Sequence[tuple[st
         made = f"  const double {local[node]} = "
         if operation == "input":
             reads.append(f"{made}{arguments[a]}[{b}];")
-        elif operation in ("sin", "cos"):
+        elif operation in ("sin", "cos", "sqrt"):
             steps.append(f"{made}{operation}({value_of(a)});")
         else:
             steps.append(f"{made}{value_of(a)} {operation} {value_of(b)};")

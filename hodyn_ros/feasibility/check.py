@@ -9,7 +9,9 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.feasibility.demand import Column, Demand
 from hodyn_ros.feasibility.peaks import DEFAULT_SAMPLES, PeakFinder
 from hodyn_ros.jets import Array
+from hodyn_ros.parallel.robot import ParallelRobot
 from hodyn_ros.trajectory.base import Trajectory
+from hodyn_ros.trajectory.robot_motion import RobotMotion
 
 # A limit that is met to rounding holds.
 ROUNDING = 1e-9
@@ -53,20 +55,20 @@ class Report:
 
 
 def check(
-    robot: Robot,
-    trajectory: Trajectory,
+    robot: Robot | ParallelRobot,
+    motion: Trajectory | RobotMotion,
     duration: float | None = None,
     samples: int = DEFAULT_SAMPLES,
     progress: Callable[[float], None] | None = None,
 ) -> Report:
-    """Hold a motion against all limits of a robot.
+    """Hold a motion of the joints, of a platform, or of a floating base with its joints against all limits.
 
     `duration` [s], by default to the end; `samples` of the grid, between which peaks are searched. Raises
     InputError where the motion does not fit the robot or is too rough for a limit to make sense: the torque
     rate of a motion whose torque jumps is infinite.
     """
     demand = Demand(robot)
-    finder = PeakFinder(demand, trajectory, duration, samples)
+    finder = PeakFinder(demand, RobotMotion.of(motion), duration, samples)
     values = finder.values(progress=progress)
     peaks = finder.peaks(values=values)
     margins = demand.margins(peaks.values[None])[0]

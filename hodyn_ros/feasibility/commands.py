@@ -15,7 +15,9 @@ from hodyn_ros.feasibility.check import check
 from hodyn_ros.feasibility.picture import draw_usage
 from hodyn_ros.feasibility.report import findings_table, verdict
 from hodyn_ros.feasibility.retime import retime
-from hodyn_ros.trajectory.reader import read_trajectory
+from hodyn_ros.parallel.config import is_parallel
+from hodyn_ros.parallel.robot import ParallelRobot
+from hodyn_ros.trajectory.reader import read_motion
 from hodyn_ros.trajectory.retimed_file import retimed_text
 
 
@@ -26,8 +28,7 @@ def run_check(
 
     `trajectory`, `robot`: paths of YAML files, or names of shipped ones.
     """
-    motion = read_trajectory(share.find("config", trajectory))
-    machine = Robot.from_config(share.find("config", robot))
+    motion, machine = read_motion(share.find("config", trajectory)), _machine(robot)
     with _shown(console, "checking") as progress:
         report = check(machine, motion, duration, samples, progress)
     console.print(findings_table(report))
@@ -49,9 +50,9 @@ def run_retime(
 ) -> None:
     """Write a trajectory file that is just slow enough, and say by how much. Raises InfeasibleError."""
     source = share.find("config", trajectory)
-    machine = Robot.from_config(share.find("config", robot))
+    machine = _machine(robot)
     with _shown(console, "searching the speed") as progress:
-        found = retime(machine, read_trajectory(source), duration, samples, progress)
+        found = retime(machine, read_motion(source), duration, samples, progress)
     limit = f"{found.column.quantity} of {found.column.joint} at {found.time:.4f} s"
     if found.speed == 1.0:
         console.print(f"nothing to slow down: at most {100.0 * found.usage:.1f} % are used, by the {limit}")
@@ -67,11 +68,16 @@ def run_retime(
     console.print(f"wrote {out}", soft_wrap=True)
     if picture is not None:
         lasts = None if duration is None else duration / found.speed
-        report = check(machine, found.trajectory, lasts, samples)
+        report = check(machine, found.motion, lasts, samples)
         title = (
             f"{Path(trajectory).name} on {machine.model.name}, at {100.0 * found.speed:.2f} % of its speed"
         )
         console.print(f"wrote {draw_usage(report, title, picture)}", soft_wrap=True)
+
+
+def _machine(name: str) -> Robot | ParallelRobot:
+    path = share.find("config", name)
+    return ParallelRobot.from_config(path) if is_parallel(path) else Robot.from_config(path)
 
 
 @contextmanager

@@ -9,9 +9,10 @@ import numpy as np
 
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
+from hodyn_ros.feasibility.subject import Subject, subject_of
 from hodyn_ros.jets import Array
-from hodyn_ros.model.tree import JointKind
-from hodyn_ros.trajectory.base import Trajectory
+from hodyn_ros.parallel.robot import ParallelRobot
+from hodyn_ros.trajectory.robot_motion import MotionSample, RobotMotion
 
 
 class Column(NamedTuple):
@@ -31,43 +32,33 @@ class Demand:
     Positions and velocities of the joints; torques of the links with their rates; speeds, torques and torque
     rates of the motors; deflections of the springs. The limits of a drive are its own; where its file gives
     none, those of its joint count for the motor as well. Damped springs are taken on their slow manifold.
+    Of a parallel robot the driven joints count. Nothing limits the wrench on a floating base.
     """
 
-    def __init__(self, robot: Robot) -> None:
-        if robot.model.floating_base:
-            raise InputError(f"robot {robot.model.name!r} has a floating base; only robots on the ground do")
-        self.robot = robot
+    def __init__(self, robot: Robot | ParallelRobot) -> None:
+        self.subject = subject_of(robot)
         self.columns: list[Column] = []
         self._sources: list[Callable[[_Samples], Array]] = []
         self._gather()
         if not self.columns:
             raise InputError(
-                f"robot {robot.model.name!r} has no limits; give its joints `limits` in the robot file"
+                f"robot {self.subject.name!r} has no limits; give its joints `limits` in the robot file"
             )
         self.lower = np.array([column.lower for column in self.columns])
         self.upper = np.array([column.upper for column in self.columns])
-        self.order = max(column.order for column in self.columns)
+        self.order = max(self.subject.least_order, *(column.order for column in self.columns))
         # positions do not change with the speed of a motion
         self.timed = np.array([column.quantity != "position" for column in self.columns])
 
-    def require(self, trajectory: Trajectory) -> None:
-        """Raise InputError unless every quantity is bounded along the trajectory, which fits the robot."""
-        names = trajectory.joint_names
-        if trajectory.n_joints != self.robot.n_joints:
-            raise InputError(
-                f"the trajectory moves {trajectory.n_joints} joints, but robot {self.robot.model.name!r} has "
-                f"{self.robot.n_joints}"
-            )
-        if names is not None and tuple(names) != self.robot.joint_names:
-            raise InputError(
-                f"the trajectory moves {list(names)}, but the robot has {list(self.robot.joint_names)}"
-            )
+    def require(self, motion: RobotMotion) -> None:
+        """Raise InputError unless every quantity is bounded along the motion, which fits the robot."""
+        self.subject.require(motion)
         # the highest derivative may jump, as long as it stays finite
-        trajectory.require_smoothness(self.order - 1)
+        motion.trajectory.require_smoothness(self.order - 1)
 
-    def values(self, motion: Array) -> Array:
-        """Return the quantities (N, columns) of samples of a motion (N, order + 1, n)."""
-        samples = _Samples(self.robot, motion)
+    def values(self, sample: MotionSample) -> Array:
+        """Return the quantities (N, columns) at N samples of a motion up to `order`. Raises SampleError."""
+        samples = _Samples(self.subject, sample)
         return np.stack([source(samples) for source in self._sources], axis=1)
 
     def usage(self, values: Array) -> Array:
@@ -89,9 +80,9 @@ class Demand:
         return np.asarray(np.minimum(self.upper - values, values - self.lower))
 
     def _gather(self) -> None:
-        robot, limits, train = self.robot, self.robot.limits, self.robot.drive_train
-        prismatic = [robot.model.kinds[j] is JointKind.PRISMATIC for j in range(robot.n_joints)]
-        for j, name in enumerate(robot.joint_names):
+        subject, limits, train = self.subject, self.subject.limits, self.subject.train
+        prismatic = subject.prismatic
+        for j, name in enumerate(subject.joint_names):
             length, force = ("m", "N") if prismatic[j] else ("rad", "N·m")
             lower, upper = float(limits.position_lower[j]), float(limits.position_upper[j])
             self._add("position", name, length, lower, upper, 0, _position(j))
@@ -115,7 +106,7 @@ class Demand:
                 self._symmetric("motor speed", name, f"{length}/s", own.speed, 1, _velocity(joint))
             self._symmetric("motor torque", name, force, torque, 2 + lost, _motor(m, 1, 0))
             self._symmetric("motor torque rate", name, f"{force}/s", rate, 3 + lost, _motor(m, 1, 1))
-        for j, (name, drive) in enumerate(zip(robot.joint_names, train.drives)):
+        for j, (name, drive) in enumerate(zip(subject.joint_names, train.drives)):
             length = "m" if prismatic[j] else "rad"
             if not drive.rigid:
                 self._symmetric("deflection", name, length, drive.limits.deflection, 2, _deflection(j))
@@ -147,30 +138,23 @@ class Demand:
 
 
 class _Samples:
-    """Motion, torques and motors at N instants, each computed when it is first asked for."""
+    """Motion, torques and motors at N instants; the motors are computed when they are first asked for."""
 
-    def __init__(self, robot: Robot, motion: Array) -> None:
-        self.robot = robot
-        self.motion = motion
-        self._torques: Array | None = None
+    def __init__(self, subject: Subject, sample: MotionSample) -> None:
+        self.subject = subject
+        self.motion, self.torques = subject.evaluate(sample)
         self._motors: tuple[Array, Array] | None = None
-
-    @property
-    def torques(self) -> Array:
-        if self._torques is None:
-            self._torques = self.robot.inverse_dynamics(np.ascontiguousarray(self.motion))
-        return self._torques
 
     @property
     def motors(self) -> tuple[Array, Array]:
         if self._motors is None:
-            plain, train = self.robot.actuation, self.robot.drive_train
+            plain, train = self.subject.actuation, self.subject.train
             if plain is not None and (self.torques.shape[1] > 2 or not plain.elastic.any()):
                 self._motors = plain.feedforward(self.motion, self.torques)
             elif train is not None:
                 self._motors = train.feedforward(self.motion, self.torques)
             else:
-                raise InputError(f"robot {self.robot.model.name!r} has no drives")
+                raise InputError(f"robot {self.subject.name!r} has no drives")
         return self._motors
 
 
@@ -192,9 +176,9 @@ def _motor(m: int, which: int, order: int) -> Callable[[_Samples], Array]:
 
 def _deflection(j: int) -> Callable[[_Samples], Array]:
     def deflection(samples: _Samples) -> Array:
-        train = samples.robot.drive_train
+        train = samples.subject.train
         if train is None:
-            raise InputError(f"robot {samples.robot.model.name!r} has no drives")
+            raise InputError(f"robot {samples.subject.name!r} has no drives")
         return train.deflections(samples.motion[:, 0], samples.motors[0][:, 0])[:, j]
 
     return deflection

@@ -9,8 +9,9 @@ import numpy as np
 
 from hodyn_ros.errors import InputError
 from hodyn_ros.feasibility.demand import Demand
+from hodyn_ros.feasibility.subject import SampleError
 from hodyn_ros.jets import Array
-from hodyn_ros.trajectory.base import Trajectory
+from hodyn_ros.trajectory.robot_motion import RobotMotion
 
 DEFAULT_SAMPLES = 2001
 _BLOCK = 500  # samples computed at a time
@@ -42,11 +43,12 @@ class PeakFinder:
     def __init__(
         self,
         demand: Demand,
-        trajectory: Trajectory,
+        motion: RobotMotion,
         duration: float | None = None,
         samples: int = DEFAULT_SAMPLES,
     ) -> None:
-        demand.require(trajectory)
+        demand.require(motion)
+        trajectory = motion.trajectory
         if samples < 3:
             raise InputError(f"at least three samples are needed, found {samples}")
         end = trajectory.duration if duration is None else float(duration)
@@ -55,18 +57,19 @@ class PeakFinder:
         if end > trajectory.duration:
             raise InputError(f"the motion lasts {trajectory.duration:g} s, less than the {end:g} s asked for")
         self.demand = demand
-        self.trajectory = trajectory
+        self.motion = motion
         self.times = np.linspace(0.0, end, samples)
-        self._motion = trajectory.sample(self.times, demand.order)
+        self._columns = trajectory.sample(self.times, demand.order)
 
     def values(self, speed: float = 1.0, progress: Callable[[float], None] | None = None) -> Array:
         """Return the quantities (N, columns) at the grid when the motion runs at a speed."""
         blocks = []
-        motion = self._motion * self._powers(speed)
-        for begin in range(0, len(motion), _BLOCK):
-            blocks.append(self.demand.values(motion[begin : begin + _BLOCK]))
+        count = len(self.times)
+        for begin in range(0, count, _BLOCK):
+            block = slice(begin, begin + _BLOCK)
+            blocks.append(self._evaluated(self.times[block], self._columns[block], speed))
             if progress is not None:
-                progress(min(1.0, (begin + _BLOCK) / len(motion)))
+                progress(min(1.0, (begin + _BLOCK) / count))
         return np.concatenate(blocks)
 
     def grid_usage(self, speed: float) -> Array:
@@ -84,8 +87,10 @@ class PeakFinder:
         for _ in range(_ROUNDS):
             offsets = np.linspace(-step, step, _ZOOM)
             around = np.clip(best_time[:, None] + offsets, 0.0, self.times[-1])
-            motion = self.trajectory.sample(around.ravel(), self.demand.order) * self._powers(speed)
-            found = self.demand.values(motion)
+            # in the order of time: joints of parallel robots are found from those of the sample before
+            instants, places = np.unique(around, return_inverse=True)
+            sampled = self.motion.trajectory.sample(instants, self.demand.order)
+            found = self._evaluated(instants, sampled, speed)[places.ravel()]
             shares = self.demand.usage(found)
             rows = np.arange(around.size).reshape(around.shape)
             shares = shares[rows, columns[:, None]]
@@ -113,6 +118,10 @@ class PeakFinder:
             columns.extend([c] * len(order))
         return np.array(columns), np.array(rows)
 
-    def _powers(self, speed: float) -> Array:
-        powers: Array = np.power(speed, np.arange(self.demand.order + 1.0))[:, None]
-        return powers
+    def _evaluated(self, times: Array, columns: Array, speed: float) -> Array:
+        """Return the quantities for samples of the trajectory (N, order + 1, columns) at another speed."""
+        powers = np.power(speed, np.arange(self.demand.order + 1.0))[:, None]
+        try:
+            return self.demand.values(self.motion.of_columns(columns * powers))
+        except SampleError as error:
+            raise InputError(f"at {times[error.sample]:.6g} s of the motion: {error}") from error

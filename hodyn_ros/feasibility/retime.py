@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -13,7 +13,9 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.feasibility.check import ROUNDING
 from hodyn_ros.feasibility.demand import Column, Demand
 from hodyn_ros.feasibility.peaks import DEFAULT_SAMPLES, PeakFinder
+from hodyn_ros.parallel.robot import ParallelRobot
 from hodyn_ros.trajectory.base import Trajectory
+from hodyn_ros.trajectory.robot_motion import RobotMotion
 from hodyn_ros.trajectory.scaled import ScaledTime
 
 SLOWEST = 1e-3
@@ -31,11 +33,16 @@ class InfeasibleError(InputError):
 class Retimed:
     """The motion at the largest speed that keeps all limits."""
 
-    trajectory: Trajectory
+    motion: RobotMotion
     speed: float  # 1 where nothing had to be changed
     usage: float  # of the limit that holds the speed, at that speed
     column: Column  # that limit
     time: float  # [s] of the new motion, where it is met
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """The columns of the motion; for a robot on the ground, its joints."""
+        return self.motion.trajectory
 
     @property
     def stretch(self) -> float:
@@ -44,13 +51,13 @@ class Retimed:
 
 
 def retime(
-    robot: Robot,
-    trajectory: Trajectory,
+    robot: Robot | ParallelRobot,
+    motion: Trajectory | RobotMotion,
     duration: float | None = None,
     samples: int = DEFAULT_SAMPLES,
     progress: Callable[[float], None] | None = None,
 ) -> Retimed:
-    """Find the largest speed s <= 1 at which `q(s t)` keeps all limits of the robot.
+    """Find the largest speed s <= 1 at which the motion `q(s t)` keeps all limits of the robot.
 
     Uniform scaling of time; torque-rate limits as Mueller (2020), section I, asks for. Because of gravity a
     slower motion may need more torque than a faster one, so speeds are scanned from 1 down to a thousandth,
@@ -58,7 +65,7 @@ def retime(
     InfeasibleError naming the limit that no speed keeps.
     """
     demand = Demand(robot)
-    finder = PeakFinder(demand, trajectory, duration, samples)
+    finder = PeakFinder(demand, RobotMotion.of(motion), duration, samples)
     first = finder.peaks()
     fixed = np.where(demand.timed, 0.0, first.usage)
     if fixed.max() > 1.0 + ROUNDING:
@@ -122,6 +129,8 @@ def _result(finder: PeakFinder, speed: float) -> Retimed:
     peaks = finder.peaks(speed)
     timed = np.where(finder.demand.timed, peaks.usage, 0.0)
     worst = int(np.argmax(timed))
-    trajectory = finder.trajectory if speed == 1.0 else ScaledTime(finder.trajectory, speed)
+    motion = finder.motion
+    if speed != 1.0:
+        motion = replace(motion, trajectory=ScaledTime(motion.trajectory, speed))
     column = finder.demand.columns[worst]
-    return Retimed(trajectory, speed, float(timed[worst]), column, float(peaks.times[worst]) / speed)
+    return Retimed(motion, speed, float(timed[worst]), column, float(peaks.times[worst]) / speed)

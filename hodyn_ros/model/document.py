@@ -40,9 +40,11 @@ class Document:
         return Section(self, (), self.text.data)
 
     def error(self, place: Place, reason: str) -> ModelError:
-        """Make an error that names file, line and place."""
+        """Make an error that names file, line and place, in one line."""
         where = place_name(place)
-        return ModelError(f"{self.path}:{self.text.line(place)}: {where + ': ' if where else ''}{reason}")
+        # a key may hold a line break
+        said = " ".join(f"{where + ': ' if where else ''}{reason}".split())
+        return ModelError(f"{self.path}:{self.text.line(place)}: {said}")
 
     def blame(self, error: ModelError) -> ModelError:
         """Make an error that names the file, unless it does already."""

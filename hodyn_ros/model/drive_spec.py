@@ -32,6 +32,7 @@ class DriveLimits:
     torque_rate: float = np.inf  # of the motor [N·m/s]
     speed: float = np.inf  # of the motor [rad/s]
     deflection: float = np.inf  # of the spring [rad]
+    current: float = np.inf  # of the motor [A]
 
     def __post_init__(self) -> None:
         for entry in fields(self):
@@ -98,6 +99,15 @@ class DriveSpec:
             raise ModelError(f"its gear ratio is {self.gear_ratio:g}; make it positive and finite")
         if self.torque_constant is not None and not 0.0 < self.torque_constant < np.inf:
             raise ModelError(f"its torque constant is {self.torque_constant:g} N·m/A; make it positive")
+
+        if np.isfinite(self.limits.current) and self.torque_constant is None:
+            raise ModelError("its limit of the current says nothing without a torque_constant; give both")
+
+    @property
+    def torque_limit(self) -> float:
+        """Largest torque of the motor, reflected to the link side [N·m]; the current may limit it further."""
+        constant = 0.0 if self.torque_constant is None else self.torque_constant * self.gear_ratio
+        return min(self.limits.torque, self.limits.current * constant if constant else np.inf)
 
     @property
     def is_plain(self) -> bool:

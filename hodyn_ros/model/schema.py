@@ -121,6 +121,7 @@ _DRIVE_LIMITS = _mapping(
         "torque_rate": _number("of the motor, reflected to the link side [N·m/s]", exclusiveMinimum=0),
         "speed": _number("of the motor, reflected to the link side [rad/s]", exclusiveMinimum=0),
         "deflection": _number("of the spring [rad]", exclusiveMinimum=0),
+        "current": _number("of the motor [A]; needs torque_constant", exclusiveMinimum=0),
     },
     description="limits of the drive; what is left out is unlimited",
 )

@@ -149,6 +149,18 @@ class TreeModel:
         """Return the same robot under another gravity (3,) [m/s^2], given as a vector that points down."""
         return replace(self, gravity=frozen_array("gravity", gravity, (3,)))
 
+    def with_inertias(self, masses: ArrayLike, coms: ArrayLike, inertias: ArrayLike) -> TreeModel:
+        """Return the same tree with other inertias of its bodies; shapes, units and errors as in `build`."""
+        n = self.n_bodies
+        model = replace(
+            self,
+            masses=frozen_array("masses", masses, (n,)),
+            coms=frozen_array("coms", coms, (n, 3)),
+            inertias=frozen_array("inertias", inertias, (n, 3, 3)),
+        )
+        model._check_inertias()
+        return model
+
     def _kind(self, i: int) -> JointKind:
         if self.floating_base and i == 0:
             return JointKind.BASE

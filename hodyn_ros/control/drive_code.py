@@ -1,0 +1,102 @@
+"""The equations of drives over scalars that know `+ - *` and `numpy.sqrt`, to be compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hodyn_ros.actuation.agonist_antagonist import AgonistAntagonist
+from hodyn_ros.actuation.cam import Cam
+from hodyn_ros.actuation.damped_spring import DampedSpring
+from hodyn_ros.actuation.drive_train import DriveTrain
+from hodyn_ros.actuation.friction import Friction
+from hodyn_ros.actuation.hardening_spring import HardeningSpring
+from hodyn_ros.actuation.linear_spring import LinearSpring
+from hodyn_ros.jets import Array
+
+Scalar = Any
+_COMPILED = (LinearSpring, DampedSpring, HardeningSpring, AgonistAntagonist, Cam)
+
+
+class DriveCode:
+    """What drives do to links and motors, joint by joint; the same as `Plant` says with arrays.
+
+    `damping` (n,) [N.m s/rad] beside springs; the file's own counts where there is one.
+    """
+
+    def __init__(self, train: DriveTrain, damping: Array) -> None:
+        self._train = train
+        self._damping = damping.tolist()
+
+    @staticmethod
+    def supports(train: DriveTrain) -> bool:
+        """Whether there is code for all springs; measured tables have none."""
+        return all(drive.rigid or isinstance(drive.transmission, _COMPILED) for drive in train.drives)
+
+    def __call__(
+        self,
+        q: Sequence[Scalar],
+        qd: Sequence[Scalar],
+        theta: Sequence[Scalar],
+        thetad: Sequence[Scalar],
+        effort: Sequence[Scalar],
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        """Return torques on the links (n,), and accelerations of the motors that have coordinates (k,).
+
+        `q`, `qd` (n,) of the links; `theta`, `thetad` (k,) of those motors; `effort` (motors,).
+        """
+        torques, accelerations = [], []
+        motor = moving = 0
+        for j, drive in enumerate(self._train.drives):
+            count = drive.transmission.n_motors
+            efforts = effort[motor : motor + count]
+            motor += count
+            if drive.rigid:
+                torque = efforts[0] - _friction(drive.motor_friction, qd[j])
+            else:
+                own = slice(moving, moving + count)
+                moving += count
+                torque, loads = self._spring(j, q[j], qd[j], theta[own], thetad[own])
+                for inertia, tau, speed, load in zip(drive.motor_inertias, efforts, thetad[own], loads):
+                    rest = tau - _friction(drive.motor_friction, speed) - load
+                    accelerations.append(rest * (1.0 / inertia))
+            torques.append(torque - _friction(drive.link_friction, qd[j]))
+        return torques, accelerations
+
+    def _spring(
+        self, j: int, q: Scalar, qd: Scalar, theta: Sequence[Scalar], thetad: Sequence[Scalar]
+    ) -> tuple[Scalar, list[Scalar]]:
+        """Return the torque on the link, and what each motor holds."""
+        spring = self._train.drives[j].transmission
+        if isinstance(spring, AgonistAntagonist):
+            drag = self._damping[j] * (0.5 * (thetad[0] + thetad[1]) - qd)
+            first = spring.spring * _pulled(theta[0] - q)
+            second = -1.0 * spring.spring * _pulled(q - theta[1])
+            return first + second + drag, [first + 0.5 * drag, second + 0.5 * drag]
+        delta, rate = theta[0] - q, thetad[0] - qd
+        if isinstance(spring, Cam):
+            pressed = spring.spring * (theta[1] + 0.5 * spring.curvature * (delta * delta))
+            torque = spring.curvature * (pressed * delta) + self._damping[j] * rate
+            return torque, [torque, pressed]
+        stiffness, damping = spring.stiffness, self._damping[j]  # type: ignore[attr-defined]
+        if isinstance(spring, HardeningSpring):
+            stiffness = stiffness + spring.cubic_stiffness * (delta * delta)
+        torque = stiffness * delta + damping * rate
+        return torque, [torque]
+
+
+def _pulled(stretch: Scalar) -> Scalar:
+    """Return the square of a stretch, zero where it is negative: a spring that goes slack holds nothing."""
+    size = np.sqrt(stretch * stretch)
+    return 0.5 * (stretch + size) * stretch
+
+
+def _friction(friction: Friction, velocity: Scalar) -> Scalar:
+    torque: Scalar = friction.viscous * velocity
+    if friction.coulomb > 0.0:
+        torque = torque + friction.coulomb * (
+            velocity / np.sqrt(velocity * velocity + friction.transition**2)
+        )
+    return torque

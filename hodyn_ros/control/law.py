@@ -1,0 +1,223 @@
+"""Laws: from a desired motion to the feedforward, by inverse dynamics, drives and limits."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from hodyn_ros.actuation.drive_train import DriveTrain
+from hodyn_ros.actuation.series_elastic import SeriesElastic
+from hodyn_ros.control.feedforward import Feedforward, Status
+from hodyn_ros.control.feedforward_limits import FeedforwardLimits, clamped
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.engine.kernels import fits_straight_line
+from hodyn_ros.errors import InputError
+from hodyn_ros.model.limits import JointLimits
+from hodyn_ros.motion import AppliedWrench, BaseMotion, Frame
+from hodyn_ros.se3 import Array
+
+
+class DrivenRobot(Protocol):
+    """What a law needs to know about a robot of any kind."""
+
+    @property
+    def limits(self) -> JointLimits:
+        """Limits of the joints that have efforts."""
+
+    @property
+    def actuation(self) -> SeriesElastic | None:
+        """Their drives, where all of these are plain."""
+
+    @property
+    def drive_train(self) -> DriveTrain | None:
+        """Their drives of any kind."""
+
+
+class Law(ABC):
+    """From a desired motion to the feedforward: inverse dynamics, then the drives, then the limits.
+
+    `order` of the efforts; `limits` of the joints that have efforts, by default those of the robot; `clamp`
+    holds efforts within them. The environment pushes `wrench_bodies` with wrenches that are represented in
+    `wrench_frame`, "world" or "body" as in `AppliedWrench`. `motor_*` come out as far as
+    the drives of the robot and the order allow: motor positions to `order`, motor efforts to `order - 2` (to
+    `order` when all drives are rigid); without drives, or for an elastic joint at an order below 2, they have
+    no rows.
+
+    `name` is that of the robot; `joint_names` are those of the efforts, `motion_joints` those of the motion;
+    `moves_base` says whether a motion has to come with one of a floating base or of a platform.
+    """
+
+    moves_base: bool
+
+    def __init__(
+        self,
+        robot: DrivenRobot,
+        name: str,
+        joint_names: Sequence[str],
+        motion_joints: Sequence[str],
+        order: int,
+        clamp: bool,
+        limits: JointLimits | None,
+        wrench_bodies: Sequence[str],
+        wrench_frame: Frame,
+    ) -> None:
+        if order < 0:
+            raise InputError(f"the order must be 0 or higher, found {order}")
+        self.name = name
+        self.joint_names = tuple(joint_names)
+        self.motion_joints = tuple(motion_joints)
+        self.order = order
+        self.clamp = clamp
+        self.wrench_bodies = tuple(wrench_bodies)
+        self.wrench_frame: Frame = wrench_frame
+        self.has_drives = robot.drive_train is not None
+        self._actuation = robot.actuation
+        self._limits = FeedforwardLimits.of(robot.limits if limits is None else limits, robot.drive_train)
+        self._drive_train = robot.drive_train if robot.actuation is None else None
+        n = len(self.joint_names)
+        if self._drive_train is not None and self._drive_train.n_motors != n:
+            raise InputError(
+                f"robot {name!r} has {self._drive_train.n_motors} motors for {n} joints, and a feedforward "
+                "holds one motor per joint; use robot.drive_train instead"
+            )
+
+    @property
+    def motion_orders(self) -> int:
+        """Number of orders of the motion that is needed, positions included: order + 3."""
+        return self.order + 3
+
+    @property
+    @abstractmethod
+    def engine(self) -> str:
+        """What computes the inverse dynamics, in words."""
+
+    @abstractmethod
+    def __call__(
+        self, q: Array, base: BaseMotion | None = None, wrenches: Array | None = None
+    ) -> Feedforward:
+        """Return the feedforward for a motion.
+
+        `q` (order + 3, joints of the motion) contiguous float64, finite; `base` the motion of a floating base
+        or of a platform with order + 2 twists; `wrenches` (wrench bodies, order + 1, 6) [N.m, N] and their
+        time derivatives, None for none.
+        """
+
+    @abstractmethod
+    def warm_up(self) -> None:
+        """Compute once, so that whatever is prepared at the first call is ready."""
+
+    def _no_wrenches(self) -> Array | None:
+        """Return zeros in place of the wrenches, where there may be some."""
+        return np.zeros((len(self.wrench_bodies), self.order + 1, 6)) if self.wrench_bodies else None
+
+    def _applied(self, wrenches: Array) -> list[AppliedWrench]:
+        return [
+            AppliedWrench(body, values, frame=self.wrench_frame)
+            for body, values in zip(self.wrench_bodies, wrenches, strict=True)
+        ]
+
+    def _finished(
+        self, q: Array, efforts: Array, base_wrenches: Array, status: Status = Status.OK
+    ) -> Feedforward:
+        """Add the motors to motion (order + 3, n) and efforts (order + 1, n), and hold them to the limits."""
+        motor_positions, motor_efforts = self._motors(q, efforts)
+        feedforward = Feedforward(efforts, motor_positions, motor_efforts, base_wrenches, status)
+        if self._limits is None:
+            return feedforward
+        exceeded = self._limits.status(q, feedforward)
+        if not exceeded:
+            return feedforward
+        status |= exceeded
+        if self.clamp and status & Status.EFFORT_LIMIT_EXCEEDED:
+            efforts = clamped(efforts, self._limits.effort)
+            motor_efforts = clamped(motor_efforts, self._limits.motor_effort)
+            status |= Status.EFFORT_CLAMPED
+        return Feedforward(efforts, motor_positions, motor_efforts, base_wrenches, status)
+
+    def _motors(self, q: Array, efforts: Array) -> tuple[Array, Array]:
+        nothing = np.empty((0, len(self.joint_names)))
+        if self._actuation is None:
+            if self._drive_train is None:
+                return nothing, nothing
+            return self._drive_train.feedforward(q, efforts)
+        if self.order < 2 and self._actuation.elastic.any():
+            return self._actuation.motor_position(q, efforts), nothing
+        motor = self._actuation.feedforward(q, efforts)
+        return motor.position, motor.effort
+
+
+class FeedforwardLaw(Law):
+    """The law of arms and trees: a motion of the joints, and of the base where it floats."""
+
+    def __init__(
+        self,
+        robot: Robot,
+        order: int,
+        clamp: bool = False,
+        limits: JointLimits | None = None,
+        wrench_bodies: Sequence[str] = (),
+        wrench_frame: Frame = "body",
+    ) -> None:
+        names = robot.joint_names
+        super().__init__(
+            robot, robot.model.name, names, names, order, clamp, limits, wrench_bodies, wrench_frame
+        )
+        self.robot = robot
+        self.moves_base = robot.model.floating_base
+        for body in self.wrench_bodies:
+            robot.model.body_index(body)
+        self._inverse_dynamics = _inverse_dynamics(robot, order)
+
+    @property
+    def engine(self) -> str:
+        """What computes the inverse dynamics, in words."""
+        if fits_straight_line(self.robot.model, self.order):
+            return "straight-line code"
+        return "interpreted" if self.wrench_bodies else "loops"
+
+    def __call__(
+        self, q: Array, base: BaseMotion | None = None, wrenches: Array | None = None
+    ) -> Feedforward:
+        """Return the feedforward for a motion (order + 3, n)."""
+        if wrenches is None:
+            efforts, base_wrenches = self._inverse_dynamics(q, base)
+        else:
+            efforts, base_wrenches = self._with_wrenches(q, base, wrenches)
+        return self._finished(q, efforts, base_wrenches)
+
+    def _with_wrenches(self, q: Array, base: BaseMotion | None, wrenches: Array) -> tuple[Array, Array]:
+        applied = self._applied(wrenches)
+        if base is None:
+            return self.robot.inverse_dynamics(q, wrenches=applied), np.empty((0, 6))
+        base_wrenches, efforts = self.robot.inverse_dynamics(q, base, applied)
+        return efforts, base_wrenches
+
+    def warm_up(self) -> None:
+        """Compute once at the zero configuration."""
+        base = None
+        if self.moves_base:
+            base = BaseMotion(np.eye(4), np.zeros((self.order + 2, 6)))
+        self(np.zeros((self.motion_orders, self.robot.n_joints)), base, self._no_wrenches())
+
+
+def _inverse_dynamics(robot: Robot, order: int) -> Callable[[Array, BaseMotion | None], tuple[Array, Array]]:
+    no_base = np.empty((0, 6))
+    if robot.model.floating_base:
+
+        def floating(q: Array, base: BaseMotion | None) -> tuple[Array, Array]:
+            wrenches, efforts = robot.inverse_dynamics(q, base)
+            return efforts, wrenches
+
+        return floating
+
+    compiled = robot.compile(order)
+
+    def grounded(q: Array, base: BaseMotion | None) -> tuple[Array, Array]:
+        if base is not None:
+            raise InputError(f"robot {robot.model.name!r} stands on the ground; a base motion does not apply")
+        return compiled(q), no_base
+
+    return grounded

@@ -1,0 +1,119 @@
+"""What a robot carries at its end: mass, centre and inertia, added to the body that holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.model.assembly import Frame
+from hodyn_ros.model.tree import TreeModel
+from hodyn_ros.parallel.model import ParallelModel
+from hodyn_ros.parallel.platform import Platform
+from hodyn_ros.parallel.robot import ParallelRobot
+from hodyn_ros.se3 import Array
+
+_ROUNDING = 1e-12  # share of the largest moment
+
+
+@dataclass(frozen=True)
+class Payload:
+    """A rigid body that is carried.
+
+    `mass` [kg]; `centre` (3,) of mass in the frame of `body` [m], at its origin where empty; `inertia` xx,
+    xy, xz, yy, yz, zz about the centre, in axes of that frame [kg m^2], that of a point where empty. `body`
+    is a body or a named frame of the robot, by default the last body of a tree, and the platform of a
+    parallel robot. Raises InputError for what no rigid body has.
+    """
+
+    mass: float = 0.0
+    centre: Sequence[float] = ()
+    inertia: Sequence[float] = ()
+    body: str = ""
+
+    def __post_init__(self) -> None:
+        for name, values, count in (("centre", self.centre, 3), ("inertia", self.inertia, 6)):
+            if len(values) not in (0, count) or not np.isfinite(values).all():
+                raise InputError(
+                    f"parameter 'payload_{name}' is {list(values)}; give {count} finite values, or none"
+                )
+        if not (np.isfinite(self.mass) and self.mass >= 0.0):
+            raise InputError(f"parameter 'payload_mass' is {self.mass:g} kg; give zero or more")
+        moments = np.linalg.eigvalsh(self.tensor)
+        if self.mass == 0.0 and np.any(self.inertia):
+            raise InputError("parameter 'payload_inertia' is given for a mass of zero; give the mass as well")
+        if moments[0] < -_ROUNDING * moments[2] or moments[0] + moments[1] < (1.0 - _ROUNDING) * moments[2]:
+            raise InputError(
+                f"parameter 'payload_inertia' has the principal moments {moments.tolist()} kg m^2, which no "
+                "body has: none is negative, and none is greater than the sum of the other two"
+            )
+
+    @property
+    def tensor(self) -> Array:
+        """The inertia (3, 3) about the centre."""
+        if not len(self.inertia):
+            return np.zeros((3, 3))
+        xx, xy, xz, yy, yz, zz = self.inertia
+        return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+    def on_tree(self, robot: Robot) -> TreeModel:
+        """Return the model of a robot that carries this; InputError where it has no such body."""
+        model = robot.model
+        place = self._place(robot)
+        if self.mass == 0.0:
+            return model
+        centre, tensor = self._seen_from(place.pose)
+        masses, coms, inertias = model.masses.copy(), model.coms.copy(), model.inertias.copy()
+        i = place.body
+        masses[i], coms[i], inertias[i] = _together(
+            (masses[i], coms[i], inertias[i]), (self.mass, centre, tensor)
+        )
+        return model.with_inertias(masses, coms, inertias)
+
+    def on_platform(self, robot: ParallelRobot) -> ParallelModel:
+        """Return the model of a robot whose platform carries this; InputError for another body."""
+        model, platform = robot.model, robot.model.platform
+        if self.body not in ("", platform.name):
+            raise InputError(
+                f"parameter 'payload_body' is {self.body!r}; a parallel robot carries on its platform, "
+                f"{platform.name!r}"
+            )
+        if self.mass == 0.0:
+            return model
+        centre, tensor = self._seen_from(np.eye(4))
+        mass, com, inertia = _together(
+            (platform.mass, platform.com, platform.inertia), (self.mass, centre, tensor)
+        )
+        return replace(model, platform=Platform(mass, com, inertia, platform.placement, platform.name))
+
+    def _place(self, robot: Robot) -> Frame:
+        names = robot.model.body_names
+        name = self.body or names[-1]
+        if name in names:
+            return Frame(names.index(name), np.eye(4))
+        place = robot.frames.get(name)
+        if place is None or place.body < 0:
+            raise InputError(f"parameter 'payload_body' is {name!r}; the robot has the bodies {list(names)}")
+        return place
+
+    def _seen_from(self, pose: Array) -> tuple[Array, Array]:
+        rotation = pose[:3, :3]
+        centre = np.array(self.centre) if len(self.centre) else np.zeros(3)
+        return rotation @ centre + pose[:3, 3], rotation @ self.tensor @ rotation.T
+
+
+_Inertia = tuple[float, Array, Array]  # mass, centre of mass, inertia about it
+
+
+def _together(one: _Inertia, other: _Inertia) -> _Inertia:
+    """Return the inertia of two bodies that have become one; Steiner's theorem for each."""
+    mass = one[0] + other[0]
+    centre = (one[0] * one[1] + other[0] * other[1]) / mass
+    inertia = np.zeros((3, 3))
+    for part_mass, part_centre, part_inertia in (one, other):
+        d = part_centre - centre
+        inertia += part_inertia + part_mass * (d @ d * np.eye(3) - np.outer(d, d))
+    return mass, centre, inertia

@@ -1,0 +1,90 @@
+"""The description of a robot as text that is complete in itself, as a bag keeps it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import ModelError
+from hodyn_ros.model.yaml_text import read_yaml
+from hodyn_ros.parallel.config import is_parallel
+from hodyn_ros.parallel.robot import ParallelRobot
+
+AnyRobot = Robot | ParallelRobot
+
+
+@dataclass(frozen=True)
+class RobotText:
+    """A YAML file with the URDFs that it names, or a URDF by itself, by `kind`.
+
+    `name` is that of the file, without folders; `urdfs` are texts by the name that the YAML gives them.
+    `floating_base` counts for a URDF by itself only.
+    """
+
+    name: str
+    text: str
+    urdfs: Mapping[str, str] = field(default_factory=dict)
+    kind: Literal["yaml", "urdf"] = "yaml"
+    floating_base: bool = False
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> RobotText:
+        """Read a YAML file and the URDFs that it names; ModelError where one cannot be read."""
+        source = Path(path)
+        data = read_yaml(source).data
+        text = _read(source)
+        urdfs: dict[str, str] = {}
+        for number, reference in enumerate(_references(data)):
+            name = f"{number}-{Path(reference).name}"
+            urdfs[name] = _read(source.parent / reference)
+            text = text.replace(reference, name)
+        return cls(source.name, text, urdfs)
+
+    def robot(self) -> AnyRobot:
+        """Build the robot; ModelError names file and place."""
+        if self.kind == "urdf":
+            if not self.text.lstrip("\ufeff \t\r\n").startswith("<"):  # or it would be taken for a path
+                raise ModelError(f"{self.name}: the text of a URDF starts with '<', found {self.text[:40]!r}")
+            return Robot.from_urdf(self.text, self.floating_base)
+        with tempfile.TemporaryDirectory(prefix="hodyn_ros-") as folder:
+            path = Path(folder, self.name)
+            for name, text in {self.name: self.text, **self.urdfs}.items():
+                Path(folder, name).write_bytes(text.encode("utf-8", "surrogateescape"))
+            return read_robot(path)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        return {
+            "name": self.name,
+            "text": self.text,
+            "urdfs": dict(self.urdfs),
+            "kind": self.kind,
+            "floating_base": self.floating_base,
+        }
+
+
+def read_robot(path: str | Path) -> AnyRobot:
+    """Read a robot of any kind from its YAML file; ModelError names file and place."""
+    return ParallelRobot.from_config(path) if is_parallel(path) else Robot.from_config(path)
+
+
+def _references(data: Any) -> list[str]:
+    """Return the paths of the URDFs that a robot's YAML data names, each once."""
+    if not isinstance(data, dict):
+        return []
+    limbs = data.get("limb_types")
+    sections = [data, *(limbs if isinstance(limbs, list) else [])]
+    found = [section.get("urdf") for section in sections if isinstance(section, dict)]
+    return list(dict.fromkeys(reference for reference in found if isinstance(reference, str)))
+
+
+def _read(path: Path) -> str:
+    try:
+        # whatever the encoding of a URDF: these bytes come back
+        return path.read_bytes().decode("utf-8", "surrogateescape")
+    except (OSError, ValueError) as error:  # ValueError: a path with a null byte
+        raise ModelError(f"cannot read {str(path)!r}: {error}") from error

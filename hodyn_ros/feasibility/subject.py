@@ -1,0 +1,189 @@
+"""What is asked of a robot: motion and torques of its driven joints, from samples of how it is to move."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+from hodyn_ros.actuation.drive_train import DriveTrain
+from hodyn_ros.actuation.series_elastic import SeriesElastic
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import HodynError, InputError
+from hodyn_ros.jets import Array
+from hodyn_ros.model.limits import JointLimits
+from hodyn_ros.model.tree import JointKind
+from hodyn_ros.motion import twists_to_world
+from hodyn_ros.parallel.robot import ParallelRobot
+from hodyn_ros.trajectory.robot_motion import MotionSample, RobotMotion
+
+
+class SampleError(InputError):
+    """A robot cannot move as one of several samples says."""
+
+    def __init__(self, sample: int, message: str) -> None:
+        super().__init__(message)
+        self.sample = sample
+
+
+class Subject(ABC):
+    """A robot whose joints have limits.
+
+    Attributes:
+        least_order: Derivative of the motion that is needed in any case.
+    """
+
+    least_order = 0
+
+    def __init__(
+        self,
+        name: str,
+        joint_names: Sequence[str],
+        prismatic: Sequence[bool],
+        limits: JointLimits,
+        actuation: SeriesElastic | None,
+        train: DriveTrain | None,
+    ) -> None:
+        self.name = name
+        self.joint_names = tuple(joint_names)
+        self.prismatic = tuple(prismatic)
+        self.limits = limits
+        self.actuation = actuation
+        self.train = train
+
+    @abstractmethod
+    def require(self, motion: RobotMotion) -> None:
+        """Raise InputError unless the robot has what the motion moves."""
+
+    @abstractmethod
+    def evaluate(self, sample: MotionSample) -> tuple[Array, Array]:
+        """Return motion (N, order + 1, n) and torques (N, order - 1, n) of the driven joints at N samples.
+
+        No rows of torques below order 2. Raises SampleError.
+        """
+
+
+class GroundedRobot(Subject):
+    """An arm or a tree that stands on the ground."""
+
+    def __init__(self, robot: Robot) -> None:
+        super().__init__(
+            robot.model.name,
+            robot.joint_names,
+            _sliding(robot),
+            robot.limits,
+            robot.actuation,
+            robot.drive_train,
+        )
+        self.robot = robot
+
+    def require(self, motion: RobotMotion) -> None:
+        """Raise InputError unless the motion is one of these joints."""
+        if motion.moves_base:
+            raise InputError(f"the motion moves a base, but robot {self.name!r} stands on the ground")
+        _require_joints(self, motion)
+
+    def evaluate(self, sample: MotionSample) -> tuple[Array, Array]:
+        """Return the joints as they are given, and their torques."""
+        joints = np.ascontiguousarray(sample.joints)
+        if joints.shape[1] < 3:
+            return joints, joints[:, :0]
+        return joints, self.robot.inverse_dynamics(joints)
+
+
+class FloatingRobot(Subject):
+    """A robot whose base moves as well; nothing limits the wrench on it."""
+
+    def __init__(self, robot: Robot) -> None:
+        super().__init__(
+            robot.model.name,
+            robot.joint_names,
+            _sliding(robot),
+            robot.limits,
+            robot.actuation,
+            robot.drive_train,
+        )
+        self.robot = robot
+
+    def require(self, motion: RobotMotion) -> None:
+        """Raise InputError unless base and joints are moved."""
+        if not motion.moves_base:
+            raise InputError(
+                f"robot {self.name!r} has a floating base; give a motion of type pose with base and joints"
+            )
+        _require_joints(self, motion)
+
+    def evaluate(self, sample: MotionSample) -> tuple[Array, Array]:
+        """Return the joints as they are given, and their torques."""
+        joints = np.ascontiguousarray(sample.joints)
+        orders = joints.shape[1]
+        if orders < 3 or sample.pose is None or sample.twists is None:
+            return joints, joints[:, :0]
+        twists = twists_to_world(sample.pose, np.moveaxis(sample.twists, 1, 0))
+        twists = np.ascontiguousarray(np.moveaxis(twists, 0, 1))
+        dynamics = self.robot.compile(orders - 3)
+        found = [dynamics(*one) for one in zip(joints, sample.pose, twists)]
+        return joints, np.stack(found)[:, :, 6:]
+
+
+class PlatformRobot(Subject):
+    """A parallel robot; its limits are those of the driven joints, its motion is that of the platform."""
+
+    least_order = 2
+
+    def __init__(self, robot: ParallelRobot) -> None:
+        screws = np.concatenate([limb.chain.screws for limb in robot.model.limbs])
+        super().__init__(
+            robot.model.name,
+            robot.driven_joint_names,
+            [not screws[i, :3].any() for i in robot.model.driven],
+            robot.limits,
+            robot.actuation,
+            robot.drive_train,
+        )
+        self.robot = robot
+
+    def require(self, motion: RobotMotion) -> None:
+        """Raise InputError unless the platform alone is moved."""
+        if not motion.moves_base or motion.n_joints:
+            raise InputError(
+                f"robot {self.name!r} is moved by its platform; give a motion of type pose with a base alone"
+            )
+
+    def evaluate(self, sample: MotionSample) -> tuple[Array, Array]:
+        """Return motion and forces of the driven joints."""
+        if sample.pose is None or sample.twists is None:
+            raise InputError(f"robot {self.name!r} is moved by its platform; the samples hold none")
+        motions, forces = [], []
+        for i, (pose, twists) in enumerate(zip(sample.pose, sample.twists)):
+            try:
+                found = self.robot.solve(pose, twists)
+            except HodynError as error:
+                raise SampleError(i, str(error)) from error
+            motions.append(found.motion)
+            forces.append(found.forces)
+        return np.stack(motions), np.stack(forces)
+
+
+def subject_of(robot: Robot | ParallelRobot) -> Subject:
+    """Return a robot of any kind as what has limits."""
+    if isinstance(robot, ParallelRobot):
+        return PlatformRobot(robot)
+    return FloatingRobot(robot) if robot.model.floating_base else GroundedRobot(robot)
+
+
+def _sliding(robot: Robot) -> list[bool]:
+    return [robot.model.kinds[j] is JointKind.PRISMATIC for j in range(robot.n_joints)]
+
+
+def _require_joints(subject: Subject, motion: RobotMotion) -> None:
+    if motion.n_joints != len(subject.joint_names):
+        raise InputError(
+            f"the trajectory moves {motion.n_joints} joints, but robot {subject.name!r} has "
+            f"{len(subject.joint_names)}"
+        )
+    if motion.joint_names is not None and motion.joint_names != subject.joint_names:
+        raise InputError(
+            f"the trajectory moves {list(motion.joint_names)}, but the robot has {list(subject.joint_names)}"
+        )

@@ -1,0 +1,73 @@
+"""Robots as lines between their joints: pictures that need no meshes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from hodyn_ros.dynamics.forward_kinematics import forward_kinematics
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.jets import Array
+from hodyn_ros.motion import BaseMotion
+from hodyn_ros.parallel.config import is_parallel
+from hodyn_ros.parallel.robot import ParallelRobot
+
+
+class Skeleton(NamedTuple):
+    """How to draw a robot, and what that takes."""
+
+    # from positions (n,) [rad or m] and the pose (4, 4) of the base or platform, None on the ground, to lines
+    # (N, 2, 3) in the world [m]
+    lines: Callable[[Array, Array | None], Array]
+    joint_names: tuple[str, ...]
+    moves_base: bool
+
+
+def read_skeleton(path: str | Path) -> Skeleton:
+    """Read a robot of any kind from its YAML file."""
+    if is_parallel(path):
+        platform = ParallelRobot.from_config(path)
+        return Skeleton(lambda _, pose: platform_lines(platform, _given(pose)), (), True)
+    robot = Robot.from_config(path)
+    return Skeleton(lambda q, pose: tree_lines(robot, q, pose), robot.joint_names, robot.model.floating_base)
+
+
+def tree_lines(robot: Robot, positions: Array, base: Array | None = None) -> Array:
+    """Return lines (N, 2, 3) [m] from joint to joint of an arm or tree, and to the tips' centres of mass.
+
+    `positions` (n,); `base` (4, 4) the pose of a floating base.
+    """
+    model = robot.model
+    motion = None if base is None else BaseMotion(base, np.zeros((1, 6)))
+    poses = robot.forward_kinematics(positions[None], motion).poses
+    lines = []
+    for i, parent in enumerate(model.parents):
+        here = poses[i, :3, 3]
+        if parent >= 0 or not model.floating_base:
+            lines.append([poses[parent, :3, 3] if parent >= 0 else np.zeros(3), here])
+        if i not in model.parents:
+            lines.append([here, poses[i, :3, :3] @ model.coms[i] + here])
+    return np.array(lines)
+
+
+def platform_lines(robot: ParallelRobot, pose: Array) -> Array:
+    """Return lines (N, 2, 3) [m] from joint to joint of all limbs, and to the platform with its pose (4, 4).
+
+    Raises ConvergenceError and SingularError as `ParallelRobot.inverse_kinematics` does.
+    """
+    joints = robot.inverse_kinematics(pose)[0]
+    lines = []
+    for limb, part in zip(robot.model.limbs, robot.model.slices):
+        points = forward_kinematics(limb.chain, joints[part][None]).poses[:, :3, 3]
+        lines.append(np.stack([points[:-1], points[1:]], axis=1))
+    return np.concatenate(lines)
+
+
+def _given(pose: Array | None) -> Array:
+    if pose is None:
+        raise InputError("the pose of the platform is needed")
+    return pose

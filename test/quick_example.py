@@ -1,0 +1,32 @@
+"""Runs an example as a user does, in short mode."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def run_example(name: str, out: Path, pictures: tuple[str, ...]) -> list[str]:
+    """Run an example in short mode; return its lines, after a look for its pictures."""
+    path = os.pathsep.join(filter(None, [str(EXAMPLES.parent), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / f"{name}.py"), "--quick", "--out", str(out)],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line for line in lines if line.startswith("wrote")] == [
+        f"wrote {out / name}" for name in pictures
+    ]
+    for picture in pictures:
+        assert (out / picture).read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+        assert (out / picture).stat().st_size > 20_000
+    return lines

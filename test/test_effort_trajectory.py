@@ -1,0 +1,177 @@
+"""From the waypoints of a planner to a dense trajectory with efforts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.interpolate import CubicHermiteSpline
+
+from hodyn_ros import share
+from hodyn_ros.control.effort_trajectory import EffortFilter
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.trajectory.densify import Waypoints, densify
+from hodyn_ros.trajectory.start import PresentState, start_from
+
+HOME = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
+MOVE = np.array([0.6, 0.3, -0.4, 0.5, 0.3, -0.4, 0.5])
+NAMES = tuple(f"panda_joint{i}" for i in range(1, 8))
+
+
+@pytest.fixture(scope="module")
+def panda() -> Robot:
+    return Robot.from_config(share.find("config", "panda.yaml"))
+
+
+def planned(step: float = 0.1, end: float = 1.23, speed: float = 1.0) -> Waypoints:
+    """Full acceleration, then full braking, in even steps and a rest: what a time-optimal planner sends."""
+    times = np.append(np.arange(0.0, end, step), end)
+    half, peak = 0.5 * end, 4.0 / end**2
+    early = times < half
+    path = np.where(early, 0.5 * peak * times**2, 1.0 - 0.5 * peak * (end - times) ** 2)
+    pace = np.where(early, peak * times, peak * (end - times))
+    gain = np.where(early, peak, -peak)
+    return Waypoints(
+        times / speed,
+        HOME + path[:, None] * MOVE,
+        pace[:, None] * MOVE * speed,
+        gain[:, None] * MOVE * speed**2,
+    )
+
+
+def test_the_motion_passes_what_is_given_at_its_own_instants() -> None:
+    waypoints = planned()
+    dense = densify(waypoints, 0.01)
+    assert dense.left_out == 0
+    steps = np.diff(dense.times)
+    assert (steps > 0.0).all() and steps.max() <= 0.01 + 1e-12 and steps.min() >= 0.005
+    places = np.searchsorted(dense.times, waypoints.times)
+    np.testing.assert_array_equal(dense.times[places], waypoints.times)
+    np.testing.assert_array_equal(dense.leads_to[places], np.arange(len(waypoints.times)))
+    np.testing.assert_array_equal(dense.leads_to[places[:-1] + 1], np.arange(1, len(waypoints.times)))
+    given = np.stack([np.asarray(field) for field in waypoints[1:]], axis=1)
+    np.testing.assert_allclose(dense.motion.sample(waypoints.times, 2), given, rtol=0.0, atol=1e-9)
+    # continuous up to snap where the waypoints' own acceleration jumps
+    assert dense.motion.smoothness >= 4
+
+
+def test_an_end_at_rest_has_no_jump_of_the_torque_when_eased(panda: Robot) -> None:
+    waypoints = planned()
+    plain, eased = densify(waypoints, 0.01), densify(waypoints, 0.01, ease=0.1)
+    ends = waypoints.times[[0, -1]]
+    np.testing.assert_allclose(
+        plain.motion.sample(ends, 2)[:, 2], np.asarray(waypoints.accelerations)[[0, -1]], atol=1e-9
+    )
+    still = eased.motion.sample(ends, 4)
+    np.testing.assert_allclose(still[:, 0], waypoints.positions[[0, -1]], rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(still[:, 1:4], 0.0, atol=1e-7)
+    # the last step is 0.03 s: its first point would leave no room to come to rest
+    assert eased.left_out == 1
+    np.testing.assert_array_equal(eased.times, plain.times)
+    assert 1e-4 < eased.departure.distance < 5e-3
+    planned_most = np.abs(np.asarray(waypoints.accelerations)).max()
+    assert np.abs(eased.motion.sample(eased.times, 2)[:, 2]).max() < 2.5 * planned_most
+    standing = panda.inverse_dynamics(np.stack([HOME, 0.0 * HOME, 0.0 * HOME]))[0]
+    effort = EffortFilter(panda, "motor", 0.01, ease=0.1)(waypoints).efforts
+    np.testing.assert_allclose(effort[0], standing, rtol=0.0, atol=1e-6)
+
+
+def test_a_motion_that_ends_in_motion_keeps_its_acceleration() -> None:
+    waypoints = planned()
+    cut = Waypoints(*(np.asarray(field)[:8] for field in waypoints))
+    dense = densify(cut, 0.01, ease=0.1)
+    assert dense.left_out == 0 and cut.velocities is not None and cut.accelerations is not None
+    last = dense.motion.sample(cut.times[-1], 2)
+    np.testing.assert_allclose(last[1:], [cut.velocities[-1], cut.accelerations[-1]], rtol=0.0, atol=1e-9)
+
+
+def test_the_departure_is_the_one_from_the_controllers_own_interpolation() -> None:
+    full = planned()
+    waypoints = Waypoints(full.times, full.positions, full.velocities)
+    dense = densify(waypoints, 0.01)
+    cubic = CubicHermiteSpline(full.times, full.positions, full.velocities)  # what it does with velocities
+    away = np.abs(dense.motion.sample(dense.times, 0)[:, 0] - cubic(dense.times))
+    row, joint = np.unravel_index(np.argmax(away), away.shape)
+    assert dense.departure.distance == pytest.approx(away.max(), abs=1e-12)
+    assert dense.departure.joint == int(joint) and dense.departure.time == dense.times[row]
+    # positions alone are joined by straight lines: the way is the same, the time is not
+    line = densify(Waypoints(np.array([0.0, 1.0]), np.stack([HOME, HOME + MOVE])), 0.01)
+    assert line.departure.joint == 0 and 0.05 < line.departure.distance / 0.6 < 0.25
+
+
+@pytest.mark.parametrize("side", ["link", "motor"])
+def test_efforts_are_those_of_the_published_recursion(panda: Robot, side: str) -> None:
+    result = EffortFilter(panda, "motor" if side == "motor" else "link", 0.02)(planned())
+    motion = result.dense.motion.sample(result.dense.times, 4)
+    torques = panda.inverse_dynamics(motion, formulation="spatial")
+    assert panda.drives is not None
+    stiffness, inertia = panda.drives.stiffness, panda.drives.motor_inertia
+    expected = torques[:, 0]
+    if side == "motor":
+        expected = expected + inertia * (motion[:, 2] + torques[:, 2] / stiffness)
+    np.testing.assert_allclose(result.efforts, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(result.motion, motion[:, :3], rtol=0.0, atol=1e-12)
+
+
+def test_what_a_straight_line_between_two_instants_misses(panda: Robot) -> None:
+    coarse = EffortFilter(panda, "link", 0.02)(planned())
+    fine = EffortFilter(panda, "link", 0.0005)(planned())
+    lines = np.stack(
+        [np.interp(fine.dense.times, coarse.dense.times, effort) for effort in coarse.efforts.T], axis=1
+    )
+    missed = np.abs(lines - fine.efforts).max(axis=0)
+    # the middle is where a parabola is farthest from its chord
+    np.testing.assert_allclose(coarse.between, missed, rtol=0.1)
+    assert (fine.between < 2e-3 * coarse.between).all()
+
+
+def test_limits_are_reported_with_joint_and_time(panda: Robot) -> None:
+    assert EffortFilter(panda)(planned(speed=0.3)).violations == ()
+    worst = EffortFilter(panda)(planned(speed=4.0)).violations[0]
+    assert worst.violated and worst.column.joint in NAMES
+    assert 0.0 <= worst.time <= 1.23 / 4.0 and abs(worst.value) > worst.column.upper
+    bare = Robot(panda.model)  # no limits, no drives
+    assert EffortFilter(bare)(planned(speed=4.0)).violations == ()
+
+
+def test_a_late_first_point_is_led_to_from_the_present_state() -> None:
+    late = Waypoints(np.array([0.5, 1.0]), np.stack([HOME + 0.5 * MOVE, HOME + MOVE]), np.zeros((2, 7)))
+    present = PresentState(HOME, np.full(7, 0.001))  # the noise of a robot at rest
+    started = start_from(late, present, NAMES, 0.01)
+    np.testing.assert_array_equal(started.times, [0.0, 0.5, 1.0])
+    np.testing.assert_array_equal(started.positions[0], HOME)
+    np.testing.assert_array_equal(np.asarray(started.velocities)[0], 0.0)
+    moving = PresentState(HOME, np.full(7, 0.3))
+    np.testing.assert_array_equal(np.asarray(start_from(late, moving, NAMES, 0.01).velocities)[0], 0.3)
+    with pytest.raises(InputError, match=r"moves at 0\.3 rad/s .* has no velocities"):
+        start_from(Waypoints(late.times, late.positions), moving, NAMES, 0.01)
+    unknown = PresentState(np.where(np.arange(7) == 3, np.nan, HOME), np.zeros(7))
+    with pytest.raises(InputError, match="where joint 'panda_joint4' is before that is not known"):
+        start_from(late, unknown, NAMES, 0.01)
+
+
+def test_a_first_point_now_has_to_be_where_the_robot_is() -> None:
+    now = Waypoints(np.array([0.0, 1.0]), np.stack([HOME, HOME + MOVE]))
+    near = PresentState(HOME + 0.005, np.zeros(7))
+    away = PresentState(HOME + 0.2 * (np.arange(7) == 4), np.zeros(7))
+    for present in (near, PresentState.unknown(7)):
+        assert start_from(now, present, NAMES, 0.01) is now
+    assert start_from(now, away, NAMES, 0.0) is now
+    with pytest.raises(InputError, match=r"joint 'panda_joint5' is at 0\.2, 0\.2 rad .* plan from where"):
+        start_from(now, away, NAMES, 0.01)
+    with pytest.raises(InputError, match="the only point is at time 0"):
+        start_from(Waypoints(now.times[:1], now.positions[:1]), near, NAMES, 0.01)
+    with pytest.raises(InputError, match=r"at -1 s; times count from the start"):
+        start_from(Waypoints(now.times - 1.0, now.positions), near, NAMES, 0.01)
+
+
+def test_robots_and_settings_that_do_not_fit_are_refused(panda: Robot) -> None:
+    with pytest.raises(InputError, match="has no drives in its file"):
+        EffortFilter(Robot(panda.model), "motor")
+    with pytest.raises(InputError, match="'link' or of the 'motor', found 'both'"):
+        EffortFilter(panda, "both")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="has a floating base"):
+        EffortFilter(Robot.from_config(share.find("config", "aerial_manipulator.yaml")))
+    for period in (0.0, float("nan")):
+        with pytest.raises(InputError, match="the period must be positive"):
+            EffortFilter(panda, period=period)

@@ -1,0 +1,113 @@
+"""What a robot carries: the combined body, against one built by hand and against a second body on a joint."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hodyn_ros import share
+from hodyn_ros.control.payload import Payload
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.model.tree import TreeModel
+from hodyn_ros.parallel.robot import ParallelRobot
+from hodyn_ros.se3 import pose
+
+RNG = np.random.default_rng(3)
+
+
+def with_load_as_a_body(model: TreeModel, payload: Payload, place: np.ndarray) -> TreeModel:
+    """Return the tree with the payload as one more body, on a joint that will stand still."""
+    axis = np.array([0.0, 0.0, 1.0])
+    placement = model.placements[-1] @ place
+    screw = np.concatenate([axis, np.cross(placement[:3, 3], axis)])
+    return TreeModel.build(
+        [*model.parents, model.n_bodies - 1],
+        [*model.screws, screw],
+        [*model.placements, placement],
+        [*model.masses, payload.mass],
+        [*model.coms, payload.centre],
+        [*model.inertias, payload.tensor],
+        model.gravity,
+    )
+
+
+def test_a_payload_counts_like_a_body_that_does_not_move_on_its_carrier() -> None:
+    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    payload = Payload(2.5, (0.03, -0.02, 0.11), (0.02, 0.001, -0.002, 0.03, 0.0005, 0.025))
+    loaded = Robot(payload.on_tree(robot))
+    other = Robot(with_load_as_a_body(robot.model, payload, np.eye(4)))
+    q = RNG.normal(size=(6, 7))
+    expected = other.inverse_dynamics(np.hstack([q, np.zeros((6, 1))]))[:, :7]
+    found = loaded.inverse_dynamics(q)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-11)
+    assert np.abs(found - robot.inverse_dynamics(q)).max() > 1.0
+
+
+URDF = """<robot name="arm">
+  <link name="base"/>
+  <joint name="hinge" type="continuous"><parent link="base"/><child link="link"/><axis xyz="0 1 0"/></joint>
+  <link name="link"><inertial><origin xyz="0 0 0.2"/><mass value="1"/>
+    <inertia ixx="0.02" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.002"/></inertial></link>
+  <joint name="weld" type="fixed"><parent link="link"/><child link="tool"/>
+    <origin xyz="0.1 0.2 0.4" rpy="0.3 -0.5 0.7"/></joint>
+  <link name="tool"/>
+</robot>"""
+
+
+def test_a_payload_in_a_frame_behind_a_fixed_joint_is_seen_from_there() -> None:
+    robot = Robot.from_urdf(URDF)
+    payload = Payload(0.7, (0.01, 0.05, 0.02), (0.004, 0.0, 0.0, 0.003, 0.0, 0.002), "tool")
+    loaded = Robot(payload.on_tree(robot))
+    place = robot.frames["tool"].pose
+    other = Robot(with_load_as_a_body(robot.model, payload, place))
+    q = RNG.normal(size=(5, 1))
+    expected = other.inverse_dynamics(np.hstack([q, np.zeros((5, 1))]))[:, :1]
+    np.testing.assert_allclose(loaded.inverse_dynamics(q), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_the_platform_of_a_parallel_robot_carries() -> None:
+    robot = ParallelRobot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
+    payload = Payload(0.8, (0.01, 0.02, 0.05))
+    twists = np.zeros((2, 6))
+    home = robot.home_pose
+    place = pose(home[:3, :3], home[:3, 3])
+    loaded = ParallelRobot(payload.on_platform(robot))
+    # at rest the legs carry the weight: their virtual work balances that of gravity at the payload's centre
+    more = loaded.inverse_dynamics(place, twists)[0] - robot.inverse_dynamics(place, twists)[0]
+    jacobian = robot.inverse_kinematics_jacobians(place)[0]
+    force = home[:3, :3].T @ (0.8 * robot.gravity)
+    wrench = np.concatenate([np.cross(payload.centre, force), force])
+    np.testing.assert_allclose(jacobian.T @ more, -robot.model.dof.T @ wrench, rtol=0.0, atol=1e-10)
+
+
+def test_nothing_to_carry_leaves_the_model_alone() -> None:
+    robot = Robot.from_urdf(URDF)
+    assert Payload().on_tree(robot) is robot.model
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"mass": -1.0}, "'payload_mass' is -1 kg; give zero or more"),
+        ({"mass": float("nan")}, "'payload_mass' is nan"),
+        ({"mass": 1.0, "centre": (1.0,)}, r"'payload_centre' is \[1.0\]; give 3 finite values, or none"),
+        ({"mass": 1.0, "inertia": (1.0, float("inf"), 0, 1, 0, 1)}, "'payload_inertia' is"),
+        ({"mass": 1.0, "inertia": (1.0, 0, 0, 1, 0, 2.5)}, "no body has"),
+        ({"mass": 1.0, "inertia": (1.0, 2.0, 0, 1, 0, 1)}, "no body has"),
+        ({"inertia": (1.0, 0, 0, 1, 0, 1)}, "give the mass as well"),
+    ],
+)
+def test_what_no_body_has_is_refused(fields: dict[str, object], text: str) -> None:
+    with pytest.raises(InputError, match=text):
+        Payload(**fields)  # type: ignore[arg-type]
+
+
+def test_a_carrier_that_is_not_there_is_refused_by_name() -> None:
+    with pytest.raises(InputError, match=r"'payload_body' is 'hand'; the robot has the bodies \['link'\]"):
+        Payload(1.0, body="hand").on_tree(Robot.from_urdf(URDF))
+    with pytest.raises(InputError, match="'payload_body' is 'base'; the robot has"):
+        Payload(1.0, body="base").on_tree(Robot.from_urdf(URDF))
+    platform = ParallelRobot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
+    with pytest.raises(InputError, match="'payload_body' is 'leg'; a parallel robot carries on its platform"):
+        Payload(1.0, body="leg").on_platform(platform)

@@ -1,0 +1,103 @@
+"""Robots as lines: what moves, what keeps its length, and the node that draws it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hodyn_ros import InputError, ParallelRobot, Robot, share
+from hodyn_ros.se3 import exp
+from hodyn_ros.skeleton import platform_lines, read_skeleton, tree_lines
+from hodyn_ros.trajectory import read_motion
+
+
+def lengths(lines: np.ndarray) -> np.ndarray:
+    return np.linalg.norm(lines[:, 1] - lines[:, 0], axis=1)
+
+
+def test_an_arm_stretches_no_bone() -> None:
+    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    rng = np.random.default_rng(3)
+    straight = tree_lines(robot, np.zeros(7))
+    bent = tree_lines(robot, rng.normal(size=7))
+    np.testing.assert_allclose(lengths(bent), lengths(straight), rtol=1e-12, atol=1e-15)
+    # from the ground up: shoulder at 0.333 m, elbow 0.316 m and 0.0825 m farther
+    np.testing.assert_allclose(straight[0], [[0, 0, 0], [0, 0, 0.333]], atol=1e-12)
+    assert straight[:, 1, 2].max() == pytest.approx(0.333 + 0.316 + 0.384, abs=1e-9)
+    np.testing.assert_allclose(bent[1:, 0], bent[:-1, 1], atol=1e-15)  # one hangs on the other
+
+
+def test_a_floating_base_carries_both_arms() -> None:
+    skeleton = read_skeleton(share.find("config", "aerial_manipulator.yaml"))
+    assert skeleton.moves_base and len(skeleton.joint_names) == 6
+    base = exp(np.array([0.1, -0.4, 0.8, 1.0, 2.0, 3.0]))
+    q = np.array([0.3, -0.2, 0.1, 0.5, 0.6, -0.7])
+    here, there = skeleton.lines(q, np.eye(4)), skeleton.lines(q, base)
+    np.testing.assert_allclose(there, here @ base[:3, :3].T + base[:3, 3], atol=1e-14)
+    from_base = here[np.linalg.norm(here[:, 0], axis=1) == 0.0]
+    np.testing.assert_allclose(from_base[:, 1], [[0.09, 0.0, -0.1], [-0.09, 0.0, -0.1]], atol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["gough_stewart_6ups.yaml", "planar_3rrr.yaml"])
+def test_limbs_reach_from_the_ground_to_the_platform(name: str) -> None:
+    robot = ParallelRobot.from_config(share.find("config", name))
+    twist = robot.model.dof @ np.linspace(0.02, 0.05, robot.model.delta)
+    home, moved = (platform_lines(robot, robot.home_pose @ exp(step * twist)) for step in (0.0, 1.0))
+    firsts = np.cumsum([0] + [limb.chain.n_joints - 1 for limb in robot.model.limbs])[:-1]
+    lasts = np.array([*firsts[1:], len(home)]) - 1
+    np.testing.assert_allclose(moved[firsts, 0], home[firsts, 0], atol=1e-15)  # on the ground
+    tip = (robot.home_pose @ exp(twist))[:3, 3]
+    np.testing.assert_allclose(moved[lasts, 1], np.tile(tip, (len(lasts), 1)), atol=1e-9)
+    if name == "planar_3rrr.yaml":
+        np.testing.assert_allclose(lengths(moved), 0.4, rtol=1e-9)
+    else:
+        # what a leg changes in length is what its slide moves
+        legs = lengths(moved)[firsts + 1] - lengths(home)[firsts + 1]
+        np.testing.assert_allclose(legs, robot.drive_motion(robot.home_pose @ exp(twist))[0], atol=1e-9)
+
+
+def test_a_platform_needs_its_pose() -> None:
+    skeleton = read_skeleton(share.find("config", "planar_3rrr.yaml"))
+    with pytest.raises(InputError, match="the pose of the platform is needed"):
+        skeleton.lines(np.empty(0), None)
+
+
+@pytest.mark.parametrize(
+    ("robot", "motion"),
+    [("panda.yaml", "panda_excitation.yaml"), ("gough_stewart_6ups.yaml", "gough_stewart_motion.yaml")],
+)
+def test_the_node_draws_the_desired_motion(robot: str, motion: str) -> None:
+    pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+    from builtin_interfaces.msg import Time
+    from ros_processes import start_node
+    from ros_talk import Talk
+    from visualization_msgs.msg import Marker
+
+    from hodyn_ros.msg import DesiredMotion
+    from hodyn_ros.nodes.diagnostics import OK
+    from hodyn_ros.nodes.messages import write_base_motion, write_desired_motion
+
+    sample = read_motion(share.find("config", motion)).sample(0.3, 1)
+    skeleton = read_skeleton(share.find("config", robot))
+    msg = write_desired_motion(skeleton.joint_names, Time(sec=7), sample.joints)
+    if sample.pose is not None and sample.twists is not None:
+        write_base_motion(msg, sample.pose, sample.twists)
+    with start_node("skeleton_node", {"robot_config": robot}, "drawn") as node, Talk("drawn") as talk:
+        heard = talk.hear_nothing_yet(Marker, "skeleton")
+        publisher = talk.publisher(DesiredMotion, "desired_motion")
+        refused = DesiredMotion(joint_names=["nobody"], positions=[1.0])
+
+        def sent(message: DesiredMotion) -> bool:
+            publisher.publish(message)  # again and again, as best effort may lose one
+            return True
+
+        talk.wait_until(lambda: sent(refused) and "desired_motion refused: " in node.output(), "a refusal")
+        assert not heard
+        talk.wait_until(lambda: sent(msg) and heard, "a picture")
+        values = talk.status("skeleton_node", lambda status, _: status.level == OK)
+        assert node.stop() == 0, node.output()
+    assert int(values["drawn"]) >= 1 and int(values["refused"]) >= 1
+    marker = heard[0]
+    assert (marker.type, marker.header.frame_id, marker.header.stamp.sec) == (Marker.LINE_LIST, "world", 7)
+    points = np.array([[p.x, p.y, p.z] for p in marker.points]).reshape(-1, 2, 3)
+    np.testing.assert_allclose(points, skeleton.lines(sample.joints[0], sample.pose), atol=1e-12)
