@@ -1,0 +1,43 @@
+"""What a bag holds: topics, and messages as bytes."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from rosbags.interfaces import MessageDefinitionFormat, Qos
+
+from hodyn_ros.errors import InputError
+
+# How bags name the languages of definitions.
+FORMATS = {"ros2msg": MessageDefinitionFormat.MSG, "ros2idl": MessageDefinitionFormat.IDL}
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic of a recording."""
+
+    name: str
+    type: str  # such as hodyn_ros/msg/DesiredMotion
+    definition: str = ""  # the text that defines the type and its parts; empty in bags of an older rosbag2
+    format: MessageDefinitionFormat = MessageDefinitionFormat.NONE
+    hash: str = ""  # RIHS01_..., the type hash of REP 2016; empty where the bag does not say
+    qos: tuple[Qos, ...] = ()  # what the publishers offered
+
+
+class Message(NamedTuple):
+    """A message as it was recorded."""
+
+    topic: str
+    time: int  # when it was recorded [ns]
+    data: bytes  # serialised (CDR)
+
+
+def stamp_of(data: bytes) -> int:
+    """Return the stamp [ns] of a serialised message that begins with a header."""
+    if len(data) < 12:
+        raise InputError(f"a message of {len(data)} bytes has no header")
+    # after four bytes that tell the encoding, the second of them the order of bytes
+    second, nanosecond = struct.unpack_from("<iI" if data[1] & 1 else ">iI", data, 4)
+    return int(second) * 1_000_000_000 + int(nanosecond)
