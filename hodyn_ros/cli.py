@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from hodyn_ros.errors import HodynError, InputError
+from hodyn_ros.ros_presence import require_ros
 
 app = typer.Typer(
     help="Feedforward torques and their time derivatives for robots with elastic joints.",
@@ -51,7 +52,7 @@ def export(
     lang: Annotated[str, typer.Option(help="Language; c is C99 that C++ compiles as well.")] = "c",
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path(),
     name: Annotated[
-        str | None, typer.Option(help="Start of all names in the code [default: from the robot's name].")
+        str | None, typer.Option(help="Start of all names in the code.", show_default="from the robot's name")
     ] = None,
     floating_base: Annotated[
         bool, typer.Option("--floating-base", help="Let the root of a URDF file float.")
@@ -76,7 +77,7 @@ def check(
     trajectory: Annotated[str, typer.Argument(help="Trajectory: path of a YAML file, or a shipped one.")],
     robot: Annotated[str, typer.Argument(help="Robot: path of a YAML file, or a shipped one.")],
     duration: Annotated[
-        float | None, typer.Option(help="Seconds of the motion that count [default: all].")
+        float | None, typer.Option(help="Seconds of the motion that count.", show_default="all")
     ] = None,
     samples: Annotated[
         int, typer.Option(help="Instants looked at before peaks are refined.", min=3, max=1_000_000)
@@ -87,8 +88,8 @@ def check(
 ) -> None:
     """Hold a motion against every limit of a robot; exit code 1 where one is exceeded.
 
-    Position, velocity, torque and torque rate of the joints; speed, torque and torque rate of the motors;
-    deflection of the springs: each with time, joint and margin.
+    Of an arm, a parallel robot, or one that floats: position, velocity, torque and torque rate of the driven
+    joints; speed, torque and torque rate of the motors; deflection of the springs, with time and margin.
     """
     from hodyn_ros.feasibility.commands import run_check
 
@@ -102,7 +103,7 @@ def retime(
     robot: Annotated[str, typer.Argument(help="Robot: path of a YAML file, or a shipped one.")],
     out: Annotated[Path, typer.Option(help="Trajectory file to write.")] = Path("out/retimed.yaml"),
     duration: Annotated[
-        float | None, typer.Option(help="Seconds of the motion that count [default: all].")
+        float | None, typer.Option(help="Seconds of the motion that count.", show_default="all")
     ] = None,
     samples: Annotated[
         int, typer.Option(help="Instants looked at before peaks are refined.", min=3, max=1_000_000)
@@ -118,6 +119,92 @@ def retime(
     from hodyn_ros.feasibility.commands import run_retime
 
     run_retime(trajectory, robot, duration, samples, out, picture, Console())
+
+
+@app.command()
+def replay(
+    bag: Annotated[Path, typer.Argument(help="Recording of rosbag2, mcap or sqlite3; it may be cut off.")],
+    out: Annotated[Path, typer.Option(help="Bag to write: a copy with the answers computed again.")],
+    robot: Annotated[
+        str | None,
+        typer.Option(
+            help="Another robot: path of a YAML file, or a shipped one.", show_default="as recorded"
+        ),
+    ] = None,
+    order: Annotated[
+        int | None,
+        typer.Option(
+            help="Another highest derivative of the efforts.", min=0, max=6, show_default="as recorded"
+        ),
+    ] = None,
+    namespace: Annotated[
+        str | None,
+        typer.Option(help="Which robot, where the bag holds several.", show_default="the only one"),
+    ] = None,
+    topic: Annotated[
+        str | None, typer.Option(help="Topic of the desired motion.", show_default="the only one")
+    ] = None,
+) -> None:
+    """Compute the feedforward of a recording again: same stamps, same numbers as the node published live.
+
+    Needs ROS 2 for the messages, but no running node.
+    """
+    require_ros("hodyn replay")
+    from hodyn_ros.nodes.replay import Changes
+    from hodyn_ros.nodes.replay_command import run_replay
+
+    run_replay(bag, out, Changes(robot, order), namespace, topic, Console())
+
+
+@app.command()
+def compare(
+    bag: Annotated[Path, typer.Argument(help="Recording of rosbag2, mcap or sqlite3; it may be cut off.")],
+    other: Annotated[Path, typer.Argument(help="Recording to compare it with.")],
+    tolerance: Annotated[
+        float, typer.Option(help="Largest difference that counts as none; 0: every bit counts.", min=0.0)
+    ] = 0.0,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(help="Topic to compare; repeat it for more.", show_default="all in both"),
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Picture to draw, such as out/compare.png.", show_default="none")
+    ] = None,
+) -> None:
+    """Show where two recordings differ, by topic and field; exit code 1 where they do.
+
+    Messages are matched by their stamps. computation_time is left out: it tells about the machine only.
+    """
+    from hodyn_ros.bags.commands import run_compare
+
+    if not run_compare(bag, other, tolerance, topic or [], picture, Console()):
+        raise SystemExit(1)
+
+
+@app.command()
+def top(
+    node: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only this node, such as dynamics_node or left/*; repeat it for more.", show_default="all"
+        ),
+    ] = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="Print one table and exit, with code 1 where no node is heard.")
+    ] = False,
+    timeout: Annotated[
+        float, typer.Option(help="How long --once waits for nodes at most [s].", min=0.1, max=3600.0)
+    ] = 5.0,
+) -> None:
+    """Show how the running nodes are doing, from /diagnostics; Ctrl+C ends it.
+
+    Rates, ages, latency percentiles, refused messages by reason, exceeded limits, engine and order.
+    """
+    require_ros("hodyn top")
+    from hodyn_ros.nodes.top import run_top
+
+    if not run_top(node or [], once, timeout, Console()) and once:
+        raise SystemExit(1)
 
 
 def main() -> None:

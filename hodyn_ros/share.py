@@ -1,4 +1,4 @@
-"""Files that are shipped with the package: robot configurations and launch files."""
+"""Files that are shipped with the package: robot configurations, launch files and message definitions."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ PACKAGE = "hodyn_ros"
 def find(kind: str, name: str | PathLike[str]) -> Path:
     """Return the path of a shipped file, or `name` itself where that is an existing file.
 
-    `kind` is the folder ("config" or "launch"), `name` a file in it ("panda.yaml") or any path. Searched in
-    this order: the ament prefixes (AMENT_PREFIX_PATH), the prefix of this Python, the source tree around this
-    package. Raises InputError, naming the files there are, when nothing is found.
+    `kind` is the folder ("config", "launch" or "msg"), `name` a file in it ("panda.yaml") or any path.
+    Searched in this order: the ament prefixes (AMENT_PREFIX_PATH), the prefix of this Python, the source tree
+    around this package. Raises InputError, naming the files there are, when nothing is found.
     """
     given = Path(name)
     if given.is_file():
@@ -34,7 +34,7 @@ def find(kind: str, name: str | PathLike[str]) -> Path:
 
 
 def available(kind: str) -> list[str]:
-    """Return the sorted names of the shipped files of a kind ("config" or "launch")."""
+    """Return the sorted names of the shipped files of a kind ("config", "launch" or "msg")."""
     files = (path for folder in _folders(kind) for path in folder.iterdir() if path.is_file())
     return sorted({path.name for path in files if path.suffix != ".md"})
 

@@ -8,7 +8,7 @@ import numpy as np
 from builtin_interfaces.msg import Time
 
 from hodyn_ros.msg import DesiredMotion
-from hodyn_ros.nodes.messages import MOTION_FIELDS, write_desired_motion
+from hodyn_ros.nodes.messages import MOTION_FIELDS, time_message, write_desired_motion
 from hodyn_ros.nodes.refusals import Reason
 
 Rng = np.random.Generator
@@ -18,9 +18,8 @@ NEEDED = 5  # orders that efforts of order 2 need; the messages carry up to thre
 def good_motion(rng: Rng, joint_names: tuple[str, ...], stamp: int) -> DesiredMotion:
     """Return a sound message with the joints in any order and more derivatives than needed."""
     names = [joint_names[i] for i in rng.permutation(len(joint_names))]
-    second, nanosecond = divmod(stamp, 1_000_000_000)
     stack = rng.uniform(-1.0, 1.0, (int(rng.integers(NEEDED, NEEDED + 4)), len(names)))
-    return write_desired_motion(names, Time(sec=second, nanosec=nanosecond), stack)
+    return write_desired_motion(names, time_message(stamp), stack)
 
 
 def malformed_motion(rng: Rng, joint_names: tuple[str, ...], stamp: int) -> tuple[DesiredMotion, Reason]:
@@ -90,6 +89,14 @@ def _base(rng: Rng, msg: DesiredMotion) -> None:
     msg.base_twists = [0.0] * 24
 
 
+def _backwards(rng: Rng, msg: DesiredMotion) -> None:
+    msg.header.stamp = Time(nanosec=int(rng.integers(1000)))
+
+
+def _too_large(rng: Rng, msg: DesiredMotion) -> None:
+    msg.velocities = [1e200] * len(msg.joint_names)
+
+
 SPOILERS: tuple[tuple[Callable[[Rng, DesiredMotion], None], Reason], ...] = (
     (_unknown, Reason.UNKNOWN_JOINT),
     (_missing, Reason.MISSING_JOINT),
@@ -103,5 +110,9 @@ SPOILERS: tuple[tuple[Callable[[Rng, DesiredMotion], None], Reason], ...] = (
 )
 """What is wrong with a message for a robot on the ground, whatever its joints."""
 
-BASE_SPOILER = (_base, Reason.BAD_BASE)
-"""What only the node can see: it knows whether the robot has a base that moves."""
+NODE_SPOILERS: tuple[tuple[Callable[[Rng, DesiredMotion], None], Reason], ...] = (
+    (_base, Reason.BAD_BASE),
+    (_backwards, Reason.TIME_BACKWARDS),
+    (_too_large, Reason.RESULT_NOT_FINITE),
+)
+"""What only the node can see: it knows the robot, what came before, and what comes out."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
@@ -30,6 +31,7 @@ class Peer:
     def __init__(self, namespace: str) -> None:
         self.answers: list[FeedforwardTorque] = []
         self.statuses: list[DiagnosticStatus] = []
+        self.stamped: list[int] = []  # [ns] when these were published, by the clock of the node
         self._node_name = f"/{namespace}/dynamics_node"
         self._context = Context()
         rclpy.init(context=self._context)
@@ -46,7 +48,10 @@ class Peer:
 
     def _take_diagnostics(self, msg: DiagnosticArray) -> None:
         mine = self._node_name.lstrip("/")
-        self.statuses.extend(status for status in msg.status if status.name == mine)
+        for status in msg.status:
+            if status.name == mine:
+                self.statuses.append(status)
+                self.stamped.append(nanoseconds(msg.header.stamp))
 
     def wait_until(self, condition: Callable[[], Any], what: str) -> Any:
         """Serve callbacks until a condition holds; return its value."""
@@ -57,20 +62,27 @@ class Peer:
 
         return wait_until(look, TIMEOUT, what)
 
+    def serve(self, until: threading.Event) -> None:
+        """Serve callbacks until an event is set; for a thread."""
+        while not until.is_set():
+            self._executor.spin_once(timeout_sec=0.01)
+
     def wait_for_topics(self) -> None:
-        """Wait until the topics of both sides are matched."""
+        """Wait until the topics of both sides are matched.
 
-        def matched() -> bool:
-            return (
-                self._publisher.get_subscription_count() > 0
-                and self.node.count_publishers(self._subscription.topic_name) > 0
-            )
-
-        self.wait_until(matched, "the match of the topics")
+        The node learns of the subscriptions here in their order, so once diagnostics arrive, answers will.
+        """
+        self.wait_until(
+            lambda: self._publisher.get_subscription_count() > 0 and self.statuses, "the match of the topics"
+        )
 
     def send(self, msg: DesiredMotion) -> None:
         """Publish a desired motion."""
         self._publisher.publish(msg)
+
+    def send_bytes(self, data: bytes) -> None:
+        """Publish bytes as they are, in the place of a serialised message."""
+        self._publisher.publish(data)
 
     def answer_to(self, msg: DesiredMotion) -> FeedforwardTorque:
         """Publish a desired motion and return the answer with its stamp."""

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -61,6 +62,7 @@ class RosProcess:
             bufsize=1,
             # a test run in the background of a shell ignores SIGINT, and would hand that down
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            start_new_session=True,
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -129,9 +131,9 @@ class RosProcess:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.running:
-            self._process.kill()
-            self._process.wait(10.0)
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)  # with what it has started, as a launch does
+        self._process.wait(10.0)
         self._reader.join(timeout=5.0)
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
@@ -146,20 +148,26 @@ def start_node(
     parameters: Mapping[str, object] | None = None,
     namespace: str | None = None,
     environment: Mapping[str, str] | None = None,
+    within: Sequence[str] = (),
 ) -> RosProcess:
-    """Start `python -m hodyn_ros.nodes.<module>` with parameters, all its topics in a namespace."""
+    """Start `python -m hodyn_ros.nodes.<module>` with parameters, all its topics in a namespace.
+
+    `within` is a command that runs the command after it, such as `ip netns exec NAME`.
+    """
     rules = [item for name, value in (parameters or {}).items() for item in ("-p", f"{name}:={_yaml(value)}")]
     if namespace:
         rules += ["-r", f"__ns:=/{namespace}"]
     arguments = ["--ros-args", *rules] if rules else []
-    command = [sys.executable, "-m", f"hodyn_ros.nodes.{module}", *arguments]
+    command = [*within, sys.executable, "-m", f"hodyn_ros.nodes.{module}", *arguments]
     return RosProcess(command, child_environment() if environment is None else environment, module)
 
 
-def start_script(name: str, *arguments: str, namespace: str | None = None) -> RosProcess:
+def start_script(
+    name: str, *arguments: str, namespace: str | None = None, within: Sequence[str] = ()
+) -> RosProcess:
     """Start a Python file of the test folder."""
     rules = ["--ros-args", "-r", f"__ns:=/{namespace}"] if namespace else []
-    command = [sys.executable, str(TEST_FOLDER / name), *arguments, *rules]
+    command = [*within, sys.executable, str(TEST_FOLDER / name), *arguments, *rules]
     return RosProcess(command, child_environment(), f"{name} {' '.join(arguments)}")
 
 

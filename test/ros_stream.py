@@ -19,12 +19,11 @@ from pathlib import Path
 
 import numpy as np
 import rclpy
-from builtin_interfaces.msg import Time
 from numpy.typing import NDArray
 from rclpy.executors import ExternalShutdownException
 
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
-from hodyn_ros.nodes.messages import nanoseconds, write_desired_motion
+from hodyn_ros.nodes.messages import nanoseconds, time_message, write_desired_motion
 from hodyn_ros.nodes.qos import stream_qos
 
 JOINTS = [f"panda_joint{i}" for i in range(1, 8)]
@@ -59,9 +58,8 @@ def publish(count: int, rate: float, file: Path) -> None:
 
     def send() -> int:
         stamp = time.monotonic_ns()
-        second, nanosecond = divmod(stamp, 1_000_000_000)
         stack = np.ascontiguousarray(motion(stamp)[:, ::-1])
-        publisher.publish(write_desired_motion(names, Time(sec=second, nanosec=nanosecond), stack))
+        publisher.publish(write_desired_motion(names, time_message(stamp), stack))
         return stamp
 
     while publisher.get_subscription_count() < 1:

@@ -91,6 +91,11 @@ class Talk:
             self._executor.spin_once(timeout_sec=0.01)
         return result
 
+    def pause(self, seconds: float) -> None:
+        """Serve callbacks while real time passes."""
+        end = time.monotonic() + seconds
+        self.wait_until(lambda: time.monotonic() > end, "a moment")
+
     def wait_for_line(self, process: RosProcess, text: str) -> str:
         """Serve callbacks until a process has written a line with a text; return it."""
 

@@ -42,6 +42,13 @@ def test_without_ros_the_demo_says_what_is_missing_and_how_to_get_it() -> None:
     assert "make demo" in result.stderr
 
 
+def test_without_ros_top_says_what_is_missing_and_how_to_get_it() -> None:
+    result = run("-c", WITHOUT_ROS, "top", "--once")
+    assert result.returncode == 1
+    assert len(result.stderr.splitlines()) == 1
+    assert "hodyn top needs ROS 2" in result.stderr and "there is no rclpy" in result.stderr
+
+
 def test_numbers_that_make_no_sense_are_refused() -> None:
     result = run("-m", "hodyn_ros.cli", "demo", "--duration", "-3")
     assert result.returncode == 2

@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
-from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Point, Pose, Quaternion
-from malformed import BASE_SPOILER, SPOILERS, good_motion, malformed_motion
+from malformed import NODE_SPOILERS, SPOILERS, good_motion
 from rclpy.qos import QoSProfile, QoSReliabilityPolicy
 from ros_peer import Peer
 from ros_processes import RosProcess, start_node, start_script
 from ros_stream import JOINTS, motion
 
 from hodyn_ros import share
-from hodyn_ros.control.feedforward import FeedforwardLaw, Status
+from hodyn_ros.control.feedforward import Status
+from hodyn_ros.control.law import FeedforwardLaw
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.nodes import process
@@ -37,9 +37,9 @@ from hodyn_ros.nodes.messages import (
     nanoseconds,
     read_base_motion,
     read_feedforward_torque,
+    time_message,
     write_desired_motion,
 )
-from hodyn_ros.nodes.refusals import Reason
 
 PANDA = "panda.yaml"
 SECOND = 1_000_000_000
@@ -81,14 +81,9 @@ def peer(node: RosProcess) -> Iterator[Peer]:
         yield peer
 
 
-def to_stamp(nanosecond: int) -> Time:
-    second, rest = divmod(nanosecond, SECOND)
-    return Time(sec=second, nanosec=rest)
-
-
 def desired(nanosecond: int, orders: int = 5) -> DesiredMotion:
     """Return a sound desired motion of the Panda."""
-    return write_desired_motion(JOINTS, to_stamp(nanosecond), motion(nanosecond)[:orders])
+    return write_desired_motion(JOINTS, time_message(nanosecond), motion(nanosecond)[:orders])
 
 
 def assert_same(found: NDArray[np.float64], expected: NDArray[np.float64]) -> None:
@@ -135,7 +130,7 @@ def test_a_kilohertz_for_five_seconds_arrives_complete_and_right(panda: Robot, t
 def test_an_answer_holds_all_that_the_drives_allow(peer: Peer, clock: Clock, panda: Robot) -> None:
     stamp = clock.tick()
     msg = write_desired_motion(
-        JOINTS[::-1], to_stamp(stamp), np.ascontiguousarray(motion(stamp)[:, ::-1]), "base"
+        JOINTS[::-1], time_message(stamp), np.ascontiguousarray(motion(stamp)[:, ::-1]), "base"
     )
     answer = peer.answer_to(msg)
     assert answer.header == msg.header
@@ -150,14 +145,6 @@ def test_an_answer_holds_all_that_the_drives_allow(peer: Peer, clock: Clock, pan
     assert found.base_wrenches.shape == (0, 6)
 
 
-def backwards(rng: np.random.Generator, msg: DesiredMotion) -> None:
-    msg.header.stamp = Time(sec=1)
-
-
-def too_large(rng: np.random.Generator, msg: DesiredMotion) -> None:
-    msg.velocities = [1e200] * len(JOINTS)
-
-
 def test_bad_input_is_refused_counted_and_the_next_message_answered(
     peer: Peer, clock: Clock, node: RosProcess
 ) -> None:
@@ -166,12 +153,7 @@ def test_bad_input_is_refused_counted_and_the_next_message_answered(
     peer.answer_to(good_motion(rng, names, clock.tick()))
     before = peer.diagnostics()
     expected: Counter[str] = Counter()
-    kinds = [
-        *SPOILERS,
-        BASE_SPOILER,
-        (backwards, Reason.TIME_BACKWARDS),
-        (too_large, Reason.RESULT_NOT_FINITE),
-    ]
+    kinds = (*SPOILERS, *NODE_SPOILERS)
     for spoil, reason in kinds:
         answered = len(peer.answers)
         for _ in range(5):
@@ -220,30 +202,6 @@ def test_refusals_are_logged_with_the_thing_and_the_mend_but_not_each_time(
     assert "WARN" in lines()[0]
 
 
-def test_hundreds_of_malformed_messages_are_counted_and_nothing_is_published(
-    peer: Peer, clock: Clock, node: RosProcess
-) -> None:
-    rng = np.random.default_rng(11)
-    before = peer.diagnostics()
-    answered = len(peer.answers)
-    expected: Counter[str] = Counter()
-    good = []
-    for i in range(500):
-        msg, reason = malformed_motion(rng, tuple(JOINTS), clock.tick())
-        peer.send(msg)
-        expected[f"refused: {reason.value}"] += 1
-        if i % 50 == 49:
-            good.append(
-                nanoseconds(peer.answer_to(good_motion(rng, tuple(JOINTS), clock.tick())).header.stamp)
-            )
-    assert peer.stamps()[answered:] == good
-    total = int(before["refused"]) + 500
-    after = peer.diagnostics(lambda values: int(values["refused"]) >= total)
-    assert int(after["refused"]) == total
-    assert {key: int(after[key]) - int(before[key]) for key in expected} == dict(expected)
-    assert node.running
-
-
 def test_diagnostics_tell_how_the_node_is_doing(peer: Peer, clock: Clock) -> None:
     before = int(peer.diagnostics()["answered"])
     for _ in range(10):
@@ -268,7 +226,7 @@ def test_limits_set_bits_and_clamping_is_switched_on_while_active(
     stack[2, 2] = 500.0  # takes more than 87 N·m
 
     def ask() -> tuple[Status, NDArray[np.float64], NDArray[np.float64]]:
-        msg = write_desired_motion(JOINTS, to_stamp(clock.tick()), stack)
+        msg = write_desired_motion(JOINTS, time_message(clock.tick()), stack)
         answer = peer.answer_to(msg)
         return Status(answer.status), np.array(answer.efforts), np.array(answer.motor_efforts)
 
@@ -304,7 +262,7 @@ def test_order_and_gravity_change_while_active_all_or_none(peer: Peer, clock: Cl
     assert peer.set_parameters(order=3, gravity=[0.0, 9.0, -3.0]).successful
     stamp = clock.tick()
     stack = np.vstack([motion(stamp), np.zeros((1, 7))])
-    answer = peer.answer_to(write_desired_motion(JOINTS, to_stamp(stamp), stack))
+    answer = peer.answer_to(write_desired_motion(JOINTS, time_message(stamp), stack))
     robot = Robot.from_config(share.find("config", PANDA), gravity=[0.0, 9.0, -3.0])
     expected = FeedforwardLaw(robot, 3)(stack)
     assert_same(np.array(answer.efforts), expected.efforts[0])
@@ -401,13 +359,13 @@ def test_a_floating_base_is_answered_with_its_wrench(tmp_path: Path) -> None:
     robot = Robot.from_config(config)
     twists = np.random.default_rng(2).normal(size=(4, 6))
     q = np.array([[0.3], [0.1], [-0.5], [2.0], [1.0]])
-    msg = write_desired_motion(["hinge"], to_stamp(SECOND), q, "map")
+    msg = write_desired_motion(["hinge"], time_message(SECOND), q, "map")
     pose = Pose(position=Point(x=1.0, y=2.0, z=3.0), orientation=Quaternion(w=0.6, z=0.8))
     msg.base_pose, msg.base_twists = [pose], float64s(twists)
     msg.base_twist_representation = DesiredMotion.BODY
     with start_node("dynamics_node", {"robot_config": config}, "flyer") as node, Peer("flyer") as peer:
         peer.wait_for_topics()
-        peer.send(write_desired_motion(["hinge"], to_stamp(1), q))
+        peer.send(write_desired_motion(["hinge"], time_message(1), q))
         answer = peer.answer_to(msg)
         assert peer.stamps() == [SECOND]
         assert "base_pose is empty, but the robot has a floating base" in node.output()
@@ -421,7 +379,14 @@ def test_a_floating_base_is_answered_with_its_wrench(tmp_path: Path) -> None:
 
 
 BROKEN: dict[str, tuple[dict[str, object], str]] = {
-    "nothing named": ({}, "'robot_config' is empty; name a robot"),
+    "a payload that no body has": (
+        {"robot_config": PANDA, "payload_mass": 1.0, "payload_inertia": "[1.0, 0.0, 0.0, 1.0, 0.0, 3.0]"},
+        "parameter 'payload_inertia' has the principal moments",
+    ),
+    "limits of another robot": (
+        {"robot_config": PANDA, "effort_limits": "[10.0, 20.0]"},
+        "'effort_limits' holds 2 values for 7 joints",
+    ),
     "no such file": ({"robot_config": "nowhere.yaml"}, "no file 'nowhere.yaml'.*ships: .*panda.yaml"),
     "broken YAML": ({"robot_config": "{tmp}/broken.yaml"}, "broken.yaml"),
     "not a robot": ({"robot_config": "{tmp}/list.yaml"}, "list.yaml"),
@@ -444,7 +409,7 @@ def test_a_broken_start_ends_with_one_readable_line(tmp_path: Path) -> None:
     (tmp_path / "broken.urdf").write_text("<robot name='x'><link name='a'></robot>")
     (tmp_path / "binary.yaml").write_bytes(np.random.default_rng(5).bytes(500))
     cases = list(BROKEN.items())
-    for some in (cases[:5], cases[5:]):  # a few at a time: they share two cores
+    for some in (cases[:4], cases[4:8], cases[8:]):  # a few at a time: they share two cores
         with ExitStack() as stack:
             started = []
             for name, (parameters, pattern) in some:

@@ -1,8 +1,9 @@
-"""The launch file, run by the real launch and launch_ros where they are."""
+"""The launch files, run by the real launch and launch_ros where they are."""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -16,12 +17,15 @@ from launch.actions import DeclareLaunchArgument
 from launch.launch_description_sources import get_launch_description_from_python_launch_file
 from ros_processes import RosProcess, child_environment
 from ros_talk import Talk
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
+from visualization_msgs.msg import Marker
 
 from hodyn_ros import share
+from hodyn_ros.msg import FeedforwardTorque
 from hodyn_ros.nodes.diagnostics import OK
 
-PANDA = share.find("launch", "panda.launch.py")
+FILES = [name for name in share.available("launch") if name.endswith(".launch.py")]
 
 # What `ros2 launch` does.
 LAUNCH = """
@@ -39,27 +43,48 @@ sys.exit(service.run())
 """
 
 
-def launch(*arguments: str) -> RosProcess:
+def launch(file: str, *arguments: str, prefix: Path | None = None) -> RosProcess:
     environment = child_environment()
     # launch finds the executables of a package by these
-    prefixes = [environment.get("AMENT_PREFIX_PATH", ""), sys.prefix]
+    prefixes = [str(prefix or ""), environment.get("AMENT_PREFIX_PATH", ""), sys.prefix]
     environment["AMENT_PREFIX_PATH"] = os.pathsep.join(filter(None, prefixes))
-    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment["PATH"]])
-    return RosProcess([sys.executable, "-c", LAUNCH, str(PANDA), *arguments], environment, PANDA.name)
+    paths = [str(prefix / "bin")] if prefix else []
+    environment["PATH"] = os.pathsep.join([*paths, str(Path(sys.executable).parent), environment["PATH"]])
+    path = share.find("launch", file)
+    return RosProcess([sys.executable, "-c", LAUNCH, str(path), *arguments], environment, file)
 
 
-def test_every_argument_is_described() -> None:
-    description = get_launch_description_from_python_launch_file(str(PANDA))
-    arguments = {a.name: a for a in description.entities if isinstance(a, DeclareLaunchArgument)}
-    assert {"robot_config", "rate", "order", "feedforward", "namespace", "use_sim_time", "log_level"} < set(
-        arguments
-    )
-    assert all(len(argument.description) > 20 for argument in arguments.values())
+def declared(file: str) -> dict[str, DeclareLaunchArgument]:
+    description = get_launch_description_from_python_launch_file(str(share.find("launch", file)))
+    return {argument.name: argument for argument in description.get_launch_arguments()}
+
+
+def package(prefix: Path, name: str, executable: str) -> None:
+    """Make a ROS package whose executable says what it was given, and waits to be ended."""
+    marker = prefix / "share" / "ament_index" / "resource_index" / "packages" / name
+    marker.parent.mkdir(parents=True, exist_ok=True)
+    marker.touch()
+    script = prefix / executable
+    script.parent.mkdir(parents=True, exist_ok=True)
+    script.write_text(f'#!/bin/sh\necho "{script.name} was given: $*"\nexec sleep 60\n')
+    script.chmod(0o755)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_every_argument_is_described(file: str) -> None:
+    arguments = declared(file)
+    assert arguments and all(len(argument.description) > 20 for argument in arguments.values())
+
+
+@pytest.mark.parametrize("robot", ["panda", "gough_stewart", "planar_3rrr", "aerial_manipulator"])
+def test_all_robots_have_these_arguments(robot: str) -> None:
+    wanted = {"robot_config", "trajectory", "order", "rate", "namespace", "record", "bag", "rviz"}
+    assert wanted | {"use_sim_time", "log_level"} < set(declared(f"{robot}.launch.py"))
 
 
 def test_four_nodes_move_the_robot_in_a_namespace_and_end_together() -> None:
     arguments = ("namespace:=left", "rate:=200", "feedforward:=rigid", "duration:=1.0", "order:=3")
-    with launch(*arguments) as process, Talk("left") as talk:
+    with launch("panda.launch.py", *arguments) as process, Talk("left") as talk:
         states = talk.hear(JointState, "joint_states")
         for node in ("trajectory_node", "dynamics_node", "controller_node", "simulator_node"):
             values = talk.status(node, lambda status, _: status.level == OK)
@@ -74,7 +99,162 @@ def test_four_nodes_move_the_robot_in_a_namespace_and_end_together() -> None:
         assert process.output().count("process has finished cleanly") == 4, process.output()
 
 
+@pytest.mark.parametrize(
+    ("robot", "joints", "wrenches"),
+    [("gough_stewart", 6, False), ("planar_3rrr", 3, False), ("aerial_manipulator", 6, True)],
+)
+def test_motions_of_a_base_give_efforts(robot: str, joints: int, wrenches: bool) -> None:
+    arguments = ("namespace:=cell/one", "rate:=100", "duration:=0.5", "order:=3")
+    with launch(f"{robot}.launch.py", *arguments) as process, Talk("cell/one") as talk:
+        heard = talk.hear(FeedforwardTorque, "feedforward_torque")
+        talk.wait_for_line(process, "the motion has ended")
+        values = talk.status("dynamics_node", lambda status, values: int(values["answered"]) > 100)
+        assert (values["order"], values["refused"]) == ("3", "0")
+        moving = max(abs(heard[i].effort_rates[0]) for i in range(len(heard)))
+        assert moving > 1e-3
+        message = heard[-1]
+        assert len(message.joint_names) == joints
+        assert len(message.higher_effort_derivatives) == joints
+        assert len(message.base_wrenches) == (24 if wrenches else 0)
+        assert process.stop(signal.SIGINT) == 0, process.output()
+        assert process.output().count("process has finished cleanly") == 2, process.output()
+
+
+def test_without_a_trajectory_the_dynamics_wait_for_somebody_else() -> None:
+    with launch("gough_stewart.launch.py", "trajectory:=none", "namespace:=left") as process:
+        process.wait_for_line("robot 'gough_stewart_6ups', 6 joints")
+        assert process.stop(signal.SIGINT) == 0, process.output()
+        assert "trajectory_node" not in process.output()
+
+
+def test_two_robots_do_not_hear_each_other() -> None:
+    arguments = ("rate:=50", "duration:=0.5", "order:=2", "feedforward:=rigid")
+    with (
+        launch("two_pandas.launch.py", *arguments) as process,
+        Talk("left") as left,
+        Talk("right") as right,
+    ):
+        heard = [talk.hear(FeedforwardTorque, "feedforward_torque") for talk in (left, right)]
+        for talk in (left, right):
+            talk.wait_until(
+                lambda: sum("the motion has ended after 226 samples" in line for line in process.lines) == 2,
+                "the end of both motions",
+            )
+            values = talk.status("dynamics_node", lambda status, _: True)
+            assert values["refused"] == "0"
+        for talk in (left, right):
+            names = {name for name, _ in talk.node.get_topic_names_and_types()}
+            assert {"/left/desired_motion", "/right/desired_motion"} < names
+            assert "/desired_motion" not in names
+        for messages in heard:
+            stamps = [(m.header.stamp.sec, m.header.stamp.nanosec) for m in messages]
+            assert stamps == sorted(set(stamps))  # those of one trajectory_node alone
+        assert process.stop(signal.SIGINT) == 0, process.output()
+        assert process.output().count("process has finished cleanly") == 8, process.output()
+
+
+TWO_PLATFORMS = """
+from launch import LaunchDescription
+from hodyn_ros.launching import included
+
+def generate_launch_description():
+    return LaunchDescription([
+        included("gough_stewart.launch.py", namespace="one", trajectory="none", order="4"),
+        included("gough_stewart.launch.py", namespace="two", trajectory="none"),
+    ])
+"""
+
+
+def test_what_is_given_to_one_included_file_does_not_reach_the_next(tmp_path: Path) -> None:
+    file = tmp_path / "two.launch.py"
+    file.write_text(TWO_PLATFORMS)
+    with launch(str(file)) as process:
+        assert process.wait_for_line("[one.dynamics_node]: robot").endswith("efforts to order 4")
+        assert process.wait_for_line("[two.dynamics_node]: robot").endswith("efforts to order 2")
+        assert process.stop(signal.SIGINT) == 0, process.output()
+
+
+def test_recording_with_our_own_recorder(tmp_path: Path) -> None:
+    pytest.importorskip("rosbags", reason="rosbags is not installed")
+    bag = tmp_path / "123"  # not to be taken for a number
+    arguments = ("namespace:=left", "rate:=100", "duration:=0.5", "record:=true", f"bag:={bag}")
+    with launch("planar_3rrr.launch.py", *arguments) as process:
+        process.wait_for_line("the motion has ended")
+        assert process.stop(signal.SIGINT) == 0, process.output()
+    metadata = (bag / "metadata.yaml").read_text()
+    for topic in ("desired_motion", "feedforward_torque"):
+        assert f"name: /left/{topic}" in metadata, metadata
+
+
+def test_all_nodes_follow_simulated_time() -> None:
+    arguments = ("use_sim_time:=true", "namespace:=left", "rate:=50", "duration:=0.5")
+    with launch("gough_stewart.launch.py", *arguments) as process, Talk("left") as talk:
+        clock = talk.node.create_publisher(Clock, "/clock", 10)
+        heard = talk.hear_nothing_yet(FeedforwardTorque, "feedforward_torque")
+        now = 50_000_000_000
+
+        def tick() -> bool:
+            nonlocal now
+            now += 10_000_000
+            message = Clock()
+            message.clock.sec, message.clock.nanosec = divmod(now, 1_000_000_000)
+            clock.publish(message)
+            return any("the motion has ended" in line for line in process.lines)
+
+        talk.wait_until(tick, "the end of the motion")
+        assert heard and all(50 <= message.header.stamp.sec <= now / 1e9 for message in heard)
+        assert process.stop(signal.SIGINT) == 0, process.output()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given"),
+    [
+        (("bag:=/nowhere/bag",), "--output /nowhere/bag --regex ^(/.*|/clock|/diagnostics|"),
+        (
+            ("namespace:=a/b", "use_sim_time:=true"),
+            r"--output rosbag2_\d{4}_\d\d_\d\d-\d\d_\d\d_\d\d_a_b --use-sim-time --regex ^(/a/b/.*|/clock|",
+        ),
+    ],
+)
+def test_recording_with_rosbag2_where_it_is(tmp_path: Path, arguments: tuple[str, ...], given: str) -> None:
+    package(tmp_path, "ros2bag", "bin/ros2")
+    arguments = (*arguments, "record:=true", "trajectory:=none")
+    with launch("planar_3rrr.launch.py", *arguments, prefix=tmp_path) as process:
+        line = process.wait_for_line("ros2 was given: bag record")
+        assert re.search(given.replace("^(", r"\^\(").replace(".*|", r"\.\*\|").replace("k|", r"k\|"), line)
+        process.stop(signal.SIGINT)
+
+
 def test_an_argument_that_no_node_takes_ends_with_a_readable_line() -> None:
-    with launch("feedforward:=some") as process, Talk("left") as talk:
+    with launch("panda.launch.py", "feedforward:=some") as process, Talk("left") as talk:
         talk.wait_for_line(process, "'some'; choose one of none, rigid, elastic")
         process.stop(signal.SIGINT)
+
+
+def test_rviz_shows_the_robots_motion(tmp_path: Path) -> None:
+    """With a stand-in for rviz2, which says what it is given."""
+    package(tmp_path, "rviz2", "lib/rviz2/rviz2")
+    arguments = ("rviz:=true", "namespace:=left", "rate:=100")
+    with launch("aerial_manipulator.launch.py", *arguments, prefix=tmp_path) as process, Talk("left") as talk:
+        given = talk.wait_for_line(process, "rviz2 was given: -d ")
+        assert "skeleton.rviz" in given and "-r __ns:=/left" in given and "-r /skeleton:=skeleton" in given
+        heard = talk.hear(Marker, "skeleton")
+        talk.wait_until(lambda: len({marker.points[0].x for marker in heard}) > 10, "ten moves")
+        assert process.stop(signal.SIGINT) == 0, process.output()
+
+
+@pytest.mark.parametrize("argument", ["record:=yes", "rviz:=1", "use_sim_time:=True", "log_level:=loud"])
+def test_a_value_that_is_not_offered_is_refused(argument: str) -> None:
+    with launch("gough_stewart.launch.py", argument) as process:
+        line = process.wait_for_line("is not valid. Valid options are:")
+        assert f'Argument "{argument.split(":=")[0]}"' in line
+        assert process.wait() == 1
+        assert "process started" not in process.output()
+
+
+def test_rviz_that_is_not_there_is_asked_for_in_one_line() -> None:
+    if "rviz2" in os.environ.get("AMENT_PREFIX_PATH", ""):
+        pytest.skip("rviz2 is installed here")
+    with launch("gough_stewart.launch.py", "rviz:=true") as process:
+        process.wait_for_line("rviz:=true needs rviz2, which is not installed; install it, or leave out")
+        assert process.wait() == 1

@@ -11,16 +11,17 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
-from builtin_interfaces.msg import Time
+from panda_drives import MIXED, PAIR, write_panda
 from ros_processes import start_node
 from ros_talk import Talk
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header
 
 from hodyn_ros import Robot, share
-from hodyn_ros.control.feedforward import Feedforward, FeedforwardLaw
+from hodyn_ros.control.feedforward import Feedforward
+from hodyn_ros.control.law import FeedforwardLaw
 from hodyn_ros.msg import FeedforwardTorque
-from hodyn_ros.nodes.messages import write_feedforward_torque
+from hodyn_ros.nodes.messages import time_message, write_feedforward_torque
 
 PANDA = "panda.yaml"
 Q = np.zeros((5, 7))
@@ -38,18 +39,13 @@ def standing(robot: Robot) -> Feedforward:
     return FeedforwardLaw(robot, 2)(Q)
 
 
-def stamp(nanosecond: int) -> Time:
-    second, rest = divmod(nanosecond, 1_000_000_000)
-    return Time(sec=second, nanosec=rest)
-
-
 def feedforward_message(robot: Robot, feedforward: Feedforward, at: int) -> FeedforwardTorque:
-    return write_feedforward_torque(Header(stamp=stamp(at)), list(robot.joint_names), feedforward, 0.0)
+    return write_feedforward_torque(Header(stamp=time_message(at)), list(robot.joint_names), feedforward, 0.0)
 
 
 def measurement(robot: Robot, position: np.ndarray, at: int, velocity: float = 0.0) -> JointState:
     message = JointState(name=list(robot.joint_names), position=list(position), velocity=[velocity] * 7)
-    message.header.stamp = stamp(at)
+    message.header.stamp = time_message(at)
     return message
 
 
@@ -92,6 +88,56 @@ def test_one_command_for_each_measurement(robot: Robot, standing: Feedforward) -
         values = talk.status("controller_node", lambda status, _: "too old" in status.message)
         assert values["commands with a standing reference"] == "1"
         np.testing.assert_allclose(commands[-1].data, standing.motor_efforts[0], rtol=1e-9, atol=1e-9)
+        assert node.stop(signal.SIGINT) == 0, node.output()
+
+
+def test_drives_of_any_kind_with_one_motor_each(tmp_path: Path) -> None:
+    """Motor friction and damped springs: the feedforward is that of the whole drive train."""
+    path = write_panda(tmp_path / "mixed.yaml", MIXED)
+    robot = Robot.from_config(path)
+    assert robot.drives is not None
+    moving = Q + np.array([0.0, 0.4, 0.3, 0.2, 0.1])[:, None]
+    feedforward = FeedforwardLaw(robot, 2)(moving)
+    parameters = {"robot_config": str(path), "natural_frequency": 20.0, "patience": 1.0, "lead": 0.0}
+    with start_node("controller_node", parameters, "cn_mixed") as node, Talk("cn_mixed") as talk:
+        commands = talk.hear_nothing_yet(Float64MultiArray, "effort_commands")
+        measured = talk.publisher(JointState, "motor_states")
+        wanted = talk.publisher(FeedforwardTorque, "feedforward_torque")
+        now = time.time_ns()
+        wanted.publish(feedforward_message(robot, feedforward, now))
+        talk.status("controller_node", lambda _, values: values["feedforwards"] == "1")
+        now = time.time_ns()
+        wanted.publish(feedforward_message(robot, feedforward, now))
+        talk.wait_until(lambda: time.time_ns() - now > 10_000_000, "its arrival")
+        measured.publish(measurement(robot, feedforward.motor_positions[0], now))
+        talk.wait_until(lambda: commands, "a command")
+        late = 1e-9 * (time.time_ns() - now)
+        found = np.array(commands[-1].data)
+        feedback = robot.drives.motor_inertia * 40.0 * feedforward.motor_positions[1]
+        # the effort goes on for as long as the message was under way
+        allowed = np.abs(feedforward.efforts[1]) * late + np.abs(feedforward.efforts[2]) * late**2 + 1e-6
+        assert (np.abs(found - feedforward.motor_efforts[0] - feedback) <= allowed).all()
+        assert node.stop(signal.SIGINT) == 0, node.output()
+
+
+def test_steps_beyond_the_rates_of_the_drives_are_cut_and_counted(
+    robot: Robot, standing: Feedforward, tmp_path: Path
+) -> None:
+    slow = write_panda(tmp_path / "slow.yaml", {0: "limits: {torque_rate: 1}"})
+    parameters = {"robot_config": str(slow), "patience": 1.0, "limit_rates": True}
+    with start_node("controller_node", parameters, "cn_rates") as node, Talk("cn_rates") as talk:
+        commands = talk.hear_nothing_yet(Float64MultiArray, "effort_commands")
+        measured = talk.publisher(JointState, "motor_states")
+        wanted = talk.publisher(FeedforwardTorque, "feedforward_torque")
+        wanted.publish(feedforward_message(robot, standing, time.time_ns()))
+        talk.status("controller_node", lambda _, values: values["feedforwards"] == "1")
+        theta = standing.motor_positions[0]
+        measured.publish(measurement(robot, theta, time.time_ns()))
+        talk.wait_until(lambda: len(commands) == 1, "the first command")
+        measured.publish(measurement(robot, theta + 10.0, time.time_ns()))  # thousands of N.m
+        talk.wait_until(lambda: len(commands) == 2, "a command that is cut")
+        assert abs(commands[1].data[0] - commands[0].data[0]) < 30.0  # in half a minute, and not 87
+        talk.status("controller_node", lambda _, values: values["commands cut to a limit of the rate"] == "1")
         assert node.stop(signal.SIGINT) == 0, node.output()
 
 
@@ -165,11 +211,15 @@ def test_bad_input_is_refused_and_the_next_message_works(robot: Robot, standing:
         ),
         ({"robot_config": PANDA, "lead": -1.0}, "parameter 'lead'"),
         ({"robot_config": "{tmp}/bare.yaml"}, "robot 'bare' has no drives"),
+        ({"robot_config": "{tmp}/mixed.yaml", "feedforward": "rigid"}, "choose elastic"),
+        ({"robot_config": "{tmp}/pair.yaml"}, "joint 'panda_joint2' of robot 'panda' has a variable"),
     ],
 )
 def test_a_broken_start_ends_with_one_readable_line(
     parameters: dict[str, object], words: str, tmp_path: Path
 ) -> None:
+    write_panda(tmp_path / "mixed.yaml", MIXED)
+    write_panda(tmp_path / "pair.yaml", PAIR)
     (tmp_path / "bare.yaml").write_text(
         "name: bare\nbodies:\n"
         "  - {name: arm, mass: 1, com: [0.1, 0, 0], "

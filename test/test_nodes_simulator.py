@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
+from panda_drives import MIXED, PAIR, write_panda
 from ros_processes import start_node
 from ros_talk import Talk
 from sensor_msgs.msg import JointState
@@ -61,8 +63,8 @@ def test_commands_move_it_and_bad_ones_are_refused() -> None:
         publisher = talk.publisher(Float64MultiArray, "effort_commands")
         hold = list(links[0].effort)
         for bad, words in (
-            ([0.0] * 6, "6 efforts for 7 joints"),
-            ([*hold[:6], float("inf")], "inf for joint 'panda_joint7'"),
+            ([0.0] * 6, "6 efforts for 7 motors"),
+            ([*hold[:6], float("inf")], "inf for motor 'panda_joint7'"),
         ):
             publisher.publish(Float64MultiArray(data=bad))
             talk.wait_for_line(node, words)
@@ -73,6 +75,54 @@ def test_commands_move_it_and_bad_ones_are_refused() -> None:
         talk.wait_until(lambda: links[-1].position[0] > 0.05, "a turn of the first joint")
         old = talk.status("simulator_node", lambda status, _: "s old, and held" in status.message)
         assert int(old["commands"]) == 1
+        assert node.stop(signal.SIGTERM) == 0, node.output()
+
+
+def test_drives_of_any_kind_move(tmp_path: Path) -> None:
+    """Friction, damped and hardening springs, and a joint with two motors, which have names of their own."""
+    robot = write_panda(tmp_path / "mixed.yaml", {**MIXED, **PAIR})
+    parameters = {
+        "robot_config": str(robot),
+        "rate": 200.0,
+        "initial_position": [0.0, 0.3, 0.0, -1.5, 0.0, 1.8, 0.0],
+    }
+    with start_node("simulator_node", parameters, "sn_mixed") as node, Talk("sn_mixed") as talk:
+        links = talk.hear(JointState, "joint_states")
+        motors = talk.hear(JointState, "motor_states")
+        publisher = talk.publisher(Float64MultiArray, "effort_commands")
+        talk.wait_until(lambda: links and motors, "states")
+        assert len(links[0].name) == 7
+        names = list(motors[0].name)
+        assert len(names) == 8 and names[1:3] == ["panda_joint2/first", "panda_joint2/second"]
+        publisher.publish(Float64MultiArray(data=[0.0] * 7))
+        talk.wait_for_line(node, "7 efforts for 8 motors")
+        hold = list(motors[0].effort)
+        np.testing.assert_allclose(hold[1] + hold[2], links[0].effort[1], rtol=1e-9)
+        publisher.publish(Float64MultiArray(data=[hold[0] + 8.0, *hold[1:]]))
+        talk.wait_until(lambda: links[-1].position[0] > 0.05, "a turn of the first joint")
+        assert node.stop(signal.SIGTERM) == 0, node.output()
+
+
+def test_where_a_spring_leaves_its_table_the_robot_stands(tmp_path: Path) -> None:
+    table = ", ".join(str(t) for t in (-60, -40, -20, 20, 40, 60))
+    bent = ", ".join(str(t) for t in (-0.006, -0.004, -0.002, 0.002, 0.004, 0.006))
+    robot = write_panda(
+        tmp_path / "table.yaml", {0: f"spring_table: {{torque: [{table}], deflection: [{bent}]}}"}
+    )
+    with (
+        start_node("simulator_node", {"robot_config": str(robot), "rate": 200.0}, "sn_table") as node,
+        Talk("sn_table") as talk,
+    ):
+        links = talk.hear(JointState, "joint_states")
+        publisher = talk.publisher(Float64MultiArray, "effort_commands")
+        talk.wait_until(lambda: links, "states")
+        publisher.publish(Float64MultiArray(data=[500.0] + [0.0] * 6))
+        talk.wait_for_line(node, "the simulation has ended, and the robot stands where it was")
+        status = talk.status("simulator_node", lambda status, _: "has ended" in status.message)
+        assert "refused" in status
+        count = len(links)
+        talk.wait_until(lambda: len(links) > count + 10, "states of a robot that stands")
+        assert links[-1].position == links[-5].position
         assert node.stop(signal.SIGTERM) == 0, node.output()
 
 

@@ -18,11 +18,11 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from hodyn_ros import share
-from hodyn_ros.msg import DesiredMotion
+from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.nodes.joint_order import JointOrder
-from hodyn_ros.nodes.messages import nanoseconds, read_desired_motion
+from hodyn_ros.nodes.messages import nanoseconds, read_base_motion, read_desired_motion
 from hodyn_ros.nodes.pace import Pace
-from hodyn_ros.trajectory.reader import read_trajectory
+from hodyn_ros.trajectory.reader import read_motion, read_trajectory
 from hodyn_ros.trajectory.rest import rest_to_rest
 
 PANDA_JOINTS = [f"panda_joint{i}" for i in range(1, 8)]
@@ -129,6 +129,54 @@ def test_a_joint_trajectory_is_followed_and_bad_ones_are_refused() -> None:
     assert (steps <= 0.015 * periods).all()  # nowhere a jump: the fastest way is 2 rad/s
 
 
+@pytest.mark.parametrize("robot", ["gough_stewart", "aerial_manipulator"])
+def test_platforms_and_floating_bases_are_moved_with_all_derivatives(robot: str) -> None:
+    config = {"gough_stewart": "gough_stewart_6ups.yaml"}.get(robot, f"{robot}.yaml")
+    file = f"{robot}_motion.yaml"
+    parameters = {"robot_config": config, "trajectory": file, "rate": 200.0, "ramp": 0.5, "duration": 0.5}
+    with start_node("trajectory_node", parameters, f"tn_{robot}") as node, Talk(f"tn_{robot}") as talk:
+        publisher = talk.publisher(JointTrajectory, "joint_trajectory")
+        heard = talk.hear(DesiredMotion, "desired_motion")
+        facts = talk.status("trajectory_node", lambda status, _: status.message == "ended")
+        start, end = int(facts["motion start [ns]"]), int(facts["motion end [ns]"])
+        publisher.publish(trajectory_message([0.0, 1.0], [[0.0] * 7, [0.1] * 7]))
+        talk.wait_for_line(node, "a JointTrajectory cannot place a platform or floating base")
+        assert node.stop() == 0, node.output()
+    motion = read_motion(share.find("config", file)).rest_to_rest(0.5, 0.5, order=4)
+    joints = JointOrder(motion.joint_names or ())
+    for message in heard:
+        stamp = nanoseconds(message.header.stamp)
+        expected = motion.sample(1e-9 * (min(max(stamp, start), end) - start), 4)
+        if not start <= stamp <= end:
+            expected = expected.at_rest()
+        base = read_base_motion(message, 4)
+        assert base.frame == "body" and message.header.frame_id == "world"
+        np.testing.assert_allclose(base.pose, expected.pose, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(base.twists, expected.twists, rtol=1e-9, atol=1e-9)
+        found = read_desired_motion(message, joints, 5)
+        np.testing.assert_allclose(found, expected.joints, rtol=1e-9, atol=1e-9)
+
+
+def test_it_waits_for_the_first_answer() -> None:
+    parameters = {"trajectory": EXCITATION, "rate": 200.0, "start_when_answered": True}
+    with start_node("trajectory_node", parameters, "tn_answer") as node, Talk("tn_answer") as talk:
+        node.wait_for_line("holding the first position until feedforward_torque answers")
+        heard = talk.hear(DesiredMotion, "desired_motion")
+        talk.wait_until(lambda: len(heard) > 100, "a hundred samples")
+        assert not any(any(message.velocities) for message in heard)
+        assert "the motion starts" not in node.output()
+        answers = talk.publisher(FeedforwardTorque, "feedforward_torque")
+
+        def started() -> bool:  # the node hears as sensors are heard, so one message may get lost
+            answers.publish(FeedforwardTorque(joint_names=PANDA_JOINTS))
+            return "the motion starts, without end" in node.output()
+
+        talk.wait_until(started, "the start of the motion")
+        talk.wait_until(lambda: answers.get_subscription_count() == 0, "the end of listening")
+        talk.wait_until(lambda: any(heard[-1].velocities), "motion")
+        assert node.stop() == 0, node.output()
+
+
 def test_it_says_where_a_motion_is_not_smooth_enough(tmp_path: Path) -> None:
     rough = tmp_path / "rough.yaml"
     rough.write_text(
@@ -173,6 +221,22 @@ def test_it_follows_simulated_time() -> None:
         ({"trajectory": EXCITATION, "rate": 0.0}, "parameter 'rate'"),
         ({"trajectory": EXCITATION, "ramp": 0.0, "duration": 3.0}, "ramp longer than 0 s"),
         ({"trajectory": "panda.yaml"}, "panda.yaml"),
+        (
+            {"robot_config": "planar_3rrr.yaml"},
+            "cannot place the platform or floating base of planar_3rrr.yaml",
+        ),
+        (
+            {"robot_config": "panda.yaml", "trajectory": "gough_stewart_motion.yaml"},
+            "moves a platform or floating base, but panda.yaml has none",
+        ),
+        (
+            {"robot_config": "aerial_manipulator.yaml", "trajectory": EXCITATION},
+            "moves joints alone, but aerial_manipulator.yaml has a platform or floating base",
+        ),
+        (
+            {"robot_config": "aerial_manipulator.yaml", "trajectory": "gough_stewart_motion.yaml"},
+            "gough_stewart_motion.yaml moves [], but the robot has ['left_joint1'",
+        ),
     ],
 )
 def test_a_broken_start_ends_with_one_readable_line(parameters: dict[str, object], words: str) -> None:

@@ -19,12 +19,26 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parent.parent
-NODES = ("dynamics_node", "trajectory_node", "simulator_node", "controller_node")
+# They come with a ROS 2 and not from PyPI; launch files need them, and what these import.
+LAUNCH = ("launch", "launch_ros", "ament_index_python")
+# Not on PyPI either; trajectory_filter does without where it is missing.
+OPTIONAL = {"control_msgs": Path("hodyn_ros/nodes/trajectory_proxy.py")}
+NODES = (
+    "dynamics_node",
+    "trajectory_node",
+    "simulator_node",
+    "controller_node",
+    "forward_effort_node",
+    "motor_reference_node",
+    "recorder",
+    "skeleton_node",
+    "trajectory_filter",
+)
 
 # Names under which a requirement is imported, and found by rosdep, where they differ from its own.
 MODULES = {"pyyaml": "yaml", "urdf-parser-py": "urdf_parser_py"}
 ROSDEP_KEYS = {"pyyaml": "python3-yaml", "urdf-parser-py": "urdfdom_py"}
-WITHOUT_ROSDEP_KEY = {"llvmlite"}
+WITHOUT_ROSDEP_KEY = {"llvmlite", "rosbags", "mcap"}
 
 
 def run(*command: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
@@ -77,11 +91,30 @@ def test_all_files_name_the_same_version_and_license() -> None:
     assert "Version 2.0, January 2004" in (ROOT / "LICENSE").read_text()
 
 
-def test_changelog_can_be_released() -> None:
-    lines = (ROOT / "CHANGELOG.rst").read_text().splitlines()
-    assert lines[1] == "Changelog for package hodyn_ros"
-    first = next(i for i, line in enumerate(lines) if line and set(line) == {"-"})
-    assert lines[first - 1] == "Forthcoming"
+def test_package_xml_can_be_released() -> None:
+    package = pytest.importorskip("catkin_pkg.package", reason="catkin_pkg comes with colcon")
+    warnings: list[str] = []
+    parsed = package.parse_package(str(ROOT / "package.xml"), warnings=warnings)
+    parsed.validate(warnings=warnings)
+    assert not warnings
+    assert (ROOT / parsed.licenses[0].file).is_file()
+
+
+def test_changelog_can_be_released(tmp_path: Path) -> None:
+    """Tag it as `catkin_prepare_release` does, and read it as bloom does."""
+    changelog = pytest.importorskip("catkin_pkg.changelog", reason="catkin_pkg comes with colcon")
+    text = (ROOT / "CHANGELOG.rst").read_text()
+    assert text.splitlines()[1] == "Changelog for package hodyn_ros"
+    (version,) = package_xml("version")
+    if "\nForthcoming\n" in text:
+        title = f"{version} (2026-11-21)"
+        text = text.replace("\nForthcoming\n-----------\n", f"\n{title}\n{'-' * len(title)}\n")
+    (tmp_path / "CHANGELOG.rst").write_text(text)
+    read = changelog.get_changelog_from_path(str(tmp_path / "CHANGELOG.rst"), "hodyn_ros")
+    newest, date, content = next(iter(read.foreach_version()))
+    assert newest == version
+    assert date is not None
+    assert len(content[0].bullets) > 3
 
 
 def test_every_import_is_a_declared_dependency() -> None:
@@ -92,7 +125,15 @@ def test_every_import_is_a_declared_dependency() -> None:
         if module in sys.stdlib_module_names or module == "hodyn_ros":
             continue
         where = f"{module}, imported by {', '.join(map(str, sorted(files)))}, is missing from"
-        if is_ros(module):
+        if module in LAUNCH:
+            assert {path.stem for path in files} <= {"launching", "launching_ros2_control"}, (
+                f"{module} is for launch files only, found in {files}"
+            )
+            assert module in ros_depends, f"{where} package.xml"
+        elif module in OPTIONAL:
+            assert files == {OPTIONAL[module]}, f"{module} is optional, but imported by {files}"
+            assert module in ros_depends, f"{where} package.xml"
+        elif is_ros(module):
             assert module in ros_depends, f"{where} package.xml"
             assert module in ros_wheels, f"{where} requirements/ros.txt"
         else:
@@ -112,7 +153,7 @@ import importlib, pkgutil, sys
 for name in ("rclpy", "builtin_interfaces", "std_msgs", "geometry_msgs", "sensor_msgs", "trajectory_msgs"):
     sys.modules[name] = None  # makes an import of it fail
 import hodyn_ros
-with_ros = ("hodyn_ros.nodes", "hodyn_ros.msg", "hodyn_ros.hodyn_ros_s__")
+with_ros = ("hodyn_ros.nodes", "hodyn_ros.launching", "hodyn_ros.msg", "hodyn_ros.hodyn_ros_s__")
 walk = pkgutil.walk_packages(hodyn_ros.__path__[:1], "hodyn_ros.")
 names = [name for _, name, _ in walk if not name.startswith(with_ros)]
 assert "hodyn_ros.share" in names
@@ -190,7 +231,7 @@ def test_wheel_holds_mathematics_command_line_and_shipped_files(tmp_path: Path) 
         entry_points = next(name for name in names if name.endswith("entry_points.txt"))
         assert "hodyn = hodyn_ros.cli:main" in archive.read(entry_points).decode()
     share = f"hodyn_ros-{package_xml('version')[0]}.data/data/share/hodyn_ros"
-    shipped = [*sources.glob("config/*"), *sources.glob("launch/*.py")]
+    shipped = [*sources.glob("config/*"), *sources.glob("launch/*.py"), *sources.glob("msg/*.msg")]
     assert {f"{share}/{path.relative_to(sources)}" for path in shipped} <= names
     modules = {str(path.relative_to(sources)) for path in (sources / "hodyn_ros").rglob("*.py")}
     assert modules | {"hodyn_ros/py.typed"} == {name for name in names if name.startswith("hodyn_ros/")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
-from hodyn_ros.nodes.stream_executor import StreamExecutor, StreamGroup
+from hodyn_ros.nodes.stream_executor import StreamExecutor, StreamGroup, beside_streams
 
 
 @pytest.fixture
@@ -53,6 +54,14 @@ def spin(context: Context, node: Any, until: Callable[[], Any], seconds: float =
     finally:
         watcher.join()
     assert held == [True]
+
+
+def test_a_node_may_have_no_stream_yet(context: Context) -> None:
+    node = rclpy.create_node("waiting", context=context)
+    calls: list[int] = []
+    timer = node.create_timer(0.01, lambda: calls.append(1))
+    spin(context, node, lambda: len(calls) > 2)
+    node.destroy_timer(timer)
 
 
 def test_streams_and_all_else_are_served(context: Context) -> None:
@@ -124,6 +133,55 @@ def test_streams_may_come_and_go(context: Context) -> None:
     change_timer = node.create_timer(0.01, change)
     spin(context, node, lambda: ticks["second"] > 50)
     assert ticks["first"] > 50
+
+
+def test_streams_are_served_while_long_work_is_done_beside_them(context: Context) -> None:
+    node = rclpy.create_node("busy", context=context)
+    ticks, enough = [0], threading.Event()
+    outcomes: list[object] = []
+
+    def tick() -> None:
+        ticks[0] += 1
+        if outcomes and ticks[0] > 50:
+            enough.set()
+
+    def work() -> bool:
+        assert threading.current_thread() is not threading.main_thread()
+        return enough.wait(5.0)  # in vain, if this work kept the streams waiting
+
+    def fail() -> None:
+        raise ZeroDivisionError("beside the streams")
+
+    def begin() -> None:
+        timer.cancel()
+        interval = sys.getswitchinterval()
+        outcomes.append("begun")
+        outcomes.append(beside_streams(node, work))
+        with pytest.raises(ZeroDivisionError, match="beside the streams"):
+            beside_streams(node, fail)
+        outcomes.append(sys.getswitchinterval() == interval)
+
+    node.create_timer(0.001, tick, callback_group=StreamGroup())
+    timer = node.create_timer(0.01, begin)
+    spin(context, node, lambda: len(outcomes) == 3)
+    assert outcomes == ["begun", True, True]
+
+
+def test_work_is_done_where_there_are_no_streams_to_serve_yet(context: Context) -> None:
+    node = rclpy.create_node("early", context=context)
+    executor = StreamExecutor(context=context)
+    executor.add_node(node)
+    assert beside_streams(node, lambda: 7) == 7
+    executor.shutdown()
+
+
+def test_work_is_done_at_once_where_no_stream_executor_spins_the_node(context: Context) -> None:
+    node = rclpy.create_node("alone", context=context)
+    assert beside_streams(node, threading.current_thread) is threading.current_thread()
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    assert beside_streams(node, threading.current_thread) is threading.current_thread()
+    executor.shutdown()
 
 
 def test_an_error_in_a_callback_is_not_swallowed(context: Context) -> None:

@@ -14,12 +14,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from hodyn_ros import share
-from hodyn_ros.actuation.series_elastic import SeriesElastic
+from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.control.motor_pd import FeedforwardMode, MotorController, MotorGains
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
@@ -33,6 +33,7 @@ from hodyn_ros.nodes.parameters import Setting, declare, value
 from hodyn_ros.nodes.process import run
 from hodyn_ros.nodes.qos import overridable, stream_qos
 from hodyn_ros.nodes.refusals import Reason, Refusals, Refused
+from hodyn_ros.nodes.robot_file import robot_file
 from hodyn_ros.nodes.stream_executor import StreamGroup
 from hodyn_ros.nodes.timeline import Timeline
 
@@ -47,7 +48,8 @@ SETTINGS = (
         "feedforward",
         "elastic",
         "What the motors are given beside feedback: none; rigid, the torque as if the joints were stiff; "
-        "elastic, the torque and the motion of the motors that the springs ask for.",
+        "elastic, the torque and the motion of the motors that the drives ask for. Drives with friction, or "
+        "springs that are damped or not linear, take elastic only.",
         read_only=True,
     ),
     Setting(
@@ -73,6 +75,13 @@ SETTINGS = (
         read_only=True,
     ),
     Setting("derivative_gains", [], "Gains [N.m s/rad or N s/m], one per joint.", read_only=True),
+    Setting(
+        "limit_rates",
+        False,
+        "Whether steps from command to command are cut to the torque rates that the drives allow. Feedback "
+        "that is cut comes late; keep the motion itself within these limits (hodyn check).",
+        read_only=True,
+    ),
     Setting(
         "lead",
         0.0007,
@@ -108,31 +117,37 @@ class ControllerNode(Node):
     def __init__(self) -> None:
         super().__init__("controller_node")
         declare(self, SETTINGS)
-        if not value(self, "robot_config"):
-            raise InputError(
-                "parameter 'robot_config' is empty; name a robot, for instance -p robot_config:=panda.yaml"
-            )
-        robot = Robot.from_config(share.find("config", value(self, "robot_config")))
-        if robot.drives is None:
+        robot = Robot.from_config(robot_file(self))
+        train = robot.drive_train
+        if train is None:
             raise InputError(f"robot {robot.model.name!r} has no drives; describe them in its file")
-        if robot.actuation is None:
+        if train.commanded.any():
+            variable = train.joint_names[int(train.commanded.argmax())]
             raise InputError(
-                f"robot {robot.model.name!r} has friction, or springs that are damped or not linear; "
-                "controller_node takes rigid drives and linear springs only"
+                f"joint {variable!r} of robot {robot.model.name!r} has a variable stiffness; "
+                "FeedforwardTorque holds one motor per joint, so command its motors from robot.drive_train"
+            )
+        mode = self._mode()
+        if robot.actuation is None and mode is not FeedforwardMode.ELASTIC:
+            raise InputError(
+                f"parameter 'feedforward' is {mode.value!r}, but robot {robot.model.name!r} has friction, or "
+                "springs that are damped or not linear; choose elastic"
             )
         self._controller = MotorController(
             robot.actuation,
-            self._gains(robot.actuation, robot.n_joints),
-            self._mode(),
+            self._gains(train),
+            mode,
             value(self, "longest_extrapolation"),
-            robot.limits.effort,
+            train.effort_limits(robot.limits.effort),
+            train.effort_rate_limits(robot.limits.effort_rate) if value(self, "limit_rates") else np.inf,
         )
         self._lead = round(1e9 * value(self, "lead"))
         self._longest_bridge: float = value(self, "longest_extrapolation")
         self._joints = JointOrder(robot.joint_names)
         self._timeline = Timeline()
         self._feedforwards, self._measurements = Stream(), Stream()
-        self._held = self._saturated = self._held_before = self._saturated_before = 0
+        self._held = self._saturated = self._rate_limited = 0
+        self._held_before = self._saturated_before = self._rate_limited_before = 0
         warn = self.get_logger().warning
         self._refused_feedforwards = Refusals(warn, "feedforward_torque")
         self._refused_measurements = Refusals(warn, "motor_states")
@@ -169,15 +184,15 @@ class ControllerNode(Node):
             choices = ", ".join(mode.value for mode in FeedforwardMode)
             raise InputError(f"parameter 'feedforward' is {name!r}; choose one of {choices}") from None
 
-    def _gains(self, actuation: SeriesElastic, n_joints: int) -> MotorGains:
+    def _gains(self, train: DriveTrain) -> MotorGains:
         proportional, derivative = value(self, "proportional_gains"), value(self, "derivative_gains")
         if not proportional and not derivative:
             return MotorGains.from_frequency(
-                actuation.motor_inertia, value(self, "natural_frequency"), value(self, "damping_ratio")
+                train.motor_inertia, value(self, "natural_frequency"), value(self, "damping_ratio")
             )
         for name, gains in (("proportional_gains", proportional), ("derivative_gains", derivative)):
-            if len(gains) != n_joints:
-                raise InputError(f"parameter {name!r} holds {len(gains)} gains for {n_joints} joints")
+            if len(gains) != train.n_joints:
+                raise InputError(f"parameter {name!r} holds {len(gains)} gains for {train.n_joints} joints")
         return MotorGains(proportional, derivative)
 
     # messages
@@ -226,12 +241,17 @@ class ControllerNode(Node):
         self._publisher.publish(Float64MultiArray(data=float64s(command.effort)))
         self._held += command.held
         self._saturated += command.saturated
+        self._rate_limited += command.rate_limited
 
     # diagnostics
 
     def _report(self) -> Report:
         held, self._held_before = self._held - self._held_before, self._held
         saturated, self._saturated_before = self._saturated - self._saturated_before, self._saturated
+        slowed, self._rate_limited_before = (
+            self._rate_limited - self._rate_limited_before,
+            self._rate_limited,
+        )
         values: dict[str, object] = {
             "feedforward": self._controller.mode.value,
             "feedforwards": self._feedforwards.count,
@@ -243,6 +263,7 @@ class ControllerNode(Node):
             "commands without a new measurement": self._bridged,
             "commands with a standing reference": self._held,
             "commands cut to a limit": self._saturated,
+            "commands cut to a limit of the rate": self._rate_limited,
             "refused feedforwards": self._refused_feedforwards.total,
             "refused measurements": self._refused_measurements.total,
         }
@@ -256,6 +277,8 @@ class ControllerNode(Node):
             )
         if saturated:
             return Report(WARN, f"{saturated} commands were cut to the effort limits", values)
+        if slowed:
+            return Report(WARN, f"{slowed} commands were cut to the limits of the effort rates", values)
         return Report(OK, "following", values)
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
@@ -19,6 +20,7 @@ ERROR: bytes = DiagnosticStatus.ERROR
 STALE: bytes = DiagnosticStatus.STALE
 
 PERIOD = 1.0  # [s]
+PACKAGE_KEY, PACKAGE = "package", "hodyn_ros"  # first among the values, so that `hodyn top` knows its nodes
 
 
 class Report(NamedTuple):
@@ -27,6 +29,20 @@ class Report(NamedTuple):
     level: bytes
     message: str
     values: Mapping[str, object]
+
+
+class Durations:
+    """The last `window` of some durations [s], for percentiles."""
+
+    def __init__(self, window: int = 1000) -> None:
+        self._durations: deque[float] = deque(maxlen=window)
+        self.add = self._durations.append
+
+    def percentiles(self, *percents: float) -> list[float]:
+        """Return percentiles of the durations [s]; NaN while there are none."""
+        if not self._durations:
+            return [float("nan")] * len(percents)
+        return [float(x) for x in np.percentile(np.array(self._durations), percents)]
 
 
 class Stream:
@@ -40,14 +56,15 @@ class Stream:
         self._clock = clock
         self._last: float | None = None
         self._counted, self._counted_at = 0, clock()
-        self._durations: deque[float] = deque(maxlen=window)
+        self._durations = Durations(window)
+        self.percentiles = self._durations.percentiles
 
     def tick(self, duration: float | None = None) -> None:
         """Count one message, with the time [s] it took to deal with it."""
         self.count += 1
         self._last = self._clock()
         if duration is not None:
-            self._durations.append(duration)
+            self._durations.add(duration)
 
     def rate(self) -> float:
         """Return the messages per second since the last call."""
@@ -59,12 +76,6 @@ class Stream:
     def age(self) -> float:
         """Return how long ago [s] the last message came; infinite before the first."""
         return float("inf") if self._last is None else self._clock() - self._last
-
-    def percentiles(self, *percents: float) -> list[float]:
-        """Return percentiles of the durations [s]; NaN while there are none."""
-        if not self._durations:
-            return [float("nan")] * len(percents)
-        return [float(x) for x in np.percentile(np.array(self._durations), percents)]
 
 
 class Diagnostics:
@@ -81,7 +92,8 @@ class Diagnostics:
             QoSProfile(depth=10),
             qos_overriding_options=QoSOverridingOptions.with_default_policies(),
         )
-        self._timer = node.create_timer(PERIOD, self.publish)
+        # real time: a simulation that stands still does not silence the node
+        self._timer = node.create_timer(PERIOD, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def publish(self) -> None:
         """Publish now; the timer calls this every second."""
@@ -91,7 +103,10 @@ class Diagnostics:
             name=self._name,
             message=report.message,
             hardware_id=self.hardware_id,
-            values=[KeyValue(key=key, value=_text(value)) for key, value in report.values.items()],
+            values=[
+                KeyValue(key=key, value=_text(value))
+                for key, value in ({PACKAGE_KEY: PACKAGE} | dict(report.values)).items()
+            ],
         )
         array = DiagnosticArray(status=[status])
         array.header.stamp = self._node.get_clock().now().to_msg()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Sequence
 
@@ -45,9 +46,15 @@ def in_model_order(stack: Array, places: Places) -> Array:
     return stack if places is None else np.take(stack, places, axis=-1)
 
 
+def all_finite(values: Array) -> bool:
+    """Return whether all numbers are finite."""
+    # The sum of their squares tells at once, unless they are so large that it overflows.
+    return math.isfinite(np.vdot(values, values)) or bool(np.isfinite(values).all())
+
+
 def check_finite(stack: Array, joints: JointOrder, places: Places, labels: Sequence[str]) -> None:
     """Raise Refused naming row and joint unless all of (rows, n) is finite."""
-    if np.isfinite(stack).all():
+    if all_finite(stack):
         return
     row, column = (int(i) for i in np.argwhere(~np.isfinite(stack))[0])
     label = labels[row] if row < len(labels) else f"derivative {row}"
@@ -69,7 +76,7 @@ def read_sixes(values: array[float], field: str) -> Array:
     if len(values) % 6:
         raise Refused(Reason.WRONG_LENGTH, f"{field} holds {len(values)} values; each order has six")
     stack = np.frombuffer(values).reshape(-1, 6)
-    if not np.isfinite(stack).all():
+    if not all_finite(stack):
         raise Refused(Reason.NOT_FINITE, f"{field} holds NaN or infinite numbers; send finite ones")
     return stack
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
+from geometry_msgs.msg import Point, Pose, Quaternion
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
@@ -19,7 +21,7 @@ from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from hodyn_ros.control.feedforward import Feedforward, Status
-from hodyn_ros.motion import BaseMotion
+from hodyn_ros.motion import BaseMotion, Frame
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.nodes.fields import (
     Places,
@@ -43,6 +45,7 @@ MOTOR_POSITION_FIELDS = ("motor_positions", "motor_velocities", "motor_accelerat
 MOTOR_EFFORT_FIELDS = ("motor_efforts", "motor_effort_rates")
 
 _NONE = array("d")
+_EMPTY_FEEDFORWARD = FeedforwardTorque()
 _STATUS_BITS = sum(bit.value for bit in Status)
 
 
@@ -66,6 +69,12 @@ class JointReading(NamedTuple):
 def nanoseconds(stamp: Time | Duration) -> int:
     """Return a stamp or a duration as nanoseconds; differences of these are exact."""
     return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
+
+
+def time_message(instant: int) -> Time:
+    """Return an instant [ns] as a stamp."""
+    second, nanosecond = divmod(instant, 1_000_000_000)
+    return Time(sec=second, nanosec=nanosecond)
 
 
 def read_desired_motion(msg: DesiredMotion, joints: JointOrder, orders: int) -> Array:
@@ -141,6 +150,15 @@ def read_base_motion(msg: DesiredMotion, orders: int) -> BaseMotion:
     )
 
 
+def write_base_motion(msg: DesiredMotion, placement: Array, body_twists: Array) -> None:
+    """Put the pose (4, 4) and the body-fixed twists (orders, 6) of a base or platform into a message."""
+    x, y, z, w = Rotation.from_matrix(placement[:3, :3]).as_quat().tolist()
+    position = Point(**dict(zip("xyz", placement[:3, 3].tolist())))
+    msg.base_pose = [Pose(position=position, orientation=Quaternion(x=x, y=y, z=z, w=w))]
+    msg.base_twists = float64s(body_twists)
+    msg.base_twist_representation = DesiredMotion.BODY
+
+
 def write_feedforward_torque(
     header: Header, joint_names: Sequence[str], feedforward: Feedforward, computation_time: float
 ) -> FeedforwardTorque:
@@ -148,7 +166,9 @@ def write_feedforward_torque(
 
     `header` is that of the desired motion it answers, `computation_time` in seconds.
     """
-    msg = FeedforwardTorque(header=header, joint_names=list(joint_names))
+    # in half the time of making one; what is empty in it is shared, and replaced below but never changed
+    msg = copy(_EMPTY_FEEDFORWARD)
+    msg.header, msg.joint_names = header, list(joint_names)
     _fill(msg, EFFORT_FIELDS, "higher_effort_derivatives", feedforward.efforts)
     _fill(msg, MOTOR_POSITION_FIELDS, None, feedforward.motor_positions)
     _fill(msg, MOTOR_EFFORT_FIELDS, "higher_motor_effort_derivatives", feedforward.motor_efforts)
@@ -158,6 +178,30 @@ def write_feedforward_torque(
     msg.status = int(feedforward.status)
     msg.computation_time = computation_time
     return msg
+
+
+def write_wrenches(msg: FeedforwardTorque, bodies: Sequence[str], wrenches: Array, frame: Frame) -> None:
+    """Note in a message which wrenches (bodies, orders, 6) it assumes, represented in `frame`."""
+    msg.wrench_bodies = list(bodies)
+    msg.wrench_representation = FeedforwardTorque.WORLD if frame == "world" else FeedforwardTorque.BODY
+    msg.wrenches = float64s(wrenches)
+
+
+def read_wrenches(msg: FeedforwardTorque) -> Array | None:
+    """Return the wrenches (bodies, orders, 6) that a message assumes, None where it assumes none.
+
+    Raises Refused for wrong lengths and numbers.
+    """
+    if not msg.wrench_bodies and not msg.wrenches:
+        return None
+    sixes = read_sixes(msg.wrenches, "wrenches")
+    if not msg.wrench_bodies or len(sixes) % len(msg.wrench_bodies):
+        raise Refused(
+            Reason.WRONG_LENGTH,
+            f"wrenches holds {len(sixes)} times six values for {len(msg.wrench_bodies)} bodies; send as many "
+            "orders for each",
+        )
+    return sixes.reshape(len(msg.wrench_bodies), -1, 6)
 
 
 def read_feedforward_torque(msg: FeedforwardTorque, joints: JointOrder) -> Feedforward:
@@ -242,10 +286,12 @@ def _trajectory_column(
 def _fill(
     msg: DesiredMotion | FeedforwardTorque, fields: Sequence[str], higher: str | None, stack: Array
 ) -> None:
-    for field, row in zip(fields, stack):
-        setattr(msg, field, float64s(row))
+    n = stack.shape[-1]
+    values = float64s(stack)
+    for order, field in enumerate(fields[: len(stack)]):
+        setattr(msg, field, values[order * n : (order + 1) * n])
     if higher is not None and len(stack) > len(fields):
-        setattr(msg, higher, float64s(stack[len(fields) :]))
+        setattr(msg, higher, values[len(fields) * n :])
 
 
 def _order_name(order: int) -> str:

@@ -6,7 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rcl_interfaces.msg import (
+    FloatingPointRange,
+    IntegerRange,
+    ParameterDescriptor,
+    SetParametersResult,
+)
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -43,7 +48,12 @@ class Setting:
     def descriptor(self) -> ParameterDescriptor:
         """Return what `ros2 param describe` shows."""
         descriptor = ParameterDescriptor(
-            name=self.name, type=self.type.value, description=self.description, read_only=self.read_only
+            name=self.name,
+            type=self.type.value,
+            description=self.description,
+            read_only=self.read_only,
+            # an empty list says nothing about its type, so rclpy would never let a list be emptied again
+            dynamic_typing=isinstance(self.default, list),
         )
         if self.low is None or self.high is None:
             return descriptor
@@ -56,6 +66,14 @@ class Setting:
             ]
         return descriptor
 
+    def fits(self, parameter: Parameter[Any]) -> bool:
+        """Say whether a list may be the value of this parameter; rclpy looks after all others."""
+        if not isinstance(self.default, list) or parameter.type_ == Parameter.Type.NOT_SET:
+            return True
+        empty = parameter.type_.name.endswith("_ARRAY") and not len(parameter.value)
+        whole = self.element is float and parameter.type_ == Parameter.Type.INTEGER_ARRAY
+        return empty or whole or parameter.type_ == self.type
+
     def takes(self) -> str:
         """Return in words what values are taken."""
         kind = self.type.name.lower().replace("_", " ")
@@ -64,9 +82,19 @@ class Setting:
 
 def declare(node: Node, settings: Sequence[Setting]) -> None:
     """Declare parameters on a node; raises InputError naming one whose value from outside does not fit."""
+    by_name = {setting.name: setting for setting in settings}
+
+    def check(parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
+        for parameter in parameters:
+            setting = by_name.get(parameter.name)
+            if setting is not None and not setting.fits(parameter):
+                reason = f"parameter {setting.name!r} takes {setting.takes()}, not {parameter.value!r}"
+                return SetParametersResult(successful=False, reason=reason)
+        return SetParametersResult(successful=True)
+
+    node.add_on_set_parameters_callback(check)
     for setting in settings:
-        # rclpy cannot tell the type of an empty list, so the default of a list is "not set"
-        default = setting.type if isinstance(setting.default, list) else setting.default
+        default = None if isinstance(setting.default, list) else setting.default
         try:
             node.declare_parameter(setting.name, default, setting.descriptor())
         except (InvalidParameterTypeException, InvalidParameterValueException) as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import rclpy
 from rclpy.exceptions import NameValidationException, ParameterException, ROSInterruptException
-from rclpy.executors import ExternalShutdownException
+from rclpy.executors import Executor, ExternalShutdownException
 from rclpy.node import Node
 
 from hodyn_ros.errors import HodynError
@@ -22,7 +22,11 @@ from hodyn_ros.nodes.stream_executor import StreamExecutor
 _START_ERRORS = (HodynError, OSError, RuntimeError, ParameterException, NameValidationException)
 
 
-def run(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int:
+def run(
+    make_node: Callable[[], Node],
+    args: Sequence[str] | None = None,
+    make_executor: Callable[[], Executor] = StreamExecutor,
+) -> int:
     """Build a node, spin it until the process is told to end, and return the exit code.
 
     0 after SIGINT, SIGTERM or a shutdown of its context; 1, with one line on stderr and no traceback, when
@@ -39,7 +43,7 @@ def run(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int
             return 0
         except _START_ERRORS as error:
             return _fail(error)
-        executor = StreamExecutor()
+        executor = make_executor()
         executor.add_node(node)
         executor.spin()
     except (KeyboardInterrupt, ExternalShutdownException, ROSInterruptException):

@@ -34,6 +34,26 @@ def stream_qos(depth: int = STREAM_DEPTH) -> QoSProfile:
     )
 
 
+def latched_qos() -> QoSProfile:
+    """Return the profile of a topic whose last message newcomers get as well."""
+    return QoSProfile(
+        reliability=QoSReliabilityPolicy.RELIABLE,
+        durability=QoSDurabilityPolicy.TRANSIENT_LOCAL,
+        history=QoSHistoryPolicy.KEEP_LAST,
+        depth=1,
+    )
+
+
+def sensor_qos() -> QoSProfile:
+    """Return the profile of measurements, soon outdated; best effort hears both kinds of publishers."""
+    return QoSProfile(
+        reliability=QoSReliabilityPolicy.BEST_EFFORT,
+        durability=QoSDurabilityPolicy.VOLATILE,
+        history=QoSHistoryPolicy.KEEP_LAST,
+        depth=10,
+    )
+
+
 def overridable(publisher: bool = False) -> QoSOverridingOptions:
     """Return the options that let parameters override the profile of a subscription, or of a publisher."""
     policies = [

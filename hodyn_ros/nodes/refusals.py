@@ -23,8 +23,11 @@ class Reason(str, Enum):
     BAD_TIMES = "bad times"
     BAD_MOTION = "bad motion"
     BAD_BASE = "bad base motion"
+    BAD_FRAME = "bad frame"
     UNREACHABLE = "out of reach or singular"
     RESULT_NOT_FINITE = "result not finite"
+    BEYOND_LIMITS = "beyond limits"
+    CONTROLLER = "no or unwilling controller"
 
 
 class Refused(InputError):

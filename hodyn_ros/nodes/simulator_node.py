@@ -1,12 +1,17 @@
-"""simulator_node: a robot with elastic joints, simulated in real time, in place of a real one.
+"""simulator_node: a robot with drives of any kind, simulated in real time, in place of a real one.
 
 Takes motor efforts as a drive does: each counts from when it arrives until the next one. Until the first
 one the brakes are on, and the robot stands still in equilibrium with gravity. (The efforts that balance it
 could not do so for long, as the equilibrium is not a stable one.)
 
-Topics: `effort_commands` (std_msgs/Float64MultiArray) in, motor efforts in the order of the robot's joints;
-`joint_states` (sensor_msgs/JointState) out, links, with the effort of the springs; `motor_states` (the same)
-out, motors reflected to the links, with the motor effort; `/diagnostics` at 1 Hz.
+Topics: `effort_commands` (std_msgs/Float64MultiArray) in, motor efforts in the order of the robot's joints,
+two for a joint of variable stiffness; `joint_states` (sensor_msgs/JointState) out, links, with the effort of
+the springs; `motor_states` (the same) out, motors reflected to the links, with the motor effort, named as
+their joint (`elbow`) or `elbow/first` and `elbow/second`; `/diagnostics` at 1 Hz.
+
+Linear springs and rigid drives without friction are compiled. Other drives take a few tenths of a
+millisecond for each millisecond, springs that are not linear more; where the machine cannot keep up, states
+are left out, and that is said.
 """
 
 from __future__ import annotations
@@ -21,17 +26,19 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from hodyn_ros import share
-from hodyn_ros.control.simulation import ElasticJointSimulation
+from hodyn_ros.control.drive_simulation import simulation_of
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.jets import Array
-from hodyn_ros.nodes.diagnostics import OK, WARN, Diagnostics, Report, Stream
+from hodyn_ros.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Report, Stream
 from hodyn_ros.nodes.fields import float64s
+from hodyn_ros.nodes.messages import time_message
 from hodyn_ros.nodes.pace import Pace, last_due
 from hodyn_ros.nodes.parameters import Setting, declare, value
 from hodyn_ros.nodes.process import run
 from hodyn_ros.nodes.qos import overridable, stream_qos
 from hodyn_ros.nodes.refusals import Reason, Refusals, Refused
+from hodyn_ros.nodes.robot_file import robot_file
 from hodyn_ros.nodes.stream_executor import StreamGroup
 from hodyn_ros.trajectory.reader import read_trajectory
 
@@ -46,7 +53,8 @@ SETTINGS = (
     Setting(
         "damping_time",
         2e-4,
-        "Damping beside the springs over their stiffness [s]: D = K t. Assumed; no real joint is without, "
+        "Damping beside the springs over their stiffness [s]: D = K t, where the robot's file gives none of "
+        "its own. Assumed; no real joint is without, "
         "and in a joint without any, feedback that comes late makes the spring swing ever more.",
         low=0.0,
         high=0.1,
@@ -73,21 +81,18 @@ _LONGEST_STEP = 1.0
 
 
 class SimulatorNode(Node):
-    """Lets an `ElasticJointSimulation` follow the clock."""
+    """Lets a `RobotSimulation` follow the clock."""
 
     def __init__(self) -> None:
         super().__init__("simulator_node")
         declare(self, SETTINGS)
-        if not value(self, "robot_config"):
-            raise InputError(
-                "parameter 'robot_config' is empty; name a robot, for instance -p robot_config:=panda.yaml"
-            )
-        robot = Robot.from_config(share.find("config", value(self, "robot_config")))
-        self._simulation = ElasticJointSimulation(
-            robot, self._initial_position(robot), damping=self._damping(robot)
-        )
+        robot = Robot.from_config(robot_file(self))
+        self._simulation = simulation_of(robot, self._initial_position(robot), damping=self._damping(robot))
         self._effort = self._simulation.gravity_effort()
         self._names = list(robot.joint_names)
+        train = robot.drive_train
+        self._motor_names = self._names if train is None else list(train.motor_names)
+        self._stopped = ""  # why the simulation ended
         # A command counts from when it has arrived, even if this process comes to it later. The middleware
         # says when that was, by the clock of the machine.
         self._arrivals_known = not self.get_parameter("use_sim_time").value
@@ -111,8 +116,8 @@ class SimulatorNode(Node):
         self._timer = self.create_timer(1.0 / self._pace.rate, self._publish_due, callback_group=streams)
         self._diagnostics = Diagnostics(self, self._report, hardware_id=robot.model.name)
         self.get_logger().info(
-            f"robot {robot.model.name!r}, {robot.n_joints} joints, springs up to "
-            f"{self._simulation.highest_frequency():.0f} rad/s; states at {self._pace.rate:g} Hz"
+            f"robot {robot.model.name!r}, {robot.n_joints} joints, {len(self._motor_names)} motors; "
+            f"states at {self._pace.rate:g} Hz"
         )
 
     def _damping(self, robot: Robot) -> Array:
@@ -141,13 +146,13 @@ class SimulatorNode(Node):
     def _take(self, msg: Float64MultiArray, info: Mapping[str, int]) -> None:
         now = self._now()
         effort = np.frombuffer(msg.data)
-        n = len(self._names)
+        n = len(self._motor_names)
         if len(effort) != n:
             self._refusals.add(
                 Refused(
                     Reason.WRONG_LENGTH,
-                    f"data holds {len(effort)} efforts for {n} joints; send one per joint, in the order "
-                    f"{self._names}",
+                    f"data holds {len(effort)} efforts for {n} motors; send one per motor, in the order "
+                    f"{self._motor_names}",
                 )
             )
             return
@@ -156,7 +161,7 @@ class SimulatorNode(Node):
             self._refusals.add(
                 Refused(
                     Reason.NOT_FINITE,
-                    f"data holds {effort[bad]} for joint {self._names[bad]!r}; send finite numbers",
+                    f"data holds {effort[bad]} for motor {self._motor_names[bad]!r}; send finite numbers",
                 )
             )
             return
@@ -174,8 +179,12 @@ class SimulatorNode(Node):
             return
         if duration > _LONGEST_STEP:
             self.get_logger().warning(f"held up for {duration:.3g} s; the robot stood still meanwhile")
-        elif self._commands.count:
-            self._simulation.advance(duration, self._effort)
+        elif self._commands.count and not self._stopped:
+            try:
+                self._simulation.advance(duration, self._effort)
+            except HodynError as error:
+                self._stopped = f"the simulation has ended, and the robot stands where it was: {error}"
+                self.get_logger().error(self._stopped)
         self._simulated_to = instant
 
     def _publish_due(self) -> None:
@@ -191,15 +200,15 @@ class SimulatorNode(Node):
 
     def _publish(self, instant: int) -> None:
         robot = self._simulation
-        second, nanosecond = divmod(instant, 1_000_000_000)
-        stamp = Time(sec=second, nanosec=nanosecond)
-        self._motor_states.publish(
-            self._state(stamp, robot.motor_position, robot.motor_velocity, self._effort)
-        )
-        self._joint_states.publish(self._state(stamp, robot.position, robot.velocity, robot.link_effort))
+        stamp = time_message(instant)
+        motors = self._motor_names, robot.motor_position, robot.motor_velocity, self._effort
+        links = self._names, robot.position, robot.velocity, robot.link_effort
+        self._motor_states.publish(self._state(stamp, *motors))
+        self._joint_states.publish(self._state(stamp, *links))
 
-    def _state(self, stamp: Time, position: Array, velocity: Array, effort: Array) -> JointState:
-        msg = JointState(name=self._names)
+    @staticmethod
+    def _state(stamp: Time, names: list[str], position: Array, velocity: Array, effort: Array) -> JointState:
+        msg = JointState(name=names)
         msg.header.stamp = stamp
         msg.position, msg.velocity, msg.effort = float64s(position), float64s(velocity), float64s(effort)
         return msg
@@ -222,6 +231,8 @@ class SimulatorNode(Node):
             "refused": self._refusals.total,
             **self._refusals.as_values(),
         }
+        if self._stopped:
+            return Report(ERROR, self._stopped, values)
         if missed > 0.01 * self._pace.rate:
             text = f"missed {missed} states in a second: the machine is too slow, or busy with something else"
             self.get_logger().warning(text, throttle_duration_sec=10.0)

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import gc
 import inspect
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, TypeVar
 
 from rclpy.callback_groups import CallbackGroup
+from rclpy.context import Context
 from rclpy.exceptions import InvalidHandle
 from rclpy.executors import (
     ExternalShutdownException,
@@ -28,8 +31,20 @@ from rclpy.node import Node
 from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 
-HOUSEKEEPING_PERIOD = 0.04  # [s] parameters and services wait this long at most
+HOUSEKEEPING_PERIOD = 0.04  # [s] from one housekeeping to the next
+_PATIENCE = 0.01  # [s] that it waits beyond that for a stream, to begin right behind it
+_SLICE = 0.01  # [s] for which streams are served until one looks whether the work beside them is done
+_SHARE = 1e-4  # [s] that this work may keep the interpreter to itself
 _CALLBACKS_AT_ONCE = 8  # of the slow part, before the streams are looked after again
+
+
+_Result = TypeVar("_Result")
+
+
+def beside_streams(node: Node, work: Callable[[], _Result]) -> _Result:
+    """Do `work` while the node goes on answering, where a StreamExecutor spins it; else at once."""
+    executor = node.executor
+    return executor.serve_during(work) if isinstance(executor, StreamExecutor) else work()
 
 
 class StreamGroup(CallbackGroup):
@@ -53,10 +68,35 @@ class StreamGroup(CallbackGroup):
 class StreamExecutor(SingleThreadedExecutor):
     """Serves the streams of its nodes as they come, and everything else every HOUSEKEEPING_PERIOD.
 
+    Whatever comes during the housekeeping has to wait for it, so it begins when a stream has just been served
+    and the next sample is farthest away, or after a moment without any.
+
     A subscription or timer is a stream when it was created with a `StreamGroup` as callback group. Streams
     may come and go, but not from within the callback of a stream. The clock topic of simulated time is a
     stream as well, or time would stand still between two housekeepings.
     """
+
+    def __init__(self, *, context: Context | None = None) -> None:
+        super().__init__(context=context)
+        self._streams: tuple[_Stream, ...] = ()
+
+    def serve_during(self, work: Callable[[], _Result]) -> _Result:
+        """Return what `work` returns, or raise what it raises; serve streams while another thread does it.
+
+        For callbacks that are not those of a stream. `work` must not touch what streams touch.
+        """
+        streams = _streams(self.get_nodes(), self._streams)
+        interval = sys.getswitchinterval()
+        with ThreadPoolExecutor(1) as thread:
+            # the other thread may be all Python, and would keep every message waiting for 5 ms
+            sys.setswitchinterval(_SHARE)
+            try:
+                future = thread.submit(work)
+                while streams and not future.done() and self._context.ok() and not self._is_shutdown:
+                    self._serve(streams, time.monotonic() + _SLICE)
+            finally:
+                sys.setswitchinterval(interval)
+        return future.result()
 
     def spin(self) -> None:
         """Serve callbacks until the context is shut down, then raise ExternalShutdownException."""
@@ -64,12 +104,11 @@ class StreamExecutor(SingleThreadedExecutor):
         # of tens of milliseconds each time.
         gc.collect()
         gc.freeze()
-        streams: tuple[_Stream, ...] = ()
         while self._context.ok() and not self._is_shutdown:
             try:
                 self._housekeeping()
-                streams = _streams(self.get_nodes(), streams)
-                self._serve(streams, time.monotonic() + HOUSEKEEPING_PERIOD)
+                self._streams = _streams(self.get_nodes(), self._streams)
+                self._serve(self._streams, time.monotonic() + HOUSEKEEPING_PERIOD)
             except Exception:
                 if self._context.ok():
                     raise
@@ -88,6 +127,9 @@ class StreamExecutor(SingleThreadedExecutor):
             task.result()  # raises what the callback raised
 
     def _serve(self, streams: tuple[_Stream, ...], until: float) -> None:
+        if not streams:  # such as a recorder before the first topic; rcl waits for nothing by failing
+            time.sleep(max(0.0, until - time.monotonic()))
+            return
         subscriptions = [s for s in streams if s.is_subscription]
         timers = [s for s in streams if not s.is_subscription]
         with ExitStack() as held:
@@ -98,23 +140,27 @@ class StreamExecutor(SingleThreadedExecutor):
             except InvalidHandle:
                 return
             wait_set = _rclpy.WaitSet(len(subscriptions), 0, len(timers), 0, 0, 0, self._context.handle)
+            latest, served = until + _PATIENCE, False
             while self._context.ok() and not self._is_shutdown:
-                left = until - time.monotonic()
-                if left <= 0.0:
+                now = time.monotonic()
+                if now >= (until if served else latest):
                     return
                 wait_set.clear_entities()
                 for stream in subscriptions:
                     wait_set.add_subscription(stream.handle)
                 for stream in timers:
                     wait_set.add_timer(stream.handle)
-                wait_set.wait(int(left * 1e9))
+                wait_set.wait(int((latest - now) * 1e9))
+                served = False
                 # What has come before what is due: a node that keeps time looks at messages first.
                 ready = wait_set.get_ready_entities("subscription")
                 for stream in subscriptions:
                     if stream.handle.pointer in ready:
+                        served = True
                         stream.take()
                 for stream in timers:
                     if stream.handle.is_timer_ready():
+                        served = True
                         stream.handle.call_timer()
                         stream.entity.callback()
 

@@ -1,10 +1,12 @@
 """trajectory_node: a smooth motion, published sample by sample with all its time derivatives.
 
-The motion comes from a file, or as a JointTrajectory on a topic. Before it starts the node publishes its
-first position at rest, and after it has ended its last one, so that whoever follows never has to guess.
+The motion comes from a file: of joints, of a platform, or of a floating base with its joints. A motion of
+joints alone may come as a JointTrajectory on a topic instead. Before it starts the node publishes its first
+position at rest, and after it has ended its last one, so that whoever follows never has to guess.
 
 Topics: `desired_motion` (DesiredMotion) out, the k-th sample stamped `origin + k / rate`; `joint_trajectory`
-(trajectory_msgs/JointTrajectory) in; `/diagnostics` at 1 Hz. Service: `~/start` (std_srvs/Trigger).
+(trajectory_msgs/JointTrajectory) in; `feedforward_torque` (FeedforwardTorque) in, the first one alone, with
+`start_when_answered`; `/diagnostics` at 1 Hz. Service: `~/start` (std_srvs/Trigger).
 """
 
 from __future__ import annotations
@@ -13,29 +15,34 @@ import math
 import sys
 from collections.abc import Sequence
 
-import numpy as np
 from builtin_interfaces.msg import Time
 from rclpy.node import Node
+from rclpy.subscription import Subscription
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from hodyn_ros import share
-from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.jets import Array
-from hodyn_ros.msg import DesiredMotion
+from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.nodes.diagnostics import OK, WARN, Diagnostics, Report, Stream
 from hodyn_ros.nodes.joint_order import JointOrder
-from hodyn_ros.nodes.messages import nanoseconds, read_joint_trajectory, write_desired_motion
+from hodyn_ros.nodes.messages import (
+    nanoseconds,
+    read_joint_trajectory,
+    time_message,
+    write_base_motion,
+    write_desired_motion,
+)
+from hodyn_ros.nodes.moved_robot import MovedRobot
 from hodyn_ros.nodes.pace import Pace, last_due
 from hodyn_ros.nodes.parameters import Setting, declare, value
 from hodyn_ros.nodes.process import run
-from hodyn_ros.nodes.qos import overridable, stream_qos
+from hodyn_ros.nodes.qos import overridable, sensor_qos, stream_qos
 from hodyn_ros.nodes.refusals import Reason, Refusals, Refused
 from hodyn_ros.nodes.stream_executor import StreamGroup
-from hodyn_ros.trajectory.base import Trajectory
-from hodyn_ros.trajectory.reader import read_trajectory
-from hodyn_ros.trajectory.rest import rest_to_rest, through_points
+from hodyn_ros.trajectory.reader import read_motion
+from hodyn_ros.trajectory.rest import through_points
+from hodyn_ros.trajectory.robot_motion import MotionSample, RobotMotion
 from hodyn_ros.trajectory.sampling import Sampler
 
 SETTINGS = (
@@ -49,7 +56,7 @@ SETTINGS = (
     Setting(
         "robot_config",
         "",
-        "Robot whose joints are meant: path of a YAML file, or the name of a shipped one. Needed for "
+        "Robot that is meant: path of a YAML file, or the name of a shipped one. Needed for "
         "joint_trajectory, and for a file that does not name its joints.",
         read_only=True,
     ),
@@ -75,9 +82,22 @@ SETTINGS = (
         read_only=True,
     ),
     Setting(
+        "frame_id",
+        "world",
+        "Frame that the poses of a platform or of a floating base are given in.",
+        read_only=True,
+    ),
+    Setting(
         "auto_start",
         True,
         "Start as soon as there is a motion; otherwise hold its first position until ~/start is called.",
+        read_only=True,
+    ),
+    Setting(
+        "start_when_answered",
+        False,
+        "With auto_start: hold the first position until a feedforward_torque has come, so that no part of "
+        "the motion is lost on a dynamics_node that is still loading.",
         read_only=True,
     ),
 )
@@ -92,24 +112,22 @@ class TrajectoryNode(Node):
         self._order: int = value(self, "order")
         self._rate: float = value(self, "rate")
         self._sampler: Sampler | None = None
+        self._asked: int | None = None  # when the motion is to start [ns]; None: at once
         self._first: int | None = None  # the number, at the present pace, of the first sample of the motion
         self._sent = 0  # samples of the motion
         self._ended = False
         self._pace = Pace(self._rate, self._now())
         self._skipped_before = 0
         self._published = Stream()
-        robot_config, file = value(self, "robot_config"), value(self, "trajectory")
-        names: Sequence[str] = ()
-        if robot_config:
-            names = Robot.from_config(share.find("config", robot_config)).joint_names
-        elif not file:
-            raise InputError(
-                "parameters 'trajectory' and 'robot_config' are both empty; name a trajectory, or the robot "
-                "that a JointTrajectory is to move"
-            )
-        motion = self._read(file, names) if file else None
-        self._names = list(names or (motion.joint_names if motion else None) or ())
+        self._robot = MovedRobot(value(self, "robot_config"))
+        file = value(self, "trajectory")
+        if not file:
+            self._robot.require_joint_trajectories()
+        motion = self._read(file) if file else None
+        self._moves_base = motion is not None and motion.moves_base
+        self._names = list(self._robot.joint_names or (motion.joint_names if motion else None) or ())
         self._joints = JointOrder(self._names)
+        self._frame_id: str = value(self, "frame_id") if self._moves_base else ""
         self._refusals = Refusals(self.get_logger().warning, "joint_trajectory")
         self._publisher = self.create_publisher(
             DesiredMotion,
@@ -121,6 +139,11 @@ class TrajectoryNode(Node):
             JointTrajectory, "joint_trajectory", self._take, 1, qos_overriding_options=overridable()
         )
         self._service = self.create_service(Trigger, "~/start", self._start_when_told)
+        self._answers: Subscription | None = None  # until the first one
+        if value(self, "start_when_answered"):
+            self._answers = self.create_subscription(
+                FeedforwardTorque, "feedforward_torque", self._start_when_answered, sensor_qos()
+            )
         self._diagnostics = Diagnostics(self, self._report)
         if motion is not None:
             self._load(motion, None)
@@ -130,45 +153,50 @@ class TrajectoryNode(Node):
 
     # motions
 
-    def _read(self, file: str, joint_names: Sequence[str]) -> Trajectory:
-        trajectory = read_trajectory(share.find("config", file))
-        given = trajectory.joint_names
-        if given is None and not joint_names:
-            raise InputError(f"{file} does not name its joints; give the parameter 'robot_config'")
-        if joint_names and given is not None and list(given) != list(joint_names):
-            raise InputError(f"{file} moves {list(given)}, but the robot has {list(joint_names)}")
-        if joint_names and trajectory.n_joints != len(joint_names):
-            raise InputError(
-                f"{file} moves {trajectory.n_joints} joints, but the robot has {len(joint_names)}"
-            )
-        return rest_to_rest(trajectory, value(self, "ramp"), value(self, "duration") or None, self._order)
+    def _read(self, file: str) -> RobotMotion:
+        motion = read_motion(share.find("config", file))
+        self._robot.check(motion, file)
+        return motion.rest_to_rest(value(self, "ramp"), value(self, "duration") or None, self._order)
 
-    def _load(self, motion: Trajectory, start: int | None) -> None:
+    def _load(self, motion: RobotMotion, start: int | None) -> None:
         """Take up a motion; start it at the instant `start` [ns] or now, unless the node is to wait."""
         try:
-            motion.require_smoothness(self._order)
+            motion.trajectory.require_smoothness(self._order)
         except InputError as error:
             self.get_logger().warning(f"derivatives will jump: {error}")
         self._sampler = Sampler(motion, self._rate, self._order)
-        self._first, self._sent, self._ended = None, 0, False
-        if value(self, "auto_start"):
-            self._start(start)
-        else:
+        self._asked, self._first, self._sent, self._ended = start, None, 0, False
+        if not value(self, "auto_start"):
             self.get_logger().info("holding the first position until ~/start is called")
+        elif self._answers is not None:
+            self.get_logger().info("holding the first position until feedforward_torque answers")
+        else:
+            self._start(self._asked)
 
     def _take(self, msg: JointTrajectory) -> None:
         try:
             if self._first is not None and not self._ended:
                 raise Refused(Reason.BAD_MOTION, "a motion is under way; send the next one when it has ended")
+            if self._moves_base:
+                raise Refused(
+                    Reason.BAD_BASE, "a JointTrajectory cannot place a platform or floating base; use a file"
+                )
             points = read_joint_trajectory(msg, self._joints)
-            present = None if self._sampler is None else self._sample(self._pace.next)[0]
-            motion = through_points(*points, present=present, order=self._order)
+            present = None if self._sampler is None else self._sample(self._pace.next).joints[0]
+            motion = RobotMotion.of_joints(through_points(*points, present=present, order=self._order))
         except Refused as refused:
             self._refusals.add(refused)
         except InputError as error:
             self._refusals.add(Refused(Reason.BAD_MOTION, str(error)))
         else:
             self._load(motion, nanoseconds(msg.header.stamp) or None)
+
+    def _start_when_answered(self, msg: FeedforwardTorque) -> None:
+        if self._answers is not None:
+            self.destroy_subscription(self._answers)
+            self._answers = None
+        if self._sampler is not None and self._first is None and value(self, "auto_start"):
+            self._start(self._asked)
 
     def _start_when_told(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         if self._sampler is None:
@@ -183,7 +211,7 @@ class TrajectoryNode(Node):
     def _start(self, instant: int | None) -> None:
         assert self._sampler is not None
         self._first = self._pace.next if instant is None else max(self._pace.next, self._pace.number(instant))
-        duration = self._sampler.trajectory.duration
+        duration = self._sampler.duration
         self.get_logger().info(
             f"the motion starts, {'without end' if math.isinf(duration) else f'for {duration:g} s'}; "
             f"{self._rate:g} Hz, derivatives up to {self._order}"
@@ -203,9 +231,7 @@ class TrajectoryNode(Node):
             return
         for k in due:
             instant = self._pace.instant(k)
-            second, nanosecond = divmod(instant, 1_000_000_000)
-            stamp = Time(sec=second, nanosec=nanosecond)
-            self._publisher.publish(write_desired_motion(self._names, stamp, self._sample(k)))
+            self._publisher.publish(self._message(time_message(instant), self._sample(k)))
             self._published.tick(max(0.0, 1e-9 * (now - instant)))
             if self._first is not None and self._first <= k < self._first + self._sampler.count:
                 self._sent += 1
@@ -216,15 +242,19 @@ class TrajectoryNode(Node):
         ):
             self._end()
 
-    def _sample(self, k: int) -> Array:
-        """Return the derivatives (order + 1, n) of the k-th sample at the present pace."""
+    def _sample(self, k: int) -> MotionSample:
+        """Return the k-th sample at the present pace: of the motion, or at rest before and after it."""
         assert self._sampler is not None
         place = 0 if self._first is None else k - self._first
         if 0 <= place < self._sampler.count and self._first is not None:
             return self._sampler[place]
-        held = np.zeros((self._order + 1, len(self._names)))
-        held[0] = self._sampler[0 if place <= 0 else int(self._sampler.count) - 1][0]
-        return held
+        return self._sampler[0 if place <= 0 else int(self._sampler.count) - 1].at_rest()
+
+    def _message(self, stamp: Time, sample: MotionSample) -> DesiredMotion:
+        msg = write_desired_motion(self._names, stamp, sample.joints, self._frame_id)
+        if sample.pose is not None and sample.twists is not None:
+            write_base_motion(msg, sample.pose, sample.twists)
+        return msg
 
     def _end(self) -> None:
         self._ended = True

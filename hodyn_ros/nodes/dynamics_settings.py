@@ -1,0 +1,132 @@
+"""The parameters of dynamics_node, and the settings of its law that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rclpy.node import Node
+
+from hodyn_ros.control.law_settings import LawSettings
+from hodyn_ros.nodes.parameters import Setting, value
+
+MAX_ORDER = 6
+
+_LAW = (
+    Setting("order", 2, "Highest time derivative of the efforts that is computed.", low=0, high=MAX_ORDER),
+    Setting("clamp", False, "Hold efforts within the limits, with derivatives of zero while held."),
+    Setting(
+        "gravity",
+        [],
+        "Gravity in the world frame, pointing down [m/s^2], three values; empty: that of the robot's file.",
+    ),
+    Setting(
+        "payload_mass",
+        0.0,
+        "Mass that the robot carries, beside what its file describes [kg].",
+        low=0.0,
+        high=10000.0,
+    ),
+    Setting(
+        "payload_centre",
+        [],
+        "Centre of mass of the payload in the frame of payload_body [m], three values; empty: its origin.",
+    ),
+    Setting(
+        "payload_inertia",
+        [],
+        "Inertia of the payload about its centre, in axes of payload_body [kg m^2]: xx, xy, xz, yy, yz, zz; "
+        "empty: that of a point.",
+    ),
+    Setting(
+        "payload_body",
+        "",
+        "Body, or frame fixed to one, that carries the payload; empty: the last body, or the platform.",
+    ),
+    Setting(
+        "effort_limits",
+        [],
+        "Limits of the efforts [N.m or N], one per joint, .inf for none; empty: those of the robot's file.",
+    ),
+    Setting(
+        "effort_rate_limits",
+        [],
+        "Limits of the rates of the efforts [N.m/s or N/s], one per joint; empty: those of the robot's file.",
+    ),
+    Setting(
+        "velocity_limits",
+        [],
+        "Limits of the joint velocities [rad/s or m/s], one per joint; empty: those of the robot's file.",
+    ),
+    Setting(
+        "wrench_bodies",
+        [],
+        "Bodies with a measured external wrench, each on the topic external_wrench/<body>.",
+        element=str,
+    ),
+    Setting(
+        "wrench_frame",
+        "body",
+        "Frame that measured wrenches are given and filtered in: body (axes and origin of the body, or of a "
+        "frame fixed to it) or world (axes and origin of the world).",
+    ),
+)
+_WRENCHES = (
+    Setting(
+        "wrench_cutoff",
+        10.0,
+        "Where the filter of measured wrenches lets 1/sqrt(2) of a sine through [Hz].",
+        low=0.01,
+        high=1000.0,
+    ),
+    Setting(
+        "wrench_timeout",
+        0.1,
+        "How long [s] a measured wrench counts; then it is taken as gone, and fades through the filter.",
+        low=0.001,
+        high=3600.0,
+    ),
+)
+_STRUCTURE = (
+    Setting(
+        "robot_config",
+        "",
+        "Robot to compute: path of a YAML file, or the name of a shipped one such as panda.yaml; empty: wait "
+        "for a URDF on robot_description. Fixed while the node is configured; clean it up to load another.",
+    ),
+    Setting(
+        "floating_base",
+        False,
+        "Whether the first link of the URDF on robot_description floats. Fixed while the node is configured.",
+    ),
+)
+SETTINGS = (
+    *_STRUCTURE,
+    *_LAW,
+    *_WRENCHES,
+    Setting(
+        "new_clock_after",
+        5.0,
+        "After how long [s] without an accepted sample stamps before the last one are accepted again.",
+        low=0.1,
+        high=3600.0,
+        read_only=True,
+    ),
+    Setting(
+        "autostart",
+        True,
+        "Configure and activate at the start, without waiting for a lifecycle manager.",
+        read_only=True,
+    ),
+)
+STRUCTURAL = frozenset(setting.name for setting in _STRUCTURE)
+LIVE = frozenset(setting.name for setting in (*_LAW, *_WRENCHES))
+
+
+def law_settings(node: Node, changed: Mapping[str, Any]) -> LawSettings:
+    """Return what the parameters ask for, with some of them changed; InputError names one that cannot be."""
+    chosen: dict[str, Any] = {}
+    for setting in _LAW:
+        found = changed.get(setting.name, value(node, setting.name))
+        chosen[setting.name] = () if found is None else found  # an array that is not set
+    return LawSettings(**chosen)

@@ -1,0 +1,78 @@
+"""The joints that a controller commands, out of messages that may name more of them, in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from sensor_msgs.msg import JointState
+
+from hodyn_ros.control.feedforward import Feedforward
+from hodyn_ros.errors import InputError
+from hodyn_ros.msg import FeedforwardTorque
+from hodyn_ros.nodes.fields import Array
+from hodyn_ros.nodes.joint_order import JointOrder
+from hodyn_ros.nodes.messages import read_feedforward_torque
+from hodyn_ros.nodes.refusals import Reason, Refused
+
+
+class JointChoice:
+    """Takes some joints out of messages, in a given order; what else a message names is left out."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        if not names:
+            raise InputError(
+                "parameter 'joints' is empty; name the joints in the order of the controller, for instance "
+                "-p joints:=\"['shoulder', 'elbow']\""
+            )
+        if len(set(names)) != len(names):
+            twice = next(name for i, name in enumerate(names) if name in names[:i])
+            raise InputError(f"parameter 'joints' names joint {twice!r} twice; name it once")
+        self.names = list(names)
+        # a stream repeats its names
+        self._order = JointOrder(())
+        self._places: NDArray[np.intp] = np.empty(0, dtype=np.intp)
+
+    def feedforward(self, msg: FeedforwardTorque) -> Feedforward:
+        """Return the feedforward of the joints; raises Refused for a malformed message."""
+        self._find(msg.joint_names)
+        whole = read_feedforward_torque(msg, self._order)
+        efforts, motor_positions, motor_efforts = (stack[:, self._places] for stack in whole[:3])
+        return whole._replace(efforts=efforts, motor_positions=motor_positions, motor_efforts=motor_efforts)
+
+    def positions(self, msg: JointState) -> Array:
+        """Return the positions (n,) of the joints [rad or m]; raises Refused for a malformed message.
+
+        Velocities and efforts, which drivers fill with NaN where they measure none, are not looked at.
+        """
+        self._find(msg.name)
+        if len(msg.position) != len(msg.name):
+            raise Refused(
+                Reason.WRONG_LENGTH,
+                f"position holds {len(msg.position)} values for {len(msg.name)} joints; send one per joint",
+            )
+        positions = np.frombuffer(msg.position)[self._places]
+        if not np.isfinite(positions).all():
+            name = self.names[int(np.flatnonzero(~np.isfinite(positions))[0])]
+            raise Refused(Reason.NOT_FINITE, f"position of joint {name!r} is not finite; send finite numbers")
+        return positions
+
+    def _find(self, names: Sequence[str]) -> None:
+        if self._order.names == tuple(names):
+            return
+        missing = next((name for name in self.names if name not in names), None)
+        if missing is not None:
+            reason = Reason.MISSING_JOINT if names else Reason.NO_NAMES
+            raise Refused(
+                reason,
+                f"joint {missing!r} is missing from the message; parameter 'joints' asks for "
+                f"{JointOrder(self.names).listing()}",
+            )
+        if len(set(names)) != len(names):
+            twice = next(name for i, name in enumerate(names) if name in names[:i])
+            raise Refused(
+                Reason.REPEATED_JOINT, f"joint {twice!r} is named twice in the message; name it once"
+            )
+        self._order = JointOrder(names)
+        self._places = np.array([list(names).index(name) for name in self.names], dtype=np.intp)

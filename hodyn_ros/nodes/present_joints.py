@@ -1,0 +1,47 @@
+"""Where the joints are, from joint_states of one or of several publishers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from math import isfinite, nan
+
+import numpy as np
+from sensor_msgs.msg import JointState
+
+from hodyn_ros.trajectory.start import PresentState
+
+
+class PresentJoints:
+    """Keeps the last position and velocity of the joints of a model; those of others are passed over.
+
+    What is older than `patience` [s] is not known any more.
+    """
+
+    def __init__(
+        self,
+        joint_names: Sequence[str],
+        patience: float = 1.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._names = tuple(joint_names)
+        self._last: dict[str, tuple[float, float, float]] = {}
+        self._patience = patience
+        self._clock = clock
+
+    def take(self, msg: JointState) -> None:
+        """Keep what a message says; a joint whose position is missing or not finite keeps its last one."""
+        now = self._clock()
+        velocities = msg.velocity if len(msg.velocity) == len(msg.name) else [nan] * len(msg.name)
+        for name, position, velocity in zip(msg.name, msg.position, velocities):
+            if name in self._names and isfinite(position):
+                self._last[name] = (position, velocity if isfinite(velocity) else nan, now)
+
+    def state(self) -> PresentState:
+        """Return positions and velocities (n,), NaN where they are not known."""
+        oldest = self._clock() - self._patience
+        nothing = (nan, nan, -np.inf)
+        rows = [self._last.get(name, nothing) for name in self._names]
+        known = [(position, velocity) if at >= oldest else (nan, nan) for position, velocity, at in rows]
+        positions, velocities = np.array(known).reshape(-1, 2).T
+        return PresentState(positions, velocities)

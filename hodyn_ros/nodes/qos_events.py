@@ -1,0 +1,121 @@
+"""What the middleware reports about topics: missed deadlines, lost publishers, partners that do not fit."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rclpy.qos import QoSCompatibility, qos_check_compatible, qos_policy_name_from_kind
+
+_PERIOD = 1.0  # [s] between two lines about one kind of event of one topic
+
+
+class QosEvents:
+    """Counts the events of the topics of a node, and logs them, once a second at most for each kind."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._counts: dict[str, int] = {}
+        self._logged_at: dict[str, float] = {}
+        self._misfits: list[tuple[str, str]] = []  # topic, policy
+        self._watched: dict[str, Any] = {}  # publisher or subscription by topic
+
+    @property
+    def total(self) -> int:
+        """Number of events so far."""
+        return sum(self._counts.values())
+
+    def of_subscription(self, topic: str) -> SubscriptionEventCallbacks:
+        """Return the callbacks to create a subscription with."""
+        for kind in ("deadline missed", "publisher lost", "incompatible QoS"):
+            self._counts[f"{kind}: {topic}"] = 0
+
+        def lost(event: Any) -> None:
+            if event.not_alive_count_change > 0:
+                self._count(
+                    "publisher lost",
+                    topic,
+                    event.not_alive_count_change,
+                    f"a publisher of {topic!r} has given no sign of life within its lease",
+                )
+
+        return SubscriptionEventCallbacks(
+            deadline=lambda event: self._count(
+                "deadline missed",
+                topic,
+                event.total_count_change,
+                f"no message on {topic!r} within the deadline that was asked for",
+            ),
+            liveliness=lost,
+            incompatible_qos=lambda event: self._misfit(topic, event),
+        )
+
+    def of_publisher(self, topic: str) -> PublisherEventCallbacks:
+        """Return the callbacks to create a publisher with."""
+        for kind in ("deadline missed", "liveliness lost", "incompatible QoS"):
+            self._counts[f"{kind}: {topic}"] = 0
+        return PublisherEventCallbacks(
+            deadline=lambda event: self._count(
+                "deadline missed",
+                topic,
+                event.total_count_change,
+                f"no message was published on {topic!r} within the deadline that is offered",
+            ),
+            liveliness=lambda event: self._count(
+                "liveliness lost",
+                topic,
+                event.total_count_change,
+                f"the publisher of {topic!r} has given no sign of life within the lease that is offered",
+            ),
+            incompatible_qos=lambda event: self._misfit(topic, event),
+        )
+
+    def watch(self, topic: str, entity: Any) -> None:
+        """Take note of the publisher or subscription of a topic, to find out who does not fit it."""
+        self._watched[topic] = entity
+
+    def look(self) -> None:
+        """Log who does not fit; the names of nodes arrive a moment later than their topics."""
+        misfits, self._misfits = self._misfits, []
+        for topic, policy in misfits:
+            entity = self._watched[topic]
+            publishes = isinstance(entity, Publisher)
+            what, fate = ("subscription", "sent to") if publishes else ("publisher", "received from")
+            names = sorted(set(self._misfit_nodes(entity)))
+            of = f" of node {', '.join(names)}" if names else ""
+            self._node.get_logger().warning(
+                f"a {what} of {topic!r}{of} has incompatible QoS ({policy}): nothing is {fate} it"
+            )
+
+    def as_values(self) -> dict[str, int]:
+        """Return the counts as keys and values of a diagnostic status."""
+        return dict(self._counts)
+
+    def _count(self, kind: str, topic: str, more: int, line: str) -> None:
+        key = f"{kind}: {topic}"
+        self._counts[key] += more
+        now = time.monotonic()
+        if now - self._logged_at.get(key, float("-inf")) >= _PERIOD:
+            self._logged_at[key] = now
+            self._node.get_logger().warning(f"{line} ({self._counts[key]} times so far)")
+
+    def _misfit(self, topic: str, event: Any) -> None:
+        self._counts[f"incompatible QoS: {topic}"] += event.total_count_change
+        self._misfits.append((topic, str(qos_policy_name_from_kind(event.last_policy_kind))))
+
+    def _misfit_nodes(self, entity: Any) -> list[str]:
+        mine = entity.qos_profile
+        if isinstance(entity, Publisher):
+            others = self._node.get_subscriptions_info_by_topic(entity.topic_name)
+            pairs = [(other, mine, other.qos_profile) for other in others]
+        else:
+            others = self._node.get_publishers_info_by_topic(entity.topic_name)
+            pairs = [(other, other.qos_profile, mine) for other in others]
+        return [
+            f"{other.node_namespace.rstrip('/')}/{other.node_name}"
+            for other, offered, asked in pairs
+            if qos_check_compatible(offered, asked)[0] == QoSCompatibility.ERROR
+        ]

@@ -1,0 +1,44 @@
+"""The answers of a dynamics_node in a bag: when each was recorded, and which external wrenches it assumed."""
+
+from __future__ import annotations
+
+import numpy as np
+from rclpy.serialization import deserialize_message
+
+from hodyn_ros.bags.messages import stamp_of
+from hodyn_ros.bags.reader import Bag
+from hodyn_ros.msg import FeedforwardTorque
+from hodyn_ros.nodes.messages import read_wrenches
+from hodyn_ros.se3 import Array
+
+
+class RecordedAnswers:
+    """Finds answers by their stamps; a clock that has started again is followed."""
+
+    def __init__(self, bag: Bag, topic: str, wrenches: bool) -> None:
+        """Look through a topic of a bag; `wrenches`: whether the answers assume some."""
+        times, stamps = [], []
+        self._wrenches: list[Array | None] = []
+        for message in bag.messages([topic]):
+            times.append(message.time)
+            stamps.append(stamp_of(message.data))
+            if wrenches:
+                self._wrenches.append(read_wrenches(deserialize_message(message.data, FeedforwardTorque)))
+        self._times = np.array(times, dtype=np.int64)
+        order = np.argsort(np.array(stamps, dtype=np.int64), kind="stable")
+        self._places, self._stamps = order, np.array(stamps, dtype=np.int64)[order]
+        self._next = 0  # answers come in the order of the samples
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    def find(self, stamp: int) -> tuple[int, Array | None] | None:
+        """Return the time [ns] and the wrenches (bodies, orders, 6) of the next answer with a stamp."""
+        first, last = np.searchsorted(self._stamps, [stamp, stamp + 1])
+        places = self._places[first:last]
+        later = places[places >= self._next]
+        if not len(later):
+            return None
+        place = int(later[0])
+        self._next = place + 1
+        return int(self._times[place]), self._wrenches[place] if self._wrenches else None

@@ -1,0 +1,218 @@
+"""recorder: records what `hodyn replay` needs, into a bag as `ros2 bag record` writes it.
+
+Topics in: `desired_motion`, `feedforward_torque`, `dynamics_node/settings`, external wrenches and what else
+tells how a motion went, or those of the parameter `topics`; also when they appear later. `/diagnostics` out
+at 1 Hz. A signal completes the bag; whatever else ends the process costs what came within the last second.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.qos import QoSDurabilityPolicy, QoSHistoryPolicy, QoSProfile, QoSReliabilityPolicy
+
+from hodyn_ros.bags.messages import Message, Topic
+from hodyn_ros.bags.pen import Pen
+from hodyn_ros.errors import InputError
+from hodyn_ros.nodes.diagnostics import OK, WARN, Diagnostics, Report, Stream
+from hodyn_ros.nodes.offered_qos import offered
+from hodyn_ros.nodes.parameters import Setting, declare, value
+from hodyn_ros.nodes.process import run
+from hodyn_ros.nodes.stream_executor import StreamGroup
+
+SETTINGS = (
+    Setting("file", "", "Folder of the bag, which must not exist yet.", read_only=True),
+    Setting("storage", "mcap", "How the bag is stored: mcap or sqlite3.", read_only=True),
+    Setting(
+        "topics",
+        [],
+        "Topics to record; empty: what `hodyn replay` needs and what tells how the motion went.",
+        read_only=True,
+        element=str,
+    ),
+)
+
+TOPICS = (
+    "desired_motion",
+    "feedforward_torque",
+    "dynamics_node/settings",
+    "robot_description",
+    "joint_states",
+    "motor_states",
+    "effort_commands",
+    "/parameter_events",
+    "/diagnostics",
+    "/tf",
+    "/tf_static",
+)
+WRENCH = "geometry_msgs/msg/WrenchStamped"  # external wrenches: any topic of this type in the namespace
+
+_DEPTH = 5000  # messages of a topic that may wait while the machine holds up the process
+_LOOK_PERIOD = 0.1  # [s] between two searches for new topics
+
+
+class Recorder(Node):
+    """Hears topics as bytes and hands them to a `Pen`."""
+
+    def __init__(self) -> None:
+        self._open = False  # rclpy destroys a node also when this method has failed
+        super().__init__("recorder")
+        declare(self, SETTINGS)
+        if not value(self, "file"):
+            raise InputError("parameter 'file' is empty; say where the bag goes")
+        self._file = Path(value(self, "file"))
+        self._names = {self.resolve_topic_name(name) for name in value(self, "topics") or TOPICS}
+        self._wrenches = not value(self, "topics")
+        self._namespace = f"{self.get_namespace().rstrip('/')}/"
+        self._simulated = bool(self.get_parameter("use_sim_time").value)
+        self._group = StreamGroup()
+        self._heard: dict[str, Heard] = {}
+        self._unknown: set[str] = set()
+        self._messages = Stream()
+        # simulated time may stand still until somebody hears what is to be recorded
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = self.create_timer(_LOOK_PERIOD, self._look, clock=steady)
+        self._diagnostics = Diagnostics(self, self._report)
+        self._pen = Pen(self._file, value(self, "storage"))
+        self._open = True
+        self.get_logger().info(f"recording into {self._file}")
+
+    def record(self, message: Message) -> None:
+        """Take a message."""
+        self._pen.put(message)
+        self._messages.tick()
+
+    def time(self, info: Mapping[str, Any]) -> int:
+        """Return the time [ns] under which a message is recorded: its arrival, or simulated time."""
+        return int(self.get_clock().now().nanoseconds if self._simulated else info["received_timestamp"])
+
+    def destroy_node(self) -> None:
+        """Complete the bag; SystemExit after one line where that cannot be done."""
+        if self._open:
+            self._open = False
+            for heard in self._heard.values():
+                self.destroy_subscription(heard.subscription)
+            self._complete()
+        super().destroy_node()
+
+    def _complete(self) -> None:
+        self._pen.close()
+        count = self._messages.count
+        if self._pen.failure is not None:
+            print(
+                f"error: the recording has ended too early: {self._pen.failure}; {self._file} holds the "
+                f"first {self._pen.safe} of {count} messages",
+                file=sys.stderr,
+                flush=True,
+            )
+            raise SystemExit(1)
+        print(f"recorded {count} messages into {self._file}{self._losses()}", flush=True)
+
+    def _look(self) -> None:
+        """Subscribe to what has appeared; end when writing has failed."""
+        if self._pen.failure is not None:
+            raise SystemExit(1)
+        for name, types in self.get_topic_names_and_types():
+            if name in self._heard or name in self._unknown:
+                continue
+            wrench = self._wrenches and WRENCH in types and name.startswith(self._namespace)
+            if name in self._names or wrench:
+                self._subscribe(name)
+
+    def _subscribe(self, name: str) -> None:
+        publishers = self.get_publishers_info_by_topic(name)
+        if not publishers:
+            return
+        kind = publishers[0].topic_type
+        package, _, short = kind.split("/")
+        try:
+            message_type = getattr(import_module(f"{package}.msg"), short)
+        except (ImportError, AttributeError):
+            self._unknown.add(name)
+            self.get_logger().warning(f"{name} is not recorded: its type {kind} is not installed")
+            return
+        profiles = [publisher.qos_profile for publisher in publishers]
+        topic = Topic(
+            name,
+            kind,
+            hash=str(publishers[0].topic_type_hash),
+            qos=tuple(offered(profile) for profile in profiles),
+        )
+        self._pen.put(topic)
+        self._heard[name] = Heard(self, name, message_type, matching(profiles), self._group)
+
+    def _losses(self) -> str:
+        lost = {name: heard.lost for name, heard in self._heard.items() if heard.lost}
+        return "".join(f"; {count} of {name} were lost on the way" for name, count in lost.items())
+
+    def _report(self) -> Report:
+        missing = sorted(self._names - self._heard.keys())
+        lost = sum(heard.lost for heard in self._heard.values())
+        values: dict[str, object] = {
+            "file": self._file,
+            "storage": value(self, "storage"),
+            "topics": ", ".join(sorted(self._heard)),
+            "topics that nobody publishes": ", ".join(missing),
+            "messages": self._messages.count,
+            "rate [1/s]": self._messages.rate(),
+            "waiting to be written": self._pen.waiting,
+            "lost on the way": lost,
+        }
+        if lost:
+            return Report(WARN, f"{lost} messages were lost on the way", values)
+        return Report(OK, "recording" if self._messages.count else "waiting for the first message", values)
+
+
+class Heard:
+    """A subscription whose messages are recorded; `lost` counts those that were sent but never came."""
+
+    def __init__(
+        self, recorder: Recorder, name: str, message_type: Any, qos: QoSProfile, group: StreamGroup
+    ) -> None:
+        self.lost = 0
+        self._name = name
+        self._recorder = recorder
+        self._time = 0
+        self._last: dict[bytes, int] = {}  # number of the last message, by publisher
+        self.subscription = recorder.create_subscription(
+            message_type, name, self._take, qos, callback_group=group, raw=True
+        )
+
+    def _take(self, data: bytes, info: Mapping[str, Any]) -> None:
+        # A message that was sent twice may have arrived after the one that follows it. The order in which
+        # they are handed out counts, because it is that in which every node gets them.
+        self._time = max(self._time, self._recorder.time(info))
+        self._recorder.record(Message(self._name, self._time, data))
+        number, publisher = info.get("publication_sequence_number"), info.get("publisher_gid")
+        if number is None or publisher is None:  # not every middleware tells
+            return
+        last = self._last.get(publisher["data"], number - 1)
+        self.lost += max(0, number - last - 1)
+        self._last[publisher["data"]] = number
+
+
+def matching(profiles: Sequence[QoSProfile]) -> QoSProfile:
+    """Return the profile that gets most out of all these publishers."""
+    reliable = all(profile.reliability == QoSReliabilityPolicy.RELIABLE for profile in profiles)
+    latched = all(profile.durability == QoSDurabilityPolicy.TRANSIENT_LOCAL for profile in profiles)
+    return QoSProfile(
+        reliability=QoSReliabilityPolicy.RELIABLE if reliable else QoSReliabilityPolicy.BEST_EFFORT,
+        durability=QoSDurabilityPolicy.TRANSIENT_LOCAL if latched else QoSDurabilityPolicy.VOLATILE,
+        history=QoSHistoryPolicy.KEEP_LAST,
+        depth=_DEPTH,
+    )
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run recorder as a process."""
+    return run(Recorder, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

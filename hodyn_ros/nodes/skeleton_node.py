@@ -1,0 +1,115 @@
+"""skeleton_node: the desired motion as a figure of lines, for RViz.
+
+Works for every robot that can be described, without URDF, meshes and robot_state_publisher.
+
+Topics: `desired_motion` (DesiredMotion) in; `skeleton` (visualization_msgs/Marker) out, the newest motion at
+`rate`; `/diagnostics` at 1 Hz.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from geometry_msgs.msg import Point
+from rclpy.node import Node
+from std_msgs.msg import ColorRGBA
+from visualization_msgs.msg import Marker
+
+from hodyn_ros.errors import HodynError
+from hodyn_ros.jets import Array
+from hodyn_ros.msg import DesiredMotion
+from hodyn_ros.nodes.diagnostics import OK, WARN, Diagnostics, Report
+from hodyn_ros.nodes.joint_order import JointOrder
+from hodyn_ros.nodes.messages import read_base_motion, read_desired_motion
+from hodyn_ros.nodes.parameters import Setting, declare, value
+from hodyn_ros.nodes.process import run
+from hodyn_ros.nodes.qos import overridable, sensor_qos, stream_qos
+from hodyn_ros.nodes.refusals import Reason, Refusals, Refused
+from hodyn_ros.nodes.robot_file import robot_file
+from hodyn_ros.nodes.stream_executor import StreamGroup
+from hodyn_ros.skeleton import read_skeleton
+
+SETTINGS = (
+    Setting(
+        "robot_config",
+        "",
+        "Robot to draw: path of a YAML file, or the name of a shipped one such as panda.yaml.",
+        read_only=True,
+    ),
+    Setting("rate", 30.0, "Pictures per second [Hz].", low=1.0, high=100.0, read_only=True),
+    Setting("frame_id", "world", "Frame of the lines where the motion does not name one.", read_only=True),
+    Setting("width", 0.015, "Width of the lines [m].", low=0.001, high=1.0, read_only=True),
+)
+
+
+class SkeletonNode(Node):
+    """Draws the newest desired motion; the lines come from a `Skeleton`."""
+
+    def __init__(self) -> None:
+        super().__init__("skeleton_node")
+        declare(self, SETTINGS)
+        self._skeleton = read_skeleton(robot_file(self))
+        self._joints = JointOrder(self._skeleton.joint_names)
+        self._newest: DesiredMotion | None = None
+        self._drawn = 0
+        self._refusals = Refusals(self.get_logger().warning, "desired_motion")
+        self._publisher = self.create_publisher(
+            Marker, "skeleton", stream_qos(1), qos_overriding_options=overridable(publisher=True)
+        )
+        streams = StreamGroup()
+        self._subscription = self.create_subscription(
+            DesiredMotion,
+            "desired_motion",
+            self._take,
+            sensor_qos(),
+            callback_group=streams,
+            qos_overriding_options=overridable(),
+        )
+        self._diagnostics = Diagnostics(self, self._report)
+        self._timer = self.create_timer(1.0 / value(self, "rate"), self._draw, callback_group=streams)
+
+    def _take(self, msg: DesiredMotion) -> None:
+        self._newest = msg
+
+    def _draw(self) -> None:
+        msg, self._newest = self._newest, None
+        if msg is None:
+            return
+        try:
+            q = read_desired_motion(msg, self._joints, 1)[0]
+            pose = read_base_motion(msg, 1).pose if self._skeleton.moves_base else None
+            lines = self._skeleton.lines(q, pose)
+        except Refused as refused:
+            self._refusals.add(refused)
+            return
+        except HodynError as error:
+            self._refusals.add(Refused(Reason.UNREACHABLE, str(error)))
+            return
+        self._publisher.publish(self._marker(msg, lines))
+        self._drawn += 1
+
+    def _marker(self, msg: DesiredMotion, lines: Array) -> Marker:
+        marker = Marker(ns="skeleton", type=Marker.LINE_LIST, action=Marker.ADD)
+        marker.header.stamp = msg.header.stamp
+        marker.header.frame_id = msg.header.frame_id or value(self, "frame_id")
+        marker.pose.orientation.w = 1.0
+        marker.scale.x = value(self, "width")
+        marker.color = ColorRGBA(r=0.1, g=0.45, b=0.8, a=1.0)
+        marker.points = [Point(x=x, y=y, z=z) for x, y, z in lines.reshape(-1, 3).tolist()]
+        return marker
+
+    def _report(self) -> Report:
+        values = {"drawn": self._drawn, "refused": self._refusals.total, **self._refusals.as_values()}
+        if not self._drawn:
+            return Report(WARN, "waiting for the first desired motion", values)
+        return Report(OK, "drawing", values)
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run skeleton_node as a process."""
+    return run(SkeletonNode, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

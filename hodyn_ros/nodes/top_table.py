@@ -1,0 +1,116 @@
+"""The table of `hodyn top`: what nodes say on /diagnostics, one row each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from rich.table import Table
+from rich.text import Text
+
+from hodyn_ros.control.feedforward import Status
+
+STALE_AFTER = 3.5  # [s]; a node reports every second
+COLUMNS = ("node", "state", "rate [1/s]", "age [s]", "p50 · p99 [µs]", "refused, limits")
+
+_LEVELS = ("green", "yellow", "bold red", "magenta")  # of OK, WARN, ERROR, STALE
+_RATE = re.compile(r"(.*?):? ?rate \[1/s\]")
+_AGE = re.compile(r"(.*?):? ?age (?:of the last (.+) )?\[s\]")
+_MEDIAN = re.compile(r"(.+) p50 \[us\]")
+_LIMITS = (
+    *(str(bit.name).lower().replace("_", " ") for bit in Status if bit),
+    "commands cut to a limit",
+)
+_EVENTS = ("deadline missed", "liveliness lost", "incompatible QoS")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The last report of a node, and when it came."""
+
+    name: str  # with its namespace
+    level: int  # of diagnostic_msgs/DiagnosticStatus
+    message: str
+    robot: str
+    values: Mapping[str, str]
+    at: float  # [s] by some clock
+
+
+def status_table(nodes: Iterable[Seen], now: float) -> Table:
+    """Return the table at the instant `now` [s]; a node that has been silent for long is marked as stale."""
+    table = Table(show_lines=True)
+    for column in COLUMNS:
+        table.add_column(Text(column, style="bold"), overflow="fold", no_wrap=column == "node")
+    for seen in sorted(nodes, key=lambda seen: seen.name):
+        silent = now - seen.at
+        state = Text(seen.message, style=_LEVELS[min(seen.level, len(_LEVELS) - 1)])
+        if silent > STALE_AFTER:
+            state = Text(f"stale: silent for {silent:.0f} s", style="bold red")
+        values = seen.values
+        table.add_row(
+            _lines([seen.name, *_facts(seen)]),
+            state,
+            _lines(_rates(values)),
+            _lines(_ages(values)),
+            _lines(_percentiles(values)),
+            _lines([*_refused(values), *_limits(values)], "yellow"),
+            style="dim" if silent > STALE_AFTER else None,
+        )
+    return table
+
+
+def _facts(seen: Seen) -> Iterator[str]:
+    values = seen.values
+    yield seen.robot
+    yield values.get("engine", "")
+    if values.get("order"):
+        yield f"order {values['order']}{', clamped' if values.get('clamp') == 'True' else ''}"
+
+
+def _rates(values: Mapping[str, str]) -> Iterator[str]:
+    for key, value in values.items():
+        if match := _RATE.fullmatch(key):
+            yield f"{_round(value)} {match[1]}"
+
+
+def _ages(values: Mapping[str, str]) -> Iterator[str]:
+    for key, value in values.items():
+        if match := _AGE.fullmatch(key):
+            age = "none yet" if value == "inf" else _round(value, small=".2f")
+            yield f"{age} {match[2] or match[1]}"
+
+
+def _percentiles(values: Mapping[str, str]) -> Iterator[str]:
+    for key, median in values.items():
+        if (match := _MEDIAN.fullmatch(key)) and median != "nan":
+            last = values.get(f"{match[1]} p99 [us]", "nan")
+            yield f"{_round(median)} · {_round(last)} {match[1]}"
+
+
+def _refused(values: Mapping[str, str]) -> Iterator[str]:
+    """Yield what was refused, by reason, and what the middleware has missed or could not match."""
+    by_reason = any(key.startswith("refused: ") for key in values)
+    for key, count in values.items():
+        refused = "refused" in key and not (by_reason and key == "refused")
+        if count != "0" and (refused or key.startswith(_EVENTS)):
+            yield f"{count} {key.removeprefix('refused: ').removeprefix('refused ')}"
+
+
+def _limits(values: Mapping[str, str]) -> Iterator[str]:
+    for key in _LIMITS:
+        if values.get(key, "0") != "0":
+            yield f"{values[key]} {key}"
+
+
+def _lines(lines: Iterable[str], style: str = "") -> Text:
+    return Text("\n".join(line.strip() for line in lines if line), style=style)
+
+
+def _round(value: str, small: str = ".3g") -> str:
+    """Write a number as short as it can be read at a glance; what is none stays as it is."""
+    try:
+        number = float(value)
+    except ValueError:
+        return value
+    return f"{number:.0f}" if abs(number) >= 100.0 else format(number, small)

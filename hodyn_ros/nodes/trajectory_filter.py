@@ -1,0 +1,327 @@
+"""trajectory_filter: joint trajectories in, the same with efforts out, dense enough for elastic joints.
+
+Stands between who plans (MoveIt, for instance) and a joint_trajectory_controller with an effort interface.
+
+Topics: `~/joint_trajectory` (trajectory_msgs/JointTrajectory) in, `filtered_joint_trajectory` out;
+`joint_states` (sensor_msgs/JointState) in, to start where the robot is; `/diagnostics` at 1 Hz. Action, where
+control_msgs is installed: `~/follow_joint_trajectory` (control_msgs/FollowJointTrajectory), whose goals go on
+to `<controller>/follow_joint_trajectory`.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, QoSReliabilityPolicy
+from rclpy.task import Future
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory
+
+from hodyn_ros.control.effort_trajectory import EffortFilter
+from hodyn_ros.control.law_settings import LawSettings
+from hodyn_ros.control.robot_text import read_robot
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.nodes.diagnostics import OK, WARN, Diagnostics, Report, Stream
+from hodyn_ros.nodes.parameters import Setting, declare, value
+from hodyn_ros.nodes.present_joints import PresentJoints
+from hodyn_ros.nodes.process import run
+from hodyn_ros.nodes.qos import overridable, stream_qos
+from hodyn_ros.nodes.refusals import Refusals, Refused
+from hodyn_ros.nodes.robot_file import robot_file
+from hodyn_ros.nodes.trajectory_with_efforts import Filtered, TrajectoryEfforts, in_words
+
+if TYPE_CHECKING:
+    from hodyn_ros.nodes.trajectory_proxy import TrajectoryProxy
+
+SETTINGS = (
+    Setting(
+        "robot_config",
+        "",
+        "Robot to compute: path of a YAML file, or the name of a shipped one such as panda.yaml.",
+        read_only=True,
+    ),
+    Setting(
+        "joints",
+        [],
+        "Joints that the controller moves, in its order; empty: all joints of the robot.",
+        read_only=True,
+        element=str,
+    ),
+    Setting(
+        "controller",
+        "joint_trajectory_controller",
+        "Controller whose action follow_joint_trajectory takes the goals.",
+        read_only=True,
+    ),
+    Setting(
+        "efforts",
+        "link",
+        "Whose efforts are filled in: link, what the joints transmit, or motor, which also accelerates "
+        "rotors and loads springs.",
+        read_only=True,
+    ),
+    Setting("period", 0.01, "Time between two points at most [s].", low=0.0005, high=1.0, read_only=True),
+    Setting(
+        "ease",
+        0.1,
+        "An end at rest gets no jump of the acceleration; given points nearer to it than this [s] are then "
+        "left out. 0: accelerations as they are given.",
+        low=0.0,
+        high=10.0,
+        read_only=True,
+    ),
+    Setting(
+        "limits",
+        "refuse",
+        "What becomes of a trajectory beyond a limit of the robot: refuse, or pass with a warning.",
+        read_only=True,
+    ),
+    Setting(
+        "max_departure",
+        0.2,
+        "By how much the smooth motion may depart [rad or m] from what the controller would make of the "
+        "given points; 0: by any distance.",
+        low=0.0,
+        high=100.0,
+        read_only=True,
+    ),
+    Setting(
+        "start_tolerance",
+        0.05,
+        "How far [rad or m] a first point at time 0 may be from where joint_states have the robot; 0: any "
+        "distance.",
+        low=0.0,
+        high=100.0,
+        read_only=True,
+    ),
+    Setting(
+        "gravity",
+        [],
+        "Gravity in the world frame, pointing down [m/s^2], three values; empty: that of the robot's file. "
+        "Three zeros for drives that compensate gravity themselves.",
+        read_only=True,
+    ),
+    Setting(
+        "payload_mass",
+        0.0,
+        "Mass [kg] that the robot carries at its end.",
+        low=0.0,
+        high=10000.0,
+        read_only=True,
+    ),
+    Setting(
+        "payload_centre",
+        [],
+        "Centre of mass of the payload in the frame of payload_body [m], three values; empty: its origin.",
+        read_only=True,
+    ),
+    Setting(
+        "payload_inertia",
+        [],
+        "Inertia xx, xy, xz, yy, yz, zz of the payload about its centre [kg m^2]; empty: that of a point.",
+        read_only=True,
+    ),
+    Setting(
+        "payload_body", "", "Body or frame that carries the payload; empty: the last body.", read_only=True
+    ),
+)
+_PAYLOAD = ("gravity", "payload_mass", "payload_centre", "payload_inertia", "payload_body")
+
+
+class TrajectoryFilter(Node):
+    """Passes trajectories on with efforts; these come from `TrajectoryEfforts`, in a thread beside."""
+
+    def __init__(self) -> None:
+        super().__init__("trajectory_filter")
+        declare(self, SETTINGS)
+        self._limits: str = value(self, "limits")
+        self._efforts = self._build()
+        self._present = PresentJoints(self._efforts.robot_joints)
+        # one thread: trajectories keep their order
+        self._pool = ThreadPoolExecutor(max_workers=1)
+        self._computed = Stream()
+        self._last: Filtered | None = None
+        self._troubles_reported = 0
+        self._violating = 0
+        self._refusals = Refusals(self.get_logger().warning, "trajectory")
+        self._publisher = self.create_publisher(
+            JointTrajectory,
+            "filtered_joint_trajectory",
+            stream_qos(10),
+            qos_overriding_options=overridable(publisher=True),
+        )
+        self._subscriptions = [
+            self.create_subscription(
+                JointTrajectory,
+                "~/joint_trajectory",
+                self._take,
+                stream_qos(10),
+                callback_group=ReentrantCallbackGroup(),
+                qos_overriding_options=overridable(),
+            ),
+            # the newest state is enough, and best effort goes with every publisher
+            self.create_subscription(
+                JointState,
+                "joint_states",
+                self._present.take,
+                QoSProfile(depth=1, reliability=QoSReliabilityPolicy.BEST_EFFORT),
+                qos_overriding_options=overridable(),
+            ),
+        ]
+        self._proxy = self._open_proxy()
+        self._diagnostics = Diagnostics(self, self._report, self._efforts.effort_filter.robot.model.name)
+
+    def _build(self) -> TrajectoryEfforts:
+        path = robot_file(self)
+        if self._limits not in ("refuse", "pass"):
+            raise InputError(f"parameter 'limits' is {self._limits!r}; choose refuse or pass")
+        robot = LawSettings(**{name: value(self, name) for name in _PAYLOAD}).robot(read_robot(path))
+        if not isinstance(robot, Robot):
+            raise InputError(
+                f"{path} describes a parallel robot; its drives follow from the platform, so send a "
+                "DesiredMotion to dynamics_node instead"
+            )
+        efforts = TrajectoryEfforts(
+            EffortFilter(
+                robot,
+                value(self, "efforts"),
+                value(self, "period"),
+                value(self, "ease"),
+                value(self, "start_tolerance"),
+            ),
+            tuple(value(self, "joints") or robot.joint_names),
+            self._limits == "refuse",
+            value(self, "max_departure") or math.inf,
+        )
+        efforts.warm_up()
+        return efforts
+
+    def _open_proxy(self) -> TrajectoryProxy | None:
+        if find_spec("control_msgs") is None:
+            self.get_logger().warning(
+                "control_msgs is not installed, so there is no action ~/follow_joint_trajectory; "
+                "trajectories on ~/joint_trajectory are passed on"
+            )
+            return None
+        from hodyn_ros.nodes.trajectory_proxy import TrajectoryProxy
+
+        proxy = TrajectoryProxy(self, value(self, "controller"), self._fill_in, self._refusals)
+        self.get_logger().info(f"goals go on to {proxy.action}")
+        return proxy
+
+    # trajectories
+
+    async def _take(self, msg: JointTrajectory) -> None:
+        try:
+            filtered = await self._fill_in(msg)
+        except Refused as refused:
+            self._refusals.add(refused)
+        else:
+            self._publisher.publish(filtered.msg)
+
+    async def _fill_in(self, msg: JointTrajectory) -> Filtered:
+        """Return a trajectory with efforts, computed in another thread while this one serves callbacks."""
+        started_at = time.perf_counter()
+        present, executor = self._present.state(), self.executor
+        future: Future[Filtered] = Future()
+
+        def work() -> None:
+            try:
+                future.set_result(self._efforts(msg, present))
+            except Exception as error:  # goes to who waits, who knows what to do
+                future.set_exception(error)
+            if executor is not None:
+                executor.wake()
+
+        self._pool.submit(work)
+        filtered = await future
+        if filtered is None:
+            raise RuntimeError("the computation ended without a result")
+        self._computed.tick(time.perf_counter() - started_at)
+        self._last = filtered
+        self._log(filtered, len(msg.points))
+        return filtered
+
+    def _log(self, filtered: Filtered, given: int) -> None:
+        dense = filtered.result.dense
+        departure = dense.departure
+        rounded = f"; {dense.left_out} points next to its ends are rounded off" if dense.left_out else ""
+        self.get_logger().info(
+            f"a trajectory of {given} points has become one of {len(filtered.msg.points)}; it departs by "
+            f"{departure.distance:.2g} rad (or m) at most from what the controller would make of it, joint "
+            f"{self._efforts.robot_joints[departure.joint]!r} at {departure.time:.3f} s{rounded}"
+        )
+        if filtered.result.violations:
+            self._violating += 1
+            self.get_logger().warning(f"passed all the same: {in_words(filtered.result.violations)}")
+
+    # diagnostics
+
+    def _report(self) -> Report:
+        (p50,) = self._computed.percentiles(50.0)
+        values: dict[str, object] = {
+            "filled in": self._computed.count,
+            "filled in beyond limits": self._violating,
+            "computation time p50 [ms]": p50 * 1e3,
+            **self._facts_of_last(),
+            "refused": self._refusals.total,
+            **self._refusals.as_values(),
+        }
+        proxy = self._proxy
+        if proxy is None:
+            values["action"] = "none: control_msgs is not installed"
+        else:
+            values["action"] = proxy.action
+            values["controller is there"] = proxy.controller_is_there
+            values["goals under way"] = proxy.under_way
+            values.update({f"goals {outcome}": count for outcome, count in proxy.outcomes.items()})
+        troubles = self._refusals.total + self._violating
+        new, self._troubles_reported = troubles - self._troubles_reported, troubles
+        if new:
+            return Report(WARN, "trajectories were refused, or are beyond limits", values)
+        return Report(OK, "waiting for trajectories", values)
+
+    def _facts_of_last(self) -> dict[str, object]:
+        if self._last is None:
+            return {}
+        result = self._last.result
+        return {
+            "last: points": len(self._last.msg.points),
+            "last: departure [rad or m]": result.dense.departure.distance,
+            "last: effort missed between points [N·m or N]": float(result.between.max()),
+        }
+
+    def destroy_node(self) -> None:
+        """Give up the action, and what is still to be computed."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        if self._proxy is not None:
+            self._proxy.destroy()
+        super().destroy_node()
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run trajectory_filter as a process."""
+    return run(TrajectoryFilter, args, _executor)
+
+
+def _executor() -> SingleThreadedExecutor:
+    """Return an executor that serves answers of the controller as they come."""
+    # What was made at the start stays. To search it for garbage delays the end of the process, by a second.
+    gc.collect()
+    gc.freeze()
+    return SingleThreadedExecutor()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,168 @@
+"""From a JointTrajectory to one with efforts: all that trajectory_filter computes, without its node."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from builtin_interfaces.msg import Duration
+from numpy.typing import NDArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from hodyn_ros.control.effort_trajectory import EffortFilter, EffortTrajectory
+from hodyn_ros.errors import InputError, OverflowingError
+from hodyn_ros.feasibility.check import Finding
+from hodyn_ros.feasibility.report import nearer_limit
+from hodyn_ros.jets import Array
+from hodyn_ros.nodes.fields import float64s
+from hodyn_ros.nodes.joint_order import JointOrder
+from hodyn_ros.nodes.messages import read_joint_trajectory
+from hodyn_ros.nodes.refusals import Reason, Refused
+from hodyn_ros.trajectory.densify import Waypoints
+from hodyn_ros.trajectory.start import PresentState
+
+# More points than this come from a mistake in the period or in the times, and would fill the memory.
+MOST_POINTS = 200_000
+
+
+class Filtered(NamedTuple):
+    """A trajectory with efforts, what it was made from, and which given point each of its points leads to."""
+
+    msg: JointTrajectory
+    result: EffortTrajectory
+    leads_to: NDArray[np.intp]  # (N,)
+
+
+@dataclass(frozen=True)
+class TrajectoryEfforts:
+    """Fills in the efforts of joint trajectories.
+
+    `joint_names` are those that the filtered trajectories carry, in the order of the controller; the joints
+    of the robot that a trajectory does not name rest where they are. With `refuse_violations` a trajectory
+    beyond a limit of the robot is refused; so is one that departs by more than `max_departure` [rad or m]
+    from what the controller would make of its points.
+    """
+
+    effort_filter: EffortFilter
+    joint_names: tuple[str, ...]
+    refuse_violations: bool = True
+    max_departure: float = math.inf
+
+    def __post_init__(self) -> None:
+        for name in self.joint_names:
+            if name not in self.robot_joints:
+                raise InputError(f"joint {name!r} is unknown; the robot has {list(self.robot_joints)}")
+        if len(set(self.joint_names)) != len(self.joint_names):
+            raise InputError(f"name every joint once, found {list(self.joint_names)}")
+
+    @property
+    def robot_joints(self) -> tuple[str, ...]:
+        """The joints of the robot, in its order."""
+        return self.effort_filter.robot.joint_names
+
+    def __call__(self, msg: JointTrajectory, present: PresentState) -> Filtered:
+        """Return the trajectory with efforts; raises Refused with the reason."""
+        waypoints = self._read(msg, present)
+        end = float(waypoints.times[-1])
+        if end / self.effort_filter.period > MOST_POINTS:
+            raise Refused(
+                Reason.BAD_TIMES,
+                f"the trajectory lasts {end:g} s, which makes more than {MOST_POINTS} points; send it in "
+                "parts, or lengthen the period",
+            )
+        try:
+            # what overflows shows in the result
+            with np.errstate(over="ignore", invalid="ignore"):
+                result = self.effort_filter(waypoints, present)
+        except OverflowingError as error:
+            raise Refused(Reason.RESULT_NOT_FINITE, str(error)) from error
+        except InputError as error:
+            raise Refused(Reason.BAD_MOTION, str(error)) from error
+        self._judge(result)
+        # where the present state comes first, it leads to the first given point too
+        added = int(waypoints.times[0] > 0.0)
+        return Filtered(self._write(msg, result), result, np.maximum(result.dense.leads_to - added, 0))
+
+    def warm_up(self) -> None:
+        """Compute once, so that the first trajectory takes no longer than all others."""
+        positions = np.zeros((2, len(self.robot_joints)))
+        times = np.array([0.0, self.effort_filter.period])
+        self.effort_filter(Waypoints(times, positions))
+
+    def _read(self, msg: JointTrajectory, present: PresentState) -> Waypoints:
+        """Return the points for all joints of the robot."""
+        robot_joints, named = self.robot_joints, set(msg.joint_names)
+        if not named or not named <= set(self.joint_names):
+            JointOrder(self.joint_names).places(msg.joint_names)  # raises, naming the joint
+        given = JointOrder([name for name in robot_joints if name in named])
+        points = read_joint_trajectory(msg, given)
+        places = [robot_joints.index(name) for name in given.names]
+        rests = np.ones(len(robot_joints), dtype=bool)
+        rests[places] = False
+        unknown = rests & np.isnan(present.positions)
+        if unknown.any():
+            raise Refused(
+                Reason.MISSING_JOINT,
+                f"joint {robot_joints[int(np.argmax(unknown))]!r} is missing from the message, and where it "
+                "rests is not known; name it, or publish its state on joint_states",
+            )
+
+        def for_all(rows: Array, at_rest: Array) -> Array:
+            table = np.tile(at_rest, (len(rows), 1))
+            table[:, places] = rows
+            return table
+
+        still = np.zeros(len(robot_joints))
+        return Waypoints(
+            points.times,
+            for_all(points.positions, present.positions),
+            None if points.velocities is None else for_all(points.velocities, still),
+            None if points.accelerations is None else for_all(points.accelerations, still),
+        )
+
+    def _judge(self, result: EffortTrajectory) -> None:
+        if not np.isfinite(result.efforts).all():
+            raise Refused(Reason.RESULT_NOT_FINITE, "its efforts come out infinite; its values are too large")
+        departure = result.dense.departure
+        if not departure.distance <= self.max_departure:
+            raise Refused(
+                Reason.BEYOND_LIMITS,
+                f"a smooth motion departs by {departure.distance:.3g} rad (or m) from what the controller "
+                f"would make of these points, joint {self.robot_joints[departure.joint]!r} at "
+                f"{departure.time:.3f} s; send velocities and accelerations, or points that are closer to "
+                "each other, or raise max_departure",
+            )
+        if result.violations and self.refuse_violations:
+            raise Refused(
+                Reason.BEYOND_LIMITS,
+                f"{in_words(result.violations)}; plan a slower motion, or let it pass with limits:=pass",
+            )
+
+    def _write(self, msg: JointTrajectory, result: EffortTrajectory) -> JointTrajectory:
+        places = [self.robot_joints.index(name) for name in self.joint_names]
+        instants = np.rint(result.dense.times * 1e9).astype(np.int64).tolist()
+        points = [
+            JointTrajectoryPoint(
+                positions=float64s(rows[0]),
+                velocities=float64s(rows[1]),
+                accelerations=float64s(rows[2]),
+                effort=float64s(effort),
+                time_from_start=Duration(sec=instant // 1_000_000_000, nanosec=instant % 1_000_000_000),
+            )
+            for rows, effort, instant in zip(result.motion[:, :, places], result.efforts[:, places], instants)
+        ]
+        return JointTrajectory(header=msg.header, joint_names=list(self.joint_names), points=points)
+
+
+def in_words(violations: Sequence[Finding]) -> str:
+    """Return the worst violation in words, and how many more there are."""
+    worst = violations[0]
+    column = worst.column
+    more = f" ({len(violations) - 1} more)" if len(violations) > 1 else ""
+    return (
+        f"the {column.quantity} of {column.joint!r} reaches {worst.value:.4g} {column.unit} at "
+        f"{worst.time:.3f} s, beyond its limit of {nearer_limit(worst):.4g}{more}"
+    )

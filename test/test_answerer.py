@@ -1,0 +1,171 @@
+"""The answerer from its own settings: the same robot, the same numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Point, Pose, Quaternion
+
+from hodyn_ros import share
+from hodyn_ros.control.law_settings import LawSettings
+from hodyn_ros.control.robot_text import RobotText, read_robot
+from hodyn_ros.control.wrench_frames import wrench_frames
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.motion import AppliedWrench
+from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
+from hodyn_ros.nodes.answerer import Answerer
+from hodyn_ros.nodes.messages import write_desired_motion
+from hodyn_ros.parallel.robot import ParallelRobot
+
+URDF = """<?xml version="1.0"?>
+<robot name="arm">
+  <link name="base"/>
+  <joint name="hinge" type="continuous"><parent link="base"/><child link="link"/><axis xyz="0 1 0"/></joint>
+  <link name="link"><inertial><origin xyz="0 0 0.2"/><mass value="1"/>
+    <inertia ixx="0.02" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.002"/></inertial></link>
+  <joint name="weld" type="fixed"><parent link="link"/><child link="tool"/>
+    <origin xyz="0.1 0.2 0.4" rpy="0.3 -0.5 0.7"/></joint>
+  <link name="tool"/>
+</robot>"""
+STACK = np.random.default_rng(4).normal(size=(5, 1))
+
+
+def answerer_of(path: Path, chosen: LawSettings) -> Answerer:
+    return Answerer(RobotText.from_file(path), read_robot(path), chosen)
+
+
+def same(one: FeedforwardTorque, other: FeedforwardTorque) -> bool:
+    one.computation_time = other.computation_time
+    return bool(one == other)
+
+
+@pytest.mark.parametrize("reference", ["arm.urdf", "../robots/arm.urdf", "{tmp}/robots/arm.urdf"])
+def test_a_yaml_file_takes_its_urdf_along(reference: str, tmp_path: Path) -> None:
+    reference = reference.format(tmp=tmp_path)
+    path = tmp_path / "config" / "arm.yaml"
+    path.parent.mkdir()
+    urdf = path.parent / reference
+    urdf.parent.mkdir(exist_ok=True)
+    urdf.write_text(URDF)
+    drive = "joints:\n  - name: hinge\n    drive: {motor_inertia: 0.1, stiffness: 100.0}\n"
+    path.write_text(f"name: driven\nurdf: {reference}\n{drive}")
+    original = answerer_of(path, LawSettings(payload_mass=0.5, payload_body="tool", clamp=True))
+    text = original.settings()
+    urdf.unlink()
+    path.unlink()
+    copy = Answerer.from_settings(text)
+    assert copy.law.name == "driven"
+    question = write_desired_motion(["hinge"], Time(sec=1), STACK)
+    answer = original.answer(question)
+    assert len(answer.motor_efforts) == 1
+    assert same(copy.answer(question), answer)
+    assert json.loads(copy.settings())["after_stamp"] == 1_000_000_000
+    assert json.loads(text)["after_stamp"] is None
+
+
+def test_a_description_answers_without_motors() -> None:
+    text = RobotText("robot_description", URDF, kind="urdf")
+    original = Answerer(text, text.robot(), LawSettings(order=1))
+    question = write_desired_motion(["hinge"], Time(sec=1), STACK)
+    answer = original.answer(question)
+    assert not answer.motor_positions
+    assert same(Answerer.from_settings(original.settings()).answer(question), answer)
+
+
+def platform_motion(robot: ParallelRobot, second: int, z: float) -> DesiredMotion:
+    x, y, height = robot.home_pose[:3, 3]
+    msg = DesiredMotion(
+        base_pose=[Pose(position=Point(x=x, y=y, z=height + z), orientation=Quaternion(w=1.0))]
+    )
+    msg.header.stamp = Time(sec=second)
+    msg.base_twists = [0.0, 0.0, 0.0, 0.0, 0.0, 0.1, *[0.0] * 18]
+    return msg
+
+
+def test_a_parallel_robot_goes_on_from_where_it_is() -> None:
+    path = share.find("config", "gough_stewart_6ups.yaml")
+    original = answerer_of(path, LawSettings())
+    robot = original.robot
+    assert isinstance(robot, ParallelRobot)
+    original.answer(platform_motion(robot, 1, 0.02))
+    changed = original.changed(LawSettings(gravity=(0.0, 0.0, -5.0)))
+    original.answer(platform_motion(robot, 2, 0.03))  # while the change was made
+    changed.take_over(original)
+    reached = json.loads(original.settings())["positions"]
+    text = changed.settings()
+    assert json.loads(text)["positions"] == reached
+    assert np.abs(reached).max() > 0.0
+    copy = Answerer.from_settings(text)
+    question = platform_motion(robot, 3, 0.04)
+    assert same(copy.answer(question), changed.answer(question))
+    limited = changed.changed(LawSettings(gravity=(0.0, 0.0, -5.0), clamp=True))
+    limited.take_over(changed)
+    assert json.loads(limited.settings())["positions"] == json.loads(changed.settings())["positions"]
+
+
+def test_a_refused_sample_changes_nothing() -> None:
+    text = RobotText("robot_description", URDF, kind="urdf")
+    answerer = Answerer(text, text.robot(), LawSettings(order=0))
+    answerer.answer(write_desired_motion(["hinge"], Time(sec=1), STACK))
+    settings = answerer.settings()
+    for question in (
+        write_desired_motion(["other"], Time(sec=2), STACK),
+        write_desired_motion(["hinge"], Time(sec=1), STACK),
+        write_desired_motion(["hinge"], Time(sec=2), np.nan * STACK),
+    ):
+        with pytest.raises(InputError):
+            answerer.answer(question)
+    assert answerer.settings() == settings
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "not the settings of a dynamics_node"),
+        ("[]", "not the settings of a dynamics_node"),
+        ('{"version": 1}', "not the settings of a dynamics_node: KeyError"),
+        (
+            '{"version": 1, "robot": {"name": "a"}, "law": {}}',
+            "not the settings of a dynamics_node: TypeError",
+        ),
+        ('{"version": 2}', "the settings have version 2; this hodyn_ros reads 1"),
+    ],
+)
+def test_other_texts_are_refused(text: str, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        Answerer.from_settings(text)
+
+
+def test_a_path_is_no_robot_description(tmp_path: Path) -> None:
+    path = tmp_path / "arm.urdf"
+    path.write_text(URDF)
+    with pytest.raises(ModelError, match="the text of a URDF starts with '<'"):
+        RobotText("robot_description", str(path), kind="urdf").robot()
+    with pytest.raises(ModelError, match="cannot read"):
+        RobotText.from_file(tmp_path / "none.yaml")
+
+
+def test_a_wrench_in_a_sensors_frame_is_seen_from_the_body() -> None:
+    robot = Robot.from_urdf(URDF)
+    frames = wrench_frames(robot, "link", "body")
+    assert list(frames) == ["link", "tool"]
+    wrench = np.random.default_rng(8).normal(size=6)
+    place = robot.frames["tool"].pose
+    moment, force = place[:3, :3] @ wrench[:3], place[:3, :3] @ wrench[3:]
+    expected = np.concatenate([moment + np.cross(place[:3, 3], force), force])
+    np.testing.assert_allclose(frames["tool"] @ wrench, expected, rtol=0.0, atol=1e-14)
+    assert list(wrench_frames(robot, "link", "world")) == ["world"]
+    # a hinge at the world's origin feels the moment about its axis
+    still = np.zeros((3, 1))
+    pushed = robot.inverse_dynamics(
+        still, wrenches=[AppliedWrench("link", frames["tool"] @ wrench, frame="body")]
+    )
+    np.testing.assert_allclose(pushed - robot.inverse_dynamics(still), [[-expected[1]]], rtol=0.0, atol=1e-13)

@@ -1,0 +1,191 @@
+"""What dynamics_node reports: events of the middleware, latency, the engine; and that it stops at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.duration import Duration
+from rclpy.qos import QoSLivelinessPolicy, QoSProfile, QoSReliabilityPolicy
+from ros_peer import Peer
+from ros_processes import RosProcess, start_node
+from ros_stream import JOINTS, motion
+
+from hodyn_ros.control.law import FeedforwardLaw
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
+from hodyn_ros.nodes.messages import nanoseconds, write_desired_motion
+from hodyn_ros.nodes.qos import stream_qos
+
+SPACE = "events"
+IN, OUT = (
+    f"qos_overrides./{SPACE}/desired_motion.subscription.",
+    f"qos_overrides./{SPACE}/feedforward_torque.",
+)
+MILLISECOND = 1_000_000
+
+
+def desired(millisecond: int, orders: int = 5) -> DesiredMotion:
+    second, rest = divmod(millisecond * MILLISECOND, 1_000_000_000)
+    return write_desired_motion(JOINTS, Time(sec=second, nanosec=rest), motion(rest)[:orders])
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[RosProcess]:
+    parameters = {
+        "robot_config": "panda.yaml",
+        IN + "deadline": 300 * MILLISECOND,
+        IN + "liveliness": "manual_by_topic",
+        IN + "liveliness_lease_duration": 400 * MILLISECOND,
+    }
+    with start_node("dynamics_node", parameters, SPACE) as process:
+        yield process
+        assert process.stop() == 0, process.output()
+        assert "Traceback" not in process.output()
+
+
+@pytest.fixture(scope="module")
+def peer(node: RosProcess) -> Iterator[Peer]:
+    with Peer(SPACE) as peer:
+        yield peer
+
+
+def offered() -> QoSProfile:
+    """Return what a publisher has to offer here."""
+    profile = stream_qos()
+    profile.deadline = Duration(nanoseconds=100 * MILLISECOND)
+    profile.liveliness = QoSLivelinessPolicy.MANUAL_BY_TOPIC
+    profile.liveliness_lease_duration = Duration(nanoseconds=200 * MILLISECOND)
+    return profile
+
+
+def test_missed_deadlines_and_lost_publishers_are_counted_and_logged(peer: Peer, node: RosProcess) -> None:
+    publisher = peer.node.create_publisher(DesiredMotion, "desired_motion", offered())
+    peer.wait_until(lambda: publisher.get_subscription_count() > 0, "the match")
+    for k in range(5):
+        publisher.publish(desired(1000 + k))
+        time.sleep(0.02)
+    values = peer.diagnostics(lambda values: int(values["deadline missed: desired_motion"]) >= 2)
+    assert peer.statuses[-1].level == DiagnosticStatus.WARN
+    assert values["answered"] == "5"
+    values = peer.diagnostics(lambda values: int(values["publisher lost: desired_motion"]) >= 1)
+    assert values["publisher lost: desired_motion"] == "1"
+    late = next(line for line in node.lines if "within the deadline" in line)
+    assert "no message on 'desired_motion' within the deadline that was asked for" in late
+    assert "WARN" in late
+    assert any("a publisher of 'desired_motion' has given no sign of life" in line for line in node.lines)
+    # about three deadlines a second are missed, and one line a second is written
+    seen = int(values["deadline missed: desired_motion"])
+    values = peer.diagnostics(lambda values: int(values["deadline missed: desired_motion"]) >= seen + 6)
+    lines = [line for line in node.lines if "within the deadline" in line]
+    assert len(lines) < int(values["deadline missed: desired_motion"])
+    peer.node.destroy_publisher(publisher)
+
+
+def test_whoever_does_not_fit_is_counted_and_named(peer: Peer, node: RosProcess) -> None:
+    publisher = peer.node.create_publisher(DesiredMotion, "desired_motion", QoSProfile(depth=1))
+    line = peer_line(peer, node, "a publisher of 'desired_motion' of node /events/peer has incompatible QoS")
+    assert "WARN" in line
+    assert ": nothing is received from it" in line
+    peer.diagnostics(lambda values: int(values["incompatible QoS: desired_motion"]) >= 1)
+    peer.node.destroy_publisher(publisher)
+    asking = QoSProfile(depth=1, deadline=Duration(nanoseconds=MILLISECOND))
+    subscription = peer.node.create_subscription(
+        FeedforwardTorque, "feedforward_torque", lambda msg: None, asking
+    )
+    line = peer_line(
+        peer, node, "a subscription of 'feedforward_torque' of node /events/peer has incompatible QoS"
+    )
+    assert "(DEADLINE): nothing is sent to it" in line
+    values = peer.diagnostics(lambda values: int(values["incompatible QoS: feedforward_torque"]) >= 1)
+    assert values["incompatible QoS: feedforward_torque"] == "1"
+    peer.node.destroy_subscription(subscription)
+
+
+def peer_line(peer: Peer, node: RosProcess, text: str) -> str:
+    found: str = peer.wait_until(lambda: next((x for x in node.lines if text in x), None), f"{text!r}")
+    return found
+
+
+def test_deadlines_that_are_offered_are_watched_too() -> None:
+    parameters = {
+        "robot_config": "panda.yaml",
+        "qos_overrides./offer/feedforward_torque.publisher.deadline": 200 * MILLISECOND,
+        "qos_overrides./offer/feedforward_torque.publisher.reliability": "best_effort",
+    }
+    with start_node("dynamics_node", parameters, "offer") as node, Peer("offer") as peer:
+        publisher = peer.node.create_publisher(DesiredMotion, "desired_motion", stream_qos())
+        best_effort = QoSProfile(depth=10, reliability=QoSReliabilityPolicy.BEST_EFFORT)
+        heard: list[FeedforwardTorque] = []
+        subscription = peer.node.create_subscription(
+            FeedforwardTorque, "feedforward_torque", heard.append, best_effort
+        )
+        peer.wait_until(lambda: publisher.get_subscription_count() > 0, "the match")
+        peer.wait_until(lambda: publish_and_look(publisher, heard), "an answer")
+        peer.diagnostics(lambda values: int(values["deadline missed: feedforward_torque"]) >= 2)
+        assert any("no message was published on 'feedforward_torque' within" in line for line in node.lines)
+        peer.node.destroy_subscription(subscription)
+        assert node.stop() == 0
+
+
+_sent = [0]
+
+
+def publish_and_look(publisher: object, heard: list[FeedforwardTorque]) -> bool:
+    _sent[0] += 1
+    publisher.publish(desired(_sent[0]))  # type: ignore[attr-defined]
+    return bool(heard)
+
+
+def test_the_report_tells_engine_order_and_latency() -> None:
+    with start_node("dynamics_node", {"robot_config": "panda.yaml"}, "told") as node, Peer("told") as peer:
+        peer.wait_for_topics()
+        for k in range(20):
+            peer.answer_to(desired(k + 1, 9))
+        values = peer.diagnostics(lambda values: values["answered"] == "20")
+        assert values["engine"] == "straight-line code"
+        assert values["order"] == "2"
+        p50, p99, most = (float(values[f"latency {name} [us]"]) for name in ("p50", "p99", "max"))
+        # between the arrival and the answer there is the computation
+        assert 0.0 < float(values["computation time p50 [us]"]) < p50 <= p99 <= most
+        assert peer.set_parameters(order=6).successful
+        values = peer.diagnostics(lambda values: values["order"] == "6")
+        assert values["engine"] == "straight-line code"
+        assert node.stop() == 0
+
+
+def test_the_engine_of_large_robots_is_told() -> None:
+    links = 40
+    placements = np.tile(np.eye(4), (links, 1, 1))
+    axes = np.tile([0.0, 0.0, 1.0, 0.0, 0.0, 0.0], (links, 1))
+    robot = Robot.from_screws(
+        range(-1, links - 1), axes, placements, np.ones(links), np.zeros((links, 3)), [np.eye(3)] * links
+    )
+    assert FeedforwardLaw(robot, 2).engine == "loops"
+    assert FeedforwardLaw(robot, 1, wrench_bodies=["body40"]).engine == "straight-line code"
+    assert FeedforwardLaw(robot, 2, wrench_bodies=["body40"]).engine == "interpreted"
+
+
+def test_no_answer_leaves_a_node_once_it_is_deactivated() -> None:
+    with start_node("dynamics_node", {"robot_config": "panda.yaml"}, "stop") as node, Peer("stop") as peer:
+        peer.wait_for_topics()
+        for k in range(200):
+            peer.send(desired(k + 1))
+        peer.wait_until(lambda: len(peer.answers) == 200, "all answers")
+        assert peer.transition("deactivate")
+        for k in range(200, 400):
+            peer.send(desired(k + 1))
+        peer.diagnostics()
+        peer.diagnostics()  # whatever was under way has come by now
+        assert max(nanoseconds(answer.header.stamp) for answer in peer.answers) == 200 * MILLISECOND
+        assert peer.transition("activate")
+        peer.answer_to(desired(1000))
+        assert len(peer.answers) == 201
+        assert node.stop() == 0

@@ -1,0 +1,130 @@
+"""What docs/nodes.md says about time: late, early, repeated and backward samples, and simulated time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+
+from geometry_msgs.msg import Vector3, Wrench, WrenchStamped
+from ros_peer import Peer
+from ros_processes import RosProcess, start_node
+from ros_stream import JOINTS, motion
+from rosgraph_msgs.msg import Clock
+
+from hodyn_ros.msg import DesiredMotion
+from hodyn_ros.nodes.messages import nanoseconds, read_wrenches, time_message, write_desired_motion
+
+SECOND = 1_000_000_000
+HAND = "panda_link7"
+
+
+def desired(nanosecond: int) -> DesiredMotion:
+    return write_desired_motion(JOINTS, time_message(nanosecond), motion(0))
+
+
+@pytest.fixture
+def node() -> Iterator[RosProcess]:
+    parameters = {"robot_config": "panda.yaml", "new_clock_after": 1.0}
+    with start_node("dynamics_node", parameters, "time") as process:
+        yield process
+        assert process.stop() == 0, process.output()
+
+
+@pytest.fixture
+def peer(node: RosProcess) -> Iterator[Peer]:
+    with Peer("time") as peer:
+        peer.wait_for_topics()
+        yield peer
+
+
+def test_stamps_only_have_to_increase(peer: Peer, node: RosProcess) -> None:
+    now = time.time_ns()
+    accepted = [
+        1,  # decades late
+        now - 3600 * SECOND,  # a jump ahead, and still late
+        now,
+        now + 3600 * SECOND,  # early
+        now + 3600 * SECOND + 1,  # a nanosecond is enough
+    ]
+    for instant in accepted:
+        assert nanoseconds(peer.answer_to(desired(instant)).header.stamp) == instant
+    last = accepted[-1]
+    peer.send(desired(last))  # repeated
+    peer.send(desired(last - 1))  # backwards
+    peer.send(desired(now))
+    values = peer.diagnostics(lambda values: int(values["refused"]) >= 3)
+    assert values["refused: time going backwards"] == "3"
+    assert values["answered"] == "5"
+    line = next(line for line in node.lines if "desired_motion refused" in line)
+    assert "is that of the last accepted one; stamps must increase" in line
+    # refused samples do not count: the next one goes on from the last accepted
+    peer.answer_to(desired(last + 1))
+    # silence for longer than new_clock_after: a clock that starts again is followed
+    peer.diagnostics(lambda values: float(values["age of the last answer [s]"]) > 1.0)
+    peer.answer_to(desired(5))
+    peer.send(desired(4))
+    peer.diagnostics(lambda values: values["refused: time going backwards"] == "4")
+    # so it is after an activation
+    assert peer.transition("deactivate")
+    assert peer.transition("activate")
+    peer.answer_to(desired(2))
+    assert peer.stamps() == [*accepted, last + 1, 5, 2]
+
+
+def test_samples_that_pile_up_are_answered_late_and_in_order(peer: Peer) -> None:
+    peer.answer_to(desired(1))
+    for k in range(500):  # at once, far faster than they are answered one by one
+        peer.send(desired(2 + k))
+    peer.wait_until(lambda: len(peer.answers) == 501, "all answers")
+    assert peer.stamps() == list(range(1, 502))
+
+
+def test_simulated_time_is_for_wrenches_and_stamps_of_diagnostics() -> None:
+    parameters = {
+        "robot_config": "panda.yaml",
+        "use_sim_time": True,
+        "wrench_bodies": f"[{HAND}]",
+        "wrench_cutoff": 20.0,
+        "wrench_timeout": 1.0,
+    }
+    with start_node("dynamics_node", parameters, "sim") as node, Peer("sim") as peer:
+        peer.wait_for_topics()
+        clock = peer.node.create_publisher(Clock, "/clock", 10)
+        sensor = peer.node.create_publisher(WrenchStamped, f"external_wrench/{HAND}", 10)
+        peer.wait_until(lambda: clock.get_subscription_count() > 0, "the node at the clock")
+        peer.wait_until(lambda: sensor.get_subscription_count() > 0, "the node at the sensor")
+        sent = [0]
+
+        def ask() -> np.ndarray:
+            sent[0] += 1
+            found = read_wrenches(peer.answer_to(desired(sent[0])))
+            assert found is not None
+            return found[0]
+
+        def set_clock(nanosecond: int) -> None:
+            clock.publish(Clock(clock=time_message(nanosecond)))
+            # the diagnostics are stamped by the clock of the node
+            peer.wait_until(lambda: peer.stamped and peer.stamped[-1] == nanosecond, "the time")
+
+        set_clock(100 * SECOND)
+
+        def measured(values: dict[str, str]) -> bool:
+            sensor.publish(WrenchStamped(wrench=Wrench(force=Vector3(z=-50.0))))  # some may be lost
+            return int(values[f"wrench on {HAND}: messages"]) >= 1
+
+        peer.diagnostics(measured)
+        assert not ask().any()  # time stands still, and the filter with it
+        set_clock(100 * SECOND + SECOND // 100)
+        first = ask()
+        assert -50.0 < first[0, 5] < -1.0
+        np.testing.assert_array_equal(ask(), first)
+        set_clock(100 * SECOND + SECOND // 2)
+        np.testing.assert_allclose(ask()[0, 5], -50.0, rtol=1e-9, atol=0.0)
+        set_clock(105 * SECOND)  # beyond the timeout
+        assert np.abs(ask()).max() < 1e-9
+        assert node.stop() == 0

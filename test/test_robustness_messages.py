@@ -1,0 +1,87 @@
+"""Ten thousand malformed messages, and bytes that are no messages at all, sent to a running node."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+
+from malformed import NODE_SPOILERS, SPOILERS, good_motion
+from rclpy.serialization import serialize_message
+from ros_peer import Peer
+from ros_processes import RosProcess, start_node
+from ros_stream import JOINTS
+
+from hodyn_ros.nodes.messages import nanoseconds
+
+NAMES = tuple(JOINTS)
+MILLISECOND = 1_000_000
+BURST = 250  # messages without an answer in between; the topic keeps a thousand
+
+
+@pytest.fixture
+def node() -> Iterator[RosProcess]:
+    with start_node("dynamics_node", {"robot_config": "panda.yaml"}, "fuzz") as process:
+        yield process
+        assert process.stop() == 0, process.output()
+        assert "Traceback" not in process.output()
+
+
+@pytest.fixture
+def peer(node: RosProcess) -> Iterator[Peer]:
+    with Peer("fuzz") as peer:
+        peer.wait_for_topics()
+        yield peer
+
+
+def test_ten_thousand_malformed_messages_are_counted_and_nothing_is_published(peer: Peer) -> None:
+    rng = np.random.default_rng(13)
+    spoilers = (*SPOILERS, *NODE_SPOILERS)
+    expected: Counter[str] = Counter()
+    good: list[int] = []
+    for k in range(1, 10_001):
+        msg = good_motion(rng, NAMES, k * MILLISECOND)
+        if k % BURST == 1:  # what is sound is answered, whatever came before
+            good.append(nanoseconds(peer.answer_to(msg).header.stamp))
+            msg = good_motion(rng, NAMES, k * MILLISECOND + 1)
+        spoil, reason = spoilers[int(rng.integers(len(spoilers)))]
+        spoil(rng, msg)
+        peer.send(msg)
+        expected[f"refused: {reason.value}"] += 1
+    last = good_motion(rng, NAMES, 20_000 * MILLISECOND)
+    good.append(nanoseconds(peer.answer_to(last).header.stamp))
+    values = peer.diagnostics(lambda values: int(values["refused"]) >= 10_000)
+    counted = {key: int(value) for key, value in values.items() if key.startswith("refused: ")}
+    assert {key: count for key, count in counted.items() if count} == dict(expected)
+    assert int(values["refused"]) == 10_000
+    assert int(values["answered"]) == len(good)
+    assert peer.stamps() == good
+
+
+def test_bytes_that_are_no_messages_do_no_harm(peer: Peer, node: RosProcess) -> None:
+    """As from a publisher with another version of the message: the middleware passes on what it can read."""
+    rng = np.random.default_rng(17)
+    header = 12  # bytes of the encoding and the stamp, which stay as they are
+    for k in range(1, 1001):
+        data = bytearray(serialize_message(good_motion(rng, NAMES, k * MILLISECOND)))
+        places = rng.integers(header, len(data), int(rng.integers(1, 20)))
+        data[places[0]] = 255
+        for place in places[1:]:
+            data[place] = int(rng.integers(256))
+        if rng.random() < 0.3:
+            del data[int(rng.integers(header, len(data))) :]
+        if rng.random() < 0.1:
+            data[header:] = rng.bytes(len(data) - header)
+        peer.send_bytes(bytes(data))
+        if k % BURST == 0:
+            peer.answer_to(good_motion(rng, NAMES, k * MILLISECOND + 1))
+    values = peer.diagnostics()
+    assert int(values["refused"]) > 0
+    peer.wait_until(lambda: len(peer.answers) >= int(values["answered"]), "the last answers")
+    assert len(peer.answers) == int(values["answered"])
+    assert all(np.isfinite(answer.efforts).all() for answer in peer.answers)
+    assert node.running

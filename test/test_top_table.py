@@ -1,0 +1,90 @@
+"""The table of `hodyn top`, without ROS."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+
+from rich.console import Console
+
+from hodyn_ros.nodes.top_table import Seen, status_table
+
+
+def words(seen: list[Seen], now: float = 0.0, width: int = 240) -> str:
+    """Return the table as one line of words."""
+    console = Console(file=io.StringIO(), width=width)
+    console.print(status_table(seen, now))
+    assert isinstance(console.file, io.StringIO)
+    return " ".join(console.file.getvalue().replace("│", " ").split())
+
+
+def report(values: Mapping[str, str], name: str = "left/dynamics_node", at: float = 0.0) -> Seen:
+    return Seen(name, 1, "samples were refused", "panda", values, at)
+
+
+VALUES = {
+    "engine": "straight-line code",
+    "order": "2",
+    "clamp": "True",
+    "rate [1/s]": "999.876",
+    "age of the last answer [s]": "0.00123",
+    "latency p50 [us]": "123.456",
+    "latency p99 [us]": "1234.5",
+    "refused": "7",
+    "refused: not finite": "4",
+    "refused: wrong length": "3",
+    "refused: no joint names": "0",
+    "effort limit exceeded": "12",
+    "position limit exceeded": "0",
+    "deadline missed: desired_motion": "5",
+    "wrench on tool: rate [1/s]": "99.5",
+    "wrench on tool: age [s]": "inf",
+    "wrench on tool: refused": "1",
+}
+
+
+def test_a_row_shows_all_that_the_diagnostics_tell() -> None:
+    text = words([report(VALUES)])
+    for part in (
+        "left/dynamics_node",
+        "panda",
+        "straight-line code",
+        "order 2, clamped",
+        "samples were refused",
+        "1000",
+        "99.5 wrench on tool",
+        "0.00 answer",
+        "none yet wrench on tool",
+        "123 · 1234 latency",
+        "4 not finite",
+        "3 wrong length",
+        "12 effort limit exceeded",
+        "5 deadline missed: desired_motion",
+        "1 wrench on tool: refused",
+    ):
+        assert part in text, part
+    assert "7 " not in text  # the sum of what is shown by reason
+    assert "no joint names" not in text
+    assert "position limit" not in text
+
+
+def test_counts_without_reasons_are_shown() -> None:
+    text = words([report({"refused measurements": "2", "refused": "3"})])
+    assert "2 measurements" in text
+    assert "3 refused" in text
+
+
+def test_values_that_are_no_numbers_are_shown_as_they_are() -> None:
+    text = words([report({"rate [1/s]": "unknown", "age of the last answer [s]": "long"})])
+    assert "unknown" in text and "long answer" in text
+
+
+def test_the_names_of_nodes_are_whole_in_a_narrow_terminal() -> None:
+    assert "left/dynamics_node" in words([report(VALUES)], width=80)
+
+
+def test_a_silent_node_is_marked_and_rows_are_in_the_order_of_names() -> None:
+    text = words([report({}, "b/node", at=96.0), report({}, "a/node", at=99.0)], now=100.0)
+    assert text.index("a/node") < text.index("b/node")
+    assert text.count("samples were refused") == 1
+    assert "stale: silent for 4 s" in text

@@ -1,0 +1,308 @@
+"""Trajectories with efforts: what is refused, what comes out, and the node over real DDS."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+
+import rclpy
+from panda_plan import HOME, MOVE, NAMES, after, plan
+from rclpy.context import Context
+from ros_processes import start_node
+from ros_talk import Talk
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory
+
+from hodyn_ros import share
+from hodyn_ros.control.effort_trajectory import EffortFilter
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.nodes.messages import nanoseconds
+from hodyn_ros.nodes.present_joints import PresentJoints
+from hodyn_ros.nodes.refusals import Reason, Refused
+from hodyn_ros.nodes.trajectory_with_efforts import MOST_POINTS, TrajectoryEfforts
+from hodyn_ros.trajectory.densify import Waypoints
+from hodyn_ros.trajectory.start import PresentState
+
+UNKNOWN = PresentState.unknown(7)
+Change = Callable[[JointTrajectory], object]
+
+
+@pytest.fixture(scope="module")
+def panda() -> Robot:
+    return Robot.from_config(share.find("config", "panda.yaml"))
+
+
+@pytest.fixture(scope="module")
+def efforts(panda: Robot) -> TrajectoryEfforts:
+    return TrajectoryEfforts(EffortFilter(panda, "motor", start_tolerance=0.05), tuple(NAMES))
+
+
+def columns(msg: JointTrajectory) -> np.ndarray:
+    """Return (N, 4, n): positions, velocities, accelerations, efforts."""
+    return np.array([[p.positions, p.velocities, p.accelerations, p.effort] for p in msg.points])
+
+
+def test_times_header_and_points_are_kept(efforts: TrajectoryEfforts) -> None:
+    msg = plan()
+    msg.header.stamp.sec, msg.header.stamp.nanosec, msg.header.frame_id = 12, 345, "base"
+    msg.joint_names.reverse()  # any order of joints
+    for point in msg.points:
+        for values in (point.positions, point.velocities, point.accelerations):
+            values.reverse()
+    filtered = efforts(msg, UNKNOWN)
+    out = filtered.msg
+    assert out.header == msg.header and out.joint_names == NAMES
+    instants = [nanoseconds(point.time_from_start) for point in out.points]
+    given = [nanoseconds(point.time_from_start) for point in msg.points]
+    assert instants == sorted(set(instants)) and set(given) <= set(instants)
+    assert max(np.diff(instants)) <= 10_000_000
+    assert [int(filtered.leads_to[instants.index(time)]) for time in given] == list(range(len(given)))
+    values = columns(out)
+    np.testing.assert_allclose(values[[0, -1], 0], [HOME, HOME + MOVE], rtol=0.0, atol=1e-12)
+    # a controller refuses a trajectory that does not end at rest
+    assert np.abs(values[-1, 1]).max() < 1e-9
+    # the messages hold what the filter computes
+    rows = np.array([[p.positions, p.velocities, p.accelerations] for p in plan().points])
+    waypoints = Waypoints(np.array(given) * 1e-9, rows[:, 0], rows[:, 1], rows[:, 2])
+    direct = efforts.effort_filter(waypoints)
+    np.testing.assert_allclose(values[:, :3], direct.motion, rtol=0.0, atol=1e-9)
+    np.testing.assert_allclose(values[:, 3], direct.efforts, rtol=1e-9, atol=1e-9)
+
+
+def set_times(msg: JointTrajectory, *times: float) -> None:
+    for point, instant in zip(msg.points, times, strict=True):
+        point.time_from_start = after(instant)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason", "words"),
+    [
+        (lambda m: m.joint_names.clear(), Reason.NO_NAMES, "joint_names is empty"),
+        (lambda m: m.joint_names.__setitem__(2, "elbow"), Reason.UNKNOWN_JOINT, "joint 'elbow' is unknown"),
+        (lambda m: m.joint_names.__setitem__(2, NAMES[1]), Reason.REPEATED_JOINT, "named twice"),
+        (lambda m: m.points.clear(), Reason.BAD_TIMES, "has no points"),
+        (
+            lambda m: set_times(m, 0.0, 0.0, 0.2, 0.3, 0.4),
+            Reason.BAD_TIMES,
+            "point 1 is 0 s, .* increase",
+        ),
+        (lambda m: set_times(m, 0.0, 0.2, 0.1, 0.3, 0.4), Reason.BAD_TIMES, "point 2 is 0.1 s"),
+        (lambda m: set_times(m, -0.1, 0.2, 0.3, 0.4, 0.5), Reason.BAD_MOTION, "at -0.1 s; times count from"),
+        (lambda m: set_times(m, 0.2, 0.3, 0.4, 0.5, 0.6), Reason.BAD_MOTION, "publish its state on joint_st"),
+        (lambda m: set_times(m, 0.0, 1e3, 1.2e3, 1.9e3, 2.1e3), Reason.BAD_TIMES, "send it in parts"),
+        (lambda m: m.points.__delitem__(slice(1, None)), Reason.BAD_MOTION, "the only point is at time 0"),
+        (lambda m: m.points[3].positions.pop(), Reason.WRONG_LENGTH, "positions of point 3 holds 6"),
+        (lambda m: m.points[3].velocities.__setitem__(5, np.nan), Reason.NOT_FINITE, "'panda_joint6'"),
+        (lambda m: m.points[3].positions.__setitem__(5, np.inf), Reason.NOT_FINITE, "'panda_joint6'"),
+        (lambda m: m.points[2].positions.__setitem__(0, 1e300), Reason.RESULT_NOT_FINITE, "too large"),
+        (
+            lambda m: m.points[2].positions.__setitem__(0, 3.0),
+            Reason.BEYOND_LIMITS,
+            "reaches .* beyond",
+        ),
+    ],
+)
+def test_bad_trajectories_are_refused(
+    efforts: TrajectoryEfforts, change: Change, reason: Reason, words: str
+) -> None:
+    msg = plan(0.4)
+    change(msg)
+    with pytest.raises(Refused, match=words) as refusal:
+        efforts(msg, UNKNOWN)
+    assert refusal.value.reason is reason, refusal.value
+
+
+def test_the_most_points_are_counted_before_they_are_made(efforts: TrajectoryEfforts) -> None:
+    assert 2.1e3 / efforts.effort_filter.period > MOST_POINTS
+    msg = plan(0.4)
+    set_times(msg, 0.0, 1.0, 2.0, 3.0, 2_147_483_000.0)  # decades
+    with pytest.raises(Refused, match=r"lasts 2\.14748e\+09 s"):
+        efforts(msg, UNKNOWN)
+
+
+def test_limits_and_departures_are_refused_or_passed(panda: Robot) -> None:
+    base, fast, sparse = EffortFilter(panda), plan(0.1, step=0.02), plan(2.0)
+    for point in sparse.points:
+        point.velocities, point.accelerations = [], []
+    del sparse.points[1:-1]
+    strict = TrajectoryEfforts(base, tuple(NAMES), max_departure=0.01)
+    lenient = TrajectoryEfforts(base, tuple(NAMES), refuse_violations=False)
+    with pytest.raises(Refused, match=r"of 'panda_joint\d' reaches .* at 0\.\d+ s, beyond .*limits:=pass"):
+        TrajectoryEfforts(base, tuple(NAMES))(fast, UNKNOWN)
+    assert lenient(fast, UNKNOWN).result.violations
+    with pytest.raises(Refused, match=r"departs by 0\.0\d+ rad .* joint 'panda_joint\d' at"):
+        strict(sparse, UNKNOWN)
+    assert lenient(sparse, UNKNOWN).result.dense.departure.distance > 0.01
+
+
+def test_joints_that_are_not_named_rest_where_they_are(panda: Robot, efforts: TrajectoryEfforts) -> None:
+    arm = TrajectoryEfforts(EffortFilter(panda), tuple(reversed(NAMES[:5])))
+    msg = plan()
+    msg.joint_names = NAMES[:4]
+    for point in msg.points:
+        point.positions, point.velocities = point.positions[:4], point.velocities[:4]
+        point.accelerations = point.accelerations[:4]
+    present = PresentState(HOME + [0, 0, 0, 0, 0.3, -0.2, 0.1], np.zeros(7))
+    out = arm(msg, present).msg
+    assert out.joint_names == NAMES[4::-1]
+    values = columns(out)
+    np.testing.assert_allclose(values[:, 0, 0], HOME[4] + 0.3, rtol=0.0, atol=1e-12)
+    # what the resting joints weigh is in the efforts of the others
+    posture = np.concatenate([HOME[:4], present.positions[4:]])
+    weight = panda.inverse_dynamics(np.stack([posture, 0.0 * HOME, 0.0 * HOME]))[0]
+    np.testing.assert_allclose(values[0, 3], weight[4::-1], rtol=0.0, atol=1e-6)
+    with pytest.raises(Refused, match="joint 'panda_joint5' is missing .* publish its state") as refusal:
+        arm(msg, UNKNOWN)
+    assert refusal.value.reason is Reason.MISSING_JOINT
+    msg.joint_names = NAMES[3:]  # of which the controller moves only some
+    with pytest.raises(Refused, match="joint 'panda_joint6' is unknown"):
+        arm(msg, present)
+    with pytest.raises(InputError, match="joint 'hand' is unknown; the robot has"):
+        TrajectoryEfforts(EffortFilter(panda), ("hand",))
+
+
+def test_joint_states_of_several_publishers_are_put_together() -> None:
+    now = 0.0
+    present = PresentJoints(["a", "b", "c"], patience=1.0, clock=lambda: now)
+    present.take(JointState(name=["finger", "c"], position=[9.0, 3.0], velocity=[9.0, 0.3]))
+    now = 0.5
+    present.take(JointState(name=["b", "a"], position=[2.0, float("nan")]))
+    np.testing.assert_array_equal(present.state().positions, [np.nan, 2.0, 3.0])
+    np.testing.assert_array_equal(present.state().velocities, [np.nan, np.nan, 0.3])
+    now = 1.2
+    np.testing.assert_array_equal(present.state().positions, [np.nan, 2.0, np.nan])
+    present.take(JointState(name=["a", "b"], position=[1.0]))  # one position short
+    np.testing.assert_array_equal(present.state().positions, [1.0, 2.0, np.nan])
+
+
+def damage(msg: JointTrajectory, rng: random.Random) -> None:
+    """Change something in a trajectory that may be wrong then."""
+    point = rng.choice(msg.points) if msg.points else None
+    field = rng.choice(["positions", "velocities", "accelerations"])
+    what = rng.randrange(6)
+    if what == 0 and point is not None and len(getattr(point, field)):
+        values = getattr(point, field)
+        values[rng.randrange(len(values))] = rng.choice([np.nan, np.inf, -np.inf, 1e308, -1e20, 1e-308, 5.0])
+    elif what == 1 and point is not None:
+        point.time_from_start.sec = rng.choice([-(2**31), -1, 0, 2**31 - 1])
+        point.time_from_start.nanosec = rng.choice([0, 1, 2**32 - 1])
+    elif what == 2 and point is not None:
+        setattr(point, field, [rng.random()] * rng.randrange(9))
+    elif what == 3 and msg.joint_names:
+        msg.joint_names[rng.randrange(len(msg.joint_names))] = rng.choice(["", "x", NAMES[0]])
+    elif what == 4:
+        del rng.choice([msg.joint_names, msg.points])[rng.randrange(3) :]
+    else:
+        rng.shuffle(msg.points)
+
+
+@pytest.mark.filterwarnings("error")
+def test_damaged_trajectories_are_refused_or_right(efforts: TrajectoryEfforts) -> None:
+    rng = random.Random(7)
+    passed = 0
+    for _ in range(300):
+        msg = plan(rng.choice([0.05, 0.4, 1.23]), rng.choice([0.0, 0.3]), rng.choice([0.01, 0.1, 0.5]))
+        for _ in range(rng.randrange(1, 4)):
+            damage(msg, rng)
+        known = PresentState(HOME + rng.choice([0.0, 1e300]), np.full(7, rng.choice([0.0, 0.5, np.nan])))
+        try:
+            out = efforts(msg, rng.choice([UNKNOWN, known])).msg
+        except Refused:
+            continue
+        passed += 1
+        instants = [nanoseconds(point.time_from_start) for point in out.points]
+        assert instants[0] == 0 and instants == sorted(set(instants))
+        assert np.isfinite(columns(out)).all()
+    assert 0 < passed < 150
+
+
+def test_the_node_passes_trajectories_on_and_counts_the_others(efforts: TrajectoryEfforts) -> None:
+    parameters = {"robot_config": "panda.yaml", "efforts": "motor"}
+    with start_node("trajectory_filter", parameters, "tf_topic") as node, Talk("tf_topic") as talk:
+        heard = talk.hear_nothing_yet(JointTrajectory, "filtered_joint_trajectory")
+        publisher = talk.publisher(JointTrajectory, "trajectory_filter/joint_trajectory")
+        bad = plan()
+        bad.joint_names[2] = "elbow"
+        publisher.publish(bad)
+        talk.wait_for_line(node, "trajectory refused: joint 'elbow' is unknown")
+        good = plan()
+        publisher.publish(good)
+        talk.wait_until(lambda: heard, "the trajectory with efforts")
+        expected = efforts(good, UNKNOWN).msg
+        assert heard[0].header == good.header and len(heard[0].points) == len(expected.points)
+        np.testing.assert_array_equal(columns(heard[0]), columns(expected))
+        talk.wait_for_line(node, f"of 14 points has become one of {len(expected.points)}; it departs by")
+        # a first point that comes later is led to from where joint_states have the robot
+        late = plan(start=0.5)
+        publisher.publish(late)
+        talk.wait_for_line(node, "publish its state on joint_states")
+        states = talk.publisher(JointState, "joint_states")
+        state = JointState(name=["finger", *NAMES], position=[0.02, *(HOME - 0.1)], velocity=[0.0] * 8)
+
+        def tell(trajectory: JointTrajectory) -> bool:
+            time.sleep(0.1)
+            states.publish(state)
+            publisher.publish(trajectory)
+            return False
+
+        talk.wait_until(lambda: tell(late) or len(heard) > 1, "the trajectory from the present state")
+        np.testing.assert_allclose(heard[1].points[0].positions, HOME - 0.1, rtol=0.0, atol=1e-12)
+        assert nanoseconds(heard[1].points[0].time_from_start) == 0
+        # several times, as one line a second is logged for a reason
+        talk.wait_until(
+            lambda: tell(good) or any("plan from where the robot is" in line for line in node.lines),
+            "the refusal of a start elsewhere",
+        )
+        values = talk.status("trajectory_filter", lambda _, values: values["refused: unknown joint"] == "1")
+        assert int(values["filled in"]) >= 2 and int(values["refused: bad motion"]) >= 2
+        assert float(values["last: departure [rad or m]"]) > 0.0
+        assert node.stop(signal.SIGINT) == 0, node.output()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({}, "parameter 'robot_config' is empty"),
+        ({"robot_config": "planar_3rrr.yaml"}, "describes a parallel robot"),
+        ({"robot_config": "panda.yaml", "efforts": "both"}, "of the 'link' or of the 'motor', found 'both'"),
+        ({"robot_config": "panda.yaml", "limits": "ignore"}, "choose refuse or pass"),
+        ({"robot_config": "panda.yaml", "joints": "[hand]"}, "joint 'hand' is unknown"),
+        ({"robot_config": "panda.yaml", "period": 0.0}, "'period' takes double from 0.0005 to 1"),
+    ],
+)
+def test_a_start_that_cannot_work_ends_with_one_line(parameters: dict[str, object], words: str) -> None:
+    with start_node("trajectory_filter", parameters, "tf_start") as node:
+        assert node.wait() == 1
+        assert words in node.lines[-1] and not any("Traceback" in line for line in node.lines)
+
+
+def test_the_controllers_move_the_joints_of_the_urdf_in_any_namespace() -> None:
+    file = share.find("config", "controllers_joint_trajectory.yaml")
+    context = Context()
+    rclpy.init(context=context)
+    node = rclpy.create_node(
+        "joint_trajectory_controller",
+        namespace="left/arm",
+        context=context,
+        cli_args=["--ros-args", "--params-file", str(file)],
+        automatically_declare_parameters_from_overrides=True,
+    )
+    try:
+        given = {name: node.get_parameter(name).value for name in ("joints", "command_interfaces")}
+        gains = node.get_parameters_by_prefix("gains")
+    finally:
+        node.destroy_node()
+        context.try_shutdown()
+    assert given["joints"] == NAMES
+    assert {name.split(".")[0] for name in gains} == set(NAMES)
+    urdf = share.find("config", "panda.urdf").read_text()
+    for interface in given["command_interfaces"]:
+        assert urdf.count(f'<command_interface name="{interface}"/>') == len(NAMES)
