@@ -3,6 +3,8 @@
 # make lint    the first half of that
 # make build   only prepare
 # make bench   measure speed (BENCH=--quick hands on arguments)
+# make bench-ros  measure the node: latency, losses, memory (BENCH=--quick; 14 minutes without)
+# make docs    build the documentation into out/docs
 # make clean   remove all that make has made
 #
 # Everything is prepared in .venv, each step once and again only when its inputs have changed. Where a ROS 2 is sourced,
@@ -12,7 +14,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
-.PHONY: build lint test demo bench clean FORCE
+.PHONY: build lint test demo bench bench-ros docs clean FORCE
 
 PYTHON ?= python3
 DEMO ?=
@@ -84,6 +86,11 @@ $(state)/bench-packages: $(state)/packages
 	@$(pip_install) -r requirements/bench.txt
 	@touch $@
 
+$(state)/docs-packages: $(state)/packages
+	@echo "==> packages for the documentation from PyPI"
+	@$(pip_install) -r requirements/docs.txt
+	@touch $@
+
 # --- messages and package, by colcon. The list of files makes a deleted file count as a change.
 sources := package.xml CMakeLists.txt $(sort $(shell find hodyn_ros msg config launch cmake -type f -not -name '*.pyc'))
 
@@ -122,6 +129,17 @@ demo: $(state)/built
 bench: $(state)/built $(state)/bench-packages
 	@echo "==> benchmarks"
 	@"$(python)" -m benchmarks $(BENCH)
+
+bench-ros: $(state)/built
+	@echo "==> benchmark of the node"
+	@"$(python)" -m benchmarks.ros $(BENCH)
+
+# Made anew each time, so that every warning is seen; any of them is an error.
+docs: $(state)/built $(state)/docs-packages
+	@echo "==> documentation (Sphinx)"
+	@"$(python)" -m sphinx --builder html --fresh-env --doctree-dir out/docs-cache --quiet --fail-on-warning --keep-going \
+	    docs out/docs
+	@echo "documentation: out/docs/index.html"
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis out

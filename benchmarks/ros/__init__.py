@@ -1,0 +1,1 @@
+"""What dynamics_node costs beside a node that does nothing: `make bench-ros`."""

@@ -1,0 +1,67 @@
+"""How Sphinx builds the documentation: `make docs`, or rosdoc2."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from pathlib import Path
+from typing import Any
+
+import hodyn_ros
+
+# rosdoc2 builds in a copy of this folder; the sources are then found by the package.
+SOURCES = [Path(__file__).resolve().parents[1], Path(hodyn_ros.__file__).resolve().parents[1]]
+ROOT = next(folder for folder in SOURCES if (folder / "package.xml").exists())
+sys.path.insert(0, str(ROOT / "tools"))
+
+from reference import write_all  # noqa: E402
+from reference.links import relinked, with_navigation  # noqa: E402
+
+project = "hodyn_ros"
+author = "hodyn_ros maintainers"
+project_copyright = f"{author}, Apache-2.0"
+release = version = importlib.metadata.version("hodyn_ros")
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+# What rosdoc2 puts beside our pages; our copies of these have links that lead somewhere.
+exclude_patterns = ["index.rst", "README.md", "C*.md", "C*.rst", "QUALITY_DECLARATION.md", "__*", "msg"]
+html_theme = "furo"
+html_title = f"hodyn_ros {release}"
+
+myst_heading_anchors = 3
+
+default_role = "code"  # docstrings put code between single backticks
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_mock_imports = ["launch", "launch_ros", "ament_index_python", "control_msgs"]  # not on PyPI
+autodoc_type_aliases = {"Array": "Array", "ArrayLike": "ArrayLike"}
+add_module_names = False
+toc_object_entries = False
+python_use_unqualified_type_names = True
+
+
+def change_links(app: Any, page: str, source: list[str]) -> None:
+    """Let the links of a page of this folder lead to where things are in the documentation."""
+    if page.startswith("reference/"):
+        return  # written with the right links
+    text = relinked(source[0], f"docs/{page}.md", f"{page}.md")
+    source[0] = with_navigation(text) if page == "index" else text
+
+
+def change_docstring(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Show paragraphs of a docstring that stand farther in, which are formulas, as they are written."""
+    if lines and lines[0].startswith("Alias for field number"):
+        lines.clear()  # what Python says of every field of a NamedTuple
+    last = ""
+    for i, line in enumerate(lines):
+        if line.startswith("    ") and last and not lines[i - 1] and last[0] not in " -*.:>":
+            lines[i - 1] = "\n::\n"
+        last = line or last
+    lines[:] = "\n".join(lines).split("\n")
+
+
+def setup(app: Any) -> None:
+    """Write the generated pages; connect what changes the others."""
+    write_all(ROOT, Path(app.srcdir))
+    app.connect("source-read", change_links)
+    app.connect("autodoc-process-docstring", change_docstring)

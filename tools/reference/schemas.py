@@ -1,0 +1,80 @@
+"""The reference of robot and trajectory files, from the JSON schemas that they are checked with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hodyn_ros.model.schema import INLINE_ROBOT, PARALLEL_ROBOT, URDF_ROBOT
+from hodyn_ros.trajectory.schema import TRAJECTORIES
+from reference.tables import code, plain, table
+
+Schema = Mapping[str, Any]
+
+_REMARKS = ("source", "note", "assumed")
+_PLAIN = {"object": "mapping", "string": "text", "number": "number"}
+
+
+def schema_page() -> str:
+    """Return the page on all forms of files."""
+    parts = [
+        "# Keys of robot and trajectory files",
+        "Generated from the JSON schemas that files are checked with. What the keys mean together is told "
+        "in [Robot files](config.md). Every mapping also takes `source` and `note`. A *figure* is a plain "
+        "value, or `{value: 10000, source: data sheet, assumed: true}`.",
+    ]
+    forms = {
+        "A robot in one file": INLINE_ROBOT,
+        "A robot with a URDF": URDF_ROBOT,
+        "A parallel robot": PARALLEL_ROBOT,
+        **{f"A trajectory of type {name}": schema for name, schema in TRAJECTORIES.items()},
+    }
+    for title, schema in forms.items():
+        parts.append(f"## {title}")
+        for path, mapping in mappings("", schema):
+            description = plain(mapping.get("description", "")) if path else ""
+            parts.append(f"**{code(path)}** {description}".rstrip() if path else "At the top of the file:")
+            parts.append(table(["key", "value", "needed", "meaning"], rows(mapping)))
+    return "\n\n".join(parts) + "\n"
+
+
+def rows(mapping: Schema) -> Iterator[list[str]]:
+    """Yield a row for each key of a mapping."""
+    for key, schema in mapping["properties"].items():
+        if key in _REMARKS:
+            continue
+        needed = "yes" if key in mapping["required"] else ""
+        yield [code(key), kind(schema), needed, plain(schema.get("description", ""))]
+
+
+def kind(schema: Schema) -> str:
+    """Say in words what values a schema takes."""
+    if "enum" in schema:
+        return " or ".join(code(value) for value in schema["enum"])
+    types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    if "object" in types and len(types) > 1:
+        figures = [kind({**schema, "type": name}) for name in types if name != "object"]
+        return f"figure: {' or '.join(figures)}"
+    (name,) = types
+    if name == "array":
+        count = f"{schema['minItems']} " if schema.get("minItems") == schema.get("maxItems", -1) else ""
+        items = kind(schema["items"])
+        return f"list of {count}{items}s" if items in _PLAIN.values() else f"list of {count}{items}"
+    if name == "number":
+        bounds = {"minimum": "≥", "exclusiveMinimum": ">"}
+        limits = [f"{sign} {schema[key]}" for key, sign in bounds.items() if key in schema]
+        return " ".join(["number", *limits])
+    if name == "string" and "pattern" in schema:
+        return code(schema["pattern"].strip("^$"))
+    return "`true` or `false`" if name == "boolean" else _PLAIN[name]
+
+
+def mappings(path: str, schema: Schema) -> Iterator[tuple[str, Schema]]:
+    """Yield a mapping and those inside it, each with its place, such as `joints[].drive`."""
+    yield path, schema
+    for key, inner in schema["properties"].items():
+        place = f"{path}.{key}" if path else key
+        while inner.get("type") == "array":
+            inner, place = inner["items"], f"{place}[]"
+        if inner.get("type") == "object":
+            yield from mappings(place, inner)
