@@ -22,7 +22,7 @@ from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.nodes.messages import nanoseconds
 from hodyn_ros.nodes.qos import stream_qos
 
-TIMEOUT = 20.0  # [s] for anything to happen; only a broken test waits so long
+TIMEOUT = 60.0  # [s] for anything to happen; only a broken test waits so long
 
 
 class Peer:
@@ -67,13 +67,14 @@ class Peer:
         while not until.is_set():
             self._executor.spin_once(timeout_sec=0.01)
 
-    def wait_for_topics(self) -> None:
-        """Wait until the topics of both sides are matched.
+    def wait_for_topics(self, listeners: int = 1) -> None:
+        """Wait until the topics of both sides are matched, and that of the motions with so many listeners.
 
         The node learns of the subscriptions here in their order, so once diagnostics arrive, answers will.
         """
         self.wait_until(
-            lambda: self._publisher.get_subscription_count() > 0 and self.statuses, "the match of the topics"
+            lambda: self._publisher.get_subscription_count() >= listeners and self.statuses,
+            "the match of the topics",
         )
 
     def send(self, msg: DesiredMotion) -> None:

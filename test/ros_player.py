@@ -1,9 +1,10 @@
 """Play a bag as `ros2 bag play` does: the stored bytes of some topics, at the stored intervals.
 
-    python test/ros_player.py BAG [--clock] TOPIC...
+    python test/ros_player.py BAG [--clock] LISTENERS TOPIC...
 
 With --clock, simulated time goes out on /clock: that of the recording, at each message and at 100 Hz. It says
-when the topics are matched, waits for a line on its standard input, plays, and waits for another.
+when so many listeners hear each topic, waits for a line on its standard input, plays, and waits for another.
+While it waits, simulated time stands at the beginning.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from hodyn_ros.bags.reader import Bag
 from hodyn_ros.nodes.messages import time_message
 from hodyn_ros.nodes.qos import stream_qos
 
-LIFETIME = 60.0  # [s] after which this process ends, come what may
+LIFETIME = 180.0  # [s] after which this process ends, come what may
 
 
 def main() -> None:
@@ -30,7 +31,7 @@ def main() -> None:
     watchdog = threading.Timer(LIFETIME, os._exit, [3])
     watchdog.daemon = True
     watchdog.start()
-    path, *topics = (argument for argument in sys.argv[1:] if argument != "--clock")
+    path, listeners, *topics = (argument for argument in sys.argv[1:] if argument != "--clock")
     rclpy.init(args=[])
     node = rclpy.create_node("player")
     clock = node.create_publisher(Clock, "/clock", stream_qos()) if "--clock" in sys.argv else None
@@ -42,11 +43,16 @@ def main() -> None:
             publishers[topic] = node.create_publisher(message_type, topic, stream_qos())
         messages = list(bag.messages(topics))
         waited_for = [*publishers.values(), *([clock] if clock else [])]
-        while not all(publisher.get_subscription_count() for publisher in waited_for):
+        while any(publisher.get_subscription_count() < int(listeners) for publisher in waited_for):
             time.sleep(0.01)
         print("player matched", flush=True)
-        sys.stdin.readline()
-        start, begin = time.monotonic_ns(), messages[0].time
+        begin = messages[0].time
+        told = threading.Event()
+        threading.Thread(target=lambda: (sys.stdin.readline(), told.set()), daemon=True).start()
+        while not told.wait(0.01):
+            if clock is not None:
+                tell(clock, begin)
+        start = time.monotonic_ns()
         for message in messages:
             while (left := start + message.time - begin - time.monotonic_ns()) > 0:
                 if clock is not None:

@@ -21,6 +21,8 @@ import hodyn_ros
 
 TEST_FOLDER = Path(__file__).resolve().parent
 
+TIMEOUT = 60.0  # [s] for anything to happen; only a broken test waits so long
+
 T = TypeVar("T")
 
 
@@ -86,7 +88,7 @@ class RosProcess:
         """Return all that it has written so far."""
         return "\n".join(self.lines)
 
-    def wait_for_line(self, text: str, timeout: float = 20.0) -> str:
+    def wait_for_line(self, text: str, timeout: float = TIMEOUT) -> str:
         """Return the first line that contains `text`; raise when it ends without, or takes too long."""
 
         def look() -> str | None:
@@ -108,7 +110,7 @@ class RosProcess:
         self._process.stdin.write(line + "\n")
         self._process.stdin.flush()
 
-    def wait(self, timeout: float = 20.0) -> int:
+    def wait(self, timeout: float = TIMEOUT) -> int:
         """Return the exit code once it has ended by itself; raise TimeoutError when it does not."""
         try:
             code = self._process.wait(timeout)
@@ -119,7 +121,7 @@ class RosProcess:
         self._reader.join(timeout=5.0)
         return code
 
-    def stop(self, how: signal.Signals = signal.SIGINT, timeout: float = 20.0) -> int:
+    def stop(self, how: signal.Signals = signal.SIGINT, timeout: float = TIMEOUT) -> int:
         """Send a signal and return the exit code."""
         if self.running:
             self._process.send_signal(how)

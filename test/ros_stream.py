@@ -28,7 +28,7 @@ from hodyn_ros.nodes.qos import stream_qos
 
 JOINTS = [f"panda_joint{i}" for i in range(1, 8)]
 ORDERS = 5
-LIFETIME = 60.0  # [s] after which these processes end, come what may
+LIFETIME = 180.0  # [s] after which these processes end, come what may
 
 
 def motion(nanosecond: int) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from ros_processes import RosProcess
 
 from hodyn_ros.nodes.qos import stream_qos
 
-TIMEOUT = 20.0  # [s] for anything to happen; only a broken test waits so long
+TIMEOUT = 60.0  # [s] for anything to happen; only a broken test waits so long
 
 
 class Talk:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import resource
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from rosbags.rosbag2 import Reader
 from std_msgs.msg import String
 
 from hodyn_ros.bags.compare import Comparison, compare
-from hodyn_ros.bags.messages import stamp_of
+from hodyn_ros.bags.messages import Message, stamp_of
 from hodyn_ros.bags.reader import Bag
 from hodyn_ros.bags.sources import find_sources
 from hodyn_ros.bags.types import todays_hash
@@ -38,7 +39,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.nodes.exact_bytes import Serialiser
 from hodyn_ros.nodes.fields import float64s
-from hodyn_ros.nodes.messages import write_desired_motion
+from hodyn_ros.nodes.messages import time_message, write_desired_motion
 from hodyn_ros.nodes.refusals import Reason
 from hodyn_ros.nodes.replay import AS_RECORDED, Changes, Replay
 from hodyn_ros.nodes.replay_command import run_replay
@@ -48,7 +49,7 @@ PANDA = {"robot_config": "panda.yaml"}
 MOTION, ANSWERS, SETTINGS = (
     f"/robot/{name}" for name in ("desired_motion", "feedforward_torque", "dynamics_node/settings")
 )
-MILLISECOND = 1_000_000
+MILLISECOND, SECOND = 1_000_000, 1_000_000_000
 
 
 @contextmanager
@@ -67,24 +68,44 @@ def recording(
         peer.wait_until(lambda: len(peer.answers) > 5, "answers")
         with start_node("recorder", {"file": bag, "storage": storage}, "robot") as recorder:
             recorder.wait_for_line("recording into")
-            wait_until_recorded(peer, MOTION, ANSWERS, SETTINGS)
+            peer.wait_for_topics(listeners=2)
+            peer.wait_until(lambda: {MOTION, ANSWERS, SETTINGS} <= so_far(bag).keys(), "the recording")
             yield recorder, publisher, peer
         publisher.tell("end")
         assert publisher.wait() == 0, publisher.output()
         assert node.stop() == 0, node.output()
 
 
-def wait_until_recorded(peer: Peer, *topics: str) -> None:
-    """Wait until the recorder, another one than this peer, has subscribed to topics."""
+def so_far(bag: Path) -> dict[str, list[Message]]:
+    """Return by topic what has been written of a bag whose recording goes on."""
+    found: dict[str, list[Message]] = {}
+    # nothing is written yet, or it is being written just now
+    with suppress(InputError, FileNotFoundError), Bag(bag) as begun:
+        for message in begun.messages():
+            found.setdefault(message.topic, []).append(message)
+    return found
 
-    def heard() -> bool:
-        return all(
-            any(info.node_name == "recorder" for info in peer.node.get_subscriptions_info_by_topic(topic))
-            for topic in topics
-        )
 
-    peer.wait_until(heard, "the recorder's subscriptions")
-    time.sleep(0.3)  # until publishers have found them
+def wait_for_the_last(peer: Peer, bag: Path, topic: str, stamp: int) -> None:
+    """Wait until a message with a stamp [ns] has been written."""
+
+    def written() -> bool:
+        return any(stamp_of(message.data) == stamp for message in so_far(bag).get(topic, [])[-50:])
+
+    peer.wait_until(written, f"the message of {stamp} ns on {topic}")
+
+
+def warm_up(peer: Peer, bag: Path, make: Callable[[int], DesiredMotion]) -> int:
+    """Send the motions `make(0)`, `make(1)`, ... slowly until an answer is recorded; return their number."""
+    numbers = itertools.count()
+
+    def recorded() -> bool:
+        peer.send(make(next(numbers)))
+        time.sleep(0.05)
+        return so_far(bag).keys() >= {MOTION, ANSWERS, SETTINGS}
+
+    peer.wait_until(recorded, "a recorded answer")
+    return next(numbers)
 
 
 def replayed(bag: Path, out: Path, changes: Changes = AS_RECORDED) -> Replay:
@@ -142,8 +163,9 @@ def changing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         assert peer.set_parameters(order=1, gravity=[0.0, 3.0, -9.0]).successful
         peer.send(DesiredMotion(joint_names=["knee"], positions=[1.0]))
         peer.wait_until(lambda: peer.answers[-1].effort_rates, "answers of order 1")
-        publisher.wait_for_line("published 3000", timeout=60.0)
-        time.sleep(0.5)
+        publisher.wait_for_line("published 3000")
+        wait_for_the_last(peer, bag, MOTION, int(np.load(folder / "sent.npy")[-1]))
+        assert len(so_far(bag)[SETTINGS]) == 3
         assert recorder.stop(how) == 0, recorder.output()
         assert recorder.lines[-1].startswith("recorded ")
         assert "lost" not in recorder.output()
@@ -154,10 +176,10 @@ def changing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A recording of 500 motions."""
     folder = tmp_path_factory.mktemp("plain")
-    with recording(folder / "bag", "mcap", folder, 500) as (recorder, publisher, _):
+    with recording(folder / "bag", "mcap", folder, 500) as (recorder, publisher, peer):
         publisher.tell("go")
         publisher.wait_for_line("published 500")
-        time.sleep(0.3)
+        wait_for_the_last(peer, folder / "bag", ANSWERS, int(np.load(folder / "sent.npy")[-1]))
         assert recorder.stop() == 0, recorder.output()
     return folder / "bag"
 
@@ -202,11 +224,13 @@ def test_topics_that_appear_later_are_recorded_as_they_are_offered(tmp_path: Pat
         latched_publisher.publish(String(data="before anybody heard"))
         late = peer.node.create_publisher(String, "late", best_effort)
         other = peer.node.create_publisher(String, "other", 10)
-        peer.wait_until(late.get_subscription_count, "the recorder")
-        wait_until_recorded(peer, "/robot/late", "/elsewhere/said_before")
-        for publisher in (late, other):
-            publisher.publish(String(data="now"))
-        time.sleep(0.3)
+
+        def recorded() -> bool:
+            for publisher in (late, other):
+                publisher.publish(String(data="now"))
+            return so_far(tmp_path / "bag").keys() >= {"/robot/late", "/elsewhere/said_before"}
+
+        peer.wait_until(recorded, "the recording")
         assert recorder.stop() == 0, recorder.output()
     with Bag(tmp_path / "bag") as bag:
         found = {m.topic: deserialize_message(m.data, String).data for m in bag.messages()}
@@ -218,13 +242,13 @@ def test_topics_that_appear_later_are_recorded_as_they_are_offered(tmp_path: Pat
 @pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
 def test_a_killed_recorder_leaves_all_but_the_last_second(storage: str, tmp_path: Path) -> None:
     bag = tmp_path / "bag"
-    with recording(bag, storage, tmp_path, 3000) as (recorder, publisher, _):
+    with recording(bag, storage, tmp_path, 3000) as (recorder, publisher, peer):
         publisher.tell("go")
-        time.sleep(2.5)
+        peer.wait_until(lambda: len(so_far(bag)[MOTION]) > 500, "half a second of motions")
         recorder.stop(signal.SIGKILL)
     with Bag(bag) as found:
         assert "it has no metadata.yaml" in found.warning
-        assert found.counts[MOTION] > 100
+        assert found.counts[MOTION] > 500
     outcome = replayed(bag, tmp_path / "out").outcome
     assert outcome.matched > 100
     assert_same_answers(bag, tmp_path / "out", 100)
@@ -330,17 +354,15 @@ def test_another_order_and_another_robot_can_be_asked_for(plain: Path, tmp_path:
     assert not compared(plain, tmp_path / "back", ANSWERS).topics[ANSWERS].fields
 
 
-def without(bag: Path, out: Path, *topics: str, first: int = 0) -> Path:
-    """Copy a bag without some topics, and without the first motions and their answers."""
-    with Bag(bag) as found:
-        begin = stamps(bag, MOTION)[first]
-        with BagWriter(out, found.storage) as writer:
-            for topic in found.topics.values():
-                writer.add(topic)
-            for message in found.messages():
-                stamped = message.topic in (MOTION, ANSWERS)
-                if message.topic not in topics and not (stamped and stamp_of(message.data) < begin):
-                    writer.write(*message)
+def without(bag: Path, out: Path, *topics: str, begin: int = 0) -> Path:
+    """Copy a bag without some topics, and without motions and answers stamped before `begin` [ns]."""
+    with Bag(bag) as found, BagWriter(out, found.storage) as writer:
+        for topic in found.topics.values():
+            writer.add(topic)
+        for message in found.messages():
+            stamped = message.topic in (MOTION, ANSWERS)
+            if message.topic not in topics and not (stamped and stamp_of(message.data) < begin):
+                writer.write(*message)
     return out
 
 
@@ -352,21 +374,25 @@ def test_external_wrenches_are_replayed_as_the_node_assumed_them(tmp_path: Path)
         start_node("recorder", {"file": bag}, "robot") as recorder,
         Peer("robot") as peer,
     ):
-        peer.wait_for_topics()
         sensor = peer.node.create_publisher(WrenchStamped, f"external_wrench/{body}", 10)
-        wait_until_recorded(peer, MOTION, ANSWERS, SETTINGS, f"/robot/external_wrench/{body}")
-        for k in range(300):
+        peer.wait_for_topics(listeners=2)
+        peer.wait_until(lambda: sensor.get_subscription_count() == 2, "who listens to the sensor")
+
+        def make(k: int) -> DesiredMotion:
+            stamp = k * MILLISECOND
+            return write_desired_motion(JOINTS, time_message(100 * SECOND + stamp), motion(stamp))
+
+        warm = warm_up(peer, bag, make)
+        for k in range(warm, warm + 300):
             msg = WrenchStamped()
             msg.header.frame_id = body
             msg.wrench.force.z = 0.1 * k
             sensor.publish(msg)
-            stamp = Time(sec=100, nanosec=k * MILLISECOND)
-            peer.send(write_desired_motion(JOINTS, stamp, motion(k * MILLISECOND)))
+            peer.send(make(k))
             time.sleep(0.002)
-        peer.wait_until(lambda: len(peer.answers) == 300, "all answers")
+        wait_for_the_last(peer, bag, ANSWERS, 100 * SECOND + k * MILLISECOND)
         assert peer.answers[-1].wrench_bodies == [body]
         assert any(peer.answers[-1].wrenches)
-        time.sleep(0.2)
         assert recorder.stop() == 0, recorder.output()
         assert node.stop() == 0, node.output()
     replayed(bag, tmp_path / "out")
@@ -381,6 +407,25 @@ def test_a_bag_without_settings_needs_the_robot(plain: Path, tmp_path: Path) -> 
         replayed(bag, tmp_path / "out")
     replayed(bag, tmp_path / "out", Changes(robot="panda.yaml"))
     assert_same_answers(bag, tmp_path / "out", 500)
+
+
+def test_answers_that_were_recorded_out_of_order_keep_their_times(plain: Path, tmp_path: Path) -> None:
+    with Bag(plain) as found, BagWriter(tmp_path / "late", found.storage) as writer:
+        for topic in found.topics.values():
+            writer.add(topic)
+        answer = itertools.count()
+        for message in found.messages():
+            late = message.topic == ANSWERS and next(answer) % 3 == 0
+            writer.write(*message._replace(time=message.time + (10 * MILLISECOND if late else 0)))
+    outcome = replayed(tmp_path / "late", tmp_path / "out").outcome
+    assert outcome.matched == len(set(stamps(plain, MOTION)) & set(stamps(plain, ANSWERS))) >= 500
+    assert_same_answers(tmp_path / "late", tmp_path / "out", 500)
+    with Bag(tmp_path / "late") as one, Bag(tmp_path / "out") as other:
+        times, again = (
+            {stamp_of(message.data): message.time for message in bag.messages([ANSWERS])}
+            for bag in (one, other)
+        )
+    assert all(times[stamp] == time for stamp, time in again.items() if stamp in times)
 
 
 def test_an_error_leaves_no_bag_behind(plain: Path, tmp_path: Path) -> None:
@@ -443,22 +488,23 @@ def test_bytes_are_those_that_travel(plain: Path) -> None:
 def test_a_node_answers_a_played_bag_as_it_answered_live(
     plain: Path, simulated: bool, tmp_path: Path
 ) -> None:
-    bag, clock = tmp_path / "again", ["--clock"] if simulated else []
+    everything, clock = tmp_path / "everything", ["--clock"] if simulated else []
     with (
         start_node("dynamics_node", {**PANDA, "use_sim_time": simulated}, "robot") as node,
-        start_node("recorder", {"file": bag, "use_sim_time": simulated}, "robot") as recorder,
-        start_script("ros_player.py", str(plain), *clock, MOTION) as player,
+        start_node("recorder", {"file": everything, "use_sim_time": simulated}, "robot") as recorder,
+        start_script("ros_player.py", str(plain), *clock, "2", MOTION) as player,
         Peer("robot") as peer,
     ):
         player.wait_for_line("player matched")
-        wait_until_recorded(peer, MOTION, ANSWERS)
+        warm_up(peer, everything, lambda k: write_desired_motion(JOINTS, time_message(k), motion(k)))
         player.tell("go")
         player.wait_for_line("played")
-        time.sleep(0.3)
+        wait_for_the_last(peer, everything, ANSWERS, stamps(plain, MOTION)[-1])
         assert recorder.stop() == 0, recorder.output()
         player.tell("end")
         assert player.wait() == 0, player.output()
         assert node.stop() == 0, node.output()
+    bag = without(everything, tmp_path / "played", begin=stamps(plain, MOTION)[0])
     found = compared(plain, bag, MOTION, ANSWERS)
     assert not found.topics[MOTION].differs
     answers = found.topics[ANSWERS]
@@ -498,20 +544,17 @@ def test_a_parallel_robot_is_replayed_bit_by_bit_from_its_beginning(tmp_path: Pa
         start_node("recorder", {"file": bag}, "robot") as recorder,
         Peer("robot") as peer,
     ):
-        peer.wait_for_topics()
-        wait_until_recorded(peer, MOTION, ANSWERS, SETTINGS)
-        for k in range(400):
+        peer.wait_for_topics(listeners=2)
+        warm = warm_up(peer, bag, platform_motion)
+        for k in range(warm, warm + 400):
             peer.send(platform_motion(k))
             time.sleep(0.001)
-        peer.wait_until(lambda: len(peer.answers) == 400, "all answers")
-        time.sleep(0.2)
+        wait_for_the_last(peer, bag, ANSWERS, 100 * SECOND + k * MILLISECOND)
         assert recorder.stop() == 0, recorder.output()
         assert node.stop() == 0, node.output()
     replayed(bag, tmp_path / "out")
-    found = compared(bag, tmp_path / "out")
-    assert not found.differs
-    assert found.topics[ANSWERS].pairs == 400
-    later = without(bag, tmp_path / "later", first=150)
+    assert_same_answers(bag, tmp_path / "out", 400)
+    later = without(bag, tmp_path / "later", begin=stamps(bag, MOTION)[150])
     replayed(later, tmp_path / "later_out")
     with Bag(later) as one, Bag(tmp_path / "later_out") as other:
         assert not compare(one, other, 1e-9).differs

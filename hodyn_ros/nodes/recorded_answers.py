@@ -27,18 +27,21 @@ class RecordedAnswers:
         self._times = np.array(times, dtype=np.int64)
         order = np.argsort(np.array(stamps, dtype=np.int64), kind="stable")
         self._places, self._stamps = order, np.array(stamps, dtype=np.int64)[order]
-        self._next = 0  # answers come in the order of the samples
+        self._found = np.zeros(len(times), dtype=bool)
 
     def __len__(self) -> int:
         return len(self._times)
 
     def find(self, stamp: int) -> tuple[int, Array | None] | None:
-        """Return the time [ns] and the wrenches (bodies, orders, 6) of the next answer with a stamp."""
+        """Return the time [ns] and the wrenches (bodies, orders, 6) of an answer with a stamp.
+
+        They come in the order of their recording, each once.
+        """
         first, last = np.searchsorted(self._stamps, [stamp, stamp + 1])
         places = self._places[first:last]
-        later = places[places >= self._next]
-        if not len(later):
+        left = places[~self._found[places]]
+        if not len(left):
             return None
-        place = int(later[0])
-        self._next = place + 1
+        place = int(left[0])
+        self._found[place] = True
         return int(self._times[place]), self._wrenches[place] if self._wrenches else None
