@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -34,20 +35,31 @@ def run(
     process.
     """
     _ensure_log_folder()
-    node = None
+    node, started = None, False
     try:
         try:
             rclpy.init(args=list(sys.argv if args is None else args))
+            started = True
             node = make_node()
-        except ROSInterruptException:  # told to end meanwhile
-            return 0
         except _START_ERRORS as error:
+            if started and not rclpy.ok() and isinstance(error, RuntimeError):
+                return 0  # told to end meanwhile, and rclpy can do nothing more
             return _fail(error)
+        # What was made at the start stays. Searching all of it for garbage again and again would cost a pause
+        # of tens of milliseconds each time, and a second at the end.
+        gc.collect()
+        gc.freeze()
+        if not rclpy.ok():  # a half-built executor complains
+            return 0
         executor = make_executor()
         executor.add_node(node)
         executor.spin()
     except (KeyboardInterrupt, ExternalShutdownException, ROSInterruptException):
         return 0
+    except Exception:
+        if rclpy.ok():
+            raise
+        return 0  # as above
     finally:
         # ros2 launch passes on the SIGINT that the terminal has sent to everybody; once is enough.
         interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)

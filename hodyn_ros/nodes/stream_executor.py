@@ -8,7 +8,6 @@ services, diagnostics, QoS events) is served as ever, 25 times a second, in the 
 
 from __future__ import annotations
 
-import gc
 import inspect
 import sys
 import time
@@ -100,10 +99,6 @@ class StreamExecutor(SingleThreadedExecutor):
 
     def spin(self) -> None:
         """Serve callbacks until the context is shut down, then raise ExternalShutdownException."""
-        # What was made at the start stays. Searching all of it for garbage again and again would cost a pause
-        # of tens of milliseconds each time.
-        gc.collect()
-        gc.freeze()
         while self._context.ok() and not self._is_shutdown:
             try:
                 self._housekeeping()

@@ -1,0 +1,49 @@
+"""A node as a process that is told to end at any moment of its start."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+
+from ros_processes import RosProcess, child_environment
+
+END = "os.kill(os.getpid(), signal.{signal})\n    while rclpy.ok(): time.sleep(0.01)"
+CODE = """
+import os, signal, sys, time
+import rclpy
+from rclpy.node import Node
+from hodyn_ros.errors import InputError
+from hodyn_ros.nodes.process import run
+
+def make() -> Node:
+    {before}
+    node = Node("ended")
+    {after}
+    return node
+
+sys.exit(run(make, []))
+"""
+
+
+def run(before: str, after: str) -> RosProcess:
+    code = CODE.format(before=before, after=after)
+    return RosProcess([sys.executable, "-c", code], child_environment(), "a node")
+
+
+@pytest.mark.parametrize("signal", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("before", [True, False], ids=["before the node", "before the executor"])
+def test_the_end_of_a_start_is_a_clean_end(signal: str, before: bool) -> None:
+    end = END.format(signal=signal)
+    with run(end if before else "pass", "pass" if before else end) as process:
+        assert process.wait() == 0, process.output()
+    assert process.lines == []
+
+
+@pytest.mark.parametrize("before", ["pass", END.format(signal="SIGTERM")], ids=["running", "told to end"])
+def test_what_the_user_can_mend_is_said_all_the_same(before: str) -> None:
+    with run(f"{before}\n    raise InputError('no such robot')", "pass") as process:
+        assert process.wait() == 1, process.output()
+    assert process.lines == ["error: no such robot"]
