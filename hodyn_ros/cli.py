@@ -21,6 +21,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+# arguments of several commands
+TrajectoryFile = Annotated[str, typer.Argument(help="Trajectory: path of a YAML file, or a shipped one.")]
+RobotFile = Annotated[str, typer.Argument(help="Robot: path of a YAML file, or a shipped one.")]
+Duration = Annotated[float | None, typer.Option(help="Seconds of the motion that count.", show_default="all")]
+Samples = Annotated[
+    int, typer.Option(help="Instants looked at before peaks are refined.", min=3, max=1_000_000)
+]
+Picture = Annotated[
+    Path | None, typer.Option(help="Picture to draw, such as out/picture.png.", show_default="none")
+]
+Recording = Annotated[Path, typer.Argument(help="Recording of rosbag2, mcap or sqlite3; it may be cut off.")]
+
 
 @app.callback()
 def hodyn() -> None:
@@ -74,17 +86,11 @@ def export(
 
 @app.command()
 def check(
-    trajectory: Annotated[str, typer.Argument(help="Trajectory: path of a YAML file, or a shipped one.")],
-    robot: Annotated[str, typer.Argument(help="Robot: path of a YAML file, or a shipped one.")],
-    duration: Annotated[
-        float | None, typer.Option(help="Seconds of the motion that count.", show_default="all")
-    ] = None,
-    samples: Annotated[
-        int, typer.Option(help="Instants looked at before peaks are refined.", min=3, max=1_000_000)
-    ] = 2001,
-    picture: Annotated[
-        Path | None, typer.Option(help="Picture to draw, such as out/check.png.", show_default="none")
-    ] = None,
+    trajectory: TrajectoryFile,
+    robot: RobotFile,
+    duration: Duration = None,
+    samples: Samples = 2001,
+    picture: Picture = None,
 ) -> None:
     """Hold a motion against every limit of a robot; exit code 1 where one is exceeded.
 
@@ -99,18 +105,12 @@ def check(
 
 @app.command()
 def retime(
-    trajectory: Annotated[str, typer.Argument(help="Trajectory: path of a YAML file, or a shipped one.")],
-    robot: Annotated[str, typer.Argument(help="Robot: path of a YAML file, or a shipped one.")],
+    trajectory: TrajectoryFile,
+    robot: RobotFile,
     out: Annotated[Path, typer.Option(help="Trajectory file to write.")] = Path("out/retimed.yaml"),
-    duration: Annotated[
-        float | None, typer.Option(help="Seconds of the motion that count.", show_default="all")
-    ] = None,
-    samples: Annotated[
-        int, typer.Option(help="Instants looked at before peaks are refined.", min=3, max=1_000_000)
-    ] = 2001,
-    picture: Annotated[
-        Path | None, typer.Option(help="Picture to draw, such as out/retimed.png.", show_default="none")
-    ] = None,
+    duration: Duration = None,
+    samples: Samples = 2001,
+    picture: Picture = None,
 ) -> None:
     """Slow a motion down just enough that a robot keeps all its limits, and say by how much.
 
@@ -123,7 +123,7 @@ def retime(
 
 @app.command()
 def replay(
-    bag: Annotated[Path, typer.Argument(help="Recording of rosbag2, mcap or sqlite3; it may be cut off.")],
+    bag: Recording,
     out: Annotated[Path, typer.Option(help="Bag to write: a copy with the answers computed again.")],
     robot: Annotated[
         str | None,
@@ -158,7 +158,7 @@ def replay(
 
 @app.command()
 def compare(
-    bag: Annotated[Path, typer.Argument(help="Recording of rosbag2, mcap or sqlite3; it may be cut off.")],
+    bag: Recording,
     other: Annotated[Path, typer.Argument(help="Recording to compare it with.")],
     tolerance: Annotated[
         float, typer.Option(help="Largest difference that counts as none; 0: every bit counts.", min=0.0)
@@ -167,9 +167,7 @@ def compare(
         list[str] | None,
         typer.Option(help="Topic to compare; repeat it for more.", show_default="all in both"),
     ] = None,
-    picture: Annotated[
-        Path | None, typer.Option(help="Picture to draw, such as out/compare.png.", show_default="none")
-    ] = None,
+    picture: Picture = None,
 ) -> None:
     """Show where two recordings differ, by topic and field; exit code 1 where they do.
 

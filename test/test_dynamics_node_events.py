@@ -10,7 +10,6 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
-from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.duration import Duration
 from rclpy.qos import QoSLivelinessPolicy, QoSProfile, QoSReliabilityPolicy
@@ -21,7 +20,7 @@ from ros_stream import JOINTS, motion
 from hodyn_ros.control.law import FeedforwardLaw
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
-from hodyn_ros.nodes.messages import nanoseconds, write_desired_motion
+from hodyn_ros.nodes.messages import nanoseconds, time_message, write_desired_motion
 from hodyn_ros.nodes.qos import stream_qos
 
 SPACE = "events"
@@ -33,8 +32,8 @@ MILLISECOND = 1_000_000
 
 
 def desired(millisecond: int, orders: int = 5) -> DesiredMotion:
-    second, rest = divmod(millisecond * MILLISECOND, 1_000_000_000)
-    return write_desired_motion(JOINTS, Time(sec=second, nanosec=rest), motion(rest)[:orders])
+    stamp = millisecond * MILLISECOND
+    return write_desired_motion(JOINTS, time_message(stamp), motion(stamp)[:orders])
 
 
 @pytest.fixture(scope="module")

@@ -24,6 +24,7 @@ from visualization_msgs.msg import Marker
 from hodyn_ros import share
 from hodyn_ros.msg import FeedforwardTorque
 from hodyn_ros.nodes.diagnostics import OK
+from hodyn_ros.nodes.messages import time_message
 
 FILES = [name for name in share.available("launch") if name.endswith(".launch.py")]
 
@@ -196,9 +197,7 @@ def test_all_nodes_follow_simulated_time() -> None:
         def tick() -> bool:
             nonlocal now
             now += 10_000_000
-            message = Clock()
-            message.clock.sec, message.clock.nanosec = divmod(now, 1_000_000_000)
-            clock.publish(message)
+            clock.publish(Clock(clock=time_message(now)))
             return any("the motion has ended" in line for line in process.lines)
 
         talk.wait_until(tick, "the end of the motion")

@@ -20,7 +20,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from hodyn_ros import share
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.nodes.joint_order import JointOrder
-from hodyn_ros.nodes.messages import nanoseconds, read_base_motion, read_desired_motion
+from hodyn_ros.nodes.messages import nanoseconds, read_base_motion, read_desired_motion, time_message
 from hodyn_ros.nodes.pace import Pace
 from hodyn_ros.trajectory.reader import read_motion, read_trajectory
 from hodyn_ros.trajectory.rest import rest_to_rest
@@ -201,9 +201,7 @@ def test_it_follows_simulated_time() -> None:
         def tick() -> bool:
             nonlocal now
             now += 2_000_000
-            message = Clock()
-            message.clock.sec, message.clock.nanosec = divmod(now, 1_000_000_000)
-            clock.publish(message)
+            clock.publish(Clock(clock=time_message(now)))
             return len(heard) >= 100
 
         talk.wait_until(tick, "a hundred samples in simulated time")

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import finite_array
 from hodyn_ros.control.drive_code import DriveCode
 from hodyn_ros.control.plant import Plant
+from hodyn_ros.control.runge_kutta import runge_kutta
 from hodyn_ros.control.simulation import COMPILED_BODIES, ElasticJointSimulation
 from hodyn_ros.control.stiff_simulation import StiffSimulation
 from hodyn_ros.dynamics.robot import Robot
@@ -141,14 +142,7 @@ class DriveSimulation:
         return np.concatenate([state[:, :n].ravel(), state[:, n:].ravel()])
 
     def _plain_steps(self, state: Array, step: float, count: int) -> Array:
-        rates, effort = self._plant.rates, self._effort
-        for _ in range(count):
-            first = rates(state, effort)
-            second = rates(state + 0.5 * step * first, effort)
-            third = rates(state + 0.5 * step * second, effort)
-            fourth = rates(state + step * third, effort)
-            state = state + step / 6.0 * (first + 2.0 * second + 2.0 * third + fourth)
-        return state
+        return runge_kutta(lambda now: self._plant.rates(now, self._effort), state, step, count)
 
     def _needed_steps(self) -> float:
         """Return how many steps a second take: eigenvalues at a standstill, where friction is steepest."""

@@ -8,6 +8,7 @@ from math import ceil
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hodyn_ros.control.runge_kutta import runge_kutta
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine import kernels
 from hodyn_ros.errors import InputError
@@ -141,14 +142,7 @@ class ElasticJointSimulation:
 
     def numpy_kernel(self, state: Array, effort: Array, step: float, count: int) -> Array:
         """Return the state (4, n) after `count` Runge-Kutta steps of `step` [s], as plain as can be."""
-        rates = self._equations.rates
-        for _ in range(count):
-            first = rates(state, effort)
-            second = rates(state + 0.5 * step * first, effort)
-            third = rates(state + 0.5 * step * second, effort)
-            fourth = rates(state + step * third, effort)
-            state = state + step / 6.0 * (first + 2.0 * second + 2.0 * third + fourth)
-        return state
+        return runge_kutta(lambda now: self._equations.rates(now, effort), state, step, count)
 
     def _checked(self, name: str, values: ArrayLike) -> Array:
         array = np.array(values, dtype=np.float64)

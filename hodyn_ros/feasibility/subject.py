@@ -64,25 +64,40 @@ class Subject(ABC):
         """
 
 
-class GroundedRobot(Subject):
-    """An arm or a tree that stands on the ground."""
+class TreeRobot(Subject):
+    """A robot whose joints are its drives."""
 
     def __init__(self, robot: Robot) -> None:
         super().__init__(
             robot.model.name,
             robot.joint_names,
-            _sliding(robot),
+            [robot.model.kinds[j] is JointKind.PRISMATIC for j in range(robot.n_joints)],
             robot.limits,
             robot.actuation,
             robot.drive_train,
         )
         self.robot = robot
 
+    def _require_joints(self, motion: RobotMotion) -> None:
+        if motion.n_joints != len(self.joint_names):
+            raise InputError(
+                f"the trajectory moves {motion.n_joints} joints, but robot {self.name!r} has "
+                f"{len(self.joint_names)}"
+            )
+        if motion.joint_names is not None and motion.joint_names != self.joint_names:
+            raise InputError(
+                f"the trajectory moves {list(motion.joint_names)}, but the robot has {list(self.joint_names)}"
+            )
+
+
+class GroundedRobot(TreeRobot):
+    """An arm or a tree that stands on the ground."""
+
     def require(self, motion: RobotMotion) -> None:
         """Raise InputError unless the motion is one of these joints."""
         if motion.moves_base:
             raise InputError(f"the motion moves a base, but robot {self.name!r} stands on the ground")
-        _require_joints(self, motion)
+        self._require_joints(motion)
 
     def evaluate(self, sample: MotionSample) -> tuple[Array, Array]:
         """Return the joints as they are given, and their torques."""
@@ -92,19 +107,8 @@ class GroundedRobot(Subject):
         return joints, self.robot.inverse_dynamics(joints)
 
 
-class FloatingRobot(Subject):
+class FloatingRobot(TreeRobot):
     """A robot whose base moves as well; nothing limits the wrench on it."""
-
-    def __init__(self, robot: Robot) -> None:
-        super().__init__(
-            robot.model.name,
-            robot.joint_names,
-            _sliding(robot),
-            robot.limits,
-            robot.actuation,
-            robot.drive_train,
-        )
-        self.robot = robot
 
     def require(self, motion: RobotMotion) -> None:
         """Raise InputError unless base and joints are moved."""
@@ -112,7 +116,7 @@ class FloatingRobot(Subject):
             raise InputError(
                 f"robot {self.name!r} has a floating base; give a motion of type pose with base and joints"
             )
-        _require_joints(self, motion)
+        self._require_joints(motion)
 
     def evaluate(self, sample: MotionSample) -> tuple[Array, Array]:
         """Return the joints as they are given, and their torques."""
@@ -171,19 +175,3 @@ def subject_of(robot: Robot | ParallelRobot) -> Subject:
     if isinstance(robot, ParallelRobot):
         return PlatformRobot(robot)
     return FloatingRobot(robot) if robot.model.floating_base else GroundedRobot(robot)
-
-
-def _sliding(robot: Robot) -> list[bool]:
-    return [robot.model.kinds[j] is JointKind.PRISMATIC for j in range(robot.n_joints)]
-
-
-def _require_joints(subject: Subject, motion: RobotMotion) -> None:
-    if motion.n_joints != len(subject.joint_names):
-        raise InputError(
-            f"the trajectory moves {motion.n_joints} joints, but robot {subject.name!r} has "
-            f"{len(subject.joint_names)}"
-        )
-    if motion.joint_names is not None and motion.joint_names != subject.joint_names:
-        raise InputError(
-            f"the trajectory moves {list(motion.joint_names)}, but the robot has {list(subject.joint_names)}"
-        )

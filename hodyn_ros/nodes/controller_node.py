@@ -29,7 +29,7 @@ from hodyn_ros.nodes.diagnostics import OK, WARN, Diagnostics, Report, Stream
 from hodyn_ros.nodes.fields import float64s
 from hodyn_ros.nodes.joint_order import JointOrder
 from hodyn_ros.nodes.messages import nanoseconds, read_feedforward_torque, read_joint_state
-from hodyn_ros.nodes.parameters import Setting, declare, value
+from hodyn_ros.nodes.parameters import Setting, chosen, declare, value
 from hodyn_ros.nodes.process import run
 from hodyn_ros.nodes.qos import overridable, stream_qos
 from hodyn_ros.nodes.refusals import Reason, Refusals, Refused
@@ -127,7 +127,7 @@ class ControllerNode(Node):
                 f"joint {variable!r} of robot {robot.model.name!r} has a variable stiffness; "
                 "FeedforwardTorque holds one motor per joint, so command its motors from robot.drive_train"
             )
-        mode = self._mode()
+        mode = FeedforwardMode(chosen(self, "feedforward", [mode.value for mode in FeedforwardMode]))
         if robot.actuation is None and mode is not FeedforwardMode.ELASTIC:
             raise InputError(
                 f"parameter 'feedforward' is {mode.value!r}, but robot {robot.model.name!r} has friction, or "
@@ -175,14 +175,6 @@ class ControllerNode(Node):
         self.get_logger().info(
             f"robot {robot.model.name!r}, {robot.n_joints} joints, feedforward {self._controller.mode.value}"
         )
-
-    def _mode(self) -> FeedforwardMode:
-        name = value(self, "feedforward")
-        try:
-            return FeedforwardMode(name)
-        except ValueError:
-            choices = ", ".join(mode.value for mode in FeedforwardMode)
-            raise InputError(f"parameter 'feedforward' is {name!r}; choose one of {choices}") from None
 
     def _gains(self, train: DriveTrain) -> MotorGains:
         proportional, derivative = value(self, "proportional_gains"), value(self, "derivative_gains")

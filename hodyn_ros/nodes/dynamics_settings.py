@@ -8,6 +8,7 @@ from typing import Any
 from rclpy.node import Node
 
 from hodyn_ros.control.law_settings import LawSettings
+from hodyn_ros.nodes.load_settings import LOAD_SETTINGS
 from hodyn_ros.nodes.parameters import Setting, value
 
 MAX_ORDER = 6
@@ -15,34 +16,7 @@ MAX_ORDER = 6
 _LAW = (
     Setting("order", 2, "Highest time derivative of the efforts that is computed.", low=0, high=MAX_ORDER),
     Setting("clamp", False, "Hold efforts within the limits, with derivatives of zero while held."),
-    Setting(
-        "gravity",
-        [],
-        "Gravity in the world frame, pointing down [m/s^2], three values; empty: that of the robot's file.",
-    ),
-    Setting(
-        "payload_mass",
-        0.0,
-        "Mass that the robot carries, beside what its file describes [kg].",
-        low=0.0,
-        high=10000.0,
-    ),
-    Setting(
-        "payload_centre",
-        [],
-        "Centre of mass of the payload in the frame of payload_body [m], three values; empty: its origin.",
-    ),
-    Setting(
-        "payload_inertia",
-        [],
-        "Inertia of the payload about its centre, in axes of payload_body [kg m^2]: xx, xy, xz, yy, yz, zz; "
-        "empty: that of a point.",
-    ),
-    Setting(
-        "payload_body",
-        "",
-        "Body, or frame fixed to one, that carries the payload; empty: the last body, or the platform.",
-    ),
+    *LOAD_SETTINGS,
     Setting(
         "effort_limits",
         [],

@@ -22,7 +22,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.jets import Array
 from hodyn_ros.nodes.feedforward_consumer import SHARED_SETTINGS, FeedforwardConsumer
 from hodyn_ros.nodes.fields import float64s
-from hodyn_ros.nodes.parameters import Setting, value
+from hodyn_ros.nodes.parameters import Setting, chosen
 from hodyn_ros.nodes.process import run
 
 _SIDES = ("link", "motor")
@@ -56,17 +56,11 @@ class ForwardEffortNode(FeedforwardConsumer):
 
     def __init__(self) -> None:
         super().__init__("forward_effort_node", SETTINGS)
-        self._motor = self._chosen("efforts", _SIDES) == "motor"
-        self._on_timeout = self._chosen("on_timeout", tuple(_ENDINGS))
+        self._motor = chosen(self, "efforts", _SIDES) == "motor"
+        self._on_timeout = chosen(self, "on_timeout", tuple(_ENDINGS))
         self._stream = CommandStream(self.timeout, self.fade, (_ENDINGS[self._on_timeout][0],))
         self._publisher = self.publisher(Float64MultiArray, "effort_commands")
         self.start()
-
-    def _chosen(self, name: str, choices: Sequence[str]) -> str:
-        chosen: str = value(self, name)
-        if chosen not in choices:
-            raise InputError(f"parameter {name!r} is {chosen!r}; choose one of {', '.join(choices)}")
-        return chosen
 
     @property
     def stream(self) -> CommandStream:

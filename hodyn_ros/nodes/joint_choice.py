@@ -12,7 +12,7 @@ from hodyn_ros.control.feedforward import Feedforward
 from hodyn_ros.errors import InputError
 from hodyn_ros.msg import FeedforwardTorque
 from hodyn_ros.nodes.fields import Array
-from hodyn_ros.nodes.joint_order import JointOrder
+from hodyn_ros.nodes.joint_order import JointOrder, repeated
 from hodyn_ros.nodes.messages import read_feedforward_torque
 from hodyn_ros.nodes.refusals import Reason, Refused
 
@@ -26,8 +26,7 @@ class JointChoice:
                 "parameter 'joints' is empty; name the joints in the order of the controller, for instance "
                 "-p joints:=\"['shoulder', 'elbow']\""
             )
-        if len(set(names)) != len(names):
-            twice = next(name for i, name in enumerate(names) if name in names[:i])
+        if (twice := repeated(names)) is not None:
             raise InputError(f"parameter 'joints' names joint {twice!r} twice; name it once")
         self.names = list(names)
         # a stream repeats its names
@@ -69,8 +68,7 @@ class JointChoice:
                 f"joint {missing!r} is missing from the message; parameter 'joints' asks for "
                 f"{JointOrder(self.names).listing()}",
             )
-        if len(set(names)) != len(names):
-            twice = next(name for i, name in enumerate(names) if name in names[:i])
+        if (twice := repeated(names)) is not None:
             raise Refused(
                 Reason.REPEATED_JOINT, f"joint {twice!r} is named twice in the message; name it once"
             )

@@ -53,12 +53,11 @@ class JointOrder:
                 Reason.UNKNOWN_JOINT,
                 f"joint {_short.repr(unknown)} is unknown; the model expects {self.listing()}",
             )
-        places = {name: place for place, name in enumerate(names)}
-        if len(places) != len(names):
-            twice = next(name for place, name in enumerate(names) if places[name] != place)
+        if (twice := repeated(names)) is not None:
             raise Refused(
                 Reason.REPEATED_JOINT, f"joint {twice!r} is named twice in the message; name it once"
             )
+        places = {name: place for place, name in enumerate(names)}
         if len(names) != len(self.names):
             missing = next(name for name in self.names if name not in places)
             raise Refused(
@@ -75,3 +74,13 @@ class JointOrder:
         shown = ", ".join(repr(name) for name in self.names[:_SHOWN])
         rest = f", ... {len(self.names)} in all" if len(self.names) > _SHOWN else ""
         return f"[{shown}{rest}]"
+
+
+def repeated(names: Sequence[str]) -> str | None:
+    """Return the first name that comes a second time, None where all differ."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None

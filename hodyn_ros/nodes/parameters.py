@@ -102,6 +102,14 @@ def declare(node: Node, settings: Sequence[Setting]) -> None:
             raise InputError(f"parameter {setting.name!r} takes {setting.takes()}. {reason}") from None
 
 
+def chosen(node: Node, name: str, choices: Sequence[str]) -> str:
+    """Return the value of a parameter that takes some texts only; InputError where it is another one."""
+    found: str = value(node, name)
+    if found not in choices:
+        raise InputError(f"parameter {name!r} is {found!r}; choose one of {', '.join(choices)}")
+    return found
+
+
 def value(node: Node, name: str) -> Any:
     """Return the value of a declared parameter; arrays come as lists, empty where not set."""
     found = node.get_parameter_or(name).value

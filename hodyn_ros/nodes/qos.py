@@ -44,13 +44,13 @@ def latched_qos() -> QoSProfile:
     )
 
 
-def sensor_qos() -> QoSProfile:
+def sensor_qos(depth: int = 10) -> QoSProfile:
     """Return the profile of measurements, soon outdated; best effort hears both kinds of publishers."""
     return QoSProfile(
         reliability=QoSReliabilityPolicy.BEST_EFFORT,
         durability=QoSDurabilityPolicy.VOLATILE,
         history=QoSHistoryPolicy.KEEP_LAST,
-        depth=10,
+        depth=depth,
     )
 
 

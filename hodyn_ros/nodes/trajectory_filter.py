@@ -10,19 +10,18 @@ to `<controller>/follow_joint_trajectory`.
 
 from __future__ import annotations
 
-import gc
 import math
 import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, QoSReliabilityPolicy
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
@@ -33,10 +32,11 @@ from hodyn_ros.control.robot_text import read_robot
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.nodes.diagnostics import OK, WARN, Diagnostics, Report, Stream
+from hodyn_ros.nodes.load_settings import LOAD_SETTINGS
 from hodyn_ros.nodes.parameters import Setting, declare, value
 from hodyn_ros.nodes.present_joints import PresentJoints
 from hodyn_ros.nodes.process import run
-from hodyn_ros.nodes.qos import overridable, stream_qos
+from hodyn_ros.nodes.qos import overridable, sensor_qos, stream_qos
 from hodyn_ros.nodes.refusals import Refusals, Refused
 from hodyn_ros.nodes.robot_file import robot_file
 from hodyn_ros.nodes.trajectory_with_efforts import Filtered, TrajectoryEfforts, in_words
@@ -105,38 +105,8 @@ SETTINGS = (
         high=100.0,
         read_only=True,
     ),
-    Setting(
-        "gravity",
-        [],
-        "Gravity in the world frame, pointing down [m/s^2], three values; empty: that of the robot's file. "
-        "Three zeros for drives that compensate gravity themselves.",
-        read_only=True,
-    ),
-    Setting(
-        "payload_mass",
-        0.0,
-        "Mass [kg] that the robot carries at its end.",
-        low=0.0,
-        high=10000.0,
-        read_only=True,
-    ),
-    Setting(
-        "payload_centre",
-        [],
-        "Centre of mass of the payload in the frame of payload_body [m], three values; empty: its origin.",
-        read_only=True,
-    ),
-    Setting(
-        "payload_inertia",
-        [],
-        "Inertia xx, xy, xz, yy, yz, zz of the payload about its centre [kg m^2]; empty: that of a point.",
-        read_only=True,
-    ),
-    Setting(
-        "payload_body", "", "Body or frame that carries the payload; empty: the last body.", read_only=True
-    ),
+    *(replace(setting, read_only=True) for setting in LOAD_SETTINGS),
 )
-_PAYLOAD = ("gravity", "payload_mass", "payload_centre", "payload_inertia", "payload_body")
 
 
 class TrajectoryFilter(Node):
@@ -170,12 +140,11 @@ class TrajectoryFilter(Node):
                 callback_group=ReentrantCallbackGroup(),
                 qos_overriding_options=overridable(),
             ),
-            # the newest state is enough, and best effort goes with every publisher
             self.create_subscription(
                 JointState,
                 "joint_states",
                 self._present.take,
-                QoSProfile(depth=1, reliability=QoSReliabilityPolicy.BEST_EFFORT),
+                sensor_qos(1),
                 qos_overriding_options=overridable(),
             ),
         ]
@@ -186,7 +155,9 @@ class TrajectoryFilter(Node):
         path = robot_file(self)
         if self._limits not in ("refuse", "pass"):
             raise InputError(f"parameter 'limits' is {self._limits!r}; choose refuse or pass")
-        robot = LawSettings(**{name: value(self, name) for name in _PAYLOAD}).robot(read_robot(path))
+        robot = LawSettings(**{setting.name: value(self, setting.name) for setting in LOAD_SETTINGS}).robot(
+            read_robot(path)
+        )
         if not isinstance(robot, Robot):
             raise InputError(
                 f"{path} describes a parallel robot; its drives follow from the platform, so send a "
@@ -312,15 +283,7 @@ class TrajectoryFilter(Node):
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run trajectory_filter as a process."""
-    return run(TrajectoryFilter, args, _executor)
-
-
-def _executor() -> SingleThreadedExecutor:
-    """Return an executor that serves answers of the controller as they come."""
-    # What was made at the start stays. To search it for garbage delays the end of the process, by a second.
-    gc.collect()
-    gc.freeze()
-    return SingleThreadedExecutor()
+    return run(TrajectoryFilter, args, SingleThreadedExecutor)  # serves the controller's answers as they come
 
 
 if __name__ == "__main__":
