@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 
 from diagnostic_msgs.msg import DiagnosticArray
-from ros_talk import TIMEOUT, Talk
+from ros_processes import TIMEOUT
+from ros_talk import Talk
 from rosgraph_msgs.msg import Clock
 
 from hodyn_ros.nodes.messages import nanoseconds, time_message

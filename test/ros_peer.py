@@ -4,63 +4,44 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any
 
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.msg import Parameter, ParameterValue, SetParametersResult
 from rcl_interfaces.srv import DescribeParameters, SetParametersAtomically
-from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter as RclpyParameter
-from ros_processes import wait_until
+from ros_talk import Talk
 
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.nodes.messages import nanoseconds
 from hodyn_ros.nodes.qos import stream_qos
 
-TIMEOUT = 60.0  # [s] for anything to happen; only a broken test waits so long
 
-
-class Peer:
+class Peer(Talk):
     """Talks with the dynamics_node of a namespace; use it in a `with` block."""
+
+    node_name = "peer"
 
     def __init__(self, namespace: str) -> None:
         self.answers: list[FeedforwardTorque] = []
         self.statuses: list[DiagnosticStatus] = []
         self.stamped: list[int] = []  # [ns] when these were published, by the clock of the node
-        self._node_name = f"/{namespace}/dynamics_node"
-        self._context = Context()
-        rclpy.init(context=self._context)
-        self.node = rclpy.create_node("peer", namespace=namespace, context=self._context)
-        self._executor = SingleThreadedExecutor(context=self._context)
-        self._executor.add_node(self.node)
+        self._asked = f"/{namespace}/dynamics_node"
+        super().__init__(namespace)
+
+    def _open(self) -> None:
         self._publisher = self.node.create_publisher(DesiredMotion, "desired_motion", stream_qos())
-        self._subscription = self.node.create_subscription(
-            FeedforwardTorque, "feedforward_torque", self.answers.append, stream_qos()
-        )
-        self._diagnostics = self.node.create_subscription(
-            DiagnosticArray, "/diagnostics", self._take_diagnostics, 10
-        )
+        self._hear(FeedforwardTorque, "feedforward_torque", self.answers.append)
+        super()._open()
 
     def _take_diagnostics(self, msg: DiagnosticArray) -> None:
-        mine = self._node_name.lstrip("/")
+        mine = self._asked.lstrip("/")
         for status in msg.status:
             if status.name == mine:
                 self.statuses.append(status)
                 self.stamped.append(nanoseconds(msg.header.stamp))
-
-    def wait_until(self, condition: Callable[[], Any], what: str) -> Any:
-        """Serve callbacks until a condition holds; return its value."""
-
-        def look() -> Any:
-            self._executor.spin_once(timeout_sec=0.01)
-            return condition()
-
-        return wait_until(look, TIMEOUT, what)
 
     def serve(self, until: threading.Event) -> None:
         """Serve callbacks until an event is set; for a thread."""
@@ -119,12 +100,7 @@ class Peer:
 
     def call(self, kind: Any, name: str, request: Any) -> Any:
         """Call a service of the node."""
-        client = self.node.create_client(kind, f"{self._node_name}/{name}")
-        self.wait_until(client.service_is_ready, f"the service {name}")
-        future = client.call_async(request)
-        self.wait_until(future.done, f"the response of {name}")
-        self.node.destroy_client(client)
-        return future.result()
+        return super().call(kind, f"{self._asked}/{name}", request)
 
     def transition(self, label: str) -> bool:
         """Ask for a lifecycle transition and return whether it succeeded."""
@@ -145,16 +121,6 @@ class Peer:
         """Return the descriptors of parameters."""
         request = DescribeParameters.Request(names=list(names))
         return list(self.call(DescribeParameters, "describe_parameters", request).descriptors)
-
-    def __enter__(self) -> Peer:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._executor.shutdown(timeout_sec=5.0)
-        self.node.destroy_node()
-        self._context.try_shutdown()
 
 
 def _parameter(name: str, value: object) -> Parameter:

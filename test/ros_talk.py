@@ -5,33 +5,44 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
-from ros_processes import RosProcess
+from ros_processes import TIMEOUT, RosProcess
 
 from hodyn_ros.nodes.qos import stream_qos
 
-TIMEOUT = 60.0  # [s] for anything to happen; only a broken test waits so long
+_T = TypeVar("_T")
 
 
 class Talk:
     """Talks with the nodes of a namespace; use it in a `with` block."""
 
+    node_name = "talk"
+
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
         self._context = Context()
         rclpy.init(context=self._context)
-        self.node = rclpy.create_node("talk", namespace=namespace, context=self._context)
+        self.node = rclpy.create_node(self.node_name, namespace=namespace, context=self._context)
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
         self._statuses: list[DiagnosticStatus] = []
-        self._kept: list[Any] = [
-            self.node.create_subscription(DiagnosticArray, "/diagnostics", self._take_diagnostics, 10)
-        ]
+        self._kept: list[Any] = []
+        self._open()
+
+    def _open(self) -> None:
+        """Open topics."""
+        self._hear(DiagnosticArray, "/diagnostics", self._take_diagnostics)
+
+    def _hear(self, kind: Any, topic: str, callback: Callable[[Any], object]) -> str:
+        """Call back with the messages of a topic; return its full name."""
+        self._kept.append(self.node.create_subscription(kind, topic, callback, stream_qos()))
+        name: str = self._kept[-1].topic_name
+        return name
 
     def _take_diagnostics(self, msg: DiagnosticArray) -> None:
         self._statuses.extend(msg.status)
@@ -39,15 +50,14 @@ class Talk:
     def hear(self, kind: Any, topic: str) -> list[Any]:
         """Return a list that fills with the messages of a topic, from the first that comes."""
         heard: list[Any] = []
-        self._kept.append(self.node.create_subscription(kind, topic, heard.append, stream_qos()))
+        self._hear(kind, topic, heard.append)
         self.wait_until(lambda: heard, f"the first message on {topic}")
         return heard
 
     def hear_nothing_yet(self, kind: Any, topic: str) -> list[Any]:
         """Return a list that fills with the messages of a topic whose publisher may be silent so far."""
         heard: list[Any] = []
-        self._kept.append(self.node.create_subscription(kind, topic, heard.append, stream_qos()))
-        full = self._kept[-1].topic_name
+        full = self._hear(kind, topic, heard.append)
         self.wait_until(lambda: self.node.count_publishers(full) > 0, f"a publisher of {topic}")
         return heard
 
@@ -105,7 +115,7 @@ class Talk:
         line: str = self.wait_until(look, f"{text!r} from {process.name}")
         return line
 
-    def __enter__(self) -> Talk:
+    def __enter__(self: _T) -> _T:
         return self
 
     def __exit__(

@@ -38,17 +38,7 @@ def robot() -> Robot:
 
 @pytest.fixture(scope="module")
 def tree(robot: Robot) -> Tree:
-    model = robot.model
-    return Tree(
-        model.parents,
-        model.screws,
-        model.placements,
-        model.masses,
-        model.coms,
-        model.inertias,
-        model.gravity,
-        model.floating_base,
-    )
+    return Tree.of(robot.model)
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, Pose, Quaternion
+from hinged_arm import HINGED_ARM
 
 from hodyn_ros import share
 from hodyn_ros.control.law_settings import LawSettings
@@ -25,16 +26,6 @@ from hodyn_ros.nodes.answerer import Answerer
 from hodyn_ros.nodes.messages import write_desired_motion
 from hodyn_ros.parallel.robot import ParallelRobot
 
-URDF = """<?xml version="1.0"?>
-<robot name="arm">
-  <link name="base"/>
-  <joint name="hinge" type="continuous"><parent link="base"/><child link="link"/><axis xyz="0 1 0"/></joint>
-  <link name="link"><inertial><origin xyz="0 0 0.2"/><mass value="1"/>
-    <inertia ixx="0.02" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.002"/></inertial></link>
-  <joint name="weld" type="fixed"><parent link="link"/><child link="tool"/>
-    <origin xyz="0.1 0.2 0.4" rpy="0.3 -0.5 0.7"/></joint>
-  <link name="tool"/>
-</robot>"""
 STACK = np.random.default_rng(4).normal(size=(5, 1))
 
 
@@ -54,7 +45,7 @@ def test_a_yaml_file_takes_its_urdf_along(reference: str, tmp_path: Path) -> Non
     path.parent.mkdir()
     urdf = path.parent / reference
     urdf.parent.mkdir(exist_ok=True)
-    urdf.write_text(URDF)
+    urdf.write_text(HINGED_ARM)
     drive = "joints:\n  - name: hinge\n    drive: {motor_inertia: 0.1, stiffness: 100.0}\n"
     path.write_text(f"name: driven\nurdf: {reference}\n{drive}")
     original = answerer_of(path, LawSettings(payload_mass=0.5, payload_body="tool", clamp=True))
@@ -72,7 +63,7 @@ def test_a_yaml_file_takes_its_urdf_along(reference: str, tmp_path: Path) -> Non
 
 
 def test_a_description_answers_without_motors() -> None:
-    text = RobotText("robot_description", URDF, kind="urdf")
+    text = RobotText("robot_description", HINGED_ARM, kind="urdf")
     original = Answerer(text, text.robot(), LawSettings(order=1))
     question = write_desired_motion(["hinge"], Time(sec=1), STACK)
     answer = original.answer(question)
@@ -112,7 +103,7 @@ def test_a_parallel_robot_goes_on_from_where_it_is() -> None:
 
 
 def test_a_refused_sample_changes_nothing() -> None:
-    text = RobotText("robot_description", URDF, kind="urdf")
+    text = RobotText("robot_description", HINGED_ARM, kind="urdf")
     answerer = Answerer(text, text.robot(), LawSettings(order=0))
     answerer.answer(write_desired_motion(["hinge"], Time(sec=1), STACK))
     settings = answerer.settings()
@@ -146,7 +137,7 @@ def test_other_texts_are_refused(text: str, reason: str) -> None:
 
 def test_a_path_is_no_robot_description(tmp_path: Path) -> None:
     path = tmp_path / "arm.urdf"
-    path.write_text(URDF)
+    path.write_text(HINGED_ARM)
     with pytest.raises(ModelError, match="the text of a URDF starts with '<'"):
         RobotText("robot_description", str(path), kind="urdf").robot()
     with pytest.raises(ModelError, match="cannot read"):
@@ -154,7 +145,7 @@ def test_a_path_is_no_robot_description(tmp_path: Path) -> None:
 
 
 def test_a_wrench_in_a_sensors_frame_is_seen_from_the_body() -> None:
-    robot = Robot.from_urdf(URDF)
+    robot = Robot.from_urdf(HINGED_ARM)
     frames = wrench_frames(robot, "link", "body")
     assert list(frames) == ["link", "tool"]
     wrench = np.random.default_rng(8).normal(size=6)

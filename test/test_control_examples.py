@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from quick_example import run_example
+from run_examples import run_quickly
 
 
 def row(lines: list[str], label: str) -> list[float]:
@@ -14,7 +14,7 @@ def row(lines: list[str], label: str) -> list[float]:
 
 
 def test_elastic_feedforward_tracks_best_at_every_stiffness(tmp_path: Path) -> None:
-    lines = run_example("elastic_tracking", tmp_path, ("elastic_stiffness.png", "elastic_robustness.png"))
+    lines = run_quickly("elastic_tracking", tmp_path, ("elastic_stiffness.png", "elastic_robustness.png"))
     for stiffness in ("    10000", "    20000"):
         none, rigid, elastic = row(lines, stiffness)
         assert none > 10.0 * rigid > 1000.0 * elastic
@@ -27,14 +27,14 @@ def test_elastic_feedforward_tracks_best_at_every_stiffness(tmp_path: Path) -> N
 
 
 def test_the_planar_robot_is_perfect_with_exact_state_only(tmp_path: Path) -> None:
-    lines = run_example("parallel_flatness", tmp_path, ("parallel_flatness.png",))
+    lines = run_quickly("parallel_flatness", tmp_path, ("parallel_flatness.png",))
     assert row(lines, "exact state, not sampled")[0] <= 1e-10
     sampled, noisy = row(lines, "exact state, 1 kHz")[0], row(lines, "quantised, with noise")[0]
     assert sampled < noisy < 5e-3
 
 
 def test_a_planners_trajectory_is_missed_least_when_made_dense(tmp_path: Path) -> None:
-    lines = run_example("trajectory_with_efforts", tmp_path, ("trajectory_with_efforts.png",))
+    lines = run_quickly("trajectory_with_efforts", tmp_path, ("trajectory_with_efforts.png",))
     for joint in range(1, 8):
         sparse, dense, jumps = row(lines, f"panda_joint{joint}")
         # straight lines miss by the square of their length, up to the 100 ms and 10 ms of points and ends
@@ -44,7 +44,7 @@ def test_a_planners_trajectory_is_missed_least_when_made_dense(tmp_path: Path) -
 
 
 def test_the_panda_is_slowed_to_its_torque_rates(tmp_path: Path) -> None:
-    lines = run_example("retiming", tmp_path, ("retiming.png",))
+    lines = run_quickly("retiming", tmp_path, ("retiming.png",))
     assert row(lines, "motor torque rate") == [
         pytest.approx(193.924, abs=1e-3),
         pytest.approx(100.0, abs=1e-3),

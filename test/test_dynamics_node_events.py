@@ -90,7 +90,9 @@ def test_missed_deadlines_and_lost_publishers_are_counted_and_logged(peer: Peer,
 
 def test_whoever_does_not_fit_is_counted_and_named(peer: Peer, node: RosProcess) -> None:
     publisher = peer.node.create_publisher(DesiredMotion, "desired_motion", QoSProfile(depth=1))
-    line = peer_line(peer, node, "a publisher of 'desired_motion' of node /events/peer has incompatible QoS")
+    line = peer.wait_for_line(
+        node, "a publisher of 'desired_motion' of node /events/peer has incompatible QoS"
+    )
     assert "WARN" in line
     assert ": nothing is received from it" in line
     peer.diagnostics(lambda values: int(values["incompatible QoS: desired_motion"]) >= 1)
@@ -99,18 +101,13 @@ def test_whoever_does_not_fit_is_counted_and_named(peer: Peer, node: RosProcess)
     subscription = peer.node.create_subscription(
         FeedforwardTorque, "feedforward_torque", lambda msg: None, asking
     )
-    line = peer_line(
-        peer, node, "a subscription of 'feedforward_torque' of node /events/peer has incompatible QoS"
+    line = peer.wait_for_line(
+        node, "a subscription of 'feedforward_torque' of node /events/peer has incompatible QoS"
     )
     assert "(DEADLINE): nothing is sent to it" in line
     values = peer.diagnostics(lambda values: int(values["incompatible QoS: feedforward_torque"]) >= 1)
     assert values["incompatible QoS: feedforward_torque"] == "1"
     peer.node.destroy_subscription(subscription)
-
-
-def peer_line(peer: Peer, node: RosProcess, text: str) -> str:
-    found: str = peer.wait_until(lambda: next((x for x in node.lines if text in x), None), f"{text!r}")
-    return found
 
 
 def test_deadlines_that_are_offered_are_watched_too() -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import os
 import struct
-import subprocess
-import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -14,12 +12,11 @@ import numpy as np
 import pytest
 from oracles import mp_dynamics as mp
 from oracles.random_trees import Tree
+from run_examples import EXAMPLES, run_example
 
-import hodyn_ros
 from hodyn_ros.trajectory import read_trajectory
 
 ROOT = Path(__file__).parents[1]
-EXAMPLES = ROOT / "examples"
 PICTURES = {
     "aerial_manipulator": ("aerial_motion.png", "aerial_efforts.png", "aerial_errors.png"),
     "identify_panda": ("panda_identified.png",),
@@ -35,19 +32,6 @@ PUBLISHED_PEAKS = [
     [7997.0146, 5431.1837, 2690.8921, 2326.9971, 513.5860, 424.5831, 83.6851],
 ]
 RASTER = 5e-6
-
-
-def run_example(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    sources = str(Path(hodyn_ros.__file__).parents[1])
-    path = os.pathsep.join(filter(None, [sources, os.environ.get("PYTHONPATH")]))
-    return subprocess.run(
-        [sys.executable, str(EXAMPLES / f"{name}.py"), *arguments],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
 
 
 def quick_table(name: str, out: Path) -> list[list[float]]:
@@ -139,16 +123,7 @@ def test_the_published_reading_is_that_of_inertias_about_the_link_frames(panda: 
     parallel_axis = [
         mass * ((com @ com) * np.eye(3) - np.outer(com, com)) for mass, com in zip(model.masses, model.coms)
     ]
-    tree = Tree(
-        parents=model.parents,
-        screws=model.screws,
-        placements=model.placements,
-        masses=model.masses,
-        coms=model.coms,
-        inertias=model.inertias - np.array(parallel_axis),
-        gravity=model.gravity,
-        floating_base=False,
-    )
+    tree = replace(Tree.of(model), inertias=model.inertias - np.array(parallel_axis))
     assert min(np.linalg.eigvalsh(inertia)[0] for inertia in tree.inertias) < 0.0
     motion = read_trajectory(ROOT / "config" / "panda_validation.yaml").sample(1.3, 5)
     expected = mp.to_float(mp.inverse_dynamics(tree, motion).torques)

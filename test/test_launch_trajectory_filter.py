@@ -27,7 +27,7 @@ def test_trajectories_go_on_to_the_topic_of_the_controller(tmp_path: Path) -> No
     own.write_text(shipped.replace("period: 0.01", "period: 0.02"))
     arguments = ("hardware:=false", "namespace:=left", "controller:=arm", f"controllers:={own}")
     with launch(FILE, *arguments) as process, Talk("left") as talk:
-        process.wait_for_line("[left.trajectory_filter]", timeout=60.0)  # about its action
+        process.wait_for_line("[left.trajectory_filter]")  # about its action
         heard = talk.hear_nothing_yet(JointTrajectory, "arm/joint_trajectory")
         talk.publisher(JointTrajectory, "trajectory_filter/joint_trajectory").publish(plan())
         talk.wait_until(lambda: heard, "the trajectory with efforts")
@@ -43,7 +43,7 @@ def test_the_controller_is_started_with_its_file(tmp_path: Path) -> None:
         package(tmp_path, "controller_manager", f"lib/controller_manager/{executable}")
     with launch(FILE, "namespace:=left", prefix=tmp_path) as process:
         controllers = re.escape(str(share.find("config", "controllers_joint_trajectory.yaml")))
-        line = process.wait_for_line("spawner was given: joint_trajectory_controller", timeout=60.0)
+        line = process.wait_for_line("spawner was given: joint_trajectory_controller")
         assert re.search(f"joint_trajectory_controller --param-file {controllers} --activate", line)
         assert re.search(f"--params-file {controllers}", process.wait_for_line("ros2_control_node was given"))
         process.stop(signal.SIGINT)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from quick_example import run_example
+from run_examples import run_quickly
 
 from hodyn_ros import Robot, share
 from hodyn_ros.control.extrapolation import error_bound
@@ -22,7 +22,7 @@ MS = 1_000_000  # [ns]
 
 
 def test_the_example_shows_errors_within_their_bounds(tmp_path: Path) -> None:
-    lines = run_example("lost_messages", tmp_path, ("lost_messages.png",))
+    lines = run_quickly("lost_messages", tmp_path, ("lost_messages.png",))
     assert lines[0] == "lost 21 of 200 messages; carried on for up to 0.039 s"
     table = [[float(word) for word in line.split()[1:]] for line in lines[2:5]]
     for error, bound, step in table:

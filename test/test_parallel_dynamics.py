@@ -153,21 +153,11 @@ def exact_energy(robot: Parallel, pose: Array, twists: Array) -> Array:
         motion = mp_dynamics.kinematics(tree, mp_dynamics.taylor(joints, len(joints)))
         kinetic, potential = mp_dynamics.energies(tree, motion)
         total = total + kinetic + potential[: len(kinetic)]
-    body = Tree(
-        (-1,),
-        np.zeros((1, 6)),
-        robot.placement[None],
-        np.array([robot.mass]),
-        robot.com[None],
-        robot.inertia[None],
-        robot.gravity,
-        True,
-    )
     base = Base(pose, twists, "body")
     series = mp_dynamics.taylor(mp_dynamics.exact(twists), len(twists))
     poses = mp_dynamics.base_poses(base, series, len(twists) + 1)
-    flight = mp_dynamics.kinematics(body, mp_dynamics.exact(np.zeros((len(poses), 0))), poses)
-    kinetic, potential = mp_dynamics.energies(body, flight)
+    flight = mp_dynamics.kinematics(robot.body(), mp_dynamics.exact(np.zeros((len(poses), 0))), poses)
+    kinetic, potential = mp_dynamics.energies(robot.body(), flight)
     return mp_dynamics.to_float(mp_dynamics.derivatives(total + kinetic + potential[: len(kinetic)]))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from test_examples import run_example
+from run_examples import run_example
 
 HEADER = b"\x89PNG\r\n\x1a\n"
 NUMBER = r"([\d.]+(?:e[-+]\d+)?)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hinged_arm import HINGED_ARM
 
 from hodyn_ros import share
 from hodyn_ros.control.payload import Payload
@@ -44,19 +45,8 @@ def test_a_payload_counts_like_a_body_that_does_not_move_on_its_carrier() -> Non
     assert np.abs(found - robot.inverse_dynamics(q)).max() > 1.0
 
 
-URDF = """<robot name="arm">
-  <link name="base"/>
-  <joint name="hinge" type="continuous"><parent link="base"/><child link="link"/><axis xyz="0 1 0"/></joint>
-  <link name="link"><inertial><origin xyz="0 0 0.2"/><mass value="1"/>
-    <inertia ixx="0.02" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.002"/></inertial></link>
-  <joint name="weld" type="fixed"><parent link="link"/><child link="tool"/>
-    <origin xyz="0.1 0.2 0.4" rpy="0.3 -0.5 0.7"/></joint>
-  <link name="tool"/>
-</robot>"""
-
-
 def test_a_payload_in_a_frame_behind_a_fixed_joint_is_seen_from_there() -> None:
-    robot = Robot.from_urdf(URDF)
+    robot = Robot.from_urdf(HINGED_ARM)
     payload = Payload(0.7, (0.01, 0.05, 0.02), (0.004, 0.0, 0.0, 0.003, 0.0, 0.002), "tool")
     loaded = Robot(payload.on_tree(robot))
     place = robot.frames["tool"].pose
@@ -82,7 +72,7 @@ def test_the_platform_of_a_parallel_robot_carries() -> None:
 
 
 def test_nothing_to_carry_leaves_the_model_alone() -> None:
-    robot = Robot.from_urdf(URDF)
+    robot = Robot.from_urdf(HINGED_ARM)
     assert Payload().on_tree(robot) is robot.model
 
 
@@ -105,9 +95,9 @@ def test_what_no_body_has_is_refused(fields: dict[str, object], text: str) -> No
 
 def test_a_carrier_that_is_not_there_is_refused_by_name() -> None:
     with pytest.raises(InputError, match=r"'payload_body' is 'hand'; the robot has the bodies \['link'\]"):
-        Payload(1.0, body="hand").on_tree(Robot.from_urdf(URDF))
+        Payload(1.0, body="hand").on_tree(Robot.from_urdf(HINGED_ARM))
     with pytest.raises(InputError, match="'payload_body' is 'base'; the robot has"):
-        Payload(1.0, body="base").on_tree(Robot.from_urdf(URDF))
+        Payload(1.0, body="base").on_tree(Robot.from_urdf(HINGED_ARM))
     platform = ParallelRobot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
     with pytest.raises(InputError, match="'payload_body' is 'leg'; a parallel robot carries on its platform"):
         Payload(1.0, body="leg").on_platform(platform)

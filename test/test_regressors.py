@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from case_robots import closeness, robot_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import mp_dynamics as mp
@@ -20,19 +21,6 @@ from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.motion import wrenches_to_body
 
 ORDER = 2
-
-
-def robot_of(case: Case) -> tuple[Robot, BaseMotion | None]:
-    robot = Robot.from_screws(**case.tree.arguments())
-    base = case.base
-    return robot, None if base is None else BaseMotion(base.pose, base.twists, frame=base.frame)
-
-
-def closeness(found: np.ndarray, expected: np.ndarray) -> float:
-    """Return the largest error of any order, relative to the largest number of that order."""
-    assert found.shape == expected.shape
-    axes = tuple(range(1, expected.ndim))
-    return float((np.abs(found - expected).max(axis=axes) / np.abs(expected).max(axis=axes)).max())
 
 
 def room_matrices(robot: Robot, q: np.ndarray, base: BaseMotion | None) -> DynamicMatrices:

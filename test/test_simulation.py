@@ -29,24 +29,10 @@ def with_drives(robot: Robot, stiffness: Array, motor_inertia: Array) -> Robot:
     return Robot(robot.model, robot.limits, Drives(stiffness, motor_inertia))
 
 
-def tree_of(robot: Robot) -> Tree:
-    model = robot.model
-    return Tree(
-        model.parents,
-        model.screws,
-        model.placements,
-        model.masses,
-        model.coms,
-        model.inertias,
-        model.gravity,
-        model.floating_base,
-    )
-
-
 def accelerations(robot: Robot, state: Array, effort: Array, damping: float = 0.0) -> Array:
     """Return link and motor accelerations (2, n) by Pinocchio's matrices, independent of the recursions."""
     assert robot.drives is not None
-    tree, (q, qd, theta, thetad) = tree_of(robot), state
+    tree, (q, qd, theta, thetad) = Tree.of(robot.model), state
     stiffness, inertia = robot.drives.stiffness, robot.drives.motor_inertia
     elastic = np.isfinite(stiffness)
     spring = np.where(elastic, stiffness, 0.0) * (theta - q) + damping * (thetad - qd)
@@ -88,7 +74,7 @@ def energy(robot: Robot, state: Array) -> float:
 
     assert robot.drives is not None
     q, qd, theta, thetad = state
-    tree = tree_of(robot)
+    tree = Tree.of(robot.model)
     twin = pinocchio_models.build(tree)
     data = twin.model.createData()
     configuration = np.zeros(twin.model.nq)
@@ -206,7 +192,7 @@ def test_energy_is_kept_without_motor_efforts(panda: Robot) -> None:
         simulation.advance(0.01, np.zeros(7))
     state = state_of(simulation)
     assert np.abs(state[0] - PANDA_START).max() > 0.5  # it falls
-    kinetic = 0.5 * state[1] @ pinocchio_models.mass_matrix(tree_of(panda), state[0]) @ state[1]
+    kinetic = 0.5 * state[1] @ pinocchio_models.mass_matrix(Tree.of(panda.model), state[0]) @ state[1]
     assert abs(energy(panda, state) - before) < 1e-6 * kinetic
 
 
@@ -224,7 +210,9 @@ def test_starts_at_rest_and_stays_there(panda: Robot) -> None:
     assert panda.drives is not None
     simulation = ElasticJointSimulation(panda, PANDA_START)
     start = state_of(simulation)
-    _, gravity = pinocchio_models.inverse_dynamics(tree_of(panda), np.stack([PANDA_START, *np.zeros((2, 7))]))
+    _, gravity = pinocchio_models.inverse_dynamics(
+        Tree.of(panda.model), np.stack([PANDA_START, *np.zeros((2, 7))])
+    )
     np.testing.assert_allclose(start[2] - start[0], gravity / panda.drives.stiffness, rtol=1e-9, atol=1e-12)
     effort = simulation.gravity_effort()
     np.testing.assert_allclose(effort, gravity, rtol=1e-11, atol=1e-11)

@@ -43,19 +43,11 @@ def inverse_dynamics(
     """Return the driven forces (order + 1, driven) and their derivatives from order + 2 twists."""
     poses = _platform_poses(pose, twists, frame)
     orders = len(poses) - 2
-    body = Tree(
-        (-1,),
-        np.zeros((1, 6)),
-        robot.placement[None],
-        np.array([robot.mass]),
-        robot.com[None],
-        robot.inertia[None],
-        robot.gravity,
-        True,
-    )
     loads = [] if load is None else [load]
     motion = Base(np.asarray(pose), np.asarray(twists), frame)
-    wrench = mp.inverse_dynamics(body, np.zeros((orders + 2, 0)), base=motion, loads=loads).base_wrench
+    wrench = mp.inverse_dynamics(
+        robot.body(), np.zeros((orders + 2, 0)), base=motion, loads=loads
+    ).base_wrench
     matrix, right = _equations(robot, poses, mp.taylor(wrench, orders))
     if preload is None:
         return mp.derivatives(_solve(matrix, right)[:, : robot.n_driven])

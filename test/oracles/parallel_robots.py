@@ -33,6 +33,19 @@ class Parallel:
     free: tuple[int, ...]
     balanced: tuple[int, ...]
 
+    def body(self) -> Tree:
+        """Return the platform by itself, floating."""
+        return Tree(
+            (-1,),
+            np.zeros((1, 6)),
+            self.placement[None],
+            np.array([self.mass]),
+            self.com[None],
+            self.inertia[None],
+            self.gravity,
+            True,
+        )
+
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of `ParallelRobot.from_screws`."""
         limbs = [

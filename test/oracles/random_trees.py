@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,11 @@ class Tree:
     inertias: Array
     gravity: Array
     floating_base: bool
+
+    @classmethod
+    def of(cls, model: Any) -> Tree:
+        """Return the arrays of a model of hodyn_ros."""
+        return cls(**{field.name: getattr(model, field.name) for field in fields(cls)})
 
     @property
     def n_bodies(self) -> int:

@@ -1,4 +1,4 @@
-"""Runs an example as a user does, in short mode."""
+"""Runs the examples as a user does."""
 
 from __future__ import annotations
 
@@ -10,17 +10,22 @@ from pathlib import Path
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
-def run_example(name: str, out: Path, pictures: tuple[str, ...]) -> list[str]:
-    """Run an example in short mode; return its lines, after a look for its pictures."""
+def run_example(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run an example to its end."""
     path = os.pathsep.join(filter(None, [str(EXAMPLES.parent), os.environ.get("PYTHONPATH")]))
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLES / f"{name}.py"), "--quick", "--out", str(out)],
+    return subprocess.run(
+        [sys.executable, str(EXAMPLES / f"{name}.py"), *arguments],
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=240,
         check=False,
     )
+
+
+def run_quickly(name: str, out: Path, pictures: tuple[str, ...]) -> list[str]:
+    """Run an example in short mode; return its lines, after a look for its pictures."""
+    done = run_example(name, "--quick", "--out", str(out))
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert [line for line in lines if line.startswith("wrote")] == [
