@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from hodyn_ros.engine.base import FloatingBase
+from hodyn_ros.engine.body import Body, Spatial
 from hodyn_ros.engine.vectors import Scalar, Vector, add, cross, scale, subtract, times
 from hodyn_ros.motion import Frame
-
-if TYPE_CHECKING:
-    from hodyn_ros.engine.recursion import Body, Recursion
-
-Spatial = tuple[Vector, Vector]
 
 
 class AppliedWrench:
@@ -27,25 +23,25 @@ class AppliedWrench:
         self.given: list[Spatial] = []
         self._carried: dict[int, _Carried] = {}
 
-    def extend(self, recursion: Recursion, wrench: Sequence[Scalar]) -> Spatial:
+    def extend(self, bodies: Sequence[Body], base: FloatingBase | None, wrench: Sequence[Scalar]) -> Spatial:
         """Append a coefficient and return it about the origin of the body, in its axes."""
         self.given.append(((wrench[0], wrench[1], wrench[2]), (wrench[3], wrench[4], wrench[5])))
         k = len(self.given) - 1
         moment, force = self.given[k]
         if self.frame == "world":
-            return self._outward(recursion, self.body, k)
-        placement = recursion.bodies[self.body].constants.body_in_frame
+            return self._outward(bodies, base, self.body, k)
+        placement = bodies[self.body].constants.body_in_frame
         moment, force = times(placement[:3, :3].tolist(), moment), times(placement[:3, :3].tolist(), force)
         return add(moment, cross(placement[:3, 3].tolist(), force)), force
 
-    def _outward(self, recursion: Recursion, j: int, k: int) -> Spatial:
-        body = recursion.bodies[j]
+    def _outward(self, bodies: Sequence[Body], base: FloatingBase | None, j: int, k: int) -> Spatial:
+        body = bodies[j]
         if body.constants.joint < 0:
-            assert recursion.base is not None
+            assert base is not None
             moments, forces = zip(*self.given)
-            return recursion.base.wrench_to_body(moments, forces, k)
+            return base.wrench_to_body(moments, forces, k)
         parent = body.constants.parent
-        wrench = self.given[k] if parent < 0 else self._outward(recursion, parent, k)
+        wrench = self.given[k] if parent < 0 else self._outward(bodies, base, parent, k)
         return self._carried.setdefault(j, _Carried()).extend(body, wrench, k)
 
 

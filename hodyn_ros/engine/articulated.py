@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from hodyn_ros.engine.applied import AppliedWrench
 from hodyn_ros.engine.base import FloatingBase
+from hodyn_ros.engine.body import Body, Spatial
 from hodyn_ros.engine.canonical import CanonicalBody
-from hodyn_ros.engine.recursion import Body, Recursion, Spatial
+from hodyn_ros.engine.recursion import Recursion
 from hodyn_ros.engine.vectors import ZERO, Scalar, Vector, add, cross, dot, scale, subtract, times
 
 Block = list[list[Scalar]]

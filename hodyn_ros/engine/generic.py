@@ -16,12 +16,13 @@ from math import factorial
 import numpy as np
 
 from hodyn_ros.engine.base import FloatingBase
+from hodyn_ros.engine.body import Body
 from hodyn_ros.engine.canonical import canonical_bodies
 from hodyn_ros.engine.emit import function_text, loop_text
 from hodyn_ros.engine.kernel import Function, Shape
 from hodyn_ros.engine.llvm import MachineCode, compile_text
 from hodyn_ros.engine.object_cache import ObjectCache
-from hodyn_ros.engine.recursion import Body, Recursion
+from hodyn_ros.engine.recursion import Recursion
 from hodyn_ros.engine.sincos import sincos_function
 from hodyn_ros.engine.tracer import Graph
 from hodyn_ros.engine.tree_loops import base_lines, give_base, give_column, pass_lines, take_column, tree_text

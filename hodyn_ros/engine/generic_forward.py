@@ -14,11 +14,11 @@ from typing import Any
 
 from hodyn_ros.engine.articulated import ArticulatedInertia, ArticulatedRecursion, factorise
 from hodyn_ros.engine.base import FloatingBase
+from hodyn_ros.engine.body import Body
 from hodyn_ros.engine.emit import function_text
 from hodyn_ros.engine.generic import Text, TreeFunction, tree_code
 from hodyn_ros.engine.kernel import Shape
 from hodyn_ros.engine.llvm import MachineCode
-from hodyn_ros.engine.recursion import Body
 from hodyn_ros.engine.tracer import Graph
 from hodyn_ros.engine.tree_loops import base_lines, give_base, give_column, pass_lines, take_column, tree_text
 from hodyn_ros.engine.tree_memory import (
