@@ -30,7 +30,9 @@ def generate_launch_description() -> LaunchDescription:
         [
             robot_argument("panda.yaml"),
             *motion_arguments("panda_excitation.yaml"),
-            argument("feedforward", "elastic", "What motors get beside feedback: none, rigid or elastic."),
+            argument(
+                "feedforward", "elastic", "What motors get beside feedback.", ["none", "rigid", "elastic"]
+            ),
             *common_arguments(),
             recording(),
             viewing(),

@@ -36,7 +36,7 @@ from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import AnyLaunchDescriptionSource
 arguments = [tuple(argument.split(":=", 1)) for argument in sys.argv[2:]]
 source = AnyLaunchDescriptionSource(sys.argv[1])
-service = LaunchService()
+service = LaunchService(noninteractive=True)  # as without a terminal: SIGINT goes on to the nodes at once
 service.include_launch_description(
     LaunchDescription([IncludeLaunchDescription(source, launch_arguments=arguments)])
 )

@@ -12,7 +12,7 @@ from ros_processes import RosProcess, child_environment
 
 END = "os.kill(os.getpid(), signal.{signal})\n    while rclpy.ok(): time.sleep(0.01)"
 CODE = """
-import os, signal, sys, time
+import atexit, os, signal, sys, time
 import rclpy
 from rclpy.node import Node
 from hodyn_ros.errors import InputError
@@ -38,6 +38,14 @@ def run(before: str, after: str) -> RosProcess:
 def test_the_end_of_a_start_is_a_clean_end(signal: str, before: bool) -> None:
     end = END.format(signal=signal)
     with run(end if before else "pass", "pass" if before else end) as process:
+        assert process.wait() == 0, process.output()
+    assert process.lines == []
+
+
+def test_an_end_is_not_interrupted_by_another_signal() -> None:
+    """Both the terminal and launch send SIGINT, the later one while Python ends."""
+    again = "atexit.register(os.kill, os.getpid(), signal.SIGINT)"
+    with run(again, END.format(signal="SIGINT")) as process:
         assert process.wait() == 0, process.output()
     assert process.lines == []
 

@@ -32,7 +32,7 @@ def run(
 
     0 after SIGINT, SIGTERM or a shutdown of its context; 1, with one line on stderr and no traceback, when
     the node cannot be built: HodynError, OSError, or an error of rclpy. `args` default to those of the
-    process.
+    process, which ignores SIGINT afterwards.
     """
     _ensure_log_folder()
     node, started = None, False
@@ -61,12 +61,13 @@ def run(
             raise
         return 0  # as above
     finally:
-        # ros2 launch passes on the SIGINT that the terminal has sent to everybody; once is enough.
-        interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # ros2 launch passes on the SIGINT that the terminal has sent to everybody; once is enough, to the
+        # very end of the process: that of Python takes longer than that of the node.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         if node is not None:
             node.destroy_node()
         rclpy.try_shutdown()
-        signal.signal(signal.SIGINT, interrupt)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # rclpy has put back what was there before it
     return 0
 
 
