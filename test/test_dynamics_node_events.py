@@ -166,7 +166,7 @@ def test_the_engine_of_large_robots_is_told() -> None:
     )
     assert FeedforwardLaw(robot, 2).engine == "loops"
     assert FeedforwardLaw(robot, 1, wrench_bodies=["body40"]).engine == "straight-line code"
-    assert FeedforwardLaw(robot, 2, wrench_bodies=["body40"]).engine == "interpreted"
+    assert FeedforwardLaw(robot, 2, wrench_bodies=["body40"]).engine == "loops"
 
 
 def test_no_answer_leaves_a_node_once_it_is_deactivated() -> None:

@@ -61,6 +61,47 @@ def test_forward_dynamics_is_that_of_straight_line_code(n_bodies: int, frame: Fr
     assert (np.abs(found - expected) <= 1e-11 * scale).all()
 
 
+def loads_of(n_bodies: int) -> tuple[tuple[int, Frame], ...]:
+    """Return wrenches in both frames, on the first and the last body and one between, two on the same."""
+    last = n_bodies - 1
+    return (0, "world"), (last // 2, "body"), (last, "world"), (last, "body"), (0, "body")
+
+
+@bases
+@pytest.mark.parametrize("n_bodies", [1, 2, 7, 16])
+def test_applied_wrenches_are_those_of_straight_line_code(n_bodies: int, frame: Frame | None) -> None:
+    robot = robot_of(270 + n_bodies, n_bodies, frame)
+    loads = loads_of(n_bodies)
+    wrenches = [random_stack(10 + i, ORDER + 1, 6) for i in range(len(loads))]
+    pose = [random_pose(np.random.default_rng(2))] if frame else []
+    setting = kernels.Setting(base=frame, loads=loads)
+    q = random_stack(1, ORDER + 3, robot.n_joints)
+    motion = [q, *pose, *([random_stack(3, ORDER + 2, 6)] if frame else [])]
+    state = [random_stack(1, 2, robot.n_joints), random_stack(2, ORDER + 1, robot.n_joints), *pose]
+    state += [random_stack(3, 1, 6), random_stack(4, ORDER + 1, 6)] if frame else []
+    for arguments, straight, generic, tolerance in (
+        (
+            motion,
+            kernels.inverse_dynamics(robot.model, ORDER, setting),
+            TreeKernel(robot.model, ORDER, frame, loads),
+            1e-13,
+        ),
+        (
+            state,
+            kernels.hybrid_dynamics(robot.model, ORDER, setting),
+            TreeForwardKernel(robot.model, ORDER, frame, loads),
+            1e-11,  # as above
+        ),
+    ):
+        assert isinstance(straight, Kernel)
+        expected = straight.function(*arguments, *wrenches)
+        found = generic.function(*arguments, *wrenches)
+        scale = np.abs(expected).max(axis=1, keepdims=True)
+        assert (np.abs(found - expected) <= tolerance * scale).all()
+        batch = generic.batch(*[np.stack([argument, argument]) for argument in (*arguments, *wrenches)])
+        np.testing.assert_array_equal(batch[1], found)
+
+
 @bases
 def test_large_robots_take_it(frame: Frame | None) -> None:
     robot = robot_of(250, 120, frame)

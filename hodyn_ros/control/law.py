@@ -174,9 +174,7 @@ class FeedforwardLaw(Law):
     @property
     def engine(self) -> str:
         """What computes the inverse dynamics, in words."""
-        if fits_straight_line(self.robot.model, self.order):
-            return "straight-line code"
-        return "interpreted" if self.wrench_bodies else "loops"
+        return "straight-line code" if fits_straight_line(self.robot.model, self.order) else "loops"
 
     def __call__(
         self, q: Array, base: BaseMotion | None = None, wrenches: Array | None = None

@@ -21,7 +21,7 @@ class AppliedWrench:
         self.body = body
         self.frame = frame
         self.given: list[Spatial] = []
-        self._carried: dict[int, _Carried] = {}
+        self._carried: dict[int, CarriedWrench] = {}
 
     def extend(self, bodies: Sequence[Body], base: FloatingBase | None, wrench: Sequence[Scalar]) -> Spatial:
         """Append a coefficient and return it about the origin of the body, in its axes."""
@@ -42,17 +42,18 @@ class AppliedWrench:
             return base.wrench_to_body(moments, forces, k)
         parent = body.constants.parent
         wrench = self.given[k] if parent < 0 else self._outward(bodies, base, parent, k)
-        return self._carried.setdefault(j, _Carried()).extend(body, wrench, k)
+        return self._carried.setdefault(j, CarriedWrench()).extend(body, wrench, k)
 
 
-class _Carried:
-    """A wrench on its way outward through one joint."""
+class CarriedWrench:
+    """A wrench on its way outward through one joint, extended coefficient by coefficient."""
 
     def __init__(self) -> None:
         self.forces: list[Vector] = []  # before the joint, in the parent's axes
         self.turned: list[Spatial] = []  # after the present turn
 
     def extend(self, body: Body, wrench: Spatial, k: int) -> Spatial:
+        """Append coefficient k, in the parent's axes, and return it in those of the body."""
         moment, force = wrench
         self.forces.append(force)
         moment = subtract(moment, cross(body.translation, force))

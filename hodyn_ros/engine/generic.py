@@ -8,12 +8,13 @@ body.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from functools import cache
 from math import factorial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hodyn_ros.engine.base import FloatingBase
 from hodyn_ros.engine.body import Body
@@ -25,6 +26,16 @@ from hodyn_ros.engine.object_cache import ObjectCache
 from hodyn_ros.engine.recursion import Recursion
 from hodyn_ros.engine.sincos import sincos_function
 from hodyn_ros.engine.tracer import Graph
+from hodyn_ros.engine.tree_loads import (
+    ARGUMENTS,
+    Loads,
+    load_constants,
+    load_lines,
+    load_plan,
+    load_texts,
+    scratch_lines,
+    traced_base,
+)
 from hodyn_ros.engine.tree_loops import base_lines, give_base, give_column, pass_lines, take_column, tree_text
 from hodyn_ros.engine.tree_memory import (
     CONSTANTS,
@@ -35,6 +46,7 @@ from hodyn_ros.engine.tree_memory import (
     PARENT,
     Record,
     Store,
+    Text,
     constants_of,
     six,
     symmetric,
@@ -44,8 +56,6 @@ from hodyn_ros.engine.turn import Turn
 from hodyn_ros.engine.vectors import add, scale
 from hodyn_ros.model.tree import JointKind, TreeModel
 from hodyn_ros.motion import Frame
-
-Text = tuple[str, set[int]]  # of a function, with the widths of the sine and cosine functions that it calls
 
 
 def _record(order: int) -> Record:
@@ -156,13 +166,8 @@ def _base_texts(record: Record, frame: Frame) -> list[Text]:
     velocity = record.write_vectors(OWN, "velocity", recursion.base.velocity[: order + 1])
     outward = function_text("outward_base", graph, [*_motion_stores(body, record), *velocity], 4)
 
-    # the pose's series is found anew from the twist that is in the record
     graph = Graph()
-    pose = [[graph.input(PARENT, 4 * i + j) for j in range(4)] for i in range(4)]
-    base = FloatingBase(pose, (0.0, 0.0, 0.0), "body")
-    angular = record.read_vectors(graph, OWN, "angular", order + 1)
-    for w, v in zip(angular, record.read_vectors(graph, OWN, "velocity", order + 1)):
-        base.extend([*w, *v])
+    base = traced_base(graph, record, order + 1)
     moments = record.read_vectors(graph, OWN, "moment", order + 1)
     forces = record.read_vectors(graph, OWN, "force", order + 1)
     wrench = [
@@ -174,13 +179,20 @@ def _base_texts(record: Record, frame: Frame) -> list[Text]:
 
 
 @cache
-def _inverse_code(order: int, frame: Frame | None) -> MachineCode:
-    """Compile the loops and steps of inverse dynamics of one order."""
+def _inverse_code(order: int, frame: Frame | None, loaded: bool) -> MachineCode:
+    """Compile the loops and steps of inverse dynamics of one order, with applied wrenches or without."""
     record = _record(order)
     texts = [make(kind, record) for kind in KINDS for make in (_outward_text, _inward_text)]
     first, columns = (1, 6) if frame else (0, 0)
+    loads: list[str] = []
+    if loaded:
+        moment, force = (record.places[name] for name in ("moment", "force"))
+        targets = [(k, moment + 3 * k, force + 3 * k) for k in range(order + 1)]
+        texts += load_texts("load", record, order + 1, targets, frame is not None)
+        loads = [*scratch_lines(order), *load_lines("load", record, frame is not None)]
     body = [
         *pass_lines("outward", "outward", first, record, take_column("q", record.places["q"], order + 3)),
+        *loads,
         *pass_lines(
             "inward",
             "inward",
@@ -199,7 +211,7 @@ def _inverse_code(order: int, frame: Frame | None) -> MachineCode:
             "call void @inward_base(ptr %pose, ptr %base, ptr %base_constants, ptr %wrench)",
             *give_base("%wrench", 0, order + 1),
         ]
-    arguments = ["q", "pose", "twists"] if frame else ["q"]
+    arguments = ["q", *(["pose", "twists"] if frame else []), *(ARGUMENTS if loaded else [])]
     return tree_code(tree_text("hodyn_tree", arguments, record, body), texts)
 
 
@@ -211,10 +223,18 @@ def tree_code(loops: str, steps: Sequence[Text]) -> MachineCode:
 
 
 class TreeFunction(Function):
-    """A function of one robot through generic code, which gets the robot's plan and constants."""
+    """A function of one robot through generic code, which gets the robot's plan and constants.
+
+    The last arguments are applied wrenches where there are `loads`.
+    """
 
     def __init__(
-        self, model: TreeModel, arguments: Sequence[tuple[str, Shape]], result: Shape, code: MachineCode
+        self,
+        model: TreeModel,
+        arguments: Sequence[tuple[str, Shape]],
+        result: Shape,
+        code: MachineCode,
+        loads: Loads = (),
     ) -> None:
         bodies = canonical_bodies(model)
         plan = [
@@ -224,16 +244,30 @@ class TreeFunction(Function):
         gravity = model.gravity.tolist()
         ground = [-g for g in gravity] + [0.0] * N_CONSTANTS
         constants = [ground, *[[*constants_of(body), *gravity] for body in bodies]]
-        self._data = (np.array(plan, dtype=np.int64), np.array(constants, dtype=np.float64), code)
-        passed = ", ".join(f"ptr %a{i}" for i in range(len(arguments)))
-        plan_at, constants_at = (ctypes.c_void_p(a.ctypes.data).value for a in self._data[:2])
-        text = (
-            f"define void @hodyn_kernel({passed}, ptr %out) {{\n"
-            f"call void inttoptr (i64 {code.address} to ptr)({passed}, ptr %out, "
-            f"ptr inttoptr (i64 {plan_at} to ptr), ptr inttoptr (i64 {constants_at} to ptr), "
-            f"i64 {model.n_bodies}, i64 {model.n_joints})\nret void\n}}\n"
-        )
-        super().__init__(text, arguments, result, cache=None)
+        # what the code below points to has to live as long
+        self._data = [np.array(plan, dtype=np.int64), np.array(constants, dtype=np.float64)]
+        self._tree_code = code
+        given = [f"ptr %a{i}" for i in range(len(arguments))]
+        lines = [f"define void @hodyn_kernel({', '.join(given)}, ptr %out) {{"]
+        passed = given
+        if loads:
+            plain = len(given) - len(loads)
+            self._data += [load_plan(model, bodies, loads), load_constants(bodies, loads)]
+            passed = [*given[:plain], "ptr %applied", *map(_pointer, self._data[2:])]
+            lines.append(f"%applied = alloca ptr, i64 {len(loads)}, align 8")
+            for i, wrench in enumerate(given[plain:]):
+                lines += [
+                    f"%load{i} = getelementptr ptr, ptr %applied, i64 {i}",
+                    f"store {wrench}, ptr %load{i}, align 8",
+                ]
+        passed = [*passed, "ptr %out", *map(_pointer, self._data[:2])]
+        lines += [
+            f"call void inttoptr (i64 {code.address} to ptr)({', '.join(passed)}, i64 {model.n_bodies}, "
+            f"i64 {model.n_joints})",
+            "ret void",
+            "}",
+        ]
+        super().__init__("\n".join(lines) + "\n", arguments, result, cache=None)
 
     def _batch_text(self) -> str:
         shapes = [shape for _, shape in self.arguments]
@@ -243,9 +277,20 @@ class TreeFunction(Function):
 class TreeKernel(TreeFunction):
     """Inverse dynamics by the generic code, with the arguments of `kernels.inverse_dynamics`."""
 
-    def __init__(self, model: TreeModel, order: int, frame: Frame | None) -> None:
+    def __init__(self, model: TreeModel, order: int, frame: Frame | None, loads: Loads = ()) -> None:
         arguments: list[tuple[str, Shape]] = [("q", (order + 3, model.n_joints))]
         if frame:
             arguments += [("pose", (4, 4)), ("twists", (order + 2, 6))]
+        arguments += load_arguments(loads, order)
         columns = model.n_joints + (6 if frame else 0)
-        super().__init__(model, arguments, (order + 1, columns), _inverse_code(order, frame))
+        code = _inverse_code(order, frame, bool(loads))
+        super().__init__(model, arguments, (order + 1, columns), code, loads)
+
+
+def load_arguments(loads: Loads, order: int) -> list[tuple[str, Shape]]:
+    """Return names and shapes of applied wrenches."""
+    return [(f"wrench on body {body}", (order + 1, 6)) for body, _ in loads]
+
+
+def _pointer(array: NDArray[Any]) -> str:
+    return f"ptr inttoptr (i64 {array.ctypes.data} to ptr)"

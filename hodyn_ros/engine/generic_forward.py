@@ -16,10 +16,11 @@ from hodyn_ros.engine.articulated import ArticulatedInertia, ArticulatedRecursio
 from hodyn_ros.engine.base import FloatingBase
 from hodyn_ros.engine.body import Body
 from hodyn_ros.engine.emit import function_text
-from hodyn_ros.engine.generic import Text, TreeFunction, tree_code
+from hodyn_ros.engine.generic import TreeFunction, load_arguments, tree_code
 from hodyn_ros.engine.kernel import Shape
 from hodyn_ros.engine.llvm import MachineCode
 from hodyn_ros.engine.tracer import Graph
+from hodyn_ros.engine.tree_loads import ARGUMENTS, Loads, load_lines, load_texts, scratch_lines
 from hodyn_ros.engine.tree_loops import base_lines, give_base, give_column, pass_lines, take_column, tree_text
 from hodyn_ros.engine.tree_memory import (
     CONSTANTS,
@@ -30,6 +31,7 @@ from hodyn_ros.engine.tree_memory import (
     PARENT,
     Record,
     Store,
+    Text,
     six,
     symmetric,
     traced_body,
@@ -309,8 +311,8 @@ def _base_release_text(record: Record, frame: Frame, k: int) -> Text:
 
 
 @cache
-def _forward_code(order: int, frame: Frame | None) -> MachineCode:
-    """Compile the loops and steps of forward dynamics of one order."""
+def _forward_code(order: int, frame: Frame | None, loaded: bool) -> MachineCode:
+    """Compile the loops and steps of forward dynamics of one order, with applied wrenches or without."""
     record = _record(order)
     places = record.places
     first, columns = (1, 6) if frame else (0, 0)
@@ -321,6 +323,8 @@ def _forward_code(order: int, frame: Frame | None) -> MachineCode:
         *pass_lines("start", "outward", first, record, lambda step: take_state(step) + take_given(step)),
         *pass_lines("articulate", "inward", first, record),
     ]
+    if loaded:
+        body = [*scratch_lines(order), *body]
     if frame:
         texts += _base_texts(record, frame)
         body = [
@@ -335,6 +339,10 @@ def _forward_code(order: int, frame: Frame | None) -> MachineCode:
         if frame:
             body.append(f"call void @bias{k}_base(ptr %pose, ptr %base, ptr %base_constants, ptr %twist)")
         body += pass_lines(f"bias{k}", "outward", first, record)
+        if loaded:
+            target = k, places["wrench"], places["wrench"] + 3
+            texts += load_texts(f"load{k}", record, k + 1, [target], frame is not None)
+            body += load_lines(f"load{k}", record, frame is not None)
         body += pass_lines(f"gather{k}", "inward", first, record)
         if frame:
             body.append(
@@ -345,17 +353,20 @@ def _forward_code(order: int, frame: Frame | None) -> MachineCode:
         body += pass_lines(f"solve{k}", "outward", first, record, after=given_back)
     if frame:
         body += give_base("%found_base", 0, order + 1)
-    arguments = ["state", "given", "pose", "twist", "base_wrench"] if frame else ["state", "given"]
+    arguments = ["state", "given", *(["pose", "twist", "base_wrench"] if frame else [])]
+    arguments += ARGUMENTS if loaded else []
     return tree_code(tree_text("hodyn_tree", arguments, record, body), texts)
 
 
 class TreeForwardKernel(TreeFunction):
     """Forward dynamics by the generic code, with the arguments of `kernels.hybrid_dynamics`."""
 
-    def __init__(self, model: TreeModel, order: int, frame: Frame | None) -> None:
+    def __init__(self, model: TreeModel, order: int, frame: Frame | None, loads: Loads = ()) -> None:
         n = model.n_joints
         arguments: list[tuple[str, Shape]] = [("state", (2, n)), ("given", (order + 1, n))]
         if frame:
             arguments += [("pose", (4, 4)), ("twist", (1, 6)), ("base_wrench", (order + 1, 6))]
+        arguments += load_arguments(loads, order)
         columns = n + (6 if frame else 0)
-        super().__init__(model, arguments, (order + 1, columns), _forward_code(order, frame))
+        code = _forward_code(order, frame, bool(loads))
+        super().__init__(model, arguments, (order + 1, columns), code, loads)

@@ -13,7 +13,7 @@ from hodyn_ros.engine.applied import AppliedWrench
 from hodyn_ros.engine.articulated import ArticulatedRecursion
 from hodyn_ros.engine.base import FloatingBase
 from hodyn_ros.engine.canonical import canonical_bodies
-from hodyn_ros.engine.generic import TreeKernel
+from hodyn_ros.engine.generic import TreeKernel, load_arguments
 from hodyn_ros.engine.generic_forward import TreeForwardKernel
 from hodyn_ros.engine.kernel import Interpreted, Kernel, Shape, Stack
 from hodyn_ros.engine.recursion import Recursion
@@ -48,9 +48,7 @@ def fits_straight_line(model: TreeModel, order: int) -> bool:
     return model.n_bodies * (order + 2) ** 2 <= _STRAIGHT_LINE_LIMIT
 
 
-def inverse_dynamics(
-    model: TreeModel, order: int, setting: Setting = Setting()
-) -> Kernel | TreeKernel | Interpreted:
+def inverse_dynamics(model: TreeModel, order: int, setting: Setting = Setting()) -> Kernel | TreeKernel:
     """Compile `q (order + 3, n), ... -> torques (order + 1, n)`.
 
     Straight-line code, or the generic code where that would grow too long.
@@ -59,10 +57,9 @@ def inverse_dynamics(
     with the base wrench in the world frame stand before the torques. Applied wrenches follow, (order + 1, 6)
     each.
     """
-    fits = fits_straight_line(model, order)
-    if not (fits or setting.loads):
-        return TreeKernel(model, order, setting.base)
-    return (Kernel if fits else Interpreted)(*inverse_dynamics_trace(model, order, setting))
+    if fits_straight_line(model, order):
+        return Kernel(*inverse_dynamics_trace(model, order, setting))
+    return TreeKernel(model, order, setting.base, setting.loads)
 
 
 def inverse_dynamics_trace(
@@ -89,7 +86,7 @@ def inverse_dynamics_trace(
     arguments: list[tuple[str, Shape]] = [("q", (order + 3, model.n_joints))]
     if setting.base:
         arguments += [("pose", (4, 4)), ("twists", (order + 2, 6))]
-    return trace, [*arguments, *_load_arguments(setting, order)]
+    return trace, [*arguments, *load_arguments(setting.loads, order)]
 
 
 def hybrid_dynamics(
@@ -104,8 +101,8 @@ def hybrid_dynamics(
     follow, (order + 1, 6) each.
     """
     fits = model.n_bodies * max((order + 2) ** 2, _STEEP) <= _STRAIGHT_LINE_LIMIT
-    if not (fits or setting.prescribed or setting.base_prescribed or setting.loads):
-        return TreeForwardKernel(model, order, setting.base)
+    if not (fits or setting.prescribed or setting.base_prescribed):
+        return TreeForwardKernel(model, order, setting.base, setting.loads)
 
     def trace(state: Stack, given: Stack, *others: Stack) -> Stack:
         base, twist, rest = _unpack(model, setting, others)
@@ -140,7 +137,7 @@ def hybrid_dynamics(
     if setting.base:
         what = "base_twist_derivatives" if setting.base_prescribed else "base_wrench"
         arguments += [("pose", (4, 4)), ("twist", (1, 6)), (what, (order + 1, 6))]
-    return (Kernel if fits else Interpreted)(trace, [*arguments, *_load_arguments(setting, order)])
+    return (Kernel if fits else Interpreted)(trace, [*arguments, *load_arguments(setting.loads, order)])
 
 
 def _unpack(
@@ -155,10 +152,6 @@ def _unpack(
 
 def _loads(setting: Setting) -> list[AppliedWrench]:
     return [AppliedWrench(body, frame) for body, frame in setting.loads]
-
-
-def _load_arguments(setting: Setting, order: int) -> list[tuple[str, Shape]]:
-    return [(f"wrench on body {body}", (order + 1, 6)) for body, _ in setting.loads]
 
 
 def elastic_joint_step(model: TreeModel, drives: Drives, damping: Array) -> Kernel:

@@ -22,6 +22,7 @@ N_CONSTANTS = 24
 BLOCK = N_CONSTANTS + 3  # constants of a body and gravity
 
 Store = tuple[int, int, Any]  # argument, index, value
+Text = tuple[str, set[int]]  # of a function, with the widths of the sine and cosine functions that it calls
 
 
 class Record:

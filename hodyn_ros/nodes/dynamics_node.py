@@ -169,11 +169,6 @@ class DynamicsNode(LifecycleNode):
         self.get_logger().info(
             f"robot {law.name!r}, {len(law.joint_names)} joints, {drives}; efforts to order {law.order}"
         )
-        if law.engine == "interpreted":
-            self.get_logger().warning(
-                "external wrenches on so large a robot are computed by interpreted code, too slow for a "
-                "kilohertz; lower the order, or leave out wrench_bodies"
-            )
 
     def _take_description(self, text: str) -> None:
         topic, logger = self._description.topic, self.get_logger()
