@@ -7,10 +7,10 @@ import pytest
 from oracles.motions import random_stack
 from oracles.random_trees import random_pose, random_tree
 
-from hodyn_ros import BaseMotion, Robot
+from hodyn_ros import AppliedWrench, BaseMotion, Robot
 from hodyn_ros.engine import kernels
 from hodyn_ros.engine.generic import TreeKernel
-from hodyn_ros.engine.generic_forward import TreeForwardKernel
+from hodyn_ros.engine.generic_hybrid import TreeHybridKernel
 from hodyn_ros.engine.kernel import Kernel
 from hodyn_ros.motion import Frame
 
@@ -55,10 +55,37 @@ def test_forward_dynamics_is_that_of_straight_line_code(n_bodies: int, frame: Fr
     straight = kernels.hybrid_dynamics(robot.model, ORDER, kernels.Setting(base=frame))
     assert isinstance(straight, Kernel)
     expected = straight.function(*arguments)
-    found = TreeForwardKernel(robot.model, ORDER, frame).function(*arguments)
+    found = TreeHybridKernel(robot.model, ORDER, frame).function(*arguments)
     scale = np.abs(expected).max(axis=1, keepdims=True)
     # both round the same operations in another order; the conditioning of the mass matrix decides
     assert (np.abs(found - expected) <= 1e-11 * scale).all()
+
+
+@pytest.mark.parametrize(
+    ("frame", "base_prescribed"),
+    [(None, False), *((frame, prescribed) for frame in FRAMES[1:] for prescribed in (False, True))],
+)
+@pytest.mark.parametrize("n_bodies", [2, 9])
+def test_hybrid_dynamics_is_that_of_straight_line_code(
+    n_bodies: int, frame: Frame | None, base_prescribed: bool
+) -> None:
+    robot = robot_of(250 + n_bodies, n_bodies, frame)
+    n = robot.n_joints
+    loads = loads_of(n_bodies)
+    wrenches = [random_stack(10 + i, ORDER + 1, 6) for i in range(len(loads))]
+    arguments = [random_stack(1, 2, n), random_stack(2, ORDER + 1, n)]
+    if frame:
+        pose = random_pose(np.random.default_rng(2))
+        arguments += [pose, random_stack(3, 1, 6), random_stack(4, ORDER + 1, 6)]
+    for prescribed in ((), tuple(range(0, n, 2)), tuple(range(n))):
+        setting = kernels.Setting(frame, loads, prescribed, base_prescribed)
+        straight = kernels.hybrid_dynamics(robot.model, ORDER, setting)
+        assert isinstance(straight, Kernel)
+        expected = straight.function(*arguments, *wrenches)
+        generic = TreeHybridKernel(robot.model, ORDER, frame, loads, prescribed, base_prescribed)
+        found = generic.function(*arguments, *wrenches)
+        scale = np.abs(expected).max(axis=1, keepdims=True)
+        assert (np.abs(found - expected) <= 1e-11 * scale).all()  # as above
 
 
 def loads_of(n_bodies: int) -> tuple[tuple[int, Frame], ...]:
@@ -89,7 +116,7 @@ def test_applied_wrenches_are_those_of_straight_line_code(n_bodies: int, frame: 
         (
             state,
             kernels.hybrid_dynamics(robot.model, ORDER, setting),
-            TreeForwardKernel(robot.model, ORDER, frame, loads),
+            TreeHybridKernel(robot.model, ORDER, frame, loads),
             1e-11,  # as above
         ),
     ):
@@ -123,9 +150,43 @@ def test_large_robots_take_it(frame: Frame | None) -> None:
     np.testing.assert_allclose(again, torques, rtol=0, atol=1e-11 * np.abs(torques).max())
 
 
+@bases
+def test_large_robots_under_wrenches_with_prescribed_joints(frame: Frame | None) -> None:
+    """Inverse dynamics in another formulation, then the engine's; then hybrid dynamics of the same motion."""
+    robot = robot_of(255, 60, frame)
+    n = robot.n_joints
+    q = 0.3 * random_stack(5, 5, n)
+    wrenches = [
+        AppliedWrench(robot.model.body_names[body], random_stack(8 + body, 3, 6), frame=given_in)
+        for body, given_in in loads_of(60)
+    ]
+    prescribed = [robot.joint_names[j] for j in range(0, n, 3)]
+    free = np.array([name not in prescribed for name in robot.joint_names])
+    if frame:
+        base = BaseMotion(random_pose(np.random.default_rng(6)), 0.3 * random_stack(7, 4, 6), frame=frame)
+        wrench, torques = robot.inverse_dynamics(q, base, wrenches)
+        expected_wrench, expected = robot.inverse_dynamics(q, base, wrenches, formulation="hybrid")
+        np.testing.assert_allclose(wrench, expected_wrench, rtol=0, atol=1e-12 * np.abs(wrench).max())
+    else:
+        base, expected = None, robot.inverse_dynamics(q, wrenches=wrenches, formulation="hybrid")
+        torques = robot.inverse_dynamics(q, wrenches=wrenches)
+    np.testing.assert_allclose(torques, expected, rtol=0, atol=1e-12 * np.abs(torques).max())
+    given, right = np.where(free, torques, q[2:]), np.where(free, q[2:], torques)
+    found = robot.hybrid_dynamics(
+        q[:2], given, prescribed, base, wrenches=wrenches, prescribe_base=frame is not None
+    )
+    if frame:
+        found, found_wrench = found
+        np.testing.assert_allclose(found_wrench, wrench, rtol=0, atol=1e-9 * np.abs(wrench).max())
+    np.testing.assert_allclose(found, right, rtol=0, atol=1e-9 * np.abs(right).max())
+
+
 def test_which_code_a_robot_gets() -> None:
     small, large = robot_of(260, 7, None).model, robot_of(261, 60, None).model
     assert isinstance(kernels.inverse_dynamics(small, 2), Kernel)
     assert isinstance(kernels.inverse_dynamics(large, 2), TreeKernel)
     assert isinstance(kernels.hybrid_dynamics(small, 2), Kernel)
-    assert isinstance(kernels.hybrid_dynamics(large, 0), TreeForwardKernel)
+    assert isinstance(kernels.hybrid_dynamics(large, 0), TreeHybridKernel)
+    busy = kernels.Setting(None, ((3, "body"),), (1, 2))
+    assert isinstance(kernels.inverse_dynamics(large, 2, busy), TreeKernel)
+    assert isinstance(kernels.hybrid_dynamics(large, 2, busy), TreeHybridKernel)

@@ -21,7 +21,7 @@ from hodyn_ros.dynamics.matrix_calls import MatrixCalls
 from hodyn_ros.dynamics.mobility import check_mobility, check_pose
 from hodyn_ros.dynamics.pose_solver import Task
 from hodyn_ros.engine import kernels
-from hodyn_ros.engine.kernel import Function, Interpreted
+from hodyn_ros.engine.kernel import Function
 from hodyn_ros.errors import InputError, OverflowingError
 from hodyn_ros.formulations import INVERSE_DYNAMICS
 from hodyn_ros.model.assembly import Frame as NamedFrame
@@ -65,7 +65,7 @@ class Robot(MatrixCalls):
         self._compiled: dict[
             tuple[int, ...], Callable[..., Any]
         ] = {}  # inverse dynamics by shape of the motion
-        self._kernels: dict[tuple[str, int, kernels.Setting], Function | Interpreted] = {}
+        self._kernels: dict[tuple[str, int, kernels.Setting], Function] = {}
 
     @classmethod
     def from_urdf(cls, path_or_xml: str | Path, floating_base: bool = False) -> Robot:
@@ -417,16 +417,14 @@ class Robot(MatrixCalls):
 
     def _inverse_kernel(
         self, order: int, base: BaseMotion | None, loads: Sequence[AppliedWrench]
-    ) -> Function | Interpreted:
+    ) -> Function:
         setting = kernels.Setting(base=base.frame if base else None, loads=_load_places(self.model, loads))
         kernel = self._kernel("inverse", order, setting)
         if setting == kernels.Setting():
             self._compiled[order + 3, self.n_joints] = kernel.function
         return kernel
 
-    def _kernel(
-        self, what: Literal["inverse", "hybrid"], order: int, setting: kernels.Setting
-    ) -> Function | Interpreted:
+    def _kernel(self, what: Literal["inverse", "hybrid"], order: int, setting: kernels.Setting) -> Function:
         key = (what, order, setting)
         if key not in self._kernels:
             build = kernels.inverse_dynamics if what == "inverse" else kernels.hybrid_dynamics

@@ -35,11 +35,16 @@ class FloatingBase:
         w: Vector = (twist[0], twist[1], twist[2])
         v: Vector = (twist[3], twist[4], twist[5])
         if self.frame == "world":
-            self.world_angular.append(w)
-            self.world_velocity.append(add(v, convolve_vectors(cross, self.world_angular, self.position, k)))
+            self.remember(w, v)
             w = self._to_body(self.world_angular, k)
             v = self._to_body(self.world_velocity, k)
         self._append(w, v)
+
+    def remember(self, w: Vector, v: Vector) -> None:
+        """Append a coefficient of a twist that is given in the world frame; its pose is known as far."""
+        self.world_angular.append(w)
+        k = len(self.world_velocity)
+        self.world_velocity.append(add(v, convolve_vectors(cross, self.world_angular, self.position, k)))
 
     def extend_from_acceleration(self, k: int, spin: Vector, a: Vector) -> None:
         """Append twist coefficient k + 1 from coefficient k of w' and of the acceleration against gravity."""

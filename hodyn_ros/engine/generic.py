@@ -8,7 +8,7 @@ body.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from math import factorial
 from typing import Any
@@ -225,7 +225,8 @@ def tree_code(loops: str, steps: Sequence[Text]) -> MachineCode:
 class TreeFunction(Function):
     """A function of one robot through generic code, which gets the robot's plan and constants.
 
-    The last arguments are applied wrenches where there are `loads`.
+    The last arguments are applied wrenches where there are `loads`. `prescribed` are the joints that take the
+    steps `PRESCRIBED`.
     """
 
     def __init__(
@@ -235,10 +236,14 @@ class TreeFunction(Function):
         result: Shape,
         code: MachineCode,
         loads: Loads = (),
+        prescribed: Collection[int] = (),
     ) -> None:
         bodies = canonical_bodies(model)
         plan = [
-            (KINDS.index(kind) if kind in KINDS else -1, body.parent + 1)
+            (
+                KINDS.index(kind) + len(KINDS) * (body.joint in prescribed) if kind in KINDS else -1,
+                body.parent + 1,
+            )
             for kind, body in zip(model.kinds, bodies)
         ]
         gravity = model.gravity.tolist()

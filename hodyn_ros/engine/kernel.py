@@ -154,27 +154,6 @@ class Kernel(Function):
         return traced(self._trace, self._shapes)
 
 
-class Interpreted:
-    """The same function read with floats: slow but ready at once, where compiling would take too long."""
-
-    def __init__(self, trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]]) -> None:
-        self.arguments = tuple(arguments)
-        self._trace = trace
-
-    def function(self, *arrays: ArrayLike) -> Array:
-        """Return the result for one matrix per argument."""
-        named = zip(self.arguments, arrays)
-        stacks = [finite_array(name, values, shape).tolist() for (name, shape), values in named]
-        with np.errstate(over="ignore", invalid="ignore"):
-            result = np.array(self._trace(*stacks), dtype=np.float64)
-        _check_overflow(result)
-        return result
-
-    def batch(self, *arrays: Array) -> Array:
-        """Return the results (N, ...) for N samples of every argument."""
-        return np.stack([self.function(*sample) for sample in zip(*arrays)])
-
-
 def _check_overflow(result: Array) -> None:
     if not np.isfinite(result).all():
         raise OverflowingError("the result overflows: the numbers given are too large")

@@ -14,8 +14,8 @@ from hodyn_ros.engine.articulated import ArticulatedRecursion
 from hodyn_ros.engine.base import FloatingBase
 from hodyn_ros.engine.canonical import canonical_bodies
 from hodyn_ros.engine.generic import TreeKernel, load_arguments
-from hodyn_ros.engine.generic_forward import TreeForwardKernel
-from hodyn_ros.engine.kernel import Interpreted, Kernel, Shape, Stack
+from hodyn_ros.engine.generic_hybrid import TreeHybridKernel, hybrid_arguments
+from hodyn_ros.engine.kernel import Kernel, Shape, Stack
 from hodyn_ros.engine.recursion import Recursion
 from hodyn_ros.model.drives import Drives
 from hodyn_ros.model.tree import TreeModel
@@ -89,9 +89,7 @@ def inverse_dynamics_trace(
     return trace, [*arguments, *load_arguments(setting.loads, order)]
 
 
-def hybrid_dynamics(
-    model: TreeModel, order: int, setting: Setting = Setting()
-) -> Kernel | TreeForwardKernel | Interpreted:
+def hybrid_dynamics(model: TreeModel, order: int, setting: Setting = Setting()) -> Kernel | TreeHybridKernel:
     """Compile `state (2, n), given (order + 1, n), ... -> found (order + 1, n)`.
 
     `given` are accelerations of prescribed joints and torques of the others by order, `found` the reverse:
@@ -101,8 +99,10 @@ def hybrid_dynamics(
     follow, (order + 1, 6) each.
     """
     fits = model.n_bodies * max((order + 2) ** 2, _STEEP) <= _STRAIGHT_LINE_LIMIT
-    if not (fits or setting.prescribed or setting.base_prescribed):
-        return TreeForwardKernel(model, order, setting.base, setting.loads)
+    if not fits:
+        return TreeHybridKernel(
+            model, order, setting.base, setting.loads, setting.prescribed, setting.base_prescribed
+        )
 
     def trace(state: Stack, given: Stack, *others: Stack) -> Stack:
         base, twist, rest = _unpack(model, setting, others)
@@ -132,12 +132,7 @@ def hybrid_dynamics(
             rows.append([*base_found, *_scaled(factorial(k), found)])
         return rows
 
-    n = model.n_joints
-    arguments: list[tuple[str, Shape]] = [("state", (2, n)), ("given", (order + 1, n))]
-    if setting.base:
-        what = "base_twist_derivatives" if setting.base_prescribed else "base_wrench"
-        arguments += [("pose", (4, 4)), ("twist", (1, 6)), (what, (order + 1, 6))]
-    return (Kernel if fits else Interpreted)(trace, [*arguments, *load_arguments(setting.loads, order)])
+    return Kernel(trace, hybrid_arguments(model, order, setting.base, setting.loads, setting.base_prescribed))
 
 
 def _unpack(

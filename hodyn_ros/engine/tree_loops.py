@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from hodyn_ros.engine.tree_memory import BLOCK, KINDS, Record
+from hodyn_ros.engine.tree_memory import BLOCK, FREE, Record
 
 _DECLARATIONS = """declare ptr @malloc(i64)
 declare void @free(ptr)
@@ -59,15 +59,16 @@ def pass_lines(
     record: Record,
     before: Callable[[str], list[str]] = lambda name: [],
     after: Callable[[str], list[str]] = lambda name: [],
+    variants: Sequence[str] = FREE,
 ) -> list[str]:
     """Call a step for every body from `first` on, parents before children or the other way round.
 
-    `before` and `after` give further lines; in them `%<step>_own` is the record and `%<step>_joint` the
-    joint.
+    There is one for each of `variants`, which the plan numbers. `before` and `after` give further lines; in
+    them `%<step>_own` is the record and `%<step>_joint` the joint.
     """
     outward = direction == "outward"
     more = f"slt i64 %{step}_next, %bodies" if outward else f"sge i64 %{step}_next, {first}"
-    cases = " ".join(f"i64 {i}, label %{step}_{kind.value}" for i, kind in enumerate(KINDS))
+    cases = " ".join(f"i64 {i}, label %{step}_{variant}" for i, variant in enumerate(variants))
     lines = [
         f"%{step}_last = sub i64 %bodies, 1",
         f"%{step}_any = icmp sgt i64 %bodies, {first}",
@@ -93,10 +94,10 @@ def pass_lines(
         *before(step),
         f"switch i64 %{step}_kind, label %{step}_after [{cases}]",
     ]
-    for kind in KINDS:
+    for variant in variants:
         lines += [
-            f"{step}_{kind.value}:",
-            f"call void @{step}_{kind.value}(ptr %{step}_parent, ptr %{step}_own, ptr %{step}_constants)",
+            f"{step}_{variant}:",
+            f"call void @{step}_{variant}(ptr %{step}_parent, ptr %{step}_own, ptr %{step}_constants)",
             f"br label %{step}_after",
         ]
     return [

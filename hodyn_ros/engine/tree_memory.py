@@ -18,6 +18,8 @@ from hodyn_ros.model.tree import JointKind
 
 PARENT, OWN, CONSTANTS = range(3)  # arguments of a step
 KINDS = (JointKind.REVOLUTE, JointKind.PRISMATIC, JointKind.HELICAL)
+FREE = tuple(kind.value for kind in KINDS)  # joints by the variant of their steps
+PRESCRIBED = tuple(f"prescribed_{name}" for name in FREE)  # their motion is given instead of their torque
 N_CONSTANTS = 24
 BLOCK = N_CONSTANTS + 3  # constants of a body and gravity
 

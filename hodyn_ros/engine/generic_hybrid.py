@@ -1,4 +1,4 @@
-"""Forward dynamics of trees of any size: the articulated recursion in loops over bodies.
+"""Forward and hybrid dynamics of trees of any size: the articulated recursion in loops over bodies.
 
 Compiled once per order, whatever the robot. Per order of the derivative there are three passes: outward for
 the biases, inward to gather them, outward to solve. What the recursion has found so far stands in the records
@@ -7,7 +7,7 @@ of the bodies.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from math import factorial
 from typing import Any
@@ -24,11 +24,13 @@ from hodyn_ros.engine.tree_loads import ARGUMENTS, Loads, load_lines, load_texts
 from hodyn_ros.engine.tree_loops import base_lines, give_base, give_column, pass_lines, take_column, tree_text
 from hodyn_ros.engine.tree_memory import (
     CONSTANTS,
+    FREE,
     KINDS,
     N_CONSTANTS,
     NOTHING,
     OWN,
     PARENT,
+    PRESCRIBED,
     Record,
     Store,
     Text,
@@ -59,14 +61,22 @@ def _record(order: int) -> Record:
 class _Step:
     """A step under construction: one body with its parent, as far as their records tell at order k."""
 
-    def __init__(self, kind: JointKind, record: Record) -> None:
+    def __init__(self, variant: str, record: Record) -> None:
         self.graph = Graph()
-        self.kind = kind
+        self.variant = variant
         self.record = record
-        self.recursion = ArticulatedRecursion([NOTHING, traced_body(self.graph, kind)], _REST)
+        self.prescribed = variant in PRESCRIBED
+        kind = KINDS[(PRESCRIBED if self.prescribed else FREE).index(variant)]
+        self.recursion = ArticulatedRecursion(
+            [NOTHING, traced_body(self.graph, kind)], _REST, prescribed=[0] if self.prescribed else ()
+        )
         self.parent, self.body = self.recursion.bodies
         self.above, self.state = self.recursion.states
         self.stores: list[Store] = []
+
+    def given(self, k: int) -> Any:
+        """Return coefficient k of the torque or, where it is prescribed, of the acceleration."""
+        return self.number("given", k) * (1.0 / factorial(k))
 
     def number(self, name: str, index: int = 0, argument: int = OWN) -> Any:
         return self.record.read(self.graph, argument, name, index)
@@ -77,12 +87,6 @@ class _Step:
 
     def series(self, name: str, count: int, argument: int = OWN) -> list[Any]:
         return self.record.read_vectors(self.graph, argument, name, count)
-
-    def inertia(self, argument: int = OWN) -> ArticulatedInertia:
-        numbers = [self.number("inertia", i, argument) for i in range(21)]
-        mixed = [numbers[i : i + 3] for i in range(12, 21, 3)]
-        angular, linear = ([list(row) for row in symmetric(part)] for part in (numbers[:6], numbers[6:12]))
-        return ArticulatedInertia(angular, mixed, linear)
 
     def restore_pose(self) -> None:
         """Read what the present pose of the joint is."""
@@ -120,8 +124,7 @@ class _Step:
         self.stores += self.record.write_vectors(argument, name, pair)
 
     def write_inertia(self, inertia: ArticulatedInertia, argument: int = OWN) -> None:
-        mixed = [x for row in inertia.mixed for x in row]
-        self.write("inertia", [*six(inertia.angular), *six(inertia.linear), *mixed], argument=argument)
+        self.write("inertia", _numbers(inertia), argument=argument)
 
     def write_next(self, name: str, series: Sequence[Any], index: int) -> None:
         """Store an element of a series of numbers, if its record has room for it."""
@@ -129,11 +132,11 @@ class _Step:
             self.write(name, [series[index]], index)
 
     def text(self, name: str) -> Text:
-        return function_text(f"{name}_{self.kind.value}", self.graph, self.stores, 3)
+        return function_text(f"{name}_{self.variant}", self.graph, self.stores, 3)
 
 
-def _start_text(kind: JointKind, record: Record) -> Text:
-    step = _Step(kind, record)
+def _start_text(variant: str, record: Record) -> Text:
+    step = _Step(variant, record)
     body = step.body
     step.parent.angular = step.series("angular", 1, PARENT)
     step.recursion.start_joint(body, step.number("state"), step.number("state", 1))
@@ -148,22 +151,26 @@ def _start_text(kind: JointKind, record: Record) -> Text:
     return step.text("start")
 
 
-def _articulate_text(kind: JointKind, record: Record) -> Text:
-    step = _Step(kind, record)
+def _articulate_text(variant: str, record: Record) -> Text:
+    step = _Step(variant, record)
     step.restore_pose()
-    step.state.inertia, step.above.inertia = step.inertia(), step.inertia(PARENT)
+    step.state.inertia, step.above.inertia = (
+        _inertia(step.graph, record),
+        _inertia(step.graph, record, PARENT),
+    )
     step.recursion.articulate_joint(step.body)
-    step.write_pair("column", step.state.column)
-    step.write("inverse", [step.state.inverse])
+    if not step.prescribed:
+        step.write_pair("column", step.state.column)
+        step.write("inverse", [step.state.inverse])
     step.write_inertia(step.above.inertia, PARENT)
     return step.text("articulate")
 
 
-def _bias_text(kind: JointKind, record: Record, k: int) -> Text:
-    step = _Step(kind, record)
+def _bias_text(variant: str, record: Record, k: int) -> Text:
+    step = _Step(variant, record)
     step.restore(k)
     step.above.wrench = step.pair("wrench", PARENT)
-    step.recursion.bias(step.body, k, 0.0)
+    step.recursion.bias(step.body, k, step.given(k) if step.prescribed else 0.0)
     step.write("products", six(step.body.products[k]), 6 * k)
     if step.body.slides:
         step.write("axis_velocity", step.body.axis_velocity[k], 3 * k)
@@ -175,25 +182,30 @@ def _bias_text(kind: JointKind, record: Record, k: int) -> Text:
     return step.text(f"bias{k}")
 
 
-def _gather_text(kind: JointKind, record: Record, k: int) -> Text:
-    step = _Step(kind, record)
+def _gather_text(variant: str, record: Record, k: int) -> Text:
+    step = _Step(variant, record)
     step.restore_pose()
     state = step.state
-    state.inertia, state.column, state.inverse = step.inertia(), step.pair("column"), step.number("inverse")
+    state.inertia, state.column, state.inverse = (
+        _inertia(step.graph, record),
+        step.pair("column"),
+        step.number("inverse"),
+    )
     state.motion, state.wrench, step.above.wrench = (
         step.pair("motion"),
         step.pair("wrench"),
         step.pair("wrench", PARENT),
     )
-    step.recursion.gather(step.body, step.number("given", k) * (1.0 / factorial(k)))
+    step.recursion.gather(step.body, step.given(k))
     step.write_pair("wrench", state.wrench)
-    step.write("drive", [state.drive])
+    if not step.prescribed:
+        step.write("drive", [state.drive])
     step.write_pair("wrench", step.above.wrench, PARENT)
     return step.text(f"gather{k}")
 
 
-def _solve_text(kind: JointKind, record: Record, k: int) -> Text:
-    step = _Step(kind, record)
+def _solve_text(variant: str, record: Record, k: int) -> Text:
+    step = _Step(variant, record)
     step.restore(k)
     body, state = step.body, step.state
     body.products = step.products(OWN, k + 1)
@@ -201,9 +213,13 @@ def _solve_text(kind: JointKind, record: Record, k: int) -> Text:
         body.axis_velocity = step.series("axis_velocity", k + 1)
     step.parent.angular = step.series("angular", k + 2, PARENT)
     step.parent.linear = step.series("linear", k + 1, PARENT)
-    state.inertia, state.column, state.inverse = step.inertia(), step.pair("column"), step.number("inverse")
+    state.inertia, state.column, state.inverse = (
+        _inertia(step.graph, record),
+        step.pair("column"),
+        step.number("inverse"),
+    )
     state.carried, state.wrench, state.drive = step.pair("carried"), step.pair("wrench"), step.number("drive")
-    found = step.recursion.solve_joint(body, k, 0.0)
+    found = step.recursion.solve_joint(body, k, step.given(k))
     step.write("found", [found * float(factorial(k))], k)
     step.write("angular", body.angular[k + 1], 3 * (k + 1))
     step.write("angular_turned", body.angular_turned[k + 1], 3 * (k + 1))
@@ -216,16 +232,27 @@ def _solve_text(kind: JointKind, record: Record, k: int) -> Text:
     return step.text(f"solve{k}")
 
 
-class _BaseStep:
-    """A step of a floating base, with the arguments (pose or given wrench, own record, constants, more)."""
+def _inertia(graph: Graph, record: Record, argument: int = OWN) -> ArticulatedInertia:
+    numbers = [record.read(graph, argument, "inertia", i) for i in range(21)]
+    mixed = [numbers[i : i + 3] for i in range(12, 21, 3)]
+    angular, linear = ([list(row) for row in symmetric(part)] for part in (numbers[:6], numbers[6:12]))
+    return ArticulatedInertia(angular, mixed, linear)
 
-    def __init__(self, record: Record, frame: Frame) -> None:
+
+def _numbers(inertia: ArticulatedInertia) -> list[Any]:
+    return [*six(inertia.angular), *six(inertia.linear), *(x for row in inertia.mixed for x in row)]
+
+
+class _BaseStep:
+    """A step of a floating base, with the arguments (pose or what is given, own record, constants, more)."""
+
+    def __init__(self, record: Record, frame: Frame, prescribed: bool = False) -> None:
         self.graph, self.record = Graph(), record
         gravity = [self.graph.input(CONSTANTS, N_CONSTANTS + i) for i in range(3)]
         pose = [[self.graph.input(PARENT, 4 * i + j) for j in range(4)] for i in range(4)]
         self.base = FloatingBase(pose, gravity, frame)
         constants = traced_body(self.graph, JointKind.BASE)
-        self.recursion = ArticulatedRecursion([constants], _REST, self.base)
+        self.recursion = ArticulatedRecursion([constants], _REST, self.base, base_prescribed=prescribed)
         self.body: Body = self.recursion.bodies[0]
         self.state = self.recursion.states[0]
         self.stores: list[Store] = []
@@ -244,6 +271,13 @@ class _BaseStep:
     def write(self, name: str, values: Sequence[Any], start: int = 0) -> None:
         self.stores += self.record.write(OWN, name, values, start)
 
+    def write_motion(self, k: int) -> None:
+        """Store what order k of the motion adds to its record."""
+        self.write("angular", self.base.angular[k + 1], 3 * (k + 1))
+        self.write("velocity", self.base.velocity[k + 1], 3 * (k + 1))
+        self.write("linear", self.body.linear[k], 3 * k)
+        self.write_pose(k + 2)
+
     def write_pose(self, index: int) -> None:
         """Store a coefficient of the pose, if its record has room for it."""
         if index <= self.record.order + 1:
@@ -254,27 +288,32 @@ class _BaseStep:
         return function_text(f"{name}_base", self.graph, self.stores, 4)
 
 
-def _base_texts(record: Record, frame: Frame) -> list[Text]:
+def _base_texts(record: Record, frame: Frame, prescribed: bool) -> list[Text]:
+    orders = range(record.order + 1)
+    texts = [_base_start_text(record, frame), *(_base_bias_text(record, frame, k) for k in orders)]
+    if prescribed:
+        return texts + [
+            make(record, frame, k) for k in orders for make in (_base_move_text, _base_close_text)
+        ]
+    return [*texts, _base_factor_text(record, frame), *(_base_release_text(record, frame, k) for k in orders)]
+
+
+def _base_start_text(record: Record, frame: Frame) -> Text:
     start = _BaseStep(record, frame)
     start.recursion.start([], [], [start.graph.input(3, i) for i in range(6)])
     for index in (0, 1):
         start.write_pose(index)
     start.write("angular", start.base.angular[0])
     start.write("velocity", start.base.velocity[0])
-    inertia = start.state.inertia
-    mixed = [x for row in inertia.mixed for x in row]
-    start.write("inertia", [*six(inertia.angular), *six(inertia.linear), *mixed])
+    start.write("inertia", _numbers(start.state.inertia))
+    return start.text("start")
 
-    factor = _BaseStep(record, frame)
-    numbers = [record.read(factor.graph, OWN, "inertia", i) for i in range(21)]
-    angular, linear = ([list(row) for row in symmetric(part)] for part in (numbers[:6], numbers[6:12]))
-    rows = ArticulatedInertia(angular, [numbers[i : i + 3] for i in range(12, 21, 3)], linear).rows()
-    factors = factorise(rows)
-    factor.write("factor", [factors[i][j] for i in range(6) for j in range(i + 1)])
-    texts = [start.text("start"), factor.text("factor")]
-    for k in range(record.order + 1):
-        texts += [_base_bias_text(record, frame, k), _base_release_text(record, frame, k)]
-    return texts
+
+def _base_factor_text(record: Record, frame: Frame) -> Text:
+    step = _BaseStep(record, frame)
+    factors = factorise(_inertia(step.graph, record).rows())
+    step.write("factor", [factors[i][j] for i in range(6) for j in range(i + 1)])
+    return step.text("factor")
 
 
 def _base_bias_text(record: Record, frame: Frame, k: int) -> Text:
@@ -302,71 +341,137 @@ def _base_release_text(record: Record, frame: Frame, k: int) -> Text:
     recursion.base_factor = [[next(numbers) if j <= i else 0.0 for j in range(6)] for i in range(6)]
     moment, force = record.read_vectors(graph, OWN, "wrench", 2)
     recursion.release_base(k, (moment, force), [*last[0], *last[1]])
-    step.write("angular", base.angular[k + 1], 3 * (k + 1))
-    step.write("velocity", base.velocity[k + 1], 3 * (k + 1))
-    step.write("linear", step.body.linear[k], 3 * k)
-    step.write_pose(k + 2)
+    step.write_motion(k)
     step.stores += [(3, 6 * k + i, x * float(factorial(k + 1))) for i, x in enumerate(base.twist(k + 1))]
     return step.text(f"release{k}")
 
 
+def _base_move_text(record: Record, frame: Frame, k: int) -> Text:
+    """Move a prescribed base; the first argument is its twist, the last the derivatives of it."""
+    step = _BaseStep(record, frame, prescribed=True)
+    step.restore(k)
+    twists: list[list[Any]] = [[step.graph.input(PARENT, i) for i in range(6)]]
+    for i in range(k + 1):
+        scaling = 1.0 / factorial(i + 1)
+        twists.append([step.graph.input(3, 6 * i + j) * scaling for j in range(6)])
+    if frame == "world":
+        for w0, w1, w2, v0, v1, v2 in twists[:-1]:
+            step.base.remember((w0, w1, w2), (v0, v1, v2))
+    step.recursion.move_base(k, twists[-1])
+    step.write_motion(k)
+    return step.text(f"move{k}")
+
+
+def _base_close_text(record: Record, frame: Frame, k: int) -> Text:
+    """Find the wrench of a prescribed base; the last argument is the result."""
+    step = _BaseStep(record, frame, prescribed=True)
+    step.restore(k)
+    graph, body = step.graph, step.body
+    body.angular = record.read_vectors(graph, OWN, "angular", k + 2)
+    body.linear = record.read_vectors(graph, OWN, "linear", k + 1)
+    body.moment, body.force = (record.read_vectors(graph, OWN, name, k) for name in ("moment", "force"))
+    step.state.inertia = _inertia(graph, record)
+    moment, force = record.read_vectors(graph, OWN, "wrench", 2)
+    step.recursion.release_base(k, (moment, force), ())
+    step.write("moment", body.moment[k], 3 * k)
+    step.write("force", body.force[k], 3 * k)
+    wrench = step.recursion.base_wrench(k)
+    step.stores += [(3, 6 * k + i, x * float(factorial(k))) for i, x in enumerate(wrench)]
+    return step.text(f"close{k}")
+
+
 @cache
-def _forward_code(order: int, frame: Frame | None, loaded: bool) -> MachineCode:
-    """Compile the loops and steps of forward dynamics of one order, with applied wrenches or without."""
+def _hybrid_code(
+    order: int, frame: Frame | None, loaded: bool, prescribed: bool, base_prescribed: bool
+) -> MachineCode:
+    """Compile the loops and steps of one order, with applied wrenches and prescribed joints or without."""
     record = _record(order)
     places = record.places
     first, columns = (1, 6) if frame else (0, 0)
-    texts = [make(kind, record) for kind in KINDS for make in (_start_text, _articulate_text)]
+    variants = (*FREE, *PRESCRIBED) if prescribed else FREE
+    texts = [make(variant, record) for variant in variants for make in (_start_text, _articulate_text)]
     take_state = take_column("state", places["state"], 2)
     take_given = take_column("given", places["given"], order + 1)
     body = [
-        *pass_lines("start", "outward", first, record, lambda step: take_state(step) + take_given(step)),
-        *pass_lines("articulate", "inward", first, record),
+        *pass_lines(
+            "start",
+            "outward",
+            first,
+            record,
+            lambda step: take_state(step) + take_given(step),
+            variants=variants,
+        ),
+        *pass_lines("articulate", "inward", first, record, variants=variants),
     ]
     if loaded:
         body = [*scratch_lines(order), *body]
     if frame:
-        texts += _base_texts(record, frame)
+        texts += _base_texts(record, frame, base_prescribed)
         body = [
             f"%found_base = alloca double, i64 {6 * (order + 1)}, align 8",
             *base_lines(record),
             "call void @start_base(ptr %pose, ptr %base, ptr %base_constants, ptr %twist)",
             *body,
-            "call void @factor_base(ptr %pose, ptr %base, ptr %base_constants, ptr %twist)",
         ]
+        if not base_prescribed:
+            body.append("call void @factor_base(ptr %pose, ptr %base, ptr %base_constants, ptr %twist)")
     for k in range(order + 1):
-        texts += [make(kind, record, k) for kind in KINDS for make in (_bias_text, _gather_text, _solve_text)]
+        texts += [
+            make(variant, record, k)
+            for variant in variants
+            for make in (_bias_text, _gather_text, _solve_text)
+        ]
         if frame:
             body.append(f"call void @bias{k}_base(ptr %pose, ptr %base, ptr %base_constants, ptr %twist)")
-        body += pass_lines(f"bias{k}", "outward", first, record)
+        if base_prescribed:
+            body.append(
+                f"call void @move{k}_base(ptr %twist, ptr %base, ptr %base_constants, ptr %base_given)"
+            )
+        body += pass_lines(f"bias{k}", "outward", first, record, variants=variants)
         if loaded:
             target = k, places["wrench"], places["wrench"] + 3
             texts += load_texts(f"load{k}", record, k + 1, [target], frame is not None)
             body += load_lines(f"load{k}", record, frame is not None)
-        body += pass_lines(f"gather{k}", "inward", first, record)
+        body += pass_lines(f"gather{k}", "inward", first, record, variants=variants)
         if frame:
+            solving = f"close{k}_base" if base_prescribed else f"release{k}_base"
             body.append(
-                f"call void @release{k}_base(ptr %base_wrench, ptr %base, ptr %base_constants, "
-                "ptr %found_base)"
+                f"call void @{solving}(ptr %base_given, ptr %base, ptr %base_constants, ptr %found_base)"
             )
         given_back = give_column(places["found"] + k, k, 1, columns)
-        body += pass_lines(f"solve{k}", "outward", first, record, after=given_back)
+        body += pass_lines(f"solve{k}", "outward", first, record, after=given_back, variants=variants)
     if frame:
         body += give_base("%found_base", 0, order + 1)
-    arguments = ["state", "given", *(["pose", "twist", "base_wrench"] if frame else [])]
+    arguments = ["state", "given", *(["pose", "twist", "base_given"] if frame else [])]
     arguments += ARGUMENTS if loaded else []
     return tree_code(tree_text("hodyn_tree", arguments, record, body), texts)
 
 
-class TreeForwardKernel(TreeFunction):
-    """Forward dynamics by the generic code, with the arguments of `kernels.hybrid_dynamics`."""
+class TreeHybridKernel(TreeFunction):
+    """Forward and hybrid dynamics by the generic code, with the arguments of `kernels.hybrid_dynamics`."""
 
-    def __init__(self, model: TreeModel, order: int, frame: Frame | None, loads: Loads = ()) -> None:
-        n = model.n_joints
-        arguments: list[tuple[str, Shape]] = [("state", (2, n)), ("given", (order + 1, n))]
-        if frame:
-            arguments += [("pose", (4, 4)), ("twist", (1, 6)), ("base_wrench", (order + 1, 6))]
-        arguments += load_arguments(loads, order)
-        columns = n + (6 if frame else 0)
-        code = _forward_code(order, frame, bool(loads))
-        super().__init__(model, arguments, (order + 1, columns), code, loads)
+    def __init__(
+        self,
+        model: TreeModel,
+        order: int,
+        frame: Frame | None,
+        loads: Loads = (),
+        prescribed: Collection[int] = (),
+        base_prescribed: bool = False,
+    ) -> None:
+        arguments = hybrid_arguments(model, order, frame, loads, base_prescribed)
+        columns = model.n_joints + (6 if frame else 0)
+        code = _hybrid_code(order, frame, bool(loads), bool(prescribed), base_prescribed)
+        super().__init__(model, arguments, (order + 1, columns), code, loads, prescribed)
+
+
+def hybrid_arguments(
+    model: TreeModel, order: int, frame: Frame | None, loads: Loads, base_prescribed: bool
+) -> list[tuple[str, Shape]]:
+    """Return names and shapes of what hybrid dynamics takes."""
+    n = model.n_joints
+    arguments: list[tuple[str, Shape]] = [("state", (2, n)), ("given", (order + 1, n))]
+    if frame:
+        what = "base_twist_derivatives" if base_prescribed else "base_wrench"
+        arguments += [("pose", (4, 4)), ("twist", (1, 6)), (what, (order + 1, 6))]
+    return [*arguments, *load_arguments(loads, order)]
