@@ -390,7 +390,9 @@ def test_external_wrenches_are_replayed_as_the_node_assumed_them(tmp_path: Path)
             sensor.publish(msg)
             peer.send(make(k))
             time.sleep(0.002)
-        wait_for_the_last(peer, bag, ANSWERS, 100 * SECOND + k * MILLISECOND)
+        last = 100 * SECOND + k * MILLISECOND
+        wait_for_the_last(peer, bag, ANSWERS, last)
+        peer.wait_until(lambda: last in peer.stamps()[-1:], "the last answer")
         assert peer.answers[-1].wrench_bodies == [body]
         assert any(peer.answers[-1].wrenches)
         assert recorder.stop() == 0, recorder.output()
