@@ -174,13 +174,35 @@ def test_joint_states_of_several_publishers_are_put_together() -> None:
     present = PresentJoints(["a", "b", "c"], patience=1.0, clock=lambda: now)
     present.take(JointState(name=["finger", "c"], position=[9.0, 3.0], velocity=[9.0, 0.3]))
     now = 0.5
-    present.take(JointState(name=["b", "a"], position=[2.0, float("nan")]))
+    present.take(JointState(name=["finger", "b"], position=[float("nan"), 2.0]))
     np.testing.assert_array_equal(present.state().positions, [np.nan, 2.0, 3.0])
     np.testing.assert_array_equal(present.state().velocities, [np.nan, np.nan, 0.3])
     now = 1.2
     np.testing.assert_array_equal(present.state().positions, [np.nan, 2.0, np.nan])
-    present.take(JointState(name=["a", "b"], position=[1.0]))  # one position short
-    np.testing.assert_array_equal(present.state().positions, [1.0, 2.0, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("positions", "velocities", "reason", "words"),
+    [
+        ([1.0], [], Reason.WRONG_LENGTH, "position holds 1 values for 3 joints; send one per joint"),
+        ([], [], Reason.WRONG_LENGTH, "position holds 0 values for 3 joints"),
+        ([1.0] * 4, [], Reason.WRONG_LENGTH, "position holds 4 values for 3 joints"),
+        ([1.0] * 3, [0.1] * 2, Reason.WRONG_LENGTH, "velocity holds 2 values for 3 joints"),
+        ([1.0, 1.0, np.nan], [], Reason.NOT_FINITE, "position of joint 'b' is not finite"),
+        ([1.0, -np.inf, 1.0], [], Reason.NOT_FINITE, "position of joint 'a' is not finite"),
+    ],
+)
+def test_of_a_malformed_joint_state_nothing_is_kept(
+    positions: list[float], velocities: list[float], reason: Reason, words: str
+) -> None:
+    present = PresentJoints(["a", "b"])
+    present.take(JointState(name=["a", "b"], position=[3.0, 4.0], velocity=[0.3, np.nan]))
+    with pytest.raises(Refused, match=words) as refusal:
+        present.take(JointState(name=["finger", "a", "b"], position=positions, velocity=velocities))
+    assert refusal.value.reason is reason
+    # those of another robot are none of its business
+    present.take(JointState(name=["finger"], position=positions[1:], velocity=velocities))
+    np.testing.assert_array_equal(present.state(), [[3.0, 4.0], [0.3, np.nan]])
 
 
 def damage(msg: JointTrajectory, rng: random.Random) -> None:
@@ -261,7 +283,10 @@ def test_the_node_passes_trajectories_on_and_counts_the_others(efforts: Trajecto
             lambda: tell(good) or any("plan from where the robot is" in line for line in node.lines),
             "the refusal of a start elsewhere",
         )
-        values = talk.status("trajectory_filter", lambda _, values: values["refused: unknown joint"] == "1")
+        states.publish(JointState(name=NAMES, position=[1.0]))
+        talk.wait_for_line(node, "joint_states refused: position holds 1 values for 7 joints")
+        values = talk.status("trajectory_filter", lambda _, values: values["refused joint states"] == "1")
+        assert values["refused: unknown joint"] == "1" and values["refused: wrong length"] == "0"
         assert int(values["filled in"]) >= 2 and int(values["refused: bad motion"]) >= 2
         assert float(values["last: departure [rad or m]"]) > 0.0
         assert node.stop(signal.SIGINT) == 0, node.output()

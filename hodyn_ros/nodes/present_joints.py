@@ -9,6 +9,8 @@ from math import isfinite, nan
 import numpy as np
 from sensor_msgs.msg import JointState
 
+from hodyn_ros.nodes.refusals import Reason, Refused
+from hodyn_ros.nodes.refusals import Reason, Refused
 from hodyn_ros.trajectory.start import PresentState
 
 
@@ -30,12 +32,31 @@ class PresentJoints:
         self._clock = clock
 
     def take(self, msg: JointState) -> None:
-        """Keep what a message says; a joint whose position is missing or not finite keeps its last one."""
+        """Keep what a message says of the joints; raises Refused, and keeps nothing, for a malformed one.
+
+        Velocities may be left out; one that is not finite, which drivers send where they measure none, is
+        not known.
+        """
+        chosen = [place for place, name in enumerate(msg.name) if name in self._names]
+        if not chosen:
+            return
+        for field, values in (("position", msg.position), ("velocity", msg.velocity)):
+            if len(values) != len(msg.name) and (values or field == "position"):
+                raise Refused(
+                    Reason.WRONG_LENGTH,
+                    f"{field} holds {len(values)} values for {len(msg.name)} joints; send one per joint",
+                )
+        for place in chosen:
+            if not isfinite(msg.position[place]):
+                raise Refused(
+                    Reason.NOT_FINITE,
+                    f"position of joint {msg.name[place]!r} is not finite; send finite numbers",
+                )
         now = self._clock()
-        velocities = msg.velocity if len(msg.velocity) == len(msg.name) else [nan] * len(msg.name)
-        for name, position, velocity in zip(msg.name, msg.position, velocities):
-            if name in self._names and isfinite(position):
-                self._last[name] = (position, velocity if isfinite(velocity) else nan, now)
+        for place in chosen:
+            velocity = msg.velocity[place] if msg.velocity else nan
+            known = velocity if isfinite(velocity) else nan
+            self._last[msg.name[place]] = (msg.position[place], known, now)
 
     def state(self) -> PresentState:
         """Return positions and velocities (n,), NaN where they are not known."""

@@ -125,6 +125,8 @@ class TrajectoryFilter(Node):
         self._troubles_reported = 0
         self._violating = 0
         self._refusals = Refusals(self.get_logger().warning, "trajectory")
+        self._refused_states = Refusals(self.get_logger().warning, "joint_states")
+        self._refused_states = Refusals(self.get_logger().warning, "joint_states")
         self._publisher = self.create_publisher(
             JointTrajectory,
             "filtered_joint_trajectory",
@@ -143,7 +145,7 @@ class TrajectoryFilter(Node):
             self.create_subscription(
                 JointState,
                 "joint_states",
-                self._present.take,
+                self._take_state,
                 sensor_qos(1),
                 qos_overriding_options=overridable(),
             ),
@@ -190,6 +192,18 @@ class TrajectoryFilter(Node):
         proxy = TrajectoryProxy(self, value(self, "controller"), self._fill_in, self._refusals)
         self.get_logger().info(f"goals go on to {proxy.action}")
         return proxy
+
+    def _take_state(self, msg: JointState) -> None:
+        try:
+            self._present.take(msg)
+        except Refused as refused:
+            self._refused_states.add(refused)
+
+    def _take_state(self, msg: JointState) -> None:
+        try:
+            self._present.take(msg)
+        except Refused as refused:
+            self._refused_states.add(refused)
 
     # trajectories
 
@@ -248,6 +262,7 @@ class TrajectoryFilter(Node):
             **self._facts_of_last(),
             "refused": self._refusals.total,
             **self._refusals.as_values(),
+            "refused joint states": self._refused_states.total,
         }
         proxy = self._proxy
         if proxy is None:
@@ -257,10 +272,10 @@ class TrajectoryFilter(Node):
             values["controller is there"] = proxy.controller_is_there
             values["goals under way"] = proxy.under_way
             values.update({f"goals {outcome}": count for outcome, count in proxy.outcomes.items()})
-        troubles = self._refusals.total + self._violating
+        troubles = self._refusals.total + self._refused_states.total + self._violating
         new, self._troubles_reported = troubles - self._troubles_reported, troubles
         if new:
-            return Report(WARN, "trajectories were refused, or are beyond limits", values)
+            return Report(WARN, "trajectories or joint states were refused, or are beyond limits", values)
         return Report(OK, "waiting for trajectories", values)
 
     def _facts_of_last(self) -> dict[str, object]:
