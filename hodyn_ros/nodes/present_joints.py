@@ -10,7 +10,6 @@ import numpy as np
 from sensor_msgs.msg import JointState
 
 from hodyn_ros.nodes.refusals import Reason, Refused
-from hodyn_ros.nodes.refusals import Reason, Refused
 from hodyn_ros.trajectory.start import PresentState
 
 

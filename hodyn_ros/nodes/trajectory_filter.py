@@ -126,7 +126,6 @@ class TrajectoryFilter(Node):
         self._violating = 0
         self._refusals = Refusals(self.get_logger().warning, "trajectory")
         self._refused_states = Refusals(self.get_logger().warning, "joint_states")
-        self._refused_states = Refusals(self.get_logger().warning, "joint_states")
         self._publisher = self.create_publisher(
             JointTrajectory,
             "filtered_joint_trajectory",
@@ -192,12 +191,6 @@ class TrajectoryFilter(Node):
         proxy = TrajectoryProxy(self, value(self, "controller"), self._fill_in, self._refusals)
         self.get_logger().info(f"goals go on to {proxy.action}")
         return proxy
-
-    def _take_state(self, msg: JointState) -> None:
-        try:
-            self._present.take(msg)
-        except Refused as refused:
-            self._refused_states.add(refused)
 
     def _take_state(self, msg: JointState) -> None:
         try:
