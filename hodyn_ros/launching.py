@@ -2,8 +2,8 @@
 
 The only module that needs `launch` and `launch_ros`, which come with a ROS 2 and not from PyPI; nothing else
 imports it. `text`, `number`, `whole`, `flag` and `computed` name an argument whose value, once the launch
-runs, becomes that of a parameter. Arguments, `recording` and `viewing` come before the nodes: a launch that
-ends with an error leaves behind the nodes it has started.
+runs, becomes that of a parameter. Arguments, `recording` and `viewing` come before the nodes: a launch whose
+description ends with an error leaves behind the nodes that it has started until then.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from launch.actions import (
     GroupAction,
     IncludeLaunchDescription,
     OpaqueFunction,
+    Shutdown,
 )
 from launch.conditions import IfCondition
+from launch.events.process import ProcessExited
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import (
     EqualsSubstitution,
@@ -66,26 +68,47 @@ def switch(name: str, description: str, default: str = "false") -> DeclareLaunch
     return argument(name, default, description, ("true", "false"))
 
 
+def number_argument(
+    name: str, default: float, description: str, low: float, high: float
+) -> LaunchDescription:
+    """Declare an argument that is a number from `low` to `high`, a whole one where the default is an int."""
+    declared = argument(name, default, f"{description} From {low:g} to {high:g}.")
+    return LaunchDescription(
+        [declared, OpaqueFunction(function=_check_number, args=[name, type(default), low, high])]
+    )
+
+
 def robot_argument(default: str) -> DeclareLaunchArgument:
     """Declare `robot_config`."""
     return argument("robot_config", default, "Robot: path of a YAML file, or the name of a shipped one.")
 
 
-def motion_arguments(trajectory: str) -> list[DeclareLaunchArgument]:
+def motion_arguments(
+    trajectory: str,
+    *,
+    lowest_rate: float = 1.0,
+    order: int = 2,
+    order_means: str = "Highest time derivative of the efforts; elastic feedforward needs 2.",
+) -> list[DeclareLaunchArgument | LaunchDescription]:
     """Declare `trajectory`, `duration`, `rate` and `order` for trajectory_node and dynamics_node."""
+    # the ranges are those of the parameters of the nodes, which cannot be asked without starting them
     return [
         argument(
             "trajectory",
             trajectory,
             "Motion: path of a YAML file, or the name of a shipped one; none: it comes from a topic.",
         ),
-        argument(
+        number_argument(
             "duration",
             0.0,
             "How long the motion goes at full speed [s]; 0: all of it, which may be for ever.",
+            low=0.0,
+            high=86400.0,
         ),
-        argument("rate", 1000.0, "Samples of the desired motion per second [Hz]."),
-        argument("order", 2, "Highest time derivative of the efforts; elastic feedforward needs 2."),
+        number_argument(
+            "rate", 1000.0, "Samples of the desired motion per second [Hz].", low=lowest_rate, high=2000.0
+        ),
+        number_argument("order", order, order_means, low=0, high=6),
     ]
 
 
@@ -122,8 +145,9 @@ def flag(name: str) -> ParameterValue:
 
 
 def computed(before: str, name: str, after: str, value_type: type) -> ParameterValue:
-    """Return what Python makes of `before`, the value of an argument, and `after`."""
-    return ParameterValue(PythonExpression([before, LaunchConfiguration(name), after]), value_type=value_type)
+    """Return what Python makes of `before`, the value of an argument as a `value_type`, and `after`."""
+    given = [f"{value_type.__name__}('", LaunchConfiguration(name), "')"]
+    return ParameterValue(PythonExpression([before, *given, after]), value_type=value_type)
 
 
 def trajectory_file() -> ParameterValue:
@@ -140,7 +164,9 @@ def _is_given(name: str) -> NotEqualsSubstitution:
 # what is started
 
 
-def node(executable: str, *, package: str = PACKAGE, condition: Any = None, **parameters: Any) -> Node:
+def node(
+    executable: str, *, package: str = PACKAGE, condition: Any = None, on_exit: Any = None, **parameters: Any
+) -> Node:
     """Start a node in the given namespace, with the given clock and severity of the log."""
     return Node(
         package=package,
@@ -151,11 +177,12 @@ def node(executable: str, *, package: str = PACKAGE, condition: Any = None, **pa
         arguments=["--ros-args", "--log-level", LaunchConfiguration("log_level")],
         output="screen",
         condition=condition,
+        on_exit=on_exit,
     )
 
 
 def trajectory_node(**options: Any) -> Node:
-    """Start trajectory_node with the derivatives that `order` of the efforts needs."""
+    """Start trajectory_node with the derivatives that `order` of the efforts needs; all end if it cannot."""
     return node(
         "trajectory_node",
         robot_config=text("robot_config"),
@@ -165,13 +192,27 @@ def trajectory_node(**options: Any) -> Node:
         # the r-th derivative of the torque needs the motion up to its derivative r + 2
         order=computed("2 + ", "order", "", int),
         start_when_answered=True,
+        on_exit=_end_with_it,
         **options,
     )
 
 
-def dynamics_node(**parameters: Any) -> Node:
-    """Start dynamics_node."""
-    return node("dynamics_node", robot_config=text("robot_config"), order=whole("order"), **parameters)
+def dynamics_node(**options: Any) -> Node:
+    """Start dynamics_node; all end if it cannot."""
+    return node(
+        "dynamics_node",
+        robot_config=text("robot_config"),
+        order=whole("order"),
+        on_exit=_end_with_it,
+        **options,
+    )
+
+
+def _end_with_it(event: ProcessExited, context: LaunchContext) -> Shutdown | None:
+    """End the launch where a node says that it could not start: by 1, as after SIGINT it ends with 0."""
+    if event.returncode != 1 or context.is_shutdown:
+        return None
+    return Shutdown(reason=f"{event.process_name} has ended with an error")
 
 
 def recording() -> LaunchDescription:
@@ -222,6 +263,33 @@ def included(launch_file: str, **arguments: str | Substitution) -> Action:
     """Include a launch file of this package with arguments that no other file in the launch sees."""
     source = PythonLaunchDescriptionSource(str(share.find("launch", launch_file)))
     return GroupAction([IncludeLaunchDescription(source, launch_arguments=list(arguments.items()))])
+
+
+def different_namespaces(one: str, other: str) -> OpaqueFunction:
+    """Refuse the same namespace in two arguments, before the nodes of both talk on the same topics."""
+    return OpaqueFunction(function=_check_namespaces, args=[one, other])
+
+
+# checks before anything is started
+
+
+def _check_number(context: LaunchContext, name: str, kind: type, low: float, high: float) -> None:
+    given = LaunchConfiguration(name).perform(context)
+    try:
+        fits = low <= kind(given) <= high  # false for nan
+    except ValueError:
+        fits = False
+    if not fits:
+        wanted = "a whole number" if kind is int else "a number"
+        raise InputError(f"argument {name!r} is {given!r}; give {wanted} from {low:g} to {high:g}")
+
+
+def _check_namespaces(context: LaunchContext, one: str, other: str) -> None:
+    given = [LaunchConfiguration(name).perform(context) for name in (one, other)]
+    if given[0].strip("/") == given[1].strip("/"):
+        raise InputError(
+            f"arguments {one!r} and {other!r} are both {given[1]!r}; give each robot a namespace of its own"
+        )
 
 
 # what depends on what is installed

@@ -29,7 +29,8 @@ def generate_launch_description() -> LaunchDescription:
     return LaunchDescription(
         [
             robot_argument("panda.yaml"),
-            *motion_arguments("panda_excitation.yaml"),
+            # at lower rates the lead of controller_node would be longer than the 0.1 s that it takes
+            *motion_arguments("panda_excitation.yaml", lowest_rate=6.0),
             argument(
                 "feedforward", "elastic", "What motors get beside feedback.", ["none", "rigid", "elastic"]
             ),

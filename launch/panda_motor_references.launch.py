@@ -8,7 +8,6 @@ ros2 service call /trajectory_node/start std_srvs/srv/Trigger
 from launch import LaunchDescription
 
 from hodyn_ros.launching import (
-    argument,
     common_arguments,
     flag,
     motion_arguments,
@@ -27,13 +26,13 @@ def generate_launch_description() -> LaunchDescription:
     """Start trajectory_node, dynamics_node, motor_reference_node, and with `hardware:=true` controllers."""
     controllers = {quantity: f"forward_{quantity}_controller" for quantity in QUANTITIES}
     topics = {f"{quantity}_commands": f"{name}/commands" for quantity, name in controllers.items()}
-    motion = [given for given in motion_arguments("panda_excitation.yaml") if given.name != "order"]
     return LaunchDescription(
         [
             robot_argument("panda.yaml"),
-            *motion,
-            argument(
-                "order", 4, "Highest time derivative of the efforts; those of the motors have two less."
+            *motion_arguments(
+                "panda_excitation.yaml",
+                order=4,
+                order_means="Highest time derivative of the efforts; those of the motors have two less.",
             ),
             switch("auto_start", "Whether the motion starts at once; false: when ~/start is called."),
             *common_arguments(),

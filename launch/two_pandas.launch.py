@@ -7,7 +7,7 @@ ros2 launch hodyn_ros two_pandas.launch.py left:=one right:=two rate:=200 record
 from launch import LaunchDescription
 from launch.substitutions import LaunchConfiguration
 
-from hodyn_ros.launching import argument, included
+from hodyn_ros.launching import argument, different_namespaces, included
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -16,6 +16,7 @@ def generate_launch_description() -> LaunchDescription:
         [
             argument("left", "left", "Namespace of one robot."),
             argument("right", "right", "Namespace of the other."),
+            different_namespaces("left", "right"),
             *(included("panda.launch.py", namespace=LaunchConfiguration(side)) for side in ("left", "right")),
         ]
     )

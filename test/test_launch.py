@@ -23,6 +23,7 @@ from visualization_msgs.msg import Marker
 
 from hodyn_ros import share
 from hodyn_ros.msg import FeedforwardTorque
+from hodyn_ros.nodes import dynamics_settings, trajectory_node
 from hodyn_ros.nodes.diagnostics import OK
 from hodyn_ros.nodes.messages import time_message
 
@@ -224,10 +225,57 @@ def test_recording_with_rosbag2_where_it_is(tmp_path: Path, arguments: tuple[str
         process.stop(signal.SIGINT)
 
 
-def test_an_argument_that_no_node_takes_ends_with_a_readable_line() -> None:
-    with launch("panda.launch.py", "order:=9") as process:
-        process.wait_for_line("error: parameter 'order' takes integer from 0 to 6")
-        process.stop(signal.SIGINT)
+@pytest.mark.parametrize(
+    ("file", "given", "wanted"),
+    [
+        ("panda", "rate:=abc", "a number from 6 to 2000"),
+        ("panda", "order:=9", "a whole number from 0 to 6"),
+        ("two_pandas", "rate:=0", "a number from 6 to 2000"),
+        ("gough_stewart", "duration:=-1", "a number from 0 to 86400"),
+        ("gough_stewart", "rate:=nan", "a number from 1 to 2000"),
+        ("planar_3rrr", "order:=2.5", "a whole number from 0 to 6"),
+        ("panda_forward_effort", "rate:=2e4", "a number from 1 to 2000"),
+        ("panda_motor_references", "order:=x", "a whole number from 0 to 6"),
+    ],
+)
+def test_an_argument_that_no_node_takes_is_refused_in_one_line(file: str, given: str, wanted: str) -> None:
+    name, value = given.split(":=")
+    with launch(f"{file}.launch.py", given) as process:
+        process.wait_for_line(f"argument {name!r} is {value!r}; give {wanted}")
+        assert process.wait() == 1
+        assert "process started" not in process.output()
+
+
+def test_numeric_arguments_have_the_ranges_of_the_parameters() -> None:
+    settings = {setting.name: setting for setting in trajectory_node.SETTINGS}
+    settings["order"] = next(setting for setting in dynamics_settings.SETTINGS if setting.name == "order")
+    arguments = declared("gough_stewart.launch.py")
+    for name in ("duration", "rate", "order"):
+        setting = settings[name]
+        assert arguments[name].description.endswith(f"From {setting.low:g} to {setting.high:g}.")
+
+
+def test_the_slowest_rate_of_the_panda_is_taken_by_all_nodes() -> None:
+    with launch("panda.launch.py", "rate:=6", "duration:=0.5") as process:
+        process.wait_for_line("the motion has ended")
+        assert process.stop(signal.SIGINT) == 0, process.output()
+        assert process.output().count("process has finished cleanly") == 4, process.output()
+
+
+@pytest.mark.parametrize("argument", ["robot_config:=nowhere.yaml", "trajectory:=nowhere.yaml"])
+def test_the_launch_ends_when_a_node_cannot_start_with_an_argument(argument: str) -> None:
+    with launch("gough_stewart.launch.py", argument) as process:
+        process.wait_for_line("error: ")
+        process.wait()
+        assert "has ended with an error" in process.output()
+
+
+@pytest.mark.parametrize("right", ["one", "/one/"])
+def test_two_robots_in_one_namespace_are_refused(right: str) -> None:
+    with launch("two_pandas.launch.py", "left:=one", f"right:={right}") as process:
+        process.wait_for_line(f"arguments 'left' and 'right' are both {right!r}; give each robot a namespace")
+        assert process.wait() == 1
+        assert "process started" not in process.output()
 
 
 def test_rviz_shows_the_robots_motion(tmp_path: Path) -> None:
