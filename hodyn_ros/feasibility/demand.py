@@ -64,15 +64,16 @@ class Demand:
     def usage(self, values: Array) -> Array:
         """Return by which share limits are used (N, columns): at most one where all hold.
 
-        Of a position, measured from the middle of its range; with one bound only, zero while it holds.
+        Of a position, measured from the middle of its range; with one bound only, or a range without a width,
+        zero while it holds.
         """
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", divide="ignore"):
             middle, half = 0.5 * (self.upper + self.lower), 0.5 * (self.upper - self.lower)
             shares = np.abs(values - middle) / half
-        one_sided = ~np.isfinite(half)
-        if one_sided.any():
-            beyond = np.maximum(values - self.upper, self.lower - values)[:, one_sided]
-            shares[:, one_sided] = np.where(beyond > 0.0, 1.0 + beyond, 0.0)
+        no_width = ~np.isfinite(half) | (half == 0.0)
+        if no_width.any():
+            beyond = np.maximum(values - self.upper, self.lower - values)[:, no_width]
+            shares[:, no_width] = np.where(beyond > 0.0, 1.0 + beyond, 0.0)
         return np.asarray(shares)
 
     def margins(self, values: Array) -> Array:

@@ -13,6 +13,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.feasibility.check import ROUNDING
 from hodyn_ros.feasibility.demand import Column, Demand
 from hodyn_ros.feasibility.peaks import DEFAULT_SAMPLES, PeakFinder
+from hodyn_ros.jets import Array
 from hodyn_ros.parallel.robot import ParallelRobot
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.robot_motion import RobotMotion
@@ -75,13 +76,13 @@ def retime(
             f"{first.values[int(np.argmax(fixed))]:g} {column.unit}, allowed are {column.lower:g} to "
             f"{column.upper:g}"
         )
-    if first.usage.max() <= 1.0:
+    if _worst(demand, first.usage) <= 1.0:
         return _result(finder, 1.0)
     speeds = np.geomspace(1.0, SLOWEST, _SCAN)
-    worst = [float(first.usage.max())]
+    worst = [_worst(demand, first.usage)]
     low, high = 0.0, 1.0
     for i in range(1, _SCAN):
-        worst.append(float(finder.grid_usage(speeds[i]).max()))
+        worst.append(_worst(demand, finder.grid_usage(speeds[i])))
         if worst[-1] <= 1.0 and _usage(finder, speeds[i]) <= 1.0:
             low, high = float(speeds[i]), float(speeds[i - 1])
             break
@@ -95,10 +96,11 @@ def retime(
             progress(i / _SCAN)
     if low == 0.0:
         peaks = finder.peaks(SLOWEST)
-        column = demand.columns[peaks.worst]
+        most = int(np.argmax(np.where(demand.timed, peaks.usage, 0.0)))
+        column = demand.columns[most]
         raise InfeasibleError(
             f"no speed keeps all limits: even at {SLOWEST:g} of its speed the motion needs a "
-            f"{column.quantity} of {peaks.values[peaks.worst]:.6g} {column.unit} at joint {column.joint!r}, "
+            f"{column.quantity} of {peaks.values[most]:.6g} {column.unit} at joint {column.joint!r}, "
             f"allowed are {column.upper:g}; change its path"
         )
     while high - low > _PRECISION * high:
@@ -111,7 +113,12 @@ def retime(
 
 
 def _usage(finder: PeakFinder, speed: float) -> float:
-    return float(finder.peaks(speed).usage.max())
+    return _worst(finder.demand, finder.peaks(speed).usage)
+
+
+def _worst(demand: Demand, usage: Array) -> float:
+    """Return the largest use of limits that the speed has to do with; positions may touch theirs."""
+    return float(np.where(demand.timed, usage, 0.0).max())
 
 
 def _dip(finder: PeakFinder, slower: float, faster: float) -> float | None:
@@ -127,10 +134,11 @@ def _dip(finder: PeakFinder, slower: float, faster: float) -> float | None:
 
 def _result(finder: PeakFinder, speed: float) -> Retimed:
     peaks = finder.peaks(speed)
-    timed = np.where(finder.demand.timed, peaks.usage, 0.0)
-    worst = int(np.argmax(timed))
+    timed = finder.demand.timed
+    usage = np.where(timed, peaks.usage, 0.0) if timed.any() else peaks.usage
+    worst = int(np.argmax(usage))
     motion = finder.motion
     if speed != 1.0:
         motion = replace(motion, trajectory=ScaledTime(motion.trajectory, speed))
     column = finder.demand.columns[worst]
-    return Retimed(motion, speed, float(timed[worst]), column, float(peaks.times[worst]) / speed)
+    return Retimed(motion, speed, float(usage[worst]), column, float(peaks.times[worst]) / speed)
