@@ -136,6 +136,18 @@ def test_a_feedforward_that_is_too_old_or_too_early_is_not_evaluated() -> None:
     assert stream.timeouts == 1 and not held.rate.any()
 
 
+@pytest.mark.parametrize("number", [1e308, -1e200, np.nan, np.inf])
+def test_numbers_without_a_sense_are_refused_and_forgotten(number: float) -> None:
+    stream = CommandStream(TIMEOUT, FADE, [Ending.FADE])
+    stream.follow(0, [np.ones((2, 1))])
+    stream.command(instant(0.0))
+    with pytest.raises(InputError, match="not finite, or far too large"):
+        stream.follow(instant(0.01), [np.full((2, 1), number)])
+    for t in np.arange(0.0, 3.0 * FADE, 0.01):
+        (command,) = stream.command(instant(t))
+        assert np.isfinite(command.value).all() and np.abs(command.value).max() < 2.0
+
+
 def test_an_end_long_after_the_last_command_begins_where_that_was() -> None:
     stream = CommandStream(TIMEOUT, FADE, [Ending.FADE])
     for k in range(0, 310, 10):

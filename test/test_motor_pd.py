@@ -171,6 +171,18 @@ def test_steps_are_cut_to_the_limits_of_the_rates(panda: Robot) -> None:
     np.testing.assert_allclose(later.effort, free, rtol=1e-9, atol=1e-9)
 
 
+def test_a_measurement_that_is_no_number_leaves_no_trace() -> None:
+    gains = MotorGains([1.0, 1.0], [1.0, 1.0])
+    controller = MotorController(None, gains, FeedforwardMode.ELASTIC, effort_limit=5.0, rate_limit=100.0)
+    controller.follow(0, Feedforward(*[np.zeros((3, 2))] * 3, np.zeros((3, 6))))
+    still = np.zeros(2)
+    controller.command(0, still, still, 0)
+    for position, velocity in (([np.nan, 0.0], still), (still, [0.0, np.inf])):
+        with pytest.raises(InputError, match="holds NaN or infinite numbers"):
+            controller.command(10**6, np.array(position), np.array(velocity), 10**6)
+    assert not controller.command(2 * 10**6, still, still, 2 * 10**6).effort.any()
+
+
 def test_between_two_feedforwards_the_command_is_that_of_the_instant(panda: Robot, motion: object) -> None:
     """Reference and effort are carried on with an error of third order in the time that has passed."""
     law = FeedforwardLaw(panda, 2)

@@ -64,8 +64,11 @@ class CommandStream:
         """Follow series (orders, n) about an instant, one for each quantity, from the next command on.
 
         Returns the steps (quantities,) by which they differ from those before, at that instant and in the
-        joint where it is largest; zero where nothing was followed.
+        joint where it is largest; zero where nothing was followed. Raises InputError, and follows what it has
+        followed so far, for numbers that are not finite or whose squares are not.
         """
+        if not all(np.isfinite(np.vdot(rows, rows)) for rows in series):
+            raise InputError("a series holds numbers that are not finite, or far too large")
         steps = np.zeros(len(series))
         if self.following and self.in_time(instant):
             steps = np.array(

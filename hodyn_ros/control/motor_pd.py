@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.actuation.series_elastic import SeriesElastic
+from hodyn_ros.checks import check_finite
 from hodyn_ros.control.extrapolation import motor_effort_series
 from hodyn_ros.control.feedforward import Feedforward, taylor
 from hodyn_ros.errors import InputError
@@ -163,10 +164,13 @@ class MotorController:
 
         `position`, `velocity` (n,) of the motors at the instant `measured_at` [ns], which the feedback
         compares with the reference of the same instant; the feedforward is that of the instant `acts_at`
-        [ns], when the command acts. Raises InputError before the first feedforward.
+        [ns], when the command acts. Raises InputError before the first feedforward, and for numbers that are
+        not finite; both leave no trace.
         """
         if self._reference is None:
             raise InputError("there is no feedforward to follow yet")
+        check_finite("position", np.asarray(position))
+        check_finite("velocity", np.asarray(velocity))
         positions, efforts = self._reference
         elapsed, ahead = (1e-9 * (instant - self._instant) for instant in (measured_at, acts_at))
         held = ahead > self._longest

@@ -6,6 +6,7 @@ derivatives (orders, n) in the model's order of joints. Writing takes such array
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Sequence
 from copy import copy
@@ -219,6 +220,17 @@ def read_feedforward_torque(msg: FeedforwardTorque, joints: JointOrder) -> Feedf
         )
     )
     base_wrenches = read_sixes(msg.base_wrenches, "base_wrenches")
+    for stack, name in (
+        (efforts, "efforts"),
+        (motor_positions, "motor_positions"),
+        (motor_efforts, "motor_efforts"),
+    ):
+        if not math.isfinite(np.vdot(stack, stack)):
+            # carried on in time, these would overflow
+            raise Refused(
+                Reason.NOT_FINITE,
+                f"{name} or their derivatives are as large as {np.abs(stack).max():.0e}; send real ones",
+            )
     return Feedforward(
         efforts, motor_positions, motor_efforts, base_wrenches, Status(msg.status & _STATUS_BITS)
     )
