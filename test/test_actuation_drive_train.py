@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -216,6 +217,33 @@ def test_what_cannot_be_computed_is_refused_not_ignored(panda: Robot) -> None:
     robot = Robot(panda.model, panda.limits, panda.drives, panda.frames, specs)
     with pytest.raises(InputError, match="14 motors for 7 joints"):
         FeedforwardLaw(robot, 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"q": np.nan}, "link motion holds NaN"),
+        ({"torques": np.inf}, "torques holds NaN or infinite numbers"),
+        ({"q": "fast"}, "link motion must hold real numbers"),
+        ({"period": 0.0}, "the period must be positive and finite, found 0.0 s"),
+        ({"period": -1e-3}, "the period must be positive"),
+        ({"period": np.nan}, "the period must be positive"),
+        ({"start": [0.0]}, r"start must have shape \(7,\), found \(1,\)"),
+        ({"q": np.empty((0, 7, 7)), "torques": np.empty((0, 5, 7))}, "with a sample at least"),
+    ],
+)
+def test_bad_samples_are_refused(samples: tuple[Array, Array], change: dict[str, Any], words: str) -> None:
+    q, torques = samples
+    train = DriveTrain.of([SPECS["damped"]] * 7, [str(j) for j in range(7)])
+    given = {"q": q, "torques": torques, "period": 1e-3} | change
+    for name, right in (("q", q), ("torques", torques)):
+        if isinstance(given[name], float):  # a single bad number among good ones
+            bad, given[name] = given[name], right.copy()
+            given[name][50, 1, 3] = bad
+    with pytest.raises(InputError, match=words):
+        train.follow(**given)
+    with pytest.raises(InputError, match=r"deflection must have shape \(100, 7\)"):
+        train.feedforward(q, torques, deflection=np.zeros(2))
 
 
 # the robot's file

@@ -13,6 +13,7 @@ from hodyn_ros.actuation.damped_spring import DampedSpring
 from hodyn_ros.actuation.joint_drive import JointDrive, MotorJets, joint_drive
 from hodyn_ros.actuation.joint_group import JointGroup
 from hodyn_ros.actuation.series_elastic import MotorMotion
+from hodyn_ros.checks import check_finite, real_array
 from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.jets import Array, to_derivatives, to_taylor
 from hodyn_ros.model.drive_spec import DriveSpec
@@ -120,7 +121,7 @@ class DriveTrain:
         """
         motion, loads = self._matched(q, torques)
         command = self._command(stiffness, loads.shape)
-        start = None if deflection is None else np.asarray(deflection, dtype=np.float64)
+        start = None if deflection is None else self._memory("deflection", deflection, loads.shape[:-2])
         # a memory is that of a joint; without one, joints of a kind go together
         grouped = self._grouped if start is None else set()
         found: list[MotorJets] = [_NOTHING] * self.n_joints
@@ -157,11 +158,16 @@ class DriveTrain:
         shorter than a sample, the deflection is that of the slow manifold.
         """
         motion, loads = self._matched(q, torques)
-        if loads.ndim != 3:
-            raise InputError(f"samples of torques must have shape (N, order + 1, n), found {loads.shape}")
+        if loads.ndim != 3 or not len(loads):
+            raise InputError(
+                f"torques must have shape (N, order + 1, {self.n_joints}) with a sample at least, found "
+                f"{loads.shape}"
+            )
+        if not 0.0 < period < np.inf:
+            raise InputError(f"the period must be positive and finite, found {period!r} s")
         deflections = np.full((len(loads), self.n_joints), np.nan)
         end = np.full(self.n_joints, np.nan)
-        given = end if start is None else np.asarray(start, dtype=np.float64)
+        given = end if start is None else self._memory("start", start, ())
         for j, drive in enumerate(self.drives):
             spring = drive.transmission
             if not isinstance(spring, DampedSpring):
@@ -221,14 +227,23 @@ class DriveTrain:
             command = np.zeros(shape)
             command[..., 0, :] = self._stiffness
             return command
-        command = np.asarray(stiffness, dtype=np.float64)
+        command = real_array("stiffness", stiffness, str(shape))
         if command.shape != shape:
             raise InputError(f"stiffness must have the shape {shape} of the torques, found {command.shape}")
         return command
 
+    def _memory(self, name: str, values: ArrayLike, samples: tuple[int, ...]) -> Array:
+        """Return deflections of the joints, nan where they are not known."""
+        shape = (*samples, self.n_joints)
+        memory = real_array(name, values, str(shape))
+        if memory.shape != shape:
+            raise InputError(f"{name} must have shape {shape}, found {memory.shape}")
+        return memory
+
     def _matched(self, q: ArrayLike, torques: ArrayLike) -> tuple[Array, Array]:
-        motion, loads = np.asarray(q, dtype=np.float64), np.asarray(torques, dtype=np.float64)
         n = self.n_joints
+        motion = real_array("link motion", q, f"(..., order + 3, {n})")
+        loads = real_array("torques", torques, f"(..., order + 1, {n})")
         if motion.ndim < 2 or loads.ndim != motion.ndim or motion.shape[-1] != n or loads.shape[-1] != n:
             raise InputError(
                 f"link motion and torques must have shapes (..., order + 3, {n}) and (..., order + 1, {n}), "
@@ -239,6 +254,8 @@ class DriveTrain:
                 f"torques of {loads.shape[-2]} orders need {loads.shape[-2] + 2} orders of motion, "
                 f"found {motion.shape[-2]}"
             )
+        check_finite("link motion", motion)
+        check_finite("torques", loads)
         return motion, loads
 
 
