@@ -36,6 +36,7 @@ from hodyn_ros.representations import Representation
 from hodyn_ros.se3 import Array
 
 _HIGHEST_ORDER = 30
+_KEPT = 100  # kernels of a robot; one that walks meets many sets of contacts
 
 
 class Robot(MatrixCalls):
@@ -66,6 +67,10 @@ class Robot(MatrixCalls):
             tuple[int, ...], Callable[..., Any]
         ] = {}  # inverse dynamics by shape of the motion
         self._kernels: dict[tuple[str, int, kernels.Setting], Function] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle what a robot is made from; what it has compiled is compiled again."""
+        return Robot, (self.model, self.limits, self.drives, dict(self.frames), self.drive_specs)
 
     @classmethod
     def from_urdf(cls, path_or_xml: str | Path, floating_base: bool = False) -> Robot:
@@ -427,6 +432,8 @@ class Robot(MatrixCalls):
     def _kernel(self, what: Literal["inverse", "hybrid"], order: int, setting: kernels.Setting) -> Function:
         key = (what, order, setting)
         if key not in self._kernels:
+            if len(self._kernels) >= _KEPT:
+                del self._kernels[next(iter(self._kernels))]
             build = kernels.inverse_dynamics if what == "inverse" else kernels.hybrid_dynamics
             self._kernels[key] = build(self.model, order, setting)
         return self._kernels[key]
@@ -443,6 +450,13 @@ class Robot(MatrixCalls):
             if not isinstance(found, AppliedWrench):
                 raise InputError(
                     f"wrenches must be a list of AppliedWrench, found {type(found).__name__} in it"
+                )
+            frame = self.frames.get(found.body) if isinstance(found.body, str) else None
+            if frame is not None and frame.body >= 0:
+                carrier = self.model.body_names[frame.body]
+                raise InputError(
+                    f"{found.body!r} is a frame fixed to body {carrier!r}; give the wrench on that body, in "
+                    "its frame or in the world"
                 )
         return tuple(wrenches)
 

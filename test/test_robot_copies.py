@@ -1,0 +1,52 @@
+"""Robots that are copied, pickled, or meet many sets of wrenches."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from hinged_arm import HINGED_ARM
+from oracles.motions import random_stack
+
+from hodyn_ros import AppliedWrench, InputError, Robot, share
+from hodyn_ros.dynamics import robot as robot_module
+
+
+@pytest.mark.parametrize("name", ["panda.yaml", "aerial_manipulator.yaml"])
+def test_copies_compute_the_same(name: str) -> None:
+    robot = Robot.from_config(share.find("config", name))
+    base = [np.eye(4), random_stack(2, 4, 6)] if robot.model.floating_base else []
+    q = random_stack(1, 5, robot.n_joints)
+    expected = robot.compile(2)(q, *base)
+    for twin in (copy.copy(robot), copy.deepcopy(robot), pickle.loads(pickle.dumps(robot))):
+        assert twin is not robot
+        np.testing.assert_array_equal(twin.compile(2)(q, *base), expected)
+        assert twin.frames.keys() == robot.frames.keys()
+        assert (twin.actuation is None) == (robot.actuation is None)
+
+
+def test_a_robot_with_friction_in_its_drives_keeps_it() -> None:
+    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    assert pickle.loads(pickle.dumps(robot)).drive_specs == robot.drive_specs
+
+
+def test_old_kernels_make_room_for_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(robot_module, "_KEPT", 3)
+    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    q = random_stack(1, 3, 7)
+    push = random_stack(2, 1, 6)
+    found = [robot.inverse_dynamics(q, wrenches=[AppliedWrench(body, push)]) for body in range(7)]
+    assert len(robot._kernels) == 3
+    for body in range(7):
+        again = robot.inverse_dynamics(q, wrenches=[AppliedWrench(body, push)])
+        np.testing.assert_array_equal(again, found[body])
+
+
+def test_a_wrench_on_a_frame_of_a_body_is_sent_to_the_body() -> None:
+    robot = Robot.from_urdf(HINGED_ARM)
+    with pytest.raises(
+        InputError, match="'tool' is a frame fixed to body 'link'; give the wrench on that body"
+    ):
+        robot.inverse_dynamics(np.zeros((3, 1)), wrenches=[AppliedWrench("tool", np.zeros((1, 6)))])
