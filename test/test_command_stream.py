@@ -139,7 +139,7 @@ def test_a_feedforward_that_is_too_old_or_too_early_is_not_evaluated() -> None:
 @pytest.mark.parametrize("number", [1e308, -1e200, np.nan, np.inf])
 def test_numbers_without_a_sense_are_refused_and_forgotten(number: float) -> None:
     stream = CommandStream(TIMEOUT, FADE, [Ending.FADE])
-    stream.follow(0, [np.ones((2, 1))])
+    stream.follow(instant(0.0), [np.ones((2, 1))])
     stream.command(instant(0.0))
     with pytest.raises(InputError, match="not finite, or far too large"):
         stream.follow(instant(0.01), [np.full((2, 1), number)])
