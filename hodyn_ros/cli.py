@@ -21,6 +21,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+
+def _drawable(picture: Path | None) -> Path | None:
+    """Return a picture to draw as it is; raises InputError for one of an unknown type, before any work."""
+    if picture is not None:
+        from hodyn_ros.plots import check_file_type  # Matplotlib takes a moment
+
+        check_file_type(picture)
+    return picture
+
+
 # arguments of several commands
 TrajectoryFile = Annotated[str, typer.Argument(help="Trajectory: path of a YAML file, or a shipped one.")]
 RobotFile = Annotated[str, typer.Argument(help="Robot: path of a YAML file, or a shipped one.")]
@@ -29,7 +39,8 @@ Samples = Annotated[
     int, typer.Option(help="Instants looked at before peaks are refined.", min=3, max=1_000_000)
 ]
 Picture = Annotated[
-    Path | None, typer.Option(help="Picture to draw, such as out/picture.png.", show_default="none")
+    Path | None,
+    typer.Option(help="Picture to draw, such as out/picture.png.", show_default="none", callback=_drawable),
 ]
 Recording = Annotated[Path, typer.Argument(help="Recording of rosbag2, mcap or sqlite3; it may be cut off.")]
 

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from hodyn_ros.control.recording import Recording, seconds, tracking
+from hodyn_ros.errors import InputError
 from hodyn_ros.jets import Array
 from hodyn_ros.legends import legend_below
 
@@ -23,6 +25,13 @@ _MODES = {
 _JOINT_COLOURS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#777777")
 _WINDOW = 0.1  # [s] over which errors are taken together
 _HEADROOM = 1.6  # between a curve and its label, as a factor
+
+
+def check_file_type(path: Path) -> None:
+    """Raise InputError unless the suffix is that of a picture: what is drawn last is refused at first."""
+    types = sorted(FigureCanvasBase.get_supported_filetypes())
+    if path.suffix[1:].lower() not in types:
+        raise InputError(f"'{path}' does not end like a picture; choose one of .{', .'.join(types)}")
 
 
 def plot_demo(recordings: Mapping[str, Recording], begin: float, end: float, path: Path) -> None:

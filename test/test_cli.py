@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
+import pytest
 from ros_processes import child_environment
+
+from hodyn_ros.plots import check_file_type
 
 WITHOUT_ROS = "import sys; sys.modules['rclpy'] = None; from hodyn_ros.cli import main; main()"
 
@@ -53,6 +57,21 @@ def test_numbers_that_make_no_sense_are_refused() -> None:
     result = run("-m", "hodyn_ros.cli", "demo", "--duration", "-3")
     assert result.returncode == 2
     assert "duration" in result.stderr and "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("command", ["check", "retime", "compare"])
+@pytest.mark.parametrize("picture", ["out/picture.foo", "picture"])
+def test_a_picture_of_an_unknown_type_is_refused_before_any_work(command: str, picture: str) -> None:
+    # files that are not there would be complained about by the work
+    result = run("-m", "hodyn_ros.cli", command, "nowhere", "neither", "--picture", picture)
+    assert (result.returncode, result.stdout) == (1, "")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"error: '{picture}' does not end like a picture; choose one of .")
+    assert ".png, " in line and ".svg, " in line
+
+
+def test_the_type_of_a_picture_may_be_in_capitals() -> None:
+    check_file_type(Path("out/picture.PNG"))
 
 
 def test_a_folder_that_cannot_be_written_is_named() -> None:
