@@ -209,10 +209,8 @@ def dynamics_node(**options: Any) -> Node:
 
 
 def _end_with_it(event: ProcessExited, context: LaunchContext) -> Shutdown | None:
-    """End the launch where a node says that it could not start: by 1, as after SIGINT it ends with 0."""
-    if event.returncode != 1 or context.is_shutdown:
-        return None
-    return Shutdown(reason=f"{event.process_name} has ended with an error")
+    """End the launch when a node ends with 1, as one that cannot start does; told to end, it ends with 0."""
+    return Shutdown() if event.returncode == 1 and not context.is_shutdown else None
 
 
 def recording() -> LaunchDescription:

@@ -262,12 +262,17 @@ def test_the_slowest_rate_of_the_panda_is_taken_by_all_nodes() -> None:
         assert process.output().count("process has finished cleanly") == 4, process.output()
 
 
-@pytest.mark.parametrize("argument", ["robot_config:=nowhere.yaml", "trajectory:=nowhere.yaml"])
-def test_the_launch_ends_when_a_node_cannot_start_with_an_argument(argument: str) -> None:
-    with launch("gough_stewart.launch.py", argument) as process:
-        process.wait_for_line("error: ")
+@pytest.mark.parametrize(
+    ("argument", "node"),
+    [("robot_config:=nowhere.yaml", "_node-"), ("trajectory:=nowhere.yaml", "trajectory_node-3")],
+)
+def test_the_launch_ends_when_a_node_cannot_start_with_an_argument(argument: str, node: str) -> None:
+    with launch("panda_forward_effort.launch.py", "hardware:=false", argument) as process:
+        assert node in process.wait_for_line("error: no file 'nowhere.yaml'")
+        assert node in process.wait_for_line("was required: shutting down launched system")
         process.wait()
-        assert "has ended with an error" in process.output()
+        # a node that would wait for the others for ever
+        assert "sending signal 'SIGINT' to process[forward_effort_node-2]" in process.output()
 
 
 @pytest.mark.parametrize("right", ["one", "/one/"])
