@@ -93,6 +93,9 @@ def test_it_waits_for_a_description_and_stays_up_when_it_is_broken(node: RosProc
         (line,) = [line for line in node.lines[written:] if "cannot configure" in line]
         assert reason in line
         assert "waiting for the next robot description" in line
+        peer.diagnostics()
+        assert peer.statuses[-1].level == DiagnosticStatus.WARN
+        assert reason in peer.statuses[-1].message
         assert "ERROR" in line
     assert peer.state() == "unconfigured"
     descriptions.publish(ONE)

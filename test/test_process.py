@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
-from ros_processes import RosProcess, child_environment
+from ros_processes import RosProcess, child_environment, start_node
 
 END = "os.kill(os.getpid(), signal.{signal})\n    while rclpy.ok(): time.sleep(0.01)"
 CODE = """
@@ -50,8 +50,21 @@ def test_an_end_is_not_interrupted_by_another_signal() -> None:
     assert process.lines == []
 
 
-@pytest.mark.parametrize("before", ["pass", END.format(signal="SIGTERM")], ids=["running", "told to end"])
-def test_what_the_user_can_mend_is_said_all_the_same(before: str) -> None:
-    with run(f"{before}\n    raise InputError('no such robot')", "pass") as process:
+def test_what_the_user_can_mend_is_said() -> None:
+    with run("raise InputError('no such robot')", "pass") as process:
         assert process.wait() == 1, process.output()
     assert process.lines == ["error: no such robot"]
+
+
+def test_an_error_of_a_start_that_was_told_to_end_is_no_error() -> None:
+    with run(END.format(signal="SIGTERM") + "\n    raise InputError('half a node')", "pass") as process:
+        assert process.wait() == 0, process.output()
+    assert process.lines == []
+
+
+def test_a_misspelt_parameter_is_named() -> None:
+    with start_node("skeleton_node", {"robot_config": "panda.yaml", "fram_id": "map"}, "misspelt") as node:
+        line = node.wait_for_line("is unknown")
+        assert "parameter 'fram_id' is unknown, and ignored; did you mean 'frame_id'?" in line
+        assert node.stop() == 0, node.output()
+    assert sum("is unknown" in line for line in node.lines) == 1

@@ -98,6 +98,7 @@ class DynamicsNode(LifecycleNode):
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Load the robot and compute once, so that the first answer is as fast as all others."""
+        self._failure = None
         try:
             self._use(self._load())
         except Exception as error:  # rclpy would drop whatever leaves this method, without a word
@@ -239,6 +240,8 @@ class DynamicsNode(LifecycleNode):
             **self._events.as_values(),
         }
         if law is None:
+            if self._failure is not None:
+                return Report(WARN, f"cannot configure: {self._failure}", values)
             if value(self, "robot_config") or self._description.text is not None:
                 return Report(OK, "no robot is configured", values)
             self._description.say_waiting()

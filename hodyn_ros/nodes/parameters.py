@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from rcl_interfaces.msg import (
@@ -100,6 +101,17 @@ def declare(node: Node, settings: Sequence[Setting]) -> None:
         except (InvalidParameterTypeException, InvalidParameterValueException) as error:
             reason = str(error).removesuffix(f": {setting.name}")
             raise InputError(f"parameter {setting.name!r} takes {setting.takes()}. {reason}") from None
+
+
+def warn_of_unknown_parameters(node: Node) -> None:
+    """Log the parameters from outside that a node, complete by now, has not declared: a typo, most likely."""
+    declared = list(node.get_parameters_by_prefix(""))
+    for name in node._parameter_overrides:  # rclpy has no public name for them
+        # those of QoS are declared with their topic, which may come later
+        if name not in declared and not name.startswith("qos_overrides."):
+            near = get_close_matches(name, declared, 1)
+            mend = f"did you mean {near[0]!r}?" if near else "`ros2 param list` shows what there is"
+            node.get_logger().warning(f"parameter {name!r} is unknown, and ignored; {mend}")
 
 
 def chosen(node: Node, name: str, choices: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ from rclpy.executors import Executor, ExternalShutdownException
 from rclpy.node import Node
 
 from hodyn_ros.errors import HodynError
+from hodyn_ros.nodes.parameters import warn_of_unknown_parameters
 from hodyn_ros.nodes.stream_executor import StreamExecutor
 
 # What a start fails with because of what the user gave. rclpy has no root for its errors: unfit QoS,
@@ -42,13 +43,13 @@ def run(
             started = True
             node = make_node()
         except _START_ERRORS as error:
-            if started and not rclpy.ok() and isinstance(error, RuntimeError):
-                return 0  # told to end meanwhile, and rclpy can do nothing more
-            return _fail(error)
+            # told to end meanwhile, rclpy can do nothing more, and whatever follows from that has to fail
+            return 0 if started and not rclpy.ok() else _fail(error)
         # What was made at the start stays. Searching all of it for garbage again and again would cost a pause
         # of tens of milliseconds each time, and a second at the end.
         gc.collect()
         gc.freeze()
+        warn_of_unknown_parameters(node)
         if not rclpy.ok():  # a half-built executor complains
             return 0
         executor = make_executor()
