@@ -158,13 +158,15 @@ def replay(
 ) -> None:
     """Compute the feedforward of a recording again: same stamps, same numbers as the node published live.
 
-    Needs ROS 2 for the messages, but no running node.
+    Exit code 1 where none of its motions could be answered. Needs ROS 2 for the messages, but no running
+    node.
     """
     require_ros("hodyn replay")
     from hodyn_ros.nodes.replay import Changes
     from hodyn_ros.nodes.replay_command import run_replay
 
-    run_replay(bag, out, Changes(robot, order), namespace, topic, Console())
+    if not run_replay(bag, out, Changes(robot, order), namespace, topic, Console()):
+        raise SystemExit(1)
 
 
 @app.command()

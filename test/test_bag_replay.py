@@ -6,6 +6,7 @@ import itertools
 import json
 import resource
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -29,10 +30,11 @@ from rosbags.interfaces import QosDurability, QosReliability
 from rosbags.rosbag2 import Reader
 from std_msgs.msg import String
 
+from hodyn_ros import cli
 from hodyn_ros.bags.compare import Comparison, compare
-from hodyn_ros.bags.messages import Message, stamp_of
+from hodyn_ros.bags.messages import Message, Topic, stamp_of
 from hodyn_ros.bags.reader import Bag
-from hodyn_ros.bags.sources import find_sources
+from hodyn_ros.bags.sources import DESIRED_MOTION, find_sources
 from hodyn_ros.bags.types import todays_hash
 from hodyn_ros.bags.writer import BagWriter
 from hodyn_ros.errors import InputError
@@ -323,11 +325,35 @@ def test_a_replay_keeps_the_times_of_the_recording(changing: Path, tmp_path: Pat
 
 def test_the_command_says_what_came_of_it(changing: Path, tmp_path: Path) -> None:
     console = Console(width=80, record=True, file=(tmp_path / "printed").open("w"))
-    run_replay(changing, tmp_path / "out", AS_RECORDED, None, None, console)
+    assert run_replay(changing, tmp_path / "out", AS_RECORDED, None, None, console)
     printed = console.export_text()
     assert f"samples of {MOTION};" in printed
     assert "refused 3 samples: 3 time going backwards" in printed
     assert "desired_motion refused: its stamp 0.000000000 s lies" in printed
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    """Run the command line; return its exit code."""
+    monkeypatch.setattr(sys, "argv", ["hodyn", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    return int(ended.value.code or 0)
+
+
+def test_the_exit_code_tells_whether_anything_was_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = write_desired_motion(JOINTS, time_message(1), motion(1))
+    bad = write_desired_motion(["elbow", *JOINTS[1:]], time_message(2), motion(2))
+    for name, motions, code in (("bad", [bad], 1), ("both", [good, bad], 0)):
+        with BagWriter(tmp_path / name, "mcap") as writer:
+            writer.add(Topic(MOTION, DESIRED_MOTION))
+            for k, msg in enumerate(motions):
+                writer.write(MOTION, k, serialize_message(msg))
+        arguments = ("replay", tmp_path / name, "--robot", "panda.yaml", "--out", tmp_path / f"{name}_again")
+        assert run(monkeypatch, *arguments) == code, name
+        printed = capsys.readouterr().out
+        assert f"replayed {len(motions)} samples of {MOTION}; {int(good in motions)} answers" in printed
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])

@@ -14,8 +14,8 @@ from hodyn_ros.nodes.replay import Changes, Replay
 
 def run_replay(
     path: Path, out: Path, changes: Changes, namespace: str | None, topic: str | None, console: Console
-) -> None:
-    """Write the replayed bag and say what came of it."""
+) -> bool:
+    """Write the replayed bag and say what came of it; return whether anything was answered."""
     with Bag(path) as bag:
         if bag.warning:
             console.print(f"warning: {bag.warning}", style="yellow", soft_wrap=True, highlight=False)
@@ -36,3 +36,4 @@ def run_replay(
         lines.append(f"refused {refused.total} samples: {reasons}")
     for line in lines:
         console.print(line, soft_wrap=True, highlight=False)
+    return outcome.answers > 0
