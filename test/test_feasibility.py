@@ -341,3 +341,17 @@ def test_check_and_retime_from_the_command_line(
     assert run(monkeypatch, "check", "nothing.yaml", "panda.yaml") == 1
     error = capsys.readouterr().err
     assert error.startswith("error: ") and "nothing.yaml" in error
+
+
+@pytest.mark.parametrize("command", ["check", "retime"])
+def test_a_motion_without_end_needs_a_duration(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = (command, "panda_excitation.yaml", "panda.yaml", "--samples", "101")
+    where = ("--out", str(tmp_path / "slow.yaml")) if command == "retime" else ()
+    assert run(monkeypatch, *arguments, *where) == 1
+    assert (
+        capsys.readouterr().err
+        == "error: the motion has no end; say with --duration how many seconds count\n"
+    )
+    assert run(monkeypatch, *arguments, *where, "--duration", "1") == 0

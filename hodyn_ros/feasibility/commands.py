@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import isinf
 from pathlib import Path
 
 from rich.console import Console
@@ -11,6 +12,7 @@ from rich.progress import Progress
 
 from hodyn_ros import share
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
 from hodyn_ros.feasibility.check import check
 from hodyn_ros.feasibility.picture import draw_usage
 from hodyn_ros.feasibility.report import findings_table, verdict
@@ -19,6 +21,7 @@ from hodyn_ros.parallel.config import is_parallel
 from hodyn_ros.parallel.robot import ParallelRobot
 from hodyn_ros.trajectory.reader import read_motion
 from hodyn_ros.trajectory.retimed_file import retimed_text
+from hodyn_ros.trajectory.robot_motion import RobotMotion
 
 
 def run_check(
@@ -28,7 +31,7 @@ def run_check(
 
     `trajectory`, `robot`: paths of YAML files, or names of shipped ones.
     """
-    motion, machine = read_motion(share.find("config", trajectory)), _machine(robot)
+    motion, machine = _motion(share.find("config", trajectory), duration), _machine(robot)
     with _shown(console, "checking") as progress:
         report = check(machine, motion, duration, samples, progress)
     console.print(findings_table(report))
@@ -50,9 +53,9 @@ def run_retime(
 ) -> None:
     """Write a trajectory file that is just slow enough, and say by how much. Raises InfeasibleError."""
     source = share.find("config", trajectory)
-    machine = _machine(robot)
+    motion, machine = _motion(source, duration), _machine(robot)
     with _shown(console, "searching the speed") as progress:
-        found = retime(machine, read_motion(source), duration, samples, progress)
+        found = retime(machine, motion, duration, samples, progress)
     limit = f"{found.column.quantity} of {found.column.joint} at {found.time:.4f} s"
     if found.speed == 1.0:
         console.print(f"nothing to slow down: at most {100.0 * found.usage:.1f} % are used, by the {limit}")
@@ -73,6 +76,13 @@ def run_retime(
             f"{Path(trajectory).name} on {machine.model.name}, at {100.0 * found.speed:.2f} % of its speed"
         )
         console.print(f"wrote {draw_usage(report, title, picture)}", soft_wrap=True)
+
+
+def _motion(source: Path, duration: float | None) -> RobotMotion:
+    motion = read_motion(source)
+    if duration is None and isinf(motion.trajectory.duration):
+        raise InputError("the motion has no end; say with --duration how many seconds count")
+    return motion
 
 
 def _machine(name: str) -> Robot | ParallelRobot:
