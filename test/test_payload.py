@@ -7,6 +7,7 @@ import pytest
 from hinged_arm import HINGED_ARM
 
 from hodyn_ros import share
+from hodyn_ros.control.law_settings import LawSettings
 from hodyn_ros.control.payload import Payload
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
@@ -69,6 +70,13 @@ def test_the_platform_of_a_parallel_robot_carries() -> None:
     force = home[:3, :3].T @ (0.8 * robot.gravity)
     wrench = np.concatenate([np.cross(payload.centre, force), force])
     np.testing.assert_allclose(jacobian.T @ more, -robot.model.dof.T @ wrench, rtol=0.0, atol=1e-10)
+
+
+def test_numbers_whose_squares_overflow_are_refused_by_name() -> None:
+    with pytest.raises(InputError, match="'payload_centre' is .1e\\+300, 0.0, 0.0.; give 3 finite values"):
+        Payload(1.0, (1e300, 0.0, 0.0))
+    with pytest.raises(InputError, match="'gravity' is .1e\\+308, 1e\\+308, 0.0.; give three finite values"):
+        LawSettings(gravity=(1e308, 1e308, 0.0))
 
 
 def test_nothing_to_carry_leaves_the_model_alone() -> None:

@@ -68,3 +68,11 @@ def test_a_misspelt_parameter_is_named() -> None:
         assert "parameter 'fram_id' is unknown, and ignored; did you mean 'frame_id'?" in line
         assert node.stop() == 0, node.output()
     assert sum("is unknown" in line for line in node.lines) == 1
+
+
+@pytest.mark.parametrize("node", ["simulator_node", "controller_node"])
+def test_a_parallel_robot_is_refused_by_its_name(node: str) -> None:
+    with start_node(node, {"robot_config": "gough_stewart_6ups.yaml"}, "parallel") as process:
+        assert process.wait() == 1
+    (line,) = process.lines
+    assert line.endswith(f"gough_stewart_6ups.yaml describes a parallel robot; {node} takes arms and trees")

@@ -51,7 +51,7 @@ class LawSettings:
             values = getattr(self, field.name)
             if field.default == ():
                 object.__setattr__(self, field.name, tuple(values))
-        if len(self.gravity) not in (0, 3) or not np.isfinite(self.gravity).all():
+        if len(self.gravity) not in (0, 3) or not np.isfinite(np.vdot(self.gravity, self.gravity)):
             raise InputError(
                 f"parameter 'gravity' is {list(self.gravity)}; give three finite values, or none"
             )

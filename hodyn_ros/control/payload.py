@@ -36,7 +36,8 @@ class Payload:
 
     def __post_init__(self) -> None:
         for name, values, count in (("centre", self.centre, 3), ("inertia", self.inertia, 6)):
-            if len(values) not in (0, count) or not np.isfinite(values).all():
+            # the squares as well, or the robot would be as heavy as infinity
+            if len(values) not in (0, count) or not np.isfinite(np.vdot(values, values)):
                 raise InputError(
                     f"parameter 'payload_{name}' is {list(values)}; give {count} finite values, or none"
                 )

@@ -21,7 +21,6 @@ from std_msgs.msg import Float64MultiArray
 
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.control.motor_pd import FeedforwardMode, MotorController, MotorGains
-from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.jets import Array
 from hodyn_ros.msg import FeedforwardTorque
@@ -33,7 +32,7 @@ from hodyn_ros.nodes.parameters import Setting, chosen, declare, value
 from hodyn_ros.nodes.process import run
 from hodyn_ros.nodes.qos import overridable, stream_qos
 from hodyn_ros.nodes.refusals import Reason, Refusals, Refused
-from hodyn_ros.nodes.robot_file import robot_file
+from hodyn_ros.nodes.robot_file import tree_robot
 from hodyn_ros.nodes.stream_executor import StreamGroup
 from hodyn_ros.nodes.timeline import Timeline
 
@@ -117,7 +116,7 @@ class ControllerNode(Node):
     def __init__(self) -> None:
         super().__init__("controller_node")
         declare(self, SETTINGS)
-        robot = Robot.from_config(robot_file(self))
+        robot = tree_robot(self)
         train = robot.drive_train
         if train is None:
             raise InputError(f"robot {robot.model.name!r} has no drives; describe them in its file")

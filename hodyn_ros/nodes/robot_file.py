@@ -1,4 +1,4 @@
-"""The file that the parameter `robot_config` names."""
+"""The file that the parameter `robot_config` names, and the robot in it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from pathlib import Path
 from rclpy.node import Node
 
 from hodyn_ros import share
+from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.nodes.parameters import value
+from hodyn_ros.parallel.config import is_parallel
 
 
 def robot_file(node: Node) -> Path:
@@ -19,3 +21,11 @@ def robot_file(node: Node) -> Path:
             "parameter 'robot_config' is empty; name a robot, for instance -p robot_config:=panda.yaml"
         )
     return share.find("config", name)
+
+
+def tree_robot(node: Node) -> Robot:
+    """Return the robot of that file; InputError also where it is a parallel one."""
+    path = robot_file(node)
+    if is_parallel(path):
+        raise InputError(f"{path} describes a parallel robot; {node.get_name()} takes arms and trees")
+    return Robot.from_config(path)

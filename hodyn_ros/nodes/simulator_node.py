@@ -38,7 +38,7 @@ from hodyn_ros.nodes.parameters import Setting, declare, value
 from hodyn_ros.nodes.process import run
 from hodyn_ros.nodes.qos import overridable, stream_qos
 from hodyn_ros.nodes.refusals import Reason, Refusals, Refused
-from hodyn_ros.nodes.robot_file import robot_file
+from hodyn_ros.nodes.robot_file import tree_robot
 from hodyn_ros.nodes.stream_executor import StreamGroup
 from hodyn_ros.trajectory.reader import read_trajectory
 
@@ -86,7 +86,7 @@ class SimulatorNode(Node):
     def __init__(self) -> None:
         super().__init__("simulator_node")
         declare(self, SETTINGS)
-        robot = Robot.from_config(robot_file(self))
+        robot = tree_robot(self)
         self._simulation = simulation_of(robot, self._initial_position(robot), damping=self._damping(robot))
         self._effort = self._simulation.gravity_effort()
         self._names = list(robot.joint_names)
