@@ -173,11 +173,11 @@ def test_topics_of_one_bag_only_are_named(tmp_path: Path) -> None:
             compare(one, other, topics=["/arm/torque"])
 
 
-def run(tmp_path: Path, second: list[Message], **options: object) -> tuple[bool, str]:
+def run(tmp_path: Path, second: list[Message], first: list[Message] = MESSAGES) -> tuple[bool, str]:
     """Run the command; return whether the bags agree, and what it has printed."""
     console = Console(width=80, record=True, file=(tmp_path / "printed").open("w"))
-    first, other = write(tmp_path / "one", "mcap", MESSAGES), write(tmp_path / "two", "mcap", second)
-    agree = run_compare(first, other, 0.0, (), tmp_path / "picture.png", console)
+    one, other = write(tmp_path / "one", "mcap", first), write(tmp_path / "two", "mcap", second)
+    agree = run_compare(one, other, 0.0, (), tmp_path / "picture.png", console)
     return agree, console.export_text()
 
 
@@ -209,6 +209,25 @@ def test_recordings_that_agree_have_no_picture(tmp_path: Path) -> None:
     assert "there is no difference to draw" in printed
     assert "the recordings agree bit by bit (computation_time is left out)" in printed
     assert not (tmp_path / "picture.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ([], MESSAGES),
+        (MESSAGES, []),
+        ([], []),
+        ([Message(ANSWERS, TIME, answer(0))], [Message(ANSWERS, TIME, answer(1))]),
+    ],
+    ids=["first empty", "second empty", "both empty", "other stamps"],
+)
+def test_recordings_without_anything_in_common_do_not_agree(
+    first: list[Message], second: list[Message], tmp_path: Path
+) -> None:
+    agree, printed = run(tmp_path, second, first)
+    assert not agree
+    assert printed.splitlines()[-1].startswith("the recordings have nothing in common: ")
+    assert " agree " not in printed
 
 
 def test_progress_ends_at_one(tmp_path: Path) -> None:

@@ -44,4 +44,4 @@ def run_compare(
         else:
             console.print("there is no difference to draw")
     console.print(verdict(found, tolerance), soft_wrap=True, highlight=False)
-    return not found.differs
+    return found.compared and not found.differs

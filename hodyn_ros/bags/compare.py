@@ -73,6 +73,11 @@ class Comparison:
         """Whether anything differs, be it the topics there are."""
         return bool(self.only_first or self.only_second) or any(t.differs for t in self.topics.values())
 
+    @property
+    def compared(self) -> bool:
+        """Whether there was any pair of messages to compare; without one, nothing can agree."""
+        return any(topic.pairs for topic in self.topics.values())
+
 
 def compare(
     first: Bag,

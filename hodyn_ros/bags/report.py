@@ -47,6 +47,8 @@ def verdict(comparison: Comparison, tolerance: float) -> str:
         for name, topic in comparison.topics.items()
         for field, found in topic.fields.items()
     ]
+    if not comparison.compared:
+        return "the recordings have nothing in common: no message of one belongs to one of the other"
     if not comparison.differs:
         return f"the recordings agree {measure}{left_out}"
     if not firsts:
