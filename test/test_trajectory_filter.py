@@ -77,6 +77,13 @@ def test_times_header_and_points_are_kept(efforts: TrajectoryEfforts) -> None:
     np.testing.assert_allclose(values[:, 3], direct.efforts, rtol=1e-9, atol=1e-9)
 
 
+def test_efforts_that_are_already_there_are_replaced(efforts: TrajectoryEfforts) -> None:
+    filled_in = plan(0.4)
+    for point in filled_in.points:
+        point.effort = [1e3] * 7
+    assert efforts(filled_in, UNKNOWN).msg == efforts(plan(0.4), UNKNOWN).msg
+
+
 def set_times(msg: JointTrajectory, *times: float) -> None:
     for point, instant in zip(msg.points, times, strict=True):
         point.time_from_start = after(instant)
