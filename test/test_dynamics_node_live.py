@@ -291,9 +291,14 @@ def test_a_source_that_cannot_be_heard_fails_the_configuration_and_leaves_nothin
         assert "quick" in node.wait_for_line("cannot configure")
         assert peer.state() == "unconfigured"
         peer.diagnostics(lambda values: values["engine"] == "")
-        assert peer.statuses[-1].message == "no robot is configured"
+        assert peer.statuses[-1].message.startswith("cannot configure: ")
+        assert "quick" in peer.statuses[-1].message
         assert peer.set_parameters(wrench_bodies=[]).successful
         assert peer.transition("configure")
+        assert peer.transition("cleanup")
+        seen = len(peer.statuses)
+        peer.wait_until(lambda: len(peer.statuses) > seen + 1, "diagnostics after the cleanup")
+        assert peer.statuses[-1].message == "no robot is configured"
         assert node.stop() == 0
 
 

@@ -46,6 +46,10 @@ def test_old_kernels_make_room_for_new_ones(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_wrench_on_a_frame_of_a_body_is_sent_to_the_body() -> None:
     robot = Robot.from_urdf(HINGED_ARM)
+    push = np.ones((1, 6))
+    by_name = robot.inverse_dynamics(np.zeros((3, 1)), wrenches=[AppliedWrench("link", push)])
+    by_number = robot.inverse_dynamics(np.zeros((3, 1)), wrenches=[AppliedWrench(0, push)])
+    np.testing.assert_array_equal(by_name, by_number)
     with pytest.raises(
         InputError, match="'tool' is a frame fixed to body 'link'; give the wrench on that body"
     ):

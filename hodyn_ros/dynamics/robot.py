@@ -451,7 +451,8 @@ class Robot(MatrixCalls):
                 raise InputError(
                     f"wrenches must be a list of AppliedWrench, found {type(found).__name__} in it"
                 )
-            frame = self.frames.get(found.body) if isinstance(found.body, str) else None
+            named = isinstance(found.body, str) and found.body not in self.model.body_names
+            frame = self.frames.get(str(found.body)) if named else None
             if frame is not None and frame.body >= 0:
                 carrier = self.model.body_names[frame.body]
                 raise InputError(
