@@ -71,6 +71,20 @@ def wrong_length(field: str, found: int, n: int) -> Refused:
     )
 
 
+def check_one_per_joint(field: str, values: Sequence[float], names: Sequence[str]) -> None:
+    """Raise Refused unless a field holds one value for each joint of its message."""
+    if len(values) != len(names):
+        raise Refused(
+            Reason.WRONG_LENGTH,
+            f"{field} holds {len(values)} values for {len(names)} joints; send one per joint",
+        )
+
+
+def position_not_finite(joint: str) -> Refused:
+    """Return the refusal of a position that is NaN or infinite."""
+    return Refused(Reason.NOT_FINITE, f"position of joint {joint!r} is not finite; send finite numbers")
+
+
 def read_sixes(values: array[float], field: str) -> Array:
     """Return twists or wrenches by order (orders, 6); raises Refused for bad lengths and numbers."""
     if len(values) % 6:

@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 from hodyn_ros.control.feedforward import Feedforward
 from hodyn_ros.errors import InputError
 from hodyn_ros.msg import FeedforwardTorque
-from hodyn_ros.nodes.fields import Array
+from hodyn_ros.nodes.fields import Array, check_one_per_joint, position_not_finite
 from hodyn_ros.nodes.joint_order import JointOrder, repeated
 from hodyn_ros.nodes.messages import read_feedforward_torque
 from hodyn_ros.nodes.refusals import Reason, Refused
@@ -46,15 +46,10 @@ class JointChoice:
         Velocities and efforts, which drivers fill with NaN where they measure none, are not looked at.
         """
         self._find(msg.name)
-        if len(msg.position) != len(msg.name):
-            raise Refused(
-                Reason.WRONG_LENGTH,
-                f"position holds {len(msg.position)} values for {len(msg.name)} joints; send one per joint",
-            )
+        check_one_per_joint("position", msg.position, msg.name)
         positions = np.frombuffer(msg.position)[self._places]
         if not np.isfinite(positions).all():
-            name = self.names[int(np.flatnonzero(~np.isfinite(positions))[0])]
-            raise Refused(Reason.NOT_FINITE, f"position of joint {name!r} is not finite; send finite numbers")
+            raise position_not_finite(self.names[int(np.flatnonzero(~np.isfinite(positions))[0])])
         return positions
 
     def _find(self, names: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from math import isfinite, nan
 import numpy as np
 from sensor_msgs.msg import JointState
 
-from hodyn_ros.nodes.refusals import Reason, Refused
+from hodyn_ros.nodes.fields import check_one_per_joint, position_not_finite
 from hodyn_ros.trajectory.start import PresentState
 
 
@@ -39,18 +39,12 @@ class PresentJoints:
         chosen = [place for place, name in enumerate(msg.name) if name in self._names]
         if not chosen:
             return
-        for field, values in (("position", msg.position), ("velocity", msg.velocity)):
-            if len(values) != len(msg.name) and (values or field == "position"):
-                raise Refused(
-                    Reason.WRONG_LENGTH,
-                    f"{field} holds {len(values)} values for {len(msg.name)} joints; send one per joint",
-                )
+        check_one_per_joint("position", msg.position, msg.name)
+        if msg.velocity:
+            check_one_per_joint("velocity", msg.velocity, msg.name)
         for place in chosen:
             if not isfinite(msg.position[place]):
-                raise Refused(
-                    Reason.NOT_FINITE,
-                    f"position of joint {msg.name[place]!r} is not finite; send finite numbers",
-                )
+                raise position_not_finite(msg.name[place])
         now = self._clock()
         for place in chosen:
             velocity = msg.velocity[place] if msg.velocity else nan
