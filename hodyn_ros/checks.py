@@ -31,11 +31,17 @@ def check_finite(name: str, array: Array) -> None:
         raise InputError(f"{name} holds NaN or infinite numbers, first at index {place}")
 
 
-def finite_array(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """Return values as a C-contiguous float64 array of a known shape, all numbers finite."""
+def shaped_array(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
+    """Return values as a C-contiguous float64 array of a known shape."""
     array = real_array(name, values, str(shape))
     if array.shape != shape:
         raise InputError(f"{name} must have shape {shape}, found {array.shape}")
+    return array
+
+
+def finite_array(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
+    """Return values as a C-contiguous float64 array of a known shape, all numbers finite."""
+    array = shaped_array(name, values, shape)
     check_finite(name, array)
     return array
 

@@ -13,7 +13,7 @@ from hodyn_ros.actuation.damped_spring import DampedSpring
 from hodyn_ros.actuation.joint_drive import JointDrive, MotorJets, joint_drive
 from hodyn_ros.actuation.joint_group import JointGroup
 from hodyn_ros.actuation.series_elastic import MotorMotion
-from hodyn_ros.checks import check_finite, real_array
+from hodyn_ros.checks import check_finite, real_array, shaped_array
 from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.jets import Array, to_derivatives, to_taylor
 from hodyn_ros.model.drive_spec import DriveSpec
@@ -121,7 +121,9 @@ class DriveTrain:
         """
         motion, loads = self._matched(q, torques)
         command = self._command(stiffness, loads.shape)
-        start = None if deflection is None else self._memory("deflection", deflection, loads.shape[:-2])
+        start = None
+        if deflection is not None:
+            start = shaped_array("deflection", deflection, (*loads.shape[:-2], self.n_joints))
         # a memory is that of a joint; without one, joints of a kind go together
         grouped = self._grouped if start is None else set()
         found: list[MotorJets] = [_NOTHING] * self.n_joints
@@ -167,7 +169,7 @@ class DriveTrain:
             raise InputError(f"the period must be positive and finite, found {period!r} s")
         deflections = np.full((len(loads), self.n_joints), np.nan)
         end = np.full(self.n_joints, np.nan)
-        given = end if start is None else self._memory("start", start, ())
+        given = end if start is None else shaped_array("start", start, (self.n_joints,))
         for j, drive in enumerate(self.drives):
             spring = drive.transmission
             if not isinstance(spring, DampedSpring):
@@ -231,14 +233,6 @@ class DriveTrain:
         if command.shape != shape:
             raise InputError(f"stiffness must have the shape {shape} of the torques, found {command.shape}")
         return command
-
-    def _memory(self, name: str, values: ArrayLike, samples: tuple[int, ...]) -> Array:
-        """Return deflections of the joints, nan where they are not known."""
-        shape = (*samples, self.n_joints)
-        memory = real_array(name, values, str(shape))
-        if memory.shape != shape:
-            raise InputError(f"{name} must have shape {shape}, found {memory.shape}")
-        return memory
 
     def _matched(self, q: ArrayLike, torques: ArrayLike) -> tuple[Array, Array]:
         n = self.n_joints

@@ -112,6 +112,11 @@ class _Step:
         self.parent.angular = self.series("angular", k + 1, PARENT)
         self.parent.products = self.products(PARENT, k + 1)
 
+    def restore_articulation(self) -> None:
+        """Read what was found about the joint's articulated inertia."""
+        self.state.inertia = _inertia(self.graph, self.record)
+        self.state.column, self.state.inverse = self.pair("column"), self.number("inverse")
+
     def products(self, argument: int, count: int) -> list[Any]:
         return [
             symmetric([self.number("products", 6 * k + i, argument) for i in range(6)]) for k in range(count)
@@ -186,11 +191,7 @@ def _gather_text(variant: str, record: Record, k: int) -> Text:
     step = _Step(variant, record)
     step.restore_pose()
     state = step.state
-    state.inertia, state.column, state.inverse = (
-        _inertia(step.graph, record),
-        step.pair("column"),
-        step.number("inverse"),
-    )
+    step.restore_articulation()
     state.motion, state.wrench, step.above.wrench = (
         step.pair("motion"),
         step.pair("wrench"),
@@ -213,11 +214,7 @@ def _solve_text(variant: str, record: Record, k: int) -> Text:
         body.axis_velocity = step.series("axis_velocity", k + 1)
     step.parent.angular = step.series("angular", k + 2, PARENT)
     step.parent.linear = step.series("linear", k + 1, PARENT)
-    state.inertia, state.column, state.inverse = (
-        _inertia(step.graph, record),
-        step.pair("column"),
-        step.number("inverse"),
-    )
+    step.restore_articulation()
     state.carried, state.wrench, state.drive = step.pair("carried"), step.pair("wrench"), step.number("drive")
     found = step.recursion.solve_joint(body, k, step.given(k))
     step.write("found", [found * float(factorial(k))], k)

@@ -96,7 +96,7 @@ def retime(
             progress(i / _SCAN)
     if low == 0.0:
         peaks = finder.peaks(SLOWEST)
-        most = int(np.argmax(np.where(demand.timed, peaks.usage, 0.0)))
+        most = int(np.argmax(_timed(demand, peaks.usage)))
         column = demand.columns[most]
         raise InfeasibleError(
             f"no speed keeps all limits: even at {SLOWEST:g} of its speed the motion needs a "
@@ -117,8 +117,12 @@ def _usage(finder: PeakFinder, speed: float) -> float:
 
 
 def _worst(demand: Demand, usage: Array) -> float:
-    """Return the largest use of limits that the speed has to do with; positions may touch theirs."""
-    return float(np.where(demand.timed, usage, 0.0).max())
+    return float(_timed(demand, usage).max())
+
+
+def _timed(demand: Demand, usage: Array) -> Array:
+    """Return the use of limits that the speed has to do with, zero for positions, which may touch theirs."""
+    return np.where(demand.timed, usage, 0.0)
 
 
 def _dip(finder: PeakFinder, slower: float, faster: float) -> float | None:
@@ -134,11 +138,11 @@ def _dip(finder: PeakFinder, slower: float, faster: float) -> float | None:
 
 def _result(finder: PeakFinder, speed: float) -> Retimed:
     peaks = finder.peaks(speed)
-    timed = finder.demand.timed
-    usage = np.where(timed, peaks.usage, 0.0) if timed.any() else peaks.usage
+    demand = finder.demand
+    usage = _timed(demand, peaks.usage) if demand.timed.any() else peaks.usage
     worst = int(np.argmax(usage))
     motion = finder.motion
     if speed != 1.0:
         motion = replace(motion, trajectory=ScaledTime(motion.trajectory, speed))
-    column = finder.demand.columns[worst]
+    column = demand.columns[worst]
     return Retimed(motion, speed, float(usage[worst]), column, float(peaks.times[worst]) / speed)
