@@ -11,8 +11,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -162,6 +162,15 @@ def start_node(
     arguments = ["--ros-args", *rules] if rules else []
     command = [*within, sys.executable, "-m", f"hodyn_ros.nodes.{module}", *arguments]
     return RosProcess(command, child_environment() if environment is None else environment, module)
+
+
+@contextmanager
+def sound_node(module: str, parameters: Mapping[str, object], namespace: str) -> Iterator[RosProcess]:
+    """Start a node, and check at the end of the block that it ends cleanly when told to."""
+    with start_node(module, parameters, namespace) as process:
+        yield process
+        assert process.stop() == 0, process.output()
+        assert "Traceback" not in process.output()
 
 
 def start_script(

@@ -13,7 +13,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
 from ros_peer import Peer
-from ros_processes import RosProcess, start_node
+from ros_processes import RosProcess, sound_node, start_node
 from std_msgs.msg import String
 
 from hodyn_ros.dynamics.robot import Robot
@@ -64,10 +64,8 @@ class Descriptions:
 
 @pytest.fixture
 def node() -> Iterator[RosProcess]:
-    with start_node("dynamics_node", {}, SPACE) as process:
+    with sound_node("dynamics_node", {}, SPACE) as process:
         yield process
-        assert process.stop() == 0, process.output()
-        assert "Traceback" not in process.output()
 
 
 @pytest.fixture
