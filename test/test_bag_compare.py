@@ -13,9 +13,10 @@ from bag_samples import START, TOPICS, feedforward, header, recording, serialise
 from rich.console import Console
 
 from hodyn_ros.bags.commands import run_compare
-from hodyn_ros.bags.compare import Comparison, compare
+from hodyn_ros.bags.compare import Alone, Comparison, Difference, TopicComparison, compare
 from hodyn_ros.bags.messages import Message, Topic
 from hodyn_ros.bags.reader import Bag
+from hodyn_ros.bags.report import print_fields
 from hodyn_ros.bags.sources import FEEDFORWARD_TORQUE
 from hodyn_ros.errors import InputError
 
@@ -93,8 +94,8 @@ def test_missing_and_additional_messages_are_told_apart(tmp_path: Path) -> None:
     second = [m for m in MESSAGES if (m.topic, m.time) != (ANSWERS, TIME + 5_000_000)] + [late]
     topic = compared(tmp_path, second).topics[ANSWERS]
     assert topic.pairs == 59
-    assert topic.missing == [pytest.approx(0.0052, abs=1e-12)]
-    assert topic.extra == [pytest.approx(0.0602, abs=1e-12)]
+    assert topic.missing == Alone([pytest.approx(0.0052, abs=1e-12)], [])
+    assert topic.extra == Alone([], [pytest.approx(0.0602, abs=1e-12)])
     assert not topic.fields
 
 
@@ -173,11 +174,14 @@ def test_topics_of_one_bag_only_are_named(tmp_path: Path) -> None:
             compare(one, other, topics=["/arm/torque"])
 
 
-def run(tmp_path: Path, second: list[Message], first: list[Message] = MESSAGES) -> tuple[bool, str]:
+def run(
+    tmp_path: Path, second: list[Message], first: list[Message] = MESSAGES, ignore_edges: bool = False
+) -> tuple[bool, str]:
     """Run the command; return whether the bags agree, and what it has printed."""
+    tmp_path.mkdir(exist_ok=True)
     console = Console(width=80, record=True, file=(tmp_path / "printed").open("w"))
     one, other = write(tmp_path / "one", "mcap", first), write(tmp_path / "two", "mcap", second)
-    agree = run_compare(one, other, 0.0, (), tmp_path / "picture.png", console)
+    agree = run_compare(one, other, 0.0, (), tmp_path / "picture.png", console, ignore_edges)
     return agree, console.export_text()
 
 
@@ -198,9 +202,72 @@ def test_the_command_prints_a_table_and_draws_a_picture(tmp_path: Path) -> None:
 def test_a_picture_of_missing_messages_only_can_be_drawn(tmp_path: Path) -> None:
     agree, printed = run(tmp_path, [m for m in MESSAGES if m.topic != ANSWERS or m.time < TIME + 9_000_000])
     assert not agree
-    assert "9 messages compared, 51 only in the first, from 0.0092 s on, no difference in them" in printed
-    assert "those in both agree bit by bit (computation_time is left out)" in printed
+    assert (
+        "9 messages compared, 51 only in the first, from 0.0092 s on (all at its edges), no difference in"
+        in printed
+    )
+    assert (
+        "differ at their edges only, which --ignore-edges allows; the messages in both agree bit by bit"
+        in printed
+    )
     assert (tmp_path / "picture.png").exists()
+
+
+def test_edges_can_be_ignored_and_nothing_else(tmp_path: Path) -> None:
+    """A recording that begins and ends at other instants, and one that lacks something in its middle."""
+
+    def part(begin: int, end: int, without: int = -1) -> list[Message]:
+        return [
+            m
+            for m in MESSAGES
+            if m.topic != ANSWERS
+            or (begin <= (m.time - TIME) // 1_000_000 < end and (m.time - TIME) // 1_000_000 != without)
+        ]
+
+    agree, printed = run(tmp_path / "edges", part(0, 50), part(10, 60), ignore_edges=True)
+    assert agree
+    assert (
+        "40 messages compared, 10 only in the first, from 0.0502 s on (all at its edges, which do" in printed
+    )
+    assert "10 only in the second, from 0.0002 s on (all at its edges, which do not count)" in printed
+    assert "the recordings agree bit by bit but for their edges (computation_time is left out)" in printed
+    assert not run(tmp_path / "counted", part(0, 50), part(10, 60))[0]
+    agree, printed = run(tmp_path / "middle", part(0, 50, without=30), part(10, 60), ignore_edges=True)
+    assert not agree
+    assert "11 only in the first, from 0.0302 s on (10 at its edges, which do not count)" in printed
+    assert "differ in the messages they hold" in printed
+    topics_differ = [m for m in MESSAGES if m.topic != "/arm/note"]
+    assert not run(tmp_path / "topics", topics_differ, ignore_edges=True)[0]
+
+
+def test_what_a_recording_seems_to_lack_is_said(tmp_path: Path) -> None:
+    lost = [m for m in MESSAGES if m.topic != ANSWERS or not 20 <= (m.time - TIME) // 1_000_000 < 25]
+    _, printed = run(tmp_path, lost)
+    assert (
+        f"warning: '{tmp_path / 'two'}' has 5 messages missing in a gap of up to 6 ms, by stamps that are "
+        f"1 ms apart elsewhere on {ANSWERS}" in printed
+    )
+    assert printed.count("warning") == 1
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+@pytest.mark.parametrize("joint", ["elbow", "left_arm_with_a_long_name_shoulder_pan_joint"])
+def test_tables_lose_no_digit_and_break_no_word(width: int, joint: str) -> None:
+    topic = TopicComparison(
+        pairs=99999,
+        fields={
+            "higher_motor_effort_derivatives": Difference(12345, 1.234e-15, 9.876e-11, 1795224.6471, joint),
+            "joint_names[1]": Difference(1, math.inf, math.inf, 0.0302, "text"),
+        },
+    )
+    with Path("/dev/null").open("w") as nowhere:
+        console = Console(width=width, record=True, file=nowhere)
+        print_fields(topic, console)
+    printed = console.export_text()
+    words = printed.replace("(", " ").replace(")", " ").replace(",", " ").replace(":", " ").split()
+    expected = {"higher_motor_effort_derivatives", "joint_names[1]", joint, "12345", "1.23e-15", "9.88e-11"}
+    assert expected | {"1795224.6471", "text", "inf", "0.0302"} <= set(words)
+    assert max(map(len, printed.splitlines())) <= max(width, 4 + len(joint))
 
 
 def test_recordings_that_agree_have_no_picture(tmp_path: Path) -> None:

@@ -310,8 +310,8 @@ def damage(bag: Path) -> None:
 def test_damage_in_the_middle_of_mcap_is_not_taken_for_its_end(tmp_path: Path) -> None:
     path = write(tmp_path / "bag", "mcap", MESSAGES)
     damage(path)
-    with Bag(path) as found, pytest.raises(InputError, match="is damaged, and not only at its end"):
-        list(found.messages())
+    with pytest.raises(InputError, match="is damaged, and not only at its end: a chunk has another checksum"):
+        Bag(path)
 
 
 def test_around_damage_in_the_middle_of_sqlite_all_is_read(tmp_path: Path) -> None:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Any
 
 import numpy as np
-from rosbags.interfaces import Nodetype
+from numpy.typing import NDArray
 
+from hodyn_ros.bags.decoder import Decoder
 from hodyn_ros.bags.fields import Numbers, Value, flat_fields, names_of_elements
-from hodyn_ros.bags.messages import Message, stamp_of
+from hodyn_ros.bags.gaps import Gaps, find_gaps
+from hodyn_ros.bags.messages import Message, Topic, stamp_of
 from hodyn_ros.bags.reader import Bag
-from hodyn_ros.bags.types import recorded_types
 from hodyn_ros.errors import InputError
 
 # Tells about the machine, not about the robot: no two runs agree.
@@ -46,18 +47,37 @@ class Difference:
 
 
 @dataclass
+class Alone:
+    """Messages that one recording lacks, by their times [s]."""
+
+    between: list[float] = field(default_factory=list)  # those between messages that both have
+    edges: list[float] = field(default_factory=list)  # those before and after all that both have
+
+    @property
+    def times(self) -> list[float]:
+        """All of them."""
+        return self.between + self.edges
+
+
+@dataclass
 class TopicComparison:
     """How the messages of a topic differ."""
 
     pairs: int = 0
-    missing: list[float] = field(default_factory=list)  # times [s] of messages that the second bag lacks
-    extra: list[float] = field(default_factory=list)  # times [s] of those that the first one lacks
+    missing: Alone = field(default_factory=Alone)  # messages that the second bag lacks
+    extra: Alone = field(default_factory=Alone)  # those that the first one lacks
     fields: dict[str, Difference] = field(default_factory=dict)  # only those that differ
+    gaps: tuple[Gaps | None, Gaps | None] = (None, None)  # what each bag seems to lack
 
     @property
     def differs(self) -> bool:
         """Whether anything differs."""
-        return bool(self.missing or self.extra or self.fields)
+        return self.differs_between or bool(self.missing.edges or self.extra.edges)
+
+    @property
+    def differs_between(self) -> bool:
+        """Whether anything differs, not counting what comes before and after all that both bags have."""
+        return bool(self.fields or self.missing.between or self.extra.between)
 
 
 @dataclass
@@ -67,11 +87,14 @@ class Comparison:
     topics: dict[str, TopicComparison]  # those in both
     only_first: list[str]
     only_second: list[str]
+    ignore_edges: bool = False  # whether edges count as no difference
 
     @property
     def differs(self) -> bool:
-        """Whether anything differs, be it the topics there are."""
-        return bool(self.only_first or self.only_second) or any(t.differs for t in self.topics.values())
+        """Whether anything differs that counts, be it the topics there are."""
+        return bool(self.only_first or self.only_second) or any(
+            topic.differs_between if self.ignore_edges else topic.differs for topic in self.topics.values()
+        )
 
     @property
     def compared(self) -> bool:
@@ -85,12 +108,14 @@ def compare(
     tolerance: float = 0.0,
     topics: Collection[str] = (),
     progress: Callable[[float], object] = lambda share_done: None,
+    ignore_edges: bool = False,
 ) -> Comparison:
     """Compare two bags, or some topics of them.
 
     Messages with a header belong together by their stamps, all others by their order. Numbers differ when
     they are further apart than `tolerance`; with a tolerance of 0 every bit counts. The field
-    `computation_time` is left out. Raises InputError for a topic that neither bag has.
+    `computation_time` is left out. Messages of a type that is not known are compared as bytes. Raises
+    InputError for a topic that neither bag has, DamagedError for a message that cannot be read.
     """
     bags = first, second
     names = [{name for name, count in bag.counts.items() if count} for bag in bags]
@@ -104,65 +129,112 @@ def compare(
         {name: TopicComparison() for name in both},
         sorted((names[0] - names[1]) & chosen),
         sorted((names[1] - names[0]) & chosen),
+        ignore_edges,
     )
-    readers = [_Reader(bag, both) for bag in bags]
-    waiting: list[dict[Hashable, deque[Message]]] = [{}, {}]
-    start = next((message.time for message in first.messages(both)), 0)
-    done, total = 0, max(sum(bag.counts[name] for name in both) for bag in bags)
-    for messages in zip_longest(*(bag.messages(both) for bag in bags)):
-        for side, message in enumerate(messages):
-            if message is None:
+    step = _Steps(2 * sum(bag.counts[name] for bag in bags for name in both), progress)
+    decoders = [{name: _decoder(bag.topics[name]) for name in both} for bag in bags]
+    stamped = {
+        name for name in both if all((d := found[name]) is not None and d.stamped for found in decoders)
+    }
+    keys = [_Keys(bag, both, stamped, step) for bag in bags]
+    for name, topic in result.topics.items():
+        topic.missing, topic.extra = _match(name, keys, first.begin)
+        if name in stamped:
+            topic.gaps = find_gaps(keys[0].keys[name]), find_gaps(keys[1].keys[name])
+    waiting: dict[Hashable, deque[tuple[int, Message]]] = {}
+    for messages in zip_longest(*(k.paired(step) for k in keys)):
+        for side, (key, message) in ((s, found) for s, found in enumerate(messages) if found):
+            queue = waiting.setdefault(key, deque())
+            if not queue or queue[0][0] == side:
+                queue.append((side, message))
                 continue
-            key = readers[side].key(message)
-            partners = waiting[1 - side].get(key)
-            if not partners:
-                waiting[side].setdefault(key, deque()).append(message)
-                continue
-            pair = (message, partners.popleft())
-            if not partners:
-                del waiting[1 - side][key]
-            _compare_pair(
-                result.topics[message.topic], readers, pair if side == 0 else pair[::-1], start, tolerance
-            )
-        done += 1
-        progress(done / total)
-    for side, left in enumerate(waiting):
-        for message in (message for queue in left.values() for message in queue):
-            topic = result.topics[message.topic]
-            (topic.extra if side else topic.missing).append(1e-9 * (message.time - start))
+            other = queue.popleft()[1]
+            if not queue:
+                del waiting[key]
+            pair = (other, message) if side else (message, other)
+            readers = [found[message.topic] for found in decoders]
+            _compare_pair(result.topics[message.topic], readers, pair, first.begin, tolerance)
     return result
 
 
-class _Reader:
-    """Tells the messages of a bag apart, and reads them."""
+class _Steps:
+    """Tells how much of the work is done."""
 
-    def __init__(self, bag: Bag, topics: Collection[str]) -> None:
-        chosen = [bag.topics[name] for name in topics]
-        self._store = recorded_types(chosen)
-        self._types = {topic.name: topic.type for topic in chosen}
-        self._stamped = {
-            topic.name
-            for topic in chosen
-            if self._store.fielddefs[topic.type][1][:1]
-            == [("header", (Nodetype.NAME, "std_msgs/msg/Header"))]
-        }
-        self._counts: Counter[str] = Counter()
+    def __init__(self, total: int, progress: Callable[[float], object]) -> None:
+        self._total, self._done, self._progress = total, 0, progress
 
-    def key(self, message: Message) -> Hashable:
-        """Return what a message has in common with its partner in the other bag."""
-        if message.topic in self._stamped:
-            return message.topic, stamp_of(message.data)
-        self._counts[message.topic] += 1
-        return message.topic, self._counts[message.topic]
+    def __call__(self) -> None:
+        self._done += 1
+        self._progress(self._done / self._total)
 
-    def read(self, message: Message) -> Any:
-        """Return a message with its fields."""
-        return self._store.deserialize_cdr(message.data, self._types[message.topic])
+
+class _Keys:
+    """What the messages of a bag have in common with their partners in the other one.
+
+    By topic: `keys`, a stamp [ns] or the number of the message, and `times` of recording [ns]; `has_partner`
+    is for others to fill.
+    """
+
+    def __init__(self, bag: Bag, topics: Collection[str], stamped: Collection[str], step: _Steps) -> None:
+        keys, times = ({name: array("q") for name in topics} for _ in range(2))
+        for message in bag.messages(topics):
+            name = message.topic
+            keys[name].append(stamp_of(message.data) if name in stamped else len(keys[name]))
+            times[name].append(message.time)
+            step()
+        self.keys = {name: np.array(values, dtype=np.int64) for name, values in keys.items()}
+        self.times = {name: np.array(values, dtype=np.int64) for name, values in times.items()}
+        self.has_partner: dict[str, NDArray[np.bool_]] = {}
+        self._bag = bag
+
+    def paired(self, step: _Steps) -> Iterator[tuple[Hashable, Message]]:
+        """Yield the messages that have a partner, with what they have in common."""
+        numbers: Counter[str] = Counter()
+        for message in self._bag.messages(self.keys):
+            name, number = message.topic, numbers[message.topic]
+            numbers[name] += 1
+            step()
+            if self.has_partner[name][number]:
+                yield (name, int(self.keys[name][number])), message
+
+
+def _decoder(topic: Topic) -> Decoder | None:
+    try:
+        return Decoder(topic)
+    except InputError:
+        return None
+
+
+def _match(name: str, both: Sequence[_Keys], start: int) -> tuple[Alone, Alone]:
+    """Find out which messages of a topic have a partner; return those that have none, for each bag."""
+    found = []
+    for mine, other in (both, both[::-1]):
+        keys = mine.keys[name]
+        there, counts = np.unique(other.keys[name], return_counts=True)
+        place = np.minimum(np.searchsorted(there, keys), len(there) - 1)
+        partners = np.where(there[place] == keys, counts[place], 0)
+        mine.has_partner[name] = _numbers_among_equals(keys) < partners
+        paired, alone = np.flatnonzero(mine.has_partner[name]), np.flatnonzero(~mine.has_partner[name])
+        inside = np.ones(len(alone), dtype=bool)
+        if len(paired):
+            inside = (paired[0] < alone) & (alone < paired[-1])
+        times = 1e-9 * (mine.times[name] - start)
+        found.append(Alone(times[alone[inside]].tolist(), times[alone[~inside]].tolist()))
+    return found[0], found[1]
+
+
+def _numbers_among_equals(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return for each key how many equal ones come before it."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    result = np.empty(len(keys), dtype=np.int64)
+    result[order] = np.arange(len(keys)) - np.searchsorted(ordered, ordered)
+    return result
 
 
 def _compare_pair(
     topic: TopicComparison,
-    readers: Sequence[_Reader],
+    decoders: Sequence[Decoder | None],
     pair: Sequence[Message],
     start: int,
     tolerance: float,
@@ -170,7 +242,11 @@ def _compare_pair(
     topic.pairs += 1
     if pair[0].data == pair[1].data:
         return
-    messages = [reader.read(message) for reader, message in zip(readers, pair)]
+    time = 1e-9 * (pair[0].time - start)
+    if None in decoders:
+        topic.fields.setdefault("bytes", Difference()).add(time, math.inf, math.inf, "of unknown type")
+        return
+    messages = [decoder(message) for decoder, message in zip(decoders, pair) if decoder is not None]
     fields = [dict(flat_fields(message)) for message in messages]
     elements = names_of_elements(messages[0])
     for name in fields[0] | fields[1]:
@@ -178,7 +254,7 @@ def _compare_pair(
             continue
         found = _difference(fields[0].get(name), fields[1].get(name), tolerance, elements)
         if found is not None:
-            topic.fields.setdefault(name, Difference()).add(1e-9 * (pair[0].time - start), *found)
+            topic.fields.setdefault(name, Difference()).add(time, *found)
 
 
 def _difference(
@@ -194,17 +270,19 @@ def _difference(
     absolute = _distance(a, b)
     if not (absolute > tolerance).any() and not (tolerance == 0.0 and a.tobytes() != b.tobytes()):
         return None
-    scale = np.maximum(np.abs(a), np.abs(b))
-    relative = np.divide(absolute, scale, out=np.zeros_like(absolute), where=absolute > 0.0)
+    with np.errstate(invalid="ignore"):
+        scale = np.maximum(np.abs(a), np.abs(b))
+        relative = np.divide(absolute, scale, out=np.zeros_like(absolute), where=absolute > 0.0)
+    relative[np.isnan(relative)] = math.inf
     place = int(np.argmax(absolute))
     element = "" if len(a) == 1 else elements[place] if len(elements) == len(a) else str(place)
-    return float(absolute[place]), float(np.nanmax(relative)), element
+    return float(absolute[place]), float(relative.max()), element
 
 
 def _distance(a: Numbers, b: Numbers) -> Numbers:
     """Return how far numbers are apart; infinite where only one of them is a number."""
     a, b = a.astype(np.float64), b.astype(np.float64)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         distance = np.abs(a - b)
     distance[(a == b) | (np.isnan(a) & np.isnan(b))] = 0.0
     distance[np.isnan(distance)] = math.inf

@@ -17,13 +17,12 @@ _PAUSE = 0.05  # [s] between two looks at what has come
 class Pen:
     """Takes topics and messages at once, and writes them soon after in the order in which they were given.
 
-    `safe` counts the messages that stay readable whatever happens to this process. `failure` is what ended
+    What came up to the last flush stays readable whatever happens to this process. `failure` is what ended
     the writing too early, a full disk for instance. Raises InputError or OSError where the bag cannot be
     created.
     """
 
     def __init__(self, path: Path, storage: str) -> None:
-        self.safe = 0
         self.failure: Exception | None = None
         self._waiting: deque[Topic | Message] = deque()
         self._created, self._end = threading.Event(), threading.Event()
@@ -51,27 +50,23 @@ class Pen:
         try:
             with BagWriter(path, storage) as writer:
                 self._created.set()
-                written, flushed_at = 0, time.monotonic()
+                flushed_at = time.monotonic()
                 while not self._end.wait(_PAUSE):
-                    written += self._write(writer)
+                    self._write(writer)
                     if time.monotonic() - flushed_at >= FLUSH_PERIOD:
                         writer.flush()
-                        self.safe, flushed_at = written, time.monotonic()
-                written += self._write(writer)
-            self.safe = written
+                        flushed_at = time.monotonic()
+                self._write(writer)
         except Exception as error:  # whatever it is, the other thread has to know
             self.failure = error
         finally:
             self._created.set()
 
-    def _write(self, writer: BagWriter) -> int:
-        """Write what is waiting; return the number of messages."""
-        count = 0
+    def _write(self, writer: BagWriter) -> None:
+        """Write what is waiting."""
         while self._waiting:
             item = self._waiting.popleft()
             if isinstance(item, Topic):
                 writer.add(item)
             else:
                 writer.write(*item)
-                count += 1
-        return count

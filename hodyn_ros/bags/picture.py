@@ -8,6 +8,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from hodyn_ros.bags.compare import Comparison
+from hodyn_ros.outputs import complete
 
 _MOST = 12  # graphs; the fields that differ most are shown
 _COLUMNS = 2
@@ -48,8 +49,8 @@ def draw_differences(comparison: Comparison, title: str, path: Path) -> Path:
         ax.tick_params(labelbottom=True)
         ax.set_xlabel("time [s]")
     figure.suptitle(f"{title}: largest absolute difference of each field", fontsize=12)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
+    with complete(path) as part:
+        figure.savefig(part, dpi=110)
     return path
 
 
@@ -59,8 +60,8 @@ def _marks(comparison: Comparison) -> list[tuple[str, list[float]]]:
     for name, topic in comparison.topics.items():
         short = name.rpartition("/")[2]
         found += [
-            (f"{short}\nonly in the first", topic.missing),
-            (f"{short}\nonly in the second", topic.extra),
+            (f"{short}\nonly in the first", topic.missing.times),
+            (f"{short}\nonly in the second", topic.extra.times),
         ]
         found += [
             (f"{short}\n{field}", [time for time, size in differing.series if size in (0.0, inf)])

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from pathlib import Path, PurePath
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from types import TracebackType
-from typing import Any
 
-import yaml
-from rosbags.interfaces import Connection, ConnectionExtRosbag2
-from rosbags.rosbag2 import Reader, ReaderError
-
-from hodyn_ros.bags.mcap_remains import McapRemains
-from hodyn_ros.bags.messages import Message, Topic
-from hodyn_ros.bags.sqlite_remains import SqliteRemains, left_open, missing_bytes
+from hodyn_ros.bags.mcap_file import McapFile
+from hodyn_ros.bags.messages import DamagedError, Message, Topic
+from hodyn_ros.bags.metadata import Metadata, read_metadata
+from hodyn_ros.bags.sqlite_file import SqliteFile
+from hodyn_ros.bags.unpacking import unpack_file, unpacked_message
 from hodyn_ros.errors import InputError
 
 _STORAGES = {".mcap": "mcap", ".db3": "sqlite3"}
@@ -24,94 +23,80 @@ _STORAGES = {".mcap": "mcap", ".db3": "sqlite3"}
 class Bag:
     """A recording, open for reading in a `with` block.
 
-    `topics` by name, `counts` of their messages, `storage` ("mcap" or "sqlite3"). `warning` says what is
-    wrong with a bag that was cut off and what it has lost; it is empty for a whole one. Raises InputError
-    where nothing can be read.
+    `topics` by name, `counts` of their messages, `begin` [ns] when the first message was recorded, `storage`
+    ("mcap" or "sqlite3"). All of it comes from the messages themselves, which are looked through once;
+    metadata.yaml says only in which files they are and how many there were. `warning` says what is wrong with
+    a bag that was cut off and what it has lost; it is empty for a whole one. Raises InputError where nothing
+    can be read, and where a file that was closed is damaged.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.topics: dict[str, Topic] = {}
         self.counts: Counter[str] = Counter()
+        self.begin = 0
         self.warning = ""
-        self._reader: Reader | None = None
         if not self.path.exists():
             raise InputError(f"there is no bag '{path}'")
-        metadata = _metadata(self.path)
-        self._files = _storage_files(self.path, metadata)
-        self.storage = _STORAGES[_kind(self._files[0])]
-        trouble = _trouble(self.path, self._files)
-        if not trouble:
-            try:
-                self._open_whole()
-            except ReaderError as error:
-                trouble = str(error).rstrip(".")
-        if trouble:
-            self.warning = self._look_through_remains(trouble, metadata.get("message_count"))
+        is_folder = self.path.is_dir()
+        metadata = read_metadata(self.path) if is_folder else Metadata()
+        paths = _storage_files(self.path, metadata) if is_folder else [self.path]
+        if not paths or not paths[0].is_file():
+            raise InputError(f"'{path}' is no bag: there is no .mcap or .db3 file in it, or it is empty")
+        self.storage = _STORAGES.get(_kind(paths[0]), "")
+        if not self.storage:
+            raise InputError(f"'{path}' is no bag: its name ends neither with .mcap nor with .db3")
+        self._files: list[McapFile | SqliteFile] = []
+        with ExitStack() as stack:
+            for file in paths:
+                self._files.append(_opened(file, stack))
+            self._look_through(metadata)
+            self._stack = stack.pop_all()
 
     def messages(self, topics: Collection[str] | None = None) -> Iterator[Message]:
-        """Yield the messages of some topics, or of all.
+        """Yield the messages of some topics, or of all, in the order in which they were written."""
+        for file in self._files:
+            yield from self._messages(file, topics)
 
-        From a whole bag they come in the order of their times, from a cut one in that of their writing.
-        """
-        for message in self._remains() if self._reader is None else self._whole(self._reader, topics):
-            if topics is None or message.topic in topics:
-                yield message
-
-    def _open_whole(self) -> None:
-        self._reader = Reader(self.path)
-        self._reader.open()
-        for connection in self._reader.connections:
-            self.topics.setdefault(connection.topic, _topic(connection))
-            self.counts[connection.topic] += connection.msgcount
-
-    def _whole(self, reader: Reader, topics: Collection[str] | None) -> Iterator[Message]:
-        connections = [c for c in reader.connections if topics is None or c.topic in topics]
+    def _messages(self, file: McapFile | SqliteFile, topics: Collection[str] | None) -> Iterator[Message]:
         try:
-            # no connections would mean all of them
-            for connection, time, data in reader.messages(connections) if connections else ():
-                yield Message(connection.topic, time, bytes(data))
-        except Exception as error:  # the library has no root for what broken bytes lead to
-            raise InputError(f"'{self.path}' is damaged, and not only at its end: {error}") from error
+            for message in file.messages(topics):
+                yield message._replace(data=unpacked_message(message.data))
+        except DamagedError as error:
+            fault = (
+                f"cannot be read: {file.trouble}" if file.trouble else "is damaged, and not only at its end"
+            )
+            raise DamagedError(f"'{self.path}' {fault}: {error}") from error
 
-    def _remains(self) -> Iterator[Message]:
-        for path in self._files:
-            yield from _remains_of(path).messages()
-
-    def _look_through_remains(self, trouble: str, expected: int | None) -> str:
-        """Find out what can be read; return what is lost, in words."""
-        self._reader = None
-        unread, size, last = 0, 0, 0
-        for path in self._files:
-            remains = _remains_of(path)
-            try:
-                for message in remains.messages():
-                    self.counts[message.topic] += 1
-                    size += len(message.data)
-                    last = max(last, message.time)
-            except Exception as error:  # as above
-                raise InputError(f"'{path}' cannot be read: {error}") from error
-            self.topics |= remains.topics
-            unread += remains.unread
+    def _look_through(self, metadata: Metadata) -> None:
+        """Find out what there is, and what is lost."""
+        size, last, begin = 0, 0, None
+        for message in self.messages():
+            self.counts[message.topic] += 1
+            size += len(message.data)
+            last = max(last, message.time)
+            begin = message.time if begin is None else min(begin, message.time)
+        for file in self._files:
+            self.topics |= {name: topic for name, topic in file.topics.items() if name not in self.topics}
+        self.begin = begin or 0
         count = self.counts.total()
+        troubles = [metadata.trouble, *(file.trouble for file in self._files)]
+        if metadata.count is not None and count != metadata.count:
+            troubles.append(f"metadata.yaml tells of {metadata.count} messages")
+        trouble = "; ".join(filter(None, troubles))
+        if not trouble:
+            return
         if not count:
             raise InputError(f"'{self.path}' cannot be read: {trouble}")
-        if expected is not None:
-            lost = f"{expected - count} of {expected} messages are lost"
-        elif unread:
-            about = max(1, round(unread * count / size))
-            lost = f"{unread} bytes are lost, about {about} message{'s' * (about > 1)}"
-        else:
-            lost = "what may have followed was not written"
-        return (
+        lost = _lost(metadata.count, count, sum(file.unread for file in self._files), size)
+        self.warning = (
             f"'{self.path}' was not completed ({trouble}); {count} messages can be read, the last recorded "
             f"at {last * 1e-9:.6f} s; {lost}"
         )
 
     def close(self) -> None:
         """Close the files."""
-        if self._reader is not None:
-            self._reader.close()
+        self._stack.close()
 
     def __enter__(self) -> Bag:
         return self
@@ -122,31 +107,24 @@ class Bag:
         self.close()
 
 
-def _metadata(path: Path) -> Mapping[str, Any]:
-    """Return what metadata.yaml says; nothing where it is missing or cut off."""
-    file = path / "metadata.yaml"
-    if not path.is_dir() or not file.is_file():
-        return {}
-    try:
-        found = yaml.safe_load(file.read_text(encoding="utf-8"))["rosbag2_bagfile_information"]
-    except (yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError):
-        return {}
-    return found if isinstance(found, dict) else {}
+def _lost(expected: int | None, count: int, unread: int, size: int) -> str:
+    """Return in words what a bag has lost, of which `count` messages with `size` bytes can be read."""
+    if expected is not None:
+        if expected < count:
+            return "nothing of what it tells is lost"
+        return f"{expected - count} of {expected} messages are lost"
+    if unread:
+        about = max(1, round(unread * count / max(1, size)))
+        return f"{unread} bytes are lost, about {about} message{'s' * (about > 1)}"
+    return "what may have followed was not written"
 
 
-def _storage_files(path: Path, metadata: Mapping[str, Any]) -> list[Path]:
+def _storage_files(bag: Path, metadata: Metadata) -> list[Path]:
     """Return the files with the messages, in the order of recording."""
-    if not path.is_dir():
-        files = [path]
-    else:
-        named = [path / PurePath(name).name for name in metadata.get("relative_file_paths", [])]
-        files = [file for file in named if file.is_file()]
-    if not files:
-        files = sorted(path.iterdir(), key=_number)
-    files = [file for file in files if _kind(file) in _STORAGES and file.stat().st_size]
-    if not files:
-        raise InputError(f"'{path}' is no bag: there is no .mcap or .db3 file in it, or it is empty")
-    return files
+    files = [bag / name for name in metadata.files]
+    if not any(file.is_file() for file in files):
+        files = sorted(bag.iterdir(), key=_number)
+    return [file for file in files if _kind(file) in _STORAGES and file.is_file() and file.stat().st_size]
 
 
 def _number(path: Path) -> tuple[int, str]:
@@ -160,36 +138,16 @@ def _kind(path: Path) -> str:
     return path.with_suffix("").suffix if path.suffix == ".zstd" else path.suffix
 
 
-def _trouble(bag: Path, files: list[Path]) -> str:
-    """Return what is wrong with the files, where the library would not notice or not say it well."""
-    if bag.is_dir() and not (bag / "metadata.yaml").exists():
-        return "it has no metadata.yaml"
-    for path in files:
-        if path.suffix != ".db3":
-            continue
-        if left_open(path):
-            return f"{path.name} was not closed"
-        if missing_bytes(path):
-            return f"{path.name} is shorter than it should be"
-    return ""
-
-
-def _remains_of(path: Path) -> McapRemains | SqliteRemains:
-    if path.suffix == ".zstd":
-        raise InputError(
-            f"'{path}' is compressed as a whole; unpack it (zstd -d), then it can be read in part"
-        )
-    return McapRemains(path) if path.suffix == ".mcap" else SqliteRemains(path)
-
-
-def _topic(connection: Connection) -> Topic:
-    assert isinstance(connection.ext, ConnectionExtRosbag2)
-    definition = connection.msgdef
-    return Topic(
-        connection.topic,
-        connection.msgtype,
-        definition.data,
-        definition.format,
-        connection.digest,
-        tuple(connection.ext.offered_qos_profiles),
-    )
+def _opened(path: Path, stack: ExitStack) -> McapFile | SqliteFile:
+    try:
+        plain = path
+        if path.suffix == ".zstd":
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="hodyn_ros-"))
+            plain = unpack_file(path, Path(folder))
+        if _kind(path) == ".mcap":
+            return McapFile(plain)
+        file = SqliteFile(plain)
+        stack.callback(file.close)
+        return file
+    except DamagedError as error:
+        raise DamagedError(f"'{path}' cannot be read: {error}") from error

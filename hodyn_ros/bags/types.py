@@ -7,18 +7,24 @@ other package from the .msg files that it has installed.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from rosbags.interfaces import MessageDefinitionFormat, Nodetype
+from rosbags.interfaces import Nodetype
 from rosbags.interfaces.typing import FieldDesc, Typesdict
 from rosbags.typesys import Stores, get_types_from_idl, get_types_from_msg, get_typestore
 from rosbags.typesys.store import Typestore
 
 from hodyn_ros import share
-from hodyn_ros.bags.messages import Topic
+from hodyn_ros.bags.messages import IDL, MSG, UNKNOWN, Topic
 from hodyn_ros.errors import InputError
+
+_TYPE = re.compile(r"[A-Za-z]\w*(/(msg|srv|action))?/[A-Za-z]\w*", re.ASCII)
+_LONGEST_DEFINITION = 500_000  # characters; the longest of ROS have a tenth of it
+_LONGEST_ARRAY = 10_000  # elements of a fixed number; each may cost a line of code
 
 
 def ros_types() -> Typestore:
@@ -33,6 +39,8 @@ def learn(store: Typestore, name: str) -> None:
     """
     if name in store.fielddefs:
         return
+    if not _TYPE.fullmatch(name) or name.count("/") != 2:
+        raise InputError(f"{name!r} is no name of a message")
     package, _, kind = name.split("/")
     found = get_types_from_msg(_msg_file(package, kind).read_text(encoding="utf-8"), name)
     for part in _parts(found):
@@ -44,22 +52,59 @@ def learn(store: Typestore, name: str) -> None:
 def recorded_types(topics: Iterable[Topic]) -> Typestore:
     """Return a store of the messages of a bag, as they were when it was recorded.
 
-    A bag of an older rosbag2 carries no definitions; then today's hold.
+    A bag of an older rosbag2 carries no definitions; then today's hold. Raises InputError for a type that is
+    not known, and for a definition that is none.
     """
     store = get_typestore(Stores.EMPTY)
     today = ros_types()
     for topic in topics:
         if topic.type in store.fielddefs:
             continue
-        if topic.format == MessageDefinitionFormat.IDL:
-            found = get_types_from_idl(topic.definition)
-        elif topic.definition:
-            found = get_types_from_msg(topic.definition, topic.type)
-        else:
-            learn(today, topic.type)
-            found = _with_parts(today, topic.type)
+        found = _recorded_type(topic, today)
         store.register({name: fields for name, fields in found.items() if name not in store.fielddefs})
     return store
+
+
+def _recorded_type(topic: Topic, today: Typestore) -> Typesdict:
+    # Code is made of these names and texts, so they are looked at first.
+    if not _TYPE.fullmatch(topic.type):
+        raise InputError(f"{topic.name} is of the type {topic.type!r}, which is no name of a type")
+    if topic.encoding == UNKNOWN or not topic.definition:
+        learn(today, topic.type)
+        return _with_parts(today, topic.type)
+    if len(topic.definition) > _LONGEST_DEFINITION:
+        raise InputError(f"the definition of {topic.type} is longer than {_LONGEST_DEFINITION} characters")
+    try:
+        if topic.encoding == IDL:
+            found = get_types_from_idl(topic.definition)
+        else:
+            found = get_types_from_msg(topic.definition, topic.type)
+    except Exception as error:  # the library has no root for what broken texts lead to
+        line = str(error).partition("\n")[0]
+        raise InputError(f"the definition of {topic.type} in the bag cannot be read: {line}") from error
+    if topic.type not in found:
+        raise InputError(f"the definition of {topic.type} in the bag defines something else")
+    if any(
+        _length(description) > _LONGEST_ARRAY for _, fields in found.values() for _, description in fields
+    ):
+        raise InputError(f"the definition of {topic.type} in the bag holds an array of unlikely length")
+    return found
+
+
+def described(topic: Topic) -> Topic:
+    """Return a topic with the definition and the hash of today where it carries none.
+
+    Where nothing defines the type here either, the topic stays as it is, as in a bag of rosbag2.
+    """
+    if topic.definition or topic.encoding:
+        return topic
+    store = ros_types()
+    try:
+        learn(store, topic.type)
+    except InputError:
+        return replace(topic, encoding=UNKNOWN)
+    definition, _ = store.generate_msgdef(topic.type, ros_version=2)
+    return replace(topic, definition=definition, encoding=MSG, hash=store.hash_rihs01(topic.type))
 
 
 def type_hash(topic: Topic) -> str:
@@ -76,7 +121,7 @@ def todays_hash(name: str) -> str:
 
 def _with_parts(store: Typestore, name: str) -> Typesdict:
     found = {name: store.fielddefs[name]}
-    for part in _parts(found):
+    for part in list(_parts(found)):
         found |= _with_parts(store, part)
     return found
 
@@ -97,6 +142,12 @@ def _part(description: FieldDesc) -> str | None:
     if kind in (Nodetype.ARRAY, Nodetype.SEQUENCE):
         return _part(value[0])  # type: ignore[arg-type, index]  # the kind says what the value is
     return None
+
+
+def _length(description: FieldDesc) -> int:
+    """Return how many elements a field always has."""
+    kind, value = description
+    return int(value[1]) if kind == Nodetype.ARRAY else 1  # type: ignore[arg-type]  # as above
 
 
 def _msg_file(package: str, kind: str) -> Path:

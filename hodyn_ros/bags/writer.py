@@ -1,20 +1,29 @@
-"""Write bags that `ros2 bag` reads."""
+"""Write bags that `ros2 bag` reads, and indexes again."""
 
 from __future__ import annotations
 
+import sqlite3
+from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
-from rosbags.interfaces import Connection
-from rosbags.rosbag2 import StoragePlugin, Writer, WriterError
-from rosbags.rosbag2.storage_mcap import McapWriter
-from rosbags.rosbag2.storage_sqlite3 import Sqlite3Writer
+import yaml
+from rosbags.rosbag2.metadata import dump_qos_v9
 
 from hodyn_ros.bags.messages import Topic
-from hodyn_ros.bags.types import learn, ros_types, type_hash
+from hodyn_ros.bags.metadata import NAME
+from hodyn_ros.bags.storage_writers import McapStorage, SqliteStorage
+from hodyn_ros.bags.types import described
 from hodyn_ros.errors import InputError
 
-STORAGES = {"mcap": StoragePlugin.MCAP, "sqlite3": StoragePlugin.SQLITE3}
+STORAGES: dict[str, tuple[type[McapStorage] | type[SqliteStorage], str]] = {
+    "mcap": (McapStorage, ".mcap"),
+    "sqlite3": (SqliteStorage, ".db3"),
+}
+_VERSION = 9  # of metadata.yaml
+_NO_TIME = 2**63 - 1  # [ns] when a bag without messages begins, as rosbag2 writes it
 
 
 class BagWriter:
@@ -29,39 +38,72 @@ class BagWriter:
         if storage not in STORAGES:
             raise InputError(f"there is no storage {storage!r}; choose {' or '.join(STORAGES)}")
         try:
-            self._writer = Writer(path, version=9, storage_plugin=STORAGES[storage])
-            self._writer.open()
-        except WriterError:
+            path.mkdir(parents=True)
+        except FileExistsError:
             raise InputError(f"'{path}' exists already; choose another name, or remove it") from None
-        self._types = ros_types()
-        self._connections: dict[str, Connection] = {}
+        kind, suffix = STORAGES[storage]
+        # `ros2 bag reindex` finds files by names that end with a number
+        self._storage = kind(path / f"{path.resolve().name}_0{suffix}")
+        self._path, self._kind = path, storage
+        self._topics: dict[str, Topic] = {}
+        self._counts: Counter[str] = Counter()
+        self._first, self._last = _NO_TIME, 0
 
     def add(self, topic: Topic) -> None:
         """Announce a topic; where it does not carry its definition, that of today is written."""
-        if not topic.definition:
-            learn(self._types, topic.type)
-        self._connections[topic.name] = self._writer.add_connection(
-            topic.name,
-            topic.type,
-            typestore=self._types,
-            msgdef=topic.definition or None,
-            rihs01=type_hash(topic) if topic.definition else None,
-            offered_qos_profiles=list(topic.qos),
-        )
+        topic = described(topic)
+        self._storage.add(topic)
+        self._topics[topic.name] = topic
 
     def write(self, topic: str, time: int, data: bytes) -> None:
         """Write a serialised message of an announced topic, recorded at `time` [ns]."""
-        self._writer.write(self._connections[topic], time, data)
+        self._storage.write(topic, time, data)
+        self._counts[topic] += 1
+        self._first, self._last = min(self._first, time), max(self._last, time)
 
     def flush(self) -> None:
         """Hand everything to the operating system: what comes later may fail, this stays readable."""
-        storage = self._writer.storage
-        if isinstance(storage, McapWriter):
-            if storage.chunk.msgs:
-                storage.close_chunk()
-            storage.bio.flush()
-        elif isinstance(storage, Sqlite3Writer):
-            storage.conn.commit()
+        self._storage.flush()
+
+    def _complete(self) -> None:
+        metadata = self._metadata()
+        self._storage.close(_VERSION, _yaml(metadata))
+        part = self._path / f"{NAME}.part"
+        part.write_text(_yaml({"rosbag2_bagfile_information": metadata}), encoding="utf-8")
+        part.replace(self._path / NAME)
+
+    def _metadata(self) -> dict[str, Any]:
+        """Return what rosbag2 writes into metadata.yaml."""
+        span: dict[str, Any] = {
+            "starting_time": {"nanoseconds_since_epoch": self._first},
+            "duration": {"nanoseconds": max(0, self._last - self._first)},
+            "message_count": self._counts.total(),
+        }
+        name = self._storage.path.name
+        return {
+            "version": _VERSION,
+            "storage_identifier": self._kind,
+            **span,
+            "topics_with_message_count": [
+                {
+                    "topic_metadata": {
+                        "name": topic.name,
+                        "type": topic.type,
+                        "serialization_format": topic.serialization,
+                        "offered_qos_profiles": dump_qos_v9(list(topic.qos)),
+                        "type_description_hash": topic.hash,
+                    },
+                    "message_count": self._counts[topic.name],
+                }
+                for topic in self._topics.values()
+            ],
+            "compression_format": "",
+            "compression_mode": "",
+            "relative_file_paths": [name],
+            "files": [{"path": name, **span}],
+            "custom_data": None,
+            "ros_distro": "hodyn_ros",
+        }
 
     def __enter__(self) -> BagWriter:
         return self
@@ -69,4 +111,17 @@ class BagWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._writer.__exit__(kind, error, trace)
+        if error is not None:
+            with suppress(OSError, sqlite3.Error):  # what has failed may fail again, and is known
+                self._storage.abort()
+            return
+        try:
+            self._complete()
+        except BaseException:
+            with suppress(OSError, sqlite3.Error):
+                self._storage.abort()
+            raise
+
+
+def _yaml(data: Any) -> str:
+    return yaml.safe_dump(data, sort_keys=False)
