@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hodyn_ros import InputError, Robot, share
 from hodyn_ros.control.closed_loop import CompiledSimulation, run_loop
-from hodyn_ros.control.effort_guard import EffortGuard
+from hodyn_ros.control.effort_limiter import EffortLimiter
 from hodyn_ros.control.measurement import Measurement
 from hodyn_ros.control.plant import Plant
 from hodyn_ros.control.sensors import Encoder, Sensors
@@ -155,25 +155,33 @@ def test_efforts_act_when_their_delay_has_passed(delay: float, expected: list[tu
 
 
 def test_limits_are_kept_and_reported() -> None:
-    guard = EffortGuard([10.0, 10.0], [100.0, np.inf], period=0.01)
-    first = guard(np.array([5.0, -30.0]))
+    limiter = EffortLimiter([10.0, 10.0], [100.0, np.inf])
+    first = limiter(np.array([5.0, -30.0]), 0.01)
     assert first.effort.tolist() == [5.0, -10.0]
     assert first.saturated.tolist() == [False, True]
-    second = guard(np.array([9.0, 30.0]))
+    second = limiter(np.array([9.0, 30.0]), 0.01)
     assert second.effort.tolist() == [6.0, 10.0]
     assert second.rate_limited.tolist() == [True, False]
-    assert guard.saturated_count.tolist() == [0, 2]
-    assert guard.rate_limited_count.tolist() == [1, 0]
+    assert limiter.saturated_count.tolist() == [0, 2]
+    assert limiter.rate_limited_count.tolist() == [1, 0]
     with pytest.raises(InputError, match="joint 1 is not finite"):
-        guard(np.array([1.0, np.nan]))
+        limiter(np.array([1.0, np.nan]), 0.01)
     with pytest.raises(InputError, match="rate limit"):
-        EffortGuard(1.0, 0.0, 0.01)
+        EffortLimiter(1.0, 0.0)
 
 
-def test_a_loop_counts_what_its_guard_cuts(panda: Robot) -> None:
+def test_a_step_may_be_allowed_whatever_the_rate() -> None:
+    limiter = EffortLimiter([50.0, 50.0], [100.0, 5000.0], step=2.0)
+    limiter(np.zeros(2), 0.0)
+    assert limiter(np.full(2, 30.0), 1e-3).effort.tolist() == [2.0, 5.0]
+    assert limiter(np.full(2, 30.0), 1e-4).effort.tolist() == pytest.approx([2.2, 5.5])
+    assert limiter(np.full(2, 30.0), 0.1).effort.tolist() == pytest.approx([12.2, 30.0])
+
+
+def test_a_loop_counts_what_its_limiter_cuts(panda: Robot) -> None:
     simulation = CompiledSimulation(ElasticJointSimulation(panda, START))
-    guard = EffortGuard(panda.limits.effort, panda.limits.effort_rate, 1e-3)
-    record = run_loop(simulation, lambda t, m: np.full(7, 100.0 * (t > 5e-3)), 0.01, 1e-3, guard=guard)
+    limiter = EffortLimiter(panda.limits.effort, panda.limits.effort_rate)
+    record = run_loop(simulation, lambda t, m: np.full(7, 100.0 * (t > 5e-3)), 0.01, 1e-3, limiter=limiter)
     assert record.times.shape == (11,)
     assert record.saturated == record.rate_limited == 5
     assert np.abs(np.diff(record.efforts, axis=0)).max() == pytest.approx(1.0)

@@ -175,3 +175,43 @@ def test_robots_and_settings_that_do_not_fit_are_refused(panda: Robot) -> None:
     for period in (0.0, float("nan")):
         with pytest.raises(InputError, match="the period must be positive"):
             EffortFilter(panda, period=period)
+
+
+@pytest.mark.parametrize("side", ["link", "motor"])
+def test_a_stop_follows_the_path_and_ends_with_the_weight(panda: Robot, side: str) -> None:
+    fill_in = EffortFilter(panda, "motor" if side == "motor" else "link", 0.01, ease=0.1)
+    going = fill_in(planned())
+    motion = going.dense.motion
+    stop = fill_in.stop(motion, 0.3, 0.4, 0.5)
+    assert stop.times[0] == 0.3 and stop.times[-1] == pytest.approx(0.9)
+    assert np.diff(stop.times).max() <= 0.01 + 1e-12
+    # until it begins it is the same motion, with the same efforts
+    before = stop.times <= 0.4
+    np.testing.assert_allclose(
+        stop.motion[before], motion.sample(stop.times[before], 2), rtol=0.0, atol=1e-12
+    )
+    on_both = np.isclose(stop.times[:, None], going.dense.times[None], rtol=0.0, atol=1e-9) & before[:, None]
+    rows, places = np.nonzero(on_both)
+    assert len(rows) >= 10
+    np.testing.assert_allclose(stop.efforts[rows], going.efforts[places], rtol=0.0, atol=1e-8)
+    # all of it lies on the path of the motion, in its direction, and rests where that is half of the stop on
+    way = (stop.motion[:, 0] - HOME) / MOVE
+    assert np.ptp(way, axis=1).max() < 1e-9 and (np.diff(way[:, 0]) >= 0.0).all()
+    np.testing.assert_allclose(stop.motion[-1, 0], motion.sample(0.65, 0)[0], rtol=0.0, atol=1e-12)
+    np.testing.assert_array_equal(stop.motion[-1, 1:], 0.0)
+    np.testing.assert_allclose(stop.efforts[-1], fill_in.hold(stop.motion[-1, 0]), rtol=0.0, atol=1e-9)
+    # no step: what a straight line between two points misses is small beside what the motion takes
+    assert np.abs(np.diff(stop.efforts, axis=0)).max() < 2.0
+
+
+def test_the_efforts_of_a_hold_are_the_weight(panda: Robot) -> None:
+    standing = np.stack([HOME, 0.0 * HOME, 0.0 * HOME])
+    for side in ("link", "motor"):
+        fill_in = EffortFilter(panda, "motor" if side == "motor" else "link", 0.01)
+        np.testing.assert_allclose(fill_in.hold(HOME), panda.inverse_dynamics(standing)[0], atol=1e-9)
+
+
+def test_a_motion_that_is_over_before_cannot_be_stopped(panda: Robot) -> None:
+    fill_in = EffortFilter(panda, "link", 0.01)
+    with pytest.raises(InputError, match="stop must lie between"):
+        fill_in.stop(fill_in(planned()).dense.motion, 0.9, 1.1, 0.5)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from hodyn_ros.control.effort_guard import EffortGuard
+from hodyn_ros.control.command_guard import CommandGuard
+from hodyn_ros.control.effort_limiter import EffortLimiter
+from hodyn_ros.control.guard_config import StreamError
 from hodyn_ros.control.measurement import Measurement
+from hodyn_ros.control.motor_pd import Reference
 from hodyn_ros.control.sensors import Sensors
 from hodyn_ros.control.simulation import ElasticJointSimulation
 from hodyn_ros.errors import InputError
@@ -61,7 +65,7 @@ def run_loop(
     period: float,
     *,
     sensors: Sensors | None = None,
-    guard: EffortGuard | None = None,
+    limiter: EffortLimiter | None = None,
     delay: float = 0.0,
     progress: Callable[[float], None] | None = None,
 ) -> LoopRecord:
@@ -87,11 +91,11 @@ def run_loop(
         exact = simulation.measurement
         measured = exact if sensors is None else sensors.measure(exact)
         effort = controller(time, measured)
-        if guard is not None:
-            guarded = guard(effort)
-            effort = guarded.effort
-            saturated += bool(guarded.saturated.any())
-            rate_limited += bool(guarded.rate_limited.any())
+        if limiter is not None:
+            limited = limiter(effort, period)
+            effort = limited.effort
+            saturated += bool(limited.saturated.any())
+            rate_limited += bool(limited.rate_limited.any())
         queue = queue + [effort] if queue else [effort] * (late + 2)
         old, new = queue[0], queue[1]
         queue = queue[1:]
@@ -111,3 +115,33 @@ def run_loop(
         saturated,
         rate_limited,
     )
+
+
+class GuardedController:
+    """A `CommandGuard` as the controller of `run_loop`, on a feedforward that comes with each sample.
+
+    `reference` returns what the motors follow from a time [s] on, None where nothing comes. Until the guard
+    joins the motion, and where it has ended, the efforts are zero. What the guard cannot use it does without.
+    """
+
+    def __init__(self, guard: CommandGuard, reference: Callable[[float], Reference | None]) -> None:
+        self.guard = guard
+        self.saturated = 0  # samples in which an effort was cut to its limit
+        self._reference = reference
+
+    def __call__(self, time: float, measured: Measurement) -> Array:
+        """Return the efforts (motors,) that answer a measurement."""
+        now, reference = _EPOCH + round(1e9 * time), self._reference(time)
+        with suppress(StreamError):  # the guard stops, and says why
+            self.guard.measure(now, now, measured.motor_position, measured.motor_velocity)
+        if reference is not None:
+            with suppress(StreamError):
+                self.guard.follow(now, now, reference)
+        command = self.guard.command(now)
+        if command is None:
+            return np.zeros_like(measured.motor_position)
+        self.saturated += command.saturated
+        return command.effort
+
+
+_EPOCH = 1_000_000_000  # [ns] of a clock whose zero means that there is no stamp

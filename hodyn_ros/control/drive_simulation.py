@@ -57,6 +57,9 @@ class RobotSimulation(Protocol):
     def gravity_effort(self) -> Array:
         """Return the motor efforts (motors,) that hold the links against gravity where they are."""
 
+    def stand(self) -> None:
+        """Let the robot stand still where it is, its springs in balance with gravity, as brakes leave it."""
+
     def advance(self, duration: float, motor_effort: ArrayLike) -> None:
         """Let `duration` [s] pass under efforts (motors,), held meanwhile."""
 
@@ -70,18 +73,26 @@ class DriveSimulation:
     """
 
     def __init__(self, robot: Robot, position: ArrayLike, *, damping: ArrayLike = 0.0) -> None:
-        at_rest = np.zeros((5, robot.n_joints))
-        at_rest[0] = finite_array("position", position, (robot.n_joints,))
         self._plant = Plant(robot, damping)
-        start = self._plant.consistent_state(at_rest)
-        self._effort = self._holding(at_rest[0])
-        self._simulation = StiffSimulation(self._plant, start, method="LSODA", rtol=_RTOL, atol=_ATOL)
+        self._stand_at(finite_array("position", position, (robot.n_joints,)))
         self._steps_per_second, self._steps_time = self._needed_steps(), 0.0
         self._steps: Callable[[Array, float, int], Array] = self._plain_steps
         self._most_steps = _MOST_PLAIN_STEPS
         if robot.model.n_bodies <= COMPILED_BODIES and DriveCode.supports(self._plant.train):
             self._kernel = _compiled_step(self._plant)
             self._steps, self._most_steps = self._compiled_steps, _MOST_COMPILED_STEPS
+
+    def stand(self) -> None:
+        """Let the robot stand still where it is, its springs in balance with gravity, as brakes leave it."""
+        self._stand_at(self.position)
+        self._steps_time = 0.0
+
+    def _stand_at(self, position: Array) -> None:
+        at_rest = np.zeros((5, len(position)))
+        at_rest[0] = position
+        start = self._plant.consistent_state(at_rest)
+        self._effort = self._holding(position)
+        self._simulation = StiffSimulation(self._plant, start, method="LSODA", rtol=_RTOL, atol=_ATOL)
 
     @property
     def position(self) -> Array:

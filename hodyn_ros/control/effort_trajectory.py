@@ -11,9 +11,10 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.feasibility.check import Finding, check
 from hodyn_ros.feasibility.demand import Demand
-from hodyn_ros.feasibility.peaks import DEFAULT_SAMPLES
 from hodyn_ros.jets import Array
+from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.densify import DenseMotion, Waypoints, densify
+from hodyn_ros.trajectory.easing import EasedStop
 from hodyn_ros.trajectory.start import PresentState, start_from
 
 Side = Literal["link", "motor"]
@@ -28,6 +29,14 @@ class EffortTrajectory(NamedTuple):
     # (n,) by how much a straight line between two instants misses the effort at most [N·m or N]
     between: Array
     violations: tuple[Finding, ...]  # limits that are exceeded, the worst first
+
+
+class EffortPoints(NamedTuple):
+    """Points of a motion with their efforts."""
+
+    times: Array  # (N,) [s] of the motion's own time
+    motion: Array  # (N, 3, n) positions, velocities, accelerations
+    efforts: Array  # (N, n) [N·m or N]
 
 
 class EffortFilter:
@@ -85,8 +94,26 @@ class EffortFilter:
         missed = np.abs(efforts[1::2] - 0.5 * (efforts[:-1:2] + efforts[2::2])).max(axis=0)
         violations: tuple[Finding, ...] = ()
         if self._has_limits:
-            violations = check(self.robot, dense.motion, samples=max(DEFAULT_SAMPLES, len(times))).violations
+            violations = check(self.robot, dense.motion).violations
         return EffortTrajectory(dense, motion[::2, :3], efforts[::2], missed, violations)
+
+    def stop(self, motion: Trajectory, since: float, begin: float, duration: float) -> EffortPoints:
+        """Return a motion from its time `since` on, brought to rest on its own path.
+
+        It goes on unchanged until `begin`, then slows down, and rests `duration` later [s], continuous up to
+        snap. Raises InputError where it is over before it could rest so.
+        """
+        stopped = EasedStop(motion, duration, begin + 0.5 * duration)
+        count = max(1, math.ceil((stopped.duration - since) / self.period - 1e-6))
+        times = np.linspace(since, stopped.duration, count + 1)
+        rows = stopped.sample(times, 4)
+        return EffortPoints(times, rows[:, :3], self._efforts(rows))
+
+    def hold(self, positions: Array) -> Array:
+        """Return the efforts (n,) of a robot that stands at positions (n,)."""
+        standing = np.zeros((1, 5, self.robot.n_joints))
+        standing[0, 0] = positions
+        return self._efforts(standing)[0]
 
     def _efforts(self, motion: Array) -> Array:
         """Return efforts (N, n) of a motion (N, 5, n)."""

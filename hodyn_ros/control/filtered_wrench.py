@@ -17,6 +17,10 @@ from numpy.typing import ArrayLike
 from hodyn_ros.errors import InputError
 from hodyn_ros.se3 import Array
 
+# What the states of a filter can hold: its derivatives are larger by omega^order, and those of a step of
+# thousands of years by (omega t)^order.
+LARGEST = 1e150
+
 
 class FilteredWrench:
     """The low-pass filtered wrench on one body, (6,) [N.m, N], with its derivatives up to `order`.
@@ -72,10 +76,12 @@ class FilteredWrench:
         return other
 
     def measure(self, instant: int, wrench: ArrayLike) -> None:
-        """Take a measurement (6,) at an instant [ns]."""
+        """Take a measurement (6,) at an instant [ns]; InputError, and nothing changes, beyond LARGEST."""
+        measured = np.array(wrench, dtype=np.float64).reshape(6)
+        if not (np.abs(measured) <= LARGEST).all():
+            raise InputError(f"a measured wrench has to stay below {LARGEST:g}, found {measured.tolist()}")
         self._advance(instant)
-        self._measured = np.array(wrench, dtype=np.float64).reshape(6)
-        self._measured_at = instant
+        self._measured, self._measured_at = measured, instant
 
     def at(self, instant: int) -> Array:
         """Return the filtered wrench and its derivatives (order + 1, 6) at an instant [ns]."""

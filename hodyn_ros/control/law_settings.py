@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -119,4 +119,4 @@ class LawSettings:
                     f"give one for each of {list(joint_names)}, or none"
                 )
             chosen[name] = given or getattr(limits, name)
-        return JointLimits(limits.position_lower, limits.position_upper, **chosen, joint_names=joint_names)
+        return replace(limits, **chosen, joint_names=joint_names)

@@ -1,4 +1,4 @@
-"""Feedback on the motors around a feedforward: what the drives of elastic joints are commanded."""
+"""What the motors of elastic joints follow, and the gains of the feedback around it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.actuation.series_elastic import SeriesElastic
-from hodyn_ros.checks import check_finite
 from hodyn_ros.control.extrapolation import motor_effort_series
-from hodyn_ros.control.feedforward import Feedforward, taylor
+from hodyn_ros.control.feedforward import Feedforward
 from hodyn_ros.errors import InputError
 from hodyn_ros.se3 import Array
 
@@ -109,87 +108,3 @@ class MotorGains:
                 "give proportional and derivative gains for each joint"
             )
         return cls(inertia * natural_frequency**2, 2.0 * damping_ratio * natural_frequency * inertia)
-
-
-class MotorCommand(NamedTuple):
-    """The answer to one measurement of the motors."""
-
-    effort: Array  # (n,) [N.m or N]
-    held: bool  # the feedforward is too old: the reference stands where it was last
-    saturated: bool  # an effort was cut to its limit
-    rate_limited: bool  # the step of an effort was cut
-
-
-class MotorController:
-    """Feedforward plus proportional and derivative feedback on the motors.
-
-    `actuation`: the drives where they are plain, else None, for the mode "elastic" alone.
-    `follow` takes a feedforward when one comes, `command` answers each measurement of the motors. Between two
-    feedforwards their Taylor series are evaluated, up to `longest_extrapolation` [s] after the last one;
-    from then on the reference stands still where it was. Efforts are cut to `effort_limit` (n,) [N.m or N],
-    and their steps between two commands to `rate_limit` (n,) [N.m/s or N/s] times the time between.
-    """
-
-    def __init__(
-        self,
-        actuation: SeriesElastic | None,
-        gains: MotorGains,
-        mode: FeedforwardMode,
-        longest_extrapolation: float = 0.1,
-        effort_limit: ArrayLike = np.inf,
-        rate_limit: ArrayLike = np.inf,
-    ) -> None:
-        self.mode = mode
-        self._actuation = actuation
-        self._gains = gains
-        self._longest = longest_extrapolation
-        self._limit = np.asarray(effort_limit, dtype=np.float64)
-        self._rate_limit = np.asarray(rate_limit, dtype=np.float64)
-        self._last: tuple[int, Array] | None = None  # the last command: when it acted [ns], and its effort
-        self._reference: Reference | None = None
-        self._instant = 0
-
-    @property
-    def ready(self) -> bool:
-        """Whether there is a feedforward to follow."""
-        return self._reference is not None
-
-    def follow(self, instant: int, feedforward: Feedforward) -> None:
-        """Follow a feedforward from now on; `instant` [ns] is what it is for. Raises InputError."""
-        self._reference = motor_reference(self.mode, self._actuation, feedforward)
-        self._instant = instant
-
-    def command(self, measured_at: int, position: Array, velocity: Array, acts_at: int) -> MotorCommand:
-        """Return the efforts that answer a measurement of the motors.
-
-        `position`, `velocity` (n,) of the motors at the instant `measured_at` [ns], which the feedback
-        compares with the reference of the same instant; the feedforward is that of the instant `acts_at`
-        [ns], when the command acts. Raises InputError before the first feedforward, and for numbers that are
-        not finite; both leave no trace.
-        """
-        if self._reference is None:
-            raise InputError("there is no feedforward to follow yet")
-        check_finite("position", np.asarray(position))
-        check_finite("velocity", np.asarray(velocity))
-        positions, efforts = self._reference
-        elapsed, ahead = (1e-9 * (instant - self._instant) for instant in (measured_at, acts_at))
-        held = ahead > self._longest
-        # A reference that stands has lost its velocity; its position and effort go on without a step.
-        wanted = taylor(positions, min(elapsed, self._longest))
-        speed = np.zeros_like(wanted) if held else taylor(positions[1:], elapsed)
-        effort = self._gains.proportional * (wanted - position) + self._gains.derivative * (speed - velocity)
-        if len(efforts):
-            effort += taylor(efforts, min(ahead, self._longest))
-        cut = np.clip(effort, -self._limit, self._limit)
-        slowed = self._slowed(cut, acts_at)
-        self._last = acts_at, slowed
-        return MotorCommand(slowed, held, bool((cut != effort).any()), bool((slowed != cut).any()))
-
-    def _slowed(self, effort: Array, acts_at: int) -> Array:
-        if self._last is None or np.isinf(self._rate_limit).all():
-            return effort
-        before, last = self._last
-        finite = np.where(np.isinf(self._rate_limit), 0.0, self._rate_limit)
-        step = np.where(np.isinf(self._rate_limit), np.inf, finite * max(0.0, 1e-9 * (acts_at - before)))
-        slowed: Array = np.clip(effort, last - step, last + step)
-        return slowed

@@ -9,10 +9,9 @@ import numpy as np
 
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.model.assembly import Frame
+from hodyn_ros.model.assembly import Frame, Link, carrying
 from hodyn_ros.model.tree import TreeModel
 from hodyn_ros.parallel.model import ParallelModel
-from hodyn_ros.parallel.platform import Platform
 from hodyn_ros.parallel.robot import ParallelRobot
 from hodyn_ros.se3 import Array
 
@@ -66,13 +65,7 @@ class Payload:
         place = self._place(robot)
         if self.mass == 0.0:
             return model
-        centre, tensor = self._seen_from(place.pose)
-        masses, coms, inertias = model.masses.copy(), model.coms.copy(), model.inertias.copy()
-        i = place.body
-        masses[i], coms[i], inertias[i] = _together(
-            (masses[i], coms[i], inertias[i]), (self.mass, centre, tensor)
-        )
-        return model.with_inertias(masses, coms, inertias)
+        return carrying(model, self._load, place)
 
     def on_platform(self, robot: ParallelRobot) -> ParallelModel:
         """Return the model of a robot whose platform carries this; InputError for another body."""
@@ -84,11 +77,7 @@ class Payload:
             )
         if self.mass == 0.0:
             return model
-        centre, tensor = self._seen_from(np.eye(4))
-        mass, com, inertia = _together(
-            (platform.mass, platform.com, platform.inertia), (self.mass, centre, tensor)
-        )
-        return replace(model, platform=Platform(mass, com, inertia, platform.placement, platform.name))
+        return replace(model, platform=platform.carrying(self._load))
 
     def _place(self, robot: Robot) -> Frame:
         names = robot.model.body_names
@@ -100,21 +89,7 @@ class Payload:
             raise InputError(f"parameter 'payload_body' is {name!r}; the robot has the bodies {list(names)}")
         return place
 
-    def _seen_from(self, pose: Array) -> tuple[Array, Array]:
-        rotation = pose[:3, :3]
+    @property
+    def _load(self) -> Link:
         centre = np.array(self.centre) if len(self.centre) else np.zeros(3)
-        return rotation @ centre + pose[:3, 3], rotation @ self.tensor @ rotation.T
-
-
-_Inertia = tuple[float, Array, Array]  # mass, centre of mass, inertia about it
-
-
-def _together(one: _Inertia, other: _Inertia) -> _Inertia:
-    """Return the inertia of two bodies that have become one; Steiner's theorem for each."""
-    mass = one[0] + other[0]
-    centre = (one[0] * one[1] + other[0] * other[1]) / mass
-    inertia = np.zeros((3, 3))
-    for part_mass, part_centre, part_inertia in (one, other):
-        d = part_centre - centre
-        inertia += part_inertia + part_mass * (d @ d * np.eye(3) - np.outer(d, d))
-    return mass, centre, inertia
+        return Link("payload", self.mass, centre, self.tensor)

@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import ModelError
+from hodyn_ros.model.files import read_file
+from hodyn_ros.model.urdf import MOST_BYTES
 from hodyn_ros.model.yaml_text import read_yaml
 from hodyn_ros.parallel.config import is_parallel
 from hodyn_ros.parallel.robot import ParallelRobot
@@ -22,7 +24,8 @@ class RobotText:
     """A YAML file with the URDFs that it names, or a URDF by itself, by `kind`.
 
     `name` is that of the file, without folders; `urdfs` are texts by the name that the YAML gives them.
-    `floating_base` counts for a URDF by itself only.
+    `floating_base` counts for a URDF by itself only. Raises ModelError for a name that is none of a file in
+    one folder: such texts come with bags of strangers, and are written to files to be read.
     """
 
     name: str
@@ -30,6 +33,11 @@ class RobotText:
     urdfs: Mapping[str, str] = field(default_factory=dict)
     kind: Literal["yaml", "urdf"] = "yaml"
     floating_base: bool = False
+
+    def __post_init__(self) -> None:
+        for name in (self.name, *self.urdfs):
+            if not isinstance(name, str) or name == ".." or Path(name).name != name or "\0" in name:
+                raise ModelError(f"{name!r} is no name of a file with a robot; leave out folders")
 
     @classmethod
     def from_file(cls, path: str | Path) -> RobotText:
@@ -83,8 +91,5 @@ def _references(data: Any) -> list[str]:
 
 
 def _read(path: Path) -> str:
-    try:
-        # whatever the encoding of a URDF: these bytes come back
-        return path.read_bytes().decode("utf-8", "surrogateescape")
-    except (OSError, ValueError) as error:  # ValueError: a path with a null byte
-        raise ModelError(f"cannot read {str(path)!r}: {error}") from error
+    # whatever the encoding of a URDF: these bytes come back
+    return read_file(path, MOST_BYTES).decode("utf-8", "surrogateescape")

@@ -76,11 +76,17 @@ class ElasticJointSimulation:
         self._effort = np.zeros(n)
         q = self._checked("position", position)
         qd = np.zeros(n) if velocity is None else self._checked("velocity", velocity)
-        theta = q + self._equations.compliance * self._equations.gravity(q)
-        self._state = np.stack([q, qd, theta, qd])
+        self._state = self._balanced(q, qd)
         fits = robot.model.n_bodies <= COMPILED_BODIES
         self._kernel = _compiled_kernel(self._equations) if compiled and fits else self.numpy_kernel
         self._highest_frequency, self._frequency_time = self.highest_frequency(), 0.0
+
+    def stand(self) -> None:
+        """Let the robot stand still where it is, its springs in balance with gravity, as brakes leave it."""
+        self._state = self._balanced(self._state[0], np.zeros(self.robot.n_joints))
+
+    def _balanced(self, q: Array, qd: Array) -> Array:
+        return np.stack([q, qd, q + self._equations.compliance * self._equations.gravity(q), qd])
 
     @property
     def position(self) -> Array:

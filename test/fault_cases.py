@@ -1,0 +1,330 @@
+"""The faults that are put between feedforwards, a guard and a robot; see docs/safety.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from fault_bench import (
+    CONTROLLER,
+    EFFORTS,
+    EFFORTS_BARE,
+    EFFORTS_BARE_HELD,
+    EFFORTS_HELD,
+    EPOCH,
+    FAULT_AT,
+    HOME,
+    MS,
+    REFERENCES,
+    Bench,
+    Consumer,
+    Feed,
+    Inject,
+    Measured,
+    Moment,
+    at_rest,
+    sound,
+)
+from numpy.typing import NDArray
+
+from hodyn_ros.control.feedforward import Status
+from hodyn_ros.control.guard_config import Fault
+from hodyn_ros.control.motor_pd import Reference
+
+Array = NDArray[np.float64]
+
+THIRD = np.eye(7)[2]
+ASKEW = np.array([1.0, -1.0, 1.0, 1.0, -1.0, 1.0, -1.0])
+
+
+class Case(NamedTuple):
+    """A fault; `make` returns what is done to each millisecond, with a memory of its own."""
+
+    name: str
+    make: Callable[[], Inject]
+    lasts: int = 500  # [ms] after it begins
+    begins: int = FAULT_AT  # [ms]; before, all is sound
+    off: Array | float = 0.0  # [rad] of the robot from the start of the motion
+    fault: Fault | None = None  # why feedback stops, None where it does not
+    open: Fault | None | str = "the same"  # why commands without feedback do
+    joins: bool = False  # at last
+
+    def fault_for(self, consumer: Consumer) -> Fault | None:
+        """Why a consumer stops."""
+        if consumer.kind == "efforts" and self.name.startswith("payload"):
+            return Fault.TRACKING  # as nothing corrects the wrong weight
+        if consumer.feedback or self.open == "the same":
+            return self.fault
+        return None if self.open is None else Fault(self.open)
+
+
+def always(change: Callable[[Moment], None]) -> Callable[[], Inject]:
+    return lambda: lambda bench, moment: change(moment)
+
+
+def silence(moment: Moment) -> None:
+    moment.feed = []
+
+
+def stream_returns(after: int, near: bool) -> Callable[[], Inject]:
+    def make() -> Inject:
+        stands: list[Reference] = []
+
+        def inject(bench: Bench, moment: Moment) -> None:
+            if moment.k < FAULT_AT + after:
+                moment.feed = []
+            elif near:
+                if not stands:
+                    stands.append(at_rest(bench.kind, bench.simulation.position))
+                moment.feed = [Feed(moment.now, stands[0])]
+
+        return inject
+
+    return make
+
+
+def stands_at_home(bench: Bench, moment: Moment) -> None:
+    moment.feed = [Feed(moment.now, at_rest(bench.kind, HOME))]
+
+
+def late_start(near: bool) -> Callable[[], Inject]:
+    def inject(bench: Bench, moment: Moment) -> None:
+        if moment.k < FAULT_AT:
+            moment.feed = []
+        elif near:
+            stands_at_home(bench, moment)
+
+    return lambda: inject
+
+
+def feed_stamps(by: float) -> Callable[[], Inject]:
+    def change(moment: Moment) -> None:
+        moment.feed = [feed._replace(stamp=feed.stamp + round(by * 1e9)) for feed in moment.feed]
+
+    return always(change)
+
+
+def no_feed_stamps(moment: Moment) -> None:
+    moment.feed = [feed._replace(stamp=0) for feed in moment.feed]
+
+
+def measured_stamps(by: float) -> Callable[[], Inject]:
+    def change(moment: Moment) -> None:
+        moment.measured = [one._replace(stamp=one.stamp + round(by * 1e9)) for one in moment.measured]
+
+    return always(change)
+
+
+def no_measured_stamps(moment: Moment) -> None:
+    moment.measured = [one._replace(stamp=0) for one in moment.measured]
+
+
+def clock_set(by: float) -> Callable[[], Inject]:
+    def change(moment: Moment) -> None:
+        ahead = round(by * 1e9)
+        moment.now += ahead
+        moment.feed = [feed._replace(stamp=feed.stamp + ahead) for feed in moment.feed]
+        moment.measured = [one._replace(stamp=one.stamp + ahead) for one in moment.measured]
+
+    return always(change)
+
+
+def time_paused(bench: Bench, moment: Moment) -> None:
+    """As in a simulator that is paused for 0.3 s: its robot stands still with its clock."""
+    paused = min(moment.k - FAULT_AT, 300)
+    moment.now -= paused * MS
+    moment.time_goes_on = paused == 300
+    k = moment.k - paused
+    moment.feed = [Feed(moment.now, sound(bench.kind, k))]
+    moment.measured = [bench.measurement(moment.now)]
+
+
+def no_measurements(moment: Moment) -> None:
+    moment.measured = []
+
+
+def repeated_measurements(stamped_anew: bool) -> Callable[[], Inject]:
+    def make() -> Inject:
+        last: list[Measured] = []
+
+        def inject(bench: Bench, moment: Moment) -> None:
+            last[:] = last or moment.measured
+            moment.measured = [one._replace(stamp=moment.now) if stamped_anew else one for one in last]
+
+        return inject
+
+    return make
+
+
+def late_measurements(by: int) -> Callable[[], Inject]:
+    def make() -> Inject:
+        queue: list[Measured] = []
+
+        def inject(bench: Bench, moment: Moment) -> None:
+            queue.extend(moment.measured)
+            moment.measured = [queue.pop(0)] if len(queue) > by else []
+
+        return inject
+
+    return make
+
+
+def measured_jump(by: Array, for_: int = 10**6) -> Callable[[], Inject]:
+    def change(moment: Moment) -> None:
+        if moment.k < FAULT_AT + for_:
+            moment.measured = [one._replace(position=one.position + by) for one in moment.measured]
+
+    return always(change)
+
+
+def second_publisher(positions: float, efforts: float) -> Callable[[], Inject]:
+    """Whose feedforwards come between the others, half a millisecond apart."""
+
+    def inject(bench: Bench, moment: Moment) -> None:
+        own = sound(bench.kind, moment.k + 0.5)
+        other = Reference(own.positions.copy(), own.efforts.copy())
+        other.positions[0] += positions
+        other.efforts[0] += efforts
+        moment.feed.append(Feed(moment.now + MS // 2, other))
+
+    return lambda: inject
+
+
+def desired_jump(by: float) -> Callable[[], Inject]:
+    def change(moment: Moment) -> None:
+        for i, feed in enumerate(moment.feed):
+            positions = feed.reference.positions.copy()
+            positions[0] += by
+            moment.feed[i] = feed._replace(reference=Reference(positions, feed.reference.efforts))
+
+    return always(change)
+
+
+def rate(hertz: float, jitter: float = 0.0) -> Callable[[], Inject]:
+    """Feedforwards at another rate, each late by up to `jitter` periods."""
+
+    def make() -> Inject:
+        period, random = 1e3 / hertz, np.random.default_rng(7)
+        due: list[tuple[float, float]] = []  # [ms] of arrival, of the instant that it is about
+        following = [0]
+
+        def inject(bench: Bench, moment: Moment) -> None:
+            while following[0] * period <= moment.k:
+                at = following[0] * period
+                due.append((at + jitter * period * random.uniform(), at))
+                following[0] += 1
+            came = sorted(at for arrival, at in due if arrival <= moment.k)
+            due[:] = [pair for pair in due if pair[0] > moment.k]
+            moment.feed = [Feed(EPOCH + round(at * MS), sound(bench.kind, round(2 * at) / 2)) for at in came]
+
+        return inject
+
+    return make
+
+
+def status(bit: Status) -> Callable[[], Inject]:
+    def change(moment: Moment) -> None:
+        moment.feed = [feed._replace(status=bit) for feed in moment.feed]
+
+    return always(change)
+
+
+def heavier(by: float) -> Callable[[], Inject]:
+    def change(moment: Moment) -> None:
+        for i, feed in enumerate(moment.feed):
+            efforts = feed.reference.efforts.copy()
+            efforts[0, 1] += by
+            moment.feed[i] = feed._replace(reference=Reference(feed.reference.positions, efforts))
+
+    return always(change)
+
+
+def held_up(moment: Moment) -> None:
+    moment.runs = not FAULT_AT < moment.k < FAULT_AT + 2000
+
+
+def shutdown(moment: Moment) -> None:
+    moment.stop = moment.k == FAULT_AT
+
+
+def not_a_number(moment: Moment) -> None:
+    moment.measured = [one._replace(position=one.position + np.nan * THIRD) for one in moment.measured]
+
+
+def not_a_number_wanted(moment: Moment) -> None:
+    moment.feed = [
+        feed._replace(reference=Reference(feed.reference.positions, np.nan * feed.reference.efforts))
+        for feed in moment.feed
+    ]
+
+
+def listening_off(until: int, at_home: bool) -> Callable[[], Inject]:
+    def inject(bench: Bench, moment: Moment) -> None:
+        if at_home:
+            stands_at_home(bench, moment)
+        moment.listening = not FAULT_AT <= moment.k < FAULT_AT + until
+
+    return lambda: inject
+
+
+def nothing(moment: Moment) -> None:
+    pass
+
+
+STEP, SILENT = Fault.REFERENCE_STEP, Fault.NO_FEEDFORWARD
+BLIND, JUMPED = Fault.NO_MEASUREMENT, Fault.HELD_UP
+SHIFTS = (0.2, -0.2, 1.0, -1.0, 60.0, -60.0)  # [s]
+
+
+def returns(after: int, near: bool) -> Case:
+    name = f"stream returns after {after / 1e3:g} s, {'near' if near else 'far'}"
+    return Case(name, stream_returns(after, near), after + 700, fault=SILENT, joins=near)
+
+
+CASES = (
+    Case("none, to the end of the motion", always(nothing), 1300),
+    Case("stream stops", always(silence), 2500, fault=SILENT),
+    *(returns(*pair) for pair in ((50, False), (500, True), (500, False), (5000, True), (5000, False))),
+    Case("late start, motion under way", late_start(False), 400, 0),
+    Case("late start, motion waits", late_start(True), 800, 0, joins=True),
+    Case("arm 0.049 rad off", always(nothing), 0, 0, 0.049 * ASKEW, joins=True),
+    Case("arm 0.3 rad off", always(nothing), 0, 0, 0.3 * ASKEW),
+    Case("arm 1 rad off", always(nothing), 0, 0, 1.0 * ASKEW),
+    Case("feedforwards: stamps zero", always(no_feed_stamps), fault=SILENT),
+    *(Case(f"feedforwards: stamps {by:+g} s", feed_stamps(by), fault=SILENT) for by in SHIFTS),
+    Case("measurements: stamps zero", always(no_measured_stamps), fault=BLIND, open=None),
+    *(Case(f"measurements: stamps {by:+g} s", measured_stamps(by), fault=BLIND, open=None) for by in SHIFTS),
+    *(Case(f"clock set by {by:+g} s", clock_set(by), fault=JUMPED) for by in SHIFTS),
+    Case("time paused 0.3 s", lambda: time_paused, 500),
+    Case("measurements stop", always(no_measurements), fault=BLIND, open=None),
+    Case("measurements repeat", repeated_measurements(False), fault=BLIND, open=None),
+    Case("measurements freeze, new stamps", repeated_measurements(True), fault=BLIND, open=Fault.TRACKING),
+    Case("measurements 5 ms late", late_measurements(5)),
+    Case("measurements 10 ms late", late_measurements(10), fault=Fault.LATE_MEASUREMENTS, open=None),
+    Case("measurements 20 ms late", late_measurements(20), fault=Fault.LATE_MEASUREMENTS, open=None),
+    Case("measurement jumps 10 mrad", measured_jump(0.01 * THIRD)),
+    Case("measurement jumps 0.3 rad", measured_jump(0.3 * THIRD), 1000, fault=BLIND, open=Fault.TRACKING),
+    Case("measurement jumps 0.3 rad, once", measured_jump(0.3 * THIRD, 1)),
+    Case("measurement jumps 2 pi", measured_jump(2 * np.pi * THIRD)),
+    Case("measurements NaN", always(not_a_number), fault=BLIND, open=None),
+    Case("second publisher, other motion", second_publisher(0.3, 20.0), fault=STEP),
+    Case("second publisher, other efforts", second_publisher(0.0, 20.0), fault=Fault.EFFORT_STEP),
+    Case("desired motion jumps 1.5 rad", desired_jump(1.5), fault=STEP),
+    Case("desired motion jumps 1e5 rad", desired_jump(1e5), fault=STEP),
+    Case("feedforwards NaN", always(not_a_number_wanted), fault=STEP),
+    Case("feedforwards at 10 Hz", rate(10), 0, 0),
+    *(Case(f"feedforwards at {hertz} Hz", rate(hertz), 300, 0, joins=True) for hertz in (50, 500, 2000)),
+    Case("feedforwards at 100 Hz, half a period late", rate(100, 0.5), 300, 0, joins=True),
+    Case("status: effort limit exceeded", status(Status.EFFORT_LIMIT_EXCEEDED), fault=Fault.STATUS),
+    Case("status: near a singularity", status(Status.NEAR_SINGULARITY), fault=Fault.STATUS),
+    Case("payload changed, 3 N.m", heavier(3.0), 800),
+    Case("process held up 2 s", always(held_up), 2800, fault=JUMPED),
+    Case("process told to end", always(shutdown), 1200, fault=Fault.SHUTDOWN),
+    Case("controller switched off and on, at rest", listening_off(100, True), 900, 0, joins=True),
+    Case("controller switched off in motion", listening_off(100, False)),
+)
+STOPS = CASES[1], next(case for case in CASES if case.name == "process told to end")
+GRID = [(CONTROLLER, case) for case in CASES]
+GRID += [(consumer, case) for consumer in (EFFORTS, REFERENCES) for case in CASES]
+GRID += [(consumer, case) for consumer in (EFFORTS_HELD, EFFORTS_BARE, EFFORTS_BARE_HELD) for case in STOPS]

@@ -1,0 +1,320 @@
+"""What reaches the motors when something fails: faults x consumers in virtual time; see docs/safety.md."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from fault_bench import (
+    CONTROLLER,
+    EFFORTS,
+    EPOCH,
+    FAULT_AT,
+    HOME,
+    MS,
+    REFERENCES,
+    Bench,
+    Consumer,
+    Outcome,
+    outcome,
+    peak_effort,
+    replayed,
+    resting,
+    robot_of,
+    sound,
+)
+from fault_cases import ASKEW, GRID, THIRD, Case
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hodyn_ros.control.closed_loop import CompiledSimulation, GuardedController, run_loop
+from hodyn_ros.control.command_guard import CommandGuard
+from hodyn_ros.control.effort_limiter import EffortLimiter
+from hodyn_ros.control.feedforward import Status
+from hodyn_ros.control.guard_config import End, Fault, GuardConfig, State, StreamError
+from hodyn_ros.control.guarded_robot import effort_model, guard_limits
+from hodyn_ros.control.measured_motion import MeasuredMotion
+from hodyn_ros.control.measurement import Measurement
+from hodyn_ros.control.motor_pd import MotorGains, Reference
+from hodyn_ros.control.transitions import Braking, Fading, Motion
+
+JOINS = ["joining", "following"]
+STOPS = ["stopping", "stopped"]
+UNSEEN = (Fault.NO_MEASUREMENT, Fault.LATE_MEASUREMENTS)  # nobody can look after the robot any more
+
+
+def allowed_steps(consumer: Consumer) -> np.ndarray:
+    """[N.m] in a millisecond."""
+    return np.maximum(1e-3 * robot_of(consumer.kind).limits.effort_rate, 2.0)
+
+
+@pytest.mark.parametrize("consumer, case", GRID, ids=[f"{a.name}: {b.name}" for a, b in GRID])
+def test_nothing_false_reaches_the_motors(consumer: Consumer, case: Case) -> None:
+    found = outcome(consumer, case.make(), case.lasts, case.begins, case.off)
+    bench, record = found.bench, found.bench.record
+    tripped = any("motors let go" in change.reason for change in record.transitions)
+    check_the_bars(found, consumer, tripped)
+    # the states, each with one line that says why
+    fault = case.fault_for(consumer)
+    lines = record.transitions
+    assert all(one.after is two.before for one, two in zip(lines, lines[1:]))
+    assert all((change.before is not change.after or tripped) and change.reason for change in lines)
+    assert bench.guard.faults == {
+        each: int(each is fault) + int(tripped and each is Fault.VELOCITY) for each in Fault
+    }
+    if case.name.startswith("controller switched off"):
+        expected = [*JOINS, "waiting", *JOINS] if case.joins else ["waiting"]
+    else:
+        expected = (STOPS if fault else []) + (JOINS if case.joins else [])
+    unfinished = bench.guard.state is State.STOPPING and fault is Fault.TRACKING
+    let_go_late = tripped and found.states[-2:] == ["stopped", "stopped"]
+    assert found.states[: -1 if let_go_late else None] == (expected[:1] if unfinished else expected)
+    if fault is not None:
+        assert lines[0].reason.startswith(fault.value)
+    # the last command
+    assert bench.guard.ended == (
+        tripped or fault is Fault.SHUTDOWN or (consumer.feedback and fault in UNSEEN)
+    )
+    last = np.abs(record.efforts[-1]).max()
+    if bench.guard.ended and consumer.feedback:
+        assert bench.held is None  # brakes
+    elif consumer.end is End.ZERO and case.name[-5:] == "stops" and fault:
+        assert last == 0.0
+    if fault and case.lasts >= 500 and not case.joins and fault is not Fault.TRACKING and consumer.model:
+        assert np.max(record.shares[-1]) < 0.05
+
+
+def check_the_bars(found: Outcome, consumer: Consumer, tripped: bool) -> None:
+    record, robot = found.bench.record, robot_of(consumer.kind)
+    commands = [command for command in record.commands if command is not None]
+    assert all(np.isfinite(np.concatenate(command[:3])).all() for command in commands)
+    if not tripped:
+        assert record.step <= allowed_steps(consumer).max() * (1 + 1e-9)
+    assert record.share <= 1.2
+    if consumer is REFERENCES:
+        assert max(record.position_steps, default=0.0) <= 1.2
+        assert (np.abs(record.efforts[-1]) <= robot.limits.effort).all()
+    again = replayed(found)
+    assert all(
+        one is None
+        if two is None
+        else one is not None and all(np.array_equal(a, b) for a, b in zip(one, two))
+        for one, two in zip(again, record.commands)
+    )
+
+
+@pytest.mark.parametrize("consumer", [CONTROLLER, EFFORTS, REFERENCES], ids=lambda consumer: consumer.name)
+@pytest.mark.parametrize("off", [0.0, 0.049])
+def test_joining_adds_little(consumer: Consumer, off: float) -> None:
+    """Beside what the same motion takes without a fade, and what a robot weighs elsewhere."""
+    bench = Bench(consumer, off * ASKEW).run(700)
+    fade = [k for k, command in enumerate(bench.record.commands) if command is not None and k < 650]
+    wanted = np.array([sound(consumer.kind, k + 0.5).efforts[0] for k in fade])
+    given_ = np.array([bench.record.commands[k].effort for k in fade])
+    # nothing is pushed harder than the motion asks for but by 5 % of its peak
+    more = np.abs(given_).max(axis=0) - np.abs(wanted).max(axis=0)
+    assert more.max() <= 0.05 * peak_effort(consumer.kind)
+    assert found_close(bench)
+
+
+def found_close(bench: Bench) -> bool:
+    return bench.guard.state is State.FOLLOWING and bench.record.errors[-1] < 0.06
+
+
+# the offline loop
+
+
+def offline(change_reference=lambda t, r: r, change_measurement=lambda t, m: m, until: float = 1.5):
+    bench = Bench(CONTROLLER)
+    speeds: list[float] = []
+    controller = GuardedController(
+        bench.guard, lambda t: change_reference(t, sound("motors", np.floor(2e3 * t + 1e-6) / 2.0))
+    )
+
+    def step(t: float, measured: Measurement) -> np.ndarray:
+        speeds.append(float((np.abs(measured.velocity) / bench.robot.limits.velocity).max()))
+        effort = controller(t, change_measurement(t, measured))
+        # until it joins, and after its end, brakes hold the robot
+        if bench.guard.state is State.WAITING or bench.guard.ended:
+            if measured.velocity.any():
+                plant._simulation = resting("motors", measured.position)
+            return np.array(plant._simulation.gravity_effort())
+        return effort
+
+    plant = CompiledSimulation(bench.simulation)
+    record = run_loop(plant, step, until, 1e-3)
+    return bench.guard, record, max(speeds)
+
+
+def shifted(measured: Measurement, by: float) -> Measurement:
+    return measured._replace(motor_position=measured.motor_position + by * THIRD)
+
+
+OFFLINE = {
+    "none": ({}, None),
+    "stops": ({"change_reference": lambda t, r: r if t < 1 else None}, Fault.NO_FEEDFORWARD),
+    "jumps": (
+        {"change_reference": lambda t, r: r if t < 1 else Reference(r.positions + 1.5, r.efforts)},
+        Fault.REFERENCE_STEP,
+    ),
+    "NaN": (
+        {"change_reference": lambda t, r: r if t < 1 else Reference(r.positions * np.nan, r.efforts)},
+        Fault.REFERENCE_STEP,
+    ),
+    "measured NaN": (
+        {"change_measurement": lambda t, m: m if t < 1 else shifted(m, np.nan)},
+        Fault.NO_MEASUREMENT,
+    ),
+    "measured 2 pi": ({"change_measurement": lambda t, m: m if t < 1 else shifted(m, 2 * np.pi)}, None),
+    "measured 0.3": (
+        {"change_measurement": lambda t, m: m if t < 1 else shifted(m, 0.3)},
+        Fault.NO_MEASUREMENT,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OFFLINE)
+def test_the_offline_loop_is_guarded_alike(name: str) -> None:
+    changes, fault = OFFLINE[name]
+    guard, record, fastest = offline(**changes)
+    assert [each for each in Fault if guard.faults[each]] == ([fault] if fault else [])
+    assert guard.state is (State.STOPPED if fault else State.FOLLOWING)
+    assert fastest <= 1.2
+    acting = record.efforts[130 : None if not guard.ended else 1300]
+    assert (np.abs(np.diff(acting, axis=0)).max(axis=0) <= allowed_steps(CONTROLLER)).all()
+
+
+# the pieces
+
+numbers = st.lists(st.floats(-3.0, 3.0), min_size=2, max_size=2).map(np.array)
+
+
+@given(value=numbers, rate=numbers, duration=st.floats(0.05, 2.0))
+def test_a_fade_begins_as_it_was_and_ends_at_nothing(value, rate, duration) -> None:
+    fading = Fading(value, rate, 1.0, duration)
+    np.testing.assert_allclose(fading.at(1.0), [value, rate, np.zeros(2)], atol=1e-12)
+    np.testing.assert_allclose(fading.at(1.0 + duration * (1 - 1e-9)), np.zeros((3, 2)), atol=2e-3)
+    assert not np.array(fading.at(1.0 + duration + 1e-9)).any()
+    check_derivatives(fading, 1.0 + 0.37 * duration, duration)
+
+
+@given(position=numbers, velocity=numbers, acceleration=numbers)
+def test_braking_begins_as_it_was_and_stands(position, velocity, acceleration) -> None:
+    begin = Motion(position, velocity, acceleration)
+    braking = Braking.within(begin, 1.0, 7.5, 0.1)
+    np.testing.assert_allclose(braking.at(1.0), begin, atol=1e-12)
+    end = braking.at(braking.end)
+    np.testing.assert_allclose([end.velocity, end.acceleration], 0.0, atol=1e-9)
+    np.testing.assert_array_equal(braking.at(braking.end + 9.0).position, end.position)
+    times = np.linspace(1.0, braking.end, 200)
+    hardest = max(np.abs(braking.at(t).acceleration).max() for t in times)
+    assert hardest <= 7.5 + np.abs(acceleration).max() + 1e-9
+    check_derivatives(braking, 1.0 + 0.03, 0.1)
+
+
+def check_derivatives(way, t: float, scale: float) -> None:
+    h = 1e-5 * scale
+    before, now, after = way.at(t - h), way.at(t), way.at(t + h)
+    size = 1.0 + max(np.abs(row).max() for row in now) / scale
+    np.testing.assert_allclose((after.position - before.position) / (2 * h), now.velocity, atol=1e-4 * size)
+    np.testing.assert_allclose(
+        (after.velocity - before.velocity) / (2 * h), now.acceleration, atol=1e-4 * size
+    )
+
+
+@given(st.lists(st.tuples(numbers.map(lambda x: 40 * x), st.floats(0.0, 0.01)), min_size=2, max_size=20))
+def test_efforts_and_their_steps_keep_their_limits(asked) -> None:
+    limiter = EffortLimiter([87.0, 12.0], [1000.0, 5000.0], 2.0)
+    last = None
+    for effort, elapsed in asked:
+        found = limiter(effort, elapsed)
+        assert (np.abs(found.effort) <= limiter.limit).all()
+        if last is not None:
+            reach = np.maximum(limiter.rate_limit * elapsed, 2.0 * min(elapsed / 1e-3, 1.0))
+            assert (np.abs(found.effort - last) <= reach * (1 + 1e-12) + 1e-12).all()
+        last = found.effort
+
+
+def test_an_encoder_may_wrap_and_a_stamp_may_not_stand_still() -> None:
+    motion = MeasuredMotion(["a", "b"], GuardConfig(), np.full(2, 2.0))
+    position = np.array([3.14, 0.0])
+    motion.take(EPOCH, EPOCH, position, np.zeros(2))
+    motion.take(EPOCH + MS, EPOCH + MS, position - [2 * np.pi - 0.001, 0.0], np.zeros(2))
+    np.testing.assert_allclose(motion.position, [3.141, 0.0])
+    assert motion.wraps == 1
+    for stamp, found, message in (
+        (EPOCH + MS, position, "stamps must increase"),
+        (0, position, "its stamp is zero"),
+        (EPOCH + 10**9, position, "after the clock"),
+        (EPOCH + 2 * MS, np.array([3.14, 0.5]), "joint 'b' has jumped by 0.5"),
+        (EPOCH + 2 * MS, np.array([3.14, np.inf]), "position of joint 'b' is inf"),
+        (EPOCH + 2 * MS, np.array([3.14, 4 * np.pi]), "joint 'b' has jumped"),
+    ):
+        with pytest.raises(StreamError, match=message):
+            motion.take(EPOCH + 2 * MS, stamp, found, None)
+    assert motion.stamp == EPOCH + MS
+
+
+def test_whatever_comes_is_commanded_within_the_bars_or_not_at_all() -> None:
+    """Any stamps, huge numbers, jumps, and nothing for a while; sound streams between them."""
+    random = np.random.default_rng(11)
+    robot = robot_of("motors")
+    names, huge = robot.joint_names, (0.01, 0.3, 7.0, 1e5, 1e200, np.inf, np.nan)
+    for feedback in (True, False):
+        guard = CommandGuard(
+            names,
+            GuardConfig(measured=feedback, lead=0.0005, settle=0.01, fade=0.05),
+            guard_limits(robot, names, motor=True),
+            MotorGains.from_frequency(robot.drives.motor_inertia, 30.0, 1.0) if feedback else None,
+            effort_model(robot, names, motor=True),
+        )
+        own = sound("motors", 0)
+        now, last, joined = EPOCH, None, 0
+        for k in range(3000):
+            wild = k % 500 > 250
+            now += (
+                MS
+                if not wild or random.uniform() < 0.97
+                else int(random.choice([-(10**9), 0, 10**8, 10**10]))
+            )
+            stamp, other = now, now
+            positions, efforts, measured = own.positions.copy(), own.efforts.copy(), own.positions[0].copy()
+            if wild and random.uniform() < 0.3:
+                what = random.integers(6)
+                by, joint = float(random.choice(huge)), random.integers(7)
+                if what == 0:
+                    stamp += int(random.choice([-(10**9), 10**7, -now, 10**18 - now]))
+                elif what == 1:
+                    other += int(random.choice([-(10**9), 10**7, -now, 10**18 - now]))
+                else:
+                    (positions[0], positions[1], efforts[0], measured)[what - 2][joint] += by
+            reference, bits = Reference(positions, efforts), Status(int(random.integers(64)) * wild)
+            speed = random.choice([0.0, 1e-3]) * np.ones(7)
+            with suppress(StreamError):  # and nothing else
+                guard.follow(now, stamp, reference, bits)
+            with suppress(StreamError):
+                guard.measure(now, other, measured, speed)
+            command = guard.command(now)
+            if command is None:
+                last = None
+                continue
+            joined += guard.state is State.FOLLOWING
+            assert np.isfinite(np.concatenate(command[:3])).all()
+            assert (np.abs(command.effort) <= robot.limits.effort).all()
+            let_go = not command.effort.any()
+            if last is not None and not let_go:
+                longest = 0.1  # [s] between two commands, as far as the guard believes the clock
+                assert (
+                    np.abs(command.effort - last) <= np.maximum(robot.limits.effort_rate * longest, 2.0)
+                ).all()
+            last = command.effort
+        assert joined > 100  # it is not safe by never doing anything
+
+
+def test_a_fault_begins_where_it_is_put() -> None:
+    """The bench itself: without a fault the robot follows the motion, as fast as it is meant to be."""
+    bench = Bench(CONTROLLER).run(FAULT_AT)
+    assert np.max(bench.record.shares) == pytest.approx(0.8, abs=0.15)
+    assert bench.record.errors[-1] < 1e-3
+    assert np.abs(bench.simulation.position - HOME).max() > 0.3
