@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.feasibility.along import DemandAlong
 from hodyn_ros.feasibility.demand import Column, Demand
-from hodyn_ros.feasibility.peaks import DEFAULT_SAMPLES, PeakFinder
+from hodyn_ros.feasibility.peaks import TOLERANCE
+from hodyn_ros.feasibility.record import Record
 from hodyn_ros.jets import Array
 from hodyn_ros.parallel.robot import ParallelRobot
 from hodyn_ros.trajectory.base import Trajectory
@@ -26,6 +28,7 @@ class Finding:
     value: float
     margin: float  # to the limit, negative beyond it, in the unit of the column
     usage: float  # share of the limit
+    error: float  # by which the largest usage may be above this one, as estimated
 
     @property
     def violated(self) -> bool:
@@ -35,12 +38,14 @@ class Finding:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """All findings of a motion, and the samples that they come from."""
+    """All findings of a motion, and samples along it: more where more happens, fewer of a long motion."""
 
     findings: tuple[Finding, ...]
     times: Array  # (N,) [s]
     values: Array  # (N, columns)
     usage: Array  # (N, columns)
+    evaluations: int  # instants that were looked at
+    tolerance: float  # of the search, a share of the limits
 
     @property
     def violations(self) -> tuple[Finding, ...]:
@@ -53,29 +58,43 @@ class Report:
         """The limit that is used most."""
         return max(self.findings, key=lambda finding: finding.usage)
 
+    @property
+    def error(self) -> float:
+        """The largest share of a limit by which a usage may be above what was found, as estimated."""
+        return max(finding.error for finding in self.findings)
+
 
 def check(
     robot: Robot | ParallelRobot,
     motion: Trajectory | RobotMotion,
     duration: float | None = None,
-    samples: int = DEFAULT_SAMPLES,
+    tolerance: float = TOLERANCE,
     progress: Callable[[float], None] | None = None,
 ) -> Report:
     """Hold a motion of the joints, of a platform, or of a floating base with its joints against all limits.
 
-    `duration` [s], by default to the end; `samples` of the grid, between which peaks are searched. Raises
-    InputError where the motion does not fit the robot or is too rough for a limit to make sense: the torque
-    rate of a motion whose torque jumps is infinite.
+    `duration` [s], by default to the end. `tolerance`: every quantity is known everywhere to this share of
+    its limit, and its peak much better; how, and what of it is certain, is said in `peaks`. Raises InputError
+    where the motion does not fit the robot or is too rough for a limit to make sense: the torque rate of a
+    motion whose torque jumps is infinite.
     """
     demand = Demand(robot)
-    finder = PeakFinder(demand, RobotMotion.of(motion), duration, samples)
-    values = finder.values(progress=progress)
-    peaks = finder.peaks(values=values)
-    margins = demand.margins(peaks.values[None])[0]
+    along = DemandAlong(demand, RobotMotion.of(motion), duration)
+    record = Record()
+    peaks = along.peaks(tolerance=tolerance, progress=progress, visit=record.add)
+    values = demand.absolute(peaks.values)
     findings = tuple(
-        Finding(column, float(time), float(value), float(margin), float(usage))
-        for column, time, value, margin, usage in zip(
-            demand.columns, peaks.times, peaks.values, margins, peaks.usage, strict=True
+        Finding(column, float(time), float(value), float(margin), float(usage), float(error))
+        for column, time, value, margin, usage, error in zip(
+            demand.columns,
+            peaks.times,
+            values,
+            demand.margins(values),
+            demand.usage(peaks.sizes),
+            peaks.errors,
+            strict=True,
         )
     )
-    return Report(findings, finder.times, values, demand.usage(values))
+    times, relative = record.samples()
+    usage = demand.usage(along.sizes(relative))
+    return Report(findings, times, demand.absolute(relative), usage, peaks.evaluations, tolerance)

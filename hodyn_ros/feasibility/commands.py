@@ -13,32 +13,41 @@ from rich.progress import Progress
 from hodyn_ros import share
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.feasibility.check import check
+from hodyn_ros.feasibility.check import Report, check
 from hodyn_ros.feasibility.picture import draw_usage
-from hodyn_ros.feasibility.report import findings_table, verdict
+from hodyn_ros.feasibility.report import certainty, findings_table, percent, print_whole, verdict
 from hodyn_ros.feasibility.retime import retime
-from hodyn_ros.parallel.config import is_parallel
 from hodyn_ros.parallel.robot import ParallelRobot
+from hodyn_ros.robot_sheet import read_any_robot
 from hodyn_ros.trajectory.reader import read_motion
 from hodyn_ros.trajectory.retimed_file import retimed_text
 from hodyn_ros.trajectory.robot_motion import RobotMotion
 
+_ATTEMPTS = 5  # to write a file that keeps its limits in spite of rounding
+
 
 def run_check(
-    trajectory: str, robot: str, duration: float | None, samples: int, picture: Path | None, console: Console
+    trajectory: str,
+    robot: str,
+    duration: float | None,
+    tolerance: float,
+    picture: Path | None,
+    console: Console,
 ) -> bool:
     """Print the table of a check and draw its picture; return whether all limits hold.
 
-    `trajectory`, `robot`: paths of YAML files, or names of shipped ones.
+    `trajectory`: path of a YAML file, or a shipped one; `robot`: one as well, or a URDF file.
     """
-    motion, machine = _motion(share.find("config", trajectory), duration), _machine(robot)
+    motion = _motion(share.find("config", trajectory), duration)
+    machine = read_any_robot(share.find("config", robot))
     with _shown(console, "checking") as progress:
-        report = check(machine, motion, duration, samples, progress)
-    console.print(findings_table(report))
+        report = check(machine, motion, duration, tolerance, progress)
+    print_whole(console, findings_table(report))
     if picture is not None:
         title = f"{Path(trajectory).name} on {machine.model.name}: what it uses of the limits"
         console.print(f"wrote {draw_usage(report, title, picture)}", soft_wrap=True)
     console.print(verdict(report), soft_wrap=True)
+    console.print(certainty(report), soft_wrap=True)
     return not report.violations
 
 
@@ -46,36 +55,54 @@ def run_retime(
     trajectory: str,
     robot: str,
     duration: float | None,
-    samples: int,
+    tolerance: float,
     out: Path,
     picture: Path | None,
     console: Console,
 ) -> None:
     """Write a trajectory file that is just slow enough, and say by how much. Raises InfeasibleError."""
     source = share.find("config", trajectory)
-    motion, machine = _motion(source, duration), _machine(robot)
+    motion = _motion(source, duration)
+    machine = read_any_robot(share.find("config", robot))
     with _shown(console, "searching the speed") as progress:
-        found = retime(machine, motion, duration, samples, progress)
+        found = retime(machine, motion, duration, tolerance, progress)
     limit = f"{found.column.quantity} of {found.column.joint} at {found.time:.4f} s"
-    if found.speed == 1.0:
-        console.print(f"nothing to slow down: at most {100.0 * found.usage:.1f} % are used, by the {limit}")
+    speed, report = _written(source, machine, found.speed, duration, tolerance, out)
+    if speed == 1.0:
+        console.print(
+            f"nothing to slow down: at most {percent(found.usage)} are used, by the {limit}", soft_wrap=True
+        )
     else:
         console.print(
-            f"slowed to {found.speed:.9f} of its speed, so it lasts {found.stretch:.6f} times as long; the "
-            f"{limit} is at its limit",
+            f"slowed to {speed:.9f} of its speed, so it lasts {1.0 / speed:.6f} times as long; the {limit} "
+            "is at its limit",
             soft_wrap=True,
         )
-    note = f"Retimed to {found.speed:.9f} of its speed for {machine.model.name}."
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(retimed_text(source, found.speed, note), encoding="utf-8")
     console.print(f"wrote {out}", soft_wrap=True)
     if picture is not None:
-        lasts = None if duration is None else duration / found.speed
-        report = check(machine, found.motion, lasts, samples)
-        title = (
-            f"{Path(trajectory).name} on {machine.model.name}, at {100.0 * found.speed:.2f} % of its speed"
-        )
+        title = f"{Path(trajectory).name} on {machine.model.name}, at {100.0 * speed:.2f} % of its speed"
         console.print(f"wrote {draw_usage(report, title, picture)}", soft_wrap=True)
+    console.print(f"checked as it was written: {verdict(report)}", soft_wrap=True)
+
+
+def _written(
+    source: Path,
+    machine: Robot | ParallelRobot,
+    speed: float,
+    duration: float | None,
+    tolerance: float,
+    out: Path,
+) -> tuple[float, Report]:
+    """Write the file and check what it says; where rounding leaves it beyond a limit, a little slower."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    for _ in range(_ATTEMPTS):
+        note = f"Retimed to {speed:.9f} of its speed for {machine.model.name}."
+        out.write_text(retimed_text(source, speed, note), encoding="utf-8")
+        report = check(machine, read_motion(out), None if duration is None else duration / speed, tolerance)
+        if not report.violations:
+            return speed, report
+        speed *= 1.0 - 2.0 * (report.tightest.usage - 1.0)
+    raise InputError(f"{out} exceeds limits by rounding: {verdict(report)}")
 
 
 def _motion(source: Path, duration: float | None) -> RobotMotion:
@@ -83,11 +110,6 @@ def _motion(source: Path, duration: float | None) -> RobotMotion:
     if duration is None and isinf(motion.trajectory.duration):
         raise InputError("the motion has no end; say with --duration how many seconds count")
     return motion
-
-
-def _machine(name: str) -> Robot | ParallelRobot:
-    path = share.find("config", name)
-    return ParallelRobot.from_config(path) if is_parallel(path) else Robot.from_config(path)
 
 
 @contextmanager

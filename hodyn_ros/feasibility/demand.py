@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from hodyn_ros.actuation.series_elastic import MotorMotion
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
+from hodyn_ros.feasibility.peaks import Samples
 from hodyn_ros.feasibility.subject import Subject, subject_of
 from hodyn_ros.jets import Array
 from hodyn_ros.parallel.robot import ParallelRobot
@@ -26,19 +28,30 @@ class Column(NamedTuple):
     order: int  # highest derivative of the motion that the quantity follows from
 
 
+class _Place(NamedTuple):
+    """Where a quantity stands in what is computed from samples of a motion."""
+
+    stack: str  # an attribute of _Computed
+    derivative: int
+    number: int  # of joint or motor
+
+
 class Demand:
     """All finite limits of a robot, and the quantities that have to keep them, from samples of a motion.
 
-    Positions and velocities of the joints; torques of the links with their rates; speeds, torques and torque
-    rates of the motors; deflections of the springs. The limits of a drive are its own; where its file gives
-    none, those of its joint count for the motor as well. Damped springs are taken on their slow manifold.
-    Of a parallel robot the driven joints count. Nothing limits the wrench on a floating base.
+    Positions of the joints up to their jerks; torques of the links with their rates; speeds, torques and
+    torque rates of the motors; deflections of the springs. The limits of a drive are its own; where its file
+    gives none, those of its joint count for the motor as well. Damped springs are taken on their slow
+    manifold. Of a parallel robot the driven joints count. Nothing limits the wrench on a floating base.
+
+    A quantity is *relative* to its limits when -1 and 1 are its bounds. One with a single bound, or with a
+    range that has no width, has the distance beyond it instead [in its unit].
     """
 
     def __init__(self, robot: Robot | ParallelRobot) -> None:
         self.subject = subject_of(robot)
         self.columns: list[Column] = []
-        self._sources: list[Callable[[_Samples], Array]] = []
+        self._places: list[_Place] = []
         self._gather()
         if not self.columns:
             raise InputError(
@@ -49,35 +62,53 @@ class Demand:
         self.order = max(self.subject.least_order, *(column.order for column in self.columns))
         # positions do not change with the speed of a motion
         self.timed = np.array([column.quantity != "position" for column in self.columns])
-
-    def require(self, motion: RobotMotion) -> None:
-        """Raise InputError unless every quantity is bounded along the motion, which fits the robot."""
-        self.subject.require(motion)
-        # the highest derivative may jump, as long as it stays finite
-        motion.trajectory.require_smoothness(self.order - 1)
-
-    def values(self, sample: MotionSample) -> Array:
-        """Return the quantities (N, columns) at N samples of a motion up to `order`. Raises SampleError."""
-        samples = _Samples(self.subject, sample)
-        return np.stack([source(samples) for source in self._sources], axis=1)
-
-    def usage(self, values: Array) -> Array:
-        """Return by which share limits are used (N, columns): at most one where all hold.
-
-        Of a position, measured from the middle of its range; with one bound only, or a range without a width,
-        zero while it holds.
-        """
-        with np.errstate(invalid="ignore", divide="ignore"):
+        bounded = np.isfinite(self.lower) & np.isfinite(self.upper)
+        self._wide = bounded & (self.lower < self.upper)
+        self.one_sided = ~bounded
+        has_upper = np.isfinite(self.upper)
+        single = np.where(has_upper, self.upper, self.lower)
+        with np.errstate(invalid="ignore"):
             middle, half = 0.5 * (self.upper + self.lower), 0.5 * (self.upper - self.lower)
-            shares = np.abs(values - middle) / half
-        no_width = ~np.isfinite(half) | (half == 0.0)
-        if no_width.any():
-            beyond = np.maximum(values - self.upper, self.lower - values)[:, no_width]
-            shares[:, no_width] = np.where(beyond > 0.0, 1.0 + beyond, 0.0)
-        return np.asarray(shares)
+        self._centre = np.where(bounded, middle, single)
+        self._span = np.where(self._wide, half, np.where(bounded | has_upper, 1.0, -1.0))
+
+    def fitted(self, motion: RobotMotion) -> RobotMotion:
+        """Return the motion with the joints of the robot; InputError unless every quantity is bounded."""
+        fitted = self.subject.fitted(motion)
+        # the highest derivative may jump, as long as it stays finite
+        fitted.trajectory.require_smoothness(self.order - 1)
+        return fitted
+
+    def relative(self, sample: MotionSample) -> Samples:
+        """Return the relative quantities (N, columns) at N samples of a motion up to `order`.
+
+        With their integrals over time, where these are quantities themselves. Raises SampleError.
+        """
+        computed = _Computed(self.subject, sample)
+        values = np.stack(
+            [getattr(computed, p.stack)[:, p.derivative, p.number] for p in self._places], axis=1
+        )
+        integrals = np.full(values.shape, np.nan)
+        for column, place in enumerate(self._places):
+            if place.derivative:
+                stack = getattr(computed, place.stack)
+                integrals[:, column] = stack[:, place.derivative - 1, place.number] / self._span[column]
+        return Samples((values - self._centre) / self._span, integrals)
+
+    def absolute(self, relative: Array) -> Array:
+        """Return quantities (..., columns) in their units."""
+        return np.asarray(self._centre + self._span * relative)
+
+    def usage(self, sizes: Array) -> Array:
+        """Return by which share limits are used (..., columns), from sizes of relative quantities.
+
+        At most one where all hold. Of a position, measured from the middle of its range; with one bound only,
+        or a range without a width, zero while it holds.
+        """
+        return np.asarray(np.where(self._wide, sizes, np.where(sizes > 0.0, 1.0 + sizes, 0.0)))
 
     def margins(self, values: Array) -> Array:
-        """Return the distances (N, columns) to the nearer limit, negative beyond it, in the units."""
+        """Return the distances (..., columns) to the nearer limit, negative beyond it, in the units."""
         return np.asarray(np.minimum(self.upper - values, values - self.lower))
 
     def _gather(self) -> None:
@@ -86,10 +117,15 @@ class Demand:
         for j, name in enumerate(subject.joint_names):
             length, force = ("m", "N") if prismatic[j] else ("rad", "N·m")
             lower, upper = float(limits.position_lower[j]), float(limits.position_upper[j])
-            self._add("position", name, length, lower, upper, 0, _position(j))
-            self._symmetric("velocity", name, f"{length}/s", limits.velocity[j], 1, _velocity(j))
-            self._symmetric("torque", name, force, limits.effort[j], 2, _torque(j, 0))
-            self._symmetric("torque rate", name, f"{force}/s", limits.effort_rate[j], 3, _torque(j, 1))
+            self._add(Column("position", name, length, lower, upper, 0), _Place("motion", 0, j))
+            for quantity, unit, bound, order, stack, derivative in (
+                ("velocity", f"{length}/s", limits.velocity[j], 1, "motion", 1),
+                ("acceleration", f"{length}/s²", limits.acceleration[j], 2, "motion", 2),
+                ("jerk", f"{length}/s³", limits.jerk[j], 3, "motion", 3),
+                ("torque", force, limits.effort[j], 2, "torques", 0),
+                ("torque rate", f"{force}/s", limits.effort_rate[j], 3, "torques", 1),
+            ):
+                self._symmetric(quantity, name, unit, bound, order, _Place(stack, derivative, j))
         if train is None:
             return
         lost = 2 if train.elastic.any() else 0  # rows are as long as those of the joint that has fewest
@@ -102,87 +138,60 @@ class Demand:
             torque = _first_finite(own.torque, limits.effort[joint] if shared else np.inf)
             rate = _first_finite(own.torque_rate, limits.effort_rate[joint] if shared else np.inf)
             if train.elastic[joint]:
-                self._symmetric("motor speed", name, f"{length}/s", speed, 3, _motor(m, 0, 1))
+                self._symmetric("motor speed", name, f"{length}/s", speed, 3, _Place("motor_positions", 1, m))
             else:
-                self._symmetric("motor speed", name, f"{length}/s", own.speed, 1, _velocity(joint))
-            self._symmetric("motor torque", name, force, torque, 2 + lost, _motor(m, 1, 0))
-            self._symmetric("motor torque rate", name, f"{force}/s", rate, 3 + lost, _motor(m, 1, 1))
+                self._symmetric("motor speed", name, f"{length}/s", own.speed, 1, _Place("motion", 1, joint))
+            efforts = (("motor torque", force, torque), ("motor torque rate", f"{force}/s", rate))
+            for k, (quantity, unit, bound) in enumerate(efforts):
+                self._symmetric(quantity, name, unit, bound, 2 + k + lost, _Place("motor_efforts", k, m))
         for j, (name, drive) in enumerate(zip(subject.joint_names, train.drives)):
             length = "m" if prismatic[j] else "rad"
             if not drive.rigid:
-                self._symmetric("deflection", name, length, drive.limits.deflection, 2, _deflection(j))
+                self._symmetric(
+                    "deflection", name, length, drive.limits.deflection, 2, _Place("deflections", 0, j)
+                )
 
     def _symmetric(
-        self,
-        quantity: str,
-        joint: str,
-        unit: str,
-        bound: float,
-        order: int,
-        source: Callable[[_Samples], Array],
+        self, quantity: str, joint: str, unit: str, bound: float, order: int, place: _Place
     ) -> None:
-        self._add(quantity, joint, unit, -float(bound), float(bound), order, source)
+        self._add(Column(quantity, joint, unit, -float(bound), float(bound), order), place)
 
-    def _add(
-        self,
-        quantity: str,
-        joint: str,
-        unit: str,
-        lower: float,
-        upper: float,
-        order: int,
-        source: Callable[[_Samples], Array],
-    ) -> None:
-        if np.isfinite(lower) or np.isfinite(upper):
-            self.columns.append(Column(quantity, joint, unit, lower, upper, order))
-            self._sources.append(source)
+    def _add(self, column: Column, place: _Place) -> None:
+        if np.isfinite(column.lower) or np.isfinite(column.upper):
+            self.columns.append(column)
+            self._places.append(place)
 
 
-class _Samples:
-    """Motion, torques and motors at N instants; the motors are computed when they are first asked for."""
+class _Computed:
+    """Motion, torques and motors at N instants (N, derivatives, n); each is computed when first asked for."""
 
     def __init__(self, subject: Subject, sample: MotionSample) -> None:
         self.subject = subject
         self.motion, self.torques = subject.evaluate(sample)
-        self._motors: tuple[Array, Array] | None = None
 
     @property
-    def motors(self) -> tuple[Array, Array]:
-        if self._motors is None:
-            plain, train = self.subject.actuation, self.subject.train
-            if plain is not None and (self.torques.shape[1] > 2 or not plain.elastic.any()):
-                self._motors = plain.feedforward(self.motion, self.torques)
-            elif train is not None:
-                self._motors = train.feedforward(self.motion, self.torques)
-            else:
-                raise InputError(f"robot {self.subject.name!r} has no drives")
-        return self._motors
+    def motor_positions(self) -> Array:
+        return self._motors.position
 
+    @property
+    def motor_efforts(self) -> Array:
+        return self._motors.effort
 
-def _position(j: int) -> Callable[[_Samples], Array]:
-    return lambda samples: samples.motion[:, 0, j]
-
-
-def _velocity(j: int) -> Callable[[_Samples], Array]:
-    return lambda samples: samples.motion[:, 1, j]
-
-
-def _torque(j: int, order: int) -> Callable[[_Samples], Array]:
-    return lambda samples: samples.torques[:, order, j]
-
-
-def _motor(m: int, which: int, order: int) -> Callable[[_Samples], Array]:
-    return lambda samples: samples.motors[which][:, order, m]
-
-
-def _deflection(j: int) -> Callable[[_Samples], Array]:
-    def deflection(samples: _Samples) -> Array:
-        train = samples.subject.train
+    @cached_property
+    def deflections(self) -> Array:
+        train = self.subject.train
         if train is None:
-            raise InputError(f"robot {samples.subject.name!r} has no drives")
-        return train.deflections(samples.motion[:, 0], samples.motors[0][:, 0])[:, j]
+            raise InputError(f"robot {self.subject.name!r} has no drives")
+        return train.deflections(self.motion[:, 0], self.motor_positions[:, 0])[:, None]
 
-    return deflection
+    @cached_property
+    def _motors(self) -> MotorMotion:
+        plain, train = self.subject.actuation, self.subject.train
+        if plain is not None and (self.torques.shape[1] > 2 or not plain.elastic.any()):
+            return plain.feedforward(self.motion, self.torques)
+        if train is None:
+            raise InputError(f"robot {self.subject.name!r} has no drives")
+        return train.feedforward(self.motion, self.torques)
 
 
 def _first_finite(own: float, shared: float) -> float:

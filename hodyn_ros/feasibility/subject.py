@@ -53,8 +53,8 @@ class Subject(ABC):
         self.train = train
 
     @abstractmethod
-    def require(self, motion: RobotMotion) -> None:
-        """Raise InputError unless the robot has what the motion moves."""
+    def fitted(self, motion: RobotMotion) -> RobotMotion:
+        """Return the motion with the joints of the robot; InputError where it moves what is not there."""
 
     @abstractmethod
     def evaluate(self, sample: MotionSample) -> tuple[Array, Array]:
@@ -78,26 +78,15 @@ class TreeRobot(Subject):
         )
         self.robot = robot
 
-    def _require_joints(self, motion: RobotMotion) -> None:
-        if motion.n_joints != len(self.joint_names):
-            raise InputError(
-                f"the trajectory moves {motion.n_joints} joints, but robot {self.name!r} has "
-                f"{len(self.joint_names)}"
-            )
-        if motion.joint_names is not None and motion.joint_names != self.joint_names:
-            raise InputError(
-                f"the trajectory moves {list(motion.joint_names)}, but the robot has {list(self.joint_names)}"
-            )
-
 
 class GroundedRobot(TreeRobot):
     """An arm or a tree that stands on the ground."""
 
-    def require(self, motion: RobotMotion) -> None:
-        """Raise InputError unless the motion is one of these joints."""
+    def fitted(self, motion: RobotMotion) -> RobotMotion:
+        """Return the motion of these joints."""
         if motion.moves_base:
             raise InputError(f"the motion moves a base, but robot {self.name!r} stands on the ground")
-        self._require_joints(motion)
+        return motion.for_joints(self.joint_names)
 
     def evaluate(self, sample: MotionSample) -> tuple[Array, Array]:
         """Return the joints as they are given, and their torques."""
@@ -110,13 +99,13 @@ class GroundedRobot(TreeRobot):
 class FloatingRobot(TreeRobot):
     """A robot whose base moves as well; nothing limits the wrench on it."""
 
-    def require(self, motion: RobotMotion) -> None:
-        """Raise InputError unless base and joints are moved."""
+    def fitted(self, motion: RobotMotion) -> RobotMotion:
+        """Return the motion of the base and these joints."""
         if not motion.moves_base:
             raise InputError(
                 f"robot {self.name!r} has a floating base; give a motion of type pose with base and joints"
             )
-        self._require_joints(motion)
+        return motion.for_joints(self.joint_names)
 
     def evaluate(self, sample: MotionSample) -> tuple[Array, Array]:
         """Return the joints as they are given, and their torques."""
@@ -148,12 +137,13 @@ class PlatformRobot(Subject):
         )
         self.robot = robot
 
-    def require(self, motion: RobotMotion) -> None:
-        """Raise InputError unless the platform alone is moved."""
+    def fitted(self, motion: RobotMotion) -> RobotMotion:
+        """Return the motion, if it is one of the platform alone."""
         if not motion.moves_base or motion.n_joints:
             raise InputError(
                 f"robot {self.name!r} is moved by its platform; give a motion of type pose with a base alone"
             )
+        return motion
 
     def evaluate(self, sample: MotionSample) -> tuple[Array, Array]:
         """Return motion and forces of the driven joints."""

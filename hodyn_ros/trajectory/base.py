@@ -46,6 +46,20 @@ class Trajectory(ABC):
     # until then a motion that starts at rest has not set off [s]
     _departure: float = 0.0
 
+    @property
+    def breakpoints(self) -> Array | None:
+        """Instants (N,) [s], increasing, where a derivative of any order may jump; None: not known.
+
+        Between two of them, and before the first and after the last one, the motion is smooth: all its
+        derivatives exist. Whoever looks for peaks of the motion, or integrates along it, stops there.
+        """
+        return None
+
+    @property
+    def highest_frequency(self) -> float:
+        """Angular frequency of the fastest oscillation [rad/s]; 0 where polynomials make the motion."""
+        return 0.0
+
     def sample(self, t: ArrayLike, order: int) -> Array:
         """Return the positions and their time derivatives up to `order` at the times `t` [s].
 

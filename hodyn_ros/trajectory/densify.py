@@ -17,7 +17,7 @@ from hodyn_ros.trajectory.spline import WaypointSpline
 _ORDER = 4
 
 # Planners write a rest with rounding [rad/s or m/s].
-_REST = 1e-6
+REST = 1e-6
 
 
 class Waypoints(NamedTuple):
@@ -51,41 +51,40 @@ def densify(waypoints: Waypoints, period: float, ease: float = 0.0) -> DenseMoti
     """Return a spline through waypoints, continuous up to snap, with instants at most `period` [s] apart.
 
     It passes the positions, and the velocities and accelerations where these are given. Without velocities it
-    starts and ends at rest. Many planners start from rest with a jump of the acceleration, which no elastic
-    joint can follow: with `ease` [s] above 0, an end at rest has no acceleration, and waypoints nearer to it
-    than `ease` are left out. Raises InputError for waypoints that make no motion.
+    starts and ends at rest. No elastic joint can follow a jump of the acceleration, so its ends are `eased`.
+    Raises InputError for waypoints that make no motion.
     """
     if not 0.0 < period < math.inf:
         raise InputError(f"the period must be positive and finite, found {period} s")
-    times = waypoints.times
-    passed = np.ones(len(times), dtype=bool)
-    accelerations = waypoints.accelerations
-    if accelerations is not None and ease > 0.0:
-        accelerations, passed = _eased(waypoints, accelerations, ease)
-    motion = WaypointSpline(
-        times[passed],
-        waypoints.positions[passed],
-        None if waypoints.velocities is None else waypoints.velocities[passed],
-        None if accelerations is None else accelerations[passed],
-        order=_ORDER,
-    )
-    instants, leads_to = _instants(times, period)
-    return DenseMotion(
-        motion, instants, leads_to, _departure(motion, waypoints, instants), int((~passed).sum())
-    )
+    passed = eased(waypoints, ease)
+    motion = WaypointSpline(*passed, order=_ORDER)
+    instants, leads_to = _instants(waypoints.times, period)
+    departure = _departure(motion, waypoints, instants)
+    return DenseMotion(motion, instants, leads_to, departure, len(waypoints.times) - len(passed.times))
 
 
-def _eased(waypoints: Waypoints, accelerations: Array, ease: float) -> tuple[Array, NDArray[np.bool_]]:
-    """Return the accelerations without jumps from rest, and which waypoints are passed."""
-    times, velocities = waypoints.times, waypoints.velocities
-    eased, passed = accelerations.copy(), np.ones(len(times), dtype=bool)
+def eased(waypoints: Waypoints, ease: float) -> Waypoints:
+    """Return the waypoints without a jump of the acceleration at an end at rest.
+
+    Many planners start and end with one. There the acceleration becomes zero, and waypoints nearer to it than
+    `ease` [s] are left out; 0: as they are given.
+    """
+    times, positions, velocities, given = waypoints
+    if given is None or ease <= 0.0:
+        return waypoints
+    accelerations, passed = given.copy(), np.ones(len(times), dtype=bool)
     for end in (0, -1):
-        at_rest = velocities is None or np.abs(velocities[end]).max() <= _REST
-        if at_rest and accelerations[end].any():
-            eased[end] = 0.0
+        at_rest = velocities is None or np.abs(velocities[end]).max() <= REST
+        if at_rest and given[end].any():
+            accelerations[end] = 0.0
             passed &= np.abs(times - times[end]) >= ease * (1.0 - 1e-9)
     passed[[0, -1]] = True
-    return eased, passed
+    return Waypoints(
+        times[passed],
+        positions[passed],
+        None if velocities is None else velocities[passed],
+        accelerations[passed],
+    )
 
 
 def _instants(times: Array, period: float) -> tuple[Array, NDArray[np.intp]]:

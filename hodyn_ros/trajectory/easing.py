@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.interpolate import BPoly
+from scipy.optimize import brentq
 
 from hodyn_ros import jets
 from hodyn_ros.errors import InputError
@@ -46,6 +47,24 @@ class _Eased(Trajectory):
             smoothness=min(self.trajectory.smoothness, order),
             _ramp_polynomial=BPoly.from_derivatives([0.0, ramp_duration], [standstill, unit_pace]),
         )
+
+    @property
+    def highest_frequency(self) -> float:
+        """That of the trajectory [rad/s], as its time nowhere runs faster than its own."""
+        return self.trajectory.highest_frequency
+
+    def _reached(self, elapsed: Array) -> Array:
+        """Return the times (N,) since standstill at which as much of the trajectory [s] has passed."""
+        times = elapsed + 0.5 * self.ramp_duration
+        for i in np.flatnonzero(times < self.ramp_duration):
+            times[i] = brentq(
+                lambda t, goal: float(self._ramp_polynomial(t)) - goal,
+                0.0,
+                self.ramp_duration,
+                args=(elapsed[i],),
+                xtol=1e-15 * self.ramp_duration,
+            )
+        return times
 
     def _along(self, scaling: Array) -> Array:
         """Return the derivatives (order+1, N, n) of q(s(t)) from those of s, (order+1, N)."""
@@ -104,6 +123,15 @@ class EasedStart(_Eased):
             ends_at_rest=self.trajectory.ends_at_rest,
         )
 
+    @property
+    def breakpoints(self) -> Array | None:
+        """The ends of the ramp, and where those of the trajectory are passed."""
+        points = self.trajectory.breakpoints
+        if points is None:
+            return None
+        passed = self._reached(points[points > self.start] - self.start)
+        return np.unique(np.concatenate([[0.0, self.ramp_duration], passed]))
+
     def _derivatives(self, times: Array, order: int) -> Array:
         scaling = self._ramp(times, order)
         scaling[0] += self.start
@@ -150,6 +178,16 @@ class EasedStop(_Eased):
             duration=stop + 0.5 * self.ramp_duration,
             starts_at_rest=self.trajectory.starts_at_rest,
         )
+
+    @property
+    def breakpoints(self) -> Array | None:
+        """The ends of the ramp, and where those of the trajectory are passed."""
+        points = self.trajectory.breakpoints
+        if points is None:
+            return None
+        passed = self.duration - self._reached(self._stop - points[points < self._stop])
+        ramp = [self.duration - self.ramp_duration, self.duration]
+        return np.unique(np.concatenate([passed, ramp]))
 
     def _derivatives(self, times: Array, order: int) -> Array:
         # a stop is a start run backwards: s(t) = stop - ramp(duration - t)

@@ -19,6 +19,11 @@ class _Harmonic(Trajectory):
     starts_at_rest = False
     ends_at_rest = False
 
+    @property
+    def breakpoints(self) -> Array:
+        """None, as no derivative jumps."""
+        return np.empty(0)
+
     def _smoother(self, order: int) -> str:
         return "every derivative of it is continuous"
 
@@ -57,6 +62,11 @@ class FourierSeries(_Harmonic):
             joint_names=unique_names(self.joint_names, sine.shape[1]),
             n_joints=sine.shape[1],
         )
+
+    @property
+    def highest_frequency(self) -> float:
+        """Angular frequency of the last harmonic [rad/s]."""
+        return self.angular_frequency * len(self.sine)
 
     def _derivatives(self, times: Array, order: int) -> Array:
         frequencies = self.angular_frequency * np.arange(1, len(self.sine) + 1)
@@ -97,6 +107,11 @@ class Cosines(_Harmonic):
             joint_names=unique_names(self.joint_names, len(amplitudes)),
             n_joints=len(amplitudes),
         )
+
+    @property
+    def highest_frequency(self) -> float:
+        """The highest of the angular frequencies [rad/s]."""
+        return float(np.abs(self.angular_frequencies).max())
 
     def _derivatives(self, times: Array, order: int) -> Array:
         waves = _sine_derivatives(np.multiply.outer(times, self.angular_frequencies), order + 1)

@@ -46,9 +46,11 @@ def read_motion(path: str | os.PathLike[str]) -> RobotMotion:
     except ModelError as error:
         raise InputError(str(error)) from error
     try:
-        if data["type"] == "pose":
-            return _pose_motion(data)
-        return RobotMotion.of_joints(_trajectory(data))
+        is_pose = data["type"] == "pose"
+        motion = _pose_motion(data) if is_pose else RobotMotion.of_joints(_trajectory(data))
+        if "standing" in data:
+            motion = motion.for_joints([*(motion.joint_names or ()), *data["standing"]], data["standing"])
+        return motion
     except InputError as error:
         raise InputError(f"{os.fspath(path)}: {error}") from error
 
@@ -63,7 +65,8 @@ def choose_schema(data: dict[str, Any]) -> Schema:
 
 
 def _trajectory(data: dict[str, Any]) -> Trajectory:
-    figures = {key: value for key, value in data.items() if key not in ("type", "source", "note")}
+    others = ("type", "standing", "source", "note")
+    figures = {key: value for key, value in data.items() if key not in others}
     if data["type"] == "fourier":
         return FourierSeries(**figures)
     if data["type"] == "cosines":

@@ -9,6 +9,7 @@ import numpy as np
 from hodyn_ros.errors import InputError
 from hodyn_ros.jets import Array
 from hodyn_ros.trajectory.base import Trajectory
+from hodyn_ros.trajectory.densify import REST, Waypoints, eased
 from hodyn_ros.trajectory.easing import EasedStart, EasedStop
 from hodyn_ros.trajectory.spline import WaypointSpline
 
@@ -53,21 +54,15 @@ def through_points(
     *,
     present: Array | None = None,
     order: int = 0,
+    ease: float = 0.0,
 ) -> WaypointSpline:
     """Return a spline through waypoints that starts where a robot is held, and both starts and ends at rest.
 
     `times` (m,) [s], the others (m, n) in rad (or m) and s; `present` (n,) is the position the robot is held
     at, None where it is not held yet. A first time above 0 is the time to get from there to the first
-    waypoint. The derivatives are continuous up to `order`, or 4. Raises InputError for a jump at the start,
-    or for a first or last waypoint in motion.
+    waypoint. The derivatives are continuous up to `order`, or 4; `ease` [s] as in `densify.eased`. Raises
+    InputError for a jump at the start, and for an end in motion.
     """
-    for name, rows in (("velocities", velocities), ("accelerations", accelerations)):
-        for i in (0, -1):
-            if rows is not None and rows[i].any() and not (i == 0 and times[0] > 0.0):
-                which = "first" if i == 0 else "last"
-                raise InputError(
-                    f"the {name} of the {which} point must be zero: the motion is from rest to rest"
-                )
     if present is not None and times[0] > 0.0:
         nothing = np.zeros((1, positions.shape[1]))
         times, positions = np.concatenate([[0.0], times]), np.vstack([present, positions])
@@ -75,9 +70,22 @@ def through_points(
         accelerations = None if accelerations is None else np.vstack([nothing, accelerations])
     elif present is not None:
         distance = float(np.abs(positions[0] - present).max())
-        if distance > _SAME_POSITION:
+        if not distance <= _SAME_POSITION:
             raise InputError(
                 f"the first point is {distance:.3g} rad (or m) from where the robot is held; start there, or "
                 "give it a time_from_start in which to get there"
             )
-    return WaypointSpline(times, positions, velocities, accelerations, order=max(order, _SPLINE_ORDER))
+    if velocities is not None:
+        velocities = velocities.copy()
+        for end in (0, -1):
+            velocities[end, np.abs(velocities[end]) <= REST] = 0.0
+    points = eased(Waypoints(times, positions, velocities, accelerations), ease)
+    _require_rest("velocities", points.velocities)
+    _require_rest("accelerations", points.accelerations)
+    return WaypointSpline(*points, order=max(order, _SPLINE_ORDER))
+
+
+def _require_rest(name: str, rows: Array | None) -> None:
+    for i, which in ((0, "first"), (-1, "last")):
+        if rows is not None and rows[i].any():
+            raise InputError(f"the {name} of the {which} point must be zero: the motion is from rest to rest")

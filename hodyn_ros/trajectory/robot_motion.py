@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.jets import Array
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.pose_coordinates import COORDINATES, body_twists, poses
+from hodyn_ros.trajectory.rearranged import Rearranged
 from hodyn_ros.trajectory.rest import rest_to_rest
 from hodyn_ros.trajectory.side_by_side import SideBySide
 
@@ -105,6 +106,51 @@ class RobotMotion:
         if joints is None:
             return cls(base, (), names, start)
         return cls(SideBySide((base, joints)), joints.joint_names, names, start)
+
+    def for_joints(
+        self, joint_names: Sequence[str], standing: Mapping[str, float] | None = None
+    ) -> RobotMotion:
+        """Return the motion of the joints of a robot, in its order.
+
+        `standing`: where joints of the robot stand that the motion does not move, by name [rad or m]. A
+        motion that does not name its joints is taken as it is, if there are as many. Raises InputError that
+        names a joint which the robot does not have, or of which nothing is said.
+
+        >>> from hodyn_ros.trajectory import Cosines
+        >>> motion = RobotMotion.of(Cosines([0.1, 0.2], [1.0, 1.0], joint_names=["wrist", "elbow"]))
+        >>> motion.for_joints(["shoulder", "elbow", "wrist"], {"shoulder": 0.7}).sample(0.0, 0).joints
+        array([[0.7, 0.2, 0.1]])
+        """
+        names, moved, still = tuple(joint_names), self.joint_names, standing or {}
+        if moved is None and still:
+            raise InputError("standing needs joint_names: the names of the joints that the motion moves")
+        if moved is None:
+            if self.n_joints != len(names):
+                raise InputError(
+                    f"the motion moves {self.n_joints} joints without naming them, but the robot has "
+                    f"{list(names)}; name them under joint_names"
+                )
+            return self
+        for name in (*moved, *still):
+            if name not in names:
+                raise InputError(f"the motion names joint {name!r}, but the robot has {list(names)}")
+        for name in names:
+            if name in moved and name in still:
+                raise InputError(f"joint {name!r} is moved, so it cannot be under standing as well")
+            if name not in moved and name not in still:
+                raise InputError(
+                    f"the motion names {[*moved, *still]}, but the robot has joint {name!r} as well; say "
+                    f"where it stands, as in standing: {{{name}: 0.0}}"
+                )
+        if moved == names:
+            return self
+        first = len(self.coordinates)
+        columns = [*range(first), *(first + names.index(name) for name in moved)]
+        where = [*np.zeros(first), *(still.get(name, 0.0) for name in names)]
+        named = None if self.moves_base else names
+        return replace(
+            self, trajectory=Rearranged(self.trajectory, columns, where, joint_names=named), joint_names=names
+        )
 
     @property
     def moves_base(self) -> bool:

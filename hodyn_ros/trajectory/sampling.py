@@ -7,10 +7,13 @@ import math
 import numpy as np
 
 from hodyn_ros.errors import InputError
+from hodyn_ros.jets import Array
 from hodyn_ros.trajectory.robot_motion import MotionSample, RobotMotion
 
 # Samples computed at a time. One sample costs nearly as much as twenty, as most of the time goes into calls.
 _BLOCK = 20
+
+_LOOKS, _LOOKED_AT = 1000, 1000.0  # how often one looks for what is not finite, and until when [s]
 
 
 class Sampler:
@@ -40,10 +43,34 @@ class Sampler:
             return math.inf
         return math.ceil(round(self.duration * self.rate, 6)) + 1
 
+    def check(self) -> None:
+        """Raise InputError unless samples all along the motion are finite; it cannot look at all of them."""
+        end = min(self.duration, _LOOKED_AT)
+        self._finite(np.linspace(0.0, end, _LOOKS))
+
     def __getitem__(self, k: int) -> MotionSample:
-        """Return the sample at k / rate; read its arrays, do not write to them."""
+        """Return the sample at k / rate; read its arrays, do not write to them.
+
+        Raises InputError where the block that it is in is not finite.
+        """
         if self._block is None or not 0 <= k - self._first < _BLOCK:
             times = np.arange(k, k + _BLOCK) / self.rate
-            self._block = self.motion.sample(np.minimum(times, self.duration), self.order)
+            self._block = self._finite(np.minimum(times, self.duration))
             self._first = k
         return self._block.one(k - self._first)
+
+    def before(self, k: int) -> MotionSample:
+        """Return the last sample before the k-th that is known to be finite: of the block before."""
+        return self._block.one(min(k - self._first, _BLOCK) - 1) if self._block is not None and k else self[0]
+
+    def _finite(self, times: Array) -> MotionSample:
+        """Return the samples at some times; InputError where one of them is not finite."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            samples = self.motion.sample(times, self.order)
+        for values in samples:
+            if values is not None and not np.isfinite(values).all():
+                bad = ~np.isfinite(values.reshape(len(times), -1)).all(axis=1)
+                raise InputError(
+                    f"the motion is not finite at {times[int(np.argmax(bad))]:g} s; its numbers are too large"
+                )
+        return samples

@@ -44,6 +44,17 @@ class ScaledTime(Trajectory):
             _departure=motion._departure / speed,
         )
 
+    @property
+    def breakpoints(self) -> Array | None:
+        """Those of the motion, at this speed."""
+        points = self.motion.breakpoints
+        return None if points is None else points / self.speed
+
+    @property
+    def highest_frequency(self) -> float:
+        """That of the motion, at this speed [rad/s]."""
+        return self.motion.highest_frequency * self.speed
+
     def _derivatives(self, times: Array, order: int) -> Array:
         inside = np.clip(times * self.speed, self.motion._departure, self.motion.duration)
         powers = self.speed ** np.arange(order + 1)

@@ -33,8 +33,19 @@ def _per_joint(description: str) -> Schema:
     return _list({"type": "number"}, f"one number per joint {description}")
 
 
+_STANDING: Schema = {
+    "type": "object",
+    "additionalProperties": _number("[rad or m]"),
+    "description": "positions of joints that the motion does not move, by name [rad or m]",
+}
+
+
 def _trajectory(kind: str, properties: Schema, required: tuple[str, ...]) -> Schema:
-    common = {"type": {"enum": [kind]}, "joint_names": _list(_TEXT, "one name per joint")}
+    common = {
+        "type": {"enum": [kind]},
+        "joint_names": _list(_TEXT, "one name per joint"),
+        "standing": _STANDING,
+    }
     return _mapping({**common, **properties}, ("type", *required))
 
 
@@ -113,7 +124,8 @@ def pose_motion(base_kind: object, joints_kind: object) -> Schema:
     """Return the form of a file of type pose, whose parts say that they are of these types."""
     base = TRAJECTORIES.get(str(base_kind), ANY_TRAJECTORY)
     if base is not ANY_TRAJECTORY:
-        properties = {key: form for key, form in base["properties"].items() if key != "joint_names"}
+        own = ("joint_names", "standing")
+        properties = {key: form for key, form in base["properties"].items() if key not in own}
         base = {**base, "properties": {**properties, "coordinates": _COORDINATES}}
     origin = _mapping(
         {"xyz": {**_VECTOR, "description": "[m]"}, "rpy": {**_VECTOR, "description": "[rad]"}}, ()
@@ -124,6 +136,7 @@ def pose_motion(base_kind: object, joints_kind: object) -> Schema:
             "origin": origin,
             "base": base,
             "joints": TRAJECTORIES.get(str(joints_kind), ANY_TRAJECTORY),
+            "standing": _STANDING,
         },
         ("type", "base"),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -52,6 +53,22 @@ class SideBySide(Trajectory):
             starts_at_rest=all(part.starts_at_rest for part in parts),
             ends_at_rest=all(part.ends_at_rest for part in parts),
         )
+
+    @property
+    def breakpoints(self) -> Array | None:
+        """Those of all motions, and the ends of those that end earlier."""
+        points: list[Array] = []
+        for part in self.parts:
+            if part.breakpoints is None:
+                return None
+            points.append(part.breakpoints)
+        ends = [part.duration for part in self.parts if math.isfinite(part.duration)]
+        return np.unique(np.concatenate([*points, ends]))
+
+    @property
+    def highest_frequency(self) -> float:
+        """The highest of all motions [rad/s]."""
+        return max(part.highest_frequency for part in self.parts)
 
     def _derivatives(self, times: Array, order: int) -> Array:
         return np.concatenate([part._held_derivatives(times, order) for part in self.parts], axis=2)

@@ -27,6 +27,32 @@ class PresentState(NamedTuple):
         return cls(np.full(n_joints, np.nan), np.full(n_joints, np.nan))
 
 
+class Away(NamedTuple):
+    """A joint that is not where a motion starts, in words; or nothing is known of it."""
+
+    is_known: bool
+    words: str
+
+
+def away_from_start(
+    present: PresentState, start: Array, joint_names: Sequence[str], within: float
+) -> Away | None:
+    """Return which joint is farther than `within` [rad or m] from positions (n,), None where all are near."""
+    unknown = np.isnan(present.positions)
+    if unknown.any():
+        name = joint_names[int(np.argmax(unknown))]
+        return Away(False, f"nothing is heard of joint {name!r} on joint_states")
+    distances = np.abs(present.positions - start)
+    if (distances <= within).all():
+        return None
+    joint = int(np.argmax(distances))
+    return Away(
+        True,
+        f"joint {joint_names[joint]!r} is at {present.positions[joint]:.6g}, {distances[joint]:.3g} rad (or "
+        f"m) from it, and may be {within:g}",
+    )
+
+
 def start_from(
     waypoints: Waypoints, present: PresentState, joint_names: Sequence[str], tolerance: float
 ) -> Waypoints:

@@ -79,6 +79,11 @@ class WaypointTrajectory(Trajectory):
                 "put a waypoint at time 0"
             )
 
+    @property
+    def breakpoints(self) -> Array:
+        """The times of the waypoints."""
+        return self.times
+
     @classmethod
     def from_joint_trajectory(
         cls, joint_names: Iterable[str] | None, points: Iterable[Point], **options: Any

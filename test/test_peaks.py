@@ -1,0 +1,126 @@
+"""Peaks of functions of time, against closed forms and dense search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hodyn_ros import InputError
+from hodyn_ros.feasibility.peaks import Peaks, RoughError, Samples, find_peaks
+
+Array = NDArray[np.float64]
+
+
+def peaks_of(*functions: Callable[[Array], Array], edges: object = (0.0, 10.0), **options: object) -> Peaks:
+    def function(times: Array) -> Samples:
+        return Samples(np.stack([one(times) for one in functions], axis=1))
+
+    return find_peaks(function, np.array(edges, dtype=np.float64), **options)  # type: ignore[arg-type]
+
+
+def test_closed_forms() -> None:
+    found = peaks_of(
+        lambda t: 3.0 - (t - np.pi) ** 2, np.sin, lambda t: np.exp(-t), lambda t: 0.0 * t, lambda t: 0.1 * t
+    )
+    assert found.sizes == pytest.approx([(10.0 - np.pi) ** 2 - 3.0, 1.0, 1.0, 0.0, 1.0], abs=1e-10)
+    assert found.times[[0, 2, 4]] == pytest.approx([10.0, 0.0, 10.0], abs=1e-9)
+    assert found.values[0] < 0.0
+    assert (found.errors <= 1e-9).all()
+
+
+def test_the_largest_value_counts_where_that_is_asked_for() -> None:
+    found = peaks_of(lambda t: -1.0 - t, lambda t: -1.0 - t, signed=np.array([True, False]))
+    assert found.sizes == pytest.approx([-1.0, 11.0])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_functions_against_dense_search(seed: int) -> None:
+    """Polynomials between random instants, with jumps there; waves and steep steps."""
+    rng = np.random.default_rng(seed)
+    end = 10.0 ** rng.uniform(0.0, 4.0)
+    edges = np.concatenate([[0.0], np.sort(rng.uniform(0.0, end, rng.integers(0, 30))), [end]])
+    series = rng.normal(size=(len(edges) - 1, 9))
+    frequency = 2.0 * len(edges) / end
+    middle, width = rng.uniform(0.0, end), 10.0 ** rng.uniform(-3.0, 0.0) * end
+
+    def pieces(t: Array) -> Array:
+        place = np.clip(np.searchsorted(edges, t, side="right") - 1, 0, len(series) - 1)
+        x = 2.0 * (t - edges[place]) / (edges[place + 1] - edges[place]) - 1.0
+        return np.einsum("ij,ij->i", np.polynomial.legendre.legvander(x, 8), series[place])
+
+    def waves(t: Array) -> Array:
+        return np.sin(frequency * t) * np.cos(0.7 * frequency * t + 1.0) + 0.3 * np.sin(3.1 * frequency * t)
+
+    def step(t: Array) -> Array:
+        return np.arctan((t - middle) / width) + 0.1 * np.cos(frequency * t)
+
+    functions = (pieces, waves, step)
+    found = peaks_of(*functions, edges=edges)
+    nearby = 10.0 ** np.linspace(-12.0, -2.0, 11)
+    inside = np.concatenate([nearby, np.linspace(0.0, 1.0, 2003)[1:-1], 1.0 - nearby])
+    times = (edges[:-1, None] + np.diff(edges)[:, None] * inside).ravel()
+    for i, function in enumerate(functions):
+        assert np.abs(function(times)).max() <= found.sizes[i] * (1.0 + 1e-9)
+        assert np.abs(function(found.times))[i] == pytest.approx(found.sizes[i], rel=1e-14)
+    assert (found.errors <= 1e-9 * np.maximum(found.sizes, 1.0)).all()
+
+
+@pytest.mark.parametrize("width", [1e-3, 1e-5, 1e-7])
+@pytest.mark.parametrize("middle", [0.123, 3.3333, 9.99])
+def test_a_spike_between_all_samples_shows_in_its_integral(width: float, middle: float) -> None:
+    """As the rate of Coulomb friction at a reversal, `c v_s^2 a / (v^2 + v_s^2)^(3/2)`."""
+
+    def function(times: Array) -> Samples:
+        x = (times - middle) / width
+        rate, step = (1.0 + x**2) ** -1.5, width * x / np.sqrt(1.0 + x**2)
+        return Samples(0.5 * rate[:, None] / width, 0.5 * step[:, None] / width)
+
+    found = find_peaks(function, np.array([0.0, 10.0]))
+    assert found.sizes[0] == pytest.approx(0.5 / width, rel=1e-9)
+    assert found.times[0] == pytest.approx(middle, abs=1e-3 * width)
+
+
+def test_both_sides_of_an_edge_are_looked_at() -> None:
+    found = peaks_of(lambda t: np.where(t < 4.0, t, -t / 8.0), edges=(0.0, 4.0, 10.0))
+    assert found.sizes[0] == pytest.approx(4.0, abs=1e-12)
+    assert found.evaluations < 40
+
+
+def test_a_jump_that_nobody_told_of_is_found() -> None:
+    found = peaks_of(lambda t: np.where(t < np.e, t, -0.1))
+    assert found.sizes[0] == pytest.approx(np.e, abs=1e-9)
+    assert found.errors[0] <= 1e-9
+
+
+def test_noise_and_what_is_not_finite_are_said() -> None:
+    rng = np.random.default_rng(0)
+    with pytest.raises(RoughError, match="function 1 is too rough"):
+        peaks_of(np.sin, lambda t: 0.1 * rng.normal(size=len(t)))
+    with pytest.raises(InputError, match=r"at [0-9.]+ s of the motion a quantity is not finite"):
+        peaks_of(lambda t: np.where(t > 9.0, np.inf, t))
+    with pytest.raises(InputError, match="tolerance"):
+        peaks_of(np.sin, tolerance=0.0)
+
+
+def test_rounding_does_not_keep_it_busy() -> None:
+    rng = np.random.default_rng(0)
+    found = peaks_of(lambda t: np.sin(t) + 1e-7 * rng.normal(size=len(t)))
+    assert found.sizes[0] == pytest.approx(1.0, abs=1e-6)
+    assert 0.0 < found.errors[0] <= 1e-5
+    assert found.evaluations < 20_000
+
+
+def test_what_was_sampled_comes_in_order() -> None:
+    seen: list[Array] = []
+    told: list[float] = []
+    edges = np.linspace(0.0, 1000.0, 301)
+    found = peaks_of(
+        np.sin, edges=edges, visit=lambda times, values: seen.append(times), progress=told.append
+    )
+    times = np.concatenate(seen)
+    assert (np.diff(times) > 0.0).all()
+    assert len(times) <= found.evaluations
+    assert told[-1] == 1.0 and told == sorted(told)
