@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import is_dataclass
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import InputError, OverflowingError
 from hodyn_ros.se3 import Array, nearest_rotation, pose
+
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
 
 _ORTHOGONAL = 1e-9  # by which the columns of a rotation may fail to be orthonormal
 
@@ -63,3 +69,33 @@ def check_out(out: Any, shape: tuple[int, ...]) -> None:
         raise InputError(f"out must be a float64 array of shape {shape}, found {found}")
     if not out.flags.carray:
         raise InputError(f"out must be a C-contiguous, aligned, writable float64 array of shape {shape}")
+
+
+def check_result(*arrays: Array) -> None:
+    """Refuse results, or what is to be decomposed on the way to them, that are not finite."""
+    if not all(np.isfinite(array).all() for array in arrays):
+        raise OverflowingError("the result overflows: the numbers given are too large")
+
+
+def finite_result(call: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+    """Let a public call, whose arguments are finite, raise OverflowingError where its result is not.
+
+    Arrays count, and those in tuples, lists and dataclasses.
+    """
+
+    @wraps(call)
+    def checked(*arguments: _Parameters.args, **named: _Parameters.kwargs) -> _Result:
+        with np.errstate(over="ignore", invalid="ignore"):
+            result = call(*arguments, **named)
+        check_result(*_arrays_in(result))
+        return result
+
+    return checked
+
+
+def _arrays_in(result: Any) -> list[Any]:
+    if isinstance(result, (np.ndarray, float)):
+        return [result]
+    parts = vars(result).values() if is_dataclass(result) else result
+    parts = [part for part in parts if isinstance(part, (np.ndarray, float, tuple, list))]
+    return [array for part in parts for array in _arrays_in(part)]

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import rigid_pose
+from hodyn_ros.checks import finite_result, rigid_pose
 from hodyn_ros.errors import InputError
 from hodyn_ros.leibniz import product_derivative
 from hodyn_ros.se3 import Ad, Array, ad, inverse
@@ -101,6 +101,7 @@ def inverse_adjoint_derivatives(pose: Array, body_twists: Stack, order: int) -> 
     return result
 
 
+@finite_result
 def twists_to_world(pose: Array, body_twists: Stack) -> Array:
     """Convert body-fixed twists by order (orders, ..., 6) to spatial ones, `V^0 = Ad_C V^b`."""
     orders = range(len(body_twists))
@@ -108,6 +109,7 @@ def twists_to_world(pose: Array, body_twists: Stack) -> Array:
     return np.stack([product_derivative(adjoints, body_twists, k) for k in orders])
 
 
+@finite_result
 def twists_to_body(pose: Array, world_twists: Stack) -> Array:
     """Convert spatial twists by order (orders, ..., 6) to body-fixed ones, `V^b = Ad_C^{-1} V^0`."""
     # the inverse pose moves with the body-fixed twist -V^0
@@ -115,6 +117,7 @@ def twists_to_body(pose: Array, world_twists: Stack) -> Array:
     return -twists_to_world(inverse(pose), reversed_twists)
 
 
+@finite_result
 def wrenches_to_world(pose: Array, body_twists: Stack, body_wrenches: Stack) -> Array:
     """Convert wrenches by order (orders, ..., 6) from the body frame to the world frame.
 
@@ -125,6 +128,7 @@ def wrenches_to_world(pose: Array, body_twists: Stack, body_wrenches: Stack) -> 
     return _transposed_products(adjoints, body_wrenches)
 
 
+@finite_result
 def wrenches_to_body(pose: Array, body_twists: Stack, world_wrenches: Stack) -> Array:
     """Convert wrenches by order (orders, ..., 6) from the world frame to the body frame.
 

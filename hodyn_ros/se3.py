@@ -12,6 +12,7 @@ from scipy.spatial.transform import Rotation
 
 Array = NDArray[np.float64]
 
+_NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])  # the cyclic permutations of x, y, z
 _SMALL_ANGLE = 0.02  # [rad] where power series of three terms are exact to rounding, and quotients are not
 
 
@@ -23,6 +24,16 @@ def matvec(matrix: Array, vector: Array) -> Array:
 def dot(a: Array, b: Array) -> Array:
     """Multiply vectors (..., j) with vectors (..., j) to numbers (...), such as screws with wrenches."""
     return np.einsum("...j,...j->...", a, b)
+
+
+def cross(a: Array, b: Array) -> Array:
+    """Return cross products (..., 3), several times as fast as NumPy's for a few vectors.
+
+    >>> cross(np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0]))
+    array([0., 0., 1.])
+    """
+    product: Array = a.take(_NEXT, -1) * b.take(_LAST, -1) - a.take(_LAST, -1) * b.take(_NEXT, -1)
+    return product
 
 
 def hat(vector: Array) -> Array:

@@ -176,6 +176,22 @@ def test_forward_dynamics_returns_the_motion(name: str, frame: Frame) -> None:
     assert relative_errors(only, twists[1:2]).max() < 1e-11
 
 
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("frame", ["body", "world"])
+def test_forward_dynamics_beyond_the_compiled_orders(name: str, frame: Frame) -> None:
+    """Rounding grows tenfold with every order; the forces of what was found are still the ones given."""
+    arrays, robot = ROBOTS[name], robot_of(name)
+    pose, twists = motion_of(arrays, 8, frame=frame)
+    wrench = AppliedWrench(
+        "platform", load_of(arrays, 8, "world").values, frame=frame_of_loads(arrays, "world")
+    )
+    forces = robot.inverse_dynamics(pose, twists, frame, wrenches=[wrench])
+    found = robot.forward_dynamics(pose, twists[0], forces, frame, wrenches=[wrench])
+    assert (relative_errors(found, twists[1:]) < 1e-11 * 10.0 ** np.arange(9)).all()
+    again = robot.inverse_dynamics(pose, np.vstack([twists[:1], found]), frame, wrenches=[wrench])
+    assert relative_errors(again, forces).max() < 1e-11
+
+
 def test_forward_dynamics_returns_the_motion_of_exact_forces() -> None:
     arrays, robot = ROBOTS["gough-stewart, uneven"], robot_of("gough-stewart, uneven")
     pose, twists = motion_of(arrays, 0, seed=4)

@@ -11,6 +11,7 @@ from hinged_arm import HINGED_ARM
 from oracles.motions import random_stack
 
 from hodyn_ros import AppliedWrench, InputError, Robot, share
+from hodyn_ros.control.robot_text import read_robot
 from hodyn_ros.dynamics import robot as robot_module
 
 
@@ -54,3 +55,26 @@ def test_a_wrench_on_a_frame_of_a_body_is_sent_to_the_body() -> None:
         InputError, match="'tool' is a frame fixed to body 'link'; give the wrench on that body"
     ):
         robot.inverse_dynamics(np.zeros((3, 1)), wrenches=[AppliedWrench("tool", np.zeros((1, 6)))])
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("panda.yaml", "<Robot 'panda': 7 joints, 7 bodies, fixed base, 7 drives (7 elastic), 16.06 kg>"),
+        (
+            "aerial_manipulator.yaml",
+            "<Robot 'aerial_manipulator': 6 joints, 7 bodies, floating base, no drives, 4 kg>",
+        ),
+        (
+            "planar_3rrr.yaml",
+            "<ParallelRobot 'planar_3rrr': platform with 2 degrees of freedom on 3 limbs, 9 joints, "
+            "3 driven, 3 drives (3 elastic), 1.074 kg>",
+        ),
+    ],
+)
+def test_a_robot_says_in_one_line_what_it_is(name: str, words: str) -> None:
+    assert repr(read_robot(share.find("config", name))) == words
+
+
+def test_one_joint_is_one() -> None:
+    assert repr(Robot.from_urdf(HINGED_ARM)).split(",")[0].endswith(": 1 joint")

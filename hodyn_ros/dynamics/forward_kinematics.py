@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import check_finite, real_array
+from hodyn_ros.checks import check_finite, finite_result, real_array
 from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.named_frames import find_frame, supporting_bodies
 from hodyn_ros.errors import InputError
@@ -55,6 +55,7 @@ class Kinematics:
         """Number of time derivatives of the poses."""
         return int(self.twists.shape[-3])
 
+    @finite_result
     def in_representation(self, representation: Representation) -> Kinematics:
         """Return the same motion in another representation, converted with all derivatives."""
         check_representation(representation)
@@ -76,6 +77,7 @@ class Kinematics:
             representation=representation,
         )
 
+    @finite_result
     def pose_of(self, name: str | int) -> Array:
         """Return the pose (4, 4) of a body or of a named frame in the world [m]; InputError if unknown."""
         body, offset = find_frame(self.model, self.frames, name)
@@ -84,6 +86,7 @@ class Kinematics:
         pose: Array = self.poses[..., body, :, :] @ offset
         return pose
 
+    @finite_result
     def twists_of(self, name: str | int) -> Array:
         """Return the twist of a body or of a named frame with its derivatives (order, 6).
 
@@ -92,6 +95,7 @@ class Kinematics:
         """
         return np.moveaxis(self._twists_of(find_frame(self.model, self.frames, name)), 0, -2)
 
+    @finite_result
     def jacobian_of(self, name: str | int) -> Array:
         """Return the Jacobian of a body or of a named frame with its derivatives (order + 1, 6, joints).
 
@@ -129,6 +133,7 @@ class Kinematics:
         return convert_screws(own, pose @ frame.pose, own, "body_fixed", self.representation)
 
 
+@finite_result
 def forward_kinematics(
     model: TreeModel,
     q: ArrayLike,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import check_finite, finite_array, real_array, rigid_pose
+from hodyn_ros.checks import check_finite, finite_array, finite_result, real_array, rigid_pose
 from hodyn_ros.dynamics import centroid, matrices, partials, regressors
 from hodyn_ros.dynamics.matrices import DynamicMatrices, JacobianFrame, MatrixDerivatives
 from hodyn_ros.dynamics.partials import LinearisedDynamics
@@ -15,7 +15,7 @@ from hodyn_ros.formulations.parameters import dynamic_parameters
 from hodyn_ros.leibniz import product_derivative
 from hodyn_ros.model.assembly import Frame
 from hodyn_ros.model.joint_tree import JointTree
-from hodyn_ros.se3 import Array, log
+from hodyn_ros.se3 import Array, exp, log
 
 _IN_GROUP = 1e-9  # by which the pose of a joint may leave its group
 
@@ -35,6 +35,7 @@ class GroupRobot:
             raise InputError(f"tree must be a JointTree, as JointTree.build makes one; found {tree!r}")
         self.tree = tree
 
+    @finite_result
     def motion(self, poses: ArrayLike, velocities: ArrayLike) -> JointMotion:
         """Check a motion: joint poses (bodies, 4, 4) and group velocities by order (orders, m).
 
@@ -47,9 +48,7 @@ class GroupRobot:
             for name, value in zip(self.tree.body_names, values)
         ]
         for name, subspace, pose in zip(self.tree.body_names, self.tree.subspaces, rigid):
-            displacement = log(pose)
-            rest = displacement - subspace @ np.linalg.lstsq(subspace, displacement, rcond=None)[0]
-            if np.abs(rest).max() > _IN_GROUP * max(1.0, float(np.abs(displacement).max())):
+            if not _in_group(subspace, pose):
                 raise InputError(f"the pose of the joint of body {name!r} cannot be reached by that joint")
         rates = real_array("the velocities", velocities, f"(orders, {m})")
         if rates.ndim != 2 or rates.shape[1] != m:
@@ -57,22 +56,27 @@ class GroupRobot:
         check_finite("the velocities", rates)
         return JointMotion(rigid, list(rates))
 
+    @finite_result
     def mass_matrix(self, motion: JointMotion) -> Array:
         """Compute the mass matrix, (order, m) velocities -> (order + 1, m, m)."""
         return matrices.rows(*self._bodies(motion, 0), ["mass"])
 
+    @finite_result
     def coriolis_matrix(self, motion: JointMotion) -> Array:
         """Compute the Coriolis matrix, (order + 1, m) velocities -> (order + 1, m, m); `M' - 2 C` is skew."""
         return matrices.rows(*self._bodies(motion, 1), ["coriolis"])
 
+    @finite_result
     def gravity_torque(self, motion: JointMotion) -> Array:
         """Compute what holds the robot against gravity, (order, m) velocities -> (order + 1, m)."""
         return matrices.rows(*self._bodies(motion, 0), ["gravity"])[..., 0, :]
 
+    @finite_result
     def dynamic_matrices(self, motion: JointMotion) -> DynamicMatrices:
         """Compute mass, Coriolis and gravity in one go, from (order + 1, m) velocities."""
         return matrices.dynamic_matrices(*self._bodies(motion, 1))
 
+    @finite_result
     def inverse_dynamics(self, motion: JointMotion) -> Array:
         """Compute the forces of all joints and their derivatives, (order + 2, m) -> (order + 1, m)."""
         bodies, order = self._bodies(motion, 2)
@@ -86,27 +90,33 @@ class GroupRobot:
             ]
         )
 
+    @finite_result
     def coefficient_matrices(self, motion: JointMotion) -> Array:
         """Compute P with `Q^(r) - g^(r) = sum_k P[r, k] w^(k-1)` from (order + 1, m) velocities."""
         return matrices.coefficient_matrices(self.dynamic_matrices(motion))
 
+    @finite_result
     def matrix_derivatives(self, motion: JointMotion) -> MatrixDerivatives:
         """Compute derivatives of M, C and g by displacement and velocity, from (order + 1, m) velocities."""
         return matrices.matrix_derivatives(*self._bodies(motion, 1))
 
+    @finite_result
     def jacobian(self, motion: JointMotion, body: str | int, frame: JacobianFrame = "world") -> Array:
         """Compute the Jacobian of a body, (order, m) velocities -> (order + 1, 6, m)."""
         place = Frame(self.tree.body_index(body), np.eye(4))
         return matrices.jacobian(self._bodies(motion, 0)[0], place, frame)
 
+    @finite_result
     def com(self, motion: JointMotion) -> Array:
         """Compute the centre of mass in the world [m], (order, m) velocities -> (order + 1, 3)."""
         return centroid.com(*self._bodies(motion, 0))
 
+    @finite_result
     def com_jacobian(self, motion: JointMotion) -> Array:
         """Compute the Jacobian of the centre of mass, (order, m) velocities -> (order + 1, 3, m)."""
         return centroid.com_jacobian(*self._bodies(motion, 0))
 
+    @finite_result
     def centroidal_momentum(self, motion: JointMotion) -> Array:
         """Compute the momentum about the centre of mass, (order + 1, m) velocities -> (order + 1, 6)."""
         return centroid.centroidal_momentum(*self._bodies(motion, 1))
@@ -115,10 +125,12 @@ class GroupRobot:
         """Return the parameters (10 bodies,), as `Robot.dynamic_parameters`."""
         return dynamic_parameters(self.tree)
 
+    @finite_result
     def regressor(self, motion: JointMotion) -> Array:
         """Compute Y with `Q^(r) = Y[r] @ dynamic_parameters()` from (order + 2, m) velocities."""
         return regressors.regressor(*self._bodies(motion, 2))
 
+    @finite_result
     def slotine_li_regressor(self, motion: JointMotion, reference: ArrayLike) -> Array:
         """Compute Y with `M w_r' + C w_r + g = Y[0] @ dynamic_parameters()` and its derivatives.
 
@@ -128,10 +140,12 @@ class GroupRobot:
         rates = finite_array("the reference", reference, (order + 2, self.tree.n_velocities))
         return regressors.slotine_li_regressor(bodies, list(rates), order)
 
+    @finite_result
     def parameter_derivatives(self, motion: JointMotion) -> DynamicMatrices:
         """Compute the derivatives of M, C and g by every parameter from (order + 1, m) velocities."""
         return regressors.parameter_derivatives(*self._bodies(motion, 1))
 
+    @finite_result
     def inverse_dynamics_derivatives(self, motion: JointMotion) -> Array:
         """Compute dQ^(r)/dx^(k), (order + 2, m) velocities -> (order + 1, order + 3, m, m).
 
@@ -142,6 +156,7 @@ class GroupRobot:
         series = partials.closed_form_series(bodies, order)
         return partials.assemble(series, partials.joint_brackets(self.tree, motion.velocities))
 
+    @finite_result
     def linearised_dynamics(self, motion: JointMotion) -> LinearisedDynamics:
         """Linearise the dynamics at a motion, (2, m) velocities: the velocity and the acceleration.
 
@@ -162,3 +177,32 @@ class GroupRobot:
                 f"this needs {rates} velocities (the velocity and its derivatives), found {motion.order}"
             )
         return BodyJacobians(self.tree, motion), motion.order - rates
+
+
+def _in_group(subspace: Array, pose: Array) -> bool:
+    """Say whether a joint with screws (6, dof) reaches a pose (4, 4), by however many turns.
+
+    The logarithm knows turns up to pi. Where a joint turns about one direction only and advances by turning,
+    the advance says how far it has turned; that is taken back before the logarithm.
+    """
+    size = max(1.0, float(np.abs(pose[:3, 3]).max()))
+    for way in (np.zeros(6), _advanced(subspace, pose)):
+        displacement = log(pose @ exp(-way))
+        inside = subspace @ np.linalg.lstsq(subspace, displacement, rcond=None)[0]
+        if np.abs(displacement - inside).max() <= _IN_GROUP * size:
+            return True
+    return False
+
+
+def _advanced(subspace: Array, pose: Array) -> Array:
+    """Return the displacement (6,) of a joint with a pitch that goes as far along its axis as a pose."""
+    directions, sizes, _ = np.linalg.svd(subspace[:3])
+    if sizes[0] == 0.0 or (sizes[1:] > _IN_GROUP * sizes[0]).any():
+        return np.zeros(6)
+    axis = directions[:, 0]
+    turn = subspace @ (np.linalg.pinv(subspace[:3]) @ axis)
+    pitch = float(axis @ turn[3:])
+    if abs(pitch) <= _IN_GROUP * float(np.abs(turn).max()):
+        return np.zeros(6)
+    advanced: Array = turn * (float(axis @ pose[:3, 3]) / pitch)
+    return advanced

@@ -8,9 +8,10 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import check_finite, finite_array, real_array, rigid_pose
+from hodyn_ros.checks import check_finite, finite_array, finite_result, real_array, rigid_pose
 from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.pose_solver import ROWS, Task, solve_pose
+from hodyn_ros.dynamics.rate_accuracy import check_accuracy
 from hodyn_ros.dynamics.rate_solver import solve_rates
 from hodyn_ros.dynamics.serial_chain import ChainMotion, SerialChain, chain_to
 from hodyn_ros.errors import InputError
@@ -23,6 +24,7 @@ from hodyn_ros.se3 import Array
 Method = Literal["solve", "pseudo_inverse", "decomposition"]
 
 
+@finite_result
 def inverse_kinematics(
     model: TreeModel,
     pose: ArrayLike,
@@ -59,8 +61,9 @@ def inverse_kinematics(
     A floating base moves as `base` says, with at least `order` twists.
 
     Raises SingularError with the condition number where the Jacobian is singular and derivatives are asked
-    for, ConvergenceError with the distance left where the pose is out of reach, InputError for wrong shapes,
-    names and numbers. All of them leave the robot as it was.
+    for, or so close to it that in one of them more than a share of 1e-5 would be rounding, ConvergenceError
+    with the distance left where the pose is out of reach, InputError for wrong shapes, names and numbers. All
+    of them leave the robot as it was.
     """
     check_frame(frame)
     target = rigid_pose("the pose", pose)
@@ -85,6 +88,7 @@ def inverse_kinematics(
         wanted = convert_screws(given, target, given, of_frame(frame), "hybrid")
         motion = ChainMotion(chain, motions[0], base)
         motions[1:] = solve_rates(motion, wanted, ROWS[task], movable, w, motions[1:], chain.name)
+        check_accuracy(chain, motions, base, wanted, ROWS[task], movable, w)
     q = np.zeros((order + 1, model.n_joints))
     q[0] = start
     q[:, chain.joints] = motions

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import finite_array
+from hodyn_ros.checks import finite_array, finite_result
 from hodyn_ros.dynamics import centroid, matrices, partials, regressors
 from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.matrices import DynamicMatrices, JacobianFrame, MatrixDerivatives
@@ -54,6 +54,7 @@ class MatrixCalls(ABC):
     def _joint_tree(self) -> JointTree:
         return JointTree.of(self.model)
 
+    @finite_result
     def mass_matrix(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
         """Compute the mass matrix and its time derivatives, `q` (order + 1, n) -> (order + 1, m, m).
 
@@ -61,6 +62,7 @@ class MatrixCalls(ABC):
         """
         return self._rows(motion_stack(self.model, q, base, 0), "mass")
 
+    @finite_result
     def coriolis_matrix(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
         """Compute the Coriolis matrix and its time derivatives, `q` (order + 2, n) -> (order + 1, m, m).
 
@@ -68,6 +70,7 @@ class MatrixCalls(ABC):
         """
         return self._rows(motion_stack(self.model, q, base, 1), "coriolis")
 
+    @finite_result
     def gravity_torque(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
         """Compute what holds the robot against gravity, by order: `q` (order + 1, n) -> (order + 1, m).
 
@@ -75,6 +78,7 @@ class MatrixCalls(ABC):
         """
         return self._rows(motion_stack(self.model, q, base, 0), "gravity")[..., 0, :]
 
+    @finite_result
     def dynamic_matrices(self, q: ArrayLike, base: BaseMotion | None = None) -> DynamicMatrices:
         """Compute `mass`, `coriolis` and `gravity` in one go, from `q` (order + 2, n)."""
         rows, m = self._rows(motion_stack(self.model, q, base, 1), *matrix_kernels.PARTS), self._m
@@ -93,6 +97,7 @@ class MatrixCalls(ABC):
             matrix_kernels.dynamic_matrices(self.model, int(order), parts, limit=float("inf"))
         )
 
+    @finite_result
     def coefficient_matrices(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
         """Compute P with `Q^(r) - g^(r) = sum_k P[r, k] q^(k)`, `q` (order + 2, n).
 
@@ -101,6 +106,7 @@ class MatrixCalls(ABC):
         """
         return matrices.coefficient_matrices(self.dynamic_matrices(q, base))
 
+    @finite_result
     def matrix_derivatives(self, q: ArrayLike, base: BaseMotion | None = None) -> MatrixDerivatives:
         """Compute dM/dq, dC/dq, dC/dq' and dg/dq with their time derivatives, from `q` (order + 2, n).
 
@@ -108,6 +114,7 @@ class MatrixCalls(ABC):
         """
         return matrices.matrix_derivatives(*self._bodies(q, base, 1))
 
+    @finite_result
     def jacobian(
         self,
         q: ArrayLike,
@@ -123,10 +130,12 @@ class MatrixCalls(ABC):
         place = find_frame(self.model, self.frames, body)
         return matrices.jacobian(self._bodies(q, base, 0)[0], place, frame)
 
+    @finite_result
     def com(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
         """Compute the centre of mass in the world [m] by order, `q` (order + 1, n) -> (order + 1, 3)."""
         return centroid.com(*self._bodies(q, base, 0))
 
+    @finite_result
     def com_jacobian(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
         """Compute the Jacobian of the centre of mass by order, `q` (order + 1, n) -> (order + 1, 3, m).
 
@@ -134,6 +143,7 @@ class MatrixCalls(ABC):
         """
         return centroid.com_jacobian(*self._bodies(q, base, 0))
 
+    @finite_result
     def centroidal_momentum(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
         """Compute the momentum about the centre of mass by order, `q` (order + 2, n) -> (order + 1, 6).
 
@@ -141,6 +151,7 @@ class MatrixCalls(ABC):
         """
         return centroid.centroidal_momentum(*self._bodies(q, base, 1))
 
+    @finite_result
     def centroidal_momentum_matrix(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
         """Compute the matrix of the centroidal momentum by order, `q` (order + 1, n) -> (order + 1, 6, m)."""
         return centroid.centroidal_momentum_matrix(*self._bodies(q, base, 0))
@@ -152,6 +163,7 @@ class MatrixCalls(ABC):
         """
         return dynamic_parameters(self._joint_tree)
 
+    @finite_result
     def regressor(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
         """Compute Y with `Q^(r) = Y[r] @ dynamic_parameters()`, `q` (order + 3, n).
 
@@ -163,6 +175,7 @@ class MatrixCalls(ABC):
             return regressors.regressor(stack.bodies(self._joint_tree), stack.order)
         return _called(kernel, stack).reshape(*stack.batch, stack.order + 1, self._m, -1)
 
+    @finite_result
     def slotine_li_regressor(
         self,
         q: ArrayLike,
@@ -181,6 +194,7 @@ class MatrixCalls(ABC):
         rates = regressors.reference_velocities(self.model, stack, reference, base_reference)
         return regressors.slotine_li_regressor(stack.bodies(self._joint_tree), rates, stack.order)
 
+    @finite_result
     def parameter_derivatives(self, q: ArrayLike, base: BaseMotion | None = None) -> DynamicMatrices:
         """Compute the derivatives of M, C and g by every dynamic parameter, `q` (order + 2, n).
 
@@ -198,6 +212,10 @@ class MatrixCalls(ABC):
         if type(q) is np.ndarray and base is None and q.shape in self._fast_partials:
             function, shape = self._fast_partials[q.shape]
             return function(q).reshape(shape)
+        return self._inverse_dynamics_derivatives(q, base)
+
+    @finite_result
+    def _inverse_dynamics_derivatives(self, q: ArrayLike, base: BaseMotion | None) -> Array:
         stack = motion_stack(self.model, q, base, 2)
         order, m = stack.order, self._m
         if stack.base is None:
@@ -215,6 +233,7 @@ class MatrixCalls(ABC):
             series = _called(kernel, stack).reshape(*stack.batch, order + 1, 3, m, m)
         return partials.assemble(series, partials.joint_brackets(bodies.tree, bodies.motion.velocities))
 
+    @finite_result
     def linearised_dynamics(
         self, state: ArrayLike, torques: ArrayLike, base: BaseMotion | None = None
     ) -> LinearisedDynamics:

@@ -15,10 +15,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.formulations.spatial import SpatialMotion
 from hodyn_ros.model.tree import TreeModel
-from hodyn_ros.se3 import Ad, Array, exp_screw
+from hodyn_ros.motion import BaseMotion
+from hodyn_ros.se3 import Ad, Array, exp_screw, inverse, spatial_inertia
 
 _NEGLIGIBLE = 1e-15  # of the mass and inertia that a body carries: less than these are rounded by
+_FLAT = 1e-12  # ratio of principal moments below which an inertia has no full rank
 _SINGULAR = 1e-9  # ratio of the least to the largest singular value of normalised screws
 _LEAST_EXTENT = 1e-5  # of a robot's distance from the world origin, whose rounding must not count as extent
 
@@ -70,6 +73,9 @@ def check_mobility(model: TreeModel) -> list[MasslessGroup]:
 
     Raises ModelError naming the joints that torques cannot hold and the bodies without mass between them.
     """
+    if model.any_rank:
+        _check_ends(model)
+        _check_ranks(model)
     groups = massless_groups(model)
     anywhere = np.random.default_rng(0).uniform(-1.0, 1.0, model.n_joints)
     for group in groups:
@@ -81,6 +87,50 @@ def check_mobility(model: TreeModel) -> list[MasslessGroup]:
                 "out one of the joints"
             )
     return groups
+
+
+def _check_ends(model: TreeModel) -> None:
+    """Refuse bodies without mass that carry none."""
+    for body, name in enumerate(model.body_names):
+        without = model.masses[body] == 0.0 and not model.inertias[body].any()
+        base = model.floating_base and body == 0
+        if without and (base or not model.children[body]):
+            what = "is the base" if base and model.children[body] else "carries no other body"
+            raise ModelError(f"body {name!r} has no mass and {what}: its motion would cost no effort")
+
+
+def _check_ranks(model: TreeModel) -> None:
+    """Refuse joints that move only where inertias have no rank, such as a point of mass on its axis."""
+    inertias = spatial_inertia(model.masses, model.coms, model.inertias)
+    moments = [np.linalg.eigvalsh(inertia) for inertia in model.inertias]
+    heavy = [mass > 0.0 and w[0] <= _FLAT * w[-1] for mass, w in zip(model.masses, moments)]
+    if not any(heavy):
+        return
+    anywhere = np.random.default_rng(0).uniform(-1.0, 1.0, (1, model.n_joints))
+    base = BaseMotion(np.eye(4), np.zeros((1, 6))) if model.floating_base else None
+    motion = SpatialMotion(model, anywhere, base)
+    size = float(np.abs(model.placements[:, :3, 3]).max()) or 1.0
+    scale = np.repeat([1.0, size], 3)
+    rows = []
+    for body in range(model.n_bodies):
+        jacobian = np.zeros((6, model.n_joints))
+        at = body
+        while at >= model.first_jointed_body:
+            jacobian[:, model.joint_of(at)] = motion.screws[at][0]
+            at = model.parents[at]
+        values, vectors = np.linalg.eigh(inertias[body] * np.outer(scale, scale))
+        kept = vectors[:, values > _FLAT * values[-1]] if values[-1] > 0.0 else np.zeros((6, 0))
+        rows.append((kept.T / scale) @ Ad(inverse(motion.poses[body])) @ jacobian)
+    matrix = np.concatenate(rows)
+    lengths = np.linalg.norm(matrix, axis=0)
+    moved = lengths > _SINGULAR * lengths.max()
+    _, values, motions = np.linalg.svd(matrix / np.where(moved, lengths, 1.0))
+    if len(values) < model.n_joints or values[-1] <= _SINGULAR * values[0]:
+        idle = [name for name, part in zip(model.joint_names, motions[-1]) if abs(part) > 1e-6]
+        raise ModelError(
+            f"joints {idle} can move without moving any mass, because inertias of the bodies that they move "
+            "are singular: no torque would determine their acceleration; give those bodies inertia"
+        )
 
 
 def check_pose(

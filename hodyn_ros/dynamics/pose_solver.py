@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from hodyn_ros.checks import check_result
 from hodyn_ros.dynamics.rate_solver import length_unit
 from hodyn_ros.dynamics.serial_chain import ChainMotion, SerialChain
 from hodyn_ros.errors import ConvergenceError
@@ -52,6 +53,7 @@ def solve_pose(
         size = float(np.linalg.norm(error))
         arrived = size <= tolerance
         jacobian = scale[:, None] * motion.jacobians[0][rows][:, movable] / roots
+        check_result(jacobian, error)
         step = _damped_solution(jacobian, error, damping * size**2) / roots
         trial = position.copy()
         trial[movable] += step

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hodyn_ros.checks import check_result
 from hodyn_ros.dynamics.serial_chain import ChainMotion
 from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.leibniz import product_derivative
@@ -33,6 +34,7 @@ def condition_number(jacobian: Array, rows: slice, columns: Sequence[int]) -> fl
     unit = length_unit(jacobian)
     sliding = ~jacobian[:3].any(axis=0)
     scaled = jacobian * np.repeat([1.0, 1.0 / unit], 3)[:, None] * np.where(sliding, unit, 1.0)
+    check_result(scaled)
     values = np.linalg.svd(scaled[rows][:, columns], compute_uv=False)
     return float(values[0] / values[-1]) if values[-1] > 0.0 else float("inf")
 

@@ -13,26 +13,31 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.actuation.series_elastic import SeriesElastic
-from hodyn_ros.checks import check_finite, finite_array, real_array
+from hodyn_ros.checks import check_finite, check_result, finite_array, finite_result, real_array
+from hodyn_ros.dynamics.closing import home
+from hodyn_ros.dynamics.coordinate_motion import coordinate_motion, drive_rows, preload_rows
 from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.forward_kinematics import Kinematics, forward_kinematics
 from hodyn_ros.dynamics.inverse_kinematics import Method, inverse_kinematics
+from hodyn_ros.dynamics.looped import LoopedDynamics, LoopSolution
 from hodyn_ros.dynamics.matrix_calls import MatrixCalls
 from hodyn_ros.dynamics.mobility import check_mobility, check_pose
 from hodyn_ros.dynamics.pose_solver import Task
 from hodyn_ros.engine import kernels
 from hodyn_ros.engine.kernel import Function
-from hodyn_ros.errors import InputError, OverflowingError
+from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.formulations import INVERSE_DYNAMICS
 from hodyn_ros.model.assembly import Frame as NamedFrame
+from hodyn_ros.model.closure import TOLERANCE, Closure, Coordinate
 from hodyn_ros.model.config import read_config
 from hodyn_ros.model.drive_spec import DriveSpec
-from hodyn_ros.model.drives import Drives
+from hodyn_ros.model.drives import Drives, counted, drives_in_words
 from hodyn_ros.model.limits import JointLimits
+from hodyn_ros.model.loops import Coupling, Loop
 from hodyn_ros.model.tree import TreeModel
 from hodyn_ros.model.urdf import read_urdf_assembly
-from hodyn_ros.motion import AppliedWrench, BaseMotion, Frame
-from hodyn_ros.representations import Representation
+from hodyn_ros.motion import AppliedWrench, BaseMotion, Frame, twists_to_body
+from hodyn_ros.representations import Representation, check_representation
 from hodyn_ros.se3 import Array
 
 _HIGHEST_ORDER = 30
@@ -53,10 +58,12 @@ class Robot(MatrixCalls):
         drives: Drives | None = None,
         frames: Mapping[str, NamedFrame] | None = None,
         drive_specs: Sequence[DriveSpec] | None = None,
+        closure: Closure | None = None,
     ) -> None:
-        self._massless = check_mobility(model)
-        self.model = model
-        self.limits = limits if limits is not None else JointLimits.unlimited(model.n_joints)
+        self._tree = model
+        self._looped = None if closure is None else LoopedDynamics(closure)
+        self._massless = [] if closure is not None else check_mobility(model)
+        self.limits = limits if limits is not None else JointLimits.unlimited(self.n_joints)
         self.drives = drives
         self.frames = MappingProxyType(dict(frames or {}))  # besides the bodies, by name
         self.drive_specs = _specs(drives, drive_specs)
@@ -70,16 +77,32 @@ class Robot(MatrixCalls):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle what a robot is made from; what it has compiled is compiled again."""
-        return Robot, (self.model, self.limits, self.drives, dict(self.frames), self.drive_specs)
+        closure = None if self._looped is None else self._looped.closure
+        return Robot, (self._tree, self.limits, self.drives, dict(self.frames), self.drive_specs, closure)
+
+    def __repr__(self) -> str:
+        model = self.model
+        base = "floating base" if model.floating_base else "fixed base"
+        return (
+            f"<{type(self).__name__} {model.name!r}: {counted(model.n_joints, 'joint')}, "
+            f"{counted(model.n_bodies, 'body', 'bodies')}, {base}, {drives_in_words(self.drives)}, "
+            f"{model.masses.sum():.4g} kg>"
+        )
 
     @classmethod
-    def from_urdf(cls, path_or_xml: str | Path, floating_base: bool = False) -> Robot:
+    def from_urdf(cls, path_or_xml: str | Path, floating_base: bool = False, *, mimic: bool = True) -> Robot:
         """Read a robot from a URDF file, or from the text of one; fixed joints are merged into their parents.
 
-        Raises ModelError naming the link or joint at fault.
+        Joints that mimic others follow them, and are no coordinates; with `mimic=False` all joints move by
+        themselves. Raises ModelError naming the link or joint at fault.
         """
-        assembly, limits = read_urdf_assembly(path_or_xml, floating_base)
-        return cls(assembly.model, limits, frames=assembly.frames)
+        assembly, limits = read_urdf_assembly(
+            path_or_xml, floating_base, mimic="follow" if mimic else "ignore"
+        )
+        if not assembly.couplings:
+            return cls(assembly.model, limits, frames=assembly.frames)
+        closure = Closure.build(assembly.model, couplings=assembly.couplings)
+        return cls(assembly.model, limits.of_joints(closure.joints), frames=assembly.frames, closure=closure)
 
     @classmethod
     def from_config(cls, path: str | Path, gravity: ArrayLike | None = None) -> Robot:
@@ -88,7 +111,12 @@ class Robot(MatrixCalls):
         `gravity` (3,) [m/s^2], pointing down, overrides the file's. Raises ModelError naming file and place.
         """
         config = read_config(path, gravity)
-        return cls(config.model, config.limits, config.drives, config.frames, config.drive_specs)
+        try:
+            return cls(
+                config.model, config.limits, config.drives, config.frames, config.drive_specs, config.closure
+            )
+        except ModelError as error:
+            raise ModelError(f"{config.source}: {error}") from error
 
     @classmethod
     def from_screws(
@@ -105,6 +133,11 @@ class Robot(MatrixCalls):
         joint_names: Sequence[str] | None = None,
         body_names: Sequence[str] | None = None,
         name: str = "robot",
+        loops: Sequence[Loop] = (),
+        couplings: Sequence[Coupling] = (),
+        coordinates: Sequence[Coordinate] | None = None,
+        driven: Sequence[str | int] | None = None,
+        tolerance: float = TOLERANCE,
     ) -> Robot:
         """Build a robot of n bodies from screws and body frames in the world at its zero configuration.
 
@@ -112,9 +145,16 @@ class Robot(MatrixCalls):
         unit joint screws `(e; y×e + h e)` or, prismatic, `(0; e)`; `placements` (n, 4, 4) body frames [m];
         `masses` (n,) [kg]; `coms` (n, 3) in the body frame [m]; `inertias` (n, 3, 3) about the centre of mass
         in body axes [kg m^2]; `gravity` (3,) points down [m/s^2]. With a floating base, body 0 is the base,
-        its screw row is ignored, and joint i moves body i + 1. Raises ModelError naming the body or joint at
-        fault.
+        its screw row is ignored, and joint i moves body i + 1.
+
+        `couplings` of joints to others, and `loops` that join bodies besides, closed at the zero
+        configuration. `coordinates`: the independent ones, joints by name or index, or `(body, rows)` with
+        rows out of "rx", "ry", "rz", "x", "y", "z" of a body's pose; by default the `driven` joints, which
+        are by default the coordinates. `tolerance`: rows of loops whose singular values are smaller, relative
+        to the largest, count as redundant. `docs/loops.md` explains them. Raises ModelError naming the body,
+        joint, loop or coordinate at fault.
         """
+        closes = bool(loops) or bool(couplings) or coordinates is not None or driven is not None
         model = TreeModel.build(
             parents,
             screws,
@@ -127,29 +167,80 @@ class Robot(MatrixCalls):
             joint_names=joint_names,
             body_names=body_names,
             name=name,
+            any_rank=closes,
         )
-        return cls(model)
+        if not closes:
+            return cls(model)
+        closure = Closure.build(model, loops, couplings, coordinates, driven, tolerance=tolerance)
+        return cls(model, closure=closure)
+
+    @property
+    def model(self) -> TreeModel:  # type: ignore[override]
+        """The tree of bodies, of a robot that is no more than a tree.
+
+        Raises InputError for one with couplings or loops: what asks for it does not know them.
+        """
+        if self._looped is not None:
+            raise InputError(
+                f"robot {self._tree.name!r} has couplings or loops, which this does not know yet; "
+                "docs/loops.md lists what does"
+            )
+        return self._tree
+
+    @property
+    def tree(self) -> TreeModel:
+        """The tree of bodies, whatever couplings and loops there are besides."""
+        return self._tree
+
+    @property
+    def closure(self) -> Closure | None:
+        """Couplings, loops, coordinates and drives; None for a robot that is no more than a tree."""
+        return None if self._looped is None else self._looped.closure
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Names of the joints, in the order of every array."""
-        return self.model.joint_names
+        """Names of the joints, in the order of every array: of those that are independent coordinates."""
+        closure = self.closure
+        return self._tree.joint_names if closure is None else _names(self._tree, closure.joints)
 
     @property
     def n_joints(self) -> int:
-        """Number of joints n."""
-        return self.model.n_joints
+        """Number of joints n, of those that are independent coordinates."""
+        closure = self.closure
+        return self._tree.n_joints if closure is None else len(closure.joints)
+
+    @property
+    def driven_joints(self) -> tuple[str, ...]:
+        """Names of the joints on which drives act, in the order of efforts."""
+        closure = self.closure
+        return self._tree.joint_names if closure is None else _names(self._tree, closure.driven)
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """The independent coordinates: joints by name, then rows of a platform's pose as "body.row"."""
+        closure = self.closure
+        if closure is None or closure.platform is None:
+            return self.joint_names
+        platform = closure.platform
+        rows = (f"{self._tree.body_names[platform.body]}.{row}" for row in platform.rows)
+        return (*self.joint_names, *rows)
+
+    @property
+    def overconstrained_loops(self) -> tuple[str, ...]:
+        """Loops with rows that depend on others: only their sum carries load, and shares are not unique."""
+        return () if self._looped is None else self._looped.redundant
 
     @property
     def gravity(self) -> Array:
         """Gravity (3,) in the world frame, pointing down [m/s^2]."""
-        return self.model.gravity
+        return self._tree.gravity
 
     @cached_property
     def drive_train(self) -> DriveTrain | None:
         """The drives of all joints, of any kind; None for a robot without drives."""
-        return None if self.drive_specs is None else DriveTrain.of(self.drive_specs, self.joint_names)
+        return None if self.drive_specs is None else DriveTrain.of(self.drive_specs, self.driven_joints)
 
+    @finite_result
     def forward_kinematics(
         self, q: ArrayLike, base: BaseMotion | None = None, representation: Representation = "spatial"
     ) -> Kinematics:
@@ -161,7 +252,11 @@ class Robot(MatrixCalls):
         `twists_of` and `jacobian_of`. Mueller (2020), Algorithm 1; Ali et al., Algorithm 1. Raises InputError
         saying what was expected.
         """
-        return forward_kinematics(self.model, q, base, representation, self.frames)
+        if self._looped is not None:
+            check_representation(representation)
+            moved, _ = self._looped.move(*coordinate_motion(self._looped.closure, q, base, 0))
+            q, base = moved.joint_motion(), moved.base_motion
+        return forward_kinematics(self._tree, q, base, representation, self.frames)
 
     def inverse_kinematics(
         self,
@@ -187,8 +282,9 @@ class Robot(MatrixCalls):
         own, by name). `base`: the motion of a floating base with `order` twists. Mueller (2020), Algorithm 2
         and remark 2. The choices are explained at `hodyn_ros.dynamics.inverse_kinematics`.
 
-        Raises SingularError with the condition number at a singular pose, ConvergenceError with the distance
-        left to a pose out of reach, InputError saying what was expected.
+        Raises SingularError with the condition number at a singular pose, and near one where in a derivative
+        more than a share of 1e-5 would be rounding; ConvergenceError with the distance left to a pose out of
+        reach; InputError saying what was expected.
         """
         return inverse_kinematics(
             self.model,
@@ -225,7 +321,7 @@ class Robot(MatrixCalls):
 
     def inverse_dynamics(
         self,
-        q: ArrayLike,
+        q: ArrayLike | None,
         base: BaseMotion | None = None,
         wrenches: Sequence[AppliedWrench] | None = None,
         formulation: str | None = None,
@@ -246,7 +342,9 @@ class Robot(MatrixCalls):
             if compiled is not None:
                 torques: Array = compiled(q)
                 return torques
-        motion = self._motion(q)
+        if self._looped is not None:
+            return self._looped_inverse(q, base, wrenches, formulation)
+        motion = self._motion([] if q is None else q)
         order = motion.shape[-2] - 3
         base_motion = fitting_base(self.model, base, order + 2)
         loads = self._loads(wrenches)
@@ -316,6 +414,8 @@ class Robot(MatrixCalls):
         in the frame of `base`. Ali et al., Algorithm 3. High orders amplify rounding in the torques: see
         `docs/dynamics.md`. Raises InputError saying what was expected.
         """
+        if self._looped is not None:
+            return self._looped_forward(state, torques, base, base_wrench, wrenches)
         found = self._hybrid(state, torques, base, base_wrench, wrenches, (), False)
         if base is None:
             return found
@@ -354,6 +454,84 @@ class Robot(MatrixCalls):
             return found
         of_base, joints = _split(found)
         return joints, of_base
+
+    @finite_result
+    def solve(
+        self,
+        q: ArrayLike | None = None,
+        base: BaseMotion | None = None,
+        wrenches: Sequence[AppliedWrench] | None = None,
+        preload: ArrayLike | None = None,
+    ) -> LoopSolution:
+        """Compute everything that moves and holds a robot with couplings or loops.
+
+        Arguments as in `inverse_dynamics`, one sample; `preload` (driven,) or (order + 1, driven): what the
+        efforts should come near, where there are more drives than coordinates. Positions are found from those
+        of the last call that succeeded, which keeps the branch; `reset` starts from the zero configuration
+        again. Raises ConvergenceError naming the loop that cannot be closed, SingularError naming the loops
+        at a singular pose, InputError saying what was expected.
+        """
+        looped = self._need_loops("solve")
+        y, given = coordinate_motion(looped.closure, q, base, 2)
+        preloaded = preload_rows(looped.closure, preload, len(y) - 3)
+        return looped.solve(y, given, self._loads(wrenches), preloaded)
+
+    def reset(self) -> None:
+        """Find positions of a robot with loops from the zero configuration again, on its branch."""
+        looped = self._need_loops("reset")
+        looped.known = home(looped.closure)
+
+    def _need_loops(self, what: str) -> LoopedDynamics:
+        if self._looped is None:
+            raise InputError(f"{what} is for robots with couplings or loops; {self._tree.name!r} has none")
+        return self._looped
+
+    @finite_result
+    def _looped_forward(
+        self,
+        state: ArrayLike,
+        efforts: ArrayLike,
+        base: BaseMotion | None,
+        base_wrench: ArrayLike | None,
+        wrenches: Sequence[AppliedWrench] | None,
+    ) -> Array | tuple[Array, Array]:
+        looped = self._need_loops("this")
+        y, given = coordinate_motion(looped.closure, state, base, 1)
+        u = drive_rows(looped.closure, efforts, base_wrench)
+        joints, twists = looped.forward_dynamics(y[:2], u, given, self._loads(wrenches))
+        if base is None or twists is None:
+            return joints
+        if base.frame == "body":
+            twists = twists_to_body(base.pose, twists)
+        return joints, np.ascontiguousarray(twists[1:])
+
+    @finite_result
+    def _looped_inverse(
+        self,
+        q: ArrayLike | None,
+        base: BaseMotion | None,
+        wrenches: Sequence[AppliedWrench] | None,
+        formulation: str | None,
+    ) -> Array | tuple[Array, Array]:
+        looped = self._need_loops("this")
+        if formulation is not None:
+            raise InputError(f"robots with loops have no formulation {formulation!r}; leave it out")
+        closure, loads = looped.closure, self._loads(wrenches)
+        if q is not None and np.ndim(q) == 3:
+            checked = [coordinate_motion(closure, stack, base, 2) for stack in np.asarray(q)]
+            if not checked:
+                raise InputError("a batch holds one sample or more, found none")
+            y, given = np.array([one for one, _ in checked]), checked[0][1]
+        else:
+            y, given = coordinate_motion(closure, q, base, 2)
+        if looped.only_coupled:
+            found = looped.follow(y, given, loads)
+        elif y.ndim == 3:
+            found = np.array([looped.efforts(one, given, loads) for one in y])
+        else:
+            found = looped.efforts(y, given, loads)
+        check_result(found)
+        return _split(found) if closure.base_given else found
 
     def _accelerations(self, state: Array, torques: Array, base: BaseMotion | None) -> Array:
         return self._hybrid(state, torques[None], base, None, None, (), False)[0]
@@ -396,10 +574,7 @@ class Robot(MatrixCalls):
             positions, _ = finite_array("the state", state, (2, n))
             check_pose(self.model, self._massless, positions, prescribed)
         found = function(state, values, *others, *[load.up_to(order) for load in loads])
-        if not np.isfinite(found).all():
-            raise OverflowingError(
-                "the result overflows: the state, the torques or the wrenches are too large"
-            )
+        check_result(found)
         return found
 
     def _by_formulation(
@@ -415,8 +590,7 @@ class Robot(MatrixCalls):
         room = INVERSE_DYNAMICS[name]
         with np.errstate(over="ignore", invalid="ignore"):
             torques, ground = room(self.model, np.moveaxis(motion, -2, 0), base, loads)
-        if not np.isfinite(torques).all():
-            raise OverflowingError("the result overflows: the numbers given are too large")
+        check_result(torques, *(() if base is None else (ground,)))
         torques = np.ascontiguousarray(np.moveaxis(torques, 0, -2))
         return torques if base is None else (np.ascontiguousarray(np.moveaxis(ground, 0, -2)), torques)
 
@@ -451,10 +625,10 @@ class Robot(MatrixCalls):
                 raise InputError(
                     f"wrenches must be a list of AppliedWrench, found {type(found).__name__} in it"
                 )
-            named = isinstance(found.body, str) and found.body not in self.model.body_names
+            named = isinstance(found.body, str) and found.body not in self._tree.body_names
             frame = self.frames.get(str(found.body)) if named else None
             if frame is not None and frame.body >= 0:
-                carrier = self.model.body_names[frame.body]
+                carrier = self._tree.body_names[frame.body]
                 raise InputError(
                     f"{found.body!r} is a frame fixed to body {carrier!r}; give the wrench on that body, in "
                     "its frame or in the world"
@@ -480,6 +654,10 @@ def _specs(drives: Drives | None, specs: Sequence[DriveSpec] | None) -> tuple[Dr
     if specs is None:
         return tuple(DriveSpec(float(k), float(b)) for k, b in zip(drives.stiffness, drives.motor_inertia))
     return tuple(specs)
+
+
+def _names(tree: TreeModel, joints: Sequence[int]) -> tuple[str, ...]:
+    return tuple(tree.joint_names[joint] for joint in joints)
 
 
 def _check_order(order: int, found: str) -> None:

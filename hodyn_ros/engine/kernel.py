@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import check_finite, check_out, finite_array
+from hodyn_ros.checks import check_finite, check_out, check_result, finite_array
 from hodyn_ros.engine.emit import batch_text, kernel_text, shared_text
 from hodyn_ros.engine.fast_call import fast_call
 from hodyn_ros.engine.llvm import MachineCode, compile_text, lanes
 from hodyn_ros.engine.object_cache import ObjectCache
 from hodyn_ros.engine.tracer import Graph
-from hodyn_ros.errors import InputError, OverflowingError
+from hodyn_ros.errors import InputError
 from hodyn_ros.se3 import Array
 
 Stack = list[list[Any]]  # scalars by row and column
@@ -92,7 +92,7 @@ class Function(ABC):
         if any(spoiled):
             for (name, _), array in zip(self.arguments, arrays):
                 check_finite(name, array)
-            _check_overflow(out)
+            check_result(out)
         return out
 
     @cached_property
@@ -126,7 +126,7 @@ class Function(ABC):
         else:
             check_out(out, self.result)
         self._call(*[array.ctypes.data for array in arrays], out.ctypes.data)
-        _check_overflow(out)
+        check_result(out)
         return out
 
 
@@ -152,11 +152,6 @@ class Kernel(Function):
 
     def _traced(self) -> tuple[Graph, list[Any], Shape]:
         return traced(self._trace, self._shapes)
-
-
-def _check_overflow(result: Array) -> None:
-    if not np.isfinite(result).all():
-        raise OverflowingError("the result overflows: the numbers given are too large")
 
 
 def traced(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> tuple[Graph, list[Any], Shape]:

@@ -49,16 +49,17 @@ class SpatialMotion:
         for speed in q[1:]:
             self.extend(speed)
 
-    def extend(self, speed: Array) -> None:
+    def extend(self, speed: Array, base_twist: Array | None = None) -> None:
         """Go one order higher with the next derivative (..., joints) of the joint motion.
 
+        `base_twist` (..., 6): the next of a floating base, where it was not known at the beginning.
         Differentiates `V_j = V_p + S_j q'` and `S_j' = ad_{V_j} S_j` (Mueller 2020, Algorithms 1 and 2).
         """
         order = len(self._speeds)
         self._speeds.append(speed)
         for j, parent in enumerate(self._model.parents):
             if self._base_twists is not None and j == 0:
-                self.twists[j].append(self._base_twists[order])
+                self.twists[j].append(self._base_twists[order] if base_twist is None else base_twist)
                 continue
             speeds = [rates[..., self._model.joint_of(j), None] for rates in self._speeds]
             twist = product_derivative(self.screws[j], speeds, order, np.multiply)

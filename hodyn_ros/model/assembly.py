@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -12,6 +12,9 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros import se3
 from hodyn_ros.errors import ModelError
+from hodyn_ros.model.drive_spec import FrictionSpec
+from hodyn_ros.model.limits import JointLimit
+from hodyn_ros.model.loops import Coupling
 from hodyn_ros.model.tree import Array, TreeModel
 
 MOVING_KINDS = ("revolute", "continuous", "prismatic", "helical")
@@ -53,6 +56,29 @@ class Assembly:
 
     model: TreeModel
     frames: Mapping[str, Frame]  # every link by name, those merged through fixed joints included
+    frictions: Mapping[str, FrictionSpec] = field(default_factory=dict)  # of links, by joint, as a URDF says
+    couplings: tuple[Coupling, ...] = ()  # of joints that mimic others
+
+
+def locked(joint: Joint, position: float, limit: JointLimit) -> Joint:
+    """Return a joint held at a position [rad or m], as a fixed one; ModelError beyond its limits."""
+    if not limit.lower <= position <= limit.upper:
+        raise ModelError(
+            f"joint {joint.name!r} is locked at {position:g}, beyond its limits {limit.lower:g} to "
+            f"{limit.upper:g}"
+        )
+    screw = _screw(joint, np.eye(4))
+    return replace(joint, kind="fixed", placement=joint.placement @ se3.exp_screw(screw, np.array(position)))
+
+
+def carrying(model: TreeModel, load: Link, place: Frame) -> TreeModel:
+    """Return the model with a load at a frame of one of its bodies, in axes of that frame."""
+    body = place.body
+    own = Link(model.body_names[body], float(model.masses[body]), model.coms[body], model.inertias[body])
+    mass, com, inertia = merged_inertia([(np.eye(4), own), (place.pose, load)])
+    masses, coms, inertias = model.masses.copy(), model.coms.copy(), model.inertias.copy()
+    masses[body], coms[body], inertias[body] = mass, com, inertia
+    return model.with_inertias(masses, coms, inertias)
 
 
 def assemble(
@@ -63,14 +89,15 @@ def assemble(
     gravity: ArrayLike,
     floating_base: bool,
     link_word: str = "link",
+    any_rank: bool = False,
 ) -> Assembly:
     """Build the tree model of links and joints.
 
     Links behind fixed joints are merged into the body that carries them, with their inertia (parallel-axis
     theorem). With a fixed base, the root link and what is fixed to it are the world, and their inertia does
     not count. Bodies and joints come depth first, the joints of one link in the order given, so that a parent
-    comes before its children. Raises ModelError that names the link or joint; `link_word` is what the file
-    calls a link.
+    comes before its children. `any_rank`: whether bodies may lack mass or inertia, as in `TreeModel.build`.
+    Raises ModelError that names the link or joint; `link_word` is what the file calls a link.
     """
     _refuse_repeated_names(links, joints, link_word)
     _refuse_impossible_numbers(links, joints, link_word)
@@ -94,7 +121,7 @@ def assemble(
         )
     if not builder.parents:
         raise ModelError(f"no joint of robot {name!r} moves: all of its joints are fixed, or there are none")
-    return Assembly(builder.model(name, gravity), MappingProxyType(builder.frames))
+    return Assembly(builder.model(name, gravity, any_rank), MappingProxyType(builder.frames))
 
 
 class _Builder:
@@ -136,8 +163,8 @@ class _Builder:
         self.parts.append([(np.eye(4), link)])
         self.body_names.append(link.name)
 
-    def model(self, name: str, gravity: ArrayLike) -> TreeModel:
-        inertias = [_merged_inertia(parts) for parts in self.parts]
+    def model(self, name: str, gravity: ArrayLike, any_rank: bool) -> TreeModel:
+        inertias = [merged_inertia(parts) for parts in self.parts]
         return TreeModel.build(
             self.parents,
             self.screws,
@@ -150,6 +177,7 @@ class _Builder:
             joint_names=self.joint_names,
             body_names=self.body_names,
             name=name,
+            any_rank=any_rank,
         )
 
 
@@ -223,7 +251,7 @@ def _screw(joint: Joint, placement: Array) -> Array:
     return np.concatenate([axis, np.cross(placement[:3, 3], axis) + joint.pitch * axis])
 
 
-def _merged_inertia(parts: Sequence[tuple[Array, Link]]) -> tuple[float, Array, Array]:
+def merged_inertia(parts: Sequence[tuple[Array, Link]]) -> tuple[float, Array, Array]:
     """Return mass, com (3,) and inertia about the com (3, 3) of links placed in one body frame."""
     heavy = [(pose, link) for pose, link in parts if link.mass != 0.0 or link.inertia.any()]
     if len(heavy) == 1 and np.array_equal(heavy[0][0], np.eye(4)):

@@ -14,10 +14,21 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros import se3
 from hodyn_ros.errors import FigureWarning, ModelError
-from hodyn_ros.model.assembly import MOVING_KINDS, Assembly, Frame, Joint, Link, assemble
+from hodyn_ros.model.assembly import (
+    MOVING_KINDS,
+    Assembly,
+    Frame,
+    Joint,
+    Link,
+    assemble,
+    carrying,
+    locked,
+)
+from hodyn_ros.model.closure import Closure
+from hodyn_ros.model.closure_reader import KEYS, read_closure
 from hodyn_ros.model.document import AssumedFigure, Section, read_document
 from hodyn_ros.model.drive_reader import read_drive
-from hodyn_ros.model.drive_spec import DriveSpec
+from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
 from hodyn_ros.model.drives import Drives
 from hodyn_ros.model.frames import from_modified_dh, from_rpy
 from hodyn_ros.model.limits import JointLimit, JointLimits
@@ -26,6 +37,7 @@ from hodyn_ros.model.tree import Array, TreeModel
 from hodyn_ros.model.urdf import GRAVITY, read_urdf_assembly
 
 WORLD = "world"
+_ROUNDING = 1e-12  # share of the largest moment
 
 __all__ = ["AssumedFigure", "RobotConfig", "read_config"]
 
@@ -41,6 +53,7 @@ class RobotConfig:
     source: Path  # the file it was read from
     frames: Mapping[str, Frame]  # bodies, links merged into them, and the frames that the file adds, by name
     assumed: tuple[AssumedFigure, ...]  # figures that the file marks as assumed
+    closure: Closure | None = None  # with one, limits are of its coordinates and drives of its driven joints
 
 
 def read_config(path: str | os.PathLike[str], gravity: ArrayLike | None = None) -> RobotConfig:
@@ -58,7 +71,12 @@ def read_config(path: str | os.PathLike[str], gravity: ArrayLike | None = None) 
     chosen = gravity if gravity is not None else root.vector("gravity", default=GRAVITY)
     try:
         if "urdf" in root:
-            assembly, limits = read_urdf_assembly(source.parent / root["urdf"], floating_base)
+            held = {
+                joint["name"]: joint.number("locked")
+                for joint in root.sections("joints")
+                if "locked" in joint
+            }
+            assembly, limits = read_urdf_assembly(source.parent / root["urdf"], floating_base, held, "follow")
             name = root.get("name", assembly.model.name)
             model = replace(assembly.model.with_gravity(chosen), name=name)
             rows = {name: limits.row(i) for i, name in enumerate(model.joint_names)}
@@ -66,14 +84,24 @@ def read_config(path: str | os.PathLike[str], gravity: ArrayLike | None = None) 
             assembly = _inline_assembly(root, floating_base, chosen)
             model = assembly.model
             rows = {name: JointLimit() for name in model.joint_names}
-        drives = read_limits_and_drives(root, rows)
+        drives = _with_urdf_friction(root, assembly, read_limits_and_drives(root, rows))
+        frames = _all_frames(root, assembly)
+        model = _carrying_payload(root, model, frames)
+        with_drives = [name for name in model.joint_names if name in drives]
+        closure = read_closure(root, model, frames, assembly.couplings, with_drives)
+        moved = driven = model.joint_names
+        if closure is not None:
+            moved = tuple(model.joint_names[j] for j in closure.joints)
+            driven = tuple(model.joint_names[j] for j in closure.driven)
+            _check_driven(root, driven, with_drives)
         return RobotConfig(
             model=model,
-            limits=JointLimits.of(model.joint_names, [rows[name] for name in model.joint_names]),
-            drives=_all_drives(model.joint_names, drives),
-            drive_specs=tuple(drives[name] for name in model.joint_names) if drives else None,
+            limits=JointLimits.of(moved, [rows[name] for name in moved]),
+            drives=_all_drives(driven, drives),
+            drive_specs=tuple(drives[name] for name in driven) if drives else None,
+            closure=closure,
             source=source,
-            frames=_all_frames(root, assembly),
+            frames=frames,
             assumed=tuple(document.assumed),
         )
     except ModelError as error:
@@ -93,7 +121,13 @@ def _inline_assembly(root: Section, floating_base: bool, gravity: ArrayLike) -> 
                 )
         links = [Link(WORLD), *links]
     return assemble(
-        root["name"], links, joints, gravity=gravity, floating_base=floating_base, link_word="body"
+        root["name"],
+        links,
+        joints,
+        gravity=gravity,
+        floating_base=floating_base,
+        link_word="body",
+        any_rank=any(key in root for key in KEYS),
     )
 
 
@@ -111,6 +145,11 @@ def read_body(section: Section) -> Link:
         if key not in section:
             raise section.error(f"body {name!r} has a mass, so it needs {key!r} as well")
     com = section.vector("com")
+    return Link(name, mass, com, _inertia(section, mass, com))
+
+
+def _inertia(section: Section, mass: float, com: Array) -> Array:
+    """Read an inertia (3, 3) about the centre of mass."""
     given = section.section("inertia")
     xx, xy, xz, yy, yz, zz = (given.number(key) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
     inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
@@ -119,11 +158,12 @@ def read_body(section: Section) -> Link:
         moments = np.linalg.eigvalsh(inertia)
         if moments[0] <= 0.0:
             raise given.error(
-                f"the inertia of body {name!r} is not positive definite once moved from the origin to the "
-                f"centre of mass (principal moments {np.array2string(moments, precision=6)} kg m^2); figures "
-                "that are about the centre of mass already need about: com"
+                f"the inertia of {section.get('name', 'payload')!r} is not positive definite once moved from "
+                "the origin to the centre of mass (principal moments "
+                f"{np.array2string(moments, precision=6)} kg m^2); figures about the centre of "
+                "mass already need about: com"
             )
-    return Link(name, mass, com, inertia)
+    return inertia
 
 
 def read_joint(section: Section, floating_base: bool) -> Joint:
@@ -136,7 +176,7 @@ def read_joint(section: Section, floating_base: bool) -> Joint:
     if section["child"] == WORLD:
         raise section.error(f"the world cannot be moved by joint {name!r}", "child")
     if kind not in MOVING_KINDS:
-        for key in ("axis", "limits", "drive"):
+        for key in ("axis", "limits", "drive", "locked"):
             if key in section:
                 raise section.error(f"joint {name!r} is fixed, so it cannot have {key!r}", key)
     elif "axis" not in section:
@@ -151,7 +191,11 @@ def read_joint(section: Section, floating_base: bool) -> Joint:
     if not axis.any():
         raise section.error(f"the axis of joint {name!r} is zero, which has no direction", "axis")
     pitch = section.number("pitch") if kind == "helical" else 0.0
-    return Joint(name, kind, parent, section["child"], read_placement(section), axis, pitch)
+    joint = Joint(name, kind, parent, section["child"], read_placement(section), axis, pitch)
+    if "locked" not in section:
+        return joint
+    limit = _limit(section, JointLimit()) if "limits" in section else JointLimit()
+    return locked(joint, section.number("locked"), limit)
 
 
 def read_placement(section: Section) -> Array:
@@ -173,7 +217,7 @@ def read_limits_and_drives(root: Section, rows: dict[str, JointLimit]) -> dict[s
     seen: set[str] = set()
     for joint in root.sections("joints"):
         name, kind = joint["name"], joint.get("type")
-        if kind == "fixed":
+        if kind == "fixed" or "locked" in joint:
             continue
         if name not in rows:
             raise joint.error(f"the URDF has no moving joint {name!r}; it has {list(rows)}", "name")
@@ -181,17 +225,84 @@ def read_limits_and_drives(root: Section, rows: dict[str, JointLimit]) -> dict[s
             raise joint.error(f"joint {name!r} is given twice", "name")
         seen.add(name)
         if "limits" in joint:
-            limits = joint.section("limits")
-            given = {key: limits.number(key, infinite=True) for key in JointLimit._fields if key in limits}
-            if kind == "continuous" and ("lower" in given or "upper" in given):
-                raise limits.error(f"joint {name!r} is continuous, so it has neither lower nor upper")
-            rows[name] = rows[name]._replace(**given)
+            rows[name] = _limit(joint, rows[name])
         if "drive" in joint:
             drive = joint.section("drive")
             drives[name] = read_drive(drive, name)
-            for doubt in drives[name].doubts(name):
+            doubts = drives[name].doubts(name)
+            if "rotor_inertia" not in drive:
+                doubts += drives[name].reflection_doubts(name)
+            for doubt in doubts:
                 warnings.warn(str(drive.error(doubt)), FigureWarning, stacklevel=3)
     return drives
+
+
+def _limit(joint: Section, known: JointLimit) -> JointLimit:
+    """Return the limits of a joint, those of its section in place of known ones."""
+    limits = joint.section("limits")
+    given = {key: limits.number(key, infinite=True) for key in JointLimit._fields if key in limits}
+    if joint.get("type") == "continuous" and ("lower" in given or "upper" in given):
+        raise limits.error(f"joint {joint['name']!r} is continuous, so it has neither lower nor upper")
+    return known._replace(**given)
+
+
+def _with_urdf_friction(
+    root: Section, assembly: Assembly, drives: dict[str, DriveSpec]
+) -> dict[str, DriveSpec]:
+    """Return drives with the friction of a URDF where they have none of their own; warn if not asked for."""
+    wanted = root.get("urdf_friction")
+    if wanted and not drives:
+        raise root.error("urdf_friction needs drives: friction acts in them", "urdf_friction")
+    for joint in root.sections("joints"):
+        name = joint["name"]
+        friction = assembly.frictions.get(name, FrictionSpec())
+        if name not in drives or "link_friction" in joint["drive"] or friction == FrictionSpec():
+            continue
+        if wanted:
+            drives[name] = replace(drives[name], link_friction=friction)
+        elif wanted is None:
+            reason = (
+                f"joint {name!r}: the URDF's damping {friction.viscous:g} and friction {friction.coulomb:g} "
+                "do not count; write urdf_friction: true to take them for those of the links, or false"
+            )
+            warnings.warn(str(joint.error(reason)), FigureWarning, stacklevel=3)
+    return drives
+
+
+def _carrying_payload(root: Section, model: TreeModel, frames: Mapping[str, Frame]) -> TreeModel:
+    if "payload" not in root:
+        return model
+    section = root.section("payload")
+    name = section.get("body", model.body_names[-1])
+    if name not in frames or frames[name].body < 0:
+        raise section.error(
+            f"there is no body or frame {name!r} that could carry; known: {list(frames)}", "body"
+        )
+    return carrying(model, read_load(section), frames[name])
+
+
+def read_load(section: Section) -> Link:
+    """Read what a robot carries: a point at the origin of the frame, unless the section says more."""
+    mass, com = section.number("mass"), section.vector("com", default=(0, 0, 0))
+    if "inertia" not in section:
+        return Link("payload", mass, com)
+    if mass == 0.0:
+        raise section.error("a payload without mass has no inertia", "mass")
+    inertia = _inertia(section, mass, com)
+    moments = np.linalg.eigvalsh(inertia)
+    if moments[0] < 0.0 or moments[0] + moments[1] < (1.0 - _ROUNDING) * moments[2]:
+        raise section.error(
+            f"the payload has the principal moments {np.array2string(moments, precision=6)} kg m^2, which no "
+            "body has: none is negative, and none is greater than the sum of the other two",
+            "inertia",
+        )
+    return Link("payload", mass, com, inertia)
+
+
+def _check_driven(root: Section, driven: Sequence[str], with_drives: Sequence[str]) -> None:
+    for joint in root.sections("joints"):
+        if joint["name"] in with_drives and joint["name"] not in driven:
+            raise joint.error(f"joint {joint['name']!r} has a drive, but is not among `driven`", "drive")
 
 
 def _all_drives(joint_names: Sequence[str], drives: Mapping[str, DriveSpec]) -> Drives | None:

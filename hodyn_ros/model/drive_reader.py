@@ -13,6 +13,11 @@ _PLAIN = ("spring_damping", "cubic_stiffness", "gear_ratio", "torque_constant")
 
 def read_drive(section: Section, joint: str) -> DriveSpec:
     """Return the figures of a `drive` mapping; ModelError names file, line and joint."""
+    if ("motor_inertia" in section) == ("rotor_inertia" in section):
+        raise section.error(
+            f"joint {joint!r}: give either motor_inertia [kg m^2], reflected to the link side, or "
+            "rotor_inertia [kg m^2], that of the rotor itself, with gear_ratio"
+        )
     figures: dict[str, object] = {key: section.number(key) for key in _PLAIN if key in section}
     for key in ("motor_friction", "link_friction"):
         if key in section:
@@ -32,11 +37,22 @@ def read_drive(section: Section, joint: str) -> DriveSpec:
             }
             figures["limits"] = DriveLimits(**bounds)
         stiffness = section.number("stiffness", infinite=True)
-        return DriveSpec(stiffness, section.number("motor_inertia"), **figures)  # type: ignore[arg-type]
+        return DriveSpec(stiffness, _motor_inertia(section), **figures)  # type: ignore[arg-type]
     except ModelError as error:
         if str(error).startswith(f"{section.document.path}:"):
             raise
         raise section.error(f"joint {joint!r}: {error}") from error
+
+
+def _motor_inertia(section: Section) -> float:
+    """Return the inertia reflected to the link side, the rotor being `gear_ratio` times as fast."""
+    if "motor_inertia" in section:
+        return section.number("motor_inertia")
+    if "gear_ratio" not in section:
+        raise section.error(
+            "a rotor_inertia needs the gear_ratio; for a direct drive write 1", "rotor_inertia"
+        )
+    return section.number("gear_ratio") ** 2 * section.number("rotor_inertia")
 
 
 def _variable_stiffness(section: Section) -> VariableStiffnessSpec:

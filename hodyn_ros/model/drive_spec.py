@@ -13,6 +13,8 @@ from hodyn_ros.errors import ModelError
 _STIFF = 1e8
 _SOFT = 1e-2
 _HEAVY = 1e4
+_LIGHT = 1e-4  # reflected through a gear; without one, rotor_inertia says so
+_FAST = 500.0  # [Hz] of a motor that swings on its spring, the link held
 
 
 @dataclass(frozen=True)
@@ -135,3 +137,18 @@ class DriveSpec:
                 "unit"
             )
         return lines
+
+    def reflection_doubts(self, joint: str) -> list[str]:
+        """Return a line where the motor inertia looks like that of the rotor itself, not reflected."""
+        inertia = self.motor_inertia
+        if inertia == 0.0:
+            return []
+        frequency = np.sqrt(self.stiffness / inertia) / (2.0 * np.pi) if np.isfinite(self.stiffness) else 0.0
+        if inertia >= _LIGHT and frequency <= _FAST:
+            return []
+        swing = f", which would swing on its spring at {frequency:.0f} Hz," if frequency > _FAST else ""
+        return [
+            f"joint {joint!r}: a motor inertia of {inertia:g} kg m^2 reflected to the link side{swing} is "
+            "unheard of; if this is the inertia of the rotor itself, give it as rotor_inertia beside "
+            "gear_ratio"
+        ]

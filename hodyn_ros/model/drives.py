@@ -44,3 +44,20 @@ class Drives:
                 )
             if inertia == 0.0 and np.isfinite(stiffness):
                 raise ModelError(f"{name}: a joint with a spring needs a motor inertia above zero")
+
+
+def drives_in_words(drives: Drives | None) -> str:
+    """Say how many joints have a drive, and how many of them a spring.
+
+    >>> drives_in_words(Drives(np.array([1e4, np.inf]), np.array([0.5, 0.5])))
+    '2 drives (1 elastic)'
+    """
+    if drives is None:
+        return "no drives"
+    elastic = int(np.isfinite(drives.stiffness).sum())
+    return f"{counted(len(drives.stiffness), 'drive')} ({elastic} elastic)"
+
+
+def counted(number: int, word: str, plural: str = "") -> str:
+    """Return a number with its word, `plural` or with an s where it is not one."""
+    return f"{number} {word if number == 1 else plural or word + 's'}"

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import finite_array
+from hodyn_ros.checks import finite_array, finite_result
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.model.arrays import frozen_array, unique_names
 from hodyn_ros.model.tree import TreeModel
@@ -144,6 +144,7 @@ class JointTree:
         """Number of velocities m: the degrees of freedom of all joints."""
         return self.columns[-1].stop
 
+    @finite_result
     def joint_poses(self, coordinates: ArrayLike) -> Array:
         """Return the poses (bodies, 4, 4) that joints reach from rest by constant velocities in unit time.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar, dataclass, field, fields
 from typing import NamedTuple
 
 import numpy as np
@@ -20,14 +20,20 @@ class JointLimit(NamedTuple):
     velocity: float = np.inf
     effort: float = np.inf
     effort_rate: float = np.inf
+    acceleration: float = np.inf
+    jerk: float = np.inf
+
+
+def _none() -> Array:
+    return np.array(np.inf)
 
 
 @dataclass(frozen=True, eq=False)
 class JointLimits:
     """The limits of all joints, (n,) each, in the order of the model's joints; infinite where there is none.
 
-    Units for revolute joints; read m and N for rad and N·m where a joint is prismatic. Raises ModelError that
-    names the joint (by index where `joint_names` is not given).
+    A single number counts for every joint. Units for revolute joints; read m and N for rad and N·m where a
+    joint is prismatic. Raises ModelError that names the joint (by index where `joint_names` is not given).
     """
 
     position_lower: Array  # [rad]
@@ -35,25 +41,29 @@ class JointLimits:
     velocity: Array  # [rad/s]
     effort: Array  # [N·m]
     effort_rate: Array  # [N·m/s]
+    acceleration: Array = field(default_factory=_none)  # [rad/s^2]
+    jerk: Array = field(default_factory=_none)  # [rad/s^3]
     joint_names: InitVar[Sequence[str] | None] = None
 
     def __post_init__(self, joint_names: Sequence[str] | None) -> None:
         labels = range(np.size(self.position_lower)) if joint_names is None else joint_names
         names = [f"joint {label!r}" for label in labels]
-        for field in ("position_lower", "position_upper", "velocity", "effort", "effort_rate"):
-            array = np.array(getattr(self, field), dtype=np.float64)
+        for limit in (entry.name for entry in fields(self)):
+            array = np.array(getattr(self, limit), dtype=np.float64)
+            if array.ndim == 0:
+                array = np.full(len(names), array)
             if array.shape != (len(names),):
                 raise ModelError(
-                    f"joint limits: {field} must have shape ({len(names)},), found {array.shape}"
+                    f"joint limits: {limit} must have shape ({len(names)},), found {array.shape}"
                 )
             array.setflags(write=False)
-            object.__setattr__(self, field, array)
+            object.__setattr__(self, limit, array)
             for name, value in zip(names, array, strict=True):
                 if np.isnan(value):
-                    raise ModelError(f"{name}: the limit {field} is not a number")
-                if not field.startswith("position") and value <= 0.0:
+                    raise ModelError(f"{name}: the limit {limit} is not a number")
+                if not limit.startswith("position") and value <= 0.0:
                     raise ModelError(
-                        f"{name}: the limit {field} is {value:g}; make it positive, or leave it out"
+                        f"{name}: the limit {limit} is {value:g}; make it positive, or leave it out"
                     )
         for name, lower, upper in zip(names, self.position_lower, self.position_upper, strict=True):
             if lower > upper:
@@ -63,16 +73,19 @@ class JointLimits:
     def of(cls, joint_names: Sequence[str], limits: Sequence[JointLimit]) -> JointLimits:
         """Gather the limits of single joints, in order."""
         table = np.array(limits, dtype=np.float64).reshape(len(joint_names), len(JointLimit._fields))
-        lower, upper, velocity, effort, effort_rate = table.T
-        return cls(lower, upper, velocity, effort, effort_rate, joint_names)
+        columns = {entry.name: column for entry, column in zip(fields(cls), table.T, strict=True)}
+        return cls(**columns, joint_names=joint_names)
 
     @classmethod
     def unlimited(cls, n_joints: int) -> JointLimits:
         """Return limits that allow everything."""
-        row = np.full(n_joints, np.inf)
-        return cls(-row, row, row, row, row)
+        return cls(np.full(n_joints, -np.inf), *np.full((6, n_joints), np.inf))
+
+    def of_joints(self, joints: Sequence[int]) -> JointLimits:
+        """Return the limits of some joints, in their order."""
+        columns = {field.name: getattr(self, field.name)[list(joints)] for field in fields(self)}
+        return JointLimits(**columns)
 
     def row(self, joint: int) -> JointLimit:
         """Return the limits of one joint."""
-        columns = (self.position_lower, self.position_upper, self.velocity, self.effort, self.effort_rate)
-        return JointLimit(*(float(column[joint]) for column in columns))
+        return JointLimit(*(float(getattr(self, limit.name)[joint]) for limit in fields(self)))

@@ -128,6 +128,10 @@ _DRIVE_LIMITS = _mapping(
 _DRIVE = _mapping(
     {
         "motor_inertia": _number("reflected to the link side [kg m^2]", minimum=0),
+        "rotor_inertia": _number(
+            "of the rotor, as in its data sheet [kg m^2], instead of motor_inertia; needs gear_ratio",
+            exclusiveMinimum=0,
+        ),
         "stiffness": _sourced(
             {"type": ["number", "string"], "exclusiveMinimum": 0, "pattern": "^rigid$"},
             "joint stiffness [N·m/rad], or rigid",
@@ -142,7 +146,7 @@ _DRIVE = _mapping(
         "torque_constant": _number("of the rotor [N·m/A]", exclusiveMinimum=0),
         "limits": _DRIVE_LIMITS,
     },
-    ("motor_inertia", "stiffness"),
+    ("stiffness",),
     "motor and spring of the joint",
 )
 _LIMITS = _mapping(
@@ -152,9 +156,12 @@ _LIMITS = _mapping(
         "velocity": _number("[rad/s]", exclusiveMinimum=0),
         "effort": _number("[N·m]", exclusiveMinimum=0),
         "effort_rate": _number("[N·m/s]", exclusiveMinimum=0),
+        "acceleration": _number("[rad/s^2]", exclusiveMinimum=0),
+        "jerk": _number("[rad/s^3]", exclusiveMinimum=0),
     },
     description="limits of the joint; what is left out is unlimited",
 )
+_LOCKED = _number("position at which the joint is held, as if it were fixed [rad]")
 _JOINT = _mapping(
     {
         "name": _TEXT,
@@ -165,6 +172,7 @@ _JOINT = _mapping(
         "dh": _DH,
         "axis": _vector("in the frame of the child, any length"),
         "pitch": _number("of a helical joint [m/rad]"),
+        "locked": _LOCKED,
         "limits": _LIMITS,
         "drive": _DRIVE,
     },
@@ -178,11 +186,64 @@ _FRAME = _mapping(
     },
     ("name", "body"),
 )
+_LOAD: Schema = {
+    "mass": _number("[kg]", minimum=0),
+    "com": _vector("centre of mass in the frame that carries it, by default its origin [m]"),
+    "inertia": {**_INERTIA, "description": "in axes of that frame, by default that of a point [kg m^2]"},
+}
+_PAYLOAD = _mapping(
+    {
+        "body": {**_TEXT, "description": "body or frame that carries it, by default the last body"},
+        **_LOAD,
+    },
+    ("mass",),
+    "what the robot carries beside its bodies",
+)
+_COUPLING = _mapping(
+    {
+        "joint": {**_TEXT, "description": "joint that follows"},
+        "of": {**_TEXT, "description": "joint that it follows"},
+        "ratio": _number("coordinate per coordinate of the other, by default 1"),
+        "offset": _number("where the other is at zero, by default 0 [rad]"),
+    },
+    ("joint", "of"),
+)
+_LOOP = _mapping(
+    {
+        "name": _TEXT,
+        "kind": {"enum": ["weld", "ball", "universal", "hinge", "cylinder", "slider", "rod", "spin"]},
+        "a": {**_TEXT, "description": "body or frame, at whose origin the loop closes, or world"},
+        "b": {**_TEXT, "description": "body or frame, whose origin lies there as well, or world"},
+        "axis": _vector("in frame a, by default its z axis"),
+        "axis_b": _vector("in frame b, by default its z axis"),
+    },
+    ("kind", "a", "b"),
+)
+_COORDINATE: Schema = {
+    **_mapping(
+        {
+            "body": {**_TEXT, "description": "body whose pose is given"},
+            "rows": {
+                "type": "array",
+                "items": {"enum": ["rx", "ry", "rz", "x", "y", "z"]},
+                "description": "turns about and shifts along the axes of the given pose",
+            },
+        },
+        ("body", "rows"),
+        "a joint, or body and rows",
+    ),
+    "type": ["string", "object"],
+}
 _COMMON: Schema = {
     "name": _TEXT,
     "gravity": _vector("in the world frame, pointing down [m/s^2]"),
     "floating_base": {"type": "boolean"},
     "frames": _list(_FRAME, "frames fixed to bodies"),
+    "payload": _PAYLOAD,
+    "couplings": _list(_COUPLING, "joints that follow others"),
+    "loops": _list(_LOOP, "what is joined besides the joints, closed at the zero configuration"),
+    "coordinates": _list(_COORDINATE, "the independent coordinates; by default the driven joints"),
+    "driven": _list(_TEXT, "joints on which drives act; by default those with a drive"),
 }
 
 INLINE_ROBOT: Schema = {
@@ -200,7 +261,13 @@ INLINE_ROBOT: Schema = {
 """A robot described in the file itself."""
 
 _URDF_JOINT = _mapping(
-    {"name": {**_TEXT, "description": "joint of the URDF"}, "limits": _LIMITS, "drive": _DRIVE}, ("name",)
+    {
+        "name": {**_TEXT, "description": "joint of the URDF"},
+        "limits": _LIMITS,
+        "drive": _DRIVE,
+        "locked": _LOCKED,
+    },
+    ("name",),
 )
 URDF_ROBOT: Schema = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -208,6 +275,10 @@ URDF_ROBOT: Schema = {
         {
             **_COMMON,
             "urdf": {**_TEXT, "description": "path, relative to this file"},
+            "urdf_friction": {
+                "type": "boolean",
+                "description": "whether damping and friction of the URDF are the link friction of drives",
+            },
             "joints": _list(
                 _URDF_JOINT, "limits and drives by joint; limits given here replace those of the URDF"
             ),
@@ -221,7 +292,10 @@ URDF_ROBOT: Schema = {
 _DRIVEN = {"type": "boolean", "description": "whether a motor moves the joint; a drive says so, too"}
 _LIMB_JOINT: Schema = {
     **_JOINT,
-    "properties": {**_JOINT["properties"], "driven": _DRIVEN},
+    "properties": {
+        **{key: form for key, form in _JOINT["properties"].items() if key != "locked"},
+        "driven": _DRIVEN,
+    },
     "required": ["name"],  # a URDF says the rest
 }
 _LIMB_TYPE = _mapping(
@@ -272,6 +346,7 @@ PARALLEL_ROBOT: Schema = {
             "name": _TEXT,
             "gravity": _vector("in the world frame, pointing down [m/s^2]"),
             "platform": _PLATFORM,
+            "payload": _mapping(_LOAD, ("mass",), "what the platform carries, in its frame"),
             "limb_types": _list(_LIMB_TYPE, "limbs as they are built"),
             "limbs": _list(_LIMB, "limbs as they are placed"),
         },

@@ -17,6 +17,7 @@ from hodyn_ros.se3 import nearest_rotation
 Array = NDArray[np.float64]
 
 _UNIT_TOLERANCE = 1e-9
+_ROUNDING = 1e-15  # [m^2] of links merged into a body, per mass
 _SINGULAR = 1e-12  # ratio of smallest to largest principal moment below which an inertia counts as singular
 
 
@@ -48,6 +49,7 @@ class TreeModel:
     joint_names: tuple[str, ...]
     body_names: tuple[str, ...]
     name: str
+    any_rank: bool = False  # whether bodies may lack mass or inertia, because couplings or loops hold them
 
     @classmethod
     def build(
@@ -64,10 +66,14 @@ class TreeModel:
         joint_names: Sequence[str] | None = None,
         body_names: Sequence[str] | None = None,
         name: str = "robot",
+        any_rank: bool = False,
     ) -> TreeModel:
         """Validate the arrays of a tree and freeze them.
 
-        Shapes and units as on the attributes. Raises ModelError naming the body, joint or array at fault.
+        Shapes and units as on the attributes. Bodies need mass and inertia of full rank, but for those
+        without any that carry others; where couplings or loops hold them (`any_rank`) they may have less, and
+        whoever builds the robot has to check that each of its motions costs effort. Raises ModelError
+        naming the body, joint or array at fault.
         """
         try:
             parent_indices = tuple(int(p) for p in np.asarray(parents, dtype=int).reshape(-1))
@@ -91,6 +97,7 @@ class TreeModel:
             joint_names=joints,
             body_names=bodies,
             name=str(name),
+            any_rank=bool(any_rank),
         )
         model._check_topology()
         model._check_screws()
@@ -237,11 +244,15 @@ class TreeModel:
             if not np.allclose(inertia, inertia.T, rtol=0.0, atol=_UNIT_TOLERANCE * scale):
                 raise ModelError(f"the inertia of body {name!r} is not symmetric")
             if mass == 0.0 and scale == 0.0:
+                if self.any_rank:
+                    continue
                 if i in leaves or (self.floating_base and i == 0):
                     what = "is the base" if i not in leaves else "carries no other body"
                     raise ModelError(f"body {name!r} has no mass and {what}: its motion would cost no effort")
                 continue
             moments = np.linalg.eigvalsh(inertia)
+            if self.any_rank and mass > 0.0 and moments[0] >= -_SINGULAR * scale - _ROUNDING * mass:
+                continue
             if mass == 0.0 or moments[0] <= _SINGULAR * moments[-1]:
                 kind = "singular" if moments[0] >= -_SINGULAR * scale else "not positive definite"
                 raise ModelError(

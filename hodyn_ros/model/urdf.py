@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import os
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
@@ -13,19 +14,24 @@ import numpy as np
 from urdf_parser_py.urdf import URDF
 
 from hodyn_ros.errors import InputError, ModelError
-from hodyn_ros.model.assembly import Assembly, Joint, Link, assemble
+from hodyn_ros.model.assembly import Assembly, Joint, Link, assemble, locked
+from hodyn_ros.model.drive_spec import FrictionSpec
+from hodyn_ros.model.files import MEGABYTE, read_file
 from hodyn_ros.model.frames import from_rpy
 from hodyn_ros.model.limits import JointLimit, JointLimits
+from hodyn_ros.model.loops import Coupling
 from hodyn_ros.model.tree import Array, TreeModel
 
+URDF_SUFFIXES = (".urdf", ".xml")  # of files that are taken for URDF
 GRAVITY = (0.0, 0.0, -9.81)  # URDF does not say it
+MOST_BYTES = 32 * MEGABYTE
 
 # What dynamics needs of a URDF. The rest (meshes, gazebo, ros2_control, transmissions, ...) never reaches the
 # library, which would complain about it on stderr or fail on it.
 _ELEMENTS = {
     "link": ("inertial",),
     "inertial": ("origin", "mass", "inertia"),
-    "joint": ("origin", "axis", "parent", "child", "limit"),
+    "joint": ("origin", "axis", "parent", "child", "limit", "dynamics"),
 }
 _ATTRIBUTES = {
     "link": ("name",),
@@ -35,6 +41,7 @@ _ATTRIBUTES = {
     "parent": ("link",),
     "child": ("link",),
     "limit": ("lower", "upper", "velocity", "effort"),
+    "dynamics": ("damping", "friction"),
     "mass": ("value",),
     "inertia": ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"),
 }
@@ -62,23 +69,33 @@ def read_urdf(
     it is the world and its inertia does not count. Gravity is (0, 0, -9.81) m/s^2.
 
     Limits come from `<limit>`. As exporters write zeros where they know nothing, a velocity or effort of zero
-    and a range from zero to zero mean no limit. Damping, friction and all that is not a link or a joint are
-    ignored.
+    and a range from zero to zero mean no limit. All that is not a link or a joint is ignored. So are damping
+    and friction, unless a robot file that names the URDF says `urdf_friction: true`: friction is a matter of
+    drives, and no part of inverse dynamics.
 
-    Raises ModelError that names the link or joint at fault: broken XML, xacro that was not expanded, mimic,
-    floating and planar joints, closed loops, several roots, missing or impossible numbers.
+    Raises ModelError that names the link or joint at fault: broken XML, xacro that was not expanded, joints
+    that mimic others (which `Robot.from_urdf` reads), floating and planar joints, closed loops, several
+    roots, missing or impossible numbers.
     """
     assembly, limits = read_urdf_assembly(path_or_xml, floating_base)
     return assembly.model, limits
 
 
 def read_urdf_assembly(
-    path_or_xml: str | os.PathLike[str], floating_base: bool = False
+    path_or_xml: str | os.PathLike[str],
+    floating_base: bool = False,
+    held: Mapping[str, float] | None = None,
+    mimic: Literal["follow", "ignore", "refuse"] = "refuse",
 ) -> tuple[Assembly, JointLimits]:
-    """Read a URDF as `read_urdf` does, with the places of all links, merged ones included."""
+    """Read a URDF as `read_urdf` does, with the places of all links, merged ones included, and its friction.
+
+    Joints `held` at a position [rad or m], by name, are fixed there, and with them those that mimic them.
+    `mimic`: whether joints that mimic others become couplings, move by themselves, or are refused; where
+    they are not, bodies may also lack mass or inertia, and who builds the robot checks that none is missing.
+    """
     text, source = _text_of(path_or_xml)
     try:
-        return _read(text, floating_base)
+        return _read(text, floating_base, held or {}, mimic)
     except ModelError as error:
         raise ModelError(f"{source}: {error}") from error
 
@@ -91,27 +108,96 @@ def _text_of(path_or_xml: str | os.PathLike[str]) -> tuple[str | bytes, str]:
         if text.startswith("<"):
             return text, "URDF"
     try:
-        return Path(path_or_xml).read_bytes(), f"URDF {os.fspath(path_or_xml)}"
-    except (OSError, ValueError) as error:  # ValueError: a path with a null byte
-        raise ModelError(
-            f"cannot read the URDF {os.fspath(path_or_xml)!r}: {error} (text of a URDF must start with '<')"
-        ) from error
+        return read_file(path_or_xml, MOST_BYTES, "the URDF"), f"URDF {os.fspath(path_or_xml)}"
+    except ModelError as error:
+        hint = " (text of a URDF must start with '<')" if error.__cause__ is not None else ""
+        raise ModelError(f"{error}{hint}") from error
 
 
-def _read(text: str | bytes, floating_base: bool) -> tuple[Assembly, JointLimits]:
+def _read(
+    text: str | bytes, floating_base: bool, held: Mapping[str, float], mimic: str
+) -> tuple[Assembly, JointLimits]:
     root = _parse_xml(text)
+    couplings = _couplings(root) if mimic != "ignore" else []
+    if couplings and mimic == "refuse":
+        raise ModelError(
+            f"joint {couplings[0].joint!r} mimics another joint, which is not supported here; give it a "
+            "motion of its own (remove <mimic>) or make it fixed"
+        )
+    held, couplings = _hold_followers(held, couplings)
     links = [_link(element) for element in root if element.tag == "link"]
     joints: list[Joint] = []
     limits: dict[str, JointLimit] = {}
+    frictions: dict[str, FrictionSpec] = {}
     for element in root:
         if element.tag == "joint":
-            joint, limit = _joint(element)
+            joint, limit, friction = _joint(element)
+            if joint.name in held and joint.kind != "fixed":
+                joint = locked(joint, held[joint.name], limit)
             joints.append(joint)
-            limits[joint.name] = limit
+            limits[joint.name], frictions[joint.name] = limit, friction
+    for name in held:
+        if name not in limits:
+            raise ModelError(f"there is no joint {name!r} to lock; it has {list(limits)}")
     name = root.get("name") or "robot"
-    assembly = assemble(name, links, joints, gravity=GRAVITY, floating_base=floating_base)
+    assembly = assemble(
+        name, links, joints, gravity=GRAVITY, floating_base=floating_base, any_rank=mimic != "refuse"
+    )
+    assembly = replace(assembly, frictions=frictions, couplings=tuple(couplings))
     names = assembly.model.joint_names
     return assembly, JointLimits.of(names, [limits[name] for name in names])
+
+
+def _couplings(root: Element) -> list[Coupling]:
+    """Read which joints mimic others; what a fixed joint should mimic is of no effect."""
+    kinds = {joint.get("name"): joint.get("type") for joint in root if joint.tag == "joint"}
+    couplings = []
+    for joint in root:
+        mimic = joint.find("mimic") if joint.tag == "joint" else None
+        if mimic is None or joint.get("type") == "fixed":
+            continue
+        label, of = f"joint {joint.get('name')!r}", mimic.get("joint")
+        if of not in kinds:
+            near = difflib.get_close_matches(str(of), [str(name) for name in kinds], n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ModelError(
+                f"{label} mimics joint {of!r}, which does not exist{hint} (mimic=False of Robot.from_urdf "
+                "lets all joints move by themselves)"
+            )
+        if kinds[of] == "fixed":
+            raise ModelError(f"{label} mimics joint {of!r}, which is fixed; make it fixed as well")
+        figures = []
+        for key, default in (("multiplier", "1"), ("offset", "0")):
+            try:
+                figures.append(float(mimic.get(key, default)))
+            except ValueError:
+                raise ModelError(
+                    f"{label}: the {key} {mimic.get(key)!r} of its <mimic> is not a number"
+                ) from None
+        couplings.append(Coupling(str(joint.get("name")), str(of), *figures))
+    return couplings
+
+
+def _hold_followers(
+    held: Mapping[str, float], couplings: Sequence[Coupling]
+) -> tuple[dict[str, float], list[Coupling]]:
+    """Hold joints that mimic held ones as well; return all that are held, and the couplings that are left."""
+    positions, left = dict(held), list(couplings)
+    for _ in couplings:
+        for coupling in list(left):
+            if coupling.of in positions and coupling.joint not in positions:
+                positions[str(coupling.joint)] = (
+                    coupling.ratio * positions[str(coupling.of)] + coupling.offset
+                )
+            if coupling.of in positions:
+                left.remove(coupling)
+    for coupling in left:
+        if coupling.joint in held:
+            raise ModelError(
+                f"joint {coupling.joint!r} is locked, but mimics joint {coupling.of!r}, which is not; lock "
+                "that one"
+            )
+    return positions, left
 
 
 def _parse_xml(text: str | bytes) -> Element:
@@ -147,14 +233,9 @@ def _link(element: Element) -> Link:
     return Link(link.name, float(inertial.mass), origin[:3, 3], inertia)
 
 
-def _joint(element: Element) -> tuple[Joint, JointLimit]:
+def _joint(element: Element) -> tuple[Joint, JointLimit, FrictionSpec]:
     label = f"joint {element.get('name')!r}"
     kind = element.get("type")
-    if element.find("mimic") is not None:
-        raise ModelError(
-            f"{label} mimics another joint, which is not supported; give it a motion of its own (remove "
-            "<mimic>) or make it fixed"
-        )
     if kind in ("floating", "planar"):
         raise ModelError(
             f"{label} is of type {kind!r}, which is not supported; a floating root is read with "
@@ -165,7 +246,17 @@ def _joint(element: Element) -> tuple[Joint, JointLimit]:
     joint = _through_library(element, label).joints[0]
     axis = np.array([1.0, 0.0, 0.0]) if joint.axis is None else _vector(joint.axis, f"{label}: axis")
     placement = _origin(joint.origin, label)
-    return Joint(joint.name, joint.type, joint.parent, joint.child, placement, axis), _limit(joint, label)
+    described = Joint(joint.name, joint.type, joint.parent, joint.child, placement, axis)
+    return described, _limit(joint, label), _friction(joint, label)
+
+
+def _friction(joint: Any, label: str) -> FrictionSpec:
+    given = (joint.dynamics.damping, joint.dynamics.friction) if joint.dynamics is not None else ()
+    damping, friction = (float(value or 0.0) for value in given or (0.0, 0.0))
+    for key, figure in (("damping", damping), ("friction", friction)):
+        if not 0.0 <= figure < np.inf:
+            raise ModelError(f"{label}: its {key} is {figure:g}; make it finite and not negative")
+    return FrictionSpec(viscous=damping, coulomb=friction)
 
 
 def _limit(joint: Any, label: str) -> JointLimit:

@@ -2,6 +2,8 @@
 
 PyYAML does the parsing. Its own construction of values is not used: it lets a repeated key win silently,
 reads `1e4` as text, `010` as eight and `on` as true, after YAML 1.1.
+
+What a file may hold is bounded: its size, how deep it is nested, and how many entries its aliases stand for.
 """
 
 from __future__ import annotations
@@ -10,12 +12,16 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 import yaml
 
 from hodyn_ros.errors import ModelError
+from hodyn_ros.model.files import MEGABYTE, read_file
+
+MOST_BYTES = 4 * MEGABYTE
+MOST_ENTRIES = 200_000
+MOST_DEPTH = 50
 
 Place = tuple[str | int, ...]
 
@@ -48,21 +54,21 @@ class _Loader(yaml.SafeLoader):
     # No implicit types: every plain scalar arrives as text, and is read by the rules of YAML 1.2 below.
     yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}  # type: ignore[misc]
 
+    _depth = 0
+
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            event = self.peek_event()  # type: ignore[no-untyped-call]
-            problem = "aliases (*name) are not supported; write the value out"
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
-        return super().compose_node(parent, index)
+        self._depth += 1
+        if self._depth > MOST_DEPTH:
+            raise _nested_deeply(self.peek_event().start_mark)  # type: ignore[no-untyped-call]
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
 
 
 def read_yaml(path: str | os.PathLike[str]) -> YamlText:
     """Read one YAML document. Raises ModelError with file and line."""
     name = os.fspath(path)
-    try:
-        content = Path(path).read_bytes()
-    except (OSError, ValueError) as error:  # ValueError: a path with a null byte
-        raise ModelError(f"cannot read {name!r}: {error}") from error
+    content = read_file(path, MOST_BYTES)
     try:
         loader = _Loader(content)
         try:
@@ -80,11 +86,14 @@ def read_yaml(path: str | os.PathLike[str]) -> YamlText:
         raise ModelError(f"{name}{line}: not readable as YAML: {reason}") from error
     except yaml.YAMLError as error:
         raise ModelError(f"{name}: not readable as YAML: {' '.join(str(error).split())}") from error
-    except RecursionError as error:
-        raise ModelError(f"{name}: not readable as YAML: nested too deeply") from error
 
 
 def _plain(node: yaml.Node, place: Place, lines: dict[Place, int]) -> Any:
+    """Return the data of a node; an alias is the same node at another place, and becomes data of its own."""
+    if len(place) > MOST_DEPTH:  # by an alias inside of what it stands for
+        raise _nested_deeply(node.start_mark)
+    if len(lines) >= MOST_ENTRIES:
+        raise _error(node, f"holds more than {MOST_ENTRIES} entries, those that aliases stand for counted in")
     lines[place] = node.start_mark.line + 1
     if node.tag not in (_PLAIN_TAGS[type(node)], "!"):
         raise _error(node, f"the tag {node.tag!r} is not supported; write plain values")
@@ -121,6 +130,10 @@ def _scalar(text: str) -> str | int | float | bool | None:
         if pattern.fullmatch(text):
             return reader(text)  # type: ignore[no-any-return]
     return text
+
+
+def _nested_deeply(mark: yaml.Mark) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=f"nested more than {MOST_DEPTH} deep", problem_mark=mark)
 
 
 def _error(node: yaml.Node, problem: str) -> yaml.MarkedYAMLError:

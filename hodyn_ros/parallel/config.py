@@ -11,7 +11,14 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.errors import ModelError
 from hodyn_ros.model.assembly import Assembly, Link, assemble
-from hodyn_ros.model.config import WORLD, read_body, read_joint, read_limits_and_drives, read_placement
+from hodyn_ros.model.config import (
+    WORLD,
+    read_body,
+    read_joint,
+    read_limits_and_drives,
+    read_load,
+    read_placement,
+)
 from hodyn_ros.model.document import AssumedFigure, Section, read_document
 from hodyn_ros.model.drive_spec import DriveSpec
 from hodyn_ros.model.drives import Drives
@@ -69,6 +76,8 @@ def read_parallel_config(path: str | os.PathLike[str], gravity: ArrayLike | None
     root = document.root
     try:
         platform = _platform(root.section("platform"))
+        if "payload" in root:
+            platform = platform.carrying(read_load(root.section("payload")))
         types: dict[str, _LimbType] = {}
         for section in root.sections("limb_types"):
             if section["name"] in types:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hodyn_ros.checks import check_result
 from hodyn_ros.errors import ConvergenceError, InputError
 from hodyn_ros.leibniz import product_derivative
 from hodyn_ros.parallel.drive_forces import check_holding
@@ -16,6 +17,7 @@ from hodyn_ros.se3 import Array, exp
 
 _ITERATIONS = 100
 _TOLERANCE = 1e-13  # [rad], and of the length of the platform
+_PATIENCE = 20  # steps that may bring the drives no nearer to where they should be
 _LONGEST = 0.2  # step [rad], and of the length of the platform
 _INCONSISTENT = 1e-9  # share of a motion of redundant drives that the platform may fail to follow
 
@@ -37,7 +39,7 @@ def platform_pose(model: ParallelModel, drives: Array, pose: Array, positions: A
     length = model.length
     task = np.repeat([1.0, 1.0 / length], 3)
     unit = np.array([1.0 if _turns(model, i) else 1.0 / length for i in model.driven])
-    best = np.inf
+    best, stalled = np.inf, 0
     for _ in range(_ITERATIONS):
         missing = unit * (drives - positions[list(model.driven)])
         size = float(np.abs(missing).max())
@@ -46,6 +48,7 @@ def platform_pose(model: ParallelModel, drives: Array, pose: Array, positions: A
         check_holding(jacobian)
         step = np.linalg.lstsq(unit[:, None] * jacobian, missing, rcond=None)[0]
         twist = model.dof @ step
+        check_result(twist)
         longest = float(np.abs(task * twist).max())
         if longest <= _TOLERANCE or (size < 1e-9 and size > 0.5 * best):
             if size > 1e-9:
@@ -54,6 +57,9 @@ def platform_pose(model: ParallelModel, drives: Array, pose: Array, positions: A
                     f"pose of a platform with {model.delta} degrees of freedom has them all"
                 )
             return pose, positions
+        stalled = 0 if size < best else stalled + 1
+        if stalled > _PATIENCE:
+            break
         best = min(best, size)
         target = pose @ exp(twist * min(1.0, _LONGEST / longest))
         positions = follow(model, pose, positions, target)

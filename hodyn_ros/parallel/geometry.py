@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hodyn_ros.checks import check_result
 from hodyn_ros.dynamics.pose_solver import solve_pose
 from hodyn_ros.errors import ConvergenceError
 from hodyn_ros.parallel.limb import LimbModel
@@ -35,8 +36,9 @@ def follow(model: ParallelModel, start: Array, positions: Array, pose: Array) ->
     The way is divided into steps so short that the limbs stay on their branch.
     """
     way = log(inverse(start) @ pose)
+    check_result(way)
     longest = max(float(np.linalg.norm(way[:3])), float(np.linalg.norm(way[3:])) / model.size)
-    steps = min(_MOST_STEPS, max(1, int(np.ceil(longest / _STRIDE))))
+    steps = max(1, int(np.ceil(min(_MOST_STEPS, longest / _STRIDE))))
     for i in range(1, steps):
         positions = close_limbs(model, start @ exp(way * (i / steps)), positions)
     return close_limbs(model, pose, positions)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import rigid_pose
 from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.model.assembly import Link, merged_inertia
 from hodyn_ros.parallel.fields import known_fields, model_array
 from hodyn_ros.se3 import Array, spatial_inertia
 
@@ -54,6 +55,12 @@ class Platform:
         if isinstance(given, Platform):
             return given
         return cls(**known_fields("the platform", cls, given))
+
+    def carrying(self, load: Link) -> Platform:
+        """Return the platform with a load in its frame."""
+        own = Link(self.name, self.mass, self.com, self.inertia)
+        mass, com, inertia = merged_inertia([(np.eye(4), own), (np.eye(4), load)])
+        return replace(self, mass=mass, com=com, inertia=inertia)
 
     @property
     def spatial_inertia(self) -> Array:

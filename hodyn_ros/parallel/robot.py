@@ -12,16 +12,15 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.actuation.series_elastic import SeriesElastic
-from hodyn_ros.checks import finite_array
+from hodyn_ros.checks import finite_array, finite_result
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.model.drive_spec import DriveSpec
-from hodyn_ros.model.drives import Drives
+from hodyn_ros.model.drives import Drives, counted, drives_in_words
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.motion import (
     AppliedWrench,
     Frame,
     check_frame,
-    twists_to_body,
     twists_to_world,
     wrenches_to_body,
 )
@@ -90,6 +89,15 @@ class ParallelRobot:
         # inverse dynamics in either frame, by shape of the twists
         self._body_fixed: dict[tuple[int, ...], _Compiled] = {}
         self._spatial: dict[tuple[int, ...], _Compiled] = {}
+
+    def __repr__(self) -> str:
+        model = self.model
+        limbs = sum(float(limb.chain.masses[:-1].sum()) for limb in model.limbs)
+        return (
+            f"<{type(self).__name__} {model.name!r}: platform with {self.n_dof} degrees of freedom on "
+            f"{counted(len(model.limbs), 'limb')}, {counted(self.n_joints, 'joint')}, "
+            f"{self.n_driven} driven, {drives_in_words(self.drives)}, {model.platform.mass + limbs:.4g} kg>"
+        )
 
     @classmethod
     def from_screws(
@@ -172,6 +180,7 @@ class ParallelRobot:
         chosen = np.zeros(self.n_joints) if positions is None else self._solver.seed(positions)
         self._solver.remember(chosen)
 
+    @finite_result
     def inverse_kinematics(
         self,
         pose: ArrayLike,
@@ -193,6 +202,7 @@ class ParallelRobot:
         self._solver.remember(positions)
         return joints
 
+    @finite_result
     def drive_motion(
         self,
         pose: ArrayLike,
@@ -203,6 +213,7 @@ class ParallelRobot:
         """Find the motion (orders + 1, driven) of the driven joints; see `inverse_kinematics`."""
         return self.inverse_kinematics(pose, twists, frame, seed)[:, list(self.model.driven)]
 
+    @finite_result
     def inverse_kinematics_jacobians(
         self,
         pose: ArrayLike,
@@ -221,6 +232,7 @@ class ParallelRobot:
         self._solver.remember(positions)
         return reference.inverse_kinematics_jacobians(self.model, motions, len(body_twists))
 
+    @finite_result
     def forward_kinematics(
         self, drives: ArrayLike, frame: Frame = "body", seed: ArrayLike | None = None
     ) -> PlatformMotion:
@@ -240,6 +252,7 @@ class ParallelRobot:
             twists = twists_to_world(pose, twists)
         return PlatformMotion(pose, twists)
 
+    @finite_result
     def singular_values(self, pose: ArrayLike, seed: ArrayLike | None = None) -> SingularValues:
         """Return the smallest singular values of drives and limbs at a pose (4, 4)."""
         place, _ = body_motion(self.model, pose, None, "body")
@@ -247,6 +260,7 @@ class ParallelRobot:
         self._solver.remember(positions)
         return singular_values(self.model, positions)
 
+    @finite_result
     def distance_to_singularity(self, pose: ArrayLike, seed: ArrayLike | None = None) -> float:
         """Return the smallest singular value at a pose (4, 4), without units; zero at a singular pose."""
         return self.singular_values(pose, seed).least
@@ -293,6 +307,7 @@ class ParallelRobot:
             pose, twists, frame, wrenches=wrenches, preload=preload, seed=seed, formulation=formulation
         ).forces
 
+    @finite_result
     def solve(
         self,
         pose: ArrayLike,
@@ -331,6 +346,7 @@ class ParallelRobot:
         near = result.item(kernel.flat) > _NEAR**-2 * kernel.flatness_at_home
         return DriveState(result[kernel.motion], result[kernel.forces], near)
 
+    @finite_result
     def forward_dynamics(
         self,
         pose: ArrayLike,
@@ -346,7 +362,8 @@ class ParallelRobot:
         `pose` (4, 4), `twist` (6,) in the representation `frame`, `forces` (driven,) or (order + 1, driven).
         Returns the derivatives 1 to order + 1 of the twist, (order + 1, 6), in the same representation. The
         generalised mass matrix is the same at every order, so that each costs one inverse dynamics and one
-        solution; Mueller et al., eqs. 1 and 11.
+        solution; Mueller et al., eqs. 1 and 11. Beyond order 6, which is the highest that is compiled, in
+        NumPy by the published formulation.
         """
         given = driven_rows(self.model, "the forces", forces)
         velocity = finite_array("the twist", twist, (6,))
@@ -355,9 +372,8 @@ class ParallelRobot:
         if loads is not None:
             # only the derivative of order 0 is certain before the motion is known
             check_loads(place, body_twists, (loads[0][:1], loads[1][:1]), self._loose)
-        start = twists_to_world(place, body_twists)[0]
-        twists = forward_dynamics(self._solver, place, start, given, loads, seed)
-        return twists[1:] if frame == "world" else twists_to_body(place, twists)[1:]
+        found = forward_dynamics(self._solver, place, body_twists[0], given, loads, seed)
+        return (twists_to_world(place, found) if frame == "world" else found)[1:]
 
     def _by_reference(
         self,

@@ -8,8 +8,8 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import finite_array
-from hodyn_ros.errors import ConvergenceError, InputError, OverflowingError, SingularError
+from hodyn_ros.checks import check_result, finite_array
+from hodyn_ros.errors import ConvergenceError, InputError, SingularError
 from hodyn_ros.motion import Frame
 from hodyn_ros.parallel import reference
 from hodyn_ros.parallel.compiled import ParallelKernel, Setting
@@ -24,6 +24,7 @@ from hodyn_ros.se3 import Array, exp, inverse, log
 HIGHEST_ORDER = 6  # of compiled kernels: code grows with its square, and takes seconds to compile
 _STEP = 0.05  # [rad], and of the size of the robot, of a kernel on its way to a pose farther off
 _MOST_STEPS = 500
+_FAR = 1e6  # times the size of the robot
 
 
 class Solver:
@@ -67,6 +68,7 @@ class Solver:
             if result.item(kernel.bad) < 1.0:
                 return result
         place, body_twists = body_motion(self.model, pose, twists, frame)
+        self._check_distance(place)
         memory = self.memory.copy()
         if seed is not None or not self._walk(kernel, place, others, memory):
             memory = self._as_memory(self.locate(place, seed))
@@ -76,8 +78,7 @@ class Solver:
             with np.errstate(over="ignore", invalid="ignore"):
                 motions = reference.limb_motions(self.model, positions, body_twists)  # names a singular limb
             check_holding(reference.inverse_kinematics_jacobians(self.model, motions, 0)[0])
-            if not np.isfinite(result).all():
-                raise OverflowingError("the result overflows: the twists or the wrenches are too large")
+            check_result(result)
             raise self._singular(positions)
         self.memory[:] = memory
         return result
@@ -99,13 +100,26 @@ class Solver:
         start = self.pose_at(self._as_positions(memory))
         way = log(inverse(start) @ pose)
         longest = max(float(np.linalg.norm(way[:3])), float(np.linalg.norm(way[3:])) / self.model.size)
+        if not longest <= _MOST_STEPS * _STEP:
+            return False
         steps = int(np.ceil(longest / _STEP))
         rest = np.zeros((kernel.order + 2, 6))
-        for i in range(1, steps + 1 if steps <= _MOST_STEPS else 1):
+        for i in range(1, steps + 1):
             result = kernel.function(start @ exp(way * (i / steps)), rest, *others, memory)
             if not result.item(kernel.bad) < 1.0:
                 return False
-        return 0 < steps <= _MOST_STEPS
+        return steps > 0
+
+    def _check_distance(self, pose: Array) -> None:
+        """Raise ConvergenceError for a pose so far away that numbers on the way there mean nothing."""
+        distance = float(np.abs(pose[:3, 3]).max())
+        if distance > _FAR * self.model.size:
+            raise ConvergenceError(
+                f"the pose is {distance:.3g} m away, {_FAR:g} times the size of the robot and more; give a "
+                "pose within the workspace",
+                0.0,
+                distance,
+            )
 
     def pose_at(self, positions: Array) -> Array:
         """Return the pose (4, 4) of the platform at joint positions (N,)."""

@@ -7,8 +7,9 @@ from xml.etree import ElementTree
 
 from hodyn_ros.errors import ModelError
 from hodyn_ros.model.assembly import Assembly
+from hodyn_ros.model.files import read_file
 from hodyn_ros.model.limits import JointLimit
-from hodyn_ros.model.urdf import read_urdf_assembly
+from hodyn_ros.model.urdf import MOST_BYTES, read_urdf_assembly
 
 _STAND_IN = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
 
@@ -20,8 +21,8 @@ def read_urdf_limb(path: Path, platform: str) -> tuple[Assembly, dict[str, Joint
     uses. Raises ModelError naming the file.
     """
     try:
-        root = ElementTree.fromstring(path.read_bytes())
-    except (OSError, ElementTree.ParseError) as error:
+        root = ElementTree.fromstring(read_file(path, MOST_BYTES, "the URDF"))
+    except ElementTree.ParseError as error:
         raise ModelError(f"cannot read the URDF {str(path)!r}: {error}") from error
     for link in root.iter("link"):
         if link.get("name") == platform:

@@ -1,0 +1,313 @@
+"""Motion and forces of any order of a tree whose joints are coupled and closed to loops, by embedding.
+
+With z' the velocities of the tree (a floating base's twist, then the joints that no coupling moves), J the
+rows of the loops, which must not move, and H those of the independent coordinates, which move as given,
+
+    G z' = (0; y'),   G = (J; H)     =>   G z^(k+1) = (0; y^(k+1)) - sum_{i=1..k} C(k,i) G^(i) z^(k+1-i)
+
+and with Q the efforts of the tree at that motion, u those of the drives and lambda the multipliers of the
+rows,
+
+    J^T lambda + S u = Q   =>   (J^T S) (lambda; u)^(k) = Q^(k) - sum_{i=1..k} C(k,i) J^(i)T lambda^(k-i)
+
+Both are the same square system at every order. With more drives than coordinates the u nearest to a preload
+u_0 is taken, `u = u_0 + S^T m`, where `J m = 0` [Lagrange's equations of the least |u - u_0|]. A. Mueller and
+others treat platforms so, with one Jacobian a limb; here loops are of any kind and share joints as they like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hodyn_ros.formulations import spatial
+from hodyn_ros.formulations.closure_rows import (
+    PLATFORM_ROWS,
+    MovingFrame,
+    Row,
+    residual,
+    rows_of,
+    wrenches,
+)
+from hodyn_ros.leibniz import product_derivative
+from hodyn_ros.model.closure import Closure, LoopFrame
+from hodyn_ros.motion import AppliedWrench, BaseMotion
+from hodyn_ros.se3 import Array
+
+
+class Place(NamedTuple):
+    """Where the bodies are: positions (n,) of all joints, and the pose (4, 4) of a floating base."""
+
+    joints: Array
+    base: Array | None
+
+
+class Forces(NamedTuple):
+    """What holds the robot, by order."""
+
+    efforts: Array  # (order + 1, efforts): of a prescribed base (6, in the world), then of the drives
+    multipliers: Array  # (order + 1, rows chosen)
+
+
+class LoopMotion:
+    """The motion of a tree with its loops and coordinates, one order after the other.
+
+    `pose` (4, 4): that given of the platform, where the coordinates name one. `J[r]` (loop rows, m) and
+    `H[r]` (coordinates, m) by derivative order; `rates` holds z' (m,) and its derivatives. Orders are added
+    with `extend`.
+    """
+
+    def __init__(self, closure: Closure, place: Place, pose: Array | None = None) -> None:
+        self.closure = closure
+        self.place = place
+        self.rates: list[Array] = []
+        tree = closure.tree
+        base = None if place.base is None else BaseMotion(place.base, np.zeros((1, 6)))
+        self._tree_motion = spatial.SpatialMotion(tree, place.joints[None], base)
+        self._twists: list[Array] = []  # prescribed, of the platform or the base
+        self._joined: list[tuple[tuple[Row, ...], MovingFrame, MovingFrame, float]] = []  # loops, platform
+        self._masks: list[Array] = []  # per row
+        self._frames: list[tuple[int, MovingFrame]] = []
+        self.loop_slices: list[slice] = []  # of the rows of each loop
+        for loop in closure.loops:
+            frames = self._frame(loop.a), self._frame(loop.b)
+            rows = rows_of(loop)
+            self.loop_slices.append(slice(len(self._masks), len(self._masks) + len(rows)))
+            self._join(rows, loop.a.body, loop.b.body, *frames, loop.length)
+        self.n_loop_rows = len(self._masks)
+        self._target: MovingFrame | None = None
+        if closure.platform is not None and pose is not None:
+            origin = LoopFrame(closure.platform.body, np.zeros(3), np.eye(3))
+            self._target = MovingFrame(origin, pose)
+            names = tuple(PLATFORM_ROWS[row] for row in closure.platform.rows)
+            self._join(names, -1, closure.platform.body, self._target, self._frame(origin), 0.0)
+        self._mask = np.array(self._masks).reshape(-1, len(closure.spread))
+        self._wrenches: list[Array] = []  # (rows, 6) by order
+        self._screws: list[Array] = []
+        self.J: list[Array] = []
+        self.H: list[Array] = []
+        self._append_rows()
+
+    @property
+    def in_metres(self) -> NDArray[np.bool_]:
+        """Whether the rows of the loops and of the platform are lengths, not angles."""
+        rows = (row for rows, *_ in self._joined for row in rows)
+        return np.array([row.what in ("point", "distance") for row in rows], dtype=bool)
+
+    @property
+    def row_sizes(self) -> Array:
+        """What the rows of the loops and of the platform are measured in: the robot's size, or one radian."""
+        return np.where(self.in_metres, self.closure.size, 1.0)
+
+    @property
+    def residuals(self) -> Array:
+        """How far every loop row is open (rows,) [m or rad]."""
+        return self._open(self._joined[: len(self.loop_slices)])
+
+    @property
+    def platform_residuals(self) -> Array:
+        """How far the platform is from its pose (platform rows,) [m or rad]."""
+        return self._open(self._joined[len(self.loop_slices) :])
+
+    def extend(self, rate: Array, twist: Array | None = None) -> None:
+        """Go one order higher with the next derivative (m,) of z'.
+
+        `twist` (6,): the next that is prescribed of platform or base; by default the one that it has.
+        """
+        order = len(self.rates)
+        self.rates.append(rate)
+        velocity = self.closure.spread @ rate
+        first = self.closure.first
+        self._tree_motion.extend(velocity[first:], velocity[:first] if first else None)
+        if self.closure.leader is not None:
+            self._twists.append(self.twists_of(self.closure.leader)[order] if twist is None else twist)
+        if self._target is not None:
+            self._target.extend(self._twists[order])
+        for body, frame in self._frames:
+            frame.extend(self._tree_motion.twists[body][order] if body >= 0 else np.zeros(6))
+        self._append_rows()
+
+    def known_rates(self, joints: Array, twist: Array | None) -> Array:
+        """Return the next derivative of `H z'` (coordinates,).
+
+        `joints`: that of the independent joints' velocities; `twist` (6,): that of platform or base.
+        """
+        closure, order = self.closure, len(self.rates)
+        rates = joints
+        if twist is not None:
+            twists = [*self._twists, twist]
+            platform = [wrenches[self.n_loop_rows :] for wrenches in self._wrenches]
+            rows = product_derivative(platform, twists, order)
+            rates = np.concatenate([twist if closure.base_given else np.zeros(0), joints, rows])
+        return rates
+
+    def _frame(self, frame: LoopFrame) -> MovingFrame:
+        pose = self._tree_motion.poses[frame.body] if frame.body >= 0 else np.eye(4)
+        moving = MovingFrame(frame, pose)
+        self._frames.append((frame.body, moving))
+        return moving
+
+    def _join(
+        self, rows: tuple[Row, ...], body_a: int, body_b: int, a: MovingFrame, b: MovingFrame, length: float
+    ) -> None:
+        mask = _support(self.closure, body_b) - _support(self.closure, body_a)
+        self._joined.append((rows, a, b, length))
+        self._masks += [mask] * len(rows)
+
+    def _open(self, joined: Sequence[tuple[tuple[Row, ...], MovingFrame, MovingFrame, float]]) -> Array:
+        return np.array([residual(row, a, b, length) for rows, a, b, length in joined for row in rows])
+
+    def _append_rows(self) -> None:
+        closure, r = self.closure, len(self._screws)
+        tree, first = closure.tree, closure.first
+        screws = np.zeros((6, first + tree.n_joints))
+        if first and r == 0:
+            screws[:, :6] = np.eye(6)
+        for body in range(tree.first_jointed_body, tree.n_bodies):
+            screws[:, first + tree.joint_of(body)] = self._tree_motion.screws[body][r]
+        self._screws.append(screws)
+        parts = [wrenches(rows, a, b, r, length) for rows, a, b, length in self._joined]
+        self._wrenches.append(np.concatenate([np.zeros((0, 6)), *parts]))
+        matrix = product_derivative(self._wrenches, self._screws, r, np.matmul)
+        matrix = (matrix * self._mask) @ closure.spread
+        kept = [*range(6 if closure.base_given else 0), *(first + joint for joint in closure.joints)]
+        units = closure.spread[kept] if r == 0 else np.zeros((len(kept), closure.n_velocities))
+        self.J.append(matrix[: self.n_loop_rows])
+        self.H.append(np.concatenate([units, matrix[self.n_loop_rows :]]))
+
+    def twists_of(self, body: int) -> list[Array]:
+        """Return the spatial twists (6,) of a body by order."""
+        return self._tree_motion.twists[body]
+
+    def body_pose(self, body: int) -> Array:
+        """Return the pose (4, 4) of a body in the world."""
+        return self._tree_motion.poses[body]
+
+    def body_jacobian(self, body: int) -> Array:
+        """Return the matrix (6, m) from z' to the spatial twist of a body."""
+        jacobian: Array = (self._screws[0] * _support(self.closure, body)) @ self.closure.spread
+        return jacobian
+
+    def idle_loops(self, chosen: Array) -> list[str]:
+        """Return the loops whose bodies move where the square system of the motion is singular."""
+        system = _system(chosen, self, 0)
+        idle = np.linalg.svd(system)[2][-1]
+        moved = np.abs(self.closure.spread @ idle) > 1e-6
+        masks = [np.abs(self._masks[part.start]) for part in self.loop_slices]
+        return [loop.name for loop, mask in zip(self.closure.loops, masks) if (moved & (mask > 0.0)).any()]
+
+    def loop_wrenches(self, order: int) -> Array:
+        """Return the derivative of one order of the wrenches (loop rows, 6) of all rows."""
+        return self._wrenches[order][: self.n_loop_rows]
+
+    @property
+    def base_motion(self) -> BaseMotion | None:
+        """The motion of a floating base up to the order reached."""
+        if self.place.base is None:
+            return None
+        return BaseMotion(self.place.base, np.array([rate[:6] for rate in self.rates]).reshape(-1, 6))
+
+    def joint_motion(self) -> Array:
+        """Return positions and derivatives (orders + 1, n) of all joints up to the order reached."""
+        spread, first = self.closure.spread, self.closure.first
+        return np.array([self.place.joints, *(spread[first:] @ rate for rate in self.rates)])
+
+
+def follow(chosen: Array, moved: LoopMotion, y: Array, given: BaseMotion | None) -> None:
+    """Extend a motion of order 0, at which all loops are closed, by as many orders as the coordinates have.
+
+    `chosen`: the independent loop rows; `y` (orders + 1, joints among the coordinates); `given`: the motion
+    of the platform, or of a prescribed base, with spatial twists.
+    """
+    for k in range(len(y) - 1):
+        twist = None if given is None else given.twists[k]
+        moved.extend(next_rate(chosen, moved, y[k + 1], twist), twist)
+
+
+def next_rate(chosen: Array, moved: LoopMotion, joints: Array, twist: Array | None) -> Array:
+    """Return the next derivative (m,) of z' from those of the coordinates, as in `known_rates`."""
+    k = len(moved.rates)
+    right = np.concatenate([np.zeros(len(chosen)), moved.known_rates(joints, twist)])
+    for i in range(1, k + 1):
+        right -= comb(k, i) * (_system(chosen, moved, i) @ moved.rates[k - i])
+    rate: Array = np.linalg.solve(_system(chosen, moved, 0), right)
+    return rate
+
+
+def _system(chosen: Array, moved: LoopMotion, order: int) -> Array:
+    return np.concatenate([moved.J[order][chosen], moved.H[order]])
+
+
+def tree_efforts(
+    closure: Closure, moved: LoopMotion, order: int, wrenches: Sequence[AppliedWrench] = ()
+) -> Array:
+    """Return the efforts Q (order + 1, m) of the tree: `order + 2` velocities must be known."""
+    torques, ground = spatial.inverse_dynamics(
+        closure.tree, moved.joint_motion()[: order + 3], moved.base_motion, wrenches
+    )
+    whole = np.concatenate([ground, torques], axis=1) if closure.first else torques
+    return whole @ closure.spread
+
+
+def forces(
+    closure: Closure, chosen: Array, moved: LoopMotion, efforts: Array, preload: Array | None = None
+) -> Forces:
+    """Return efforts and multipliers with their derivatives from the efforts Q (order + 1, m) of the tree.
+
+    `preload` (order + 1, drives): what redundant drives should come near.
+    """
+    rows, S = len(chosen), closure.effort_map
+    jacobians = [J[chosen] for J in moved.J[: len(efforts)]]
+    redundant = S.shape[1] > S.shape[0] - rows
+    start = np.zeros((len(efforts), S.shape[1])) if preload is None else preload
+    system = _least(jacobians[0], S) if redundant else np.concatenate([jacobians[0].T, S], axis=1)
+    found: list[Array] = []
+    for k, effort in enumerate(efforts):
+        right = np.zeros(len(system))
+        right[: len(effort)] = effort - S @ start[k] if redundant else effort
+        for i in range(1, k + 1):
+            lower = jacobians[i].T @ found[k - i][:rows]
+            right[: len(effort)] -= comb(k, i) * lower
+            if redundant:
+                right[len(effort) :] -= comb(k, i) * (jacobians[i] @ found[k - i][rows:])
+        found.append(np.asarray(np.linalg.solve(system, right), dtype=np.float64))
+    solution = np.array(found)
+    u = start + solution[:, rows:] @ S if redundant else solution[:, rows:]
+    return Forces(u, solution[:, :rows])
+
+
+def _least(jacobian: Array, S: Array) -> Array:
+    """Return the matrix of `J^T lambda + S S^T m = Q`, `J m = 0`."""
+    rows = len(jacobian)
+    upper = np.concatenate([jacobian.T, S @ S.T], axis=1)
+    return np.concatenate([upper, np.concatenate([np.zeros((rows, rows)), jacobian], axis=1)])
+
+
+def distribution(chosen: Array, moved: LoopMotion, order: int) -> list[Array]:
+    """Return F and its derivatives (m, coordinates) up to an order, `z' = F y'`."""
+    matrices = [_system(chosen, moved, k) for k in range(order + 1)]
+    size = len(matrices[0])
+    inverse: Array = np.asarray(np.linalg.inv(matrices[0]), dtype=np.float64)
+    result = [inverse[:, len(chosen) :]]
+    for k in range(1, order + 1):
+        right = np.zeros((size, result[0].shape[1]))
+        for i in range(1, k + 1):
+            right -= comb(k, i) * (matrices[i] @ result[k - i])
+        result.append(inverse @ right)
+    return result
+
+
+def _support(closure: Closure, body: int) -> Array:
+    """Return one (6 + n or n,) where a velocity of the tree moves a body, else zero."""
+    tree, first = closure.tree, closure.first
+    mask = np.zeros(first + tree.n_joints)
+    if body >= 0:
+        mask[:first] = 1.0
+    while body >= tree.first_jointed_body:
+        mask[first + tree.joint_of(body)] = 1.0
+        body = tree.parents[body]
+    return mask

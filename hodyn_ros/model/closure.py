@@ -1,0 +1,327 @@
+"""A tree with couplings and loops, resolved: who moves whom, and which frames stay together how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.model.assembly import Frame
+from hodyn_ros.model.loops import Coupling, Loop, LoopKind
+from hodyn_ros.model.tree import TreeModel
+from hodyn_ros.se3 import Array, inverse, pose
+
+Coordinate = str | int | tuple[str | int, Sequence[str]]
+"""A joint, or (body, rows): components of the pose of a body, out of "rx", "ry", "rz", "x", "y", "z"."""
+
+ROWS = ("rx", "ry", "rz", "x", "y", "z")
+Item = TypeVar("Item")
+TOLERANCE = 1e-4
+_CLOSED = 1e-5  # share of the robot's size, and angle [rad], by which a loop may be open at home
+
+
+class LoopFrame(NamedTuple):
+    """A frame on a body, or on the ground (-1), in which rows of a loop are measured."""
+
+    body: int
+    point: Array  # (3,) in the frame of the body [m]
+    axes: Array  # (3, 3) its columns are x, y, z in the frame of the body
+
+
+class PlacedLoop(NamedTuple):
+    """A loop with its two frames; along z is the axis, of a universal loop that of each side."""
+
+    name: str
+    kind: LoopKind
+    a: LoopFrame
+    b: LoopFrame
+    length: float  # [m] of a rod, else zero
+
+
+class PlatformRows(NamedTuple):
+    """A body whose pose is given, in the rows named: turns about and shifts along the axes of that pose."""
+
+    body: int
+    rows: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """Couplings, loops, independent coordinates and drives of a tree.
+
+    The velocities z' (m,) are those of the joints that no coupling moves, after the spatial twist of a
+    floating base; `spread` (6 + n or n, m) takes them to the base's twist and all joints: `q = spread s +
+    offsets`. Built by `Closure.build`, which validates the names and that the loops are closed at home.
+    """
+
+    tree: TreeModel
+    loops: tuple[PlacedLoop, ...]
+    spread: Array
+    offsets: Array  # (n,) of coupled joints [rad or m]
+    leading: tuple[int, ...]  # the joints that no coupling moves
+    joints: tuple[int, ...]  # the coordinates that are joints
+    platform: PlatformRows | None  # the body whose pose is given
+    driven: tuple[int, ...]
+    tolerance: float = TOLERANCE  # of rank: singular values below, relative to the largest, count as zero
+
+    @classmethod
+    def build(
+        cls,
+        tree: TreeModel,
+        loops: Sequence[Loop] = (),
+        couplings: Sequence[Coupling] = (),
+        coordinates: Sequence[Coordinate] | None = None,
+        driven: Sequence[str | int] | None = None,
+        frames: Mapping[str, Frame] | None = None,
+        tolerance: float = TOLERANCE,
+    ) -> Closure:
+        """Resolve names and place the loops; ModelError names the loop, joint or coordinate at fault."""
+        ratios, offsets, leading = _couple(tree, _listed("couplings", couplings, Coupling))
+        placed = tuple(place_loop(tree, frames or {}, loop) for loop in _listed("loops", loops, Loop))
+        names = [loop.name for loop in placed]
+        repeated = next((name for name in names if names.count(name) > 1), None)
+        if repeated is not None:
+            raise ModelError(f"several loops are called {repeated!r}; give each a `name` of its own")
+        joints, platform = _coordinates(tree, coordinates)
+        drives = None if driven is None else _joint_indices(tree, "driven", driven)
+        if coordinates is None and drives is None and not placed:
+            joints = leading
+        elif coordinates is None:
+            if drives is None:
+                raise ModelError(
+                    f"robot {tree.name!r} has loops; name its independent `coordinates`, or its `driven` "
+                    "joints where they are the same"
+                )
+            joints = drives
+        if drives is None:
+            if platform is not None:
+                raise ModelError(f"robot {tree.name!r} moves a platform; name its `driven` joints")
+            drives = joints
+        if tree.floating_base and platform is not None and platform.body != 0:
+            raise ModelError(
+                f"robot {tree.name!r} has a floating base; of its poses only that of the base, "
+                f"{tree.body_names[0]!r}, can be a coordinate"
+            )
+        first = 6 if tree.floating_base else 0
+        spread = np.zeros((first + tree.n_joints, first + len(leading)))
+        spread[:first, :first] = np.eye(first)
+        spread[first:, first:] = ratios
+        for array in (spread, offsets):
+            array.setflags(write=False)
+        return cls(tree, placed, spread, offsets, leading, joints, platform, drives, float(tolerance))
+
+    @property
+    def base_given(self) -> bool:
+        """Whether a floating base moves as prescribed, and the wrench on it is an effort."""
+        return self.tree.floating_base and (self.platform is None or self.platform.body != 0)
+
+    @property
+    def leader(self) -> int | None:
+        """The body whose motion is given: the platform, or a prescribed base; None without either."""
+        return self.platform.body if self.platform is not None else 0 if self.base_given else None
+
+    @property
+    def first(self) -> int:
+        """Where joints begin among the velocities of the tree: 6 with a floating base."""
+        return 6 if self.tree.floating_base else 0
+
+    @property
+    def n_velocities(self) -> int:
+        """Number m of velocities that no coupling determines."""
+        return self.spread.shape[1]
+
+    @property
+    def n_coordinates(self) -> int:
+        """Number of independent coordinates, a prescribed base counted in."""
+        rows = 0 if self.platform is None else len(self.platform.rows)
+        return len(self.joints) + rows + (6 if self.base_given else 0)
+
+    @property
+    def n_efforts(self) -> int:
+        """Number of efforts that hold the robot: of the drives, and of a prescribed base."""
+        return len(self.driven) + (6 if self.base_given else 0)
+
+    @cached_property
+    def effort_map(self) -> Array:
+        """The matrix S (m, efforts): z'^T S u is the power of u, of a prescribed base and of the drives."""
+        rows = [*range(6 if self.base_given else 0), *(self.first + joint for joint in self.driven)]
+        return np.ascontiguousarray(self.spread[rows].T)
+
+    @cached_property
+    def size(self) -> float:
+        """A length [m] of the size of the robot, with which turns and shifts are compared."""
+        return robot_size(self.tree)
+
+    @cached_property
+    def scale(self) -> Array:
+        """The sizes (m,) of velocities: one of turns, the robot's size of slides."""
+        screws = self.tree.screws[self.tree.first_jointed_body :][list(self.leading)]
+        turning = screws[:, :3].any(axis=1)
+        base = [1.0] * 3 + [self.size] * 3 if self.tree.floating_base else []
+        return np.array([*base, *np.where(turning, 1.0, self.size)])
+
+    def positions(self, independent: Array) -> Array:
+        """Return the positions (n,) of all joints from those of the leading ones."""
+        joints: Array = self.spread[self.first :, self.first :] @ independent + self.offsets
+        return joints
+
+
+def robot_size(tree: TreeModel) -> float:
+    """Return a length [m] of the size of a robot: how far bodies and axes lie from each other, or a metre."""
+    places = tree.placements[:, :3, 3]
+    center = places.mean(axis=0)
+    turning = tree.screws[tree.screws[:, :3].any(axis=1)]
+    feet = np.cross(turning[:, :3], turning[:, 3:] + np.cross(turning[:, :3], center))  # from the center
+    return float(np.linalg.norm(np.ptp(np.concatenate([places - center, feet]), axis=0))) or 1.0
+
+
+def _listed(what: str, items: Sequence[Item], kind: type[Item]) -> list[Item]:
+    given: object = items
+    if not isinstance(given, (list, tuple)):
+        raise ModelError(f"{what} must be a list of {kind.__name__}, found {type(items).__name__}")
+    for item in given:
+        if not isinstance(item, kind):
+            raise ModelError(f"{what} must be a list of {kind.__name__}, found {type(item).__name__} in it")
+    return list(items)
+
+
+def _couple(tree: TreeModel, couplings: Sequence[Coupling]) -> tuple[Array, Array, tuple[int, ...]]:
+    """Return `q = ratios s + offsets` with s the positions of the leading joints, and those joints."""
+    n = tree.n_joints
+    by_joint: dict[int, tuple[int, Coupling]] = {}
+    for coupling in couplings:
+        joint, of = _joint_indices(tree, "couplings", (coupling.joint, coupling.of))
+        if joint in by_joint:
+            raise ModelError(f"joint {tree.joint_names[joint]!r} is coupled twice; a joint follows one other")
+        by_joint[joint] = (of, coupling)
+    leading = tuple(j for j in range(n) if j not in by_joint)
+    ratios, offsets = np.zeros((n, len(leading))), np.zeros(n)
+    for joint in range(n):
+        factor, shift, chain, at = 1.0, 0.0, [joint], joint
+        while at in by_joint:
+            at, coupling = by_joint[at]
+            shift += factor * coupling.offset
+            factor *= coupling.ratio
+            if at in chain:
+                names = [tree.joint_names[j] for j in [*chain[chain.index(at) :], at]]
+                raise ModelError(f"joint {names[0]!r} is coupled to itself: {' of '.join(map(repr, names))}")
+            chain.append(at)
+        ratios[joint, leading.index(at)], offsets[joint] = factor, shift
+    return ratios, offsets, leading
+
+
+def _joint_indices(tree: TreeModel, what: str, joints: Sequence[str | int]) -> tuple[int, ...]:
+    if isinstance(joints, (str, int)) or not isinstance(joints, Sequence):
+        raise ModelError(f"{what} must be a list of joints by name or index, found {joints!r}")
+    try:
+        indices = tuple(tree.joint_index(joint) for joint in joints)
+    except InputError as error:
+        raise ModelError(f"{what}: {error}") from None
+    for i, joint in enumerate(indices):
+        if joint in indices[:i] and what != "couplings":
+            raise ModelError(f"{what} holds joint {tree.joint_names[joint]!r} twice")
+    return indices
+
+
+def _coordinates(
+    tree: TreeModel, coordinates: Sequence[Coordinate] | None
+) -> tuple[tuple[int, ...], PlatformRows | None]:
+    if coordinates is None:
+        return (), None
+    if isinstance(coordinates, str) or not isinstance(coordinates, Sequence):
+        raise ModelError(f"coordinates must be a list of joints or (body, rows), found {coordinates!r}")
+    platforms = [given for given in coordinates if isinstance(given, tuple)]
+    joints = _joint_indices(tree, "coordinates", [x for x in coordinates if not isinstance(x, tuple)])
+    if len(platforms) > 1:
+        raise ModelError(f"coordinates name {len(platforms)} platforms; the pose of one body may be given")
+    if not platforms:
+        return joints, None
+    if len(platforms[0]) != 2:
+        raise ModelError(f"a platform among the coordinates is (body, rows), found {platforms[0]!r}")
+    body, rows = platforms[0]
+    if not rows or any(row not in ROWS for row in rows) or len(set(rows)) < len(rows):
+        raise ModelError(f"the rows of platform {body!r} must be some of {list(ROWS)}, found {rows!r}")
+    try:
+        index = tree.body_index(body)
+    except InputError as error:
+        raise ModelError(f"coordinates: {error}") from None
+    return joints, PlatformRows(index, tuple(row for row in ROWS if row in rows))
+
+
+def place_loop(tree: TreeModel, frames: Mapping[str, Frame], loop: Loop) -> PlacedLoop:
+    """Fix the two frames of a loop to their bodies; ModelError says what is unknown, or how it is open."""
+    size = robot_size(tree)
+    a, b = (_carrier(tree, frames, loop, name) for name in (loop.a, loop.b))
+    if a == b:
+        raise ModelError(f"loop {loop.name!r} joins two frames of one body")
+    point = np.asarray(loop.point)
+    point_b = point if loop.point_b is None else np.asarray(loop.point_b)
+    axis = np.array([0.0, 0.0, 1.0]) if loop.axis is None else np.asarray(loop.axis)
+    axis_b = axis if loop.axis_b is None else np.asarray(loop.axis_b)
+    length = 0.0
+    if loop.kind == "rod":
+        length = float(np.linalg.norm(point_b - point))
+        if length <= _CLOSED * size:
+            raise ModelError(f"loop {loop.name!r}: its rod has no length; join the points by a ball instead")
+    else:
+        _check_closed(loop, point_b - point, axis, axis_b, size)
+    axes_b = _triad(axis_b)
+    axes = axes_b if loop.kind != "universal" and np.array_equal(axis, axis_b) else _triad(axis)
+    return PlacedLoop(
+        loop.name, loop.kind, _fix(tree, a, point, axes), _fix(tree, b, point_b, axes_b), length
+    )
+
+
+def _check_closed(loop: Loop, gap: Array, axis: Array, axis_b: Array, size: float) -> None:
+    if loop.kind in ("cylinder", "slider"):
+        gap = gap - (gap @ axis) * axis
+    distance = 0.0 if loop.kind == "spin" else float(np.linalg.norm(gap))
+    if distance > _CLOSED * size:
+        raise ModelError(
+            f"loop {loop.name!r} does not close at the zero configuration: its points are {distance:.3g} m "
+            "apart; give points that meet there"
+        )
+    if loop.kind == "universal":
+        angle = abs(float(np.arcsin(np.clip(axis @ axis_b, -1.0, 1.0))))
+        what = "from normal to each other"
+    else:
+        angle = float(np.arctan2(np.linalg.norm(np.cross(axis, axis_b)), axis @ axis_b))
+        what = "apart"
+    if angle > _CLOSED:
+        raise ModelError(
+            f"loop {loop.name!r} does not close at the zero configuration: its axes are {angle:.3g} rad "
+            f"{what}; give axes that fit there"
+        )
+
+
+def _carrier(tree: TreeModel, frames: Mapping[str, Frame], loop: Loop, name: str | int) -> int:
+    if name in tree.body_names:
+        return tree.body_names.index(str(name))
+    if isinstance(name, str) and name in frames:
+        return frames[name].body
+    if name == "world":
+        return -1
+    try:
+        return tree.body_index(name)
+    except InputError:
+        known = list(dict.fromkeys(["world", *tree.body_names, *frames]))
+        raise ModelError(f"loop {loop.name!r}: there is no body or frame {name!r}; known: {known}") from None
+
+
+def _triad(axis: Array) -> Array:
+    """Return a rotation (3, 3) whose last column is a unit axis."""
+    other = np.eye(3)[int(np.abs(axis).argmin())]
+    x = np.cross(other, axis)
+    x /= np.linalg.norm(x)
+    return np.stack([x, np.cross(axis, x), axis], axis=1)
+
+
+def _fix(tree: TreeModel, body: int, point: Array, axes: Array) -> LoopFrame:
+    """Fix a frame, given in the world at the zero configuration, to a body."""
+    placement = np.eye(4) if body < 0 else tree.placements[body]
+    local = inverse(placement) @ pose(axes, point)
+    return LoopFrame(body, local[:3, 3], local[:3, :3])

@@ -1,0 +1,318 @@
+"""Efforts of mechanisms with closed loops at many digits: order 0 by Newton's method, orders by differences.
+
+At a time t the coordinates follow from their polynomials, all other positions from Newton's method on the
+conditions that the loops close, velocities and accelerations from the same conditions as power series, one
+coefficient after the other, and the efforts from multipliers at that one time. Nothing is known of Jacobians:
+their columns are the first coefficients of the conditions when one joint moves. Derivatives in time are those
+of the polynomial through the efforts at equidistant times, 1e-8 s apart at 100 digits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import qr
+
+from oracles import mp_dynamics as mp
+from oracles.mechanisms import Closed, Mechanism
+from oracles.motions import Base
+from oracles.random_trees import Tree
+
+Exact = NDArray[np.object_]
+Array = NDArray[np.float64]
+
+_DIGITS, _STEP = 100, -8
+_TURNS = {"rx": (2, 1), "ry": (0, 2), "rz": (1, 0)}
+
+
+def efforts(robot: Mechanism, q: Array, order: int, base: Base | None = None) -> Array:
+    """Return the efforts (order + 1, ...): the wrench on a prescribed base, if there is one, then the drives.
+
+    `q` (orders, joints among the coordinates); `base`: the motion of platform or base, in the world frame.
+    With more drives than freedoms the efforts are those of least norm.
+    """
+    with mp.digits(_DIGITS):
+        start = _Mechanism(robot, q, base)
+        reach = order // 2 + 1
+        step = mp.CONTEXT.mpf(10) ** _STEP
+        counts = [0, *(sign * i for i in range(1, reach + 1) for sign in (1, -1))]
+        values = np.array([start.efforts_at(i * step) for i in counts], dtype=object)
+        # the polynomial through the values, its coefficients those of a power series in t / step
+        powers = mp.CONTEXT.matrix([[mp.CONTEXT.mpf(i) ** k for k in range(len(counts))] for i in counts])
+        inverse = np.array((powers**-1).tolist(), dtype=object)
+        series = inverse @ values
+        scaled = np.array([row / step**k for k, row in enumerate(series)], dtype=object)
+        return mp.to_float(mp.derivatives(scaled)[: order + 1])
+
+
+class _Mechanism:
+    """A mechanism, followed from its home to a motion at time zero, and from there to times nearby."""
+
+    def __init__(self, robot: Mechanism, q: Array, base: Base | None) -> None:
+        self.robot, self.tree, self.base = robot, robot.tree, base
+        self.y = mp.taylor(mp.exact(q), len(q))
+        self.prescribed = base is not None and robot.platform is None
+        self.first = 6 if self.tree.floating_base else 0
+        self.spread, self.offsets = _couple(robot)
+        self.m = self.first + self.spread.shape[1]
+        self.loops = [_Frames(self.tree, loop) for loop in robot.loops]
+        self.s = mp.exact(np.zeros((1, self.m - self.first)))
+        self.pose = mp.rigid(self.tree.placements[0])[None, :3] if self.first else None
+        rows = self._jacobian(self.s, self.pose, self._leader(0, 2))[: -self._n_coordinates()]
+        self.chosen = _independent(mp.to_float(rows))
+        self.solver: Any = None
+
+    def efforts_at(self, t: Any) -> Exact:
+        """Return the efforts at a time; zero must be the first that is asked for."""
+        leader, y = self._leader(t, 3), _shifted(self.y, t, 3)
+        s, pose = self.s, self.pose
+        if self.prescribed and leader is not None:
+            pose = leader[:1]
+        for _ in range(60):
+            rows = self._open(s, pose, leader, y, 0)
+            if self.solver is None or t == 0:
+                self.solver = _inverse(self._picked(self._jacobian(s, pose, leader)))
+            s, pose = _moved(s, pose, -(self.solver @ rows), 0)
+            if max(abs(x) for x in rows) < mp.CONTEXT.mpf(10) ** (-_DIGITS + 10):
+                break
+        else:
+            raise ValueError("the loops of the reference do not close")
+        if t == 0:
+            self.s, self.pose = s, pose
+        jacobian = self._picked(self._jacobian(s, pose, leader))
+        inverse = _inverse(jacobian)
+        for k in (1, 2):
+            s = np.concatenate([s, mp.exact(np.zeros((1, s.shape[1])))])
+            if pose is not None:
+                twisted = leader[k : k + 1] if self.prescribed else self._next(pose)
+                pose = np.concatenate([pose, twisted])
+            s, pose = _moved(s, pose, -(inverse @ self._open(s, pose, leader, y, k)), k)
+        return self._balance(s, pose, jacobian, inverse)
+
+    def _next(self, pose: Exact) -> Exact:
+        """Return the next coefficient of a pose that moves on rigidly, with no further twist."""
+        terms = len(pose)
+        if terms == 1:
+            return mp.exact(np.zeros((1, 3, 4)))
+        base = Base(np.concatenate([pose[0], mp.exact([[0, 0, 0, 1]])]), np.zeros((0, 6)), "world")
+        twists = np.concatenate([mp.twists_of(pose, "world"), mp.exact(np.zeros((1, 6)))])
+        return mp.base_poses(base, twists, terms + 1)[terms:]
+
+    def _leader(self, t: Any, terms: int) -> Exact | None:
+        """Return the series of the pose of platform or prescribed base at a time."""
+        if self.base is None:
+            return None
+        twists = mp.taylor(mp.exact(self.base.twists), len(self.base.twists))
+        place = mp.base_poses(self.base, np.concatenate([twists, mp.exact(np.zeros((20, 6)))]), 20)
+        whole = np.concatenate(
+            [sum(place[k] * mp.CONTEXT.mpf(t) ** k for k in range(20)), mp.exact([[0, 0, 0, 1]])]
+        )
+        return mp.base_poses(Base(whole, np.zeros((0, 6)), "world"), _shifted(twists, t, terms - 1), terms)
+
+    def _n_coordinates(self) -> int:
+        rows = 0 if self.robot.platform is None else len(self.robot.platform[1])
+        return len(self.robot.joints) + rows + (6 if self.prescribed else 0)
+
+    def _open(self, s: Exact, pose: Exact | None, leader: Exact | None, y: Exact, order: int) -> Exact:
+        rows = self._conditions(s, pose, leader)[order]
+        loops, rest = rows[: -self._n_coordinates()], rows[-self._n_coordinates() :]
+        joints = slice(6 if self.prescribed else 0, (6 if self.prescribed else 0) + len(self.robot.joints))
+        rest[joints] = rest[joints] - y[order]
+        return np.concatenate([loops[self.chosen], rest])
+
+    def _conditions(self, s: Exact, pose: Exact | None, leader: Exact | None) -> Exact:
+        """Return the series of all conditions: loops, prescribed base (nothing), joints, platform."""
+        q = s @ self.spread.T
+        q[0] = q[0] + self.offsets
+        motion = mp.kinematics(self.tree, q, pose)
+        parts = [loop.conditions(motion.poses, len(s)) for loop in self.loops]
+        if self.prescribed:
+            parts.append(mp.exact(np.zeros((len(s), 6))))
+        parts.append(q[:, list(self.robot.joints)])
+        if self.robot.platform is not None and leader is not None:
+            body, rows = self.robot.platform
+            turned, apart = _relative(leader[: len(s)], motion.poses[body])
+            for row in rows:
+                if row in _TURNS:
+                    i, j = _TURNS[row]
+                    parts.append(((turned[:, i, j] - turned[:, j, i]) / 2)[:, None])
+                else:
+                    parts.append(apart[:, "xyz".index(row), None])
+        return np.concatenate(parts, axis=1)
+
+    def _jacobian(self, s: Exact, pose: Exact | None, leader: Exact | None) -> Exact:
+        still = None
+        if leader is not None:
+            still = np.concatenate([leader[:1], mp.exact(np.zeros((1, 3, 4)))])
+        columns = []
+        for j in range(self.m):
+            unit = mp.exact(np.zeros(self.m))
+            unit[j] = mp.CONTEXT.one
+            trial = np.concatenate([s[:1], mp.exact(np.zeros((1, s.shape[1])))])
+            frame = None
+            if pose is not None:
+                frame = np.concatenate([pose[:1], mp.exact(np.zeros((1, 3, 4)))])
+            trial, frame = _moved(trial, frame, unit, 1)
+            column = self._conditions(trial, frame, still)[1]
+            if self.prescribed:
+                column[len(column) - self._n_coordinates() :][:6] = unit[:6]
+            columns.append(column)
+        return np.array(columns, dtype=object).T
+
+    def _picked(self, jacobian: Exact) -> Exact:
+        count = self._n_coordinates()
+        return np.concatenate([jacobian[:-count][self.chosen], jacobian[-count:]])
+
+    def _balance(self, s: Exact, pose: Exact | None, jacobian: Exact, inverse: Exact) -> Exact:
+        q = s @ self.spread.T
+        q[0] = q[0] + self.offsets
+        found = mp._efforts(self.tree, mp.kinematics(self.tree, q, pose), [])
+        effort = found.torques[0] @ self.spread
+        if found.base_wrench is not None:
+            effort = np.concatenate([found.base_wrench[0], effort])
+        base = 6 if self.prescribed else 0
+        drives = mp.exact(np.zeros((self.m, base + len(self.robot.driven))))
+        for i in range(base):
+            drives[i, i] = mp.CONTEXT.one
+        for i, joint in enumerate(self.robot.driven):
+            drives[self.first :, base + i] = self.spread[joint]
+        free = inverse[:, len(self.chosen) :]  # the motions that the loops allow
+        a = free.T @ drives
+        if a.shape[0] == a.shape[1]:
+            return _inverse(a) @ (free.T @ effort)
+        return a.T @ (_inverse(a @ a.T) @ (free.T @ effort))
+
+
+class _Frames:
+    """The two frames of a loop, as conditions on the poses of the bodies."""
+
+    def __init__(self, tree: Tree, loop: Closed) -> None:
+        self.loop = loop
+        z = np.array([0.0, 0.0, 1.0]) if loop.axis is None else loop.axis
+        z_b = z if loop.axis_b is None else loop.axis_b
+        point_b = loop.point if loop.point_b is None else loop.point_b
+        axes = _triad(z)
+        self.a = _local(tree, loop.a, loop.point, axes)
+        self.b = _local(tree, loop.b, point_b, axes if loop.axis_b is None else _triad(z_b))
+        apart = mp.exact(point_b) - mp.exact(loop.point)
+        self.square = apart @ apart
+
+    def conditions(self, poses: list[Exact], terms: int) -> Exact:
+        """Return the series (terms, rows) of what must be zero."""
+        a, b = (
+            _carried(poses, body, frame, terms)
+            for body, frame in ((self.loop.a, self.a), (self.loop.b, self.b))
+        )
+        turned, apart = _relative(a, b)
+        kind = self.loop.kind
+        rows = []
+        if kind in ("ball", "weld", "hinge", "universal"):
+            rows += [apart[:, i] for i in range(3)]
+        if kind in ("cylinder", "slider"):
+            rows += [apart[:, i] for i in range(2)]
+        if kind in ("hinge", "cylinder"):
+            rows += [turned[:, 0, 2], turned[:, 1, 2]]
+        if kind in ("weld", "slider"):
+            rows += [turned[:, 0, 1], turned[:, 0, 2], turned[:, 1, 2]]
+        if kind == "universal":
+            rows += [turned[:, 2, 2]]
+        if kind == "rod":
+            square = mp.inner(apart, apart)
+            square[0] = square[0] - self.square
+            rows += [square]
+        if kind == "spin":
+            spin = mp.exact(np.zeros(terms))
+            if terms > 1:
+                rate = mp.twists_of(b, "world")[:, :3] - mp.twists_of(a, "world")[:, :3]
+                along = mp.inner(rate, b[: terms - 1, :, 2])
+                spin[1:] = [along[k] / (k + 1) for k in range(terms - 1)]
+            rows += [spin]
+        return np.stack(rows, axis=1)
+
+
+def _relative(a: Exact, b: Exact) -> tuple[Exact, Exact]:
+    """Return orientation and place of b in a, as series."""
+    turn = a[:, :, :3].transpose(0, 2, 1)
+    return mp.matmul(turn, b[:, :, :3]), mp.matmul(turn, b[:, :, 3] - a[:, :, 3])
+
+
+def _carried(poses: list[Exact], body: int, frame: Exact, terms: int) -> Exact:
+    fixed = mp.exact(np.zeros((terms, 3, 4)))
+    fixed[0] = frame
+    return fixed if body < 0 else mp.compose(poses[body], fixed)
+
+
+def _local(tree: Tree, body: int, point: Array, axes: Exact) -> Exact:
+    world = np.concatenate([axes, mp.exact(point)[:, None]], axis=1)
+    if body < 0:
+        return world
+    placement = mp.rigid(tree.placements[body])
+    turn = placement[:3, :3].T
+    return np.concatenate([turn @ axes, (turn @ (world[:, 3] - placement[:3, 3]))[:, None]], axis=1)
+
+
+def _triad(axis: Array) -> Exact:
+    z = mp.exact(axis)
+    z = z / mp.CONTEXT.sqrt(z @ z)
+    x = mp.cross(mp.exact(np.eye(3)[int(np.abs(axis).argmin())])[None], z[None])[0]
+    x = x / mp.CONTEXT.sqrt(x @ x)
+    return np.stack([x, mp.cross(z[None], x[None])[0], z], axis=1)
+
+
+def _couple(robot: Mechanism) -> tuple[Exact, Exact]:
+    """Return how the joints follow from those that no other leads, `q = spread s + offsets`."""
+    n = robot.tree.n_joints
+    coupled = {joint: (of, ratio, offset) for joint, of, ratio, offset in robot.couplings}
+    leading = [j for j in range(n) if j not in coupled]
+    spread, offsets = mp.exact(np.zeros((n, len(leading)))), mp.exact(np.zeros(n))
+    for i, joint in enumerate(leading):
+        spread[joint, i] = mp.CONTEXT.one
+    while coupled:
+        for joint, (of, ratio, offset) in list(coupled.items()):
+            if of not in coupled:
+                spread[joint] = mp.CONTEXT.mpf(ratio) * spread[of]
+                offsets[joint] = mp.CONTEXT.mpf(ratio) * offsets[of] + mp.CONTEXT.mpf(offset)
+                del coupled[joint]
+    return spread, offsets
+
+
+def _moved(s: Exact, pose: Exact | None, change: Exact, order: int) -> tuple[Exact, Exact | None]:
+    """Add a change of positions, or of one coefficient."""
+    s = s.copy()
+    s[order] = s[order] + change[len(change) - s.shape[1] :]
+    if pose is None:
+        return s, None
+    pose = pose.copy()
+    whole = np.concatenate([pose[0], mp.exact([[0, 0, 0, 1]])])
+    hat = mp.exact(np.zeros((4, 4)))
+    hat[:3, :3], hat[:3, 3] = mp._hat(change[:3]), change[3:6]
+    if order:
+        pose[order] = pose[order] + (hat @ whole)[:3]
+    else:
+        pose[0] = mp.rigid((mp.exact(np.eye(4)) + hat) @ whole)[:3]
+    return s, pose
+
+
+def _shifted(series: Exact, t: Any, terms: int) -> Exact:
+    """Return the first coefficients of a polynomial around another time."""
+    result = mp.exact(np.zeros((terms, *series.shape[1:])))
+    for k in range(terms):
+        for i in range(k, len(series)):
+            result[k] = result[k] + series[i] * (mp.CONTEXT.binomial(i, k) * mp.CONTEXT.mpf(t) ** (i - k))
+    return result
+
+
+def _independent(jacobian: Array) -> list[int]:
+    """Return as many rows as are independent."""
+    if not jacobian.size:
+        return []
+    triangle, pivots = qr(jacobian.T, mode="r", pivoting=True)
+    rank = int(np.sum(np.abs(np.diag(triangle)) > 1e-6))
+    return sorted(pivots[:rank].tolist())
+
+
+def _inverse(matrix: Exact) -> Exact:
+    context: Any = mp.CONTEXT
+    return np.array(context.matrix(matrix.tolist()).__pow__(-1).tolist(), dtype=object)

@@ -1,0 +1,419 @@
+"""Robots with couplings and loops, against references of many digits, parallel robots and virtual work."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from oracles import mp_loops
+from oracles.cases import relative_errors
+from oracles.mechanisms import MECHANISMS, Mechanism, Z, ankle, four_bar, planar_3rrr, rssr
+from oracles.motions import Base
+from oracles.random_trees import Tree
+
+from hodyn_ros import AppliedWrench, BaseMotion, Coupling, Loop, ParallelRobot, Robot, share
+from hodyn_ros.errors import ConvergenceError, InputError, ModelError, SingularError
+from hodyn_ros.parallel.model import ParallelModel
+from hodyn_ros.se3 import exp
+
+Array = NDArray[np.float64]
+
+# the bodies of these take longer at many digits; the 6-UPS is held against the platforms of the package
+HIGHEST = {"ankle": 4, "ankle with rods": 2, "palletiser": 4, "cylinder and slider": 4}
+EXACT = [name for name in MECHANISMS if name != "6-UPS"]
+
+
+def robot_of(m: Mechanism, **others: object) -> Robot:
+    """Build the robot of a mechanism of the oracles."""
+    names = [("world" if loop.a < 0 else loop.a, "world" if loop.b < 0 else loop.b) for loop in m.loops]
+    loops = [
+        Loop(a, b, name=f"loop{i}", **loop.arguments())
+        for i, ((a, b), loop) in enumerate(zip(names, m.loops), 1)
+    ]
+    coordinates: list[object] = list(m.joints)
+    if m.platform is not None:
+        coordinates.append(m.platform)
+    arguments = {"loops": loops, "coordinates": coordinates, "driven": list(m.driven), **others}
+    couplings = [Coupling(*coupling) for coupling in m.couplings]
+    return Robot.from_screws(**m.tree.arguments(), couplings=couplings, **arguments)
+
+
+def motion_of(m: Mechanism, order: int, seed: int = 0) -> tuple[Array, BaseMotion | None]:
+    """Return a motion of the coordinates near home, and that of platform or base."""
+    rng = np.random.default_rng(seed)
+    y = rng.uniform(-1.0, 1.0, (order + 3, len(m.joints)))
+    y[0] *= 0.1
+    if m.platform is None and not m.tree.floating_base:
+        return y, None
+    place = m.tree.placements[0 if m.platform is None else m.platform[0]].copy()
+    place[:3, 3] += (0.01, 0.02, 0.0)
+    twists = rng.uniform(-1.0, 1.0, (order + 2, 6))
+    if m.platform is not None and len(m.platform[1]) == 3:
+        twists[:, [0, 1, 5]] = 0.0
+    return y, BaseMotion(place, twists)
+
+
+class TestExactReferences:
+    @pytest.mark.parametrize("name", EXACT)
+    def test_efforts_of_every_order(self, name: str) -> None:
+        mechanism, order = MECHANISMS[name](), HIGHEST.get(name, 6)
+        y, base = motion_of(mechanism, order)
+        found = robot_of(mechanism).inverse_dynamics(y, base)
+        whole = np.concatenate(found, axis=1) if isinstance(found, tuple) else found
+        given = None if base is None else Base(base.pose, base.twists, "world")
+        exact = mp_loops.efforts(mechanism, y, order, given)
+        assert relative_errors(whole, exact).max() < 1e-12
+
+    def test_far_from_the_origin(self) -> None:
+        # a kilometre costs the digits that the distance takes, and no more
+        mechanism = rssr()
+        shift = np.eye(4)
+        shift[:3, 3] = (1000.0, -500.0, 200.0)
+        far = replace(
+            mechanism,
+            tree=mechanism.tree.moved(shift),
+            loops=tuple(replace(loop, point=loop.point + shift[:3, 3]) for loop in mechanism.loops),
+        )
+        y, _ = motion_of(mechanism, 4)
+        here, there = (robot_of(m).inverse_dynamics(y) for m in (mechanism, far))
+        assert relative_errors(there, here).max() < 1e-8
+
+
+class TestVirtualWork:
+    @pytest.mark.parametrize("name", MECHANISMS)
+    def test_power_of_drives_is_that_of_the_tree(self, name: str) -> None:
+        mechanism = MECHANISMS[name]()
+        robot, (y, base) = robot_of(mechanism), motion_of(MECHANISMS[name](), 1)
+        one = robot.solve(y, base)
+        joints = tuple(range(mechanism.tree.n_joints))
+        free = replace(mechanism, loops=(), joints=joints, driven=joints, couplings=(), platform=None)
+        tree = robot_of(free)
+        efforts = tree.solve(one.joints, one.base)
+        power = np.sum(efforts.efforts[0] * one.joints[1])
+        outside = np.sum(one.efforts[0] * one.drives[1])
+        if efforts.base_wrench is not None and one.base is not None:
+            power += efforts.base_wrench[0] @ one.base.twists[0]
+            if one.base_wrench is not None:
+                outside += one.base_wrench[0] @ one.base.twists[0]
+        assert outside == pytest.approx(power, rel=1e-11, abs=1e-12)
+
+    @pytest.mark.parametrize("name", MECHANISMS)
+    def test_forward_dynamics_undoes_inverse_dynamics(self, name: str) -> None:
+        mechanism = MECHANISMS[name]()
+        robot, (y, base) = robot_of(mechanism), motion_of(mechanism, 3)
+        one = robot.solve(y, base)
+        if base is None:
+            found = robot.forward_dynamics(y[:2], one.efforts)
+        else:
+            wrench = {} if one.base_wrench is None else {"base_wrench": one.base_wrench}
+            found, twists = robot.forward_dynamics(y[:2], one.efforts, base, **wrench)
+            error = relative_errors(twists, base.twists[1:])
+            assert error.max() < 1e-8
+        if y.shape[1]:
+            assert relative_errors(found, y[2:]).max() < 1e-8
+
+    def test_wrenches_on_any_body(self) -> None:
+        mechanism = four_bar()
+        robot, (y, _) = robot_of(mechanism), motion_of(mechanism, 0)
+        load = AppliedWrench(1, [0.3, -0.2, 0.5, 1.0, -2.0, 0.7])
+        change = robot.inverse_dynamics(y, wrenches=[load])[0] - robot.inverse_dynamics(y)[0]
+        moved = robot.forward_kinematics(y)
+        assert change * y[1] == pytest.approx(-moved.twists[0, 1] @ load.values[0], rel=1e-12)
+
+
+class TestLoads:
+    def test_cutting_a_loop_and_pushing_with_its_load_changes_nothing(self) -> None:
+        mechanism = ankle()
+        robot, (y, base) = robot_of(mechanism), motion_of(mechanism, 2)
+        one = robot.solve(y, base)
+        joints = tuple(range(mechanism.tree.n_joints))
+        cut = robot_of(replace(mechanism, loops=(), joints=joints, driven=joints))
+        wrenches = []
+        for name, loop in zip(("loop1", "loop2"), mechanism.loops):
+            wrenches += [AppliedWrench(loop.b, one.loads[name]), AppliedWrench(loop.a, -one.loads[name])]
+        efforts = cut.solve(one.joints, base, wrenches).efforts
+        held = np.zeros_like(efforts)
+        held[:, list(mechanism.driven)] = one.efforts
+        assert np.abs(efforts - held).max() < 1e-11 * np.abs(one.efforts).max()
+
+    def test_overconstrained_loops_are_named(self) -> None:
+        assert robot_of(four_bar()).overconstrained_loops == ("loop1",)
+        assert robot_of(rssr()).overconstrained_loops == ()
+
+    def test_preload_is_what_redundant_drives_come_near(self) -> None:
+        mechanism = planar_3rrr(True)
+        robot, (y, _) = robot_of(mechanism), motion_of(mechanism, 2)
+        plain, tense = robot.solve(y), robot.solve(y, preload=[1.0, 2.0, 3.0])
+        change = tense.efforts - plain.efforts
+        assert np.abs(change[0]).max() > 0.1
+        # inner tension does no work, and is no other than what is left of the preload
+        assert change[0] @ plain.drives[1] == pytest.approx(0.0, abs=1e-12)
+        assert change[0] @ (change[0] - [1.0, 2.0, 3.0]) == pytest.approx(0.0, abs=1e-12)
+
+
+class TestRods:
+    def test_axial_inertia_counts_for_nothing(self) -> None:
+        mechanism = rssr()
+        y, _ = motion_of(mechanism, 4)
+        rod = mechanism.tree.n_bodies - 1
+        line = mechanism.loops[1].axis
+        assert line is not None
+        e = mechanism.tree.placements[rod, :3, :3].T @ line / np.linalg.norm(line)
+        inertias = mechanism.tree.inertias.copy()
+        inertias[rod] -= 0.004 * np.outer(e, e)  # to rank two
+        thin = replace(mechanism, tree=replace(mechanism.tree, inertias=inertias))
+        found, expected = robot_of(thin).inverse_dynamics(y), robot_of(mechanism).inverse_dynamics(y)
+        assert relative_errors(found, expected).max() < 1e-12
+
+
+class TestParallelRobots:
+    """The general way agrees with limbs and platform."""
+
+    @pytest.mark.parametrize("name", ["gough_stewart_6ups", "planar_3rrr"])
+    def test_platforms_of_the_package(self, name: str) -> None:
+        limbs = ParallelRobot.from_config(share.find("config", f"{name}.yaml"))
+        robot = _as_tree(limbs.model)
+        rng = np.random.default_rng(1)
+        for _ in range(3):
+            pose = limbs.home_pose @ exp(limbs.model.dof @ rng.uniform(-0.02, 0.02, limbs.n_dof))
+            twists = rng.uniform(-0.5, 0.5, (6, limbs.n_dof)) @ limbs.model.dof.T
+            expected = limbs.solve(pose, twists)
+            found = robot.solve(base=BaseMotion(pose, twists, frame="body"))
+            assert relative_errors(found.efforts, expected.forces).max() < 1e-12
+            assert relative_errors(found.drives, expected.motion).max() < 1e-12
+
+
+class TestBranches:
+    def test_long_ways_stay_on_the_branch(self) -> None:
+        robot = robot_of(four_bar())
+        there = robot.solve(np.array([[2.5], [0.0], [0.0]])).joints[0]
+        for q in np.linspace(2.5, 0.0, 40):
+            back = robot.solve(np.array([[q], [0.0], [0.0]])).joints[0]
+        assert np.abs(back).max() < 1e-12
+        for q in np.linspace(0.0, 2.5, 40):
+            again = robot.solve(np.array([[q], [0.0], [0.0]])).joints[0]
+        np.testing.assert_allclose(again, there, atol=1e-12)
+
+    def test_what_fails_leaves_the_robot_where_it_was(self) -> None:
+        mechanism = rssr()
+        robot, (y, _) = robot_of(mechanism), motion_of(mechanism, 0)
+        before = robot.inverse_dynamics(y)
+        with pytest.raises(ConvergenceError, match="loop 'loop1' of robot 'robot' does not close there"):
+            robot.inverse_dynamics(np.array([[3.0], [0.0], [0.0]]))
+        np.testing.assert_allclose(robot.inverse_dynamics(y), before, rtol=1e-12)
+        robot.reset()
+        np.testing.assert_allclose(robot.inverse_dynamics(y), before, rtol=1e-12)
+
+    def test_flat_parallelograms_are_singular_and_passed(self) -> None:
+        b = _parallelogram()
+        q = np.zeros((3, 1))
+        q[0] = -np.pi / 2
+        with pytest.raises(SingularError, match="loop1"):
+            b.inverse_dynamics(q)
+        q[0] = -2.5
+        assert b.solve(q).joints[0, 2] == pytest.approx(-2.5)
+
+
+class TestCalls:
+    def test_names_and_shapes(self) -> None:
+        robot = robot_of(ankle())
+        assert robot.coordinates == robot.joint_names == ("joint1", "joint2")
+        assert robot.driven_joints == ("joint3", "joint4")
+        assert robot_of(planar_3rrr()).coordinates == ("body7.rz", "body7.x", "body7.y")
+
+    def test_copies_and_batches(self) -> None:
+        mechanism = four_bar()
+        robot = robot_of(mechanism)
+        stacks = np.array([motion_of(mechanism, 1, seed)[0] for seed in range(3)])
+        found = pickle.loads(pickle.dumps(robot)).inverse_dynamics(stacks)
+        assert found.shape == (3, 2, 1)
+        np.testing.assert_allclose(found[2], robot.inverse_dynamics(stacks[2]), rtol=1e-12)
+
+    def test_kinematics_of_all_bodies(self) -> None:
+        mechanism = rssr()
+        robot, (y, _) = robot_of(mechanism), motion_of(mechanism, 1)
+        moved = robot.forward_kinematics(y)
+        end, rocker = moved.pose_of("body5"), moved.pose_of("body2")
+        home = mechanism.tree.placements
+        point = mechanism.loops[0].point
+        local = [home[i, :3, :3].T @ (point - home[i, :3, 3]) for i in (4, 1)]
+        places = [pose[:3, :3] @ p + pose[:3, 3] for pose, p in zip((end, rocker), local)]
+        np.testing.assert_allclose(places[0], places[1], atol=1e-13)
+
+    def test_what_does_not_know_loops_says_so(self) -> None:
+        robot = robot_of(four_bar())
+        for call in (
+            lambda: robot.mass_matrix(np.zeros((1, 1))),
+            lambda: robot.compile(0),
+            lambda: robot.hybrid_dynamics(np.zeros((2, 1)), np.zeros((1, 1)), [0]),
+        ):
+            with pytest.raises(InputError, match="has couplings or loops, which this does not know yet"):
+                call()
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        {
+            "shape": ((np.zeros((3, 2)),), r"must have shape \(order \+ 3, 1\)"),
+            "too short": ((np.zeros((2, 1)),), "accelerations at least"),
+            "not a number": ((np.full((3, 1), np.nan),), "NaN"),
+            "no motion": ((None,), "give their motion"),
+            "base": ((np.zeros((3, 1)), BaseMotion(np.eye(4), np.zeros((2, 6)))), "stands on the ground"),
+        }.values(),
+    )
+    def test_bad_input_is_named(self, arguments: tuple[object, ...], said: str) -> None:
+        with pytest.raises(InputError, match=said):
+            robot_of(four_bar()).inverse_dynamics(*arguments)
+
+
+class TestDescriptions:
+    """What does not fit together is refused with one line."""
+
+    @pytest.mark.parametrize(
+        ("change", "said"),
+        {
+            "open": (
+                {"loops": [Loop(1, 2, "ball", (0.55, 0.35, 0.0), point_b=(0.55, 0.36, 0.0))]},
+                "loop 'ball 1-2' does not close at the zero configuration: its points are 0.01 m apart",
+            ),
+            "turned": (
+                {"loops": [Loop(1, 2, "hinge", (0.55, 0.35, 0), Z, axis_b=(0, 0.1, 1))]},
+                "its axes are 0.0997 rad apart",
+            ),
+            "no freedom": (
+                {"loops": [Loop(1, 2, "weld", (0.55, 0.35, 0.0))]},
+                r"cannot move: its loops \['weld 1-2'\] leave no freedom",
+            ),
+            "coordinates too few": ({"coordinates": [], "driven": []}, "1 degrees of freedom and 0 coord"),
+            "coordinates too many": ({"coordinates": [0, 1]}, "1 degrees of freedom, but 2 coordinates"),
+            "unknown joint": ({"coordinates": ["elbow"]}, "coordinates: there is no joint 'elbow'"),
+            "unknown drive": ({"driven": ["elbow"]}, "driven: there is no joint 'elbow'"),
+            "drive twice": ({"driven": [0, 0]}, "driven holds joint 'joint1' twice"),
+            "no drives": ({"driven": []}, "drives of robot 'robot' do not hold it: with all 0"),
+            "unknown body": (
+                {"loops": [Loop("elbow", 2, "ball", (0.55, 0.35, 0.0))]},
+                "loop 'ball elbow-2': there is no body or frame 'elbow'; known",
+            ),
+            "no coordinates": ({"coordinates": None, "driven": None}, "has loops; name its independent"),
+            "two alike": (
+                {"loops": 2 * [Loop(1, 2, "ball", (0.55, 0.35, 0.0))]},
+                "several loops are called 'ball 1-2'",
+            ),
+            "rows": ({"coordinates": [(2, ["z", "up"])]}, "rows of platform 2 must be some of"),
+            "no list": ({"loops": Loop(1, 2, "ball", (0.55, 0.35, 0.0))}, "loops must be a list of Loop"),
+        }.values(),
+    )
+    def test_loops_and_coordinates(self, change: dict[str, object], said: str) -> None:
+        with pytest.raises(ModelError, match=said) as error:
+            robot_of(four_bar(), **change)
+        assert "\n" not in str(error.value)
+
+    @pytest.mark.parametrize(
+        ("couplings", "said"),
+        [
+            ([Coupling(0, "joint1")], "joint 'joint1' is coupled to itself: 'joint1' of 'joint1'"),
+            ([Coupling(0, 1), Coupling(1, 2), Coupling(2, 0)], "joint 'joint1' is coupled to itself"),
+            ([Coupling(0, 1), Coupling(0, 2)], "joint 'joint1' is coupled twice"),
+            ([Coupling("elbow", 2)], "couplings: there is no joint 'elbow'"),
+        ],
+    )
+    def test_couplings(self, couplings: list[Coupling], said: str) -> None:
+        with pytest.raises(ModelError, match=said):
+            Robot.from_screws(**four_bar().tree.arguments(), couplings=couplings)
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            ((1, 2, "bell", (0, 0, 0)), "unknown kind 'bell'"),
+            ((1, 1, "ball", (0, 0, 0)), "joins 1 with itself"),
+            ((1, 2, "ball", (0, 0)), "'point' must be three numbers"),
+            ((1, 2, "hinge", (0, 0, 0)), "a hinge needs 'axis'"),
+            ((1, 2, "hinge", (0, 0, 0), (0, 0, 0)), "'axis' is zero"),
+            ((1, 2, "universal", (0, 0, 0), (0, 0, 1)), "a universal needs 'axis_b'"),
+            ((1, 2, "rod", (0, 0, 0)), "a rod needs 'point_b'"),
+        ],
+    )
+    def test_one_loop(self, arguments: tuple[object, ...], said: str) -> None:
+        with pytest.raises(ModelError, match=said):
+            Loop(*arguments)
+
+    def test_couplings_of_themselves(self) -> None:
+        with pytest.raises(ModelError, match="joint 'a' is coupled to itself"):
+            Coupling("a", "a")
+        with pytest.raises(ModelError, match="ratio of the coupling of joint 'a' must be a number"):
+            Coupling("a", "b", float("nan"))
+
+    def test_a_rod_that_spins_is_explained(self) -> None:
+        mechanism = rssr()
+        with pytest.raises(ModelError, match="do not determine its pose.*kind 'spin'"):
+            robot_of(replace(mechanism, loops=mechanism.loops[:1]))
+
+    def test_motion_without_mass_is_refused(self) -> None:
+        tree = four_bar().tree
+        bare = replace(tree, masses=0.0 * tree.masses, coms=0.0 * tree.coms, inertias=0.0 * tree.inertias)
+        with pytest.raises(ModelError, match="without moving any mass"):
+            robot_of(replace(four_bar(), tree=bare))
+
+    def test_axes_written_to_six_digits_do_not_lock_a_linkage(self) -> None:
+        mechanism = four_bar()
+        screws = mechanism.tree.screws.copy()
+        for i, tilt in enumerate((3e-6, -2e-6, 1e-6)):
+            e = np.array([tilt, -tilt / 2, 1.0])
+            point = mechanism.tree.placements[i, :3, 3]
+            e /= np.linalg.norm(e)
+            screws[i] = np.concatenate([e, np.cross(point, e)])
+        tilted = replace(mechanism, tree=replace(mechanism.tree, screws=screws))
+        y, _ = motion_of(mechanism, 2)
+        found, exact = robot_of(tilted).inverse_dynamics(y), robot_of(mechanism).inverse_dynamics(y)
+        assert relative_errors(found, exact).max() < 1e-4
+
+
+def _parallelogram() -> Robot:
+    mechanism = four_bar()
+    points = np.array([[0, 0, 0], [0, 0.2, 0], [0.5, 0, 0]], dtype=float)
+    screws = np.array([[0, 0, 1, *np.cross(p, Z)] for p in points])
+    placements = np.tile(np.eye(4), (3, 1, 1))
+    placements[:, :3, 3] = points
+    tree = replace(mechanism.tree, screws=screws, placements=placements)
+    loop = replace(mechanism.loops[0], point=np.array([0.5, 0.2, 0.0]))
+    return robot_of(replace(mechanism, tree=tree, loops=(loop,)))
+
+
+def _as_tree(model: ParallelModel) -> Robot:
+    """Build a platform on limbs as a tree: it hangs on the first limb, and the others are welded to it."""
+    parents: list[int] = []
+    parts: dict[str, list[Array]] = {name: [] for name in Tree.__dataclass_fields__}
+    ends, driven = [], []
+    for limb in model.limbs:
+        chain = limb.chain
+        first = len(parents)
+        driven += [first + joint for joint in limb.driven]
+        parents += [-1 if p < 0 else first + p for p in chain.parents]
+        for name in ("screws", "placements", "masses", "coms", "inertias"):
+            parts[name] += list(getattr(chain, name))
+        ends.append(len(parents) - 1)
+    platform, spec = ends[0], model.platform
+    for end in ends:  # the chains carry a platform of their own
+        parts["masses"][end], parts["inertias"][end] = 0.0, np.zeros((3, 3))
+    parts["masses"][platform], parts["coms"][platform] = spec.mass, spec.com
+    parts["inertias"][platform] = spec.inertia
+    for end in ends:
+        parts["placements"][end] = spec.placement
+    loops = [Loop(platform, end, "weld", spec.placement[:3, 3], name=f"limb {end}") for end in ends[1:]]
+    if model.delta == 2:  # a platform on hinges in one point, which nothing turns
+        loops.append(Loop("world", platform, "spin", spec.placement[:3, 3], Z))
+    rows = [row for i, row in enumerate(("rx", "ry", "rz", "x", "y", "z")) if model.dof[i].any()]
+    return Robot.from_screws(
+        parents,
+        parts["screws"],
+        parts["placements"],
+        parts["masses"],
+        parts["coms"],
+        parts["inertias"],
+        model.gravity,
+        loops=loops,
+        coordinates=[(platform, rows)],
+        driven=driven,
+    )

@@ -1,0 +1,242 @@
+"""What a robot's file may say besides bodies and joints: rotors, payload, locked joints, URDF friction."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from oracles.motions import random_stack
+
+from hodyn_ros import ParallelRobot, Robot, share
+from hodyn_ros.control.payload import Payload
+from hodyn_ros.control.robot_text import RobotText
+from hodyn_ros.errors import FigureWarning, ModelError
+from hodyn_ros.model.config import RobotConfig, read_config
+from hodyn_ros.model.drive_spec import FrictionSpec
+
+ARM = """\
+name: arm
+{beside}
+bodies:
+  - {{name: upper, mass: 2, com: [0, 0, 0.1], inertia: &ball {{about: com, ixx: 0.2, ixy: 0.01, ixz: 0,
+      iyy: 0.25, iyz: 0.02, izz: 0.3}}}}
+  - {{name: middle, mass: 1.5, com: [0.1, 0, 0], inertia: *ball}}
+  - {{name: lower, mass: 1, com: [0, 0.2, 0], inertia: *ball}}
+joints:
+  - {{name: shoulder, type: revolute, parent: world, child: upper, axis: [0, 1, 0], drive: {drive}}}
+  - {{name: elbow, type: {kind}, parent: upper, child: middle, axis: [1, 2, 0], origin: {{xyz: [0, 0.1, 0.3],
+      rpy: [0.1, 0.2, 0.3]}}, limits: {{lower: -2, upper: 2}}, {elbow} drive: {drive}}}
+  - {{name: wrist, type: revolute, parent: middle, child: lower, axis: [0, 0, 3],
+      origin: {{xyz: [0.4, 0, 0]}}, drive: {drive}}}
+frames:
+  - {{name: tool, body: lower, origin: {{xyz: [0.1, 0, 0.2], rpy: [0.3, -0.2, 0.5]}}}}
+"""
+PLAIN = "{motor_inertia: 0.4, stiffness: 900}"
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "robot.yaml"
+    path.write_text(text)
+    return path
+
+
+def arm(
+    folder: Path, beside: str = "", drive: str = PLAIN, elbow: str = "", kind: str = "revolute"
+) -> RobotConfig:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return read_config(written(folder, ARM.format(beside=beside, drive=drive, elbow=elbow, kind=kind)))
+
+
+class TestRotors:
+    def test_a_rotor_is_reflected_by_the_square_of_its_ratio(self, tmp_path: Path) -> None:
+        config = arm(tmp_path, drive="{rotor_inertia: 6e-5, gear_ratio: 100, stiffness: 900}")
+        assert config.drives is not None and config.drive_specs is not None
+        np.testing.assert_allclose(config.drives.motor_inertia, 0.6, rtol=1e-15)
+        assert config.drive_specs[0].gear_ratio == 100.0
+        direct = arm(tmp_path, drive="{rotor_inertia: 6e-5, gear_ratio: 1, stiffness: rigid}")
+        assert direct.drives is not None and direct.drives.motor_inertia.tolist() == [6e-5] * 3
+
+    @pytest.mark.parametrize(
+        ("drive", "words"),
+        [
+            ("{rotor_inertia: 6e-5, stiffness: 900}", "rotor_inertia needs the gear_ratio"),
+            ("{stiffness: 900}", "give either motor_inertia .* or rotor_inertia .* with gear_ratio"),
+            (
+                "{rotor_inertia: 1, motor_inertia: 1, gear_ratio: 2, stiffness: 9}",
+                "give either motor_inertia",
+            ),
+            ("{rotor_inertia: -1, gear_ratio: 2, stiffness: 9}", "rotor_inertia: must be greater than 0"),
+        ],
+    )
+    def test_one_way_of_the_two(self, tmp_path: Path, drive: str, words: str) -> None:
+        with pytest.raises(ModelError, match=rf"robot.yaml:[0-9]+: joints\[0\].*{words}"):
+            arm(tmp_path, drive=drive)
+
+    @pytest.mark.parametrize(
+        ("drive", "words"),
+        [
+            ("{motor_inertia: 6e-5, stiffness: rigid}", "6e-05 kg m^2 reflected to the link side is unheard"),
+            ("{motor_inertia: 1e-3, gear_ratio: 100, stiffness: 20000}", "swing on its spring at 712 Hz"),
+        ],
+    )
+    def test_the_inertia_of_the_rotor_itself_is_warned_about(
+        self, tmp_path: Path, drive: str, words: str
+    ) -> None:
+        path = written(tmp_path, ARM.format(beside="", drive=drive, elbow="", kind="revolute"))
+        with pytest.warns(FigureWarning) as found:
+            read_config(path)
+        lines = [str(line.message) for line in found]
+        assert len(lines) == 3
+        assert all(words in line and "give it as rotor_inertia" in line for line in lines)
+        assert "joint 'shoulder'" in lines[0]
+
+
+class TestPayload:
+    BESIDE = (
+        "payload: {body: tool, mass: 0.7, com: [0.01, 0.05, 0.02],\n"
+        "  inertia: {about: com, ixx: 0.004, ixy: 0, ixz: 0, iyy: 0.003, iyz: 0, izz: 0.002}}"
+    )
+
+    def test_it_counts_as_the_parameter_does(self, tmp_path: Path) -> None:
+        bare = arm(tmp_path)
+        loaded = arm(tmp_path, self.BESIDE)
+        payload = Payload(0.7, (0.01, 0.05, 0.02), (0.004, 0.0, 0.0, 0.003, 0.0, 0.002), "tool")
+        expected = payload.on_tree(Robot(bare.model, frames=bare.frames))
+        for field in ("masses", "coms", "inertias"):
+            np.testing.assert_array_equal(getattr(loaded.model, field), getattr(expected, field))
+        whole = RobotText.from_file(tmp_path / "robot.yaml").robot()
+        assert isinstance(whole, Robot)
+        np.testing.assert_array_equal(whole.model.inertias, expected.inertias)
+
+    def test_a_point_on_the_last_body(self, tmp_path: Path) -> None:
+        model = arm(tmp_path, "payload: {mass: 1}").model
+        assert model.masses.tolist() == [2.0, 1.5, 2.0]
+        assert model.coms[2].tolist() == [0.0, 0.1, 0.0]
+        assert arm(tmp_path, "payload: {mass: 0, body: tool}").model.masses[2] == 1.0
+
+    def test_on_a_platform(self, tmp_path: Path) -> None:
+        source = share.find("config", "gough_stewart_6ups.yaml")
+        path = written(tmp_path, source.read_text() + "\npayload: {mass: 2, com: [0.1, 0, 0.05]}\n")
+        found = ParallelRobot.from_config(path).model.platform
+        expected = Payload(2.0, (0.1, 0.0, 0.05)).on_platform(ParallelRobot.from_config(source)).platform
+        assert found.mass == expected.mass
+        np.testing.assert_array_equal(found.inertia, expected.inertia)
+
+    @pytest.mark.parametrize(
+        ("beside", "words"),
+        [
+            ("payload: {mass: 1, body: hand}", "payload.body: there is no body or frame 'hand'"),
+            ("payload: {mass: 1, body: world}", "there is no body or frame 'world' that could carry"),
+            ("payload: {com: [0, 0, 1]}", "'mass' is missing"),
+            (BESIDE.replace("0.7", "0"), "without mass has no inertia"),
+            (BESIDE.replace("izz: 0.002", "izz: 0.02"), "principal moments .* which no body has"),
+            (BESIDE.replace("izz: 0.002", "izz: -0.002"), "principal moments .* which no body has"),
+        ],
+    )
+    def test_impossible_ones(self, tmp_path: Path, beside: str, words: str) -> None:
+        with pytest.raises(ModelError, match=words):
+            arm(tmp_path, beside)
+
+
+class TestLockedJoints:
+    @pytest.mark.parametrize("kind", ["revolute", "prismatic", "helical"])
+    def test_the_rest_moves_as_if_the_joint_stood_there(self, tmp_path: Path, kind: str) -> None:
+        pitch = "pitch: 0.05," if kind == "helical" else ""
+        whole = Robot(arm(tmp_path, kind=kind, elbow=pitch).model)
+        config = arm(tmp_path, kind=kind, elbow=pitch + "locked: 0.6,")
+        stiff = Robot(config.model, config.limits, config.drives, config.frames, config.drive_specs)
+        assert stiff.joint_names == ("shoulder", "wrist")
+        assert stiff.drive_specs is not None and len(stiff.drive_specs) == 2
+        q = random_stack(1, 5, 2)
+        moved = np.zeros((5, 3))
+        moved[:, [0, 2]], moved[0, 1] = q, 0.6
+        expected = whole.inverse_dynamics(moved)[:, [0, 2]]
+        np.testing.assert_allclose(stiff.inverse_dynamics(q), expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(
+            stiff.forward_kinematics(q).pose_of("middle"),
+            whole.forward_kinematics(moved).pose_of("middle"),
+            rtol=0,
+            atol=1e-14,
+        )
+
+    def test_of_a_urdf(self, tmp_path: Path) -> None:
+        urdf = share.find("config", "panda.urdf")
+        path = written(tmp_path, f"urdf: {urdf}\njoints: [{{name: panda_joint4, locked: -1.5}}]\n")
+        stiff, whole = Robot.from_config(path), Robot.from_urdf(urdf)
+        rest = [0, 1, 2, 4, 5, 6]
+        assert stiff.joint_names == tuple(whole.joint_names[i] for i in rest)
+        q = random_stack(2, 4, 6)
+        moved = np.zeros((4, 7))
+        moved[:, rest], moved[0, 3] = q, -1.5
+        gravity = Robot(whole.model.with_gravity(stiff.gravity))
+        np.testing.assert_allclose(
+            stiff.inverse_dynamics(q), gravity.inverse_dynamics(moved)[:, rest], rtol=1e-11, atol=1e-11
+        )
+
+    def test_impossible_ones(self, tmp_path: Path) -> None:
+        with pytest.raises(ModelError, match="joint 'elbow' is locked at 3, beyond its limits -2 to 2"):
+            arm(tmp_path, elbow="locked: 3,")
+        urdf = share.find("config", "panda.urdf")
+        for joint, words in (
+            ("{name: panda_joint4, locked: 0.5}", "'panda_joint4' is locked at 0.5, beyond its limits"),
+            ("{name: joint4, locked: 0.5}", "there is no joint 'joint4' to lock"),
+        ):
+            with pytest.raises(ModelError, match=words):
+                read_config(written(tmp_path, f"urdf: {urdf}\njoints: [{joint}]\n"))
+
+
+class TestFrictionOfUrdf:
+    ROBOT = """<robot name="r"><link name="base"/>
+      <link name="a"><inertial><mass value="1"/>
+        <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+      <link name="b"><inertial><mass value="1"/>
+        <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+      <joint name="one" type="continuous"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/>
+        <dynamics damping="0.5" friction="0.1"/></joint>
+      <joint name="two" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 1 0"/>
+        <dynamics damping="7"/></joint></robot>"""
+
+    def file(self, folder: Path, beside: str = "", urdf: str = ROBOT) -> Path:
+        (folder / "robot.urdf").write_text(urdf)
+        return written(
+            folder,
+            f"urdf: robot.urdf\n{beside}\njoints:\n"
+            "  - {name: one, drive: {motor_inertia: 0.2, stiffness: 800}}\n"
+            "  - {name: two, drive: {motor_inertia: 0.2, stiffness: 800, link_friction: {viscous: 3}}}\n",
+        )
+
+    def test_it_is_said_not_to_count(self, tmp_path: Path) -> None:
+        with pytest.warns(
+            FigureWarning, match="'one': the URDF's damping 0.5 and friction 0.1 do not count"
+        ) as f:
+            robot = Robot.from_config(self.file(tmp_path))
+        assert len(f) == 1 and robot.drive_specs is not None
+        assert robot.drive_specs[0].link_friction == FrictionSpec()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            read_config(self.file(tmp_path, "urdf_friction: false"))
+
+    def test_it_counts_in_the_drives_and_not_in_inverse_dynamics(self, tmp_path: Path) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            robot = Robot.from_config(self.file(tmp_path, "urdf_friction: true"))
+        assert robot.drive_specs is not None and robot.drive_train is not None
+        assert robot.drive_specs[0].link_friction == FrictionSpec(0.5, 0.1, 0.01)
+        assert robot.drive_specs[1].link_friction == FrictionSpec(3.0)
+        q = random_stack(3, 5, 2)
+        torques = robot.inverse_dynamics(q)
+        np.testing.assert_array_equal(torques, Robot.from_urdf(tmp_path / "robot.urdf").inverse_dynamics(q))
+        v = q[1]
+        friction = np.array([0.5 * v[0] + 0.1 * v[0] / np.hypot(v[0], 0.01), 3.0 * v[1]])
+        springs = 800.0 * (robot.drive_train.feedforward(q, torques).position[0] - q[0])
+        np.testing.assert_allclose(springs, torques[0] + friction, rtol=1e-12, atol=1e-10)
+
+    def test_bad_ones(self, tmp_path: Path) -> None:
+        with pytest.raises(ModelError, match="joint 'one': its damping is -0.5; make it finite and not neg"):
+            Robot.from_urdf(self.ROBOT.replace('damping="0.5"', 'damping="-0.5"'))
+        self.file(tmp_path)
+        with pytest.raises(ModelError, match="urdf_friction needs drives"):
+            read_config(written(tmp_path, "urdf: robot.urdf\nurdf_friction: true\n"))
