@@ -123,9 +123,13 @@ class RosProcess:
 
     def stop(self, how: signal.Signals = signal.SIGINT, timeout: float = TIMEOUT) -> int:
         """Send a signal and return the exit code."""
+        self.send(how)
+        return self.wait(timeout)
+
+    def send(self, how: signal.Signals) -> None:
+        """Send a signal."""
         if self.running:
             self._process.send_signal(how)
-        return self.wait(timeout)
 
     def __enter__(self) -> RosProcess:
         return self

@@ -128,6 +128,12 @@ def test_a_refused_sample_changes_nothing() -> None:
             "not the settings of a dynamics_node: TypeError",
         ),
         ('{"version": 2}', "the settings have version 2; this hodyn_ros reads 1"),
+        ("[" * 100_000, "not the settings of a dynamics_node: RecursionError"),
+        (
+            '{"version": 1, "robot": {"name": "a", "text": 3, "kind": "urdf"}, "law": {}, '
+            '"new_clock_after": 5.0, "positions": null}',
+            "not the settings of a dynamics_node: AttributeError",
+        ),
     ],
 )
 def test_other_texts_are_refused(text: str, reason: str) -> None:
@@ -142,6 +148,14 @@ def test_a_path_is_no_robot_description(tmp_path: Path) -> None:
         RobotText("robot_description", str(path), kind="urdf").robot()
     with pytest.raises(ModelError, match="cannot read"):
         RobotText.from_file(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize("name", ["/tmp/arm.yaml", "../arm.yaml", "..", ".", "a/b", "a\0", 3])
+def test_the_text_of_a_robot_is_written_to_no_other_folder(name: str) -> None:
+    with pytest.raises(ModelError, match="is no name of a file with a robot; leave out folders"):
+        RobotText(name, "name: arm")
+    with pytest.raises(ModelError, match="is no name of a file with a robot; leave out folders"):
+        RobotText("arm.yaml", "name: arm", {name: HINGED_ARM})
 
 
 def test_a_wrench_in_a_sensors_frame_is_seen_from_the_body() -> None:

@@ -51,12 +51,20 @@ def test_torques_of_consumers_that_lose_messages_stay_within_the_bound() -> None
     kept = np.random.default_rng(11).random(DURATION // PERIOD) >= 0.1
     kept[: FADE // PERIOD + 2] = True
 
-    common = {"joints": names, "use_sim_time": True, "rate": 1000.0, "fade": 1e-3 * FADE, "timeout": 0.1}
+    common = {
+        "joints": names,
+        "use_sim_time": True,
+        "rate": 1000.0,
+        "fade": 1e-3 * FADE,
+        "timeout": 0.1,
+        "settle": 0.0,
+        "join_within": 0.0,
+    }
     found: dict[str, list[np.ndarray]] = {"effort": [], "position": [], "motor effort": []}
     with (
         start_node("dynamics_node", {"robot_config": "panda.yaml", "order": ORDER}, "loss"),
         start_node("forward_effort_node", common, "loss_effort"),
-        start_node("motor_reference_node", {**common, "join_within": 0.0}, "loss_motor"),
+        start_node("motor_reference_node", common, "loss_motor"),
         Talk("loss") as talk,
     ):
         motions = talk.publisher(DesiredMotion, "desired_motion")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import os
 import signal
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +15,8 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
 from panda_drives import MIXED, PAIR, write_panda
-from ros_processes import start_node
+from ros_clock import SimulatedClock
+from ros_processes import RosProcess, start_node
 from ros_talk import Talk
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header
@@ -24,6 +28,7 @@ from hodyn_ros.msg import FeedforwardTorque
 from hodyn_ros.nodes.messages import time_message, write_feedforward_torque
 
 PANDA = "panda.yaml"
+MS = 1_000_000  # [ns]
 Q = np.zeros((5, 7))
 Q[0] = [0.0, 0.3, 0.0, -1.5, 0.0, 1.8, 0.0]
 
@@ -49,46 +54,103 @@ def measurement(robot: Robot, position: np.ndarray, at: int, velocity: float = 0
     return message
 
 
-def test_one_command_for_each_measurement(robot: Robot, standing: Feedforward) -> None:
-    assert robot.drives is not None
-    parameters = {
+class Arm:
+    """controller_node in simulated time, in the place of the robot and of dynamics_node."""
+
+    def __init__(self, robot: Robot, node: RosProcess, talk: Talk) -> None:
+        self.robot, self.node, self.talk = robot, node, talk
+        self.alone = True  # whether measurements alone are answered
+        self.commands = talk.hear_nothing_yet(Float64MultiArray, "effort_commands")
+        self._measured = talk.publisher(JointState, "motor_states")
+        self._wanted = talk.publisher(FeedforwardTorque, "feedforward_torque")
+        self.clock = SimulatedClock(talk)
+        self.ms = 0
+
+    def wait(self, ms: int) -> None:
+        """Let time pass."""
+        self.ms += ms
+        self.clock.set(self.clock.start + self.ms * MS)
+
+    def want(self, feedforward: Feedforward) -> None:
+        self._wanted.publish(feedforward_message(self.robot, feedforward, self.clock.now))
+        self.talk.pause(0.01)
+
+    def measure(self, position: np.ndarray, velocity: float = 0.0, late: int = 0) -> None:
+        self._measured.publish(measurement(self.robot, position, self.clock.now - late * MS, velocity))
+        self.talk.pause(0.01)
+
+    def command(self, feedforward: Feedforward, position: np.ndarray, velocity: float = 0.0) -> np.ndarray:
+        """Let 10 ms pass, and return the answer to a feedforward and a measurement."""
+        before = len(self.commands)
+        self.wait(10)
+        self.want(feedforward)
+        self.measure(position, velocity)
+        self.talk.wait_until(lambda: len(self.commands) > before, "a command")
+        assert len(self.commands) == before + 1 or not self.alone
+        return np.array(self.commands[-1].data)
+
+    def reason(self, words: str) -> None:
+        self.talk.status("controller_node", lambda status, _: words in status.message)
+
+    def end(self, how: signal.Signals) -> None:
+        """Tell the node to end, and let time pass until it has."""
+        os.kill(self.node.pid, how)
+        while self.node.running:
+            self.wait(5)
+            self.talk.pause(0.002)
+        assert self.node.wait() == 0, self.node.output()
+
+
+@contextmanager
+def arm(robot: Robot, namespace: str, **parameters: object) -> Iterator[Arm]:
+    """Start a controller that joins at once and does not command unasked."""
+    given = {
         "robot_config": PANDA,
+        "use_sim_time": True,
         "natural_frequency": 20.0,
         "damping_ratio": 0.5,
-        "patience": 1.0,  # no commands but the answers to measurements
+        "patience": 1.0,
+        "lead": 0.0,
+        "settle": 0.0,
+        "fade": 0.02,
+        **parameters,
     }
-    with start_node("controller_node", parameters, "cn_pd") as node, Talk("cn_pd") as talk:
-        commands = talk.hear_nothing_yet(Float64MultiArray, "effort_commands")
-        measured = talk.publisher(JointState, "motor_states")
-        wanted = talk.publisher(FeedforwardTorque, "feedforward_torque")
-        now = time.time_ns()
-        measured.publish(measurement(robot, Q[0], now))
-        talk.status(
-            "controller_node", lambda status, _: status.message == "waiting for the first feedforward"
-        )
-        assert not commands
-        wanted.publish(feedforward_message(robot, standing, now))
-        talk.status("controller_node", lambda _, values: values["feedforwards"] == "1")
-        theta = standing.motor_positions[0]
-        for position, velocity in ((theta, 0.0), (theta + 0.01, 0.1)):
-            before = len(commands)
-            # fresh feedforward, as an old one would leave the reference standing
-            now = time.time_ns()
-            wanted.publish(feedforward_message(robot, standing, now))
-            talk.wait_until(lambda: time.time_ns() - now > 20_000_000, "its arrival")  # noqa: B023
-            measured.publish(measurement(robot, position, now, velocity))
-            talk.wait_until(lambda: len(commands) > before, "a command")  # noqa: B023
-            inertia = robot.drives.motor_inertia
-            expected = standing.motor_efforts[0] - inertia * (400.0 * (position - theta) + 20.0 * velocity)
-            np.testing.assert_allclose(commands[-1].data, expected, rtol=1e-9, atol=1e-9)
-        assert len(commands) == 2
-        talk.wait_until(lambda: time.time_ns() - now > 200_000_000, "a feedforward that is too old")
-        measured.publish(measurement(robot, theta, time.time_ns()))
-        talk.wait_until(lambda: len(commands) == 3, "a command with a standing reference")
-        values = talk.status("controller_node", lambda status, _: "too old" in status.message)
-        assert values["commands with a standing reference"] == "1"
-        np.testing.assert_allclose(commands[-1].data, standing.motor_efforts[0], rtol=1e-9, atol=1e-9)
-        assert node.stop(signal.SIGINT) == 0, node.output()
+    with start_node("controller_node", given, namespace) as node, Talk(namespace) as talk:
+        yield Arm(robot, node, talk)
+        if node.running:
+            assert node.stop(signal.SIGINT) == 0, node.output()
+        assert "Traceback" not in node.output()
+
+
+def test_one_command_for_each_measurement(robot: Robot, standing: Feedforward) -> None:
+    assert robot.drives is not None
+    theta = standing.motor_positions[0]
+    with arm(robot, "cn_pd") as a:
+        a.wait(10)
+        a.measure(theta)
+        a.reason("waiting: no feedforward")
+        assert not a.commands
+        for _ in range(4):  # the joints carry the weight already, so this is what they are commanded to
+            found = a.command(standing, theta)
+            np.testing.assert_allclose(found, standing.motor_efforts[0], rtol=1e-9, atol=1e-9)
+        for position, velocity in ((theta, 0.0), (theta + 0.003, 0.1)):
+            found = a.command(standing, position, velocity)
+            expected = standing.motor_efforts[0] - robot.drives.motor_inertia * (
+                400.0 * (position - theta) + 20.0 * velocity
+            )
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+        for _ in range(6):  # no feedforward for 60 ms
+            a.wait(10)
+            a.measure(theta)
+        a.talk.wait_for_line(a.node, "following -> stopping: no feedforward")
+        for _ in range(20):  # it stands where it stood, and carries its weight
+            a.wait(10)
+            a.measure(theta)
+        values = a.talk.status("controller_node", lambda status, _: status.message.startswith("stopped"))
+        assert values["stopped for: no feedforward"] == "1"
+        np.testing.assert_allclose(a.commands[-1].data, standing.motor_efforts[0], rtol=0, atol=0.05)
+        a.end(signal.SIGTERM)
+        assert not len(a.commands[-1].data)  # the end
 
 
 def test_drives_of_any_kind_with_one_motor_each(tmp_path: Path) -> None:
@@ -96,109 +158,104 @@ def test_drives_of_any_kind_with_one_motor_each(tmp_path: Path) -> None:
     path = write_panda(tmp_path / "mixed.yaml", MIXED)
     robot = Robot.from_config(path)
     assert robot.drives is not None
-    moving = Q + np.array([0.0, 0.4, 0.3, 0.2, 0.1])[:, None]
-    feedforward = FeedforwardLaw(robot, 2)(moving)
-    parameters = {"robot_config": str(path), "natural_frequency": 20.0, "patience": 1.0, "lead": 0.0}
-    with start_node("controller_node", parameters, "cn_mixed") as node, Talk("cn_mixed") as talk:
-        commands = talk.hear_nothing_yet(Float64MultiArray, "effort_commands")
-        measured = talk.publisher(JointState, "motor_states")
-        wanted = talk.publisher(FeedforwardTorque, "feedforward_torque")
-        now = time.time_ns()
-        wanted.publish(feedforward_message(robot, feedforward, now))
-        talk.status("controller_node", lambda _, values: values["feedforwards"] == "1")
-        now = time.time_ns()
-        wanted.publish(feedforward_message(robot, feedforward, now))
-        talk.wait_until(lambda: time.time_ns() - now > 10_000_000, "its arrival")
-        measured.publish(measurement(robot, feedforward.motor_positions[0], now))
-        talk.wait_until(lambda: commands, "a command")
-        late = 1e-9 * (time.time_ns() - now)
-        found = np.array(commands[-1].data)
-        feedback = robot.drives.motor_inertia * 40.0 * feedforward.motor_positions[1]
-        # the effort goes on for as long as the message was under way
-        allowed = np.abs(feedforward.efforts[1]) * late + np.abs(feedforward.efforts[2]) * late**2 + 1e-6
-        assert (np.abs(found - feedforward.motor_efforts[0] - feedback) <= allowed).all()
-        assert node.stop(signal.SIGINT) == 0, node.output()
+    moving = Q + np.array([0.0, 0.04, 0.03, 0.02, 0.01])[:, None]
+    law = FeedforwardLaw(robot, 2)
+    with arm(robot, "cn_mixed", robot_config=str(path), join_speed=1.0) as a:
+        for k in range(5):
+            h = 0.01 * k
+            powers = np.array(
+                [
+                    [h ** (j - i) / math.factorial(j - i) if j >= i else 0.0 for j in range(5)]
+                    for i in range(5)
+                ]
+            )
+            feedforward = law(powers @ moving)
+            found = a.command(feedforward, feedforward.motor_positions[0])
+        feedback = robot.drives.motor_inertia * 20.0 * feedforward.motor_positions[1]
+        np.testing.assert_allclose(found, feedforward.motor_efforts[0] + feedback, rtol=0, atol=1e-6)
 
 
 def test_steps_beyond_the_rates_of_the_drives_are_cut_and_counted(
     robot: Robot, standing: Feedforward, tmp_path: Path
 ) -> None:
-    slow = write_panda(tmp_path / "slow.yaml", {0: "limits: {torque_rate: 1}"})
-    parameters = {"robot_config": str(slow), "patience": 1.0, "limit_rates": True}
-    with start_node("controller_node", parameters, "cn_rates") as node, Talk("cn_rates") as talk:
-        commands = talk.hear_nothing_yet(Float64MultiArray, "effort_commands")
-        measured = talk.publisher(JointState, "motor_states")
-        wanted = talk.publisher(FeedforwardTorque, "feedforward_torque")
-        wanted.publish(feedforward_message(robot, standing, time.time_ns()))
-        talk.status("controller_node", lambda _, values: values["feedforwards"] == "1")
-        theta = standing.motor_positions[0]
-        measured.publish(measurement(robot, theta, time.time_ns()))
-        talk.wait_until(lambda: len(commands) == 1, "the first command")
-        measured.publish(measurement(robot, theta + 10.0, time.time_ns()))  # thousands of N.m
-        talk.wait_until(lambda: len(commands) == 2, "a command that is cut")
-        assert abs(commands[1].data[0] - commands[0].data[0]) < 30.0  # in half a minute, and not 87
-        talk.status("controller_node", lambda _, values: values["commands cut to a limit of the rate"] == "1")
-        assert node.stop(signal.SIGINT) == 0, node.output()
+    slow = write_panda(tmp_path / "slow.yaml", {0: "limits: {torque_rate: 50}"})
+    theta = standing.motor_positions[0]
+    with arm(robot, "cn_rates", robot_config=str(slow), natural_frequency=100.0, effort_step=0.1) as a:
+        for _ in range(4):
+            before = a.command(standing, theta)
+        found = a.command(standing, theta + 0.003 * (np.arange(7) == 0))
+        assert found[0] == pytest.approx(before[0] - 0.5)  # of 18 N.m that the gains ask for
+        a.talk.status("controller_node", lambda _, values: values["commands whose step was cut"] == "1")
 
 
-def test_commands_go_on_for_a_while_when_measurements_are_late(robot: Robot, standing: Feedforward) -> None:
-    parameters = {"robot_config": PANDA, "patience": 0.01, "longest_extrapolation": 0.3}
-    with start_node("controller_node", parameters, "cn_late") as node, Talk("cn_late") as talk:
-        commands = talk.hear_nothing_yet(Float64MultiArray, "effort_commands")
-        measured = talk.publisher(JointState, "motor_states")
-        wanted = talk.publisher(FeedforwardTorque, "feedforward_torque")
-        now = time.time_ns()
-        # one that changes: the effort at each instant shows which instant it is for
-        efforts = np.zeros((3, 7))
-        efforts[1] = 100.0
-        changing = Feedforward(efforts, np.zeros((3, 7)), np.zeros((1, 7)), np.empty((0, 6)))
-        wanted.publish(feedforward_message(robot, changing, now))
-        talk.status("controller_node", lambda _, values: values["feedforwards"] == "1")
-        now = time.time_ns()
-        wanted.publish(feedforward_message(robot, changing, now))
-        talk.wait_until(lambda: time.time_ns() - now > 20_000_000, "its arrival")
-        measured.publish(measurement(robot, np.zeros(7), now))
-        talk.wait_until(lambda: commands, "the first command")
-        values = talk.status("controller_node", lambda _, values: int(values["measurements"]) == 1)
-        talk.wait_until(lambda: time.time_ns() - now > 1_500_000_000, "the end of the commands")
-        count = len(commands)
-        talk.wait_until(lambda: time.time_ns() - now > 2_000_000_000, "more of it")
-        assert len(commands) == count  # it has given up
-        values = talk.status("controller_node", lambda _, values: True)
-        assert int(values["commands without a new measurement"]) == count - 1
-        assert node.stop() == 0, node.output()
-    assert 10 <= count <= 31
-    first_joint = np.array([command.data[0] for command in commands])
-    steps = np.diff(first_joint[:5])  # 100 N.m/s for ten milliseconds, if a timer is late now and then
-    assert steps.mean() > 0.5 and (steps > 0.0).all()  # never the same twice
+def test_a_stop_without_measurements_ends_with_an_empty_command(robot: Robot, standing: Feedforward) -> None:
+    theta = standing.motor_positions[0]
+    with arm(robot, "cn_late", patience=0.01) as a:
+        a.alone = False
+        for _ in range(4):
+            a.command(standing, theta)
+        count = len(a.commands)
+        for _ in range(40):
+            a.wait(10)
+            a.want(standing)
+        a.talk.wait_until(lambda: not len(a.commands[-1].data), "the end of the commands")
+        a.talk.wait_for_line(a.node, "following -> stopping: no measurement: no sound measurement for 0.05 s")
+        a.talk.wait_for_line(a.node, "stopping -> stopped")
+        efforts = np.array([command.data for command in a.commands[count:-1]])
+        assert 3 <= len(efforts) <= 25
+        np.testing.assert_allclose(
+            efforts, np.tile(standing.motor_efforts[0], (len(efforts), 1)), rtol=0, atol=0.05
+        )
+        values = a.talk.status("controller_node", lambda status, _: status.message.startswith("stopped"))
+        assert int(values["commands without a new measurement"]) >= len(efforts)
+        # they come again: the motion is joined as at the start
+        count = len(a.commands)
+        for _ in range(4):
+            a.wait(10)
+            a.want(standing)
+            a.measure(theta)
+        a.talk.wait_for_line(a.node, "stopped -> joining")
+        np.testing.assert_allclose(a.commands[-1].data, standing.motor_efforts[0], rtol=0, atol=1e-6)
+        a.end(signal.SIGINT)
 
 
 def test_bad_input_is_refused_and_the_next_message_works(robot: Robot, standing: Feedforward) -> None:
-    with start_node("controller_node", {"robot_config": PANDA}, "cn_bad") as node, Talk("cn_bad") as talk:
-        commands = talk.hear_nothing_yet(Float64MultiArray, "effort_commands")
-        measured = talk.publisher(JointState, "motor_states")
-        wanted = talk.publisher(FeedforwardTorque, "feedforward_torque")
-        now = time.time_ns()
-        without_motors = standing._replace(motor_positions=np.empty((0, 7)), motor_efforts=np.empty((0, 7)))
-        wanted.publish(feedforward_message(robot, without_motors, now))
-        talk.wait_for_line(
-            node, "feedforward_torque refused: the feedforward holds motor positions of 0 orders"
+    theta = standing.motor_positions[0]
+    with arm(robot, "cn_bad") as a:
+        a.wait(10)
+        a.want(standing._replace(motor_positions=np.empty((0, 7)), motor_efforts=np.empty((0, 7))))
+        a.talk.wait_for_line(
+            a.node, "feedforward_torque refused: the feedforward holds motor positions of 0 orders"
         )
-        wanted.publish(feedforward_message(robot, standing, now))
-        talk.status("controller_node", lambda _, values: values["feedforwards"] == "1")
+        now, names = a.clock.now, list(robot.joint_names)
+        unstamped = measurement(robot, theta, 0)
         for bad, words in (
-            (JointState(name=["elbow"], position=[0.0], velocity=[0.0]), "joint 'elbow' is unknown"),
-            (JointState(name=list(robot.joint_names), position=[0.0] * 7), "position or velocity is empty"),
-            (measurement(robot, np.full(7, np.nan), now), "position holds nan for joint 'panda_joint1'"),
+            (JointState(name=["elbow"], position=[0.0], velocity=[0.0]), "joint 'panda_joint1' is missing"),
+            (JointState(name=names, position=[0.0] * 7), "velocity holds 0 values for 7 joints"),
+            (measurement(robot, np.full(7, np.nan), now), "position of joint 'panda_joint1' is not finite"),
+            (measurement(robot, theta, now, np.nan), "velocity of joint 'panda_joint1' is not finite"),
+            (unstamped, "its stamp is zero; let the driver stamp it"),
+            (measurement(robot, theta, now - 200 * MS), "its stamp lies 0.2 s before the clock"),
+            (measurement(robot, theta, now + 1000 * MS), "its stamp lies 1 s after the clock"),
         ):
-            measured.publish(bad)
-            talk.wait_for_line(node, words)
-        assert not commands
-        measured.publish(measurement(robot, standing.motor_positions[0], time.time_ns()))
-        talk.wait_until(lambda: commands, "a command")
-        values = talk.status("controller_node", lambda _, values: values["refused measurements"] == "3")
-        assert values["refused feedforwards"] == "1"
-        assert node.stop(signal.SIGTERM) == 0, node.output()
+            a._measured.publish(bad)
+            a.talk.wait_for_line(a.node, words)
+            a.talk.pause(1.1)  # one line per reason and second
+        assert not a.commands
+        found = a.command(standing, theta)
+        np.testing.assert_allclose(found, standing.motor_efforts[0], rtol=1e-9, atol=1e-9)
+        values = a.talk.status("controller_node", lambda _, values: values["refused measurements"] == "7")
+        assert values["refused"] == "1"
+        # a robot that stands somewhere else is left alone
+        far = theta + 0.3 * (np.arange(7) == 2)
+        a.end(signal.SIGTERM)
+    with arm(robot, "cn_far", join_within=0.05) as a:
+        for _ in range(5):
+            a.wait(10)
+            a.want(standing)
+            a.measure(far)
+        a.reason("start pose invalid: joint 'panda_joint3' stands 0.3 rad or m from the motion")
+        assert not a.commands
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,13 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
 from builtin_interfaces.msg import Duration
+from diagnostic_msgs.msg import DiagnosticStatus
+from panda_plan import HOME, MOVE, plan
 from ros_processes import start_node
 from ros_talk import Talk
 from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -157,6 +162,23 @@ def test_platforms_and_floating_bases_are_moved_with_all_derivatives(robot: str)
         np.testing.assert_allclose(found, expected.joints, rtol=1e-9, atol=1e-9)
 
 
+def test_it_waits_for_the_first_command() -> None:
+    parameters = {"trajectory": EXCITATION, "rate": 200.0, "start_when_commanded": True}
+    with start_node("trajectory_node", parameters, "tn_command") as node, Talk("tn_command") as talk:
+        node.wait_for_line("holding the first position until effort_commands come")
+        commands = talk.publisher(Float64MultiArray, "effort_commands")
+        commands.publish(Float64MultiArray())  # the end of commands is none
+        talk.pause(0.5)
+        assert "the motion starts" not in node.output()
+
+        def started() -> bool:
+            commands.publish(Float64MultiArray(data=[0.0] * 7))
+            return "the motion starts, without end" in node.output()
+
+        talk.wait_until(started, "the start of the motion")
+        assert node.stop() == 0, node.output()
+
+
 def test_it_waits_for_the_first_answer() -> None:
     parameters = {"trajectory": EXCITATION, "rate": 200.0, "start_when_answered": True}
     with start_node("trajectory_node", parameters, "tn_answer") as node, Talk("tn_answer") as talk:
@@ -175,6 +197,183 @@ def test_it_waits_for_the_first_answer() -> None:
         talk.wait_until(lambda: answers.get_subscription_count() == 0, "the end of listening")
         talk.wait_until(lambda: any(heard[-1].velocities), "motion")
         assert node.stop() == 0, node.output()
+
+
+class Arm:
+    """A robot that says where it is, fifty times a second."""
+
+    def __init__(self, talk: Talk, names: list[str]) -> None:
+        self.positions = dict.fromkeys(names, 0.0)
+        self._talk = talk
+        self._publisher = talk.publisher(JointState, "joint_states")
+        self._timer = talk.node.create_timer(0.02, self._say)
+
+    def _say(self) -> None:
+        names = sorted(self.positions, reverse=True)
+        positions = [self.positions[name] for name in names]
+        self._publisher.publish(JointState(name=names, position=positions))
+
+    def falls_silent(self) -> None:
+        self._timer.cancel()
+
+
+def rests(heard: list[DesiredMotion]) -> bool:
+    return not any(any(message.velocities) for message in heard)
+
+
+def test_it_waits_for_the_robot() -> None:
+    parameters = {"trajectory": EXCITATION, "rate": 200.0, "wait_for_robot": True, "start_within": 0.1}
+    start = read_trajectory(share.find("config", EXCITATION)).sample(0.0, 0)[0]
+    with start_node("trajectory_node", parameters, "tn_robot") as node, Talk("tn_robot") as talk:
+        node.wait_for_line("nothing is heard of joint 'panda_joint1' on joint_states")
+        heard = talk.hear(DesiredMotion, "desired_motion")
+        arm = Arm(talk, PANDA_JOINTS)
+        arm.positions = dict(zip(PANDA_JOINTS, start + 0.09))
+        del arm.positions["panda_joint3"]  # of which nothing is known then
+        talk.pause(0.6)
+        arm.positions["panda_joint3"] = start[2] + 0.3
+        line = talk.wait_for_line(node, "until the robot is near to it: joint 'panda_joint3' is at")
+        assert "0.3 rad (or m) from it, and may be 0.1" in line
+        told = talk.call(Trigger, "trajectory_node/start", Trigger.Request())
+        assert not told.success
+        assert told.message.startswith("the robot is not where the motion starts: joint 'panda_joint3' is at")
+        talk.status("trajectory_node", lambda status, _: "'panda_joint3'" in status.message)
+        assert rests(heard) and node.output().count("holding the first position") == 2
+        arm.positions["panda_joint3"] = start[2] - 0.09
+        talk.wait_for_line(node, "the motion starts, without end")
+        talk.wait_until(lambda: any(heard[-1].velocities), "motion")
+        assert node.stop() == 0, node.output()
+
+
+def test_it_does_not_start_from_joint_states_that_are_old() -> None:
+    parameters = {
+        "trajectory": EXCITATION,
+        "rate": 200.0,
+        "wait_for_robot": True,
+        "auto_start": False,
+    }
+    start = read_trajectory(share.find("config", EXCITATION)).sample(0.0, 0)[0]
+    with start_node("trajectory_node", parameters, "tn_stale") as node, Talk("tn_stale") as talk:
+        heard = talk.hear(DesiredMotion, "desired_motion")
+        arm = Arm(talk, PANDA_JOINTS)
+        arm.positions = dict(zip(PANDA_JOINTS, start))
+        talk.pause(0.3)
+        arm.falls_silent()
+        talk.pause(2.0)  # what has come on a busy machine is taken late
+        told = talk.call(Trigger, "trajectory_node/start", Trigger.Request())
+        assert not told.success and "nothing is heard of joint 'panda_joint1'" in told.message
+        arm = Arm(talk, PANDA_JOINTS)
+        arm.positions = dict(zip(PANDA_JOINTS, start))
+        assert rests(heard)
+        talk.wait_until(
+            lambda: talk.call(Trigger, "trajectory_node/start", Trigger.Request()).success, "the start"
+        )
+        assert node.stop() == 0, node.output()
+
+
+def test_a_plan_is_led_to_from_where_the_robot_is() -> None:
+    """One that names some joints, as planners do, with a jump of the acceleration at both ends."""
+    parameters = {"robot_config": "panda.yaml", "rate": 200.0, "wait_for_robot": True}
+    with start_node("trajectory_node", parameters, "tn_plan") as node, Talk("tn_plan") as talk:
+        heard = talk.hear_nothing_yet(DesiredMotion, "desired_motion")
+        publisher = talk.publisher(JointTrajectory, "joint_trajectory")
+        whole = plan(start=0.5)
+        some = JointTrajectory(joint_names=whole.joint_names[4:1:-1], points=whole.points)
+        for point in some.points:
+            for field in ("positions", "velocities", "accelerations"):
+                setattr(point, field, getattr(point, field)[4:1:-1])
+        publisher.publish(some)
+        talk.wait_for_line(node, "joint 'panda_joint1' is missing from the message, and where it rests")
+        arm = Arm(talk, PANDA_JOINTS)
+        arm.positions = dict(zip(PANDA_JOINTS, HOME - 0.02))
+        talk.pause(0.3)
+
+        def started() -> bool:
+            publisher.publish(some)
+            talk.pause(0.2)
+            return "the motion starts, for 1.73 s" in node.output()
+
+        talk.wait_until(started, "the start")
+        talk.status("trajectory_node", lambda status, _: status.message == "ended")
+        talk.wait_until(lambda: not any(heard[-1].snaps), "the end")
+        assert node.stop() == 0, node.output()
+    stamps, stacks = arrays(heard, 5)
+    np.testing.assert_allclose(stacks[0, 0], HOME - 0.02, rtol=0, atol=1e-3)
+    end = HOME - 0.02
+    end[2:5] = (HOME + MOVE)[2:5]
+    np.testing.assert_allclose(stacks[-1, 0], end, rtol=0, atol=1e-9)
+    assert not stacks[-1, 1:].any()
+    # without a jump: from one sample to the next nothing changes by more than its derivative says
+    steps = np.diff(stamps)[:, None] * 1e-9
+    for order in (0, 1, 2):
+        bound = 1.5 * np.abs(stacks[:, order + 1]).max(axis=0) * steps + 1e-9
+        assert (np.abs(np.diff(stacks[:, order], axis=0)) <= bound).all()
+
+
+def test_a_motion_that_has_not_begun_can_be_replaced() -> None:
+    """Also one whose stamp lies years ahead."""
+    parameters = {"robot_config": "panda.yaml", "rate": 200.0}
+    home, away = [0.0] * 7, [0.1] * 7
+    with start_node("trajectory_node", parameters, "tn_far") as node, Talk("tn_far") as talk:
+        publisher = talk.publisher(JointTrajectory, "joint_trajectory")
+        far = trajectory_message([0.0, 1.0], [home, away])
+        far.header.stamp.sec = 2**31 - 1
+        publisher.publish(far)
+        talk.wait_for_line(node, "the motion starts in ")
+        publisher.publish(trajectory_message([0.0, 1.0], [home, away]))
+        talk.wait_for_line(node, "the motion starts, for 1 s")
+        publisher.publish(trajectory_message([0.0, 1.0], [home, away]))
+        line = talk.wait_for_line(node, "a motion is under way")
+        assert "send the next one from /tn_far/talk when it has ended" in line
+        talk.status("trajectory_node", lambda status, _: status.message == "ended")
+        assert node.stop() == 0, node.output()
+
+
+def test_it_says_who_else_publishes_its_topic() -> None:
+    parameters = {"trajectory": EXCITATION, "rate": 50.0}
+    with start_node("trajectory_node", parameters, "tn_two") as node, Talk("tn_two") as talk:
+        other = talk.node.create_publisher(DesiredMotion, "desired_motion", 10)
+        words = "/tn_two/talk publishes desired_motion as well; let one node publish at a time"
+        talk.status("trajectory_node", lambda status, _: status.message == words)
+        talk.node.destroy_publisher(other)
+        talk.status("trajectory_node", lambda status, _: status.message == "moving")
+        assert node.stop() == 0, node.output()
+
+
+def refused_at_least(count: int, status: DiagnosticStatus, values: dict[str, str]) -> bool:
+    return int(values["refused"]) >= count
+
+
+def test_huge_numbers_in_a_trajectory_are_refused_and_the_next_is_followed() -> None:
+    rng = np.random.default_rng(3)
+    parameters = {"robot_config": "panda.yaml", "rate": 200.0}
+    with start_node("trajectory_node", parameters, "tn_huge") as node, Talk("tn_huge") as talk:
+        heard = talk.hear_nothing_yet(DesiredMotion, "desired_motion")
+        publisher = talk.publisher(JointTrajectory, "joint_trajectory")
+        for sent in range(1, 13):
+            poison = plan()
+            field = ("positions", "velocities", "accelerations")[int(rng.integers(3))]
+            # the largest, whose differences overflow; smaller ones make a motion of finite numbers
+            signs = rng.choice([-1.0, 1.0], len(poison.points))
+            for point, sign in zip(poison.points, signs):
+                getattr(point, field)[int(rng.integers(7))] = sign * rng.uniform(1.0, 1.7) * 1e308
+            publisher.publish(poison)
+            talk.status("trajectory_node", partial(refused_at_least, sent))
+        assert not heard
+        publisher.publish(plan())
+        talk.wait_for_line(node, "the motion starts, for 1.23 s")
+        talk.status("trajectory_node", lambda status, _: status.message == "ended")
+        np.testing.assert_allclose(heard[-1].positions, HOME + MOVE, rtol=0, atol=1e-9)
+        assert node.stop() == 0, node.output()
+    assert "Warning" not in node.output()
+
+
+def test_amplitudes_without_bound_end_with_one_line(tmp_path: Path) -> None:
+    huge = tmp_path / "huge.yaml"
+    huge.write_text("type: cosines\njoint_names: [a]\namplitudes: [1.0e+308]\nangular_frequencies: [9.0]\n")
+    with start_node("trajectory_node", {"trajectory": huge}, "tn_amplitude") as node:
+        assert node.wait() == 1
+    assert node.lines == [f"error: {huge}: the motion is not finite at 0 s; its numbers are too large"]
 
 
 def test_it_says_where_a_motion_is_not_smooth_enough(tmp_path: Path) -> None:
@@ -215,6 +414,10 @@ def test_it_follows_simulated_time() -> None:
     ("parameters", "words"),
     [
         ({}, "'trajectory' and 'robot_config' are both empty"),
+        (
+            {"trajectory": "gough_stewart_motion.yaml", "wait_for_robot": True},
+            "parameter 'wait_for_robot' is true, but the motion moves a platform alone",
+        ),
         ({"trajectory": "nowhere.yaml"}, "no file 'nowhere.yaml'"),
         ({"trajectory": EXCITATION, "rate": 0.0}, "parameter 'rate'"),
         ({"trajectory": EXCITATION, "ramp": 0.0, "duration": 3.0}, "ramp longer than 0 s"),
@@ -233,7 +436,7 @@ def test_it_follows_simulated_time() -> None:
         ),
         (
             {"robot_config": "aerial_manipulator.yaml", "trajectory": "gough_stewart_motion.yaml"},
-            "gough_stewart_motion.yaml moves [], but the robot has ['left_joint1'",
+            "gough_stewart_motion.yaml: the motion names [], but the robot has joint 'left_joint1' as well",
         ),
     ],
 )

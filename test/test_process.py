@@ -1,14 +1,22 @@
-"""A node as a process that is told to end at any moment of its start."""
+"""A node as a process that is told to end at any moment."""
 
 from __future__ import annotations
 
+import random
+import signal as signals
 import sys
+import time
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
-from ros_processes import RosProcess, child_environment, start_node
+from rclpy.qos import QoSHistoryPolicy, QoSProfile
+from ros_processes import RosProcess, child_environment, start_node, wait_until
+from ros_talk import Talk
+from std_msgs.msg import Int64
 
 END = "os.kill(os.getpid(), signal.{signal})\n    while rclpy.ok(): time.sleep(0.01)"
 CODE = """
@@ -76,3 +84,156 @@ def test_a_parallel_robot_is_refused_by_its_name(node: str) -> None:
         assert process.wait() == 1
     (line,) = process.lines
     assert line.endswith(f"gough_stewart_6ups.yaml describes a parallel robot; {node} takes arms and trees")
+
+
+STOPPING = """
+import sys
+from rclpy.node import Node
+from std_msgs.msg import Int64
+from hodyn_ros.nodes.process import run
+from hodyn_ros.nodes.stream_executor import StreamGroup
+
+class Counting(Node):  # sends 0 until it is to stop, then counts to `last`
+    stop_within, stopped, last, count, stops = {within}, False, {last}, 0, {stops}
+
+    def __init__(self):
+        super().__init__("counting", namespace="stopping")
+        self.numbers = self.create_publisher(Int64, "numbers", 1000)
+        self.create_timer(0.005, self.send, callback_group={group})
+
+    def stopping(self):
+        self.count = 1
+        return self.stops
+
+    def send(self):
+        if self.stopped:
+            return
+        self.numbers.publish(Int64(data=self.count))
+        self.count += self.count > 0
+        self.stopped = self.count > self.last
+
+sys.exit(run(Counting, []{executor}))
+"""
+
+
+def counting(
+    last: int, within: float = 20.0, stops: bool = True, group: str = "StreamGroup()", executor: str = ""
+) -> RosProcess:
+    code = STOPPING.format(within=within, last=last, stops=stops, group=group, executor=executor)
+    return RosProcess([sys.executable, "-c", code], child_environment(), "counting")
+
+
+@pytest.mark.parametrize("how", [signals.SIGINT, signals.SIGTERM, signals.SIGHUP])
+def test_a_node_that_stops_first_goes_on_sending(how: signals.Signals) -> None:
+    with counting(last=60) as process, Talk("stopping") as talk:
+        numbers = talk.hear(Int64, "numbers")
+        assert process.stop(how) == 0, process.output()
+        talk.wait_until(lambda: numbers[-1].data == 60, "the last number")
+    sent = [number.data for number in numbers]
+    assert sent[sent.index(1) :] == list(range(1, 61))
+    assert process.lines == []
+
+
+def test_a_node_of_another_executor_stops_first_as_well() -> None:
+    executor = ", __import__('rclpy').executors.SingleThreadedExecutor"
+    with counting(last=60, group="None", executor=executor) as process, Talk("stopping") as talk:
+        numbers = talk.hear(Int64, "numbers")
+        assert process.stop() == 0, process.output()
+        talk.wait_until(lambda: numbers[-1].data == 60, "the last number")
+    assert process.lines == []
+
+
+def test_the_signal_that_a_launch_passes_on_does_not_cut_a_stop_short() -> None:
+    with counting(last=60) as process, Talk("stopping") as talk:
+        numbers = talk.hear(Int64, "numbers")
+        process.send(signals.SIGINT)
+        talk.wait_until(lambda: numbers[-1].data >= 10, "the stop")
+        assert process.stop() == 0, process.output()
+        talk.wait_until(lambda: numbers[-1].data == 60, "the last number")
+
+
+@pytest.mark.parametrize(("within", "again"), [(1.5, False), (60.0, True)], ids=["bounded", "second signal"])
+def test_a_stop_without_end_is_ended(within: float, again: bool) -> None:
+    with counting(last=10**9, within=within) as process, Talk("stopping") as talk:
+        numbers = talk.hear(Int64, "numbers")
+        began = time.monotonic()
+        process.send(signals.SIGINT)
+        talk.wait_until(lambda: time.monotonic() - began > 1.2, "a moment")
+        assert process.running and numbers[-1].data > 1
+        assert (process.stop() if again else process.wait()) == 0, process.output()
+        assert time.monotonic() - began < 30.0
+
+
+def test_a_node_with_nothing_to_stop_ends_at_once() -> None:
+    with counting(last=10**9, within=60.0, stops=False) as process, Talk("stopping") as talk:
+        talk.hear(Int64, "numbers")
+        assert process.stop(timeout=30.0) == 0, process.output()
+
+
+FILLING = """
+import sys
+from rclpy.node import Node
+from rclpy.qos import QoSHistoryPolicy, QoSProfile
+from std_msgs.msg import Int64
+from hodyn_ros.nodes.diagnostics import OK, Diagnostics, Report
+from hodyn_ros.nodes.process import run
+from hodyn_ros.nodes.stream_executor import StreamGroup
+
+class Filling(Node):  # sends more than anybody takes
+    def __init__(self):
+        super().__init__("filling", namespace="filling")
+        self.count = 0
+        self.numbers = self.create_publisher(Int64, "numbers", QoSProfile(history=QoSHistoryPolicy.KEEP_ALL))
+        self.create_timer(0.01, self.send, callback_group=StreamGroup())
+        self.diagnostics = Diagnostics(self, lambda: Report(OK, "filling", {}))
+
+    def send(self):
+        for _ in range(500 if self.numbers.get_subscription_count() else 0):
+            self.count += 1
+            self.numbers.publish(Int64(data=self.count))
+
+sys.exit(run(Filling, []))
+"""
+
+
+def test_a_node_goes_on_where_publishing_fails() -> None:
+    process = RosProcess([sys.executable, "-c", FILLING], child_environment(), "filling")
+    with process, Talk("filling") as talk:
+        keep_all = QoSProfile(history=QoSHistoryPolicy.KEEP_ALL)
+        deaf = talk.node.create_subscription(Int64, "numbers", lambda msg: None, keep_all)
+        line = process.wait_for_line("Failed to publish")  # nothing is taken here meanwhile
+        assert line.endswith("(1 such failures so far; the node goes on)")
+        talk.node.destroy_subscription(deaf)
+        talk.hear(Int64, "numbers")
+        talk.status("filling", lambda status, values: values["failures of the middleware"] != "0")
+        assert process.stop() == 0, process.output()
+
+
+def imports(process: RosProcess) -> bool:
+    """Whether a process has come as far as to import this package."""
+    return "_multiarray_umath" in Path(f"/proc/{process.pid}/maps").read_text()
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="/proc tells how far a process has come")
+def test_a_node_ends_without_a_traceback_whenever_it_is_told_to() -> None:
+    rng = random.Random(20)
+    panda = {"robot_config": "panda.yaml"}
+    moving = {"trajectory": "panda_excitation.yaml", "ramp": 0.5}
+    nodes = (
+        ("dynamics_node", panda),
+        ("trajectory_node", moving | {"rate": 2000.0}),
+        ("simulator_node", panda),
+    )
+    with start_node("trajectory_node", moving | {"rate": 500.0}, "whenever"):
+        for number in range(15):
+            module, parameters = nodes[number % len(nodes)]
+            with start_node(module, parameters, "whenever") as process:
+                wait_until(partial(imports, process), 30.0, "the imports")
+                time.sleep(rng.uniform(0.0, 4.0))
+                process.send(signals.SIGINT)
+                if rng.random() < 0.5:  # as a launch does
+                    time.sleep(rng.uniform(0.0, 0.2))
+                    process.send(signals.SIGINT)
+                assert process.wait() == 0, process.output()
+                assert "Traceback" not in process.output(), process.output()
+                assert "Exception" not in process.output(), process.output()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from hodyn_ros.nodes.refusals import Reason, Refusals, Refused
@@ -52,8 +54,9 @@ def test_the_count_of_unlogged_lines_starts_again() -> None:
 @pytest.mark.parametrize("stamp", [5_000_000_000, 4_999_999_999, 0, -1])
 def test_a_stamp_not_after_the_last_one_is_refused(stamp: int) -> None:
     timeline = Timeline(clock=Clock())
-    timeline.check(5_000_000_000)
-    timeline.accept(5_000_000_000)
+    for before in (4_999_999_998, 5_000_000_000):
+        timeline.check(before)
+        timeline.accept(before)
     with pytest.raises(Refused, match="the last accepted one; stamps must increase") as refused:
         timeline.check(stamp)
     assert refused.value.reason is Reason.TIME_BACKWARDS
@@ -71,6 +74,7 @@ def test_a_new_clock_is_followed_after_silence_only() -> None:
     clock = Clock()
     timeline = Timeline(forget_after=5.0, clock=clock)
     timeline.accept(1000)
+    timeline.accept(1001)
     clock.now += 5.0
     with pytest.raises(Refused):
         timeline.check(10)
@@ -86,3 +90,50 @@ def test_forget_takes_any_stamp() -> None:
     timeline.accept(1000)
     timeline.forget()
     timeline.check(1)
+
+
+def taken(timeline: Timeline, stamps: list[int]) -> list[int]:
+    """Return the stamps that are accepted, of those that come one after the other."""
+    accepted = []
+    for stamp in stamps:
+        try:
+            timeline.check(stamp)
+        except Refused:
+            continue
+        timeline.accept(stamp)
+        accepted.append(stamp)
+    return accepted
+
+
+MILLISECOND, SECOND = 10**6, 10**9
+
+
+@pytest.mark.parametrize("interval", [MILLISECOND, 20 * SECOND], ids=["fast", "slow"])
+def test_single_stamps_far_ahead_do_not_silence_a_stream(interval: int) -> None:
+    rng = random.Random(7)
+    clock = Clock()
+    timeline = Timeline(clock=clock)
+    now = 10**18
+    for _ in range(2):
+        timeline.check(now)
+        timeline.accept(now)
+        now += interval
+        clock.now += 1e-9 * interval
+    for _ in range(300):
+        poison = [rng.randrange(-(2**31) * SECOND, 2**31 * SECOND) for _ in range(rng.randrange(4))]
+        taken(timeline, poison)
+        timeline.check(now)
+        timeline.accept(now)
+        with pytest.raises(Refused):
+            timeline.check(now - MILLISECOND // 2)
+        now += interval
+        clock.now += 1e-9 * interval
+
+
+def test_a_first_stamp_far_ahead_is_forgotten() -> None:
+    assert taken(Timeline(clock=Clock()), [10**18, 5, 6, 4]) == [10**18, 5, 6]
+
+
+def test_a_clock_that_has_jumped_ahead_is_followed() -> None:
+    jumped = [1, 2, SECOND, SECOND + 1, 3, SECOND + 2]
+    assert taken(Timeline(clock=Clock()), jumped) == [1, 2, SECOND, SECOND + 1, SECOND + 2]

@@ -82,7 +82,7 @@ def test_one_table_of_all_nodes_or_of_those_that_are_named() -> None:
 
 def test_nobody_there_is_said() -> None:
     result = top_once("--timeout", "0.5", "--node", "nobody")
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert result.stdout.startswith(
         "waiting for nodes of hodyn_ros: no diagnostics of nobody on /diagnostics"
     )
@@ -91,7 +91,7 @@ def test_nobody_there_is_said() -> None:
 
 def test_without_a_terminal_the_live_view_says_what_to_do() -> None:
     result = subprocess.run(COMMAND, env=child_environment(), capture_output=True, text=True, timeout=60)
-    assert (result.returncode, result.stdout) == (1, "")
+    assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == "error: the live view needs a terminal; for a file or a pipe take --once\n"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 from collections.abc import Mapping
 
 from rich.console import Console
@@ -88,3 +89,20 @@ def test_a_silent_node_is_marked_and_rows_are_in_the_order_of_names() -> None:
     assert text.index("a/node") < text.index("b/node")
     assert text.count("samples were refused") == 1
     assert "stale: silent for 4 s" in text
+
+
+def test_texts_of_others_command_no_terminal() -> None:
+    rng = random.Random(1)
+    commands = [chr(c) for c in (*range(32), *range(127, 160), 0x202E, 0x2028)]
+    poison = "".join(rng.choice(commands) + rng.choice("ab]0;2J") for _ in range(300))
+    seen = Seen(
+        f"left/{poison}",
+        1,
+        f"refused\x1b[2J{poison}",
+        poison,
+        {f"{poison} rate [1/s]": poison, "engine": poison, "order": poison, f"refused: {poison}": poison},
+        0.0,
+    )
+    shown = words([seen], width=2000)
+    assert "refused\N{REPLACEMENT CHARACTER}[2J" in shown
+    assert shown.isprintable()

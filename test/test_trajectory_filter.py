@@ -84,6 +84,31 @@ def test_efforts_that_are_already_there_are_replaced(efforts: TrajectoryEfforts)
     assert efforts(filled_in, UNKNOWN).msg == efforts(plan(0.4), UNKNOWN).msg
 
 
+def test_a_stop_counts_from_where_the_controller_is(efforts: TrajectoryEfforts) -> None:
+    filtered = efforts(plan(), UNKNOWN)
+    stop = efforts.stop(filtered, 0.4, 0.5, 0.3)
+    instants = [nanoseconds(point.time_from_start) for point in stop.points]
+    assert instants[0] == 0 and instants[-1] == 400_000_000 and stop.joint_names == NAMES
+    # the same columns at the same instants as in the trajectory, until the stop begins
+    np.testing.assert_allclose(columns(stop)[:11], columns(filtered.msg)[40:51], rtol=0.0, atol=1e-8)
+    assert not columns(stop)[-1, 1:3].any()
+
+
+def test_a_hold_takes_the_other_joints_from_where_they_are(panda: Robot) -> None:
+    some = TrajectoryEfforts(EffortFilter(panda, "link"), tuple(NAMES[1:4]))
+    elsewhere = PresentState(HOME + MOVE, np.zeros(7))
+    hold = some.hold(dict(zip(NAMES[1:4], HOME[1:4])), elsewhere, 0.1)
+    (point,) = hold.points
+    assert hold.joint_names == NAMES[1:4] and nanoseconds(point.time_from_start) == 100_000_000
+    assert list(point.positions) == list(HOME[1:4]) and not any([*point.velocities, *point.accelerations])
+    standing = np.stack(
+        [np.where(np.isin(np.arange(7), [1, 2, 3]), HOME, HOME + MOVE), np.zeros(7), np.zeros(7)]
+    )
+    np.testing.assert_allclose(point.effort, panda.inverse_dynamics(standing)[0, 1:4], rtol=0.0, atol=1e-9)
+    with pytest.raises(Refused, match=r"where joint 'panda_joint1' stands is not known"):
+        some.hold(dict(zip(NAMES[1:4], HOME[1:4])), UNKNOWN, 0.1)
+
+
 def set_times(msg: JointTrajectory, *times: float) -> None:
     for point, instant in zip(msg.points, times, strict=True):
         point.time_from_start = after(instant)

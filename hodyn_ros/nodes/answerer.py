@@ -129,13 +129,12 @@ class Answerer:
             robot_text = RobotText(**data["robot"])
             chosen = LawSettings.from_json(data["law"])
             timeline = Timeline(float(data["new_clock_after"]), clock)
-            positions = data["positions"]
+            result = cls(robot_text, robot_text.robot(), chosen, timeline)
+            result._start_from(data["positions"])
         except HodynError:
             raise
-        except (KeyError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
             raise InputError(f"these are not the settings of a dynamics_node: {error!r}") from error
-        result = cls(robot_text, robot_text.robot(), chosen, timeline)
-        result._start_from(positions)
         return result
 
     def _positions(self) -> list[float] | None:

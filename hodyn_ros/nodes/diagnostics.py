@@ -14,6 +14,8 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
 
+from hodyn_ros.nodes.middleware_failures import failures_of
+
 OK: bytes = DiagnosticStatus.OK
 WARN: bytes = DiagnosticStatus.WARN
 ERROR: bytes = DiagnosticStatus.ERROR
@@ -21,6 +23,8 @@ STALE: bytes = DiagnosticStatus.STALE
 
 PERIOD = 1.0  # [s]
 PACKAGE_KEY, PACKAGE = "package", "hodyn_ros"  # first among the values, so that `hodyn top` knows its nodes
+
+FAILURES_KEY = "failures of the middleware"
 
 
 class Report(NamedTuple):
@@ -85,6 +89,7 @@ class Diagnostics:
         self.hardware_id = hardware_id
         self._node = node
         self._report = report
+        self._failures = 0
         self._name = node.get_fully_qualified_name().lstrip("/")
         self._publisher = node.create_publisher(
             DiagnosticArray,
@@ -97,16 +102,17 @@ class Diagnostics:
 
     def publish(self) -> None:
         """Publish now; the timer calls this every second."""
-        report = self._report()
+        level, message, given = self._report()
+        failures, self._failures = self._failures, failures_of(self._node)
+        if self._failures > failures and level == OK:
+            level, message = WARN, "the middleware has failed, see the log"
+        values = {PACKAGE_KEY: PACKAGE, **given, FAILURES_KEY: self._failures}
         status = DiagnosticStatus(
-            level=report.level,
+            level=level,
             name=self._name,
-            message=report.message,
+            message=message,
             hardware_id=self.hardware_id,
-            values=[
-                KeyValue(key=key, value=_text(value))
-                for key, value in ({PACKAGE_KEY: PACKAGE} | dict(report.values)).items()
-            ],
+            values=[KeyValue(key=key, value=_text(value)) for key, value in values.items()],
         )
         array = DiagnosticArray(status=[status])
         array.header.stamp = self._node.get_clock().now().to_msg()

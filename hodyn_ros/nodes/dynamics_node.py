@@ -32,6 +32,7 @@ from hodyn_ros.nodes.account import Account
 from hodyn_ros.nodes.answerer import Answerer
 from hodyn_ros.nodes.diagnostics import OK, WARN, Diagnostics, Report
 from hodyn_ros.nodes.dynamics_settings import LIVE, SETTINGS, STRUCTURAL, law_settings
+from hodyn_ros.nodes.one_publisher import OnePublisher, motion_continues, publishers_of
 from hodyn_ros.nodes.parameters import declare, value
 from hodyn_ros.nodes.process import run
 from hodyn_ros.nodes.qos import latched_qos, overridable, stream_qos
@@ -60,6 +61,9 @@ class DynamicsNode(LifecycleNode):
         self._by_itself = False  # whether the present transition is the node's own
         self._failure: Exception | None = None
         self._timeline = Timeline(value(self, "new_clock_after"))
+        self._one_publisher = OnePublisher(
+            partial(publishers_of, self, IN), motion_continues, value(self, "new_publisher_after")
+        )
         self._refusals = Refusals(self.get_logger().warning, IN)
         self._account = Account()
         self._troubles_reported = 0
@@ -111,8 +115,9 @@ class DynamicsNode(LifecycleNode):
         return super().on_configure(state)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Answer from now on, whatever the stamps before."""
+        """Answer from now on, whatever the stamps and the publisher before."""
         self._timeline.forget()
+        self._one_publisher.forget()
         self._answering = True
         return super().on_activate(state)
 
@@ -163,7 +168,8 @@ class DynamicsNode(LifecycleNode):
 
     def _use(self, answerer: Answerer) -> None:
         self._answerer, law = answerer, answerer.law
-        self._wrenches.use(answerer.robot, law, value(self, "wrench_cutoff"), value(self, "wrench_timeout"))
+        cutoff, timeout, limit = (value(self, f"wrench_{name}") for name in ("cutoff", "timeout", "limit"))
+        self._wrenches.use(answerer.robot, law, cutoff, timeout, limit)
         self._diagnostics.hardware_id = law.name
         self._settings_publisher.publish(String(data=answerer.settings()))
         drives = "with its drives" if law.has_drives else "without drives"
@@ -213,10 +219,11 @@ class DynamicsNode(LifecycleNode):
 
     # samples
 
-    def _take(self, msg: DesiredMotion, info: dict[str, int]) -> None:
+    def _take(self, msg: DesiredMotion, info: dict[str, Any]) -> None:
         if self._answerer is None or not self._answering:
             return
         try:
+            self._events.lost(IN, self._one_publisher.check(msg, info))
             answer = self._answerer.answer(msg, self._wrenches.now())
         except Refused as refused:
             self._refusals.add(refused)

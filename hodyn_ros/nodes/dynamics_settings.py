@@ -60,6 +60,13 @@ _WRENCHES = (
         low=0.001,
         high=3600.0,
     ),
+    Setting(
+        "wrench_limit",
+        1e6,
+        "Largest component of a measured wrench [N, N.m]; a measurement beyond it is refused.",
+        low=0.001,
+        high=1e9,
+    ),
 )
 _STRUCTURE = (
     Setting(
@@ -83,6 +90,14 @@ SETTINGS = (
         5.0,
         "After how long [s] without an accepted sample stamps before the last one are accepted again.",
         low=0.1,
+        high=3600.0,
+        read_only=True,
+    ),
+    Setting(
+        "new_publisher_after",
+        0.5,
+        "After how long [s] without a sample of the publisher of desired_motion another one is followed.",
+        low=0.01,
         high=3600.0,
         read_only=True,
     ),

@@ -1,4 +1,4 @@
-"""What the nodes that command a robot from feedforwards share: parameters, checks, pace, diagnostics."""
+"""What the nodes that command a robot share: topics, the guard, its words in log and diagnostics."""
 
 from __future__ import annotations
 
@@ -6,91 +6,50 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
+from rclpy.duration import Duration
 from rclpy.node import Node
+from sensor_msgs.msg import JointState
 
-from hodyn_ros.control.command_stream import CommandStream
+from hodyn_ros.control.command_guard import CommandGuard, GuardedCommand
 from hodyn_ros.control.feedforward import Feedforward
-from hodyn_ros.control.motor_references import TooFarError
+from hodyn_ros.control.guard_config import State, StreamError
+from hodyn_ros.control.motor_pd import Reference
 from hodyn_ros.errors import InputError
-from hodyn_ros.jets import Array
 from hodyn_ros.msg import FeedforwardTorque
-from hodyn_ros.nodes.diagnostics import OK, WARN, Diagnostics, Report, Stream
+from hodyn_ros.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Report, Stream
 from hodyn_ros.nodes.joint_choice import JointChoice
 from hodyn_ros.nodes.messages import nanoseconds
-from hodyn_ros.nodes.parameters import Setting, declare, value
-from hodyn_ros.nodes.qos import overridable, stream_qos
+from hodyn_ros.nodes.parameters import Setting, declare
+from hodyn_ros.nodes.qos import overridable, sensor_qos, stream_qos
 from hodyn_ros.nodes.qos_events import QosEvents
 from hodyn_ros.nodes.refusals import Reason, Refusals, Refused
 from hodyn_ros.nodes.stream_executor import StreamGroup
-from hodyn_ros.nodes.timeline import Timeline
-
-SHARED_SETTINGS = (
-    Setting(
-        "joints",
-        [],
-        "Joints to command, in the order of the controller that takes the commands.",
-        read_only=True,
-        element=str,
-    ),
-    Setting(
-        "rate",
-        1000.0,
-        "Commands per second [Hz]; 0: one for each feedforward, and 100 per second when none come.",
-        low=0.0,
-        high=2000.0,
-        read_only=True,
-    ),
-    Setting(
-        "timeout",
-        0.05,
-        "How far [s] a feedforward is carried on by its derivatives; without a newer one, that is a timeout.",
-        low=0.001,
-        high=1.0,
-        read_only=True,
-    ),
-    Setting(
-        "fade",
-        0.2,
-        "How long [s] commands take to their end after a timeout, and to take up the first feedforward.",
-        low=0.001,
-        high=10.0,
-        read_only=True,
-    ),
-    Setting(
-        "lead",
-        0.0,
-        "From the calculation of a command to the middle of the time it acts [s]: the way to the drive and "
-        "half of its period.",
-        low=0.0,
-        high=0.1,
-        read_only=True,
-    ),
-)
 
 IN = "feedforward_torque"
-
-_WATCH_RATE = 100.0  # [Hz]
+_START_POSE = "start pose invalid"  # as reasons of the guard begin where the robot is not at the motion
+_REMINDER = 10.0  # [s] from one line to the next about a robot that stands somewhere else
+_ARRIVAL = Duration(seconds=0.5)  # that the last command may take
 
 
 class FeedforwardConsumer(Node, ABC):
-    """Takes feedforwards and sends commands; `settings` of the node begin with SHARED_SETTINGS."""
+    """Takes feedforwards and measurements, and sends what its guard commands.
+
+    A node that `StopsFirst`: told to end, it brings the robot to rest and sends the end of its commands.
+    """
+
+    stop_within = 4.0  # [s]
 
     def __init__(self, name: str, settings: Sequence[Setting]) -> None:
         super().__init__(name)
         declare(self, settings)
-        self.joints = JointChoice(value(self, "joints"))
         self.streams = StreamGroup()
-        self.timeout: float = value(self, "timeout")
-        self.fade: float = value(self, "fade")
-        self._lead = round(1e9 * value(self, "lead"))
-        self._rate: float = value(self, "rate")
-        self._timeline = Timeline()
-        self._feedforwards, self._commands = Stream(), Stream()
-        self._refusals = Refusals(self.get_logger().warning, IN)
+        self._feedforwards, self._commands, self._measurements = Stream(), Stream(), Stream()
+        self._rejected_feedforwards = Refusals(self.get_logger().warning, IN)
         self._events = QosEvents(self)
-        self._largest_step: Array = np.zeros(1)
-        self._timeouts_reported = self._refused_reported = 0
+        self._largest_step = 0.0
+        self._saturated = self._limited = self._troubles_reported = 0
+        self._command_publishers: list[Any] = []
+        self._commanding = False  # whether anything was sent since the last end
 
     def publisher(self, kind: Any, topic: str) -> Any:
         """Return a publisher of commands; an old one is worth nothing, so only the last is kept."""
@@ -102,121 +61,187 @@ class FeedforwardConsumer(Node, ABC):
             event_callbacks=self._events.of_publisher(topic),
         )
         self._events.watch(topic, made)
+        self._command_publishers.append(made)
         return made
 
-    def start(self) -> None:
-        """Begin to listen, once the node is ready to follow."""
-        # Only the newest feedforward counts.
-        self._subscription = self.create_subscription(
-            FeedforwardTorque,
-            IN,
-            self._take,
-            stream_qos(1),
+    def start(self, guard: CommandGuard, joint_names: Sequence[str], measured_on: str) -> None:
+        """Begin to listen, once the node is ready; to measurements where the guard asks for them."""
+        self.guard = guard
+        self.joint_names = list(joint_names)
+        self._named_in_feedforward, self._named_in_measurement = (
+            JointChoice(joint_names),
+            JointChoice(joint_names),
+        )
+        self._rejected_measurements = Refusals(self.get_logger().warning, measured_on)
+        # Only the newest of each counts.
+        self._kept = [self._listen(FeedforwardTorque, IN, self._take_feedforward, stream_qos(1))]
+        if guard.config.measured or guard.config.join_within > 0.0:
+            qos = stream_qos(1) if guard.config.measured else sensor_qos()
+            self._kept.append(self._listen(JointState, measured_on, self._take_measurement, qos))
+        self._diagnostics = Diagnostics(self, self._report)
+
+    def _listen(self, kind: Any, topic: str, callback: Any, qos: Any) -> Any:
+        made = self.create_subscription(
+            kind,
+            topic,
+            callback,
+            qos,
             callback_group=self.streams,
             qos_overriding_options=overridable(),
-            event_callbacks=self._events.of_subscription(IN),
+            event_callbacks=self._events.of_subscription(topic),
         )
-        self._events.watch(IN, self._subscription)
-        self._timer = self.create_timer(
-            1.0 / (self._rate or _WATCH_RATE), self._on_time, callback_group=self.streams
-        )
-        self._diagnostics = Diagnostics(self, self._report)
-        pace = f"{self._rate:g} commands per second" if self._rate else "a command for each feedforward"
-        self.get_logger().info(f"{len(self.joints.names)} joints, {pace}; waiting for the first feedforward")
+        self._events.watch(topic, made)
+        return made
 
-    @property
-    @abstractmethod
-    def stream(self) -> CommandStream:
-        """What commands come from."""
+    # what a node adds
 
     @abstractmethod
-    def follow(self, instant: int, feedforward: Feedforward, now: int) -> Array:
-        """Follow a feedforward from now on; return the steps it brings. Raises InputError."""
+    def reference(self, feedforward: Feedforward) -> Reference:
+        """Return what of a feedforward is followed. Raises InputError where it holds too little."""
 
     @abstractmethod
-    def send(self, at: int) -> bool:
-        """Send the command for an instant [ns]; return whether there was one."""
+    def send(self, at: int, command: GuardedCommand) -> bool:
+        """Send a command, which acts at an instant [ns]; return whether that has been done."""
+
+    @abstractmethod
+    def send_end(self) -> None:
+        """Send what tells drives that no more commands come, where there is such a thing."""
 
     @abstractmethod
     def facts(self) -> dict[str, object]:
         """Return what this node has to say in diagnostics beside what all say."""
 
-    @abstractmethod
-    def ending(self) -> str:
-        """Return in words what happens after a timeout."""
+    def on_feedforward(self) -> None:
+        """A feedforward has been taken."""
 
-    def acts_at(self) -> int:
-        """Return the instant [ns] at which a command that is calculated now will act."""
-        return int(self.get_clock().now().nanoseconds) + self._lead
+    def on_measurement(self) -> None:
+        """A measurement has been taken."""
 
-    def _take(self, msg: FeedforwardTorque) -> None:
-        stamp, acts_at = nanoseconds(msg.header.stamp), self.acts_at()
+    # messages
+
+    def now(self) -> int:
+        """Return the reading of the clock [ns]."""
+        return int(self.get_clock().now().nanoseconds)
+
+    def _take_feedforward(self, msg: FeedforwardTorque) -> None:
         try:
-            self._timeline.check(stamp)
-            self._check_age(1e-9 * (acts_at - stamp))
-            steps = self.follow(stamp, self.joints.feedforward(msg), acts_at)
-        except Refused as refused:
-            self._refusals.add(refused)
-            return
-        except TooFarError as error:
-            self._refusals.add(Refused(Reason.BAD_MOTION, str(error)))
-            return
+            feedforward = self._named_in_feedforward.feedforward(msg)
+            stamp = nanoseconds(msg.header.stamp)
+            step = self.guard.follow(self.now(), stamp, self.reference(feedforward), feedforward.status)
+        except Refused as rejected:
+            self._rejected_feedforwards.add(rejected)
+        except StreamError as error:
+            reason = Reason.BAD_TIMES if error.clock else Reason.BAD_MOTION
+            self._rejected_feedforwards.add(Refused(reason, str(error)))
         except InputError as error:
-            self._refusals.add(Refused(Reason.MISSING_DERIVATIVES, str(error)))
-            return
-        self._timeline.accept(stamp)
-        self._feedforwards.tick()
-        self._largest_step = np.maximum(self._largest_step, steps)
-        if not self._rate:
-            self._command(acts_at)
+            self._rejected_feedforwards.add(Refused(Reason.MISSING_DERIVATIVES, str(error)))
+        else:
+            self._feedforwards.tick()
+            self._largest_step = max(self._largest_step, step)
+            self.on_feedforward()
 
-    def _check_age(self, age: float) -> None:
-        if abs(age) > self.timeout:
-            where = f"{age:.3g} s before" if age > 0.0 else f"{-age:.3g} s after"
-            raise Refused(
-                Reason.BAD_TIMES,
-                f"its stamp lies {where} the clock of this node, and it serves for {self.timeout:g} s; let "
-                "both run by the same clock (use_sim_time), or raise 'timeout'",
+    def _take_measurement(self, msg: JointState) -> None:
+        try:
+            position, velocity = self._named_in_measurement.state(
+                msg, with_velocity=self.guard.config.measured
             )
+            self.guard.measure(self.now(), nanoseconds(msg.header.stamp), position, velocity)
+        except Refused as rejected:
+            self._rejected_measurements.add(rejected)
+        except StreamError as error:
+            reason = Reason.BAD_TIMES if error.clock else Reason.BAD_MOTION
+            self._rejected_measurements.add(Refused(reason, str(error)))
+        else:
+            self._measurements.tick()
+            self.on_measurement()
 
-    def _on_time(self) -> None:
-        acts_at = self.acts_at()
-        if self._rate or not self.stream.in_time(acts_at):
-            self._command(acts_at)
+    # commands
 
-    def _command(self, at: int) -> None:
-        before = self.stream.timeouts
-        if self.send(at):
-            self._commands.tick()
-        if self.stream.timeouts > before:
-            self.get_logger().warning(
-                f"no feedforward for {self.timeout:g} s: {self.ending()}", throttle_duration_sec=1.0
-            )
+    def command(self, at: int) -> None:
+        """Command for an instant [ns], which is about now."""
+        command = self.guard.command(at)
+        for change in self.guard.transitions:
+            text = f"{change.before.value} -> {change.after.value}: {change.reason}"
+            if change.after in (State.JOINING, State.FOLLOWING):
+                self.get_logger().info(text)
+            else:  # a line of its own, as rclpy takes one severity for each
+                self.get_logger().warning(text)
+        self.guard.transitions.clear()
+        if self.guard.reason.startswith(_START_POSE):
+            self.get_logger().warning(self.guard.reason, throttle_duration_sec=_REMINDER)
+        if command is not None:
+            self._saturated += command.saturated
+            self._limited += command.rate_limited
+            if self.send(at + round(1e9 * self.guard.config.lead), command):
+                self._commanding = True
+                self._commands.tick()
+        elif self._commanding and self.guard.ended:
+            self._end()
+
+    def _end(self) -> None:
+        self.send_end()
+        self._commanding = False
+
+    # the end of the process
+
+    def stopping(self) -> bool:
+        """Begin to bring the robot to rest; False where nothing has been commanded."""
+        if not self._commanding:
+            return False
+        self.guard.stop()
+        return True
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the robot stands and the end has been sent."""
+        return not self._commanding
+
+    def destroy_node(self) -> None:
+        """End the commands where there was no time to stop, and see that the last one arrives."""
+        if self.context.ok():
+            if self._commanding:
+                self._end()
+            for publisher in self._command_publishers:
+                publisher.wait_for_all_acked(_ARRIVAL)
+        super().destroy_node()
+
+    # diagnostics
 
     def _report(self) -> Report:
         self._events.look()
-        steps, self._largest_step = self._largest_step, np.zeros(1)
-        timeouts, refused = self.stream.timeouts, self._refusals.total
+        guard = self.guard
+        step, self._largest_step = self._largest_step, 0.0
+        rejected = self._rejected_feedforwards.total
         values: dict[str, object] = {
-            "following": self.stream.following,
+            "state": guard.state.value,
+            "reason": guard.reason,
             "feedforwards": self._feedforwards.count,
             "feedforward rate [1/s]": self._feedforwards.rate(),
             "age of the last feedforward [s]": self._feedforwards.age(),
+            "measurements": self._measurements.count,
+            "measurement rate [1/s]": self._measurements.rate(),
+            "age of the last measurement [s]": self._measurements.age(),
+            "mean age of measurements by their stamps [s]": guard.measured.latency,
             "commands": self._commands.count,
             "command rate [1/s]": self._commands.rate(),
-            "timeouts": timeouts,
-            "largest step in effort at a feedforward [N.m or N]": float(steps[-1]),
+            "commands cut to an effort limit": self._saturated,
+            "commands whose step was cut": self._limited,
+            "largest step in effort at a feedforward [N.m or N]": step,
+            "full turns by which encoders have jumped": guard.measured.wraps,
             **self.facts(),
-            "refused": refused,
-            **self._refusals.as_values(),
+            **{f"stopped for: {fault.value}": count for fault, count in guard.faults.items()},
+            "refused": rejected,
+            **self._rejected_feedforwards.as_values(),
+            "refused measurements": self._rejected_measurements.total,
             **self._events.as_values(),
         }
-        new_timeouts, self._timeouts_reported = timeouts - self._timeouts_reported, timeouts
-        new_refused, self._refused_reported = refused - self._refused_reported, refused
-        if not self.stream.following and timeouts:
-            return Report(WARN, f"no feedforward for {self.timeout:g} s: {self.ending()}", values)
-        if not self.stream.following:
-            return Report(WARN, "waiting for the first feedforward", values)
-        if new_timeouts or new_refused:
-            return Report(WARN, f"{new_timeouts} timeouts, {new_refused} feedforwards refused", values)
-        return Report(OK, "following", values)
+        troubles = rejected + self._rejected_measurements.total + self._saturated + self._limited
+        new, self._troubles_reported = troubles - self._troubles_reported, troubles
+        text = f"{guard.state.value}: {guard.reason}"
+        if guard.state in (State.STOPPING, State.STOPPED):
+            return Report(ERROR if guard.ended else WARN, text, values)
+        if guard.state is State.WAITING:
+            return Report(WARN, text, values)
+        if new:
+            return Report(WARN, f"{guard.state.value}, but messages were refused, or commands cut", values)
+        return Report(OK, guard.state.value, values)

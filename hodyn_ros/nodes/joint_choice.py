@@ -40,17 +40,30 @@ class JointChoice:
         efforts, motor_positions, motor_efforts = (stack[:, self._places] for stack in whole[:3])
         return whole._replace(efforts=efforts, motor_positions=motor_positions, motor_efforts=motor_efforts)
 
-    def positions(self, msg: JointState) -> Array:
-        """Return the positions (n,) of the joints [rad or m]; raises Refused for a malformed message.
+    def state(self, msg: JointState, *, with_velocity: bool) -> tuple[Array, Array | None]:
+        """Return positions and velocities (n,) of the joints [rad or m, /s].
 
-        Velocities and efforts, which drivers fill with NaN where they measure none, are not looked at.
+        Velocities that are not finite, which drivers send where they measure none, are None; `with_velocity`
+        such a message is refused. Raises Refused for a malformed message.
         """
         self._find(msg.name)
         check_one_per_joint("position", msg.position, msg.name)
         positions = np.frombuffer(msg.position)[self._places]
         if not np.isfinite(positions).all():
             raise position_not_finite(self.names[int(np.flatnonzero(~np.isfinite(positions))[0])])
-        return positions
+        if not msg.velocity and not with_velocity:
+            return positions, None
+        check_one_per_joint("velocity", msg.velocity, msg.name)
+        velocities = np.frombuffer(msg.velocity)[self._places]
+        if not np.isfinite(velocities).all():
+            if with_velocity:
+                joint = self.names[int(np.flatnonzero(~np.isfinite(velocities))[0])]
+                raise Refused(
+                    Reason.NOT_FINITE,
+                    f"velocity of joint {joint!r} is not finite; feedback on the motors needs it",
+                )
+            return positions, None
+        return positions, velocities
 
     def _find(self, names: Sequence[str]) -> None:
         if self._order.names == tuple(names):

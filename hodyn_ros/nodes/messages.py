@@ -260,6 +260,43 @@ def read_joint_trajectory(msg: JointTrajectory, joints: JointOrder) -> Trajector
     return TrajectoryPoints(times * 1e-9, positions, velocities, accelerations)
 
 
+def read_partial_trajectory(
+    msg: JointTrajectory, allowed: Sequence[str], joint_names: Sequence[str], at_rest: Array
+) -> TrajectoryPoints:
+    """Return the points of a trajectory for all joints of a robot; raises Refused for a malformed one.
+
+    The message names some of the joints `allowed`, in any order; the others rest at `at_rest` (n,) [rad or
+    m], NaN where that is not known.
+    """
+    named = set(msg.joint_names)
+    if not named or not named <= set(allowed):
+        JointOrder(allowed).places(msg.joint_names)  # raises, naming the joint
+    given = JointOrder([name for name in joint_names if name in named])
+    points = read_joint_trajectory(msg, given)
+    rests = np.array([name not in named for name in joint_names])
+    unknown = rests & np.isnan(at_rest)
+    if unknown.any():
+        raise Refused(
+            Reason.MISSING_JOINT,
+            f"joint {joint_names[int(np.argmax(unknown))]!r} is missing from the message, and where it rests "
+            "is not known; name it, or publish its state on joint_states",
+        )
+
+    def for_all(rows: Array | None, still: Array) -> Array | None:
+        if rows is None:
+            return None
+        table = np.tile(still, (len(rows), 1))
+        table[:, ~rests] = rows
+        return table
+
+    zero = np.zeros(len(at_rest))
+    positions = for_all(points.positions, at_rest)
+    assert positions is not None
+    return TrajectoryPoints(
+        points.times, positions, for_all(points.velocities, zero), for_all(points.accelerations, zero)
+    )
+
+
 def read_joint_state(msg: JointState, joints: JointOrder) -> JointReading:
     """Return positions, velocities and efforts (n,) of a joint state; raises Refused for a malformed one."""
     places = joints.places(msg.name)

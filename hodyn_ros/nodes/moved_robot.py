@@ -41,13 +41,12 @@ class MovedRobot:
                 "of type pose with the parameter 'trajectory'"
             )
 
-    def check(self, motion: RobotMotion, file: str) -> None:
-        """Raise InputError unless the motion in a file moves this robot's base and joints."""
-        given = motion.joint_names
+    def fitted(self, motion: RobotMotion, file: str) -> RobotMotion:
+        """Return the motion in a file with the joints of this robot; InputError unless it has what moves."""
         if not self.name:
-            if given is None:
+            if motion.joint_names is None:
                 raise InputError(f"{file} does not name its joints; give the parameter 'robot_config'")
-            return
+            return motion
         if motion.moves_base and not self._moves_base:
             raise InputError(f"{file} moves a platform or floating base, but {self.name} has none")
         if self._moves_base and not motion.moves_base:
@@ -55,9 +54,7 @@ class MovedRobot:
                 f"{file} moves joints alone, but {self.name} has a platform or floating base; name a file of "
                 "type pose"
             )
-        if given is not None and given != self.joint_names:
-            raise InputError(f"{file} moves {list(given)}, but the robot has {list(self.joint_names)}")
-        if motion.n_joints != len(self.joint_names):
-            raise InputError(
-                f"{file} moves {motion.n_joints} joints, but the robot has {len(self.joint_names)}"
-            )
+        try:
+            return motion.for_joints(self.joint_names)
+        except InputError as error:
+            raise InputError(f"{file}: {error}") from error

@@ -95,18 +95,26 @@ def declare(node: Node, settings: Sequence[Setting]) -> None:
 
     node.add_on_set_parameters_callback(check)
     for setting in settings:
-        default = None if isinstance(setting.default, list) else setting.default
+        is_list = isinstance(setting.default, list)
+        # `ros2 param dump` writes null for a list that is not set, which comes back as a text
+        unset = is_list and _override(node, setting.name) == "null"
+        default = None if is_list else setting.default
         try:
-            node.declare_parameter(setting.name, default, setting.descriptor())
+            node.declare_parameter(setting.name, default, setting.descriptor(), ignore_override=unset)
         except (InvalidParameterTypeException, InvalidParameterValueException) as error:
             reason = str(error).removesuffix(f": {setting.name}")
             raise InputError(f"parameter {setting.name!r} takes {setting.takes()}. {reason}") from None
 
 
+def _override(node: Node, name: str) -> Any:
+    """Return the value of a parameter from outside, None where there is none; rclpy has no public name."""
+    return node._parameter_overrides[name].value if name in node._parameter_overrides else None
+
+
 def warn_of_unknown_parameters(node: Node) -> None:
     """Log the parameters from outside that a node, complete by now, has not declared: a typo, most likely."""
     declared = list(node.get_parameters_by_prefix(""))
-    for name in node._parameter_overrides:  # rclpy has no public name for them
+    for name in node._parameter_overrides:
         # those of QoS are declared with their topic, which may come later
         if name not in declared and not name.startswith("qos_overrides."):
             near = get_close_matches(name, declared, 1)

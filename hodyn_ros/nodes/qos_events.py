@@ -53,6 +53,13 @@ class QosEvents:
             incompatible_qos=lambda event: self._misfit(topic, event),
         )
 
+    def lost(self, topic: str, messages: int) -> None:
+        """Count messages that were sent and never taken, which the gaps between their numbers show."""
+        kind = "messages lost"
+        self._counts.setdefault(f"{kind}: {topic}", 0)
+        if messages:
+            self._count(kind, topic, messages, f"messages on {topic!r} were lost: more came than can wait")
+
     def of_publisher(self, topic: str) -> PublisherEventCallbacks:
         """Return the callbacks to create a publisher with."""
         for kind in ("deadline missed", "liveliness lost", "incompatible QoS"):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from rclpy.serialization import deserialize_message
 
 from hodyn_ros.bags.messages import stamp_of
 from hodyn_ros.bags.reader import Bag
+from hodyn_ros.bags.sources import FEEDFORWARD_TORQUE
 from hodyn_ros.msg import FeedforwardTorque
+from hodyn_ros.nodes.exact_bytes import Deserialiser
 from hodyn_ros.nodes.messages import read_wrenches
 from hodyn_ros.se3 import Array
 
@@ -19,11 +20,12 @@ class RecordedAnswers:
         """Look through a topic of a bag; `wrenches`: whether the answers assume some."""
         times, stamps = [], []
         self._wrenches: list[Array | None] = []
+        deserialise = Deserialiser(topic, FEEDFORWARD_TORQUE, FeedforwardTorque)
         for message in bag.messages([topic]):
             times.append(message.time)
             stamps.append(stamp_of(message.data))
             if wrenches:
-                self._wrenches.append(read_wrenches(deserialize_message(message.data, FeedforwardTorque)))
+                self._wrenches.append(read_wrenches(deserialise(message)))
         self._times = np.array(times, dtype=np.int64)
         order = np.argsort(np.array(stamps, dtype=np.int64), kind="stable")
         self._places, self._stamps = order, np.array(stamps, dtype=np.int64)[order]

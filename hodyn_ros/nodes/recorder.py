@@ -19,11 +19,13 @@ from rclpy.qos import QoSDurabilityPolicy, QoSHistoryPolicy, QoSProfile, QoSReli
 
 from hodyn_ros.bags.messages import Message, Topic
 from hodyn_ros.bags.pen import Pen
+from hodyn_ros.bags.reader import Bag
 from hodyn_ros.errors import InputError
 from hodyn_ros.nodes.diagnostics import OK, WARN, Diagnostics, Report, Stream
 from hodyn_ros.nodes.offered_qos import offered
 from hodyn_ros.nodes.parameters import Setting, declare, value
 from hodyn_ros.nodes.process import run
+from hodyn_ros.nodes.recording_time import RecordingTime
 from hodyn_ros.nodes.stream_executor import StreamGroup
 
 SETTINGS = (
@@ -75,6 +77,7 @@ class Recorder(Node):
         self._heard: dict[str, Heard] = {}
         self._unknown: set[str] = set()
         self._messages = Stream()
+        self._times = RecordingTime()
         # simulated time may stand still until somebody hears what is to be recorded
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = self.create_timer(_LOOK_PERIOD, self._look, clock=steady)
@@ -89,8 +92,25 @@ class Recorder(Node):
         self._messages.tick()
 
     def time(self, info: Mapping[str, Any]) -> int:
-        """Return the time [ns] under which a message is recorded: its arrival, or simulated time."""
-        return int(self.get_clock().now().nanoseconds if self._simulated else info["received_timestamp"])
+        """Return the time [ns] under which a message is recorded: its arrival, or simulated time.
+
+        Where the clock has gone back meanwhile, the times of the recording go on.
+        """
+        steps = self._times.steps
+        now = int(self.get_clock().now().nanoseconds)
+        result = self._times(now)
+        if self._times.steps > steps:
+            self.get_logger().warning(self._shift(), throttle_duration_sec=1.0)
+        # how long it has waited for this process; less than nothing where the clock was set in between
+        age = 0 if self._simulated else max(0, now - int(info["received_timestamp"]))
+        return result - age
+
+    def _shift(self) -> str:
+        """Return in words how the times of the recording differ from those of a clock that went back."""
+        often = "once" if self._times.steps == 1 else f"{self._times.steps} times"
+        return (
+            f"time went back {often}; recorded times go on, {self._times.shift * 1e-9:.3f} s ahead of it now"
+        )
 
     def destroy_node(self) -> None:
         """Complete the bag; SystemExit after one line where that cannot be done."""
@@ -107,12 +127,13 @@ class Recorder(Node):
         if self._pen.failure is not None:
             print(
                 f"error: the recording has ended too early: {self._pen.failure}; {self._file} holds the "
-                f"first {self._pen.safe} of {count} messages",
+                f"first {_readable(self._file)} of {count} messages",
                 file=sys.stderr,
                 flush=True,
             )
             raise SystemExit(1)
-        print(f"recorded {count} messages into {self._file}{self._losses()}", flush=True)
+        shift = f"; {self._shift()}" if self._times.steps else ""
+        print(f"recorded {count} messages into {self._file}{self._losses()}{shift}", flush=True)
 
     def _look(self) -> None:
         """Subscribe to what has appeared; end when writing has failed."""
@@ -163,6 +184,7 @@ class Recorder(Node):
             "rate [1/s]": self._messages.rate(),
             "waiting to be written": self._pen.waiting,
             "lost on the way": lost,
+            "ahead of time that went back [s]": 1e-9 * self._times.shift,
         }
         if lost:
             return Report(WARN, f"{lost} messages were lost on the way", values)
@@ -195,6 +217,15 @@ class Heard:
         last = self._last.get(publisher["data"], number - 1)
         self.lost += max(0, number - last - 1)
         self._last[publisher["data"]] = number
+
+
+def _readable(bag: Path) -> int:
+    """Return how many messages a bag holds that was not completed, as whoever reads it finds out."""
+    try:
+        with Bag(bag) as found:
+            return found.counts.total()
+    except (InputError, OSError):
+        return 0
 
 
 def matching(profiles: Sequence[QoSProfile]) -> QoSProfile:

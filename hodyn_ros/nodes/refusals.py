@@ -19,6 +19,7 @@ class Reason(str, Enum):
     WRONG_LENGTH = "wrong length"
     NOT_FINITE = "not finite"
     MISSING_DERIVATIVES = "missing derivatives"
+    SECOND_PUBLISHER = "second publisher"
     TIME_BACKWARDS = "time going backwards"
     BAD_TIMES = "bad times"
     BAD_MOTION = "bad motion"
@@ -82,6 +83,10 @@ class Refusals:
         self._log(f"{self._topic} refused: {refused}{more}")
         self._logged_at[reason] = now
         self._unlogged[reason] = 0
+
+    def reasons(self) -> str:
+        """Return in words what was refused, and how often."""
+        return ", ".join(f"{count} {reason.value}" for reason, count in self.counts.items() if count)
 
     def as_values(self) -> dict[str, int]:
         """Return the counts as the keys and values of a diagnostic status."""

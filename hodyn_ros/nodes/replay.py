@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from rclpy.serialization import deserialize_message
 from std_msgs.msg import String
 
 from hodyn_ros import share
+from hodyn_ros.bags.gaps import find_gaps
 from hodyn_ros.bags.messages import Message, Topic, stamp_of
 from hodyn_ros.bags.reader import Bag
 from hodyn_ros.bags.sources import DESIRED_MOTION, FEEDFORWARD_TORQUE, STRING, Sources
@@ -27,11 +27,16 @@ from hodyn_ros.control.robot_text import RobotText, read_robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.msg import DesiredMotion
 from hodyn_ros.nodes.answerer import Answerer
-from hodyn_ros.nodes.exact_bytes import Serialiser
+from hodyn_ros.nodes.exact_bytes import Deserialiser, Serialiser
 from hodyn_ros.nodes.recorded_answers import RecordedAnswers
 from hodyn_ros.nodes.refusals import Refusals, Refused
 from hodyn_ros.nodes.replay_eras import Era, read_eras
+from hodyn_ros.outputs import complete
 from hodyn_ros.se3 import Array
+
+
+class NothingAnsweredError(InputError):
+    """None of the motions in a bag could be answered."""
 
 
 class Changes(NamedTuple):
@@ -66,12 +71,15 @@ class Replay:
         self, bag: Bag, sources: Sources, changes: Changes = AS_RECORDED, log: Callable[[str], object] = print
     ) -> None:
         _check_type(bag, sources.desired_motion)
-        times, stamps, settings = _look_through(bag, sources)
         self._bag, self._sources, self._changes = bag, sources, changes
+        self._read_motion = Deserialiser(sources.desired_motion, DESIRED_MOTION, DesiredMotion)
+        self._read_settings = Deserialiser(sources.settings, STRING, String)
+        times, stamps, settings = self._look_through()
+        self.gaps = find_gaps(stamps)  # what the bag lacks of the motions
         self._eras = read_eras(np.array(times), np.array(stamps), settings) or [self._era_of_changes()]
         # built now, so that errors come before anything is written
         self._answerer = self._build(self._eras[0])
-        pushed = any(json.loads(era.settings)["law"]["wrench_bodies"] for era in self._eras)
+        pushed = any(era.pushed for era in self._eras)
         self._recorded = RecordedAnswers(bag, sources.feedforward_torque, pushed)
         self.outcome = Outcome(len(times), len(self._recorded))
         self.refusals = Refusals(log, sources.desired_motion.lstrip("/"), clock=self._clock)
@@ -80,7 +88,23 @@ class Replay:
         self._serialise = Serialiser(FEEDFORWARD_TORQUE)
 
     def write(self, out: Path, progress: Callable[[float], object] = lambda share_done: None) -> None:
-        """Write a copy of the bag, with the answers computed again under the times of the recorded ones."""
+        """Write a copy of the bag, with the answers computed again under the times of the recorded ones.
+
+        It is there when all of it is. Raises InputError where `out` exists, NothingAnsweredError where there
+        would be no answer in it.
+        """
+        if out.exists():
+            raise InputError(f"'{out}' exists already; choose another name, or remove it")
+        with complete(out) as part:
+            self._write(part, progress)
+            if not self.outcome.answers:
+                raise NothingAnsweredError(
+                    f"none of the {self.outcome.samples} samples of {self._sources.desired_motion} could be "
+                    f"answered ({self.refusals.reasons() or 'all are from before the first settings'}); "
+                    "nothing is written"
+                )
+
+    def _write(self, out: Path, progress: Callable[[float], object]) -> None:
         sources, sample, serialise_settings = self._sources, 0, Serialiser(STRING)
         recorded = self._bag.topics.get(sources.feedforward_torque)
         answered = Topic(sources.feedforward_torque, FEEDFORWARD_TORQUE, qos=recorded.qos if recorded else ())
@@ -91,7 +115,7 @@ class Replay:
                 if message.topic == answered.name:
                     continue
                 if message.topic == sources.settings:
-                    text = deserialize_message(message.data, String).data
+                    text = self._read_settings(message).data
                     if self._changed(text) != text:
                         data = serialise_settings(String(data=self._changed(text)))
                         message = message._replace(data=data)
@@ -102,6 +126,17 @@ class Replay:
                         writer.write(answered.name, *answer)
                     sample += 1
                     progress(sample / self.outcome.samples)
+
+    def _look_through(self) -> tuple[list[int], list[int], list[tuple[int, str]]]:
+        """Return times and stamps [ns] of the samples, and the settings with their times."""
+        times, stamps, settings = [], [], []
+        for message in self._bag.messages([self._sources.desired_motion, self._sources.settings]):
+            if message.topic == self._sources.settings:
+                settings.append((message.time, str(self._read_settings(message).data)))
+            else:
+                times.append(message.time)
+                stamps.append(stamp_of(message.data))
+        return times, stamps, settings
 
     def _answer(self, sample: int, message: Message) -> tuple[int, bytes] | None:
         """Return time [ns] and bytes of the answer to a sample; None for one that is refused or left out."""
@@ -116,7 +151,7 @@ class Replay:
         if wrenches is not None:
             self._wrenches = _to_order(wrenches, self._answerer.law.order)
         try:
-            answer = self._answerer.answer(deserialize_message(message.data, DesiredMotion), self._wrenches)
+            answer = self._answerer.answer(self._read_motion(message), self._wrenches)
         except Refused as refused:
             self.refusals.add(refused)
             return None
@@ -158,18 +193,6 @@ class Replay:
             )
         path = share.find("config", self._changes.robot)
         return Era(0, Answerer(RobotText.from_file(path), read_robot(path), LawSettings()).settings(), False)
-
-
-def _look_through(bag: Bag, sources: Sources) -> tuple[list[int], list[int], list[tuple[int, str]]]:
-    """Return times and stamps [ns] of the samples, and the settings with their times."""
-    times, stamps, settings = [], [], []
-    for message in bag.messages([sources.desired_motion, sources.settings]):
-        if message.topic == sources.settings:
-            settings.append((message.time, str(deserialize_message(message.data, String).data)))
-        else:
-            times.append(message.time)
-            stamps.append(stamp_of(message.data))
-    return times, stamps, settings
 
 
 def _check_type(bag: Bag, topic: str) -> None:

@@ -22,6 +22,7 @@ class Era(NamedTuple):
     begin: int  # number of the first sample
     settings: str
     goes_on: bool  # whether the node had answered samples before
+    pushed: bool = False  # whether external wrenches counted
 
 
 def read_eras(times: Integers, stamps: Integers, settings: Sequence[tuple[int, str]]) -> list[Era]:
@@ -33,17 +34,23 @@ def read_eras(times: Integers, stamps: Integers, settings: Sequence[tuple[int, s
     """
     found: list[Era] = []
     for time, text in settings:
-        try:
-            after = json.loads(text)["after_stamp"]
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
-            raise InputError(
-                f"the settings in the bag are not those of a dynamics_node: {error!r}"
-            ) from error
+        after, pushed = _parsed(text)
         begin = _begin(times, stamps, time, after)
         if begin is None:  # all before the recording, or a node that has started in the middle of it
             begin = int(np.count_nonzero(times <= time)) if found else 0
-        found.append(Era(max(begin, found[-1].begin if found else 0), text, after is not None))
+        found.append(Era(max(begin, found[-1].begin if found else 0), text, after is not None, pushed))
     return found
+
+
+def _parsed(settings: str) -> tuple[int | None, bool]:
+    """Return the last stamp [ns] answered before settings, and whether there are external wrenches."""
+    try:
+        data = json.loads(settings)
+        after, law = data["after_stamp"], data.get("law")
+        pushed = isinstance(law, dict) and bool(law.get("wrench_bodies"))
+        return None if after is None else int(np.int64(after)), pushed
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise InputError(f"the settings in the bag are not those of a dynamics_node: {error!r}") from error
 
 
 def _begin(times: Integers, stamps: Integers, time: int, after: int | None) -> int | None:

@@ -2,7 +2,9 @@
 
 Takes motor efforts as a drive does: each counts from when it arrives until the next one. Until the first
 one the brakes are on, and the robot stands still in equilibrium with gravity. (The efforts that balance it
-could not do so for long, as the equilibrium is not a stable one.)
+could not do so for long, as the equilibrium is not a stable one.) A command without efforts, which says that
+no more follow, puts the brakes on again where the robot is, and so does a standstill of the commands of
+`command_timeout`.
 
 Topics: `effort_commands` (std_msgs/Float64MultiArray) in, motor efforts in the order of the robot's joints,
 two for a joint of variable stiffness; `joint_states` (sensor_msgs/JointState) out, links, with the effort of
@@ -40,7 +42,7 @@ from hodyn_ros.nodes.qos import overridable, stream_qos
 from hodyn_ros.nodes.refusals import Reason, Refusals, Refused
 from hodyn_ros.nodes.robot_file import tree_robot
 from hodyn_ros.nodes.stream_executor import StreamGroup
-from hodyn_ros.trajectory.reader import read_trajectory
+from hodyn_ros.trajectory.reader import read_motion
 
 SETTINGS = (
     Setting(
@@ -58,6 +60,14 @@ SETTINGS = (
         "and in a joint without any, feedback that comes late makes the spring swing ever more.",
         low=0.0,
         high=0.1,
+        read_only=True,
+    ),
+    Setting(
+        "command_timeout",
+        0.0,
+        "How long [s] after the last command the brakes go on, as a driver should have it; 0: never.",
+        low=0.0,
+        high=10.0,
         read_only=True,
     ),
     Setting(
@@ -88,7 +98,7 @@ class SimulatorNode(Node):
         declare(self, SETTINGS)
         robot = tree_robot(self)
         self._simulation = simulation_of(robot, self._initial_position(robot), damping=self._damping(robot))
-        self._effort = self._simulation.gravity_effort()
+        self._brake()
         self._names = list(robot.joint_names)
         train = robot.drive_train
         self._motor_names = self._names if train is None else list(train.motor_names)
@@ -100,6 +110,7 @@ class SimulatorNode(Node):
         self._simulated_to = self._pace.origin
         self._missed_before = 0
         self._commands, self._states = Stream(), Stream()
+        self._command_timeout: float = value(self, "command_timeout") or np.inf
         self._refusals = Refusals(self.get_logger().warning, "effort_commands")
         options = {"qos_overriding_options": overridable(publisher=True)}
         self._joint_states = self.create_publisher(JointState, "joint_states", stream_qos(), **options)
@@ -132,11 +143,13 @@ class SimulatorNode(Node):
             return np.array(given)
         if not trajectory:
             return np.zeros(robot.n_joints)
-        motion = read_trajectory(share.find("config", trajectory))
-        names = motion.joint_names
-        if names is not None and tuple(names) != robot.joint_names:
-            raise InputError(f"{trajectory} moves {list(names)}, but the robot has {list(robot.joint_names)}")
-        return motion.sample(0.0, 0)[0]
+        motion = read_motion(share.find("config", trajectory))
+        if motion.moves_base:
+            raise InputError(f"{trajectory} moves a platform or a floating base; joints alone are meant")
+        try:
+            return motion.for_joints(robot.joint_names).sample(0.0, 0).joints[0]
+        except InputError as error:
+            raise InputError(f"{trajectory}: {error}") from error
 
     def _now(self) -> int:
         return int(self.get_clock().now().nanoseconds)
@@ -146,6 +159,11 @@ class SimulatorNode(Node):
     def _take(self, msg: Float64MultiArray, info: Mapping[str, int]) -> None:
         now = self._now()
         effort = np.frombuffer(msg.data)
+        if not len(effort):
+            self._advance_to(now)
+            self._brake()
+            self.get_logger().info("a command without efforts: the brakes are on")
+            return
         n = len(self._motor_names)
         if len(effort) != n:
             self._refusals.add(
@@ -167,8 +185,14 @@ class SimulatorNode(Node):
             return
         arrived = info["received_timestamp"] if self._arrivals_known else now
         self._advance_to(min(arrived, now))
-        self._effort = effort
+        self._effort, self._braked = effort, False
         self._commands.tick()
+
+    def _brake(self) -> None:
+        """Let the robot stand where it is, held by its brakes."""
+        self._simulation.stand()
+        self._effort = self._simulation.gravity_effort()
+        self._braked = True
 
     # time
 
@@ -179,7 +203,7 @@ class SimulatorNode(Node):
             return
         if duration > _LONGEST_STEP:
             self.get_logger().warning(f"held up for {duration:.3g} s; the robot stood still meanwhile")
-        elif self._commands.count and not self._stopped:
+        elif not self._braked and not self._stopped:
             try:
                 self._simulation.advance(duration, self._effort)
             except HodynError as error:
@@ -189,6 +213,9 @@ class SimulatorNode(Node):
 
     def _publish_due(self) -> None:
         now = self._now()
+        if not self._braked and self._commands.age() > self._command_timeout:
+            self._brake()
+            self.get_logger().warning(f"no command for {self._command_timeout:g} s: the brakes are on")
         if self._pace.next == 0 or self._pace.lost(now):
             self._pace = Pace(self._pace.rate, last_due(self._timer, now), most=1)
             self._simulated_to, self._missed_before = self._pace.origin, 0
@@ -237,8 +264,8 @@ class SimulatorNode(Node):
             text = f"missed {missed} states in a second: the machine is too slow, or busy with something else"
             self.get_logger().warning(text, throttle_duration_sec=10.0)
             return Report(WARN, text, values)
-        if not self._commands.count:
-            return Report(WARN, "the brakes are on until the first command", values)
+        if self._braked:
+            return Report(WARN, "the brakes are on until the next command", values)
         if age > _OLD_COMMAND:
             return Report(WARN, f"the last command is {age:.3g} s old, and held", values)
         return Report(OK, "following commands", values)

@@ -99,16 +99,24 @@ class StreamExecutor(SingleThreadedExecutor):
 
     def spin(self) -> None:
         """Serve callbacks until the context is shut down, then raise ExternalShutdownException."""
-        while self._context.ok() and not self._is_shutdown:
+        while not self._is_shutdown:
+            self.spin_once()
+
+    def spin_once(self, timeout_sec: float | None = None) -> None:
+        """Do the housekeeping, then serve streams for so long, by default for HOUSEKEEPING_PERIOD.
+
+        Raises ExternalShutdownException where the context is shut down.
+        """
+        if self._context.ok():
+            period = HOUSEKEEPING_PERIOD if timeout_sec is None else timeout_sec
             try:
                 self._housekeeping()
                 self._streams = _streams(self.get_nodes(), self._streams)
-                self._serve(self._streams, time.monotonic() + HOUSEKEEPING_PERIOD)
+                self._serve(self._streams, time.monotonic() + period)
             except Exception:
                 if self._context.ok():
                     raise
-                # A callback that was publishing when the process was told to end has done nothing wrong.
-                break
+                # A callback that was publishing when the context was shut down has done nothing wrong.
         if not self._context.ok():
             raise ExternalShutdownException
 

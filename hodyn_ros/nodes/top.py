@@ -80,11 +80,11 @@ class Listener:
         self._context.try_shutdown()
 
 
-def run_top(patterns: Sequence[str], once: bool, timeout: float, console: Console) -> bool:
+def run_top(patterns: Sequence[str], once: bool, timeout: float, console: Console) -> Sequence[Seen]:
     """Show the nodes that `patterns` choose until interrupted; `once`: print the table and return.
 
-    Returns whether any node was heard; `once` waits `timeout` [s] at most. Raises InputError where the live
-    view has no terminal.
+    Returns the last report of each node that was heard; `once` waits `timeout` [s] at most. Raises InputError
+    where the live view has no terminal.
     """
     if not once and not console.is_terminal:
         raise InputError("the live view needs a terminal; for a file or a pipe take --once")
@@ -97,7 +97,7 @@ def run_top(patterns: Sequence[str], once: bool, timeout: float, console: Consol
                 while True:
                     live.update(_picture(listener, patterns), refresh=True)
                     listener.listen(_REFRESH)
-        return bool(listener.seen)
+        return list(listener.seen.values())
 
 
 def _gather(listener: Listener, timeout: float) -> None:

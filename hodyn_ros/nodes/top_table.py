@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from rich.table import Table
 from rich.text import Text
 
 from hodyn_ros.control.feedforward import Status
+from hodyn_ros.tables import FittingTable, table
 
 STALE_AFTER = 3.5  # [s]; a node reports every second
-COLUMNS = ("node", "state", "rate [1/s]", "age [s]", "p50 · p99 [µs]", "refused, limits")
+COLUMNS = ("node, state", "rate [1/s]", "age [s]", "p50 · p99 [µs]", "refused, limits")
 
 _LEVELS = ("green", "yellow", "bold red", "magenta")  # of OK, WARN, ERROR, STALE
 _RATE = re.compile(r"(.*?):? ?rate \[1/s\]")
@@ -22,7 +22,14 @@ _LIMITS = (
     *(str(bit.name).lower().replace("_", " ") for bit in Status if bit),
     "commands cut to a limit",
 )
-_EVENTS = ("deadline missed", "liveliness lost", "incompatible QoS")
+_EVENTS = (
+    "messages lost",
+    "deadline missed",
+    "publisher lost",
+    "liveliness lost",
+    "incompatible QoS",
+    "failures of the middleware",
+)
 
 
 @dataclass(frozen=True)
@@ -36,28 +43,33 @@ class Seen:
     values: Mapping[str, str]
     at: float  # [s] by some clock
 
+    @property
+    def failed(self) -> bool:
+        """Whether it reports an error; a warning is none."""
+        return self.level >= 2  # DiagnosticStatus.ERROR
 
-def status_table(nodes: Iterable[Seen], now: float) -> Table:
+
+def status_table(nodes: Iterable[Seen], now: float) -> FittingTable:
     """Return the table at the instant `now` [s]; a node that has been silent for long is marked as stale."""
-    table = Table(show_lines=True)
-    for column in COLUMNS:
-        table.add_column(Text(column, style="bold"), overflow="fold", no_wrap=column == "node")
+    rows, styles = [], []
     for seen in sorted(nodes, key=lambda seen: seen.name):
         silent = now - seen.at
-        state = Text(seen.message, style=_LEVELS[min(seen.level, len(_LEVELS) - 1)])
+        state = Text(printable(seen.message), style=_LEVELS[min(seen.level, len(_LEVELS) - 1)])
         if silent > STALE_AFTER:
             state = Text(f"stale: silent for {silent:.0f} s", style="bold red")
         values = seen.values
-        table.add_row(
-            _lines([seen.name, *_facts(seen)]),
-            state,
-            _lines(_rates(values)),
-            _lines(_ages(values)),
-            _lines(_percentiles(values)),
-            _lines([*_refused(values), *_limits(values)], "yellow"),
-            style="dim" if silent > STALE_AFTER else None,
+        rows.append(
+            (
+                Text("\n").join([Text(printable(seen.name), style="bold"), state, _lines(_facts(seen))]),
+                _lines(_rates(values)),
+                _lines(_ages(values)),
+                _lines(_percentiles(values)),
+                _lines([*_refused(values), *_limits(values)], "yellow"),
+            )
         )
-    return table
+        styles.append("dim" if silent > STALE_AFTER else "")
+    heads = [Text(column, style="bold") for column in COLUMNS]
+    return table(heads, rows, range(len(COLUMNS)), styles, lines=True)
 
 
 def _facts(seen: Seen) -> Iterator[str]:
@@ -104,7 +116,12 @@ def _limits(values: Mapping[str, str]) -> Iterator[str]:
 
 
 def _lines(lines: Iterable[str], style: str = "") -> Text:
-    return Text("\n".join(line.strip() for line in lines if line), style=style)
+    return Text("\n".join(printable(line).strip() for line in lines if line), style=style)
+
+
+def printable(text: str) -> str:
+    """Return a text of somebody else without what would command the terminal, such as escape sequences."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def _round(value: str, small: str = ".3g") -> str:

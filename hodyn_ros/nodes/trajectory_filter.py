@@ -5,7 +5,7 @@ Stands between who plans (MoveIt, for instance) and a joint_trajectory_controlle
 Topics: `~/joint_trajectory` (trajectory_msgs/JointTrajectory) in, `filtered_joint_trajectory` out;
 `joint_states` (sensor_msgs/JointState) in, to start where the robot is; `/diagnostics` at 1 Hz. Action, where
 control_msgs is installed: `~/follow_joint_trajectory` (control_msgs/FollowJointTrajectory), whose goals go on
-to `<controller>/follow_joint_trajectory`.
+to `<controller>/follow_joint_trajectory`; then `<controller>/controller_state` in, for stops and holds.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from hodyn_ros.nodes.qos import overridable, sensor_qos, stream_qos
 from hodyn_ros.nodes.refusals import Refusals, Refused
 from hodyn_ros.nodes.robot_file import robot_file
 from hodyn_ros.nodes.trajectory_with_efforts import Filtered, TrajectoryEfforts, in_words
+from hodyn_ros.trajectory.start import PresentState
 
 if TYPE_CHECKING:
     from hodyn_ros.nodes.trajectory_proxy import TrajectoryProxy
@@ -103,6 +104,15 @@ SETTINGS = (
         "distance.",
         low=0.0,
         high=100.0,
+        read_only=True,
+    ),
+    Setting(
+        "stop_duration",
+        0.5,
+        "How long [s] the motion of a goal that is canceled, or replaced by a new one, takes to rest on its "
+        "path.",
+        low=0.05,
+        high=10.0,
         read_only=True,
     ),
     *(replace(setting, read_only=True) for setting in LOAD_SETTINGS),
@@ -188,7 +198,15 @@ class TrajectoryFilter(Node):
             return None
         from hodyn_ros.nodes.trajectory_proxy import TrajectoryProxy
 
-        proxy = TrajectoryProxy(self, value(self, "controller"), self._fill_in, self._refusals)
+        proxy = TrajectoryProxy(
+            self,
+            value(self, "controller"),
+            self._efforts,
+            self._fill_in,
+            self._present.state,
+            value(self, "stop_duration"),
+            self._refusals,
+        )
         self.get_logger().info(f"goals go on to {proxy.action}")
         return proxy
 
@@ -208,15 +226,15 @@ class TrajectoryFilter(Node):
         else:
             self._publisher.publish(filtered.msg)
 
-    async def _fill_in(self, msg: JointTrajectory) -> Filtered:
+    async def _fill_in(self, msg: JointTrajectory, present: PresentState | None = None) -> Filtered:
         """Return a trajectory with efforts, computed in another thread while this one serves callbacks."""
         started_at = time.perf_counter()
-        present, executor = self._present.state(), self.executor
+        start, executor = present or self._present.state(), self.executor
         future: Future[Filtered] = Future()
 
         def work() -> None:
             try:
-                future.set_result(self._efforts(msg, present))
+                future.set_result(self._efforts(msg, start))
             except Exception as error:  # goes to who waits, who knows what to do
                 future.set_exception(error)
             if executor is not None:
@@ -265,6 +283,7 @@ class TrajectoryFilter(Node):
             values["controller is there"] = proxy.controller_is_there
             values["goals under way"] = proxy.under_way
             values.update({f"goals {outcome}": count for outcome, count in proxy.outcomes.items()})
+            values["stops"], values["holds"] = proxy.stops, proxy.holds
         troubles = self._refusals.total + self._refused_states.total + self._violating
         new, self._troubles_reported = troubles - self._troubles_reported, troubles
         if new:

@@ -6,7 +6,9 @@ position at rest, and after it has ended its last one, so that whoever follows n
 
 Topics: `desired_motion` (DesiredMotion) out, the k-th sample stamped `origin + k / rate`; `joint_trajectory`
 (trajectory_msgs/JointTrajectory) in; `feedforward_torque` (FeedforwardTorque) in, the first one alone, with
-`start_when_answered`; `/diagnostics` at 1 Hz. Service: `~/start` (std_srvs/Trigger).
+`start_when_answered`; `effort_commands` (std_msgs/Float64MultiArray) in, likewise, with
+`start_when_commanded`; `joint_states` (sensor_msgs/JointState) in, with `wait_for_robot`; `/diagnostics` at
+1 Hz. Service: `~/start` (std_srvs/Trigger).
 """
 
 from __future__ import annotations
@@ -14,28 +16,34 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 from builtin_interfaces.msg import Time
 from rclpy.node import Node
 from rclpy.subscription import Subscription
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from hodyn_ros import share
 from hodyn_ros.errors import InputError
+from hodyn_ros.jets import Array
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
-from hodyn_ros.nodes.diagnostics import OK, WARN, Diagnostics, Report, Stream
-from hodyn_ros.nodes.joint_order import JointOrder
+from hodyn_ros.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Report, Stream
 from hodyn_ros.nodes.messages import (
     nanoseconds,
-    read_joint_trajectory,
+    read_partial_trajectory,
     time_message,
     write_base_motion,
     write_desired_motion,
 )
 from hodyn_ros.nodes.moved_robot import MovedRobot
+from hodyn_ros.nodes.one_publisher import identity, publishers_of
 from hodyn_ros.nodes.pace import Pace, last_due
 from hodyn_ros.nodes.parameters import Setting, declare, value
+from hodyn_ros.nodes.present_joints import PresentJoints
 from hodyn_ros.nodes.process import run
 from hodyn_ros.nodes.qos import overridable, sensor_qos, stream_qos
 from hodyn_ros.nodes.refusals import Reason, Refusals, Refused
@@ -44,6 +52,7 @@ from hodyn_ros.trajectory.reader import read_motion
 from hodyn_ros.trajectory.rest import through_points
 from hodyn_ros.trajectory.robot_motion import MotionSample, RobotMotion
 from hodyn_ros.trajectory.sampling import Sampler
+from hodyn_ros.trajectory.start import Away, away_from_start
 
 SETTINGS = (
     Setting(
@@ -100,7 +109,42 @@ SETTINGS = (
         "the motion is lost on a dynamics_node that is still loading.",
         read_only=True,
     ),
+    Setting(
+        "start_when_commanded",
+        False,
+        "With auto_start: hold the first position until effort_commands have come, so that no part of the "
+        "motion is lost on a controller_node that has not joined it yet.",
+        read_only=True,
+    ),
+    Setting(
+        "wait_for_robot",
+        False,
+        "Hold the first position until joint_states have the robot near to it; ~/start is refused as long.",
+        read_only=True,
+    ),
+    Setting(
+        "start_within",
+        0.05,
+        "With wait_for_robot: how far [rad or m] each joint may be from the first position. joint_states of "
+        "links are away by what the springs of elastic joints give way.",
+        low=0.0001,
+        high=10.0,
+        read_only=True,
+    ),
+    Setting(
+        "ease",
+        0.1,
+        "A joint_trajectory gets no jump of the acceleration at its ends; given points nearer to them than "
+        "this [s] are then left out. 0: such a trajectory is refused.",
+        low=0.0,
+        high=10.0,
+        read_only=True,
+    ),
 )
+
+IN, OUT = "joint_trajectory", "desired_motion"
+
+_STALE = 0.5  # [s] after which joint_states say nothing any more
 
 
 class TrajectoryNode(Node):
@@ -111,11 +155,15 @@ class TrajectoryNode(Node):
         declare(self, SETTINGS)
         self._order: int = value(self, "order")
         self._rate: float = value(self, "rate")
+        self._auto_start: bool = value(self, "auto_start")
         self._sampler: Sampler | None = None
         self._asked: int | None = None  # when the motion is to start [ns]; None: at once
         self._first: int | None = None  # the number, at the present pace, of the first sample of the motion
         self._sent = 0  # samples of the motion
         self._ended = False
+        self._obstacle = ""  # what the motion waited for when last looked at
+        self._said: set[str] = set()  # what kinds of obstacles have been logged
+        self._broken: MotionSample | None = None  # where a motion stands that cannot go on
         self._pace = Pace(self._rate, self._now())
         self._skipped_before = 0
         self._published = Stream()
@@ -126,94 +174,183 @@ class TrajectoryNode(Node):
         motion = self._read(file) if file else None
         self._moves_base = motion is not None and motion.moves_base
         self._names = list(self._robot.joint_names or (motion.joint_names if motion else None) or ())
-        self._joints = JointOrder(self._names)
         self._frame_id: str = value(self, "frame_id") if self._moves_base else ""
-        self._refusals = Refusals(self.get_logger().warning, "joint_trajectory")
+        self._refusals = Refusals(self.get_logger().warning, IN)
         self._publisher = self.create_publisher(
-            DesiredMotion,
-            "desired_motion",
-            stream_qos(),
-            qos_overriding_options=overridable(publisher=True),
+            DesiredMotion, OUT, stream_qos(), qos_overriding_options=overridable(publisher=True)
         )
         self._subscription = self.create_subscription(
-            JointTrajectory, "joint_trajectory", self._take, 1, qos_overriding_options=overridable()
+            JointTrajectory, IN, self._take, 1, qos_overriding_options=overridable()
         )
         self._service = self.create_service(Trigger, "~/start", self._start_when_told)
         self._answers: Subscription | None = None  # until the first one
         if value(self, "start_when_answered"):
             self._answers = self.create_subscription(
-                FeedforwardTorque, "feedforward_torque", self._start_when_answered, sensor_qos()
+                FeedforwardTorque, "feedforward_torque", self._take_answer, sensor_qos()
             )
+        self._commands: Subscription | None = None  # until the first one
+        if value(self, "start_when_commanded"):
+            self._commands = self.create_subscription(
+                Float64MultiArray, "effort_commands", self._take_command, sensor_qos()
+            )
+        self._present = self._listen_to_robot() if value(self, "wait_for_robot") else None
         self._diagnostics = Diagnostics(self, self._report)
         if motion is not None:
-            self._load(motion, None)
+            try:
+                self._load(motion, None)
+            except InputError as error:
+                raise InputError(f"{file}: {error}") from error
         else:
-            self.get_logger().info("waiting for a motion on joint_trajectory")
+            self.get_logger().info(f"waiting for a motion on {IN}")
         self._timer = self.create_timer(1.0 / self._rate, self._publish_due, callback_group=StreamGroup())
+
+    def _listen_to_robot(self) -> PresentJoints:
+        if not self._names:
+            raise InputError(
+                "parameter 'wait_for_robot' is true, but the motion moves a platform alone, of which "
+                "joint_states say nothing; leave it out"
+            )
+        self._refused_states = Refusals(self.get_logger().warning, "joint_states")
+        self._states = self.create_subscription(
+            JointState, "joint_states", self._take_state, sensor_qos(), qos_overriding_options=overridable()
+        )
+        return PresentJoints(self._names, _STALE)
 
     # motions
 
     def _read(self, file: str) -> RobotMotion:
-        motion = read_motion(share.find("config", file))
-        self._robot.check(motion, file)
+        motion = self._robot.fitted(read_motion(share.find("config", file)), file)
         return motion.rest_to_rest(value(self, "ramp"), value(self, "duration") or None, self._order)
 
     def _load(self, motion: RobotMotion, start: int | None) -> None:
-        """Take up a motion; start it at the instant `start` [ns] or now, unless the node is to wait."""
+        """Take up a motion; start it at the instant `start` [ns] or now, unless the node is to wait.
+
+        Raises InputError for a motion that is not finite.
+        """
+        sampler = Sampler(motion, self._rate, self._order)
+        sampler.check()
         try:
             motion.trajectory.require_smoothness(self._order)
         except InputError as error:
             self.get_logger().warning(f"derivatives will jump: {error}")
-        self._sampler = Sampler(motion, self._rate, self._order)
+        self._sampler, self._broken = sampler, None
         self._asked, self._first, self._sent, self._ended = start, None, 0, False
-        if not value(self, "auto_start"):
-            self.get_logger().info("holding the first position until ~/start is called")
-        elif self._answers is not None:
-            self.get_logger().info("holding the first position until feedforward_torque answers")
-        else:
-            self._start(self._asked)
+        self._said = set()
+        self._start_if_nothing_hinders()
 
-    def _take(self, msg: JointTrajectory) -> None:
+    def _take(self, msg: JointTrajectory, info: dict[str, Any]) -> None:
         try:
-            if self._first is not None and not self._ended:
-                raise Refused(Reason.BAD_MOTION, "a motion is under way; send the next one when it has ended")
+            if self._moving:
+                sender = publishers_of(self, IN).get(identity(info) or b"")
+                of = f" from {sender}" if sender else ""
+                raise Refused(
+                    Reason.BAD_MOTION, f"a motion is under way; send the next one{of} when it has ended"
+                )
             if self._moves_base:
                 raise Refused(
                     Reason.BAD_BASE, "a JointTrajectory cannot place a platform or floating base; use a file"
                 )
-            points = read_joint_trajectory(msg, self._joints)
-            present = None if self._sampler is None else self._sample(self._pace.next).joints[0]
-            motion = RobotMotion.of_joints(through_points(*points, present=present, order=self._order))
+            held, measured = self._where()
+            points = read_partial_trajectory(
+                msg, self._names, self._names, measured if held is None else held
+            )
+            # what comes later is led to, also from where nothing is held yet
+            leads = held is None and points.times[0] > 0.0 and not np.isnan(measured).any()
+            present = measured if leads else held
+            with np.errstate(over="ignore", invalid="ignore"):  # what overflows shows in the samples
+                spline = through_points(*points, present=present, order=self._order, ease=value(self, "ease"))
+            self._load(RobotMotion.of_joints(spline), nanoseconds(msg.header.stamp) or None)
         except Refused as refused:
             self._refusals.add(refused)
         except InputError as error:
             self._refusals.add(Refused(Reason.BAD_MOTION, str(error)))
-        else:
-            self._load(motion, nanoseconds(msg.header.stamp) or None)
 
-    def _start_when_answered(self, msg: FeedforwardTorque) -> None:
+    @property
+    def _moving(self) -> bool:
+        """Whether a motion is under way; one that is still to start can be replaced by another."""
+        return not self._ended and self._first is not None and self._first <= self._pace.next
+
+    def _where(self) -> tuple[Array | None, Array]:
+        """Return where the robot is held (n,), None where it is not yet, and where it is measured, or NaN.
+
+        A robot that is waited for is not held yet.
+        """
+        nowhere = np.full(len(self._names), np.nan)
+        measured = nowhere if self._present is None else self._present.state().positions
+        waits = self._present is not None and self._first is None
+        if self._sampler is None or waits:
+            return None, measured
+        return self._sample(self._pace.next).joints[0], measured
+
+    # the start
+
+    def _take_answer(self, msg: FeedforwardTorque) -> None:
         if self._answers is not None:
             self.destroy_subscription(self._answers)
             self._answers = None
-        if self._sampler is not None and self._first is None and value(self, "auto_start"):
-            self._start(self._asked)
+        self._start_if_nothing_hinders()
+
+    def _take_command(self, msg: Float64MultiArray) -> None:
+        if self._commands is not None and msg.data:
+            self.destroy_subscription(self._commands)
+            self._commands = None
+            self._start_if_nothing_hinders()
+
+    def _take_state(self, msg: JointState) -> None:
+        assert self._present is not None
+        try:
+            self._present.take(msg)
+        except Refused as refused:
+            self._refused_states.add(refused)
+        self._start_if_nothing_hinders()
 
     def _start_when_told(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         if self._sampler is None:
             response.message = "there is no motion to start yet"
         elif self._first is not None:
             response.message = "the motion has been started before"
+        elif (away := self._away()) is not None:
+            response.message = f"the robot is not where the motion starts: {away.words}"
         else:
             self._start(None)
             response.success, response.message = True, "the motion starts"
         return response
 
+    def _start_if_nothing_hinders(self) -> None:
+        """Start the motion that waits, if there is one; log once what it waits for, of each kind."""
+        if self._sampler is None or self._first is not None:
+            return
+        if not self._auto_start:
+            kind, words = "service", "until ~/start is called"
+        elif self._answers is not None:
+            kind, words = "answer", "until feedforward_torque answers"
+        elif self._commands is not None and (away := self._away()) is None:
+            kind, words = "commands", "until effort_commands come"
+        elif (away := self._away()) is not None:
+            kind = "robot" if away.is_known else "unknown robot"
+            words = f"until the robot is near to it: {away.words}"
+        else:
+            self._start(self._asked)
+            return
+        self._obstacle = words
+        if kind not in self._said:
+            self._said.add(kind)
+            self.get_logger().info(f"holding the first position {words}")
+
+    def _away(self) -> Away | None:
+        """Return how the robot is away from where the motion starts; None where it may start."""
+        if self._present is None or self._sampler is None:
+            return None
+        start = self._sampler[0].joints[0]
+        return away_from_start(self._present.state(), start, self._names, value(self, "start_within"))
+
     def _start(self, instant: int | None) -> None:
         assert self._sampler is not None
         self._first = self._pace.next if instant is None else max(self._pace.next, self._pace.number(instant))
-        duration = self._sampler.duration
+        duration, ahead = self._sampler.duration, (self._first - self._pace.next) / self._rate
         self.get_logger().info(
-            f"the motion starts, {'without end' if math.isinf(duration) else f'for {duration:g} s'}; "
+            f"the motion starts{f' in {ahead:g} s' if ahead >= 1.0 else ''}, "
+            f"{'without end' if math.isinf(duration) else f'for {duration:g} s'}; "
             f"{self._rate:g} Hz, derivatives up to {self._order}"
         )
 
@@ -245,10 +382,17 @@ class TrajectoryNode(Node):
     def _sample(self, k: int) -> MotionSample:
         """Return the k-th sample at the present pace: of the motion, or at rest before and after it."""
         assert self._sampler is not None
+        if self._broken is not None:
+            return self._broken
         place = 0 if self._first is None else k - self._first
-        if 0 <= place < self._sampler.count and self._first is not None:
+        if not 0 <= place < self._sampler.count or self._first is None:
+            return self._sampler[0 if place <= 0 else int(self._sampler.count) - 1].at_rest()
+        try:
             return self._sampler[place]
-        return self._sampler[0 if place <= 0 else int(self._sampler.count) - 1].at_rest()
+        except InputError as error:
+            self.get_logger().error(f"the motion ends here: {error}")
+            self._broken, self._ended = self._sampler.before(place).at_rest(), True
+            return self._broken
 
     def _message(self, stamp: Time, sample: MotionSample) -> DesiredMotion:
         msg = write_desired_motion(self._names, stamp, sample.joints, self._frame_id)
@@ -283,14 +427,27 @@ class TrajectoryNode(Node):
             **self._facts_of_motion(),
             "refused": self._refusals.total,
         }
+        self._start_if_nothing_hinders()  # what was heard of the robot may be too old by now
         skipped, self._skipped_before = self._pace.skipped - self._skipped_before, self._pace.skipped
         if self._sampler is None:
             return Report(WARN, "waiting for a motion", values)
         if skipped > 0:
             return Report(WARN, f"skipped {skipped} samples: the machine is too slow for this rate", values)
+        if others := self._other_publishers():
+            return Report(WARN, f"{others} publishes {OUT} as well; let one node publish at a time", values)
+        if self._broken is not None:
+            return Report(ERROR, "the motion could not go on", values)
         if self._first is None:
-            return Report(OK, "holding", values)
+            waits_for_robot = self._auto_start and self._answers is None
+            level = WARN if waits_for_robot else OK
+            return Report(level, f"holding the first position {self._obstacle}", values)
         return Report(OK, "ended" if self._ended else "moving", values)
+
+    def _other_publishers(self) -> str:
+        names = list(publishers_of(self, OUT).values())
+        if self.get_fully_qualified_name() in names:
+            names.remove(self.get_fully_qualified_name())
+        return ", ".join(sorted(names))
 
     def _facts_of_motion(self) -> dict[str, object]:
         """Return the stamps of the first and the last sample of the motion, and how many were published."""

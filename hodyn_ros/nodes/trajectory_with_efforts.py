@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,8 +18,7 @@ from hodyn_ros.feasibility.check import Finding
 from hodyn_ros.feasibility.report import nearer_limit
 from hodyn_ros.jets import Array
 from hodyn_ros.nodes.fields import float64s
-from hodyn_ros.nodes.joint_order import JointOrder
-from hodyn_ros.nodes.messages import read_joint_trajectory
+from hodyn_ros.nodes.messages import read_partial_trajectory
 from hodyn_ros.nodes.refusals import Reason, Refused
 from hodyn_ros.trajectory.densify import Waypoints
 from hodyn_ros.trajectory.start import PresentState
@@ -84,44 +83,49 @@ class TrajectoryEfforts:
         self._judge(result)
         # where the present state comes first, it leads to the first given point too
         added = int(waypoints.times[0] > 0.0)
-        return Filtered(self._write(msg, result), result, np.maximum(result.dense.leads_to - added, 0))
+        made = self._message(result.dense.times, result.motion, result.efforts)
+        made.header = msg.header
+        return Filtered(made, result, np.maximum(result.dense.leads_to - added, 0))
+
+    def stop(self, filtered: Filtered, since: float, begin: float, duration: float) -> JointTrajectory:
+        """Return how a trajectory comes to rest: from its time `since` [s] on, which is the time 0 of this.
+
+        The arguments are those of `EffortFilter.stop`. Raises InputError where it is over before.
+        """
+        points = self.effort_filter.stop(filtered.result.dense.motion, since, begin, duration)
+        return self._message(points.times - since, points.motion, points.efforts)
+
+    def hold(self, positions: Mapping[str, float], present: PresentState, fade: float) -> JointTrajectory:
+        """Return a trajectory of one point, `fade` [s] later: standing, with the efforts for that.
+
+        `positions` are those of the joints that the controller moves; where the others are says `present`.
+        Raises Refused where that is not known.
+        """
+        names = self.robot_joints
+        standing = np.array([positions.get(name, at) for name, at in zip(names, present.positions)])
+        unknown = np.isnan(standing)
+        if unknown.any():
+            raise Refused(
+                Reason.MISSING_JOINT,
+                f"where joint {names[int(np.argmax(unknown))]!r} stands is not known, so neither are the "
+                "efforts for holding; publish its state on joint_states",
+            )
+        still = np.zeros((1, 3, len(names)))
+        still[0, 0] = standing
+        return self._message(np.array([fade]), still, self.effort_filter.hold(standing)[None])
 
     def warm_up(self) -> None:
         """Compute once, so that the first trajectory takes no longer than all others."""
         positions = np.zeros((2, len(self.robot_joints)))
         times = np.array([0.0, self.effort_filter.period])
-        self.effort_filter(Waypoints(times, positions))
+        result = self.effort_filter(Waypoints(times, positions))
+        self.effort_filter.stop(result.dense.motion, 0.0, 0.0, self.effort_filter.period)
+        self.effort_filter.hold(positions[0])
 
     def _read(self, msg: JointTrajectory, present: PresentState) -> Waypoints:
         """Return the points for all joints of the robot."""
-        robot_joints, named = self.robot_joints, set(msg.joint_names)
-        if not named or not named <= set(self.joint_names):
-            JointOrder(self.joint_names).places(msg.joint_names)  # raises, naming the joint
-        given = JointOrder([name for name in robot_joints if name in named])
-        points = read_joint_trajectory(msg, given)
-        places = [robot_joints.index(name) for name in given.names]
-        rests = np.ones(len(robot_joints), dtype=bool)
-        rests[places] = False
-        unknown = rests & np.isnan(present.positions)
-        if unknown.any():
-            raise Refused(
-                Reason.MISSING_JOINT,
-                f"joint {robot_joints[int(np.argmax(unknown))]!r} is missing from the message, and where it "
-                "rests is not known; name it, or publish its state on joint_states",
-            )
-
-        def for_all(rows: Array, at_rest: Array) -> Array:
-            table = np.tile(at_rest, (len(rows), 1))
-            table[:, places] = rows
-            return table
-
-        still = np.zeros(len(robot_joints))
-        return Waypoints(
-            points.times,
-            for_all(points.positions, present.positions),
-            None if points.velocities is None else for_all(points.velocities, still),
-            None if points.accelerations is None else for_all(points.accelerations, still),
-        )
+        points = read_partial_trajectory(msg, self.joint_names, self.robot_joints, present.positions)
+        return Waypoints(*points)
 
     def _judge(self, result: EffortTrajectory) -> None:
         if not np.isfinite(result.efforts).all():
@@ -141,9 +145,9 @@ class TrajectoryEfforts:
                 f"{in_words(result.violations)}; plan a slower motion, or let it pass with limits:=pass",
             )
 
-    def _write(self, msg: JointTrajectory, result: EffortTrajectory) -> JointTrajectory:
+    def _message(self, times: Array, motion: Array, efforts: Array) -> JointTrajectory:
         places = [self.robot_joints.index(name) for name in self.joint_names]
-        instants = np.rint(result.dense.times * 1e9).astype(np.int64).tolist()
+        instants = np.rint(times * 1e9).astype(np.int64).tolist()
         points = [
             JointTrajectoryPoint(
                 positions=float64s(rows[0]),
@@ -152,9 +156,9 @@ class TrajectoryEfforts:
                 effort=float64s(effort),
                 time_from_start=Duration(sec=instant // 1_000_000_000, nanosec=instant % 1_000_000_000),
             )
-            for rows, effort, instant in zip(result.motion[:, :, places], result.efforts[:, places], instants)
+            for rows, effort, instant in zip(motion[:, :, places], efforts[:, places], instants)
         ]
-        return JointTrajectory(header=msg.header, joint_names=list(self.joint_names), points=points)
+        return JointTrajectory(joint_names=list(self.joint_names), points=points)
 
 
 def in_words(violations: Sequence[Finding]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from hodyn_ros.control.robot_text import AnyRobot
 from hodyn_ros.control.wrench_frames import wrench_frames
 from hodyn_ros.errors import InputError
 from hodyn_ros.nodes.diagnostics import Stream
+from hodyn_ros.nodes.one_publisher import OnePublisher, publishers_of
 from hodyn_ros.nodes.qos import overridable, sensor_qos
 from hodyn_ros.nodes.refusals import Reason, Refusals, Refused
 from hodyn_ros.nodes.stream_executor import StreamGroup
@@ -35,10 +37,11 @@ class WrenchSources:
         self._node = node
         self._sources: dict[str, _Source] = {}
 
-    def use(self, robot: AnyRobot, law: Law, cutoff: float, timeout: float) -> None:
+    def use(self, robot: AnyRobot, law: Law, cutoff: float, timeout: float, largest: float) -> None:
         """Hear the wrenches on the bodies of a law; those heard before go on from what they have.
 
-        They start anew where the representation has changed.
+        They start anew where the representation has changed. A measurement with a component beyond `largest`
+        [N, N.m] is refused.
         """
         kept = {body: source for body, source in self._sources.items() if source.fits(law)}
         for body, source in self._sources.items():
@@ -48,6 +51,7 @@ class WrenchSources:
         for body in law.wrench_bodies:
             source = kept.get(body) or _Source(self._node, body, robot, law)
             source.filtered = source.filtered.changed(law.order, cutoff, timeout)
+            source.largest = largest
             self._sources[body] = source
 
     def forget(self) -> None:
@@ -95,8 +99,10 @@ class _Source:
 
     def __init__(self, node: Node, body: str, robot: AnyRobot, law: Law) -> None:
         self.filtered = FilteredWrench(0, 1.0, 1.0)
+        self.largest = 0.0
         self.stream = Stream()
         self.refusals = Refusals(node.get_logger().warning, TOPIC + body)
+        self._one_publisher = OnePublisher(partial(publishers_of, node, TOPIC + body))
         self._body = body
         self._frame = law.wrench_frame
         self._frames: Mapping[str, Array] = wrench_frames(robot, body, law.wrench_frame)
@@ -114,8 +120,9 @@ class _Source:
         """Say whether this source serves a law as well."""
         return self._body in law.wrench_bodies and self._frame == law.wrench_frame
 
-    def _take(self, msg: WrenchStamped) -> None:
+    def _take(self, msg: WrenchStamped, info: dict[str, Any]) -> None:
         try:
+            self._one_publisher.check(msg, info)
             wrench = self._read(msg)
         except Refused as refused:
             self.refusals.add(refused)
@@ -137,4 +144,10 @@ class _Source:
         wrench = np.array([moment.x, moment.y, moment.z, force.x, force.y, force.z])
         if not np.isfinite(wrench).all():
             raise Refused(Reason.NOT_FINITE, "the wrench holds NaN or infinite numbers; send finite ones")
+        if (np.abs(wrench) > self.largest).any():
+            raise Refused(
+                Reason.BEYOND_LIMITS,
+                f"the wrench holds {np.abs(wrench).max():.3g} N or N.m, beyond wrench_limit, "
+                f"{self.largest:g}; measure what is there, or raise wrench_limit",
+            )
         return matrix @ wrench

@@ -1,0 +1,97 @@
+"""What the nodes in front of forward controllers share: commands at a rate of their own."""
+
+from __future__ import annotations
+
+from hodyn_ros.control.command_guard import CommandGuard
+from hodyn_ros.control.guard_config import FirstEffort
+from hodyn_ros.control.guarded_robot import effort_model, guard_limits
+from hodyn_ros.nodes.controller_activity import ControllerActivity
+from hodyn_ros.nodes.feedforward_consumer import FeedforwardConsumer
+from hodyn_ros.nodes.guard_parameters import GRAVITY, guard_config, guarded_robot
+from hodyn_ros.nodes.pace import Pace, last_due
+from hodyn_ros.nodes.parameters import Setting, value
+
+FORWARD_SETTINGS = (
+    Setting(
+        "joints",
+        [],
+        "Joints to command, in the order of the controller that takes the commands.",
+        read_only=True,
+        element=str,
+    ),
+    Setting(
+        "robot_config",
+        "",
+        "Robot whose limits are kept and whose weight is carried while it stops: path of a YAML file, or the "
+        "name of a shipped one; empty: no limits are known.",
+        read_only=True,
+    ),
+    GRAVITY,
+    Setting(
+        "controllers",
+        [],
+        "Controllers that take the commands: nothing is sent until all of them are active, and it fades in "
+        "then; empty: it is not looked at.",
+        read_only=True,
+        element=str,
+    ),
+    Setting(
+        "controller_manager",
+        "controller_manager",
+        "Name of the controller manager that has them.",
+        read_only=True,
+    ),
+    Setting(
+        "rate",
+        1000.0,
+        "Commands per second [Hz]; 0: one for each feedforward, and 100 per second when none come.",
+        low=0.0,
+        high=2000.0,
+        read_only=True,
+    ),
+)
+
+_WATCH_RATE = 100.0  # [Hz]
+
+
+class ForwardCommands(FeedforwardConsumer):
+    """Commands at the parameter `rate`; `settings` of the node begin with FORWARD_SETTINGS."""
+
+    def start_guarded(self, *, motor: bool, end: str) -> None:
+        """Make the guard and begin; with `motor` efforts are those of the motors."""
+        names, robot = value(self, "joints"), guarded_robot(self)
+        guard = CommandGuard(
+            names,
+            guard_config(self, feedback=False, first_effort=FirstEffort.ZERO, end=end),
+            None if robot is None else guard_limits(robot, names, motor=motor),
+            model=None if robot is None else effort_model(robot, names, motor=motor),
+        )
+        self.start(guard, names, "joint_states")
+        controllers = value(self, "controllers")
+        manager = value(self, "controller_manager")
+        self._activity = ControllerActivity(self, controllers, manager) if controllers else None
+        self._rate: float = value(self, "rate")
+        rate = self._rate or _WATCH_RATE
+        self._timer = self.create_timer(1.0 / rate, self._on_time, callback_group=self.streams)
+        self._grid = Pace(rate, self.now(), most=1)
+        rhythm = f"{self._rate:g} commands per second" if self._rate else "a command for each feedforward"
+        limits = "no limits known" if robot is None else f"limits of {robot.model.name!r}"
+        self.get_logger().info(f"{len(names)} joints, {rhythm}, {limits}; waiting for the first feedforward")
+
+    def on_feedforward(self) -> None:
+        """Command at once where no rate is given."""
+        if not self._rate:
+            self.command(self.now())
+
+    def _on_time(self) -> None:
+        now = self.now()
+        self.guard.listening = self._activity is None or self._activity.all_active
+        if self._grid.next == 0 or self._grid.lost(now):
+            self._grid = Pace(self._grid.rate, last_due(self._timer, now), most=1)
+        for k in self._grid.due(now):
+            # the newest instant alone, so that commands are evenly spaced, or one is left out
+            if self._rate or not self.guard.desired.in_time(now):
+                self.command(self._grid.instant(k))
+
+    def send_end(self) -> None:
+        """Leave the last command: controllers hold it, and refuse an empty one."""

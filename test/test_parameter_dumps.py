@@ -1,0 +1,97 @@
+"""Each node starts from its own dump of parameters, as `ros2 param dump` writes it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+
+from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
+from rclpy.parameter import Parameter, parameter_value_to_python
+from ros_processes import RosProcess, child_environment, start_node
+from ros_talk import Talk
+
+ROBOT = {"robot_config": "panda.yaml"}
+JOINTS = {"joints": "[panda_joint1, panda_joint2]"}
+NODES: dict[str, dict[str, object]] = {
+    "dynamics_node": ROBOT,
+    "trajectory_node": ROBOT | {"trajectory": "panda_excitation.yaml"},
+    "controller_node": ROBOT,
+    "simulator_node": ROBOT,
+    "forward_effort_node": JOINTS,
+    "motor_reference_node": JOINTS,
+    "trajectory_filter": ROBOT,
+    "skeleton_node": ROBOT,
+}
+
+
+def dump(talk: Talk, node: str) -> dict[str, Any]:
+    """Return all parameters of a node by their names."""
+    listed = talk.call(ListParameters, f"{node}/list_parameters", ListParameters.Request()).result.names
+    request = GetParameters.Request(names=listed)
+    values = talk.call(GetParameters, f"{node}/get_parameters", request).values
+    plain = [parameter_value_to_python(value) for value in values]
+    return {name: list(x) if hasattr(x, "typecode") else x for name, x in zip(listed, plain)}
+
+
+def write(file: Path, full_name: str, parameters: dict[str, Any]) -> None:
+    """Write parameters as `ros2 param dump` does: nested where names have dots, null where not set."""
+    nested: dict[str, Any] = {}
+    for name, value in parameters.items():
+        *folders, last = name.split(".")
+        place = nested
+        for folder in folders:
+            place = place.setdefault(folder, {})
+        place[last] = value
+    file.write_text(yaml.dump({full_name: {"ros__parameters": nested}}, default_flow_style=False))
+
+
+def start_from(file: Path, module: str, namespace: str) -> RosProcess:
+    command = [sys.executable, "-m", f"hodyn_ros.nodes.{module}", "--ros-args"]
+    rules = ["-r", f"__ns:=/{namespace}", "--params-file", str(file)]
+    return RosProcess([*command, *rules], child_environment(), module)
+
+
+@pytest.mark.parametrize("module", NODES)
+def test_a_node_starts_from_its_own_dump(module: str, tmp_path: Path) -> None:
+    namespace, file = f"dump_{module}", tmp_path / "dump.yaml"
+    with Talk(namespace) as talk:
+        with start_node(module, NODES[module], namespace) as node:
+            before = dump(talk, module)
+            assert node.stop() == 0, node.output()
+        assert before.keys() >= NODES[module].keys()
+        write(file, f"/{namespace}/{module}", before)
+        with start_from(file, module, namespace) as node:
+            after = dump(talk, module)
+            assert node.stop() == 0, node.output()
+    assert after == before
+    assert not any("is unknown, and ignored" in line for line in node.lines)
+
+
+def test_lists_that_were_emptied_come_back_empty(tmp_path: Path) -> None:
+    """An empty list has a type in ROS, but none in the file."""
+    namespace, file = "dump_empty", tmp_path / "dump.yaml"
+    with Talk(namespace) as talk:
+        with start_node("dynamics_node", ROBOT, namespace) as node:
+            values = {"gravity": [0.0, 0.0, -9.0], "wrench_bodies": ["panda_link7"]}
+            for chosen in (values, dict.fromkeys(values, [])):
+                parameters = [
+                    Parameter(name, value=value).to_parameter_msg() for name, value in chosen.items()
+                ]
+                request = SetParameters.Request(parameters=parameters)
+                results = talk.call(SetParameters, "dynamics_node/set_parameters", request).results
+                assert all(result.successful for result in results), results
+            before = dump(talk, "dynamics_node")
+            assert before["gravity"] == before["wrench_bodies"] == []
+            assert node.stop() == 0, node.output()
+        write(file, f"/{namespace}/dynamics_node", before)
+        with start_from(file, "dynamics_node", namespace) as node:
+            after = dump(talk, "dynamics_node")
+            assert node.stop() == 0, node.output()
+    lists = ("gravity", "wrench_bodies")
+    assert {name: after[name] or [] for name in lists} == dict.fromkeys(lists, [])

@@ -1,0 +1,146 @@
+"""Finite but absurd numbers, drawn at random: refused or answered, and the next sound sample is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Vector3, Wrench, WrenchStamped
+from ros_peer import Peer
+from ros_processes import sound_node
+from ros_stream import JOINTS, motion
+
+from hodyn_ros import share
+from hodyn_ros.control.filtered_wrench import LARGEST, FilteredWrench
+from hodyn_ros.control.law_settings import LawSettings
+from hodyn_ros.control.robot_text import RobotText, read_robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
+from hodyn_ros.nodes.answerer import Answerer
+from hodyn_ros.nodes.messages import (
+    EFFORT_FIELDS,
+    MOTION_FIELDS,
+    MOTOR_EFFORT_FIELDS,
+    time_message,
+    write_base_motion,
+    write_desired_motion,
+)
+from hodyn_ros.nodes.refusals import Refused
+from hodyn_ros.nodes.timeline import Timeline
+from hodyn_ros.trajectory.reader import read_motion
+
+Rng = np.random.Generator
+HAND = "panda_link7"
+MILLISECOND = 1_000_000
+STAMPS = [(-(2**31), 0), (2**31 - 1, 10**9 - 1), (0, 0), (10**9, 5)]
+ROBOTS = {
+    "panda.yaml": "panda_excitation.yaml",
+    "gough_stewart_6ups.yaml": "gough_stewart_motion.yaml",
+    "planar_3rrr.yaml": "planar_3rrr_motion.yaml",
+    "aerial_manipulator.yaml": "aerial_manipulator_motion.yaml",
+}
+
+
+def huge(rng: Rng) -> float:
+    """Return a finite number of any size from a hundred on, half of them beyond what can be squared."""
+    return float(rng.choice([-1.0, 1.0]) * 10.0 ** rng.choice([rng.uniform(2, 154), rng.uniform(154, 308.2)]))
+
+
+def poisoned(rng: Rng, msg: DesiredMotion) -> DesiredMotion:
+    """Return the message with some numbers, or its stamp, replaced."""
+    if rng.random() < 0.3:
+        second, nanosecond = STAMPS[int(rng.integers(len(STAMPS)))]
+        random = Time(sec=int(rng.integers(-(2**31), 2**31)), nanosec=int(rng.integers(10**9)))
+        msg.header.stamp = random if rng.random() < 0.5 else Time(sec=second, nanosec=nanosecond)
+    filled = [
+        name for name in (*MOTION_FIELDS, "higher_derivatives", "base_twists") if len(getattr(msg, name))
+    ]
+    for _ in range(int(rng.integers(1, 4))):
+        if msg.base_pose and rng.random() < 0.2:
+            setattr(msg.base_pose[0].position, str(rng.choice(list("xyz"))), huge(rng))
+            continue
+        field = getattr(msg, str(rng.choice(filled)))
+        field[int(rng.integers(len(field)))] = huge(rng)
+    return msg
+
+
+def answers_of(robot: str) -> tuple[Answerer, Callable[[int], DesiredMotion]]:
+    """Return what answers the motions of a shipped robot, and its shipped motion at a stamp [ns]."""
+    path, moved = share.find("config", robot), read_motion(share.find("config", ROBOTS[robot]))
+    answerer = Answerer(RobotText.from_file(path), read_robot(path), LawSettings(), Timeline())
+
+    def sample(stamp: int) -> DesiredMotion:
+        now = moved.sample(1e-9 * stamp, 4)
+        msg = write_desired_motion(answerer.law.motion_joints, time_message(stamp), now.joints)
+        if now.pose is not None and now.twists is not None:
+            write_base_motion(msg, now.pose, now.twists)
+        return msg
+
+    return answerer, sample
+
+
+def numbers(answer: FeedforwardTorque) -> np.ndarray:
+    return np.concatenate([getattr(answer, field) for field in (*EFFORT_FIELDS, *MOTOR_EFFORT_FIELDS)])
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_after_poison_a_sound_sample_is_answered_at_once_and_right(robot: str) -> None:
+    rng = np.random.default_rng(11)
+    answerer, sample = answers_of(robot)
+    untouched, _ = answers_of(robot)
+    for k in range(1, 101):
+        for _ in range(int(rng.integers(1, 4))):
+            try:
+                answer = answerer.answer(poisoned(rng, sample(k * MILLISECOND)))
+            except Refused:
+                continue
+            assert np.isfinite(numbers(answer)).all()
+        stamp = k * MILLISECOND + MILLISECOND // 2
+        found, expected = (each.answer(sample(stamp)) for each in (answerer, untouched))
+        np.testing.assert_allclose(numbers(found), numbers(expected), rtol=1e-9, atol=1e-9)
+
+
+def test_no_measurement_overflows_a_filter() -> None:
+    rng = np.random.default_rng(13)
+    for order in range(7):
+        for _ in range(100):
+            filtered = FilteredWrench(order, 10.0 ** rng.uniform(-2.0, 3.0), 10.0 ** rng.uniform(-3.0, 3.0))
+            instant = 0
+            for _ in range(10):
+                wrench = [huge(rng) if rng.random() < 0.3 else 1.0 for _ in range(6)]
+                try:
+                    filtered.measure(instant, wrench)
+                except InputError:
+                    assert np.abs(wrench).max() > LARGEST
+                instant += int(10.0 ** rng.uniform(3.0, 19.0))
+                assert np.isfinite(filtered.at(instant)).all()
+
+
+def test_dynamics_node_goes_on_after_poison() -> None:
+    rng = np.random.default_rng(17)
+    parameters = {"robot_config": "panda.yaml", "wrench_bodies": f"[{HAND}]", "wrench_timeout": 3600.0}
+    path = share.find("config", "panda.yaml")
+    chosen = LawSettings(wrench_bodies=(HAND,))
+    expected = Answerer(RobotText.from_file(path), read_robot(path), chosen)
+    with sound_node("dynamics_node", parameters, "poison") as node, Peer("poison") as peer:
+        peer.wait_for_topics()
+        sensor = peer.publisher(WrenchStamped, f"external_wrench/{HAND}")
+        for k in range(1, 101):
+            values = dict(zip("xyz", [huge(rng) if rng.random() < 0.5 else 0.0 for _ in range(3)]))
+            values[str(rng.choice(list("xyz")))] = 10.0 ** rng.uniform(6.1, 308.2)
+            poison = (
+                Wrench(force=Vector3(**values)) if rng.random() < 0.5 else Wrench(torque=Vector3(**values))
+            )
+            sensor.publish(WrenchStamped(wrench=poison))
+            peer.send(poisoned(rng, write_desired_motion(JOINTS, time_message(k * MILLISECOND), motion(k))))
+            sound = write_desired_motion(JOINTS, time_message(k * MILLISECOND + 500_000), motion(k))
+            answer, right = peer.answer_to(sound), expected.answer(sound, np.zeros((1, 3, 6)))
+            np.testing.assert_allclose(numbers(answer), numbers(right), rtol=1e-9, atol=1e-9)
+        found = peer.diagnostics(lambda values: int(values[f"wrench on {HAND}: refused"]) > 80)
+        assert found[f"wrench on {HAND}: messages"] == "0"
+        assert "beyond wrench_limit, 1e+06; measure what is there" in node.output()
