@@ -24,7 +24,8 @@ from benchmarks import (
     report,
 )
 from benchmarks.stage import Stage
-from benchmarks.table import Section, terminal_table
+from benchmarks.table import Section, terminal_tables
+from hodyn_ros import tables
 
 _HOME = Path(__file__).resolve().parent.parent
 _WORKS: dict[str, Callable[[Stage], Section]] = {
@@ -53,10 +54,10 @@ def main(
     unknown = set(only) - set(_WORKS)
     if unknown:
         raise typer.BadParameter(f"there is no {sorted(unknown)}; choose from {list(_WORKS)}")
-    console = Console()
+    console = tables.console()
     sections = _measured(console, quick, only or list(_WORKS))
     said = machine.description()
-    console.print(terminal_table(sections))
+    console.print(terminal_tables(sections))
     console.print("\n".join(f"{name}: {value}" for name, value in said.items()), style="dim", highlight=False)
     report.write(sections, said, out)
     console.print(f"written to {out}")

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from rich.table import Table
+from rich.console import Group, RenderableType
+from rich.text import Text
 
 from benchmarks.stopwatch import Figure
+from hodyn_ros.tables import table
 
 COLUMNS = ("work", "against", "ours", "theirs", "result", "spread", "must", "aim", "verdict")
+_TERMINAL = ("work, and below it what it is held against", "result", "must", "aim", "verdict")
 _STYLES = {"aim reached": "bold green", "reached": "green", "MISSED": "bold red"}
 
 
@@ -81,17 +84,19 @@ class Section:
     curves: dict[str, dict[int, float]] = field(default_factory=dict)
 
 
-def terminal_table(sections: Iterable[Section]) -> Table:
-    """Return the table for the terminal."""
-    table = Table(*COLUMNS, title="How fast", title_style="bold", header_style="bold")
+def terminal_tables(sections: Iterable[Section]) -> Group:
+    """Return tables for the terminal, which fit 80 columns: below each work, what it is held against."""
+    parts: list[RenderableType] = []
     for section in sections:
-        table.add_section()
-        table.add_row(f"[bold cyan]{section.title}")
+        rows = []
         for row in section.rows:
-            *cells, verdict = row.cells()
-            style = _STYLES.get(verdict)
-            table.add_row(*cells, f"[{style}]{verdict}" if style else verdict)
-    return table
+            _, against, ours, theirs, result, spread, must, aim, verdict = row.cells()
+            times = f"{ours} beside {theirs}" if ours and theirs else ours
+            under = "; ".join(filter(None, (times, against, spread)))
+            work = Text.assemble(row.work, *([("\n" + under, "dim")] if under else []))
+            rows.append((work, result, must, aim, Text(verdict, style=_STYLES.get(verdict, ""))))
+        parts += [Text(f"\n{section.title}", style="bold cyan"), table(_TERMINAL, rows, texts=(0, 4))]
+    return Group(*parts)
 
 
 def markdown_table(sections: Iterable[Section]) -> str:

@@ -23,12 +23,14 @@ from rich.console import Console
 from rich.progress import track
 
 from hodyn_ros import Robot, share
-from hodyn_ros.control.closed_loop import CompiledSimulation, run_loop
+from hodyn_ros.control.closed_loop import CompiledSimulation, GuardedController, run_loop
+from hodyn_ros.control.command_guard import CommandGuard
 from hodyn_ros.control.feedback_linearisation import FeedbackLinearisation
+from hodyn_ros.control.guard_config import GuardConfig
 from hodyn_ros.control.law import FeedforwardLaw
 from hodyn_ros.control.measurement import Measurement
 from hodyn_ros.control.model_errors import with_scaled_inertia, with_stiffness
-from hodyn_ros.control.motor_pd import FeedforwardMode, MotorController, MotorGains
+from hodyn_ros.control.motor_pd import FeedforwardMode, MotorGains, Reference, motor_reference
 from hodyn_ros.control.simulation import ElasticJointSimulation
 from hodyn_ros.trajectory import WaypointSpline
 
@@ -67,13 +69,17 @@ def tracking_errors(model: Robot, robot: Robot, mode: str, duration: float) -> A
         if drives is None:
             raise SystemExit("the robot has no linear springs")
         gains = MotorGains.from_frequency(drives.motor_inertia, 30.0, 1.0)
-        law, controller = FeedforwardLaw(model, 4), MotorController(drives, gains, FeedforwardMode(mode))
+        law = FeedforwardLaw(model, 4)
 
-        def control(time: float, measured: Measurement) -> Array:
-            now = round(1e9 * time)
-            controller.follow(now, law(MOTION.sample(time, law.motion_orders - 1)))
-            acts = now + round(0.5e9 * PERIOD)
-            return controller.command(now, measured.motor_position, measured.motor_velocity, acts).effort
+        def reference(time: float) -> Reference:
+            feedforward = law(MOTION.sample(time, law.motion_orders - 1))
+            return motor_reference(FeedforwardMode(mode), drives, feedforward)
+
+        # soft springs and no feedforward leave errors that would be a fault elsewhere
+        config = GuardConfig(
+            measured=True, settle=0.0, lead=0.5 * PERIOD, tracking_error=10.0, speed_margin=1e3
+        )
+        control = GuardedController(CommandGuard(model.joint_names, config, gains=gains), reference)
 
     record = run_loop(CompiledSimulation(simulation), control, duration, period)
     return record.positions - MOTION.sample(record.times, 0)[:, 0]

@@ -15,8 +15,8 @@ import typer
 from pictures import AXIS_COLOURS, grid, save
 
 from hodyn_ros import Robot, share
-from hodyn_ros.control.command_stream import CommandStream, Ending
 from hodyn_ros.control.extrapolation import error_bound
+from hodyn_ros.control.feedforward import taylor
 from hodyn_ros.jets import Array
 from hodyn_ros.trajectory import read_trajectory
 
@@ -48,18 +48,16 @@ def exact_efforts(count: int, order: int) -> Array:
 
 def follow(efforts: Array, kept: Array, order: int) -> Run:
     """Give a command each millisecond by the messages that arrive; the first one does."""
-    stream = CommandStream(timeout=1.0, fade=1e-6, endings=[Ending.FADE])
     commands, distances, steps, last = [], [], [0.0], 0
     for k in range(len(efforts)):
         if k % PERIOD == 0 and kept[k // PERIOD]:
-            step = stream.follow(k * 1_000_000, [efforts[k, : order + 1]])
-            steps.append(float(step[0]))
+            steps.append(
+                float(np.abs(efforts[k, 0] - taylor(efforts[last, : order + 1], 1e-3 * (k - last))).max())
+            )
             last = k
-        commands.append(stream.command(k * 1_000_000)[0].value)
+        commands.append(taylor(efforts[last, : order + 1], 1e-3 * (k - last)))
         distances.append(1e-3 * (k - last))
-    errors = np.array(commands) - efforts[:, 0]
-    errors[0] = 0.0  # from where the fade starts
-    return Run(errors, np.array(distances), max(steps))
+    return Run(np.array(commands) - efforts[:, 0], np.array(distances), max(steps))
 
 
 def draw(efforts: Array, kept: Array, runs: list[Run], bounds: Array, path: Path) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -33,10 +34,15 @@ def _drawable(picture: Path | None) -> Path | None:
 
 # arguments of several commands
 TrajectoryFile = Annotated[str, typer.Argument(help="Trajectory: path of a YAML file, or a shipped one.")]
-RobotFile = Annotated[str, typer.Argument(help="Robot: path of a YAML file, or a shipped one.")]
+RobotFile = Annotated[str, typer.Argument(help="Robot: path of a YAML or URDF file, or a shipped one.")]
 Duration = Annotated[float | None, typer.Option(help="Seconds of the motion that count.", show_default="all")]
-Samples = Annotated[
-    int, typer.Option(help="Instants looked at before peaks are refined.", min=3, max=1_000_000)
+Tolerance = Annotated[
+    float,
+    typer.Option(
+        help="Share of a limit to which quantities are known between samples; their peaks are known better.",
+        min=1e-9,
+        max=0.5,
+    ),
 ]
 Picture = Annotated[
     Path | None,
@@ -45,9 +51,24 @@ Picture = Annotated[
 Recording = Annotated[Path, typer.Argument(help="Recording of rosbag2, mcap or sqlite3; it may be cut off.")]
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"hodyn_ros {version('hodyn_ros')}")
+        raise typer.Exit()
+
+
 @app.callback()
-def hodyn() -> None:
-    """Feedforward torques and their time derivatives for robots with elastic joints."""
+def hodyn(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version),
+    ] = False,
+) -> None:
+    """Feedforward torques and their time derivatives for robots with elastic joints.
+
+    Exit codes: 0 done, and what was asked holds; 1 a limit is exceeded, or recordings differ; 2 it could not
+    be done.
+    """
 
 
 @app.command()
@@ -56,7 +77,7 @@ def demo(
         float, typer.Option(help="Seconds of the motion that are counted.", min=0.5, max=3600.0)
     ] = 10.0,
     out: Annotated[Path, typer.Option(help="Folder for figure, summary and recordings.")] = Path("out/demo"),
-    rate: Annotated[float, typer.Option(help="Samples per second [Hz].", min=50.0, max=2000.0)] = 1000.0,
+    rate: Annotated[float, typer.Option(help="Samples per second [Hz].", min=50.0, max=2000.0)] = 500.0,
 ) -> None:
     """Let a simulated Panda follow a motion without, with rigid, and with elastic feedforward.
 
@@ -64,8 +85,9 @@ def demo(
     errors, rates, latencies and losses.
     """
     from hodyn_ros.demo.run import run_demo
+    from hodyn_ros.tables import console
 
-    run_demo(duration, out, rate, Console())
+    run_demo(duration, out, rate, console())
 
 
 @app.command()
@@ -96,22 +118,92 @@ def export(
 
 
 @app.command()
+def show(
+    robot: Annotated[
+        str, typer.Argument(help="Robot: path of a YAML or URDF file, or the name of a shipped one.")
+    ],
+    picture: Picture = None,
+) -> None:
+    """Show what a robot file says: joints, limits, drives, masses, frames, and which figures are assumed.
+
+    Of an arm, a tree, a parallel robot, or one that floats. The picture has lines from joint to joint.
+    """
+    from hodyn_ros.show import run_show
+    from hodyn_ros.tables import console
+
+    run_show(robot, picture, console())
+
+
+@app.command()
 def check(
     trajectory: TrajectoryFile,
     robot: RobotFile,
     duration: Duration = None,
-    samples: Samples = 2001,
+    tolerance: Tolerance = 1e-3,
     picture: Picture = None,
 ) -> None:
     """Hold a motion against every limit of a robot; exit code 1 where one is exceeded.
 
-    Of an arm, a parallel robot, or one that floats: position, velocity, torque and torque rate of the driven
-    joints; speed, torque and torque rate of the motors; deflection of the springs, with time and margin.
+    Of an arm, a parallel robot, or one that floats: position, velocity, acceleration, jerk, torque and torque
+    rate of the driven joints; speed, torque and torque rate of the motors; deflection of the springs, with
+    time and margin. Peaks are found however short they are beside the motion.
     """
     from hodyn_ros.feasibility.commands import run_check
 
-    if not run_check(trajectory, robot, duration, samples, picture, Console()):
+    if not run_check(trajectory, robot, duration, tolerance, picture, Console()):
         raise SystemExit(1)
+
+
+@app.command()
+def simulate(
+    robot: RobotFile,
+    motion: TrajectoryFile,
+    stiffness_error: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="By how much the springs are stiffer than the file says: 20%, or several, 0,5%,-50%.",
+            show_default="0",
+        ),
+    ] = None,
+    inertia_error: Annotated[
+        str, typer.Option(help="By how much its masses and inertias are larger, such as 5%.")
+    ] = "0",
+    payload_error: Annotated[
+        float, typer.Option(help="What its last body carries [kg] that the file does not know.", min=0.0)
+    ] = 0.0,
+    duration: Duration = None,
+    ramp: Annotated[
+        float, typer.Option(help="Seconds from rest to full speed where the motion has no start.", min=0.0)
+    ] = 2.0,
+    rate: Annotated[float, typer.Option(help="Commands per second [Hz].", min=10.0, max=10000.0)] = 1000.0,
+    natural_frequency: Annotated[
+        float, typer.Option(help="Of the feedback on each motor [rad/s].", min=0.0, max=1000.0)
+    ] = 30.0,
+    damping_ratio: Annotated[float, typer.Option(help="Of the same feedback.", min=0.0, max=10.0)] = 1.0,
+    out: Annotated[Path, typer.Option(help="Folder for picture and figures.")] = Path("out/simulate"),
+) -> None:
+    """Let a simulated robot follow a motion without, with rigid, and with elastic feedforward; without ROS.
+
+    An arm or tree on the ground, with the drives of its file, and feedback on its motors as controller_node
+    has it. What the feedforward is worth on the real robot depends on how well its stiffness is known: say
+    with --stiffness-error how wrong it may be.
+    """
+    from hodyn_ros.control.tracking_study import Loop
+    from hodyn_ros.simulate import run_simulate, share_of, shares_of
+    from hodyn_ros.tables import console
+
+    run_simulate(
+        robot,
+        motion,
+        shares_of(stiffness_error or ["0"]),
+        share_of(inertia_error),
+        payload_error,
+        duration,
+        ramp,
+        Loop(rate, natural_frequency, damping_ratio),
+        out,
+        console(),
+    )
 
 
 @app.command()
@@ -120,7 +212,7 @@ def retime(
     robot: RobotFile,
     out: Annotated[Path, typer.Option(help="Trajectory file to write.")] = Path("out/retimed.yaml"),
     duration: Duration = None,
-    samples: Samples = 2001,
+    tolerance: Tolerance = 1e-3,
     picture: Picture = None,
 ) -> None:
     """Slow a motion down just enough that a robot keeps all its limits, and say by how much.
@@ -128,8 +220,12 @@ def retime(
     The new motion touches a limit and exceeds none. Exit code 1 where no speed keeps them all.
     """
     from hodyn_ros.feasibility.commands import run_retime
+    from hodyn_ros.feasibility.retime import InfeasibleError
 
-    run_retime(trajectory, robot, duration, samples, out, picture, Console())
+    try:
+        run_retime(trajectory, robot, duration, tolerance, out, picture, Console())
+    except InfeasibleError as error:
+        raise SystemExit(_fail(error, 1)) from None
 
 
 @app.command()
@@ -158,15 +254,14 @@ def replay(
 ) -> None:
     """Compute the feedforward of a recording again: same stamps, same numbers as the node published live.
 
-    Exit code 1 where none of its motions could be answered. Needs ROS 2 for the messages, but no running
-    node.
+    Exit code 2, and no bag, where none of its motions could be answered. Needs ROS 2 for the messages, but
+    no running node.
     """
     require_ros("hodyn replay")
     from hodyn_ros.nodes.replay import Changes
     from hodyn_ros.nodes.replay_command import run_replay
 
-    if not run_replay(bag, out, Changes(robot, order), namespace, topic, Console()):
-        raise SystemExit(1)
+    run_replay(bag, out, Changes(robot, order), namespace, topic, Console())
 
 
 @app.command()
@@ -180,15 +275,23 @@ def compare(
         list[str] | None,
         typer.Option(help="Topic to compare; repeat it for more.", show_default="all in both"),
     ] = None,
+    ignore_edges: Annotated[
+        bool,
+        typer.Option(
+            "--ignore-edges",
+            help="Let messages pass that come before or after all that both have of a topic.",
+        ),
+    ] = False,
     picture: Picture = None,
 ) -> None:
-    """Show where two recordings differ, by topic and field; exit code 1 where they do.
+    """Show where two recordings differ, by topic and field.
 
-    Messages are matched by their stamps. computation_time is left out: it tells about the machine only.
+    Messages are matched by their stamps. computation_time is left out: it tells about the machine only. Exit
+    code 0 where the recordings agree, 1 where they differ, 2 where they cannot be compared.
     """
     from hodyn_ros.bags.commands import run_compare
 
-    if not run_compare(bag, other, tolerance, topic or [], picture, Console()):
+    if not run_compare(bag, other, tolerance, topic or [], picture, Console(), ignore_edges):
         raise SystemExit(1)
 
 
@@ -201,7 +304,11 @@ def top(
         ),
     ] = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Print one table and exit, with code 1 where no node is heard.")
+        bool,
+        typer.Option(
+            "--once",
+            help="Print one table and exit, with 1 where a node reports an error, 2 where none is heard.",
+        ),
     ] = False,
     timeout: Annotated[
         float, typer.Option(help="How long --once waits for nodes at most [s].", min=0.1, max=3600.0)
@@ -214,18 +321,50 @@ def top(
     require_ros("hodyn top")
     from hodyn_ros.nodes.top import run_top
 
-    if not run_top(node or [], once, timeout, Console()) and once:
+    reports = run_top(node or [], once, timeout, Console())
+    if once and not reports:
+        raise SystemExit(2)
+    if once and any(report.failed for report in reports):
         raise SystemExit(1)
 
 
+@app.command("run")
+def run_launch_file(
+    launch_file: Annotated[str, typer.Argument(help="Launch file: its path, or the name of a shipped one.")],
+    arguments: Annotated[
+        list[str] | None, typer.Argument(help="Arguments of the launch file, as name:=value.")
+    ] = None,
+    show_args: Annotated[
+        bool, typer.Option("--show-args", help="Print the arguments of the launch file and exit.")
+    ] = False,
+) -> None:
+    """Start the nodes of a launch file, as `ros2 launch` does, where that is not installed.
+
+    The same nodes, parameters, namespaces and topics; what they write comes line by line. Ctrl+C ends them
+    all. When one ends that the others need, all end, a line says which and how, and the exit code is 2.
+    """
+    from hodyn_ros.launching.run import run_launch, show_arguments
+
+    console = Console()
+    if show_args:
+        show_arguments(launch_file, console)
+    elif not run_launch(launch_file, arguments or [], console):
+        raise SystemExit(2)
+
+
 def main() -> None:
-    """Run the command line: exit code 1 and one line for what the user can mend, no traceback."""
+    """Run the command line: exit code 2 and one line for what the user can mend, no traceback."""
     signal.signal(signal.SIGTERM, _end)
     try:
         app(standalone_mode=True)
     except (HodynError, OSError) as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
-        raise SystemExit(1) from None
+        raise SystemExit(_fail(error, 2)) from None
+
+
+def _fail(error: Exception, code: int) -> int:
+    """Print what went wrong in one line, and return the exit code."""
+    print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+    return code
 
 
 def _end(number: int, frame: FrameType | None) -> None:

@@ -17,7 +17,7 @@ from hodyn_ros.jets import Array
 from hodyn_ros.legends import legend_below
 
 # Palettes that can be told apart also by those who see colours differently (Okabe and Ito; Tol).
-_MODES = {
+MODE_STYLES = {
     "none": ("feedback only", "#888888"),
     "rigid": ("rigid feedforward", "#E69F00"),
     "elastic": ("elastic feedforward", "#0072B2"),
@@ -70,8 +70,8 @@ def _draw_errors(ax: Axes, recordings: Mapping[str, Recording], begin: float, en
     top = 0.0
     for mode, recording in recordings.items():
         errors = tracking(recording, begin, end)
-        times, rms = _windowed_rms(errors.times - begin, errors.errors)
-        label, colour = _MODES[mode]
+        times, rms = windowed_rms(errors.times - begin, errors.errors)
+        label, colour = MODE_STYLES[mode]
         ax.plot(times, rms, color=colour, linewidth=1.8)
         # where it is as high as the curve gets under the words, so that they never meet
         height = float(rms[: len(rms) // 2 + 1].max()) * _HEADROOM
@@ -82,7 +82,7 @@ def _draw_errors(ax: Axes, recordings: Mapping[str, Recording], begin: float, en
     ax.set_ylim(top=2.5 * top)
 
 
-def _windowed_rms(times: Array, errors: Array) -> tuple[Array, Array]:
+def windowed_rms(times: Array, errors: Array) -> tuple[Array, Array]:
     """Return the middles of windows of time, and the RMS in them over instants and joints."""
     window = (times / _WINDOW).astype(int)
     counts = np.bincount(window)

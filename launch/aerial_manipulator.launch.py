@@ -5,11 +5,8 @@ ros2 launch hodyn_ros aerial_manipulator.launch.py order:=5 rate:=200 record:=tr
 ros2 launch hodyn_ros aerial_manipulator.launch.py trajectory:=none  # motions come from somebody else
 """
 
-from launch import LaunchDescription
-
 from hodyn_ros.launching import motion_to_efforts
 
+LAUNCH = motion_to_efforts("aerial_manipulator.yaml", "aerial_manipulator_motion.yaml")
 
-def generate_launch_description() -> LaunchDescription:
-    """Start trajectory_node and dynamics_node."""
-    return motion_to_efforts("aerial_manipulator.yaml", "aerial_manipulator_motion.yaml")
+generate_launch_description = LAUNCH.description

@@ -5,11 +5,8 @@ ros2 launch hodyn_ros gough_stewart.launch.py order:=4 rate:=500 record:=true na
 ros2 launch hodyn_ros gough_stewart.launch.py trajectory:=none  # motions come from somebody else
 """
 
-from launch import LaunchDescription
-
 from hodyn_ros.launching import motion_to_efforts
 
+LAUNCH = motion_to_efforts("gough_stewart_6ups.yaml", "gough_stewart_motion.yaml")
 
-def generate_launch_description() -> LaunchDescription:
-    """Start trajectory_node and dynamics_node."""
-    return motion_to_efforts("gough_stewart_6ups.yaml", "gough_stewart_motion.yaml")
+generate_launch_description = LAUNCH.description

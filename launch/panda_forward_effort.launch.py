@@ -5,40 +5,60 @@ ros2 launch hodyn_ros panda_forward_effort.launch.py hardware:=false controller:
 ros2 service call /trajectory_node/start std_srvs/srv/Trigger
 """
 
-from launch import LaunchDescription
-from launch.substitutions import LaunchConfiguration
+from collections.abc import Iterator
 
 from hodyn_ros.launching import (
-    argument,
+    Argument,
+    Launch,
+    Process,
+    Values,
     common_arguments,
-    flag,
     motion_arguments,
     recording,
+    recording_arguments,
     robot_argument,
-    switch,
     trajectory_node,
     viewing,
+    viewing_arguments,
 )
-from hodyn_ros.launching_ros2_control import commander, dynamics, ros2_control
+from hodyn_ros.launching.ros2_control import (
+    commander,
+    dynamics,
+    gravity_argument,
+    guarded,
+    hardware,
+    ros2_control_arguments,
+    start_argument,
+)
 
 
-def generate_launch_description() -> LaunchDescription:
-    """Start trajectory_node, dynamics_node, forward_effort_node, and with `hardware:=true` a controller."""
-    controller = LaunchConfiguration("controller")
-    return LaunchDescription(
-        [
-            robot_argument("panda.yaml"),
-            *motion_arguments("panda_excitation.yaml"),
-            switch("auto_start", "Whether the motion starts at once; false: when ~/start is called."),
-            argument(
-                "controller", "forward_effort_controller", "Controller that the efforts go to, by its name."
-            ),
-            *common_arguments(),
-            ros2_control("controllers_forward_effort.yaml", controller),
-            recording(),
-            viewing(),
-            dynamics(),
-            commander("forward_effort_node", {"effort_commands": [controller, "/commands"]}),
-            trajectory_node(auto_start=flag("auto_start")),
-        ]
-    )
+def processes(values: Values) -> Iterator[Process]:
+    """Yield trajectory_node, dynamics_node, forward_effort_node, and with `hardware:=true` a controller."""
+    controller = values["controller"]
+    yield from hardware(values, controller)
+    yield from recording(values)
+    yield from viewing(values)
+    yield dynamics(values)
+    topics = {"effort_commands": f"{controller}/commands"}
+    yield commander("forward_effort_node", values, topics, **guarded(values, controller))
+    yield trajectory_node(values, auto_start=values["auto_start"])
+
+
+LAUNCH = Launch(
+    (
+        robot_argument("panda.yaml"),
+        *motion_arguments("panda_excitation.yaml"),
+        start_argument(),
+        Argument(
+            "controller", "forward_effort_controller", "Controller that the efforts go to, by its name."
+        ),
+        *common_arguments(),
+        *ros2_control_arguments("controllers_forward_effort.yaml"),
+        *recording_arguments(),
+        *viewing_arguments(),
+        gravity_argument(),
+    ),
+    processes,
+)
+
+generate_launch_description = LAUNCH.description

@@ -5,42 +5,62 @@ ros2 launch hodyn_ros panda_motor_references.launch.py hardware:=false rate:=100
 ros2 service call /trajectory_node/start std_srvs/srv/Trigger
 """
 
-from launch import LaunchDescription
+from collections.abc import Iterator
 
 from hodyn_ros.launching import (
+    Launch,
+    Process,
+    Values,
     common_arguments,
-    flag,
     motion_arguments,
     recording,
+    recording_arguments,
     robot_argument,
-    switch,
     trajectory_node,
     viewing,
+    viewing_arguments,
 )
-from hodyn_ros.launching_ros2_control import commander, dynamics, ros2_control
+from hodyn_ros.launching.ros2_control import (
+    commander,
+    dynamics,
+    gravity_argument,
+    guarded,
+    hardware,
+    ros2_control_arguments,
+    start_argument,
+)
 
 QUANTITIES = ("position", "velocity", "effort")
 
 
-def generate_launch_description() -> LaunchDescription:
-    """Start trajectory_node, dynamics_node, motor_reference_node, and with `hardware:=true` controllers."""
+def processes(values: Values) -> Iterator[Process]:
+    """Yield trajectory_node, dynamics_node, motor_reference_node, and with `hardware:=true` controllers."""
     controllers = {quantity: f"forward_{quantity}_controller" for quantity in QUANTITIES}
     topics = {f"{quantity}_commands": f"{name}/commands" for quantity, name in controllers.items()}
-    return LaunchDescription(
-        [
-            robot_argument("panda.yaml"),
-            *motion_arguments(
-                "panda_excitation.yaml",
-                order=4,
-                order_means="Highest time derivative of the efforts; those of the motors have two less.",
-            ),
-            switch("auto_start", "Whether the motion starts at once; false: when ~/start is called."),
-            *common_arguments(),
-            ros2_control("controllers_motor_references.yaml", *controllers.values()),
-            recording(),
-            viewing(),
-            dynamics(),
-            commander("motor_reference_node", topics),
-            trajectory_node(auto_start=flag("auto_start")),
-        ]
-    )
+    yield from hardware(values, *controllers.values())
+    yield from recording(values)
+    yield from viewing(values)
+    yield dynamics(values)
+    yield commander("motor_reference_node", values, topics, **guarded(values, *controllers.values()))
+    yield trajectory_node(values, auto_start=values["auto_start"])
+
+
+LAUNCH = Launch(
+    (
+        robot_argument("panda.yaml"),
+        *motion_arguments(
+            "panda_excitation.yaml",
+            order=4,
+            order_means="Highest time derivative of the efforts; those of the motors have two less.",
+        ),
+        start_argument(),
+        *common_arguments(),
+        *ros2_control_arguments("controllers_motor_references.yaml"),
+        *recording_arguments(),
+        *viewing_arguments(),
+        gravity_argument(),
+    ),
+    processes,
+)
+
+generate_launch_description = LAUNCH.description

@@ -4,31 +4,38 @@ ros2 launch hodyn_ros panda_trajectory_filter.launch.py
 ros2 launch hodyn_ros panda_trajectory_filter.launch.py hardware:=false controller:=panda_arm_controller
 """
 
-from launch import LaunchDescription
-from launch.substitutions import LaunchConfiguration
+from collections.abc import Iterator
 
-from hodyn_ros.launching import argument, common_arguments, robot_argument, text
-from hodyn_ros.launching_ros2_control import commander, ros2_control
+from hodyn_ros.launching import Argument, Launch, Process, Values, common_arguments, robot_argument
+from hodyn_ros.launching.ros2_control import commander, hardware, ros2_control_arguments
 
 
-def generate_launch_description() -> LaunchDescription:
-    """Start trajectory_filter, and with `hardware:=true` a controller manager with two controllers."""
-    controller = LaunchConfiguration("controller")
-    return LaunchDescription(
-        [
-            robot_argument("panda.yaml"),
-            argument(
-                "controller",
-                "joint_trajectory_controller",
-                "Controller that the trajectories go on to, by its name.",
-            ),
-            *common_arguments(),
-            ros2_control("controllers_joint_trajectory.yaml", controller),
-            commander(
-                "trajectory_filter",
-                {"filtered_joint_trajectory": [controller, "/joint_trajectory"]},
-                robot_config=text("robot_config"),
-                controller=text("controller"),
-            ),
-        ]
+def processes(values: Values) -> Iterator[Process]:
+    """Yield trajectory_filter, and with `hardware:=true` a controller manager with two controllers."""
+    controller = values["controller"]
+    yield from hardware(values, controller)
+    yield commander(
+        "trajectory_filter",
+        values,
+        {"filtered_joint_trajectory": f"{controller}/joint_trajectory"},
+        safe_to_respawn=True,
+        robot_config=values["robot_config"],
+        controller=controller,
     )
+
+
+LAUNCH = Launch(
+    (
+        robot_argument("panda.yaml"),
+        Argument(
+            "controller",
+            "joint_trajectory_controller",
+            "Controller that the trajectories go on to, by its name.",
+        ),
+        *common_arguments(),
+        *ros2_control_arguments("controllers_joint_trajectory.yaml"),
+    ),
+    processes,
+)
+
+generate_launch_description = LAUNCH.description

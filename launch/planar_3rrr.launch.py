@@ -5,11 +5,8 @@ ros2 launch hodyn_ros planar_3rrr.launch.py order:=4 rate:=500 record:=true name
 ros2 launch hodyn_ros planar_3rrr.launch.py trajectory:=none  # motions come from somebody else
 """
 
-from launch import LaunchDescription
-
 from hodyn_ros.launching import motion_to_efforts
 
+LAUNCH = motion_to_efforts("planar_3rrr.yaml", "planar_3rrr_motion.yaml")
 
-def generate_launch_description() -> LaunchDescription:
-    """Start trajectory_node and dynamics_node."""
-    return motion_to_efforts("planar_3rrr.yaml", "planar_3rrr_motion.yaml")
+generate_launch_description = LAUNCH.description

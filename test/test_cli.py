@@ -40,7 +40,7 @@ def test_help_names_the_commands_and_their_options() -> None:
 
 def test_without_ros_the_demo_says_what_is_missing_and_how_to_get_it() -> None:
     result = run("-c", WITHOUT_ROS, "demo")
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert len(result.stderr.splitlines()) == 1
     assert "the demo needs ROS 2" in result.stderr and "there is no rclpy" in result.stderr
     assert "make demo" in result.stderr
@@ -48,7 +48,7 @@ def test_without_ros_the_demo_says_what_is_missing_and_how_to_get_it() -> None:
 
 def test_without_ros_top_says_what_is_missing_and_how_to_get_it() -> None:
     result = run("-c", WITHOUT_ROS, "top", "--once")
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert len(result.stderr.splitlines()) == 1
     assert "hodyn top needs ROS 2" in result.stderr and "there is no rclpy" in result.stderr
 
@@ -64,7 +64,7 @@ def test_numbers_that_make_no_sense_are_refused() -> None:
 def test_a_picture_of_an_unknown_type_is_refused_before_any_work(command: str, picture: str) -> None:
     # files that are not there would be complained about by the work
     result = run("-m", "hodyn_ros.cli", command, "nowhere", "neither", "--picture", picture)
-    assert (result.returncode, result.stdout) == (1, "")
+    assert (result.returncode, result.stdout) == (2, "")
     (line,) = result.stderr.splitlines()
     assert line.startswith(f"error: '{picture}' does not end like a picture; choose one of .")
     assert ".png, " in line and ".svg, " in line
@@ -76,5 +76,5 @@ def test_the_type_of_a_picture_may_be_in_capitals() -> None:
 
 def test_a_folder_that_cannot_be_written_is_named() -> None:
     result = run("-m", "hodyn_ros.cli", "demo", "--out", "/proc/demo")
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert len(result.stderr.splitlines()) == 1 and result.stderr.startswith("error: ")

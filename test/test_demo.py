@@ -65,7 +65,7 @@ def test_elastic_feedforward_tracks_ten_times_better_than_rigid(tmp_path: Path) 
         assert 0.0 < run["rms_error_rad"] < run["max_error_rad"]
         assert 0.0 < run["latency_us"]["p50"] <= run["latency_us"]["p99"]
         assert run["messages_received"] == run["messages_sent"]  # nothing is lost
-        assert run["messages_sent"] > 0.9 * 1000.0 * (duration + 2.0 * RAMP)
+        assert run["messages_sent"] > 0.9 * 500.0 * (duration + 2.0 * RAMP)
     none, rigid, elastic = (summary["runs"][mode]["rms_error_rad"] for mode in MODES)
     assert elastic < 0.1 * rigid
     assert rigid < none
@@ -80,8 +80,8 @@ def test_a_node_that_dies_ends_the_demo_with_its_name(tmp_path: Path) -> None:
         wait_until(lambda: set(children(demo.pid)) == NODES, 30.0, "all processes")
         nodes = children(demo.pid)
         os.kill(nodes["simulator_node"], signal.SIGKILL)
-        assert demo.wait(timeout=60.0) == 1
-        assert "error: simulator_node has ended with exit code -9" in demo.output()
+        assert demo.wait(timeout=60.0) == 2
+        assert "error: simulator_node has been ended by signal 9 (SIGKILL)" in demo.output()
         assert "Traceback" not in demo.output()
         assert all_gone(list(nodes.values()))
 

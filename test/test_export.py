@@ -354,6 +354,6 @@ class TestCommand:
     )
     def test_bad_arguments_give_one_line(self, arguments: tuple[str, ...], words: str) -> None:
         result = self.run(*arguments)
-        assert result.returncode == 1 and result.stdout == ""
+        assert result.returncode == 2 and result.stdout == ""
         assert len(result.stderr.splitlines()) == 1 and result.stderr.startswith("error: ")
         assert words in result.stderr

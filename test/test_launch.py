@@ -15,13 +15,14 @@ pytest.importorskip("launch_ros", reason="launch_ros is not installed; it comes 
 
 from launch.actions import DeclareLaunchArgument
 from launch.launch_description_sources import get_launch_description_from_python_launch_file
-from ros_processes import RosProcess, child_environment
+from ros_processes import RosProcess, child_environment, wait_until
 from ros_talk import Talk
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker
 
 from hodyn_ros import share
+from hodyn_ros.bags.qos_overrides import overrides
 from hodyn_ros.msg import FeedforwardTorque
 from hodyn_ros.nodes import dynamics_settings, trajectory_node
 from hodyn_ros.nodes.diagnostics import OK
@@ -72,6 +73,19 @@ def package(prefix: Path, name: str, executable: str) -> None:
     script.chmod(0o755)
 
 
+def pid_of(process: RosProcess, node: str) -> int:
+    """Return the process id of the node that was started last, as launch has said it."""
+    return int(re.findall(rf"\[{node}-\d+\]: process started with pid \[(\d+)\]", process.output())[-1])
+
+
+def alive(pid: int) -> bool:
+    """Return whether a process is there, and not only waiting for somebody to ask how it has ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
 @pytest.mark.parametrize("file", FILES)
 def test_every_argument_is_described(file: str) -> None:
     arguments = declared(file)
@@ -81,7 +95,9 @@ def test_every_argument_is_described(file: str) -> None:
 @pytest.mark.parametrize("robot", ["panda", "gough_stewart", "planar_3rrr", "aerial_manipulator"])
 def test_all_robots_have_these_arguments(robot: str) -> None:
     wanted = {"robot_config", "trajectory", "order", "rate", "namespace", "record", "bag", "rviz"}
-    assert wanted | {"use_sim_time", "log_level"} < set(declared(f"{robot}.launch.py"))
+    assert wanted | {"use_sim_time", "log_level", "params_file", "respawn"} < set(
+        declared(f"{robot}.launch.py")
+    )
 
 
 def test_four_nodes_move_the_robot_in_a_namespace_and_end_together() -> None:
@@ -157,22 +173,62 @@ def test_two_robots_do_not_hear_each_other() -> None:
 
 TWO_PLATFORMS = """
 from launch import LaunchDescription
-from hodyn_ros.launching import included
+from launch.actions import GroupAction, IncludeLaunchDescription
+from launch_ros.actions import PushRosNamespace
+
+def platform(namespace, **arguments):
+    return GroupAction([
+        PushRosNamespace("cell"),
+        IncludeLaunchDescription("GOUGH", launch_arguments={"namespace": namespace, **arguments}.items()),
+    ])
 
 def generate_launch_description():
-    return LaunchDescription([
-        included("gough_stewart.launch.py", namespace="one", trajectory="none", order="4"),
-        included("gough_stewart.launch.py", namespace="two", trajectory="none"),
-    ])
+    both = [platform("one", trajectory="none", order="4"), platform("two", trajectory="none")]
+    return LaunchDescription(both)
 """
 
 
-def test_what_is_given_to_one_included_file_does_not_reach_the_next(tmp_path: Path) -> None:
+def test_launch_files_can_be_included_in_groups(tmp_path: Path) -> None:
     file = tmp_path / "two.launch.py"
-    file.write_text(TWO_PLATFORMS)
+    file.write_text(TWO_PLATFORMS.replace("GOUGH", str(share.find("launch", "gough_stewart.launch.py"))))
     with launch(str(file)) as process:
-        assert process.wait_for_line("[one.dynamics_node]: robot").endswith("efforts to order 4")
-        assert process.wait_for_line("[two.dynamics_node]: robot").endswith("efforts to order 2")
+        assert process.wait_for_line("[cell.one.dynamics_node]: robot").endswith("efforts to order 4")
+        assert process.wait_for_line("[cell.two.dynamics_node]: robot").endswith("efforts to order 2")
+        assert process.stop(signal.SIGINT) == 0, process.output()
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSEGV])
+def test_a_node_that_dies_of_a_signal_ends_the_launch_with_its_name(how: signal.Signals) -> None:
+    with launch("gough_stewart.launch.py", "rate:=50") as process:
+        process.wait_for_line("the motion starts")
+        os.kill(pid_of(process, "dynamics_node"), how)
+        process.wait_for_line(f"dynamics_node-1 has been ended by signal {how.value} ({how.name})")
+        assert process.wait() == 1
+        assert "[trajectory_node-2]: process has finished cleanly" in process.output()
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_no_node_outlives_the_launch(how: signal.Signals) -> None:
+    with launch("gough_stewart.launch.py", "rate:=50") as process:
+        process.wait_for_line("the motion starts")
+        nodes = [pid_of(process, node) for node in ("dynamics_node", "trajectory_node")]
+        assert process.stop(how) != 0
+        wait_until(lambda: not any(map(alive, nodes)), 20.0, "the end of all nodes")
+
+
+def test_a_node_that_may_comes_back(tmp_path: Path) -> None:
+    parameters = tmp_path / "parameters.yaml"
+    parameters.write_text("/**/dynamics_node:\n  ros__parameters:\n    order: 1\n")
+    arguments = ("rate:=50", "respawn:=true", f"params_file:={parameters}")
+    with launch("gough_stewart.launch.py", *arguments) as process, Talk("") as talk:
+        process.wait_for_line("efforts to order 1")
+        process.wait_for_line("the motion starts")
+        os.kill(pid_of(process, "dynamics_node"), signal.SIGKILL)
+        wait_until(
+            lambda: process.output().count("efforts to order 1") == 2, 60.0, "the second dynamics_node"
+        )
+        heard = talk.hear(FeedforwardTorque, "feedforward_torque")
+        assert (len(heard[0].effort_rates), len(heard[0].effort_accelerations)) == (6, 0)
         assert process.stop(signal.SIGINT) == 0, process.output()
 
 
@@ -207,21 +263,28 @@ def test_all_nodes_follow_simulated_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "given"),
+    ("arguments", "namespace", "given"),
     [
-        (("bag:=/nowhere/bag",), "--output /nowhere/bag --regex ^(/.*|/clock|/diagnostics|"),
+        (("bag:=/nowhere/bag",), "", r"--output /nowhere/bag QOS --regex ^(/.*|/clock|/diagnostics|"),
         (
             ("namespace:=a/b", "use_sim_time:=true"),
-            r"--output rosbag2_\d{4}_\d\d_\d\d-\d\d_\d\d_\d\d_a_b --use-sim-time --regex ^(/a/b/.*|/clock|",
+            "a/b",
+            r"--output rosbag2_\d{4}_\d\d_\d\d-\d\d_\d\d_\d\d_a_b --use-sim-time QOS "
+            r"--regex ^(/a/b/.*|/clock|",
         ),
     ],
 )
-def test_recording_with_rosbag2_where_it_is(tmp_path: Path, arguments: tuple[str, ...], given: str) -> None:
+def test_recording_with_rosbag2_where_it_is(
+    tmp_path: Path, arguments: tuple[str, ...], namespace: str, given: str
+) -> None:
     package(tmp_path, "ros2bag", "bin/ros2")
     arguments = (*arguments, "record:=true", "trajectory:=none")
     with launch("planar_3rrr.launch.py", *arguments, prefix=tmp_path) as process:
         line = process.wait_for_line("ros2 was given: bag record")
-        assert re.search(given.replace("^(", r"\^\(").replace(".*|", r"\.\*\|").replace("k|", r"k\|"), line)
+        given = given.replace("^(", r"\^\(").replace(".*|", r"\.\*\|").replace("k|", r"k\|")
+        found = re.search(given.replace("QOS", r"--qos-profile-overrides-path (\S+)"), line)
+        assert found
+        assert Path(found[1]).read_text() == overrides(namespace)
         process.stop(signal.SIGINT)
 
 
@@ -267,10 +330,10 @@ def test_the_slowest_rate_of_the_panda_is_taken_by_all_nodes() -> None:
     [("robot_config:=nowhere.yaml", "_node-"), ("trajectory:=nowhere.yaml", "trajectory_node-3")],
 )
 def test_the_launch_ends_when_a_node_cannot_start_with_an_argument(argument: str, node: str) -> None:
-    with launch("panda_forward_effort.launch.py", "hardware:=false", argument) as process:
+    with launch("panda_forward_effort.launch.py", "hardware:=false", "respawn:=true", argument) as process:
         assert node in process.wait_for_line("error: no file 'nowhere.yaml'")
-        assert node in process.wait_for_line("was required: shutting down launched system")
-        process.wait()
+        assert node in process.wait_for_line("has ended with exit code 1")
+        assert process.wait() == 1
         # a node that would wait for the others for ever
         assert "sending signal 'SIGINT' to process[forward_effort_node-2]" in process.output()
 

@@ -19,10 +19,16 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parent.parent
-# They come with a ROS 2 and not from PyPI; launch files need them, and what these import.
-LAUNCH = ("launch", "launch_ros", "ament_index_python")
-# Not on PyPI either; trajectory_filter does without where it is missing.
-OPTIONAL = {"control_msgs": Path("hodyn_ros/nodes/trajectory_proxy.py")}
+# They come with a ROS 2 and not from PyPI; `ros2 launch` needs them.
+LAUNCH = ("launch", "launch_ros")
+# Not on PyPI either; the nodes that use them do without where they are missing.
+OPTIONAL = {
+    "controller_manager_msgs": {Path("hodyn_ros/nodes/controller_activity.py")},
+    "control_msgs": {
+        Path("hodyn_ros/nodes/trajectory_proxy.py"),
+        Path("hodyn_ros/nodes/controller_state.py"),
+    },
+}
 NODES = (
     "dynamics_node",
     "trajectory_node",
@@ -38,7 +44,7 @@ NODES = (
 # Names under which a requirement is imported, and found by rosdep, where they differ from its own.
 MODULES = {"pyyaml": "yaml", "urdf-parser-py": "urdf_parser_py"}
 ROSDEP_KEYS = {"pyyaml": "python3-yaml", "urdf-parser-py": "urdfdom_py"}
-WITHOUT_ROSDEP_KEY = {"llvmlite", "rosbags", "mcap"}
+WITHOUT_ROSDEP_KEY = {"llvmlite", "rosbags", "mcap", "zstandard", "lz4"}
 
 
 def run(*command: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
@@ -126,12 +132,12 @@ def test_every_import_is_a_declared_dependency() -> None:
             continue
         where = f"{module}, imported by {', '.join(map(str, sorted(files)))}, is missing from"
         if module in LAUNCH:
-            assert {path.stem for path in files} <= {"launching", "launching_ros2_control"}, (
+            assert {path.stem for path in files} <= {"ros2_launch"}, (
                 f"{module} is for launch files only, found in {files}"
             )
             assert module in ros_depends, f"{where} package.xml"
         elif module in OPTIONAL:
-            assert files == {OPTIONAL[module]}, f"{module} is optional, but imported by {files}"
+            assert files == OPTIONAL[module], f"{module} is optional, but imported by {files}"
             assert module in ros_depends, f"{where} package.xml"
         elif is_ros(module):
             assert module in ros_depends, f"{where} package.xml"
@@ -153,7 +159,7 @@ import importlib, pkgutil, sys
 for name in ("rclpy", "builtin_interfaces", "std_msgs", "geometry_msgs", "sensor_msgs", "trajectory_msgs"):
     sys.modules[name] = None  # makes an import of it fail
 import hodyn_ros
-with_ros = ("hodyn_ros.nodes", "hodyn_ros.launching", "hodyn_ros.msg", "hodyn_ros.hodyn_ros_s__")
+with_ros = ("hodyn_ros.nodes", "hodyn_ros.launching.ros2_launch", "hodyn_ros.msg", "hodyn_ros.hodyn_ros_s__")
 walk = pkgutil.walk_packages(hodyn_ros.__path__[:1], "hodyn_ros.")
 names = [name for _, name, _ in walk if not name.startswith(with_ros)]
 assert "hodyn_ros.share" in names

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks import machine, report
 from benchmarks.ros import latency, memory, picture
-from benchmarks.table import terminal_table
+from benchmarks.table import terminal_tables
+from hodyn_ros import tables
 from hodyn_ros.errors import HodynError
 
 _HOME = Path(__file__).resolve().parents[2]
@@ -38,7 +38,7 @@ def main(
     """Measure the latency of dynamics_node beside a bare rclpy node, and its memory."""
     if quick:
         seconds, minutes = min(seconds, _QUICK_SECONDS), min(minutes, _QUICK_MINUTES)
-    console = Console()
+    console = tables.console()
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:
 
@@ -51,7 +51,7 @@ def main(
         if minutes > 0.0:
             sections.append(memory.section(memory.measure(rate, minutes, out / "memory", shown("memory"))))
     said = machine.ros_description()
-    console.print(terminal_table(sections))
+    console.print(terminal_tables(sections))
     console.print("\n".join(f"{name}: {value}" for name, value in said.items()), style="dim", highlight=False)
     report.write_tables(sections, said, out)
     picture.draw(passages, out / _PICTURE)

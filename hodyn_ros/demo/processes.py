@@ -19,17 +19,17 @@ from typing import IO
 
 import hodyn_ros
 from hodyn_ros.errors import HodynError
+from hodyn_ros.launching.description import ending
+from hodyn_ros.parent import PARENT
 
 # Domains above 101 would use ports that Linux hands out to other programs; 0 is everybody's default.
 _DOMAINS = range(1, 102)
 
 _PATIENCE = 5.0  # [s] that a process gets to end after it has been told to
 
-# What the process of a node does first: it has Linux end it when its parent dies, even of SIGKILL (1 is
-# PR_SET_PDEATHSIG of prctl(2), 15 is SIGTERM), asks for real-time scheduling, and becomes the node.
+# What the process of a node does first: it asks for real-time scheduling, and becomes the node.
 _BECOME_NODE = """
-import ctypes, os, sys
-ctypes.CDLL(None).prctl(1, 15, 0, 0, 0)
+import os, sys
 try:
     os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(int(sys.argv[1])))
 except OSError:
@@ -102,9 +102,7 @@ class Nodes:
         """Raise ProcessError, with its last words, when a node has ended before it was told to."""
         for node, process in self._processes.items():
             if node != leave_out and process.poll() is not None:
-                raise ProcessError(
-                    f"{node} has ended with exit code {process.returncode}: {self._last_words(node)}"
-                )
+                raise ProcessError(f"{ending(node, process.returncode)}: {self._last_words(node)}")
 
     def wait(self, node: str) -> None:
         """Wait for a node that has closed its output to end, for a moment."""
@@ -148,6 +146,7 @@ def _environment(domain: int, folder: Path) -> dict[str, str]:
         ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST",
         ROS_LOG_DIR=str(folder / "ros"),
         PYTHONUNBUFFERED="1",
+        **{PARENT: str(os.getpid())},
     )
     root = Path(hodyn_ros.__file__).resolve().parent.parent
     if str(root) in (str(Path(entry or ".").resolve()) for entry in sys.path):

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
 from hodyn_ros.control.recording import Recording, latencies, tracking
 from hodyn_ros.jets import Array
+from hodyn_ros.tables import FittingTable, number, table
 
 Runs = Mapping[str, Mapping[str, Any]]
 
@@ -41,33 +41,26 @@ def _percentiles(seconds: Array) -> dict[str, float]:
     return {"p50": float(p50), "p99": float(p99)}
 
 
-def summary_table(runs: Runs) -> Table:
-    """Return the table that is shown at the end."""
-    table = Table(title="Panda with elastic joints on its excitation trajectory")
-    table.add_column("feed-\nforward")
-    for column in (
-        "RMS error\nµrad",
-        "max error\nµrad",
-        "rate\nHz",
-        "sent",
-        "lost",
-        "latency p50\nµs",
-        "p99\nµs",
-    ):
-        table.add_column(column, justify="right", no_wrap=True)
-    for mode, run in runs.items():
-        table.add_row(
+def summary_table(runs: Runs) -> FittingTable:
+    """Return the table that is shown at the end; it fits 80 columns."""
+    heads = ("feedforward", "RMS error\n[mrad]", "largest\n[mrad]", "rate\n[Hz]", "sent", "lost")
+    rows = [
+        (
             mode,
-            f"{1e6 * run['rms_error_rad']:,.1f}",
-            f"{1e6 * run['max_error_rad']:,.1f}",
+            number(1e3 * run["rms_error_rad"], 3),
+            number(1e3 * run["max_error_rad"], 3),
             f"{run['message_rate_hz']:.1f}",
             str(run["messages_sent"]),
             str(run["messages_sent"] - run["messages_received"]),
             f"{run['latency_us']['p50']:.0f}",
             f"{run['latency_us']['p99']:.0f}",
         )
-    table.caption = "messages: desired motion to feedforward torque, from process to process"
-    return table
+        for mode, run in runs.items()
+    ]
+    return table((*heads, "p50\n[µs]", "p99\n[µs]"), rows)
+
+
+CAPTION = "Messages from desired motion to feedforward torque; p50 and p99 of their latency."
 
 
 def verdict(runs: Runs) -> str:

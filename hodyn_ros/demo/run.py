@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
 from hodyn_ros.control.recording import Recording
 from hodyn_ros.demo.processes import Nodes, own_domain
-from hodyn_ros.demo.report import summarise, summary_table, verdict
+from hodyn_ros.demo.report import CAPTION, summarise, summary_table, verdict
 from hodyn_ros.errors import HodynError
 from hodyn_ros.plots import plot_demo
 from hodyn_ros.ros_presence import require_ros
@@ -26,6 +26,8 @@ RAMP = 2.0  # [s] from rest to full speed, and back to rest; not counted
 ORDER = 2  # of the feedforward: torque, torque rate, torque acceleration
 
 _WAY_TO_THE_ROBOT = 2e-4  # [s] about what a command takes from the controller to the simulated robot
+# A busy machine holds messages up, and without feedforward an arm sags: none of it is a fault here.
+_TOLERANT = {"timeout": 0.1, "measurement_timeout": 0.1, "latency": 0.02, "join_within": 0.2}
 
 News = Mapping[str, Any]
 Show = Callable[[float, str], None]
@@ -76,7 +78,9 @@ def run_demo(duration: float, out: Path, rate: float, console: Console) -> dict[
     }
     (out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
     plot_demo(recordings, RAMP, RAMP + duration, out / "demo.png")
+    console.print("Panda with elastic joints on its excitation trajectory", style="bold")
     console.print(summary_table(figures))
+    console.print(CAPTION, style="dim")
     console.print(verdict(figures))
     console.print(f"written: {out / 'demo.png'}, {out / 'summary.json'}", soft_wrap=True)
     return summary
@@ -91,7 +95,8 @@ def record(mode: str, duration: float, rate: float, domain: int, folder: Path, s
         nodes.start("dynamics_node", {"robot_config": ROBOT, "order": ORDER})
         nodes.start("simulator_node", {"robot_config": ROBOT, "trajectory": TRAJECTORY, "rate": rate})
         timing = {"lead": 0.5 / rate + _WAY_TO_THE_ROBOT, "patience": 1.5 / rate}
-        nodes.start("controller_node", {"robot_config": ROBOT, "feedforward": mode, **timing})
+        controller = {"robot_config": ROBOT, "feedforward": mode, **timing, **_TOLERANT}
+        nodes.start("controller_node", controller)
         motion = {
             "trajectory": TRAJECTORY,
             "order": ORDER + 2,

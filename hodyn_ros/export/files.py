@@ -9,9 +9,8 @@ from hodyn_ros import share
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_source import CSource, c_source
+from hodyn_ros.model.urdf import URDF_SUFFIXES
 from hodyn_ros.parallel.config import is_parallel
-
-_URDF = (".urdf", ".xml")
 
 
 def export_c(
@@ -24,7 +23,7 @@ def export_c(
     ModelError or OSError saying what is wrong.
     """
     path = share.find("config", robot)
-    if path.suffix.lower() in _URDF:
+    if path.suffix.lower() in URDF_SUFFIXES:
         built = Robot.from_urdf(path, floating_base)
     elif floating_base:
         raise InputError(f"a robot's YAML file says itself whether its base floats: set it in '{path.name}'")

@@ -55,6 +55,8 @@ def kind(schema: Schema) -> str:
     if "object" in types and len(types) > 1:
         figures = [kind({**schema, "type": name}) for name in types if name != "object"]
         return f"figure: {' or '.join(figures)}"
+    if len(types) > 1:
+        return " or ".join(kind({**schema, "type": name}) for name in types)
     (name,) = types
     if name == "array":
         count = f"{schema['minItems']} " if schema.get("minItems") == schema.get("maxItems", -1) else ""
@@ -76,5 +78,5 @@ def mappings(path: str, schema: Schema) -> Iterator[tuple[str, Schema]]:
         place = f"{path}.{key}" if path else key
         while inner.get("type") == "array":
             inner, place = inner["items"], f"{place}[]"
-        if inner.get("type") == "object":
+        if "properties" in inner:  # not a mapping with keys of the user's own, such as names of joints
             yield from mappings(place, inner)

@@ -1,0 +1,44 @@
+"""Launch files as data, which `ros2 launch` and `hodyn run` start alike.
+
+The names here are for launch files; `launch/panda.launch.py` shows how.
+"""
+
+from hodyn_ros.launching.description import Argument, Command, Launch, Node, Process, Values, joined
+from hodyn_ros.launching.parts import (
+    common_arguments,
+    dynamics_node,
+    motion_arguments,
+    motion_to_efforts,
+    node,
+    recording,
+    recording_arguments,
+    robot_argument,
+    trajectory_file,
+    trajectory_node,
+    viewing,
+    viewing_arguments,
+)
+from hodyn_ros.launching.read import read_launch
+
+__all__ = [
+    "Argument",
+    "Command",
+    "Launch",
+    "Node",
+    "Process",
+    "Values",
+    "common_arguments",
+    "dynamics_node",
+    "joined",
+    "motion_arguments",
+    "motion_to_efforts",
+    "node",
+    "read_launch",
+    "recording",
+    "recording_arguments",
+    "robot_argument",
+    "trajectory_file",
+    "trajectory_node",
+    "viewing",
+    "viewing_arguments",
+]

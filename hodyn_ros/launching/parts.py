@@ -1,0 +1,249 @@
+"""What the shipped launch files have in common: arguments, nodes, recording and viewing."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from hodyn_ros import share
+from hodyn_ros.bags.qos_overrides import overrides
+from hodyn_ros.errors import InputError
+from hodyn_ros.launching.description import Argument, Command, Launch, Node, Process, Values
+from hodyn_ros.launching.installed import installed
+
+# What rosbag2 records beside the topics of the namespace.
+_COMMON_TOPICS = ("/clock", "/diagnostics", "/parameter_events", "/tf", "/tf_static")
+
+_LEVELS = ("debug", "info", "warn", "error", "fatal")
+
+# `ros2 launch` takes no empty arguments, so a word stands for nothing.
+_NONE = "none"
+
+
+# arguments
+
+
+def robot_argument(default: str) -> Argument:
+    """Return `robot_config`."""
+    return Argument("robot_config", default, "Robot: path of a YAML file, or the name of a shipped one.")
+
+
+def motion_arguments(
+    trajectory: str,
+    *,
+    rate: float = 250.0,
+    lowest_rate: float = 1.0,
+    order: int = 2,
+    order_means: str = "Highest time derivative of the efforts; elastic feedforward needs 2.",
+    measured: bool = True,
+) -> tuple[Argument, ...]:
+    """Return the arguments of trajectory_node and dynamics_node; `measured`: the robot has joint_states."""
+    # the ranges are those of the parameters of the nodes, which cannot be asked without starting them
+    return (
+        Argument(
+            "trajectory",
+            trajectory,
+            "Motion: path of a YAML file, or the name of a shipped one; none: it comes from a topic.",
+        ),
+        Argument(
+            "duration",
+            0.0,
+            "How long the motion goes at full speed [s]; 0: all of it, which may be for ever.",
+            low=0.0,
+            high=86400.0,
+        ),
+        Argument(
+            "rate", rate, "Samples of the desired motion per second [Hz].", low=lowest_rate, high=2000.0
+        ),
+        Argument("order", order, order_means, low=0, high=6),
+        Argument(
+            "wait_for_robot",
+            measured,
+            "Whether the motion waits until joint_states have the robot near to its start.",
+        ),
+    )
+
+
+def common_arguments() -> tuple[Argument, ...]:
+    """Return what `node` needs: namespace, file of parameters, respawning, clock and severity of the log."""
+    return (
+        Argument("namespace", "", "Namespace of all nodes and topics; each robot on a machine has its own."),
+        Argument(
+            "params_file",
+            _NONE,
+            "Parameters of the nodes, path of a YAML file; they count more than what this launch file sets.",
+        ),
+        Argument(
+            "respawn", False, "Whether nodes that can come back safely are started again when they end."
+        ),
+        Argument("use_sim_time", False, "Whether time comes from the topic /clock."),
+        Argument("log_level", "info", "Least severity that is logged.", _LEVELS),
+    )
+
+
+def recording_arguments() -> tuple[Argument, ...]:
+    """Return what `recording` needs."""
+    return (
+        Argument("record", False, "Whether what `hodyn replay` needs is recorded into a rosbag2 bag."),
+        Argument(
+            "bag", "", "Folder of the bag, not there yet; empty: rosbag2_<date>-<time> and the namespace."
+        ),
+    )
+
+
+def viewing_arguments() -> tuple[Argument, ...]:
+    """Return what `viewing` needs."""
+    meaning = "Whether RViz shows the desired motion; it needs rviz2, which is not a dependency."
+    return (Argument("rviz", False, meaning),)
+
+
+# what is started
+
+
+def trajectory_file(values: Values) -> str:
+    """Return the argument `trajectory` as the nodes take it: empty for none."""
+    return "" if values["trajectory"] == _NONE else str(values["trajectory"])
+
+
+def node(
+    executable: str,
+    values: Values,
+    *,
+    files: tuple[Path, ...] = (),
+    remappings: Mapping[str, str] | None = None,
+    required: bool = True,
+    safe_to_respawn: bool = False,
+    **parameters: Any,
+) -> Node:
+    """Return a node of this package in the namespace, with the clock and severity of the log that are given.
+
+    `files` with parameters count less than `parameters`, and these less than `params_file`.
+    """
+    given = () if values["params_file"] == _NONE else (existing("params_file", values["params_file"]),)
+    return Node(
+        executable,
+        values["namespace"],
+        (*files, {"use_sim_time": values["use_sim_time"], **parameters}, *given),
+        name=executable,
+        remappings=remappings or {},
+        log_level=values["log_level"],
+        required=required,
+        respawn=safe_to_respawn and values["respawn"],
+    )
+
+
+def trajectory_node(values: Values, **parameters: Any) -> Node:
+    """Return trajectory_node with the derivatives that `order` of the efforts needs."""
+    return node(
+        "trajectory_node",
+        values,
+        robot_config=values["robot_config"],
+        trajectory=trajectory_file(values),
+        duration=values["duration"],
+        rate=values["rate"],
+        # the r-th derivative of the torque needs the motion up to its derivative r + 2
+        order=2 + values["order"],
+        start_when_answered=True,
+        wait_for_robot=values["wait_for_robot"],
+        **parameters,
+    )
+
+
+def dynamics_node(values: Values, **parameters: Any) -> Node:
+    """Return dynamics_node, which keeps nothing that it could not compute again."""
+    return node(
+        "dynamics_node",
+        values,
+        safe_to_respawn=True,
+        robot_config=values["robot_config"],
+        order=values["order"],
+        **parameters,
+    )
+
+
+def recording(values: Values) -> Iterator[Process]:
+    """Yield what records, where `record:=true`: rosbag2, or else our own recorder."""
+    if not values["record"]:
+        return
+    namespace = values["namespace"]
+    bag = values["bag"]
+    if not bag:
+        bag = "_".join([f"rosbag2_{datetime.now():%Y_%m_%d-%H_%M_%S}", *filter(None, namespace.split("/"))])
+    if not installed("ros2bag"):
+        yield node("recorder", values, required=False, file=bag)
+        return
+    topics = "|".join([f"{re.escape(namespace.rstrip('/'))}/.*", *_COMMON_TOPICS])
+    clock = ["--use-sim-time"] if values["use_sim_time"] else []
+    # by itself rosbag2 loses messages at 1 kHz
+    qos = ("--qos-profile-overrides-path", _temporary_file(overrides(namespace)))
+    command = ("ros2", "bag", "record", "--output", bag, *clock, *qos, "--regex", f"^({topics})$")
+    yield Command("rosbag2_recorder", command)
+
+
+def _temporary_file(text: str) -> str:
+    """Return the path of a file with a text, which goes with this process."""
+    descriptor, path = tempfile.mkstemp(prefix="hodyn_ros-", suffix=".yaml")
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+    atexit.register(Path(path).unlink, missing_ok=True)
+    return path
+
+
+def viewing(values: Values) -> Iterator[Process]:
+    """Yield what shows the desired motion, where `rviz:=true`. Raises InputError where rviz2 is missing."""
+    if not values["rviz"]:
+        return
+    if not installed("rviz2"):
+        raise InputError(
+            "rviz:=true needs rviz2, which is not installed; install it, or leave out rviz:=true"
+        )
+    yield node(
+        "skeleton_node", values, required=False, safe_to_respawn=True, robot_config=values["robot_config"]
+    )
+    yield Node(
+        "rviz2",
+        values["namespace"],
+        ({"use_sim_time": values["use_sim_time"]},),
+        package="rviz2",
+        name="rviz2",
+        remappings={"/skeleton": "skeleton"},
+        arguments=("-d", str(share.find("config", "skeleton.rviz"))),
+        required=False,
+    )
+
+
+def motion_to_efforts(robot_config: str, trajectory: str) -> Launch:
+    """Describe a robot that nobody simulates: a motion from a file, and the efforts that it takes.
+
+    With `trajectory:=none` dynamics_node waits for what somebody else publishes on `desired_motion`.
+    """
+
+    def processes(values: Values) -> Iterator[Process]:
+        yield from recording(values)
+        yield from viewing(values)
+        yield dynamics_node(values, clamp=values["clamp"])
+        if trajectory_file(values):
+            yield trajectory_node(values)
+
+    arguments = (
+        robot_argument(robot_config),
+        *motion_arguments(trajectory, measured=False),
+        Argument("clamp", False, "Whether efforts are held within the robot's limits."),
+        *common_arguments(),
+        *recording_arguments(),
+        *viewing_arguments(),
+    )
+    return Launch(arguments, processes)
+
+
+def existing(argument: str, path: str) -> Path:
+    """Return the path of a file that an argument names. Raises InputError where there is none."""
+    if not Path(path).is_file():
+        raise InputError(f"argument {argument!r}: there is no file {path!r}")
+    return Path(path).absolute()

@@ -1,0 +1,253 @@
+"""What a robot file says, read as a whole: joints, limits, drives, masses, frames, and what is assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from math import isfinite
+from pathlib import Path
+
+import numpy as np
+
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.model.config import WORLD, AssumedFigure, read_config
+from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
+from hodyn_ros.model.limits import JointLimits
+from hodyn_ros.model.tree import TreeModel
+from hodyn_ros.model.urdf import URDF_SUFFIXES, read_urdf_assembly
+from hodyn_ros.parallel.config import is_parallel, read_parallel_config
+from hodyn_ros.parallel.model import ParallelModel
+from hodyn_ros.parallel.robot import ParallelRobot
+from hodyn_ros.se3 import Array
+from hodyn_ros.tables import number
+
+
+@dataclass(frozen=True)
+class Block:
+    """A table: `texts` are the columns that hold words."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    texts: tuple[int, ...] = (0,)
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """All that is shown of a robot."""
+
+    summary: str
+    blocks: tuple[Block, ...]
+    assumed: tuple[str, ...]  # a line for each figure that the file marks so
+    notes: tuple[str, ...]
+
+
+def read_sheet(path: Path) -> Sheet:
+    """Read a robot of any kind, from YAML or URDF. Raises ModelError naming file and place."""
+    if path.suffix.lower() in URDF_SUFFIXES:
+        assembly, limits = read_urdf_assembly(path)
+        notes = (
+            "A URDF says nothing about drives, rates of torques or gravity (taken as 9.81 m/s^2 down); a "
+            "YAML file beside it does, see config/README.md.",
+        )
+        return _tree_sheet(assembly.model, limits, None, sorted(assembly.frames), (), notes)
+    if is_parallel(path):
+        parallel = read_parallel_config(path)
+        return _parallel_sheet(parallel.model, parallel.limits, parallel.drive_specs, parallel.assumed)
+    config = read_config(path)
+    return _tree_sheet(
+        config.model, config.limits, config.drive_specs, sorted(config.frames), config.assumed, ()
+    )
+
+
+def read_any_robot(path: Path) -> Robot | ParallelRobot:
+    """Read a robot of any kind, from YAML or URDF. Raises ModelError naming file and place."""
+    if path.suffix.lower() in URDF_SUFFIXES:
+        return Robot.from_urdf(path)
+    return ParallelRobot.from_config(path) if is_parallel(path) else Robot.from_config(path)
+
+
+def _tree_sheet(
+    model: TreeModel,
+    limits: JointLimits,
+    drives: Sequence[DriveSpec] | None,
+    frames: Sequence[str],
+    assumed: Sequence[AssumedFigure],
+    notes: tuple[str, ...],
+) -> Sheet:
+    first = model.first_jointed_body
+    kinds = [model.kinds[first + i].value for i in range(model.n_joints)]
+    parents = [
+        "world" if parent < 0 else model.body_names[parent]
+        for parent in (model.parents[first + i] for i in range(model.n_joints))
+    ]
+    where = "floats" if model.floating_base else "stands on the ground"
+    summary = (
+        f"{model.name}: {model.n_joints} joints, {model.n_bodies} bodies of {number(model.masses.sum())} kg; "
+        f"{where}, gravity {_vector(model.gravity)} m/s^2"
+    )
+    joints = Block(
+        "Joints",
+        ("joint", "type", "from", "to"),
+        tuple(zip(model.joint_names, kinds, parents, model.body_names[first:], strict=True)),
+        (0, 1, 2, 3),
+    )
+    bodies = Block(
+        "Bodies",
+        ("body", "mass [kg]", "centre of mass in its frame [m]", "moments of inertia [kg m^2]"),
+        tuple(
+            (name, number(mass), _vector(com) if mass else "", _moments(inertia) if mass else "")
+            for name, mass, com, inertia in zip(
+                model.body_names, model.masses, model.coms, model.inertias, strict=True
+            )
+        ),
+        (0, 2, 3),
+    )
+    own = [name for name in frames if name not in (*model.body_names, WORLD)]
+    notes = (*((f"Named frames besides the bodies: {', '.join(own)}.",) if own else ()), *notes)
+    return Sheet(
+        summary,
+        (joints, *_limits_and_drives(model.joint_names, kinds, limits, drives), bodies),
+        tuple(map(_assumed, assumed)),
+        (*notes, *_missing(limits, drives)),
+    )
+
+
+def _parallel_sheet(
+    model: ParallelModel,
+    limits: JointLimits,
+    drives: Sequence[DriveSpec] | None,
+    assumed: Sequence[AssumedFigure],
+) -> Sheet:
+    mass = model.platform.mass + sum(float(limb.chain.masses[:-1].sum()) for limb in model.limbs)
+    summary = (
+        f"{model.name}: a parallel robot with {len(model.limbs)} limbs, {model.n_joints} joints, of which "
+        f"{model.n_driven} are driven; the platform {model.platform.name!r} of {number(model.platform.mass)} "
+        f"kg has {model.delta} degrees of freedom; {number(mass)} kg in all, gravity "
+        f"{_vector(model.gravity)} m/s^2"
+    )
+    rows, kinds = [], []
+    for limb in model.limbs:
+        chain = limb.chain
+        for i, name in enumerate(chain.joint_names):
+            parent = chain.parents[i]
+            driven = "yes" if i in limb.driven else ""
+            kinds.append(chain.kinds[i].value)
+            rows.append(
+                (
+                    name,
+                    kinds[-1],
+                    "world" if parent < 0 else chain.body_names[parent],
+                    chain.body_names[i],
+                    driven,
+                    number(chain.masses[i]) if i < chain.n_bodies - 1 and chain.masses[i] else "",
+                )
+            )
+    joints = Block(
+        "Joints", ("joint", "type", "from", "to", "driven", "mass moved [kg]"), tuple(rows), (0, 1, 2, 3, 4)
+    )
+    driven_names = [model.joint_names[i] for i in model.driven]
+    driven_kinds = [kinds[i] for i in model.driven]
+    return Sheet(
+        summary,
+        (joints, *_limits_and_drives(driven_names, driven_kinds, limits, drives)),
+        tuple(map(_assumed, assumed)),
+        tuple(_missing(limits, drives)),
+    )
+
+
+def _limits_and_drives(
+    names: Sequence[str], kinds: Sequence[str], limits: JointLimits, drives: Sequence[DriveSpec] | None
+) -> Iterator[Block]:
+    angle, force = _units(kinds)
+    if _limited(limits):
+        rows = [limits.row(i) for i in range(len(names))]
+        yield Block(
+            f"Limits [{angle}, s, {force}]; empty: none",
+            ("joint", "from", "to", "speed", "accel.", "jerk", "effort", "effort rate"),
+            tuple(
+                (
+                    name,
+                    *map(number, (row.lower, row.upper, row.velocity, row.acceleration, row.jerk)),
+                    *map(number, (row.effort, row.effort_rate)),
+                )
+                for name, row in zip(names, rows, strict=True)
+            ),
+        )
+    if drives is not None:
+        yield Block(
+            f"Drives, on the side of the link [{force}, {angle}, kg, m, s]",
+            ("joint", "spring", "stiffness", "motor inertia", "gear", "friction", "motor torque"),
+            tuple(
+                (
+                    name,
+                    _spring(spec),
+                    number(spec.stiffness),
+                    number(spec.motor_inertia),
+                    "" if spec.gear_ratio == 1.0 else number(spec.gear_ratio),
+                    _friction(spec),
+                    number(spec.torque_limit),
+                )
+                for name, spec in zip(names, drives, strict=True)
+            ),
+            (0, 1, 5),
+        )
+
+
+def _assumed(figure: AssumedFigure) -> str:
+    why = f" ({figure.source})" if figure.source else ""
+    return f"{figure.place} = {_value(figure.value)}{why}"
+
+
+def _missing(limits: JointLimits, drives: Sequence[DriveSpec] | None) -> Iterator[str]:
+    if not _limited(limits):
+        yield "No limits: nothing is checked against them, and nothing held within them."
+    if drives is None:
+        yield "No drives: efforts of the joints are known, but neither motors nor springs."
+
+
+def _limited(limits: JointLimits) -> bool:
+    return any(np.isfinite(getattr(limits, entry.name)).any() for entry in fields(limits))
+
+
+def _spring(spec: DriveSpec) -> str:
+    if spec.variable_stiffness is not None:
+        return f"variable, {spec.variable_stiffness.kind.replace('_', '-')}"
+    if not isfinite(spec.stiffness):
+        return "rigid"
+    if spec.spring_table is not None:
+        return "tabulated"
+    if spec.cubic_stiffness:
+        return f"hardening, {number(spec.cubic_stiffness)} cubed"
+    return f"damped, {number(spec.spring_damping)} s" if spec.spring_damping else "linear"
+
+
+def _friction(spec: DriveSpec) -> str:
+    parts = [
+        f"{where} {number(friction.viscous)} viscous, {number(friction.coulomb)} Coulomb"
+        for where, friction in (("motor", spec.motor_friction), ("link", spec.link_friction))
+        if friction != FrictionSpec(transition=friction.transition)
+    ]
+    return "; ".join(parts)
+
+
+def _units(kinds: Sequence[str]) -> tuple[str, str]:
+    if all(kind == "prismatic" for kind in kinds):
+        return "m", "N"
+    if "prismatic" in kinds:
+        return "rad or m", "N·m or N"
+    return "rad", "N·m"
+
+
+def _vector(values: Array) -> str:
+    return ", ".join(f"{value:.4g}" for value in np.where(values == 0.0, 0.0, values))
+
+
+def _moments(inertia: Array) -> str:
+    return ", ".join(f"{value:.3g}" for value in np.linalg.eigvalsh(inertia))
+
+
+def _value(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_value(each)}" for key, each in value.items())
+    return ", ".join(map(_value, value)) if isinstance(value, (list, tuple)) else str(value)

@@ -1,0 +1,148 @@
+"""What launch files start, as data; without launch, and without starting anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hodyn_ros import share
+from hodyn_ros.errors import InputError
+from hodyn_ros.launching import Argument, Launch, Node, read_launch
+from hodyn_ros.launching.description import ending, joined
+
+FILES = [name for name in share.available("launch") if name.endswith(".launch.py")]
+
+
+def nodes(file: str, **given: str) -> dict[str, Node]:
+    """Return the nodes of a launch file by their full names."""
+    started = [each for each in read_launch(file).start(given) if isinstance(each, Node)]
+    found = {f"{each.namespace.rstrip('/')}/{each.name or each.executable}": each for each in started}
+    assert len(found) == len(started)
+    return found
+
+
+def values(node: Node) -> dict[str, object]:
+    return {k: v for each in node.parameters if not isinstance(each, Path) for k, v in each.items()}
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_defaults_are_taken_and_described(file: str) -> None:
+    launch = read_launch(file)
+    taken = launch.values({})
+    assert len(taken) == len(launch.arguments)
+    for argument in launch.arguments:
+        assert type(taken[argument.name]) is type(argument.default)
+        assert len(argument.description) > 20
+
+
+@pytest.mark.parametrize(
+    ("given", "value"), [({"rate": "200"}, 200.0), ({"order": "4"}, 4), ({"record": "true"}, True)]
+)
+def test_values_have_the_type_of_the_default(given: dict[str, str], value: object) -> None:
+    ((name, _),) = given.items()
+    taken = read_launch("panda.launch.py").values(given)[name]
+    assert taken == value and type(taken) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "wanted"),
+    [
+        ("rate", "abc", "give a number from 6 to 2000"),
+        ("rate", "nan", "give a number from 6 to 2000"),
+        ("order", "2.0", "give a whole number from 0 to 6"),
+        ("record", "True", "give one of true, false"),
+        ("feedforward", "soft", "give one of none, rigid, elastic"),
+    ],
+)
+def test_a_value_that_is_not_taken_is_named_with_those_that_are(name: str, given: str, wanted: str) -> None:
+    with pytest.raises(InputError, match=f"^argument '{name}' is '{given}'; {wanted}$"):
+        read_launch("panda.launch.py").values({name: given})
+
+
+def test_an_unknown_argument_is_named() -> None:
+    with pytest.raises(InputError, match="there is no argument 'speed'; there are: robot_config, trajectory"):
+        read_launch("panda.launch.py").values({"speed": "1"})
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "whole"),
+    [("/", "", "/"), ("/", "a/b/", "/a/b"), ("/cell", "a", "/cell/a"), ("cell", "/a", "/a"), ("", "/", "/")],
+)
+def test_namespaces_lie_in_one_another(outer: str, inner: str, whole: str) -> None:
+    assert joined(outer, inner) == whole
+
+
+def test_a_panda_gets_what_its_arguments_say() -> None:
+    found = nodes("panda.launch.py", rate="200", order="3", namespace="cell", log_level="warn")
+    assert list(found) == [
+        f"/cell/{name}" for name in ("dynamics_node", "controller_node", "simulator_node", "trajectory_node")
+    ]
+    assert all(node.log_level == "warn" and node.required and not node.respawn for node in found.values())
+    assert values(found["/cell/trajectory_node"])["order"] == 5
+    assert values(found["/cell/dynamics_node"])["order"] == 3
+    assert values(found["/cell/trajectory_node"])["rate"] == 200.0
+    assert values(found["/cell/simulator_node"])["rate"] == 500.0
+    # a command acts for one period after its way to the robot
+    assert values(found["/cell/controller_node"])["lead"] == pytest.approx(2e-4 + 0.5 / 500.0)
+
+
+def test_only_nodes_that_can_come_back_safely_do() -> None:
+    found = nodes("panda.launch.py", respawn="true")
+    assert [name for name, node in found.items() if node.respawn] == ["/dynamics_node"]
+
+
+def test_parameters_of_the_user_count_most(tmp_path: Path) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_text("/**: {ros__parameters: {order: 1}}\n")
+    found = nodes("panda_forward_effort.launch.py", params_file=str(file), hardware="false")
+    assert all(node.parameters[-1] == file for node in found.values())
+    shipped, _, own = found["/forward_effort_node"].parameters
+    assert shipped == share.find("config", "controllers_forward_effort.yaml") and own == file
+    with pytest.raises(InputError, match="argument 'params_file': there is no file 'nowhere.yaml'"):
+        nodes("panda.launch.py", params_file="nowhere.yaml")
+
+
+def test_two_pandas_have_names_and_bags_of_their_own() -> None:
+    found = nodes("two_pandas.launch.py", namespace="cell", right="r", record="true", bag="out/both")
+    assert len(found) == 2 * 5 and {node.namespace for node in found.values()} == {"/cell/left", "/cell/r"}
+    bags = [values(found[f"/cell/{side}/recorder"])["file"] for side in ("left", "r")]
+    assert bags == ["out/both_left", "out/both_right"]
+    own = nodes("two_pandas.launch.py", record="true")
+    names = {str(values(own[f"/{side}/recorder"])["file"]) for side in ("left", "right")}
+    assert {name.rpartition("_")[2] for name in names} == {"left", "right"}
+
+
+@pytest.mark.parametrize("right", ["one", "/cell/one/"])
+def test_two_pandas_in_one_namespace_are_refused(right: str) -> None:
+    with pytest.raises(InputError, match="give each robot a namespace of its own"):
+        nodes("two_pandas.launch.py", left="one", right=right, namespace="cell")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("def generate_launch_description(): ...", "has no LAUNCH of hodyn_ros.launching"),
+        ("import nowhere_at_all", "needs nowhere_at_all, which is not installed"),
+        ("def", "is not Python"),
+    ],
+)
+def test_a_file_that_is_no_description_is_said(tmp_path: Path, text: str, wanted: str) -> None:
+    file = tmp_path / "own.launch.py"
+    file.write_text(text)
+    with pytest.raises(InputError, match=wanted):
+        read_launch(file)
+    with pytest.raises(InputError, match="for ros2 launch alone"):
+        xml = tmp_path / "own.launch.xml"
+        xml.write_text("<launch/>")
+        read_launch(xml)
+
+
+def test_how_a_process_ended_is_said() -> None:
+    assert ending("a-1", -11) == "a-1 has been ended by signal 11 (SIGSEGV)"
+    assert ending("a-1", 3) == "a-1 has ended with exit code 3"
+    assert ending("a-1", -63).startswith("a-1 has been ended by signal 63 (")
+
+
+def test_a_launch_has_no_namespace_unless_it_says_so() -> None:
+    assert Launch((Argument("count", 3, "How many there are."),), lambda _: ()).values({}) == {"count": 3}

@@ -1,0 +1,85 @@
+"""`hodyn show`: what robot files say, as tables that stay whole at 80 columns."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import matplotlib.image
+import pytest
+from rich.console import Console
+
+from hodyn_ros import Robot, share
+from hodyn_ros.robot_sheet import read_sheet
+from hodyn_ros.show import run_show
+
+PANDA = share.find("config", "panda.yaml")
+
+
+def shown(robot: str | Path, picture: Path | None = None, width: int = 80) -> str:
+    console = Console(width=width, file=io.StringIO())
+    run_show(str(robot), picture, console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("robot", "wanted"),
+    [
+        (
+            "panda.yaml",
+            ["7 joints, 7 bodies of 16.06 kg", "panda_link8", "joints[3] panda_joint4: drive.stif"],
+        ),
+        ("panda.urdf", ["A URDF says nothing about drives", "No drives"]),
+        (
+            "planar_3rrr.yaml",
+            ["a parallel robot with 3 limbs, 9 joints, of which", "top_shoulder", "No limits"],
+        ),
+        ("gough_stewart_6ups.yaml", ["leg6_slide", "prismatic", "has 6 degrees of freedom"]),
+        ("aerial_manipulator.yaml", ["floats", "right_joint3", "gravity = 0.0, 0.0, -9.81"]),
+    ],
+)
+def test_robots_of_all_kinds_are_shown(robot: str, wanted: list[str], tmp_path: Path) -> None:
+    text = shown(robot, tmp_path / "sub" / "robot.png")
+    joined = " ".join(text.split())
+    for part in wanted:
+        assert part in joined
+    assert max(map(len, text.splitlines()[:-1])) <= 80
+    assert matplotlib.image.imread(tmp_path / "sub" / "robot.png").std() > 0.01
+
+
+def test_figures_are_those_of_the_robot() -> None:
+    robot = Robot.from_config(PANDA)
+    assert robot.drives is not None
+    lines = [line.split() for line in shown("panda.yaml").splitlines()]
+    for i, name in enumerate(robot.joint_names):
+        moved, limits, drive = [line for line in lines if line[:1] == [name]]
+        assert moved[1] == "revolute"
+        assert float(limits[1]) == pytest.approx(robot.limits.position_lower[i], rel=1e-3)
+        assert float(limits[4]) == robot.limits.effort[i]
+        assert float(drive[2]) == robot.drives.stiffness[i]
+
+
+def test_all_that_is_assumed_is_said() -> None:
+    sheet = read_sheet(PANDA)
+    assert len(sheet.assumed) == 8
+    assert sheet.assumed[0].startswith(
+        "bodies[0] panda_link1: com = 0.003875, 0.002081, -0.175 (x and y [gaz]; z"
+    )
+
+
+def test_drives_of_every_kind_have_a_name(tmp_path: Path) -> None:
+    text = PANDA.read_text()
+    kinds = {
+        "damped, 3 s": "spring_damping: 3",
+        "hardening, 4000 cubed": "cubic_stiffness: 4000",
+        "motor 0.2 viscous, 0.5 Coulomb": "motor_friction: {viscous: 0.2, coulomb: 0.5}",
+    }
+    stiffness = 'stiffness: {value: 10000, assumed: true, source: "assumed: no published value"}'
+    for line in kinds.values():
+        text = text.replace(stiffness, f"stiffness: 10000\n      {line}", 1)
+    file = tmp_path / "robot.yaml"
+    file.write_text(text)
+    rows = " ".join(shown(file, width=140).split())
+    for name in kinds:
+        assert name in rows
