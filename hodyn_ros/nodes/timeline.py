@@ -24,7 +24,7 @@ class Timeline:
         self.forget_after = forget_after
         self._clock = clock
         self.last: int | None = None
-        self._confirmed: int | None = None  # the last accepted stamp [ns] with one near before it
+        self._confirmed: int | None = None  # the last accepted stamp [ns] that is no single one far ahead
         self._accepted_at = 0.0
 
     def check(self, nanoseconds: int) -> None:
@@ -48,8 +48,11 @@ class Timeline:
         """Take the stamp [ns] as the last accepted one."""
         now = self._clock()
         before = self._confirmed if self.last is not None and nanoseconds < self.last else self.last
-        if before is not None and nanoseconds - before <= _STRIDE + 1e9 * (now - self._accepted_at):
-            self._confirmed = nanoseconds
+        if before is not None:
+            if nanoseconds - before <= _STRIDE + 1e9 * (now - self._accepted_at):
+                self._confirmed = nanoseconds
+            elif self._confirmed is None:  # in a stream of long strides nothing returns before its first stamp
+                self._confirmed = before
         self.last = nanoseconds
         self._accepted_at = now
 
