@@ -105,6 +105,11 @@ def taken(timeline: Timeline, stamps: list[int]) -> list[int]:
     return accepted
 
 
+def test_nothing_returns_before_the_first_stamp_of_a_stream_of_long_strides() -> None:
+    strides = [SECOND, 2 * SECOND, 3 * SECOND, 4 * SECOND]
+    assert taken(Timeline(clock=Clock()), [*strides, SECOND // 2, 5 * SECOND]) == [*strides, 5 * SECOND]
+
+
 MILLISECOND, SECOND = 10**6, 10**9
 
 

@@ -51,7 +51,7 @@ class Timeline:
         if before is not None:
             if nanoseconds - before <= _STRIDE + 1e9 * (now - self._accepted_at):
                 self._confirmed = nanoseconds
-            elif self._confirmed is None:  # in a stream of long strides nothing returns before its first stamp
+            elif self._confirmed is None:  # a stream of long strides: nothing before its first stamp
                 self._confirmed = before
         self.last = nanoseconds
         self._accepted_at = now
