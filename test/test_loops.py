@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from math import factorial
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from oracles import mp_loops
 from oracles.cases import relative_errors
-from oracles.mechanisms import MECHANISMS, Mechanism, Z, ankle, four_bar, planar_3rrr, rssr
+from oracles.mechanisms import MECHANISMS, Closed, Mechanism, Z, ankle, four_bar, planar_3rrr, rssr
 from oracles.motions import Base
 from oracles.random_trees import Tree
+from scipy.interpolate import make_interp_spline
 
 from hodyn_ros import AppliedWrench, BaseMotion, Coupling, Loop, ParallelRobot, Robot, share
 from hodyn_ros.errors import ConvergenceError, InputError, ModelError, SingularError
+from hodyn_ros.model.joint_function import JointFunction
 from hodyn_ros.parallel.model import ParallelModel
 from hodyn_ros.se3 import exp
 
@@ -38,6 +41,7 @@ def robot_of(m: Mechanism, **others: object) -> Robot:
         coordinates.append(m.platform)
     arguments = {"loops": loops, "coordinates": coordinates, "driven": list(m.driven), **others}
     couplings = [Coupling(*coupling) for coupling in m.couplings]
+    couplings += [Coupling(**curve.arguments()) for curve in m.curves]
     return Robot.from_screws(**m.tree.arguments(), couplings=couplings, **arguments)
 
 
@@ -89,7 +93,9 @@ class TestVirtualWork:
         robot, (y, base) = robot_of(mechanism), motion_of(MECHANISMS[name](), 1)
         one = robot.solve(y, base)
         joints = tuple(range(mechanism.tree.n_joints))
-        free = replace(mechanism, loops=(), joints=joints, driven=joints, couplings=(), platform=None)
+        free = replace(
+            mechanism, loops=(), joints=joints, driven=joints, couplings=(), platform=None, curves=()
+        )
         tree = robot_of(free)
         efforts = tree.solve(one.joints, one.base)
         power = np.sum(efforts.efforts[0] * one.joints[1])
@@ -217,6 +223,107 @@ class TestBranches:
         assert b.solve(q).joints[0, 2] == pytest.approx(-2.5)
 
 
+class TestCurves:
+    """Joints that follow others along polynomials and tables; their efforts are among the exact ones."""
+
+    @staticmethod
+    def cam(**curve: object) -> Robot:
+        tree = four_bar().tree
+        return Robot.from_screws(**tree.arguments(), couplings=[Coupling("joint2", "joint1", **curve)])
+
+    def test_straight_curves_are_ratios(self) -> None:
+        y = np.random.default_rng(0).uniform(-0.5, 0.5, (6, 2))
+        expected = self.cam(ratio=3.0, offset=0.1).inverse_dynamics(y)
+        at = np.linspace(-1.0, 1.0, 8)
+        for curve in ({"polynomial": [0.1, 3.0]}, {"table": (at, 3.0 * at + 0.1), "degree": 7}):
+            assert relative_errors(self.cam(**curve).inverse_dynamics(y), expected).max() < 1e-9
+
+    def test_names_of_what_follows_are_no_coordinates(self) -> None:
+        robot = self.cam(polynomial=[0.1, 3.0, 1.0])
+        assert robot.joint_names == robot.driven_joints == ("joint1", "joint3")
+
+    def test_splines_are_those_of_scipy(self) -> None:
+        at = np.array([-1.0, -0.6, -0.3, 0.1, 0.4, 0.8, 1.1, 1.5])
+        values = np.cos(2.0 * at)
+        for degree in (3, 5, 7):
+            function = JointFunction.of_table(at, values, degree, False)
+            spline = make_interp_spline(at, values, k=degree)
+            for x in (*at[:-1], -0.95, 0.0, 1.3):
+                found = function.taylor(x, degree + 1)
+                expected = [float(spline(x, nu=k)) / factorial(k) for k in range(degree + 1)]
+                np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+
+    def test_periodic_tables_hold_for_any_turn(self) -> None:
+        turn = np.linspace(0.0, 2.0 * np.pi, 17)
+        lift = np.append(np.sin(turn[:-1]), 0.0)
+        robot = self.cam(table=(turn, lift), degree=7, periodic=True)
+        y = np.random.default_rng(0).uniform(-0.5, 0.5, (5, 2))
+        here = robot.inverse_dynamics(y)
+        for turns in (1, -3):
+            there = y.copy()
+            there[0, 0] += turns * 2.0 * np.pi
+            # joint 1 carries joint 2, and stands where it stood
+            assert relative_errors(robot.inverse_dynamics(there), here).max() < 1e-9
+
+    def test_tables_end_and_are_no_smoother_than_their_spline(self) -> None:
+        at = np.linspace(-1.0, 1.0, 12)
+        robot = self.cam(table=(at, at**2))
+        y = np.zeros((5, 2))
+        assert robot.inverse_dynamics(y).shape == (3, 2)
+        with pytest.raises(InputError, match="table of the coupling of joint 'joint2' is smooth up to deriv"):
+            robot.inverse_dynamics(np.zeros((6, 2)))
+        with pytest.raises(InputError, match="smooth up to derivative 4, and 5 are needed.*of 7"):
+            robot.forward_dynamics(y[:2], np.zeros((4, 2)))
+        y[0, 0] = 1.01
+        with pytest.raises(InputError, match="joint 'joint1' stands at 1.01, beyond the table of the coup"):
+            robot.inverse_dynamics(y)
+
+    def test_followers_may_lead_as_far_as_they_reach(self) -> None:
+        tree = four_bar().tree
+        couplings = [Coupling("joint2", "joint1", polynomial=[0.0, 1.0, -1.0])]
+        robot = Robot.from_screws(**tree.arguments(), couplings=couplings, coordinates=["joint2", "joint3"])
+        y = np.zeros((3, 2))
+        y[0, 0] = 0.21
+        assert robot.solve(y).joints[0, 0] == pytest.approx(0.3, rel=1e-12)
+        y[0, 0] = 0.3  # its lift is 0.25 at most
+        with pytest.raises(ConvergenceError, match="the coupling of joint 'joint2' of robot 'robot' does"):
+            robot.inverse_dynamics(y)
+
+
+class TestRows:
+    @pytest.mark.parametrize("name", ["four-bar", "RSSR", "cylinder and slider"])
+    def test_kinds_are_selections_of_rows(self, name: str) -> None:
+        rows = {
+            "ball": ("x", "y", "z"),
+            "hinge": ("rx", "ry", "x", "y", "z"),
+            "cylinder": ("rx", "ry", "x", "y"),
+            "slider": ("x", "rz", "y", "rx", "ry"),
+        }
+        mechanism = MECHANISMS[name]()
+        loops = []
+        for loop in mechanism.loops:
+            if loop.kind in rows:
+                z = np.array(Z) if loop.axis is None else loop.axis / np.linalg.norm(loop.axis)
+                x = np.cross((0.2, 1.0, 0.1), z)
+                x /= np.linalg.norm(x)
+                axes = np.stack([x, np.cross(z, x), z], axis=1)
+                loop = Closed("rows", loop.a, loop.b, loop.point, rows=rows[loop.kind], axes=axes)
+            loops.append(loop)
+        robot = robot_of(replace(mechanism, loops=tuple(loops)))
+        y, _ = motion_of(mechanism, 4)
+        expected = robot_of(mechanism).inverse_dynamics(y)
+        assert relative_errors(robot.inverse_dynamics(y), expected).max() < 1e-10
+
+    def test_what_is_free_may_be_apart_at_home(self) -> None:
+        rows = {"kind": "rows", "point": (0.5, 0.0, 0.0), "rows": ("rx", "x", "y")}
+        loop = Loop(1, 2, point_b=(0.5, 0.0, 0.2), **rows)
+        assert loop.rows == ("rx", "x", "y")
+        with pytest.raises(
+            ModelError, match="loop 'rows 1-2' does not close at .* along y its points are 0.2"
+        ):
+            robot_of(four_bar(), loops=[Loop(1, 2, point_b=(0.5, 0.2, 0.0), **rows)])
+
+
 class TestCalls:
     def test_names_and_shapes(self) -> None:
         robot = robot_of(ankle())
@@ -317,6 +424,8 @@ class TestDescriptions:
             ([Coupling(0, 1), Coupling(1, 2), Coupling(2, 0)], "joint 'joint1' is coupled to itself"),
             ([Coupling(0, 1), Coupling(0, 2)], "joint 'joint1' is coupled twice"),
             ([Coupling("elbow", 2)], "couplings: there is no joint 'elbow'"),
+            ([Coupling(0, 1, polynomial=[0, 1, 2]), Coupling(1, 0)], "'joint1' is coupled to itself"),
+            ([Coupling(0, 1), Coupling(0, 2, polynomial=[0, 1, 2])], "joint 'joint1' is coupled twice"),
         ],
     )
     def test_couplings(self, couplings: list[Coupling], said: str) -> None:
@@ -333,6 +442,11 @@ class TestDescriptions:
             ((1, 2, "hinge", (0, 0, 0), (0, 0, 0)), "'axis' is zero"),
             ((1, 2, "universal", (0, 0, 0), (0, 0, 1)), "a universal needs 'axis_b'"),
             ((1, 2, "rod", (0, 0, 0)), "a rod needs 'point_b'"),
+            ((1, 2, "rows", (0, 0, 0)), "'rows 1-2': rows must be some of"),
+            ((1, 2, "rows", (0, 0, 0), None, None, None, "", ("up",)), "rows must be some of"),
+            ((1, 2, "rows", (0, 0, 0), None, None, None, "", ("x", "x")), "rows must be some of"),
+            ((1, 2, "rows", (0, 0, 0), None, None, None, "", ("x",), np.ones((3, 3))), "right-handed frame"),
+            ((1, 2, "ball", (0, 0, 0), None, None, None, "", ("x",)), "a ball has no rows"),
         ],
     )
     def test_one_loop(self, arguments: tuple[object, ...], said: str) -> None:
@@ -344,6 +458,35 @@ class TestDescriptions:
             Coupling("a", "a")
         with pytest.raises(ModelError, match="ratio of the coupling of joint 'a' must be a number"):
             Coupling("a", "b", float("nan"))
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (
+                {"polynomial": "curved"},
+                "the polynomial of the coupling of joint 'a' must be a list of numbers",
+            ),
+            ({"polynomial": []}, "coupling of joint 'a': its polynomial must be a list of numbers"),
+            (
+                {"polynomial": [1.0, np.nan]},
+                "coupling of joint 'a': its polynomial must be a list of numbers",
+            ),
+            ({"polynomial": [1.0], "ratio": 2.0}, "'a' has polynomial beside a ratio or an offset"),
+            ({"polynomial": [1.0], "table": ([0], [0])}, "'a' has polynomial and table; give one of them"),
+            ({"degree": 7}, "'a' has no table, so it has neither degree nor period"),
+            ({"table": [0, 1]}, "the table of the coupling of joint 'a' must be two lists of numbers"),
+            ({"table": (range(6), range(7))}, "'a': its table holds 6 positions and 7 values"),
+            ({"table": ([0, 2, 1, 3, 4, 5], range(6))}, "'a': the positions of its table must increase"),
+            ({"table": (range(6), [0, np.nan, 1, 3, 4, 5])}, "'a': the positions .* all figures be finite"),
+            ({"table": (range(6), range(6)), "degree": 4}, "'a': the degree of its spline must be one of"),
+            ({"table": (range(5), range(5))}, "'a': a spline of degree 5 needs 6 points or more, found 5"),
+            ({"table": (range(7), range(7)), "periodic": True}, "begins with 0 and ends with 6"),
+        ],
+    )
+    def test_one_curve(self, arguments: dict[str, object], said: str) -> None:
+        with pytest.raises(ModelError, match=said) as error:
+            Coupling("a", "b", **arguments)
+        assert "\n" not in str(error.value)
 
     def test_a_rod_that_spins_is_explained(self) -> None:
         mechanism = rssr()

@@ -11,8 +11,9 @@ import pytest
 from numpy.typing import NDArray
 from oracles.cases import relative_errors
 
-from hodyn_ros import BaseMotion, InputError, Loop, Robot
+from hodyn_ros import BaseMotion, Coupling, InputError, Loop, Robot
 from hodyn_ros.errors import ModelError
+from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.urdf import read_urdf
 
 Array = NDArray[np.float64]
@@ -241,9 +242,50 @@ class TestRobotFiles:
         expected = Robot.from_urdf(HAND).inverse_dynamics(held)[0, 0]
         assert robot.inverse_dynamics(y)[0, 0] == pytest.approx(expected, rel=1e-12)
 
+    def test_rows_are_read_in_the_axes_of_a(self, written: Callable[[str], Path]) -> None:
+        y = np.random.default_rng(0).uniform(-0.5, 0.5, (5, 1))
+        expected = Robot.from_config(written(FOUR_BAR)).inverse_dynamics(y)
+        turned = FOUR_BAR.replace("[0.45, 0.15, 0]", "[0.45, 0.15, 0], rpy: [0, 0.5, 0.3]")
+        rows = turned.replace("kind: hinge", "kind: rows, rows: [x, y, z]")
+        found = Robot.from_config(written(rows)).inverse_dynamics(y)
+        assert relative_errors(found, expected).max() < 1e-10
+
+    def test_curves_are_those_of_python(self, written: Callable[[str], Path], tmp_path: Path) -> None:
+        (tmp_path / "hand.urdf").write_text(HAND)
+        coupling = "urdf: hand.urdf\ncouplings:\n  - {joint: wrist, of: finger, %s}\n"
+        at = [-0.5, -0.3, -0.1, 0.1, 0.3, 0.5, 0.7, 0.9]
+        lift = [0.1, 0.2, 0.25, 0.3, 0.2, 0.0, -0.1, -0.3]
+        y = np.random.default_rng(0).uniform(-0.4, 0.4, (6, 1))
+        arm = Robot.from_urdf(HAND)
+        for text, curve in (
+            ("polynomial: [0.1, 2, -0.5]", {"polynomial": [0.1, 2.0, -0.5]}),
+            (f"table: {{of: {at}, joint: {lift}, degree: 7}}", {"table": (at, lift), "degree": 7}),
+        ):
+            robot = Robot.from_config(written(coupling % text))
+            assert robot.joint_names == ("finger",)
+            other = Coupling("wrist", "finger", **curve)
+            assert arm.closure is not None
+            mimics = [Coupling("other", "finger", -1.0, 0.03), Coupling("nail", "other", 20.0)]
+            closure = Closure.build(arm.tree, couplings=[*mimics, other])
+            expected = Robot(arm.tree, closure=closure).inverse_dynamics(y)
+            np.testing.assert_allclose(robot.inverse_dynamics(y), expected, rtol=1e-12)
+
     @pytest.mark.parametrize(
         ("change", "said"),
         {
+            "rows": (
+                ("kind: hinge", "kind: rows, rows: [x, up]"),
+                r"19: loops\[0\].rows\[1\]: ",
+            ),
+            "no rows": (("kind: hinge", "kind: rows"), r"19: loops\[0\]: loop 'pin': rows must be some of"),
+            "short table": (
+                (
+                    "driven: [drive]",
+                    "driven: [drive]\ncouplings:\n  - {joint: knee, of: drive, table: {of: [0, 1], "
+                    "joint: [0, 1]}}",
+                ),
+                r"22: couplings\[0\].table: the coupling of joint 'knee': a spline of degree 5 needs 6",
+            ),
             "open": (
                 ("0.05, 0.35", "0.05, 0.36"),
                 r":19: loops\[0\]: loop 'pin' does not close.*0.01 m apart",

@@ -32,7 +32,7 @@ def home(closure: Closure) -> Known:
     """Return the zero configuration, at which the loops are described."""
     tree = closure.tree
     base = tree.placements[0] if tree.floating_base else None
-    joints = closure.positions(np.zeros(len(closure.leading)))
+    joints = closure.home
     pose = None if closure.platform is None else tree.placements[closure.platform.body]
     return Known(Place(joints, base), joints[list(closure.joints)], base if closure.base_given else pose)
 
@@ -136,7 +136,7 @@ def _check_redundant(closure: Closure, moved: LoopMotion) -> None:
 
 def _open(closure: Closure, moved: LoopMotion) -> ConvergenceError:
     """Name what stays open farthest: a loop, or the way of the platform to its pose."""
-    parts = [(f"loop {loop.name!r}", part) for loop, part in zip(closure.loops, moved.loop_slices)]
+    parts = moved.named_rows
     if closure.platform is not None:
         name = closure.tree.body_names[closure.platform.body]
         parts.append((f"the way to the pose of {name!r}", slice(moved.n_loop_rows, None)))

@@ -50,9 +50,15 @@ class LoopedDynamics:
         self.known = home(closure)
         self._kernels: dict[tuple[int, kernels.Setting], Function] = {}
 
-    def locate(self, y: Array, given: BaseMotion | None) -> tuple[LoopMotion, tuple[float, float]]:
-        """Find the motion of order 0 for independent joints (k,) and the pose given, and its margins."""
+    def locate(
+        self, y: Array, given: BaseMotion | None, derivative: int
+    ) -> tuple[LoopMotion, tuple[float, float]]:
+        """Find the motion of order 0 for independent joints (k,) and the pose given, and its margins.
+
+        `derivative`: the highest that will be taken of the motion, which couplings must be smooth enough for.
+        """
         moved = reach(self.closure, self.independence.rows, self.known, y, given.pose if given else None)
+        self.closure.check_curves(moved.place.joints, derivative)
         margins = conditions(self.closure, moved, self.independence.rows)
         self._check_margin(moved, margins[0])
         return moved, margins
@@ -62,7 +68,7 @@ class LoopedDynamics:
 
         `given`: the motion of platform or base, with spatial twists.
         """
-        moved, margins = self.locate(y[0], given)
+        moved, margins = self.locate(y[0], given, len(y) - 1)
         embedding.follow(self.independence.rows, moved, y, given)
         self._remember(moved, y[0], given)
         return moved, margins
@@ -122,9 +128,10 @@ class LoopedDynamics:
 
     @property
     def only_coupled(self) -> bool:
-        """Whether there are couplings alone, and as many drives as coordinates."""
+        """Whether there are linear couplings alone, and as many drives as coordinates."""
         closure = self.closure
-        return not closure.loops and closure.platform is None and closure.n_efforts == closure.n_velocities
+        tied = bool(closure.loops) or bool(closure.followers) or closure.platform is not None
+        return not tied and closure.n_efforts == closure.n_velocities
 
     @cached_property
     def _coupled(self) -> tuple[Array, Array, Array]:
@@ -174,7 +181,7 @@ class LoopedDynamics:
         closure, rows = self.closure, self.independence.rows
         if self.independence.idle:
             raise InputError(self.independence.idle)
-        moved, _ = self.locate(state[0], given)
+        moved, _ = self.locate(state[0], given, len(efforts) + 1)
         twist = None if given is None else given.twists[0]
         moved.extend(embedding.next_rate(rows, moved, state[1], twist))
         still = np.zeros(state.shape[1])

@@ -12,6 +12,12 @@ that stays zero, and each has a wrench w(t), in spatial representation, with `g'
 with P the point and a_i, b_i the axes of a frame, and (i, j, k) a cyclic permutation of (x, y, z). Near the
 closed loop, "turn i" is the angle of b about a_i. Derivatives of w follow from `a_i' = omega x a_i` and `P' =
 v + omega x P` by the product rule. The last row has no g: a rod between two balls may have any spin angle.
+
+A joint j that follows another one, i, along a curve f has one row as well, over the velocities of both:
+
+    follower          g = q_j - f(q_i)                             g' = q_j' - f'(q_i) q_i'
+
+whose derivatives are those of f'(q_i(t)), by the chain rule of Taylor coefficients.
 """
 
 from __future__ import annotations
@@ -23,8 +29,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hodyn_ros import jets
 from hodyn_ros.leibniz import product_derivative
 from hodyn_ros.model.closure import LoopFrame, PlacedLoop
+from hodyn_ros.model.joint_function import JointFunction
 from hodyn_ros.model.loops import LoopKind
 from hodyn_ros.se3 import Array, cross
 
@@ -40,7 +48,7 @@ class Row(NamedTuple):
 _POINT = tuple(Row("point", i) for i in range(3))
 _TURN = tuple(Row("turn", i) for i in range(3))
 _AXIS = (Row("normal", 0, 2), Row("normal", 1, 2))  # the axes z are parallel
-KIND_ROWS: dict[LoopKind, tuple[Row, ...]] = {
+KIND_ROWS: dict[LoopKind, tuple[Row, ...]] = {  # of "rows" the loop says them itself
     "weld": (*_TURN, *_POINT),
     "ball": _POINT,
     "universal": (*_POINT, Row("normal", 2, 2)),
@@ -74,8 +82,26 @@ class MovingFrame:
 
 
 def rows_of(loop: PlacedLoop) -> tuple[Row, ...]:
-    """Return the rows of a loop."""
-    return KIND_ROWS[loop.kind]
+    """Return the rows of a loop.
+
+    Of the kind "rows" two turns become "normal" rows, which keep the axes of the third one parallel: they do
+    not fail where b has turned half around it.
+    """
+    if loop.kind != "rows":
+        return KIND_ROWS[loop.kind]
+    rows = [PLATFORM_ROWS[name] for name in loop.rows]
+    turns = [row.i for row in rows if row.what == "turn"]
+    if len(turns) == 2:
+        free = 3 - sum(turns)
+        rows[:2] = [Row("normal", i, free) for i in turns]
+    return tuple(rows)
+
+
+def slope(function: JointFunction, motion: Array) -> float:
+    """Return the derivative `order` of `f'(x(t))` of a motion x (order + 1,) by derivative order."""
+    count = len(motion)
+    rate = jets.derivative(function.taylor(float(motion[0]), count + 1))
+    return float(jets.to_derivatives(jets.compose(rate, jets.to_taylor(motion)))[-1])
 
 
 def residual(row: Row, a: MovingFrame, b: MovingFrame, length: float = 0.0) -> float:

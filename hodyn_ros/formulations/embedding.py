@@ -1,7 +1,8 @@
 """Motion and forces of any order of a tree whose joints are coupled and closed to loops, by embedding.
 
-With z' the velocities of the tree (a floating base's twist, then the joints that no coupling moves), J the
-rows of the loops, which must not move, and H those of the independent coordinates, which move as given,
+With z' the velocities of the tree (a floating base's twist, then the joints that no linear coupling moves), J
+the rows of the loops and of joints that follow others along curves, which must not move, and H those of the
+independent coordinates, which move as given,
 
     G z' = (0; y'),   G = (J; H)     =>   G z^(k+1) = (0; y^(k+1)) - sum_{i=1..k} C(k,i) G^(i) z^(k+1-i)
 
@@ -31,10 +32,11 @@ from hodyn_ros.formulations.closure_rows import (
     Row,
     residual,
     rows_of,
+    slope,
     wrenches,
 )
 from hodyn_ros.leibniz import product_derivative
-from hodyn_ros.model.closure import Closure, LoopFrame
+from hodyn_ros.model.closure import Closure, Follower, LoopFrame
 from hodyn_ros.motion import AppliedWrench, BaseMotion
 from hodyn_ros.se3 import Array
 
@@ -58,7 +60,7 @@ class LoopMotion:
 
     `pose` (4, 4): that given of the platform, where the coordinates name one. `J[r]` (loop rows, m) and
     `H[r]` (coordinates, m) by derivative order; `rates` holds z' (m,) and its derivatives. Orders are added
-    with `extend`.
+    with `extend`. Loop rows are those of all loops, then one for each of the closure's followers.
     """
 
     def __init__(self, closure: Closure, place: Place, pose: Array | None = None) -> None:
@@ -78,7 +80,8 @@ class LoopMotion:
             rows = rows_of(loop)
             self.loop_slices.append(slice(len(self._masks), len(self._masks) + len(rows)))
             self._join(rows, loop.a.body, loop.b.body, *frames, loop.length)
-        self.n_loop_rows = len(self._masks)
+        self._n_joined = len(self._masks)
+        self.n_loop_rows = self._n_joined + len(closure.followers)
         self._target: MovingFrame | None = None
         if closure.platform is not None and pose is not None:
             origin = LoopFrame(closure.platform.body, np.zeros(3), np.eye(3))
@@ -96,7 +99,18 @@ class LoopMotion:
     def in_metres(self) -> NDArray[np.bool_]:
         """Whether the rows of the loops and of the platform are lengths, not angles."""
         rows = (row for rows, *_ in self._joined for row in rows)
-        return np.array([row.what in ("point", "distance") for row in rows], dtype=bool)
+        joined = [row.what in ("point", "distance") for row in rows]
+        screws = self.closure.tree.screws[self.closure.tree.first_jointed_body :]
+        slides = [not screws[follower.joint, :3].any() for follower in self.closure.followers]
+        return np.array([*joined[: self._n_joined], *slides, *joined[self._n_joined :]], dtype=bool)
+
+    @property
+    def named_rows(self) -> list[tuple[str, slice]]:
+        """The rows of every loop, and of every follower, with its name in words."""
+        names = self.closure.tree.joint_names
+        loops = [(f"loop {loop.name!r}", p) for loop, p in zip(self.closure.loops, self.loop_slices)]
+        followers = [f"the coupling of joint {names[one.joint]!r}" for one in self.closure.followers]
+        return loops + [(name, slice(i, i + 1)) for i, name in enumerate(followers, self._n_joined)]
 
     @property
     def row_sizes(self) -> Array:
@@ -106,7 +120,9 @@ class LoopMotion:
     @property
     def residuals(self) -> Array:
         """How far every loop row is open (rows,) [m or rad]."""
-        return self._open(self._joined[: len(self.loop_slices)])
+        joints = self.place.joints
+        apart = [joints[j] - function.taylor(joints[i], 1)[0] for j, i, function in self.closure.followers]
+        return np.concatenate([self._open(self._joined[: len(self.loop_slices)]), apart])
 
     @property
     def platform_residuals(self) -> Array:
@@ -140,7 +156,7 @@ class LoopMotion:
         rates = joints
         if twist is not None:
             twists = [*self._twists, twist]
-            platform = [wrenches[self.n_loop_rows :] for wrenches in self._wrenches]
+            platform = [wrenches[self._n_joined :] for wrenches in self._wrenches]
             rows = product_derivative(platform, twists, order)
             rates = np.concatenate([twist if closure.base_given else np.zeros(0), joints, rows])
         return rates
@@ -174,10 +190,18 @@ class LoopMotion:
         self._wrenches.append(np.concatenate([np.zeros((0, 6)), *parts]))
         matrix = product_derivative(self._wrenches, self._screws, r, np.matmul)
         matrix = (matrix * self._mask) @ closure.spread
+        followers = [self._follower_row(follower, r) for follower in closure.followers]
         kept = [*range(6 if closure.base_given else 0), *(first + joint for joint in closure.joints)]
         units = closure.spread[kept] if r == 0 else np.zeros((len(kept), closure.n_velocities))
-        self.J.append(matrix[: self.n_loop_rows])
-        self.H.append(np.concatenate([units, matrix[self.n_loop_rows :]]))
+        self.J.append(np.concatenate([matrix[: self._n_joined], *followers]))
+        self.H.append(np.concatenate([units, matrix[self._n_joined :]]))
+
+    def _follower_row(self, follower: Follower, order: int) -> Array:
+        spread, first = self.closure.spread, self.closure.first
+        along = spread[first + follower.of]
+        motion = np.array([self.place.joints[follower.of], *(along @ rate for rate in self.rates)])
+        row = -slope(follower.function, motion[: order + 1]) * along
+        return (row if order else spread[first + follower.joint] + row)[None]
 
     def twists_of(self, body: int) -> list[Array]:
         """Return the spatial twists (6,) of a body by order."""
@@ -198,11 +222,12 @@ class LoopMotion:
         idle = np.linalg.svd(system)[2][-1]
         moved = np.abs(self.closure.spread @ idle) > 1e-6
         masks = [np.abs(self._masks[part.start]) for part in self.loop_slices]
-        return [loop.name for loop, mask in zip(self.closure.loops, masks) if (moved & (mask > 0.0)).any()]
+        names = [loop.name for loop, mask in zip(self.closure.loops, masks) if (moved & (mask > 0.0)).any()]
+        return names or [self.closure.tree.joint_names[one.joint] for one in self.closure.followers]
 
     def loop_wrenches(self, order: int) -> Array:
-        """Return the derivative of one order of the wrenches (loop rows, 6) of all rows."""
-        return self._wrenches[order][: self.n_loop_rows]
+        """Return the derivative of one order of the wrenches (rows of the loops, 6)."""
+        return self._wrenches[order][: self._n_joined]
 
     @property
     def base_motion(self) -> BaseMotion | None:

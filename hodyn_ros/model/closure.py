@@ -11,14 +11,14 @@ import numpy as np
 
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.model.assembly import Frame
-from hodyn_ros.model.loops import Coupling, Loop, LoopKind
+from hodyn_ros.model.joint_function import JointFunction
+from hodyn_ros.model.loops import ROWS, Coupling, Loop, LoopKind
 from hodyn_ros.model.tree import TreeModel
 from hodyn_ros.se3 import Array, inverse, pose
 
 Coordinate = str | int | tuple[str | int, Sequence[str]]
 """A joint, or (body, rows): components of the pose of a body, out of "rx", "ry", "rz", "x", "y", "z"."""
 
-ROWS = ("rx", "ry", "rz", "x", "y", "z")
 Item = TypeVar("Item")
 TOLERANCE = 1e-4
 _CLOSED = 1e-5  # share of the robot's size, and angle [rad], by which a loop may be open at home
@@ -40,6 +40,15 @@ class PlacedLoop(NamedTuple):
     a: LoopFrame
     b: LoopFrame
     length: float  # [m] of a rod, else zero
+    rows: tuple[str, ...] = ()  # of the kind "rows"
+
+
+class Follower(NamedTuple):
+    """A joint that follows another one along a curve: it moves by itself, and a row ties both together."""
+
+    joint: int
+    of: int
+    function: JointFunction
 
 
 class PlatformRows(NamedTuple):
@@ -53,7 +62,7 @@ class PlatformRows(NamedTuple):
 class Closure:
     """Couplings, loops, independent coordinates and drives of a tree.
 
-    The velocities z' (m,) are those of the joints that no coupling moves, after the spatial twist of a
+    The velocities z' (m,) are those of the joints that no linear coupling moves, after the spatial twist of a
     floating base; `spread` (6 + n or n, m) takes them to the base's twist and all joints: `q = spread s +
     offsets`. Built by `Closure.build`, which validates the names and that the loops are closed at home.
     """
@@ -62,11 +71,12 @@ class Closure:
     loops: tuple[PlacedLoop, ...]
     spread: Array
     offsets: Array  # (n,) of coupled joints [rad or m]
-    leading: tuple[int, ...]  # the joints that no coupling moves
+    leading: tuple[int, ...]  # the joints that no linear coupling moves
     joints: tuple[int, ...]  # the coordinates that are joints
     platform: PlatformRows | None  # the body whose pose is given
     driven: tuple[int, ...]
     tolerance: float = TOLERANCE  # of rank: singular values below, relative to the largest, count as zero
+    followers: tuple[Follower, ...] = ()  # joints with couplings that are not linear
 
     @classmethod
     def build(
@@ -80,7 +90,7 @@ class Closure:
         tolerance: float = TOLERANCE,
     ) -> Closure:
         """Resolve names and place the loops; ModelError names the loop, joint or coordinate at fault."""
-        ratios, offsets, leading = _couple(tree, _listed("couplings", couplings, Coupling))
+        ratios, offsets, leading, followers = _couple(tree, _listed("couplings", couplings, Coupling))
         placed = tuple(place_loop(tree, frames or {}, loop) for loop in _listed("loops", loops, Loop))
         names = [loop.name for loop in placed]
         repeated = next((name for name in names if names.count(name) > 1), None)
@@ -89,7 +99,8 @@ class Closure:
         joints, platform = _coordinates(tree, coordinates)
         drives = None if driven is None else _joint_indices(tree, "driven", driven)
         if coordinates is None and drives is None and not placed:
-            joints = leading
+            follow = [follower.joint for follower in followers]
+            joints = tuple(joint for joint in leading if joint not in follow)
         elif coordinates is None:
             if drives is None:
                 raise ModelError(
@@ -112,7 +123,9 @@ class Closure:
         spread[first:, first:] = ratios
         for array in (spread, offsets):
             array.setflags(write=False)
-        return cls(tree, placed, spread, offsets, leading, joints, platform, drives, float(tolerance))
+        return cls(
+            tree, placed, spread, offsets, leading, joints, platform, drives, float(tolerance), followers
+        )
 
     @property
     def base_given(self) -> bool:
@@ -131,7 +144,7 @@ class Closure:
 
     @property
     def n_velocities(self) -> int:
-        """Number m of velocities that no coupling determines."""
+        """Number m of velocities that no linear coupling determines."""
         return self.spread.shape[1]
 
     @property
@@ -164,10 +177,32 @@ class Closure:
         base = [1.0] * 3 + [self.size] * 3 if self.tree.floating_base else []
         return np.array([*base, *np.where(turning, 1.0, self.size)])
 
-    def positions(self, independent: Array) -> Array:
-        """Return the positions (n,) of all joints from those of the leading ones."""
-        joints: Array = self.spread[self.first :, self.first :] @ independent + self.offsets
+    @cached_property
+    def home(self) -> Array:
+        """The positions (n,) of all joints where those that follow none are at zero."""
+        leading = np.zeros(len(self.leading))
+        joints = self.offsets.copy()
+        for _ in self.followers:  # as often as one may follow another
+            for joint, of, function in self.followers:
+                leading[self.leading.index(joint)] = function.taylor(joints[of], 1)[0]
+            joints = self.spread[self.first :, self.first :] @ leading + self.offsets
         return joints
+
+    def check_curves(self, joints: Array, derivative: int) -> None:
+        """Refuse positions (n,) beyond a table, and derivatives in which it jumps; InputError names it."""
+        for joint, of, function in self.followers:
+            name, other = (self.tree.joint_names[j] for j in (joint, of))
+            if not function.holds(joints[of]):
+                raise InputError(
+                    f"joint {other!r} stands at {joints[of]:.6g}, beyond the table of the coupling of joint "
+                    f"{name!r}, which holds from {function.breaks[0]:g} to {function.breaks[-1]:g}"
+                )
+            if function.smoothness is not None and derivative > function.smoothness:
+                raise InputError(
+                    f"the table of the coupling of joint {name!r} is smooth up to derivative "
+                    f"{function.smoothness}, and {derivative} are needed; give its spline a `degree` of "
+                    f"{derivative + 1 + derivative % 2}"
+                )
 
 
 def robot_size(tree: TreeModel) -> float:
@@ -189,8 +224,10 @@ def _listed(what: str, items: Sequence[Item], kind: type[Item]) -> list[Item]:
     return list(items)
 
 
-def _couple(tree: TreeModel, couplings: Sequence[Coupling]) -> tuple[Array, Array, tuple[int, ...]]:
-    """Return `q = ratios s + offsets` with s the positions of the leading joints, and those joints."""
+def _couple(
+    tree: TreeModel, couplings: Sequence[Coupling]
+) -> tuple[Array, Array, tuple[int, ...], tuple[Follower, ...]]:
+    """Return `q = ratios s + offsets` with s the positions of leading joints, these, and the followers."""
     n = tree.n_joints
     by_joint: dict[int, tuple[int, Coupling]] = {}
     for coupling in couplings:
@@ -198,20 +235,28 @@ def _couple(tree: TreeModel, couplings: Sequence[Coupling]) -> tuple[Array, Arra
         if joint in by_joint:
             raise ModelError(f"joint {tree.joint_names[joint]!r} is coupled twice; a joint follows one other")
         by_joint[joint] = (of, coupling)
-    leading = tuple(j for j in range(n) if j not in by_joint)
+    followers = tuple(
+        Follower(joint, of, coupling.function)
+        for joint, (of, coupling) in by_joint.items()
+        if coupling.function is not None
+    )
+    leading = tuple(j for j in range(n) if j not in by_joint or by_joint[j][1].function is not None)
     ratios, offsets = np.zeros((n, len(leading))), np.zeros(n)
     for joint in range(n):
         factor, shift, chain, at = 1.0, 0.0, [joint], joint
+        lead = joint if joint in leading else -1
         while at in by_joint:
             at, coupling = by_joint[at]
-            shift += factor * coupling.offset
-            factor *= coupling.ratio
+            if lead < 0:
+                shift += factor * coupling.offset
+                factor *= coupling.ratio
+                lead = at if at in leading else -1
             if at in chain:
                 names = [tree.joint_names[j] for j in [*chain[chain.index(at) :], at]]
                 raise ModelError(f"joint {names[0]!r} is coupled to itself: {' of '.join(map(repr, names))}")
             chain.append(at)
-        ratios[joint, leading.index(at)], offsets[joint] = factor, shift
-    return ratios, offsets, leading
+        ratios[joint, leading.index(lead)], offsets[joint] = factor, shift
+    return ratios, offsets, leading, followers
 
 
 def _joint_indices(tree: TreeModel, what: str, joints: Sequence[str | int]) -> tuple[int, ...]:
@@ -260,6 +305,11 @@ def place_loop(tree: TreeModel, frames: Mapping[str, Frame], loop: Loop) -> Plac
         raise ModelError(f"loop {loop.name!r} joins two frames of one body")
     point = np.asarray(loop.point)
     point_b = point if loop.point_b is None else np.asarray(loop.point_b)
+    if loop.kind == "rows":
+        axes = np.asarray(loop.axes)
+        _check_rows_closed(loop, axes.T @ (point_b - point), size)
+        frames_of = _fix(tree, a, point, axes), _fix(tree, b, point_b, axes)
+        return PlacedLoop(loop.name, loop.kind, *frames_of, 0.0, tuple(loop.rows))
     axis = np.array([0.0, 0.0, 1.0]) if loop.axis is None else np.asarray(loop.axis)
     axis_b = axis if loop.axis_b is None else np.asarray(loop.axis_b)
     length = 0.0
@@ -274,6 +324,15 @@ def place_loop(tree: TreeModel, frames: Mapping[str, Frame], loop: Loop) -> Plac
     return PlacedLoop(
         loop.name, loop.kind, _fix(tree, a, point, axes), _fix(tree, b, point_b, axes_b), length
     )
+
+
+def _check_rows_closed(loop: Loop, gap: Array, size: float) -> None:
+    for row, distance in zip("xyz", gap):
+        if row in loop.rows and abs(distance) > _CLOSED * size:
+            raise ModelError(
+                f"loop {loop.name!r} does not close at the zero configuration: along {row} its points are "
+                f"{abs(distance):.3g} m apart; give points that meet there"
+            )
 
 
 def _check_closed(loop: Loop, gap: Array, axis: Array, axis_b: Array, size: float) -> None:

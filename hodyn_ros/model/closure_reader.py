@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -44,11 +45,18 @@ def read_closure(
 
 
 def _coupling(section: Section) -> Coupling:
-    figures = {key: section.number(key) for key in ("ratio", "offset") if key in section}
+    figures: dict[str, Any] = {key: section.number(key) for key in ("ratio", "offset") if key in section}
+    if "polynomial" in section:
+        figures["polynomial"] = section["polynomial"]
+    key = "table" if "table" in section else "polynomial" if "polynomial" in section else "of"
+    if key == "table":
+        table = section.section("table")
+        figures["table"] = (table["of"], table["joint"])
+        figures |= {"degree": int(table.get("degree", 5)), "periodic": table.get("periodic", False)}
     try:
         return Coupling(section["joint"], section["of"], **figures)
     except ModelError as error:
-        raise section.error(str(error), "of") from error
+        raise section.error(str(error), key) from error
 
 
 def _loop(section: Section, model: TreeModel, frames: Mapping[str, Frame]) -> Loop:
@@ -63,12 +71,12 @@ def _loop(section: Section, model: TreeModel, frames: Mapping[str, Frame]) -> Lo
     kind = section["kind"]
     a, b = places
     axis, axis_b = _axis(section, "axis", a), _axis(section, "axis_b", b)
-    if kind in ("weld", "ball", "rod"):
+    if kind in ("weld", "ball", "rod", "rows"):
         axis = axis_b = None
+    names = section["a"], section["b"]
+    some = {"rows": section.get("rows", ()), "axes": a[:3, :3] if kind == "rows" else None}
     try:
-        loop = Loop(
-            section["a"], section["b"], kind, a[:3, 3], axis, b[:3, 3], axis_b, section.get("name", "")
-        )
+        loop = Loop(*names, kind, a[:3, 3], axis, b[:3, 3], axis_b, section.get("name", ""), **some)
         place_loop(model, frames, loop)
         return loop
     except ModelError as error:

@@ -2,32 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.errors import ModelError
+from hodyn_ros.model.arrays import frozen_array
+from hodyn_ros.model.joint_function import JointFunction
 from hodyn_ros.se3 import Array
 
-LoopKind = Literal["weld", "ball", "universal", "hinge", "cylinder", "slider", "rod", "spin"]
+LoopKind = Literal["weld", "ball", "universal", "hinge", "cylinder", "slider", "rod", "spin", "rows"]
 KINDS: tuple[LoopKind, ...] = get_args(LoopKind)
+ROWS = ("rx", "ry", "rz", "x", "y", "z")
 _WITH_AXIS = ("universal", "hinge", "cylinder", "slider", "spin")
 
 
 @dataclass(frozen=True)
 class Coupling:
-    """A joint that another one moves: `q_joint = ratio q_of + offset`, as `mimic` in URDF.
+    """A joint that another one moves: `q_joint = ratio q_of + offset`, as `mimic` in URDF, or `f(q_of)`.
 
     `joint` and `of`: names or indices; `of` may itself be coupled to a third. `ratio`: coordinate per
-    coordinate [rad or m, per rad or m]; `offset` [rad or m]. Raises ModelError naming the joint at fault.
+    coordinate [rad or m, per rad or m]; `offset` [rad or m].
+
+    Of cams and other transmissions, in place of ratio and offset: `polynomial`, the coefficients of f, the
+    constant first; or a `table` (positions of `of`, positions of `joint`), through which goes a spline of an
+    odd `degree`. Its derivatives are continuous up to `degree` - 1, and efforts of order r take r + 2 of
+    them. A `periodic` table ends as it begins, and holds for any position; others have a range.
+
+    Raises ModelError naming the joint at fault.
     """
 
     joint: str | int
     of: str | int
     ratio: float = 1.0
     offset: float = 0.0
+    polynomial: Sequence[float] | None = None
+    table: tuple[Sequence[float], Sequence[float]] | None = None
+    degree: int = 5
+    periodic: bool = False
 
     def __post_init__(self) -> None:
         for what in ("ratio", "offset"):
@@ -40,6 +56,43 @@ class Coupling:
             object.__setattr__(self, what, float(figure))
         if self.joint == self.of:
             raise ModelError(f"joint {self.joint!r} is coupled to itself; couple it to another one")
+        curves = [what for what in ("polynomial", "table") if getattr(self, what) is not None]
+        if len(curves) > 1 or (curves and (self.ratio, self.offset) != (1.0, 0.0)):
+            raise ModelError(
+                f"the coupling of joint {self.joint!r} has {' and '.join(curves)}"
+                f"{'' if len(curves) > 1 else ' beside a ratio or an offset'}; give one of them"
+            )
+        if self.table is None and (self.degree, self.periodic) != (5, False):
+            raise ModelError(
+                f"the coupling of joint {self.joint!r} has no table, so it has neither degree nor period"
+            )
+        if curves:
+            object.__setattr__(self, curves[0], self._figures(curves[0]))
+            self.function  # noqa: B018, raises what is wrong
+
+    @cached_property
+    def function(self) -> JointFunction | None:
+        """The curve that the joint follows; None of a linear coupling."""
+        try:
+            if self.table is not None:
+                return JointFunction.of_table(*self.table, self.degree, self.periodic)
+            return None if self.polynomial is None else JointFunction.of_polynomial(self.polynomial)
+        except ModelError as error:
+            raise ModelError(f"the coupling of joint {self.joint!r}: {error}") from error
+
+    def _figures(self, what: str) -> object:
+        """Return what was given as tuples of numbers, which compare and copy."""
+        try:
+            if what == "polynomial":
+                return tuple(float(figure) for figure in getattr(self, what))
+            at, values = getattr(self, what)
+            return tuple(float(figure) for figure in at), tuple(float(figure) for figure in values)
+        except (TypeError, ValueError):
+            form = "a list of numbers" if what == "polynomial" else "two lists of numbers"
+            raise ModelError(
+                f"the {what} of the coupling of joint {self.joint!r} must be {form}, found "
+                f"{getattr(self, what)!r}"
+            ) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +106,9 @@ class Loop:
     - "cylinder": `axis` through `point`, along which b slides and turns; "slider": b slides along it only;
     - "rod": `point` of a and `point_b` of b stay as far apart as they are, as by a rod without mass;
     - "spin": b does not spin about `axis`, fixed in b, against a; for rods between two balls, whose spin
-      nothing holds.
+      nothing holds;
+    - "rows": some `rows` of the pose of b in a do not change, out of "rx", "ry", "rz" (turns about) and "x",
+      "y", "z" (shifts along the axes of a frame on a, the columns of `axes` (3, 3), by default the world's).
 
     `point` (3,) [m] and `axis` (3,), of any length, in the world at the zero configuration; `point_b` and
     `axis_b` are those of b, by default the same. `name`: by default "kind a-b". Raises ModelError naming the
@@ -68,6 +123,8 @@ class Loop:
     point_b: ArrayLike | None = None
     axis_b: ArrayLike | None = None
     name: str = ""
+    rows: Sequence[str] = ()
+    axes: ArrayLike | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -96,6 +153,22 @@ class Loop:
                 axis = axis / np.linalg.norm(axis)
                 axis.setflags(write=False)
                 object.__setattr__(self, field, axis)
+
+        self._check_rows()
+
+    def _check_rows(self) -> None:
+        if self.kind != "rows":
+            if len(self.rows) or self.axes is not None:
+                raise ModelError(f"loop {self.name!r}: a {self.kind} has no rows and axes of its own")
+            return
+        rows = () if isinstance(self.rows, str) else tuple(self.rows)
+        if not rows or any(row not in ROWS for row in rows) or len(set(rows)) < len(rows):
+            raise ModelError(f"loop {self.name!r}: rows must be some of {list(ROWS)}, found {self.rows!r}")
+        object.__setattr__(self, "rows", tuple(row for row in ROWS if row in rows))
+        axes = np.eye(3) if self.axes is None else frozen_array("axes", self.axes, (3, 3))
+        if np.abs(axes.T @ axes - np.eye(3)).max() > 1e-9 or np.linalg.det(axes) < 0.0:
+            raise ModelError(f"loop {self.name!r}: the columns of its axes must be a right-handed frame")
+        object.__setattr__(self, "axes", axes)
 
     def _vector(self, field: str, given: ArrayLike | None) -> Array:
         try:

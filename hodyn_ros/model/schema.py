@@ -199,23 +199,44 @@ _PAYLOAD = _mapping(
     ("mass",),
     "what the robot carries beside its bodies",
 )
+_CURVE = _mapping(
+    {
+        "of": _list({"type": "number"}, "positions of the other joint, increasing [rad]"),
+        "joint": _list({"type": "number"}, "positions of the joint that follows there [rad]"),
+        "degree": {
+            "enum": [3, 5, 7, 9, 11, 13, 15],
+            "description": "of the spline through them, by default 5; efforts of order r need r + 3",
+        },
+        "periodic": {"type": "boolean", "description": "whether the table repeats itself beyond its ends"},
+        "assumed": {"type": "boolean"},
+    },
+    ("of", "joint"),
+    "points of a curve, instead of ratio and offset",
+)
 _COUPLING = _mapping(
     {
         "joint": {**_TEXT, "description": "joint that follows"},
         "of": {**_TEXT, "description": "joint that it follows"},
         "ratio": _number("coordinate per coordinate of the other, by default 1"),
         "offset": _number("where the other is at zero, by default 0 [rad]"),
+        "polynomial": _list({"type": "number"}, "instead: coefficients, the constant first [rad/rad^k]"),
+        "table": _CURVE,
     },
     ("joint", "of"),
 )
 _LOOP = _mapping(
     {
         "name": _TEXT,
-        "kind": {"enum": ["weld", "ball", "universal", "hinge", "cylinder", "slider", "rod", "spin"]},
+        "kind": {"enum": ["weld", "ball", "universal", "hinge", "cylinder", "slider", "rod", "spin", "rows"]},
         "a": {**_TEXT, "description": "body or frame, at whose origin the loop closes, or world"},
         "b": {**_TEXT, "description": "body or frame, whose origin lies there as well, or world"},
         "axis": _vector("in frame a, by default its z axis"),
         "axis_b": _vector("in frame b, by default its z axis"),
+        "rows": {
+            "type": "array",
+            "items": {"enum": ["rx", "ry", "rz", "x", "y", "z"]},
+            "description": "of the kind rows: what of the pose of b in a does not change",
+        },
     },
     ("kind", "a", "b"),
 )

@@ -174,7 +174,7 @@ def _couplings(root: Element) -> list[Coupling]:
                 raise ModelError(
                     f"{label}: the {key} {mimic.get(key)!r} of its <mimic> is not a number"
                 ) from None
-        couplings.append(Coupling(str(joint.get("name")), str(of), *figures))
+        couplings.append(Coupling(str(joint.get("name")), str(of), figures[0], figures[1]))
     return couplings
 
 

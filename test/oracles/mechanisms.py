@@ -28,10 +28,31 @@ class Closed:
     axis: Array | None = None
     point_b: Array | None = None
     axis_b: Array | None = None
+    rows: tuple[str, ...] = ()
+    axes: Array | None = None  # (3, 3) columns, of rows
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of `Loop`, but for the bodies."""
-        return {k: getattr(self, k) for k in ("kind", "point", "axis", "point_b", "axis_b")}
+        names = ("kind", "point", "axis", "point_b", "axis_b", "rows", "axes")
+        return {k: getattr(self, k) for k in names}
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A joint that follows another one along a polynomial, the constant first, or a spline by its points."""
+
+    joint: int
+    of: int
+    polynomial: tuple[float, ...] | None = None
+    table: tuple[Array, Array] | None = None
+    degree: int = 9
+    periodic: bool = False
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of `Coupling`."""
+        if self.table is None:
+            return {"joint": self.joint, "of": self.of, "polynomial": self.polynomial}
+        return vars(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +65,7 @@ class Mechanism:
     driven: tuple[int, ...]
     couplings: tuple[tuple[int, int, float, float], ...] = ()
     platform: tuple[int, tuple[str, ...]] | None = None
+    curves: tuple[Curve, ...] = ()
 
 
 @dataclass
@@ -308,6 +330,58 @@ def every_kind() -> Mechanism:
     return Mechanism(b.tree(), loops, (1, 5, 6, 7), (1, 5, 6, 7))
 
 
+def cams() -> Mechanism:
+    """A cam turns and lifts a slide that moves others, by polynomial, by ratio and by table, on a column."""
+    b = Builder(seed=12)
+    column = b.body(-1, Z, (0, 0, 0))
+    cam = b.body(column, (0.2, 1.0, 0.1), (0.1, 0, 0.3))
+    b.body(column, (0.1, 0.3, 1.0), (0.2, 0.1, 0.5), slide=True)
+    arm = b.body(column, (1.0, 0.3, 0.0), (0.3, -0.2, 0.5))
+    b.body(arm, (0.0, 1.0, 0.4), (0.3, 0.1, 0.6))
+    lever = b.body(cam, (-1.0, 0.2, 0.0), (0.2, -0.1, 0.5))
+    b.body(lever, (0.3, 0.2, 1.0), (0.2, -0.3, 0.5), slide=True)
+    at = np.linspace(-2.5, 2.5, 14)
+    turn = np.linspace(0.0, 2.0 * np.pi, 17)
+    lift = 0.1 * np.cos(turn) + 0.02 * np.sin(2.0 * turn)
+    curves = (
+        Curve(2, 1, polynomial=(0.03, 0.1, -0.05, 0.02)),
+        Curve(4, 3, table=(at, 0.3 * np.sin(1.3 * at) + 0.1)),
+        Curve(6, 5, table=(turn, np.append(lift[:-1], lift[0])), periodic=True),
+    )
+    return Mechanism(b.tree(), (), (0, 1, 5), (0, 2, 6), ((3, 2, 4.0, 0.2),), curves=curves)
+
+
+def geared_linkage() -> Mechanism:
+    """A four-bar that is driven, through a transmission of changing ratio, by a motor on its rocker."""
+    b = Builder(gravity=(1.0, -9.0, 2.0), seed=13)
+    crank = b.body(-1, Z, (0, 0, 0))
+    coupler = b.body(crank, Z, (0.1, 0.2, 0))
+    rocker = b.body(-1, Z, (0.5, 0, 0))
+    b.body(-1, X, (0.5, 0, 0.1), 0.2)
+    loops = (Closed("rows", coupler, rocker, np.array([0.55, 0.35, 0.0]), rows=("x", "y")),)
+    curve = Curve(3, 2, polynomial=(0.0, 20.0, 3.0, -1.0))
+    return Mechanism(b.tree(), loops, (0,), (3,), curves=(curve,))
+
+
+def held_rows() -> Mechanism:
+    """An arm on six joints; rows in tilted axes hold one turn and two shifts of its hand, later two turns."""
+    b = Builder(seed=14)
+    axes = np.linalg.qr(np.random.default_rng(3).normal(size=(3, 3)))[0]
+    axes *= np.sign(np.linalg.det(axes))
+    points = ((0, 0, 0), (0, 0, 0.3), (0.3, 0, 0.5), (0.5, 0, 0.5), (0.6, 0.1, 0.5), (0.6, 0.1, 0.6))
+    body = -1
+    for i, point in enumerate(points):
+        body = b.body(body, (Z, Y, Y, X, Z, Y)[i], point)
+    other = b.body(-1, Y, (1.0, 0.2, 0.0))
+    other = b.body(other, X, (1.0, 0.2, 0.1))
+    one = Closed("rows", -1, 2, np.array(points[2]), rows=("rx",), axes=axes)
+    place = np.array([0.8, 0.1, 0.3])
+    two = Closed(
+        "rows", body, other, place, point_b=place + 0.1 * axes[:, 2], rows=("rz", "rx", "y"), axes=axes
+    )
+    return Mechanism(b.tree(), (one, two), (1, 3, 4, 5), (1, 3, 4, 5))
+
+
 MECHANISMS: dict[str, Callable[[], Mechanism]] = {
     "four-bar": four_bar,
     "slider-crank": slider_crank,
@@ -321,4 +395,7 @@ MECHANISMS: dict[str, Callable[[], Mechanism]] = {
     "hinged 3-RRR": lambda: planar_3rrr(True),
     "6-UPS": six_ups,
     "cylinder and slider": every_kind,
+    "cams": cams,
+    "geared linkage": geared_linkage,
+    "held rows": held_rows,
 }

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import make_interp_spline
 from scipy.linalg import qr
 
 from oracles import mp_dynamics as mp
-from oracles.mechanisms import Closed, Mechanism
+from oracles.mechanisms import Closed, Curve, Mechanism
 from oracles.motions import Base
 from oracles.random_trees import Tree
 
@@ -128,6 +129,7 @@ class _Mechanism:
         q[0] = q[0] + self.offsets
         motion = mp.kinematics(self.tree, q, pose)
         parts = [loop.conditions(motion.poses, len(s)) for loop in self.loops]
+        parts += [(q[:, curve.joint] - _along(curve, q[:, curve.of]))[:, None] for curve in self.robot.curves]
         if self.prescribed:
             parts.append(mp.exact(np.zeros((len(s), 6))))
         parts.append(q[:, list(self.robot.joints)])
@@ -194,6 +196,8 @@ class _Frames:
         z_b = z if loop.axis_b is None else loop.axis_b
         point_b = loop.point if loop.point_b is None else loop.point_b
         axes = _triad(z)
+        if loop.kind == "rows":
+            axes = mp.exact(np.eye(3)) if loop.axes is None else mp.rigid(_posed(loop.axes))[:3, :3]
         self.a = _local(tree, loop.a, loop.point, axes)
         self.b = _local(tree, loop.b, point_b, axes if loop.axis_b is None else _triad(z_b))
         apart = mp.exact(point_b) - mp.exact(loop.point)
@@ -218,6 +222,17 @@ class _Frames:
             rows += [turned[:, 0, 1], turned[:, 0, 2], turned[:, 1, 2]]
         if kind == "universal":
             rows += [turned[:, 2, 2]]
+        turns = [row for row in self.loop.rows if row in _TURNS]
+        for row in self.loop.rows:
+            if row in _TURNS:
+                i, j = _TURNS[row]
+                if len(turns) == 2:  # the axes of the third turn stay parallel
+                    free = ({"rx", "ry", "rz"} - set(turns)).pop()
+                    rows += [turned[:, "xyz".index(row[1]), "xyz".index(free[1])]]
+                else:
+                    rows += [turned[:, i, j] - turned[:, j, i]]
+            else:
+                rows += [apart[:, "xyz".index(row)]]
         if kind == "rod":
             square = mp.inner(apart, apart)
             square[0] = square[0] - self.square
@@ -230,6 +245,45 @@ class _Frames:
                 spin[1:] = [along[k] / (k + 1) for k in range(terms - 1)]
             rows += [spin]
         return np.stack(rows, axis=1)
+
+
+def _along(curve: Curve, x: Exact) -> Exact:
+    """Return the series of a curve at the series x of a position."""
+    constant = mp.exact(np.zeros(len(x)))
+    if curve.polynomial is not None:
+        value = constant.copy()
+        for c in reversed(curve.polynomial):
+            value = mp.inner(value[:, None], x[:, None])
+            value[0] = value[0] + mp.CONTEXT.mpf(c)
+        return value
+    # de Boor's algorithm on series
+    if curve.table is None:
+        raise ValueError("a curve has a polynomial or a table")
+    spline = make_interp_spline(*curve.table, k=curve.degree, bc_type="periodic" if curve.periodic else None)
+    knots, k = mp.exact(spline.t), curve.degree
+    x = x.copy()
+    if curve.periodic:
+        period = mp.CONTEXT.mpf(curve.table[0][-1]) - mp.CONTEXT.mpf(curve.table[0][0])
+        while x[0] < curve.table[0][0]:
+            x[0] = x[0] + period
+    i = int(np.clip(np.searchsorted(spline.t, float(x[0]), side="right") - 1, k, len(spline.c) - 1))
+    values = [constant.copy() for _ in range(k + 1)]
+    for j in range(k + 1):
+        values[j][0] = mp.CONTEXT.mpf(spline.c[i - k + j])
+    for r in range(1, k + 1):
+        for j in range(k, r - 1, -1):
+            low, high = knots[i - k + j], knots[i + 1 + j - r]
+            share = x / (high - low)
+            share[0] = share[0] - low / (high - low)
+            change = values[j] - values[j - 1]
+            values[j] = values[j - 1] + mp.inner(share[:, None], change[:, None])
+    return values[k]
+
+
+def _posed(rotation: Array) -> Array:
+    pose = np.eye(4)
+    pose[:3, :3] = rotation
+    return pose
 
 
 def _relative(a: Exact, b: Exact) -> tuple[Exact, Exact]:
