@@ -179,6 +179,17 @@ class TestCanonicalFrames:
                 pitch = np.cross(frame[:3, 3], axis) + model.pitches[j] * axis
                 np.testing.assert_allclose(pitch, screw[3:], atol=1e-14)
 
+    @pytest.mark.parametrize("tilt", [1e-9, 1e-7, 4e-6, 1e-4, 3e-3, 0.03])
+    def test_axes_that_rounded_right_angles_leave_almost_parallel_cost_no_digits(self, tilt: float) -> None:
+        axes = [[0.0, np.sin(turn), np.cos(turn)] for turn in (1.5, 0.0, tilt, -tilt)]
+        tree = random_tree(np.random.default_rng(5), 4, branching=0.0).arguments()
+        points = tree["placements"][:, :3, 3]
+        tree["screws"] = [[*e, *np.cross(p, e)] for e, p in zip(axes, points)]
+        robot = Robot.from_screws(**tree)
+        q = random_stack(np.random.default_rng(6), 5, 4)
+        expected = robot.inverse_dynamics(q, formulation="spatial")
+        assert relative_errors(robot.inverse_dynamics(q), expected).max() < 1e-13
+
     def test_every_rotation_is_sparse(self) -> None:
         for body in canonical_bodies(model_of(random_tree(25, 10))):
             assert body.rotation[2, 0] == 0.0

@@ -16,6 +16,9 @@ import numpy as np
 from hodyn_ros.model.tree import JointKind, TreeModel
 from hodyn_ros.se3 import Array, inverse, pose
 
+# [rad] Axes that differ by less, as rounded right angles leave them, count as parallel: the feet of their
+# common normal are far away, and inertias moved there and back lose twice as many digits.
+_CROSSED = 1e-2
 _ROUNDING = 4e-15  # constants closer than this to 0, 1 or -1 differ from them by rounding alone
 
 
@@ -125,7 +128,7 @@ def _frame_on_axis(axis: Array, point: Array, target: Array, free_origin: bool) 
     other, goal = target[:3, 2], target[:3, 3]
     normal = np.cross(axis, other)
     crossing = float(normal @ normal)
-    if crossing > 1e-16:  # not parallel: the foot of the common normal
+    if crossing > _CROSSED**2:  # the foot of the common normal
         along = np.dot(np.cross(goal - point, other), normal) / crossing
     else:
         along = axis @ (goal - point)
