@@ -1,5 +1,6 @@
 # make demo    run the main job and show its figures (DEMO="--duration 3" hands on arguments)
 # make test    check style and types, then run the tests (TEST="-k spline" hands on arguments)
+#              by two workers (WORKERS=8 for more; TEST="-n 0 --pdb" in this process)
 # make lint    the first half of that
 # make build   only prepare
 # make bench   measure speed (BENCH=--quick hands on arguments)
@@ -19,6 +20,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 DEMO ?=
 TEST ?=
+WORKERS ?= 2
 BENCH ?=
 
 VENV := $(CURDIR)/.venv
@@ -118,9 +120,12 @@ lint: $(state)/packages
 	then "$(python)" -m mypy; \
 	else echo "types not checked: NumPy before 2.3, the last for Python 3.10, describes shapes in another way"; fi
 
+# A worker takes whole files, in their order: those that test/conftest.py has put last come last.
+workers := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
 test: $(state)/built lint
 	@echo "==> tests (pytest)"
-	@"$(python)" -m pytest $(TEST)
+	@"$(python)" -m pytest $(workers) $(TEST)
 
 demo: $(state)/built
 	@echo "==> demo"

@@ -1,4 +1,8 @@
-"""Keep a test run to itself: a ROS domain on this host that no other run uses, a folder for compiled code."""
+"""Keep a test run to itself, and its tests out of each other's way.
+
+Every process that runs tests has a ROS domain that no other on this host uses. Compiled robots are shared
+within a run, by all its workers (`pytest -n 2`). Tests that are marked `realtime` run while no other does.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,29 @@ import os
 import random
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 # Domains above 101 would use ports that Linux hands out to other programs; 0 is everybody's default.
 DOMAINS = range(1, 102)
+
+WORKER = "PYTEST_XDIST_WORKER" in os.environ  # one of several
+
+
+@contextmanager
+def locked(path: Path, how: int) -> Iterator[None]:
+    """Hold a file lock, of this process and of nobody else's; `how` as `fcntl.flock` takes it."""
+    with path.open("w") as lock:
+        fcntl.flock(lock, how)
+        yield
+
+
+def run_folder(paths: pytest.TempPathFactory) -> Path:
+    """Return the folder of this run, which all of its workers share."""
+    base = paths.getbasetemp()
+    return base.parent if WORKER else base
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -21,23 +42,41 @@ def ros_domain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     with pytest.MonkeyPatch.context() as environment:
         for domain in random.sample(DOMAINS, len(DOMAINS)):
             path = Path(tempfile.gettempdir(), f"hodyn_ros-{os.getuid()}-domain-{domain}.lock")
-            with path.open("w") as lock:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    continue
-                environment.setenv("ROS_DOMAIN_ID", str(domain))
-                environment.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-                environment.setenv("ROS_LOG_DIR", str(tmp_path_factory.mktemp("ros-log")))
-                yield domain
-                return
+            try:
+                with locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB):
+                    environment.setenv("ROS_DOMAIN_ID", str(domain))
+                    environment.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+                    environment.setenv("ROS_LOG_DIR", str(tmp_path_factory.mktemp("ros-log")))
+                    yield domain
+                    return
+            except BlockingIOError:
+                continue
         pytest.exit(f"all ROS domains {DOMAINS.start} to {DOMAINS.stop - 1} are in use by other test runs", 1)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled_code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Share compiled robots within this run and with the processes it starts, not with the user's cache."""
-    folder = tmp_path_factory.mktemp("compiled")
+    folder = run_folder(tmp_path_factory) / "compiled"
+    folder.mkdir(mode=0o700, exist_ok=True)
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("HODYN_CACHE_DIR", str(folder))
         yield folder
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Let no other worker run a test beside one that is marked `realtime`."""
+    with ExitStack() as held:
+        if WORKER:
+            folder = item.config.cache.mkdir("workers")
+            alone = item.get_closest_marker("realtime") is not None
+            # who waits to be alone keeps the door, so that no other test begins meanwhile
+            with locked(folder / "door", fcntl.LOCK_EX):
+                held.enter_context(locked(folder / "room", fcntl.LOCK_EX if alone else fcntl.LOCK_SH))
+        yield
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave those to the end that run alone."""
+    items.sort(key=lambda item: item.get_closest_marker("realtime") is not None)

@@ -31,6 +31,7 @@ EPOCH = 1_700_000_000 * 1000 * MS
 BEGIN = 200  # [ms] when the motion begins
 FAULT_AT = 1000  # [ms] when most faults begin, at four fifths of the highest speed
 LASTS = 2.0  # [s] the motion
+SILENCES = (50, 500, 2500, 5000)  # [ms] without feedforwards, which faults begin with
 HOME = np.array([-0.7, -0.6, -0.6, -2.4, -0.7, 1.0, -0.6])
 MOVE = np.array([1.38, 0.9, 1.2, 1.2, 1.4, 1.5, 1.6])
 DRIVE_FREQUENCY = 50.0  # [rad/s] of the position loop of a drive that takes references
@@ -222,6 +223,12 @@ class Bench:
         new.record = Record()
         return new
 
+    def fork(self) -> Bench:
+        """Return one that goes on from here on its own, with what has been recorded so far."""
+        new = self.copy()
+        new.record = Record(**{name: list(rows) for name, rows in vars(self.record).items()})
+        return new
+
     @property
     def kind(self) -> str:
         return self.consumer.kind
@@ -345,14 +352,36 @@ class Outcome(NamedTuple):
         return [change.after.value for change in self.bench.record.transitions]
 
 
-def outcome(consumer: Consumer, inject: Inject, lasts: int, begins: int, off: Array | float) -> Outcome:
-    """Let a fault happen; the record begins where it does."""
-    bench = sound_bench(consumer).copy() if begins else Bench(consumer, off)
-    before = copy.deepcopy(bench.guard)
+def silence(moment: Moment) -> None:
+    """No feedforward comes."""
+    moment.feed = []
+
+
+@cache
+def silent_bench(consumer: Consumer, lasts: int) -> Bench:
+    """A run without feedforwards from where most faults begin; its record begins there. To be forked."""
+    shorter = max((length for length in SILENCES if length < lasts), default=None)
+    bench = sound_bench(consumer).copy() if shorter is None else silent_bench(consumer, shorter).fork()
+    return bench.run(FAULT_AT + lasts, lambda _, moment: silence(moment))
+
+
+def outcome(
+    consumer: Consumer, inject: Inject, lasts: int, begins: int, off: Array | float, silent: int = 0
+) -> Outcome:
+    """Let a fault happen; the record begins where it does.
+
+    The first `silent` milliseconds, one of SILENCES, no feedforward comes; faults share this part.
+    """
+    if not begins:
+        bench = Bench(consumer, off)
+        before = copy.deepcopy(bench.guard)
+    else:
+        before = copy.deepcopy(sound_bench(consumer).guard)
+        bench = silent_bench(consumer, silent).fork() if silent else sound_bench(consumer).copy()
     return Outcome(bench.run(FAULT_AT + lasts, inject), before)
 
 
-def replayed(found: Outcome) -> list[GuardedCommand | None]:
-    """Return what the guard alone commands, given the same streams again, for a second."""
-    guard, streams = copy.deepcopy(found.before), found.bench.record.streams[:1000]
+def replayed(found: Outcome, lasts: int) -> list[GuardedCommand | None]:
+    """Return what the guard alone commands, given the same streams again, for `lasts` [ms]."""
+    guard, streams = copy.deepcopy(found.before), found.bench.record.streams[:lasts]
     return [act(guard, moment) if moment.runs else None for moment in streams]

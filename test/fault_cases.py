@@ -24,6 +24,7 @@ from fault_bench import (
     Measured,
     Moment,
     at_rest,
+    silence,
     sound,
 )
 from numpy.typing import NDArray
@@ -49,6 +50,7 @@ class Case(NamedTuple):
     fault: Fault | None = None  # why feedback stops, None where it does not
     open: Fault | None | str = "the same"  # why commands without feedback do
     joins: bool = False  # at last
+    silent: int = 0  # [ms] in which no feedforward comes, before `make` has its turn
 
     def fault_for(self, consumer: Consumer) -> Fault | None:
         """Why a consumer stops."""
@@ -63,25 +65,16 @@ def always(change: Callable[[Moment], None]) -> Callable[[], Inject]:
     return lambda: lambda bench, moment: change(moment)
 
 
-def silence(moment: Moment) -> None:
-    moment.feed = []
+def stays_here() -> Inject:
+    """The motion waits where the robot is."""
+    stands: list[Reference] = []
 
+    def inject(bench: Bench, moment: Moment) -> None:
+        if not stands:
+            stands.append(at_rest(bench.kind, bench.simulation.position))
+        moment.feed = [Feed(moment.now, stands[0])]
 
-def stream_returns(after: int, near: bool) -> Callable[[], Inject]:
-    def make() -> Inject:
-        stands: list[Reference] = []
-
-        def inject(bench: Bench, moment: Moment) -> None:
-            if moment.k < FAULT_AT + after:
-                moment.feed = []
-            elif near:
-                if not stands:
-                    stands.append(at_rest(bench.kind, bench.simulation.position))
-                moment.feed = [Feed(moment.now, stands[0])]
-
-        return inject
-
-    return make
+    return inject
 
 
 def stands_at_home(bench: Bench, moment: Moment) -> None:
@@ -279,12 +272,13 @@ SHIFTS = (0.2, -0.2, 1.0, -1.0, 60.0, -60.0)  # [s]
 
 def returns(after: int, near: bool) -> Case:
     name = f"stream returns after {after / 1e3:g} s, {'near' if near else 'far'}"
-    return Case(name, stream_returns(after, near), after + 700, fault=SILENT, joins=near)
+    make = stays_here if near else always(nothing)
+    return Case(name, make, after + 700, fault=SILENT, joins=near, silent=after)
 
 
 CASES = (
     Case("none, to the end of the motion", always(nothing), 1300),
-    Case("stream stops", always(silence), 2500, fault=SILENT),
+    Case("stream stops", always(silence), 2500, fault=SILENT, silent=2500),
     *(returns(*pair) for pair in ((50, False), (500, True), (500, False), (5000, True), (5000, False))),
     Case("late start, motion under way", late_start(False), 400, 0),
     Case("late start, motion waits", late_start(True), 800, 0, joins=True),

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from fault_bench import CONTROLLER, EFFORTS, FAULT_AT, REFERENCES, Bench, Consumer, Outcome, outcome
-from fault_cases import ASKEW, CASES, Case, silence
+from fault_bench import CONTROLLER, EFFORTS, FAULT_AT, REFERENCES, Bench, Consumer, Outcome, outcome, silence
+from fault_cases import ASKEW, CASES, Case
 
 DOCS = Path(__file__).parent.parent / "docs"
 BEGIN, END = "<!-- faults: written by test/fault_table.py -->", "<!-- end of faults -->"
@@ -24,7 +24,7 @@ def last_command(found: Outcome) -> str:
 
 
 def cell(consumer: Consumer, case: Case) -> str:
-    found = outcome(consumer, case.make(), case.lasts, case.begins, case.off)
+    found = outcome(consumer, case.make(), case.lasts, case.begins, case.off, case.silent)
     record = found.bench.record
     if all(command is None for command in record.commands):
         return "nothing is commanded"

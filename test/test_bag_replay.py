@@ -151,7 +151,12 @@ def assert_same_answers(live: Path, again: Path, at_least: int) -> None:
 
 
 @pytest.fixture(
-    scope="module", params=[("mcap", signal.SIGINT), ("sqlite3", signal.SIGTERM)], ids=lambda p: p[0]
+    scope="module",
+    params=[
+        pytest.param(("mcap", signal.SIGINT), marks=pytest.mark.realtime),
+        pytest.param(("sqlite3", signal.SIGTERM), marks=pytest.mark.realtime),
+    ],
+    ids=lambda p: p[0],
 )
 def changing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A recording of 3000 motions at 1 kHz, with bad ones between, while order and gravity change."""
@@ -243,6 +248,7 @@ def test_topics_that_appear_later_are_recorded_as_they_are_offered(tmp_path: Pat
         assert bag.topics["/elsewhere/said_before"].qos[0].durability == QosDurability.TRANSIENT_LOCAL
 
 
+@pytest.mark.realtime
 def test_times_go_on_where_simulated_time_goes_back(tmp_path: Path) -> None:
     """Two runs of a simulation that is reset in between, each of 60 messages 20 ms apart."""
     parameters = {"file": tmp_path / "bag", "topics": ["note"], "use_sim_time": True}

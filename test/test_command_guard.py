@@ -51,10 +51,10 @@ def allowed_steps(consumer: Consumer) -> np.ndarray:
 
 @pytest.mark.parametrize("consumer, case", GRID, ids=[f"{a.name}: {b.name}" for a, b in GRID])
 def test_nothing_false_reaches_the_motors(consumer: Consumer, case: Case) -> None:
-    found = outcome(consumer, case.make(), case.lasts, case.begins, case.off)
+    found = outcome(consumer, case.make(), case.lasts, case.begins, case.off, case.silent)
     bench, record = found.bench, found.bench.record
     tripped = any("motors let go" in change.reason for change in record.transitions)
-    check_the_bars(found, consumer, tripped)
+    check_the_bars(found, consumer, case, tripped)
     # the states, each with one line that says why
     fault = case.fault_for(consumer)
     lines = record.transitions
@@ -85,7 +85,7 @@ def test_nothing_false_reaches_the_motors(consumer: Consumer, case: Case) -> Non
         assert np.max(record.shares[-1]) < 0.05
 
 
-def check_the_bars(found: Outcome, consumer: Consumer, tripped: bool) -> None:
+def check_the_bars(found: Outcome, consumer: Consumer, case: Case, tripped: bool) -> None:
     record, robot = found.bench.record, robot_of(consumer.kind)
     commands = [command for command in record.commands if command is not None]
     assert all(np.isfinite(np.concatenate(command[:3])).all() for command in commands)
@@ -95,7 +95,7 @@ def check_the_bars(found: Outcome, consumer: Consumer, tripped: bool) -> None:
     if consumer is REFERENCES:
         assert max(record.position_steps, default=0.0) <= 1.2
         assert (np.abs(record.efforts[-1]) <= robot.limits.effort).all()
-    again = replayed(found)
+    again = replayed(found, 1000 if case.joins else 400)
     assert all(
         one is None
         if two is None

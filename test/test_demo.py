@@ -55,6 +55,7 @@ def all_gone(pids: Iterator[int] | list[int]) -> bool:
     return not any(alive(pid) for pid in pids)
 
 
+@pytest.mark.realtime
 def test_elastic_feedforward_tracks_ten_times_better_than_rigid(tmp_path: Path) -> None:
     duration = 3.0
     with start_demo(tmp_path, "--duration", str(duration)) as demo:

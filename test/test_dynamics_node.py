@@ -90,6 +90,7 @@ def assert_same(found: NDArray[np.float64], expected: NDArray[np.float64]) -> No
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.realtime
 def test_a_kilohertz_for_five_seconds_arrives_complete_and_right(panda: Robot, tmp_path: Path) -> None:
     count, sent_file, got_file = 5000, tmp_path / "sent.npy", tmp_path / "got.npz"
     with (

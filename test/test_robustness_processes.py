@@ -96,6 +96,7 @@ def test_a_node_that_is_killed_and_started_again_goes_on_in_the_stream(
         assert_right(peer.answers, law)
 
 
+@pytest.mark.realtime
 def test_slow_and_frozen_subscribers_hold_up_nobody(tmp_path: Path) -> None:
     count = 1500  # more than the history of the topic holds
     with (

@@ -24,6 +24,8 @@ from std_srvs.srv import Trigger
 
 from hodyn_ros import Robot, share
 
+pytestmark = pytest.mark.realtime
+
 PANDA, MOTION = "panda.yaml", "panda_excitation.yaml"
 RATE = 200.0  # [Hz]
 # A machine that runs other tests beside holds messages up; that is not the fault that is tried here.
