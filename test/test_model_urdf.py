@@ -190,8 +190,6 @@ TWO = link("a") + link("b")
 
 REFUSED = {
     "mimic": (TWO + joint("follower", "a", "b", inside='<mimic joint="x"/>'), ["'follower'", "mimic"]),
-    "floating": (TWO + joint("j", "a", "b", "floating"), ["'j'", "'floating'", "floating_base=True"]),
-    "planar": (TWO + joint("j", "a", "b", "planar"), ["'j'", "'planar'"]),
     "unknown kind": (TWO + joint("j", "a", "b", "ball"), ["'j'", "'ball'", "revolute"]),
     "two roots": (TWO + link("c") + joint("j", "a", "b"), ["'a'", "'c'", "root"]),
     "loop": (TWO + joint("j", "a", "b") + joint("k", "b", "a"), ["loop"]),

@@ -44,6 +44,35 @@ def test_the_shipped_platform_rolls_half_a_radian() -> None:
         assert np.abs(state.motion[0]).max() < 0.1
 
 
+def test_legs_may_have_universal_and_ball_joints(tmp_path: Path) -> None:
+    text = PLATFORM.read_text()
+    for old, new in {
+        "      - {name: hip, mass: 0}\n": "",
+        "      - {name: ball_a, mass: 0}\n      - {name: ball_b, mass: 0}\n": "",
+        "{name: hip_x, type: revolute, parent: world, child: hip, axis: [1, 0, 0]}": "{name: hip, type: "
+        "universal, parent: world, child: lower, axis: [1, 0, 0], axis_b: [0, 1, 0], "
+        "freedoms: {r1: {driven: false}}}",
+        "      - {name: hip_y, type: revolute, parent: hip, child: lower, axis: [0, 1, 0]}\n": "",
+        "{name: ball_x, type: revolute, parent: upper, child: ball_a, axis: [1, 0, 0]}": "{name: ball, type: "
+        "ball, parent: upper, child: platform}",
+        "      - {name: ball_y, type: revolute, parent: ball_a, child: ball_b, axis: [0, 1, 0]}\n": "",
+        "      - {name: ball_z, type: revolute, parent: ball_b, child: platform, axis: [0, 0, 1]}\n": "",
+    }.items():
+        assert old in text
+        text = text.replace(old, new)
+    path = tmp_path / "platform.yaml"
+    path.write_text(text)
+    expected, robot = ParallelRobot.from_config(PLATFORM), ParallelRobot.from_config(path)
+    assert robot.driven_joint_names == expected.driven_joint_names
+    twists = np.random.default_rng(0).uniform(-0.5, 0.5, (5, 6))
+    pose = expected.home_pose.copy()
+    pose[:3, 3] += (0.01, -0.02, 0.03)
+    found = robot.inverse_dynamics(pose, twists)
+    assert np.abs(found / expected.inverse_dynamics(pose, twists) - 1.0).max() < 1e-11
+    path.write_text(text.replace("driven: false", "driven: true"))
+    assert ParallelRobot.from_config(path).n_driven == 12
+
+
 def test_the_shipped_planar_robot_has_three_elastic_drives_for_two_degrees_of_freedom() -> None:
     config = read_parallel_config(PLANAR)
     robot = ParallelRobot.from_config(PLANAR)

@@ -27,8 +27,10 @@ from hodyn_ros.engine import kernels
 from hodyn_ros.engine.kernel import Function
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.formulations import INVERSE_DYNAMICS
+from hodyn_ros.model.arrays import unique_names
 from hodyn_ros.model.assembly import Frame as NamedFrame
-from hodyn_ros.model.closure import TOLERANCE, Closure, Coordinate
+from hodyn_ros.model.closure import TOLERANCE, Closure, Coordinate, Named
+from hodyn_ros.model.composite_joints import CompositeJoint, unfold_arrays
 from hodyn_ros.model.config import read_config
 from hodyn_ros.model.drive_spec import DriveSpec
 from hodyn_ros.model.drives import Drives, counted, drives_in_words
@@ -81,7 +83,7 @@ class Robot(MatrixCalls):
         return Robot, (self._tree, self.limits, self.drives, dict(self.frames), self.drive_specs, closure)
 
     def __repr__(self) -> str:
-        model = self.model
+        model = self._tree
         base = "floating base" if model.floating_base else "fixed base"
         return (
             f"<{type(self).__name__} {model.name!r}: {counted(model.n_joints, 'joint')}, "
@@ -122,7 +124,7 @@ class Robot(MatrixCalls):
     def from_screws(
         cls,
         parents: Sequence[int],
-        screws: ArrayLike,
+        screws: ArrayLike | Sequence[ArrayLike | CompositeJoint],
         placements: ArrayLike,
         masses: ArrayLike,
         coms: ArrayLike,
@@ -145,7 +147,10 @@ class Robot(MatrixCalls):
         unit joint screws `(e; y×e + h e)` or, prismatic, `(0; e)`; `placements` (n, 4, 4) body frames [m];
         `masses` (n,) [kg]; `coms` (n, 3) in the body frame [m]; `inertias` (n, 3, 3) about the centre of mass
         in body axes [kg m^2]; `gravity` (3,) points down [m/s^2]. With a floating base, body 0 is the base,
-        its screw row is ignored, and joint i moves body i + 1.
+        its screw row is ignored, and joint i moves body i + 1. `hodyn_ros.model.composite_joints` has
+        universal, ball, planar and floating joints to stand among the screws: joint "hip" becomes several,
+        "hip_rz" and so on, with bodies without mass between, such as "hip_rz_link". Other arguments then
+        count bodies as given, and such joints by name.
 
         `couplings` of joints to others, and `loops` that join bodies besides, closed at the zero
         configuration. `coordinates`: the independent ones, joints by name or index, or `(body, rows)` with
@@ -155,19 +160,18 @@ class Robot(MatrixCalls):
         joint, loop or coordinate at fault.
         """
         closes = bool(loops) or bool(couplings) or coordinates is not None or driven is not None
+        if isinstance(screws, (list, tuple)) and any(isinstance(x, CompositeJoint) for x in screws):
+            bodies = unique_names("body_names", body_names, len(parents), "body")
+            joints = unique_names("joint_names", joint_names, len(parents) - bool(floating_base), "joint")
+            named = Named(bodies, joints)
+            loops, couplings = named.loops(loops), named.couplings(couplings)
+            coordinates, driven = named.coordinates(coordinates), named.coordinates(driven)
+            tree = unfold_arrays(parents, screws, placements, masses, coms, inertias, joints, bodies)
+        else:
+            tree = {"parents": parents, "screws": screws, "placements": placements, "masses": masses}
+            tree |= {"coms": coms, "inertias": inertias, "joint_names": joint_names, "body_names": body_names}
         model = TreeModel.build(
-            parents,
-            screws,
-            placements,
-            masses,
-            coms,
-            inertias,
-            gravity,
-            floating_base,
-            joint_names=joint_names,
-            body_names=body_names,
-            name=name,
-            any_rank=closes,
+            **tree, gravity=gravity, floating_base=floating_base, name=name, any_rank=closes
         )
         if not closes:
             return cls(model)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros import se3
 from hodyn_ros.errors import ModelError
+from hodyn_ros.model.composite_joints import CompositeJoint, between
 from hodyn_ros.model.drive_spec import FrictionSpec
 from hodyn_ros.model.limits import JointLimit
 from hodyn_ros.model.loops import Coupling
@@ -69,6 +70,20 @@ def locked(joint: Joint, position: float, limit: JointLimit) -> Joint:
         )
     screw = _screw(joint, np.eye(4))
     return replace(joint, kind="fixed", placement=joint.placement @ se3.exp_screw(screw, np.array(position)))
+
+
+def unfold(joint: Joint, composite: CompositeJoint) -> tuple[list[Joint], list[Link]]:
+    """Return a joint of several degrees of freedom as joints of one each, and the links between them."""
+    joints: list[Joint] = []
+    links: list[Link] = []
+    parent, placement = joint.parent, joint.placement
+    for screw, (name, link) in zip(composite.screws, between(joint.name, composite)):
+        child = link or joint.child
+        kind, axis = ("revolute", screw[:3]) if screw[:3].any() else ("prismatic", screw[3:])
+        joints.append(Joint(name, kind, parent, child, placement, axis))
+        links += [Link(link)] if link else []
+        parent, placement = child, np.eye(4)
+    return joints, links
 
 
 def carrying(model: TreeModel, load: Link, place: Frame) -> TreeModel:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -203,6 +203,40 @@ class Closure:
                     f"{function.smoothness}, and {derivative} are needed; give its spline a `degree` of "
                     f"{derivative + 1 + derivative % 2}"
                 )
+
+
+class Named(NamedTuple):
+    """Names of bodies and joints, put in place of their indices where these change."""
+
+    bodies: Sequence[str]
+    joints: Sequence[str]
+
+    def loops(self, loops: Sequence[Loop]) -> list[Loop]:
+        """Return loops that name their bodies."""
+        given = _listed("loops", loops, Loop)
+        return [replace(x, a=_name(self.bodies, x.a), b=_name(self.bodies, x.b)) for x in given]
+
+    def couplings(self, couplings: Sequence[Coupling]) -> list[Coupling]:
+        """Return couplings that name their joints."""
+        given = _listed("couplings", couplings, Coupling)
+        return [replace(x, joint=_name(self.joints, x.joint), of=_name(self.joints, x.of)) for x in given]
+
+    def coordinates(self, given: Any) -> Any:
+        """Return joints and platforms by name; what is no list is left to those who read it."""
+        if not isinstance(given, (list, tuple)):
+            return given
+        return [
+            (_name(self.bodies, x[0]), *x[1:]) if isinstance(x, tuple) and x else _name(self.joints, x)
+            for x in given
+        ]
+
+
+def _name(names: Sequence[str], key: Any) -> Any:
+    if not isinstance(key, (int, np.integer)) or isinstance(key, bool):
+        return key
+    if not 0 <= key < len(names):
+        raise ModelError(f"there is no index {key}; there are {len(names)}: {list(names)}")
+    return names[int(key)]
 
 
 def robot_size(tree: TreeModel) -> float:

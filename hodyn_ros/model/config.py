@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -23,9 +23,11 @@ from hodyn_ros.model.assembly import (
     assemble,
     carrying,
     locked,
+    unfold,
 )
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.closure_reader import KEYS, read_closure
+from hodyn_ros.model.composite_joints import FREEDOMS, of_kind
 from hodyn_ros.model.document import AssumedFigure, Section, read_document
 from hodyn_ros.model.drive_reader import read_drive
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
@@ -110,7 +112,7 @@ def read_config(path: str | os.PathLike[str], gravity: ArrayLike | None = None) 
 
 def _inline_assembly(root: Section, floating_base: bool, gravity: ArrayLike) -> Assembly:
     links = [read_body(body) for body in root.sections("bodies")]
-    joints = [read_joint(joint, floating_base) for joint in root.sections("joints")]
+    joints, between = read_joints(root, floating_base)
     if not floating_base:
         carried = {joint.child for joint in joints}
         for body, link in zip(root.sections("bodies"), links, strict=True):
@@ -120,6 +122,7 @@ def _inline_assembly(root: Section, floating_base: bool, gravity: ArrayLike) -> 
                     "floating_base: true"
                 )
         links = [Link(WORLD), *links]
+    links += between
     return assemble(
         root["name"],
         links,
@@ -166,15 +169,78 @@ def _inertia(section: Section, mass: float, com: Array) -> Array:
     return inertia
 
 
-def read_joint(section: Section, floating_base: bool) -> Joint:
-    """Read a joint."""
-    name, kind, parent = section["name"], section["type"], section["parent"]
+def read_joints(root: Section, floating_base: bool) -> tuple[list[Joint], list[Link]]:
+    """Read all joints, those of several degrees of freedom as several, and the links between these."""
+    joints: list[Joint] = []
+    links: list[Link] = []
+    for section in root.sections("joints"):
+        if section["type"] not in FREEDOMS:
+            joints.append(_held(section, _read_joint(section, floating_base)))
+            continue
+        parts, between = _read_composite(section, floating_base)
+        held = dict(single_joints(section))
+        joints += [_held(held[part.name], part) if part.name in held else part for part in parts]
+        links += between
+    return joints, links
+
+
+def single_joints(*joints: Section) -> Iterator[tuple[str, Section]]:
+    """Yield name and section of joints of one degree of freedom, of others as far as the file says more."""
+    for joint in joints:
+        if joint.get("type") not in FREEDOMS:
+            yield joint["name"], joint
+        elif "freedoms" in joint:
+            freedoms = joint.section("freedoms")
+            for key in freedoms.data:
+                if key in FREEDOMS[joint["type"]]:
+                    yield f"{joint['name']}_{key}", freedoms.section(key)
+
+
+def _read_composite(section: Section, floating_base: bool) -> tuple[list[Joint], list[Link]]:
+    name, kind = section["name"], section["type"]
+    for key in ("pitch", "limits", "drive", "driven", "locked"):
+        if key in section:
+            raise section.error(
+                f"joint {name!r} has several degrees of freedom; give those that have {key!r} under freedoms",
+                key,
+            )
+    for key in section.get("freedoms", {}):
+        if key not in (*FREEDOMS[kind], "source", "note"):
+            known = ", ".join(FREEDOMS[kind])
+            raise section.error(f"joint {name!r} is {kind}, with the degrees of freedom {known}", "freedoms")
+    axes = [section.vector(key) if key in section else None for key in ("axis", "axis_b")]
+    try:
+        composite = of_kind(kind, *axes)
+    except ModelError as error:
+        raise section.error(f"joint {name!r}: {error}") from error
+    return unfold(_placed(section, floating_base, np.zeros(3)), composite)
+
+
+def _held(section: Section, joint: Joint) -> Joint:
+    """Return a joint, fixed where its section locks it."""
+    if "locked" not in section:
+        return joint
+    limit = _limit(section, JointLimit()) if "limits" in section else JointLimit()
+    return locked(joint, section.number("locked"), limit)
+
+
+def _placed(section: Section, floating_base: bool, axis: Array) -> Joint:
+    name, parent = section["name"], section["parent"]
     if floating_base and parent == WORLD:
         raise section.error(
             f"joint {name!r} hangs on the world, but the base floats (floating_base: true)", "parent"
         )
     if section["child"] == WORLD:
         raise section.error(f"the world cannot be moved by joint {name!r}", "child")
+    return Joint(name, section["type"], parent, section["child"], read_placement(section), axis)
+
+
+def _read_joint(section: Section, floating_base: bool) -> Joint:
+    name, kind = section["name"], section["type"]
+    joint = _placed(section, floating_base, section.vector("axis", default=(0.0, 0.0, 1.0)))
+    for key in ("axis_b", "freedoms"):
+        if key in section:
+            raise section.error(f"joint {name!r} is {kind}, so it cannot have {key!r}", key)
     if kind not in MOVING_KINDS:
         for key in ("axis", "limits", "drive", "locked"):
             if key in section:
@@ -187,15 +253,9 @@ def read_joint(section: Section, floating_base: bool) -> Joint:
         raise section.error(
             f"a pitch [m/rad] is needed by helical joints and no others (joint {name!r} is {kind})"
         )
-    axis = section.vector("axis", default=(0.0, 0.0, 1.0))
-    if not axis.any():
+    if not joint.axis.any():
         raise section.error(f"the axis of joint {name!r} is zero, which has no direction", "axis")
-    pitch = section.number("pitch") if kind == "helical" else 0.0
-    joint = Joint(name, kind, parent, section["child"], read_placement(section), axis, pitch)
-    if "locked" not in section:
-        return joint
-    limit = _limit(section, JointLimit()) if "limits" in section else JointLimit()
-    return locked(joint, section.number("locked"), limit)
+    return replace(joint, pitch=section.number("pitch")) if kind == "helical" else joint
 
 
 def read_placement(section: Section) -> Array:
@@ -215,9 +275,8 @@ def read_limits_and_drives(root: Section, rows: dict[str, JointLimit]) -> dict[s
     """Write the limits of the file into `rows`, and return the drives by joint."""
     drives: dict[str, DriveSpec] = {}
     seen: set[str] = set()
-    for joint in root.sections("joints"):
-        name, kind = joint["name"], joint.get("type")
-        if kind == "fixed" or "locked" in joint:
+    for name, joint in single_joints(*root.sections("joints")):
+        if joint.get("type") == "fixed" or "locked" in joint:
             continue
         if name not in rows:
             raise joint.error(f"the URDF has no moving joint {name!r}; it has {list(rows)}", "name")
@@ -253,8 +312,7 @@ def _with_urdf_friction(
     wanted = root.get("urdf_friction")
     if wanted and not drives:
         raise root.error("urdf_friction needs drives: friction acts in them", "urdf_friction")
-    for joint in root.sections("joints"):
-        name = joint["name"]
+    for name, joint in single_joints(*root.sections("joints")):
         friction = assembly.frictions.get(name, FrictionSpec())
         if name not in drives or "link_friction" in joint["drive"] or friction == FrictionSpec():
             continue
@@ -300,9 +358,9 @@ def read_load(section: Section) -> Link:
 
 
 def _check_driven(root: Section, driven: Sequence[str], with_drives: Sequence[str]) -> None:
-    for joint in root.sections("joints"):
-        if joint["name"] in with_drives and joint["name"] not in driven:
-            raise joint.error(f"joint {joint['name']!r} has a drive, but is not among `driven`", "drive")
+    for name, joint in single_joints(*root.sections("joints")):
+        if name in with_drives and name not in driven:
+            raise joint.error(f"joint {name!r} has a drive, but is not among `driven`", "drive")
 
 
 def _all_drives(joint_names: Sequence[str], drives: Mapping[str, DriveSpec]) -> Drives | None:

@@ -162,15 +162,32 @@ _LIMITS = _mapping(
     description="limits of the joint; what is left out is unlimited",
 )
 _LOCKED = _number("position at which the joint is held, as if it were fixed [rad]")
+_FREEDOM: Schema = {"locked": _LOCKED, "limits": _LIMITS, "drive": _DRIVE}
+
+
+def _freedoms(freedom: Schema) -> Schema:
+    keys = ("r1", "r2", "x", "y", "z", "rx", "ry", "rz")
+    return _mapping(
+        {key: _mapping(freedom) for key in keys}, description="what is known of single degrees of freedom"
+    )
+
+
 _JOINT = _mapping(
     {
         "name": _TEXT,
-        "type": {"enum": ["revolute", "continuous", "prismatic", "helical", "fixed"]},
+        "type": {
+            "enum": [
+                *("revolute", "continuous", "prismatic", "helical", "fixed"),
+                *("universal", "ball", "planar", "floating"),
+            ]
+        },
         "parent": {**_TEXT, "description": "body, or world"},
         "child": {**_TEXT, "description": "body"},
         "origin": _ORIGIN,
         "dh": _DH,
-        "axis": _vector("in the frame of the child, any length"),
+        "axis": _vector("in the frame of the child, any length; normal of a planar joint"),
+        "axis_b": _vector("second axis of a universal joint, first direction of a planar one"),
+        "freedoms": _freedoms(_FREEDOM),
         "pitch": _number("of a helical joint [m/rad]"),
         "locked": _LOCKED,
         "limits": _LIMITS,
@@ -315,6 +332,7 @@ _LIMB_JOINT: Schema = {
     **_JOINT,
     "properties": {
         **{key: form for key, form in _JOINT["properties"].items() if key != "locked"},
+        "freedoms": _freedoms({"limits": _LIMITS, "drive": _DRIVE, "driven": _DRIVEN}),
         "driven": _DRIVEN,
     },
     "required": ["name"],  # a URDF says the rest

@@ -14,7 +14,8 @@ import numpy as np
 from urdf_parser_py.urdf import URDF
 
 from hodyn_ros.errors import InputError, ModelError
-from hodyn_ros.model.assembly import Assembly, Joint, Link, assemble, locked
+from hodyn_ros.model.assembly import Assembly, Joint, Link, assemble, locked, unfold
+from hodyn_ros.model.composite_joints import FREEDOMS, of_kind
 from hodyn_ros.model.drive_spec import FrictionSpec
 from hodyn_ros.model.files import MEGABYTE, read_file
 from hodyn_ros.model.frames import from_rpy
@@ -54,7 +55,7 @@ _REQUIRED = {
     "child": ("link",),
     "mass": ("value",),
 }
-_KINDS = ("revolute", "continuous", "prismatic", "fixed")
+_KINDS = ("revolute", "continuous", "prismatic", "fixed", "planar", "floating")
 _XACRO_HINT = "this is xacro, not URDF: expand it first (xacro robot.urdf.xacro > robot.urdf)"
 
 
@@ -64,9 +65,12 @@ def read_urdf(
     """Read a robot from a URDF file, or from the text of one.
 
     `path_or_xml` is a path, or text that starts with "<". Revolute, continuous, prismatic and fixed joints;
-    links behind fixed joints are merged into the body that carries them. Joints come depth first from the
-    root, the joints of one link in the order of the file. With `floating_base` the root link is body 0, else
-    it is the world and its inertia does not count. Gravity is (0, 0, -9.81) m/s^2.
+    planar and floating ones as three and six of these, "joint_x", "joint_y", ... with links without mass
+    between, and without the limits and the friction of a URDF, which know one unit. Links behind fixed joints
+    are merged into the body that carries them. Joints come depth first from the root, the joints of one link
+    in the order of the file. With `floating_base` the root link is body 0, else it is the world and its
+    inertia does not count. Where the only joint of a root without inertia is floating, `floating_base` makes
+    its child body 0. Gravity is (0, 0, -9.81) m/s^2.
 
     Limits come from `<limit>`. As exporters write zeros where they know nothing, a velocity or effort of zero
     and a range from zero to zero mean no limit. All that is not a link or a joint is ignored. So are damping
@@ -74,8 +78,8 @@ def read_urdf(
     drives, and no part of inverse dynamics.
 
     Raises ModelError that names the link or joint at fault: broken XML, xacro that was not expanded, joints
-    that mimic others (which `Robot.from_urdf` reads), floating and planar joints, closed loops, several
-    roots, missing or impossible numbers.
+    that mimic others (which `Robot.from_urdf` reads), closed loops, several roots, missing or impossible
+    numbers.
     """
     assembly, limits = read_urdf_assembly(path_or_xml, floating_base)
     return assembly.model, limits
@@ -129,13 +133,20 @@ def _read(
     joints: list[Joint] = []
     limits: dict[str, JointLimit] = {}
     frictions: dict[str, FrictionSpec] = {}
+    if floating_base:
+        _free_root(root, links)
     for element in root:
         if element.tag == "joint":
-            joint, limit, friction = _joint(element)
-            if joint.name in held and joint.kind != "fixed":
-                joint = locked(joint, held[joint.name], limit)
-            joints.append(joint)
-            limits[joint.name], frictions[joint.name] = limit, friction
+            described, limit, friction = _joint(element)
+            parts = [described]
+            if described.kind in FREEDOMS:
+                parts, between = unfold(described, of_kind(described.kind, *_normal(described)))
+                links += between
+            for joint in parts:
+                if joint.name in held and joint.kind != "fixed":
+                    joint = locked(joint, held[joint.name], limit)
+                joints.append(joint)
+                limits[joint.name], frictions[joint.name] = limit, friction
     for name in held:
         if name not in limits:
             raise ModelError(f"there is no joint {name!r} to lock; it has {list(limits)}")
@@ -146,6 +157,28 @@ def _read(
     assembly = replace(assembly, frictions=frictions, couplings=tuple(couplings))
     names = assembly.model.joint_names
     return assembly, JointLimits.of(names, [limits[name] for name in names])
+
+
+def _normal(joint: Joint) -> tuple[Array, ...]:
+    """Return the axis of a planar joint, normal to its plane; a floating one has none."""
+    if joint.kind == "floating":
+        return ()
+    if not joint.axis.any():
+        raise ModelError(f"joint {joint.name!r} has the axis {joint.axis.tolist()}, which has no direction")
+    return (joint.axis,)
+
+
+def _free_root(root: Element, links: list[Link]) -> None:
+    """Leave out a root link without inertia that carries the base on a floating joint, and that joint."""
+    joints = [element for element in root if element.tag == "joint"]
+    ends = [[joint.find(end) for joint in joints] for end in ("parent", "child")]
+    parents, children = ([None if end is None else end.get("link") for end in side] for side in ends)
+    for joint, parent in zip(joints, parents):
+        bare = [link for link in links if link.name == parent and link.mass == 0.0 and not link.inertia.any()]
+        alone = parents.count(parent) == 1 and parent not in children
+        if joint.get("type") == "floating" and bare and alone:
+            root.remove(joint)
+            links.remove(bare[0])
 
 
 def _couplings(root: Element) -> list[Coupling]:
@@ -166,6 +199,13 @@ def _couplings(root: Element) -> list[Coupling]:
             )
         if kinds[of] == "fixed":
             raise ModelError(f"{label} mimics joint {of!r}, which is fixed; make it fixed as well")
+        for name, kind in ((joint.get("name"), joint.get("type")), (of, kinds[of])):
+            if kind in FREEDOMS:
+                raise ModelError(
+                    f"{label} mimics joint {of!r}, but joint {name!r} is {kind}, of several degrees of "
+                    "freedom; couple one of these in a robot file (mimic=False lets all joints move by "
+                    "themselves)"
+                )
         figures = []
         for key, default in (("multiplier", "1"), ("offset", "0")):
             try:
@@ -236,11 +276,6 @@ def _link(element: Element) -> Link:
 def _joint(element: Element) -> tuple[Joint, JointLimit, FrictionSpec]:
     label = f"joint {element.get('name')!r}"
     kind = element.get("type")
-    if kind in ("floating", "planar"):
-        raise ModelError(
-            f"{label} is of type {kind!r}, which is not supported; a floating root is read with "
-            "floating_base=True, from a URDF without that joint"
-        )
     if kind is not None and kind not in _KINDS:
         raise ModelError(f"{label} is of the unknown type {kind!r}; known: {', '.join(_KINDS)}")
     joint = _through_library(element, label).joints[0]
@@ -251,6 +286,8 @@ def _joint(element: Element) -> tuple[Joint, JointLimit, FrictionSpec]:
 
 
 def _friction(joint: Any, label: str) -> FrictionSpec:
+    if joint.type in FREEDOMS:
+        return FrictionSpec()
     given = (joint.dynamics.damping, joint.dynamics.friction) if joint.dynamics is not None else ()
     damping, friction = (float(value or 0.0) for value in given or (0.0, 0.0))
     for key, figure in (("damping", damping), ("friction", friction)):
@@ -260,7 +297,7 @@ def _friction(joint: Any, label: str) -> FrictionSpec:
 
 
 def _limit(joint: Any, label: str) -> JointLimit:
-    if joint.limit is None or joint.type == "fixed":
+    if joint.limit is None or joint.type == "fixed" or joint.type in FREEDOMS:
         return JointLimit()
     figures = {key: float(getattr(joint.limit, key)) for key in ("lower", "upper", "velocity", "effort")}
     for key, figure in figures.items():

@@ -14,10 +14,11 @@ from hodyn_ros.model.assembly import Assembly, Link, assemble
 from hodyn_ros.model.config import (
     WORLD,
     read_body,
-    read_joint,
+    read_joints,
     read_limits_and_drives,
     read_load,
     read_placement,
+    single_joints,
 )
 from hodyn_ros.model.document import AssumedFigure, Section, read_document
 from hodyn_ros.model.drive_spec import DriveSpec
@@ -148,7 +149,8 @@ def _limb_type(section: Section, platform: Platform, folder: Path) -> _LimbType:
                 "bodies",
             )
         links.append(Link(platform.name, 1.0, np.zeros(3), np.eye(3)))
-        joints = [read_joint(joint, False) for joint in section.sections("joints")]
+        joints, between = read_joints(section, False)
+        links += between
         assembly = assemble(name, links, joints, gravity=GRAVITY, floating_base=False, link_word="body")
         rows = {joint: JointLimit() for joint in assembly.model.joint_names}
     model = assembly.model
@@ -158,12 +160,11 @@ def _limb_type(section: Section, platform: Platform, folder: Path) -> _LimbType:
             f"bodies {list(model.body_names)} with the parents {list(model.parents)}"
         )
     drives = read_limits_and_drives(section, rows)
-    driven = {joint["name"] for joint in section.sections("joints") if joint.get("driven", "drive" in joint)}
-    for joint in section.sections("joints"):
-        if joint["name"] in drives and joint["name"] not in driven:
-            raise joint.error(
-                f"joint {joint['name']!r} has a drive, so it cannot have driven: false", "driven"
-            )
+    singles = list(single_joints(*section.sections("joints")))
+    driven = {name for name, joint in singles if joint.get("driven", "drive" in joint)}
+    for name, joint in singles:
+        if name in drives and name not in driven:
+            raise joint.error(f"joint {name!r} has a drive, so it cannot have driven: false", "driven")
     return _LimbType(
         assembly,
         tuple(i for i, joint in enumerate(model.joint_names) if joint in driven),

@@ -1,0 +1,415 @@
+"""Universal, ball, planar and floating joints in trees, files and loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from numpy.typing import NDArray
+from oracles import mp_dynamics as mp
+from oracles import mp_loops
+from oracles.cases import relative_errors
+from oracles.mechanisms import Closed, Mechanism
+from oracles.random_trees import Tree, random_inertia, random_pose
+
+from hodyn_ros import Coupling, InputError, Loop, Robot
+from hodyn_ros.errors import ModelError
+from hodyn_ros.model.composite_joints import CompositeJoint, ball, floating, planar, universal
+from hodyn_ros.model.frames import from_rpy
+
+Array = NDArray[np.float64]
+
+JOINTS = [
+    *(f"base_{name}" for name in ("x", "y", "z", "rz", "ry", "rx")),
+    *("hip_rz", "hip_ry", "hip_rx", "knee", "shoe_x", "shoe_y", "shoe_rz", "wrist_r1", "wrist_r2"),
+]
+
+
+def tree_arguments() -> dict[str, object]:
+    """Return a tree with a joint of every kind, in frames of any orientation."""
+    rng = np.random.default_rng(0)
+    placements = np.array([random_pose(rng) for _ in range(5)])
+    points, axes = placements[:, :3, 3], placements[:, :3, :3]
+    knee = np.concatenate([axes[2, :, 1], np.cross(points[2], axes[2, :, 1])])
+    screws = [
+        floating(points[0], axes[0]),
+        ball(points[1], axes[1]),
+        knee,
+        planar(axes[3, :, 2], axes[3, :, 0], points[3]),
+        universal(axes[4, :, 0], axes[4, :, 1] + 0.3 * axes[4, :, 0], points[4]),
+    ]
+    masses = rng.uniform(0.5, 3.0, 5)
+    return {
+        "parents": [-1, 0, 1, 2, 1],
+        "screws": screws,
+        "placements": placements,
+        "masses": masses,
+        "coms": rng.uniform(-0.1, 0.1, (5, 3)),
+        "inertias": [random_inertia(rng, mass) for mass in masses],
+        "gravity": (1.0, -2.0, -9.0),
+        "joint_names": ["base", "hip", "knee", "shoe", "wrist"],
+        "body_names": ["body", "thigh", "shank", "plate", "hand"],
+    }
+
+
+@pytest.fixture
+def robot() -> Robot:
+    return Robot.from_screws(**tree_arguments())
+
+
+def twin() -> pin.Model:
+    """Return the same tree in Pinocchio, with joints of its own for balls."""
+    given = tree_arguments()
+    placements = np.array(given["placements"])
+    model = pin.Model()
+    model.gravity.linear = np.array(given["gravity"])
+    slides = [pin.JointModelPX(), pin.JointModelPY(), pin.JointModelPZ()]
+    one = pin.JointModelComposite()
+    for part in (*slides, pin.JointModelSphericalZYX()):
+        one.addJoint(part)
+    plane = pin.JointModelComposite()
+    for part in (*slides[:2], pin.JointModelRZ()):
+        plane.addJoint(part)
+    cross = pin.JointModelComposite()
+    cross.addJoint(pin.JointModelRX())
+    cross.addJoint(pin.JointModelRevoluteUnaligned(np.array([0.3, 1.0, 0.0]) / np.hypot(0.3, 1.0)))
+    joints = [one, pin.JointModelSphericalZYX(), pin.JointModelRY(), plane, cross]
+    for i, (parent, joint) in enumerate(zip(given["parents"], joints)):
+        above = np.eye(4) if parent < 0 else placements[parent]
+        place = np.linalg.inv(above) @ placements[i]
+        model.addJoint(parent + 1, joint, pin.SE3(place[:3, :3], place[:3, 3]), f"joint{i}")
+        inertia = pin.Inertia(given["masses"][i], given["coms"][i], given["inertias"][i])
+        model.appendBodyToJoint(i + 1, inertia, pin.SE3.Identity())
+    return model
+
+
+class TestDynamics:
+    def test_names(self, robot: Robot) -> None:
+        assert list(robot.joint_names) == JOINTS
+        assert robot.model.body_names[:7] == (*(f"{name}_link" for name in JOINTS[:5]), "body", "hip_rz_link")
+
+    def test_pinocchio(self, robot: Robot) -> None:
+        model = twin()
+        data = model.createData()
+        for seed in range(3):
+            q = np.random.default_rng(seed).uniform(-1.0, 1.0, (3, 15))
+            expected = pin.rnea(model, data, *q)
+            assert relative_errors(robot.inverse_dynamics(q), expected[None]).max() < 1e-12
+            torques = np.random.default_rng(seed).uniform(-1.0, 1.0, 15)
+            accelerations = pin.aba(model, data, q[0], q[1], torques)
+            found = robot.forward_dynamics(q[:2], torques[None])
+            assert relative_errors(found, accelerations[None]).max() < 1e-11
+
+    def test_every_order_is_exact(self, robot: Robot) -> None:
+        q = np.random.default_rng(1).uniform(-1.0, 1.0, (9, 15))
+        exact = mp.to_float(mp.inverse_dynamics(Tree.of(robot.model), q).torques)
+        assert relative_errors(robot.inverse_dynamics(q), exact).max() < 1e-12
+        assert relative_errors(robot.compile(6)(q), exact).max() < 1e-12
+
+    def test_angles_are_those_of_roll_pitch_and_yaw(self) -> None:
+        arguments = {"masses": [1.0], "coms": np.zeros((1, 3)), "inertias": [np.eye(3)]}
+        place = from_rpy(np.array([0.1, 0.2, 0.3]), np.array([0.4, 0.5, 0.6]))
+        free = floating(place[:3, 3], place[:3, :3])
+        robot = Robot.from_screws([-1], [free], [place], **arguments)
+        q = np.array([[0.7, -0.3, 0.2, 0.9, -0.4, 0.3]])
+        pose = robot.forward_kinematics(q).pose_of("body1")
+        moved = place @ from_rpy(np.array([0.7, -0.3, 0.2]), np.array([0.3, -0.4, 0.9]))
+        np.testing.assert_allclose(pose, moved, atol=1e-15)
+
+    @pytest.mark.parametrize(
+        ("normal", "shifts"),
+        [
+            ((0, 0, 2), ((1, 0, 0), (0, 1, 0))),
+            ((1, 0, 0), ((0, 1, 0), (0, 0, 1))),
+            ((0, 1, 0), ((0, 0, 1), (1, 0, 0))),
+        ],
+    )
+    def test_planes_without_a_first_direction(self, normal: Array, shifts: tuple[Array, Array]) -> None:
+        np.testing.assert_array_equal(planar(normal).screws[:2, 3:], shifts)
+
+    def test_a_pitch_of_ninety_degrees_is_singular(self, robot: Robot) -> None:
+        state = np.zeros((3, 15))
+        state[0, JOINTS.index("hip_ry")] = np.pi / 2
+        assert np.isfinite(robot.inverse_dynamics(state)).all()
+        with pytest.raises(InputError, match=r"pose is singular: joints \['hip_rz', 'hip_rx'\]"):
+            robot.forward_dynamics(state[:2], np.zeros((1, 15)))
+
+    def test_mass_matrices(self, robot: Robot) -> None:
+        q = np.random.default_rng(2).uniform(-1.0, 1.0, (2, 15))
+        model = twin()
+        expected = pin.crba(model, model.createData(), q[0])
+        expected = np.triu(expected) + np.triu(expected, 1).T
+        np.testing.assert_allclose(robot.mass_matrix(q)[0], expected, atol=1e-12 * np.abs(expected).max())
+
+
+class TestLoops:
+    """A rod between two balls, one of which is a joint of the tree, in a linkage of skew cranks."""
+
+    @staticmethod
+    def arguments() -> dict[str, object]:
+        rng = np.random.default_rng(4)
+        placements = np.tile(np.eye(4), (3, 1, 1))
+        placements[:, :3, 3] = ((0, 0, 0), (0.05, 0.15, 0.02), (0.5, 0.1, 0.1))
+        axes = np.array([[0.1, 0.2, 1.0], [1.0, 0.1, -0.2]])
+        axes /= np.linalg.norm(axes, axis=1)[:, None]
+        hinges = [np.concatenate([e, np.cross(p, e)]) for e, p in zip(axes, placements[[0, 2], :3, 3])]
+        masses = np.array([1.0, 0.7, 1.5])
+        coms = rng.uniform(-0.1, 0.1, (3, 3))
+        inertias = np.array([random_inertia(rng, mass) for mass in masses])
+        # a rod, symmetric about the line between the balls, about which it may stand at any angle
+        line = np.array([0.47, 0.05, 0.33])
+        coms[1], inertias[1] = 0.4 * line, 0.02 * np.eye(3) - 0.05 * np.outer(line, line)
+        return {
+            "parents": [-1, 0, -1],
+            "screws": [hinges[0], ball(placements[1, :3, 3]), hinges[1]],
+            "placements": placements,
+            "masses": masses,
+            "coms": coms,
+            "inertias": inertias,
+        }
+
+    def test_dependent_joints_are_exact(self) -> None:
+        end, line = np.array([0.52, 0.2, 0.35]), np.array([0.47, 0.05, 0.33])
+        loops = [
+            Loop(1, 2, "ball", end),
+            Loop("world", 1, "spin", end, line),
+        ]
+        robot = Robot.from_screws(**self.arguments(), loops=loops, coordinates=[0], driven=["joint1"])
+        assert robot.tree.joint_names == ("joint1", "joint2_rz", "joint2_ry", "joint2_rx", "joint3")
+        closed = (Closed("ball", 3, 4, end), Closed("spin", -1, 3, end, axis=line))
+        y = np.random.default_rng(5).uniform(-1.0, 1.0, (9, 1))
+        y[0] *= 0.1
+        exact = mp_loops.efforts(Mechanism(Tree.of(robot.tree), closed, (0,), (0,)), y, 6)
+        assert relative_errors(robot.inverse_dynamics(y), exact).max() < 1e-12
+        assert robot.solve(y).motion_margin > 0.01
+
+    def test_indices_are_those_of_what_was_given(self) -> None:
+        arguments = self.arguments()
+        couplings = [Coupling(2, 0, 2.0)]
+        platform = [("body2", ["rx", "ry", "rz"]), 0]
+        drives = ["joint1", "joint2_rz", "joint2_ry", "joint2_rx"]
+        robot = Robot.from_screws(**arguments, couplings=couplings, coordinates=platform, driven=drives)
+        assert robot.coordinates == ("joint1", "body2.rx", "body2.ry", "body2.rz")
+        assert robot.tree.body_names == ("body1", "joint2_rz_link", "joint2_ry_link", "body2", "body3")
+
+    @pytest.mark.parametrize(
+        ("change", "said"),
+        [
+            ({"coordinates": [1]}, "coordinates: there is no joint 'joint2'; the model has .*'joint2_rz'"),
+            ({"coordinates": [3]}, "there is no index 3; there are 3: .*'joint3'"),
+            ({"loops": [Loop(4, 0, "ball", (0, 0, 0))]}, "there is no index 4; there are 3"),
+            ({"screws": [ball()]}, "screws must hold one joint per body, 3 in all, found 1"),
+            ({"masses": [1.0]}, "masses must have shape"),
+            ({"parents": [-1, 2, 0]}, "'joint2_rz_link' .* has parent"),
+        ],
+    )
+    def test_what_is_wrong_is_named(self, change: dict[str, object], said: str) -> None:
+        with pytest.raises(ModelError, match=said):
+            Robot.from_screws(**{**self.arguments(), **change})
+
+
+class TestJoints:
+    @pytest.mark.parametrize(
+        ("build", "said"),
+        [
+            (lambda: universal((0, 0, 1), (0, 0, -2)), "axes of a universal joint are parallel"),
+            (lambda: planar((0, 0, 1), (0, 1, 1)), "must lie in its plane"),
+            (lambda: planar((0, 0, 0)), "a direction must be three numbers, not all zero"),
+            (lambda: ball(axes=np.ones((3, 3))), "must be a right-handed frame"),
+            (lambda: CompositeJoint(np.eye(6), ("a", "b")), r"screws of a joint must have shape \(2, 6\)"),
+            (lambda: CompositeJoint(np.eye(6)[:2], ("a", "a")), "more than once"),
+        ],
+    )
+    def test_what_is_wrong_is_named(self, build: Callable[[], object], said: str) -> None:
+        with pytest.raises(ModelError, match=said):
+            build()
+
+
+def link(name: str, mass: float = 1.0) -> str:
+    figures = f'<mass value="{mass}"/><inertia ixx="0.1" iyy="0.2" izz="0.15" ixy="0.01" ixz="0" iyz="0.02"/>'
+    return f'<link name="{name}"><inertial><origin xyz="0.1 0.02 -0.03"/>{figures}</inertial></link>'
+
+
+def joint(name: str, kind: str, parent: str, child: str, inside: str = "") -> str:
+    return (
+        f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
+        f'<origin xyz="0.1 0.2 0.3" rpy="0.4 0.5 0.6"/>{inside}</joint>'
+    )
+
+
+def urdf(*parts: str) -> str:
+    return f'<robot name="r">{"".join(parts)}</robot>'
+
+
+LIMIT = '<limit lower="-1" upper="1" velocity="2" effort="3"/><dynamics damping="1" friction="2"/>'
+
+
+class TestUrdf:
+    def test_planar_joints_are_those_of_pinocchio(self) -> None:
+        text = urdf(
+            link("ground"),
+            link("sledge"),
+            link("arm"),
+            joint("slip", "planar", "ground", "sledge", '<axis xyz="0 0 1"/>' + LIMIT),
+            joint("turn", "continuous", "sledge", "arm", '<axis xyz="1 2 3"/>'),
+        )
+        robot, model = Robot.from_urdf(text), pin.buildModelFromXML(text)
+        assert robot.joint_names == ("slip_x", "slip_y", "slip_rz", "turn")
+        assert np.isinf(robot.limits.position_upper).all()
+        q, v, a = np.random.default_rng(0).uniform(-1.0, 1.0, (3, 4))
+        # velocities of Pinocchio's planar joint are in the axes of the child
+        c, s, w = np.cos(q[2]), np.sin(q[2]), v[2]
+        turn, rate = np.array([[c, s], [-s, c]]), w * np.array([[-s, c], [-c, -s]])
+        rates = np.concatenate([turn @ v[:2], v[2:]])
+        accelerations = np.concatenate([turn @ a[:2] + rate @ v[:2], a[2:]])
+        position = np.array([q[0], q[1], c, s, np.cos(q[3]), np.sin(q[3])])
+        found = pin.rnea(model, model.createData(), position, rates, accelerations)
+        expected = np.concatenate([turn.T @ found[:2], found[2:]])
+        assert relative_errors(robot.inverse_dynamics(np.stack([q, v, a])), expected[None]).max() < 1e-12
+
+    def test_floating_joints_stand_anywhere(self) -> None:
+        text = urdf(link("ground"), link("a"), link("b"))
+        text = text.replace(
+            "</robot>",
+            joint("turn", "continuous", "ground", "a")
+            + joint("drift", "floating", "a", "b", LIMIT)
+            + "</robot>",
+        )
+        robot = Robot.from_urdf(text)
+        assert robot.joint_names[1:] == tuple(f"drift_{name}" for name in ("x", "y", "z", "rz", "ry", "rx"))
+        model = pin.buildModelFromXML(text)
+        q = np.zeros((3, 7))
+        q[0] = np.random.default_rng(0).uniform(-1.0, 1.0, 7)
+        q[2, 0] = 1.0
+        x, y, z, yaw, pitch, roll = q[0, 1:]
+        place = from_rpy(np.array([x, y, z]), np.array([roll, pitch, yaw]))
+        position = np.concatenate(
+            [[np.cos(q[0, 0]), np.sin(q[0, 0])], pin.SE3ToXYZQUAT(pin.SE3(place[:3, :3], place[:3, 3]))]
+        )
+        torque = pin.rnea(model, model.createData(), position, np.zeros(7), np.array([1.0, *np.zeros(6)]))
+        found = robot.inverse_dynamics(q)[0]
+        assert found[0] == pytest.approx(torque[0], rel=1e-12)
+        np.testing.assert_allclose(found[1:4], place[:3, :3] @ torque[1:4], rtol=1e-12)
+
+    def test_a_floating_root_is_the_base(self) -> None:
+        rest = link("body") + link("arm") + joint("turn", "continuous", "body", "arm")
+        text = urdf('<link name="world"/>', rest, joint("drift", "floating", "world", "body"))
+        assert Robot.from_urdf(text).n_joints == 7
+        found, expected = (Robot.from_urdf(x, floating_base=True) for x in (text, urdf(rest)))
+        assert found.model.body_names == expected.model.body_names == ("body", "arm")
+        np.testing.assert_array_equal(found.model.screws, expected.model.screws)
+
+    def test_bodies_between_have_names_of_their_own(self) -> None:
+        parts = link("slip_x_link"), link("b"), joint("slip", "planar", "slip_x_link", "b")
+        with pytest.raises(ModelError, match="link 'slip_x_link' is described twice"):
+            Robot.from_urdf(urdf(*parts))
+
+    @pytest.mark.parametrize("follower", ["slip", "turn"])
+    def test_what_mimics_has_one_degree_of_freedom(self, follower: str) -> None:
+        other = "turn" if follower == "slip" else "slip"
+        kinds = {"slip": "planar", "turn": "continuous"}
+        text = urdf(
+            link("a"),
+            link("b"),
+            link("c"),
+            joint(follower, kinds[follower], "a", "b", f'<mimic joint="{other}"/>'),
+            joint(other, kinds[other], "b", "c"),
+        )
+        with pytest.raises(
+            ModelError, match=f"'{follower}' mimics joint '{other}', but joint 'slip' is planar"
+        ):
+            Robot.from_urdf(text)
+        assert Robot.from_urdf(text, mimic=False).n_joints == 4
+
+    def test_planes_need_a_normal(self) -> None:
+        text = urdf(link("a"), link("b"), joint("slip", "planar", "a", "b", '<axis xyz="0 0 0"/>'))
+        with pytest.raises(
+            ModelError, match=r"joint 'slip' has the axis \[0.0, 0.0, 0.0\], which has no dir"
+        ):
+            Robot.from_urdf(text)
+
+
+LEG = """
+name: leg
+bodies:
+  - {name: thigh, mass: 1, com: [0.1, 0, 0], inertia: &I
+      {about: com, ixx: 1, ixy: 0, ixz: 0, iyy: 1, iyz: 0, izz: 2}}
+  - {name: shank, mass: 1, com: [0.1, 0, 0], inertia: *I}
+  - {name: foot, mass: 1, com: [0.1, 0, 0], inertia: *I}
+  - {name: sledge, mass: 1, com: [0.1, 0, 0], inertia: *I}
+joints:
+  - {name: slip, type: planar, parent: world, child: sledge, axis: [0, 0, 1], axis_b: [0, 1, 0]}
+  - name: hip
+    type: ball
+    parent: sledge
+    child: thigh
+    origin: {xyz: [0.1, 0.2, 0.3], rpy: [0.1, 0, 0]}
+    freedoms:
+      ry: {limits: {lower: -1, upper: 2}}
+      rx: {locked: 0.3}
+  - {name: drift, type: floating, parent: thigh, child: shank}
+  - {name: ankle, type: universal, parent: shank, child: foot, axis: [1, 0, 0], axis_b: [0, 2, 0]}
+"""
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Callable[[str], Path]:
+    def write(text: str) -> Path:
+        path = tmp_path / "robot.yaml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+class TestRobotFiles:
+    def test_freedoms_have_limits_and_places_of_their_own(self, written: Callable[[str], Path]) -> None:
+        robot = Robot.from_config(written(LEG))
+        drift = [f"drift_{name}" for name in ("x", "y", "z", "rz", "ry", "rx")]
+        names = ["slip_x", "slip_y", "slip_rz", "hip_rz", "hip_ry", *drift, "ankle_r1", "ankle_r2"]
+        assert list(robot.joint_names) == names
+        assert robot.limits.position_upper[4] == 2.0
+        first = robot.model.screws[:2, 3:]
+        np.testing.assert_array_equal(first, [[0, 1, 0], [-1, 0, 0]])
+        hip = robot.forward_kinematics(np.zeros((1, 13))).pose_of("thigh")
+        expected = from_rpy(np.array([0.1, 0.2, 0.3]), np.array([0.1, 0, 0]))
+        np.testing.assert_allclose(hip, expected @ from_rpy(np.zeros(3), np.array([0.3, 0, 0])), atol=1e-15)
+
+    def test_drives_of_single_freedoms(self, written: Callable[[str], Path]) -> None:
+        drive = "drive: {motor_inertia: 0.1, stiffness: 900}"
+        text = LEG.replace("ry: {limits", f"rz: {{{drive}}}\n      ry: {{{drive}, limits")
+        with pytest.raises(ModelError, match="joint 'slip_x' has no drive, but others have"):
+            Robot.from_config(written(text))
+        with pytest.raises(
+            ModelError, match="freedoms.rz.drive: joint 'hip_rz' has a drive, but is not among"
+        ):
+            Robot.from_config(written(text + "driven: [slip_x]\n"))
+
+    @pytest.mark.parametrize(
+        ("change", "said"),
+        [
+            (("ry: {limits", "rw: {limits"), r"17: joints\[1\].freedoms.rw: unknown key; known"),
+            (
+                ("ry: {limits", "x: {limits"),
+                r"joints\[1\].freedoms: joint 'hip' is ball, with the degrees of",
+            ),
+            (
+                ("type: ball", "type: ball\n    limits: {upper: 2}"),
+                "'hip' has several degrees of freedom; give",
+            ),
+            (("type: ball", "type: ball\n    axis: [0, 0, 1]"), "joint 'hip': a ball joint has no axis"),
+            ((", axis_b: [0, 2, 0]", ""), "joint 'ankle': a universal joint needs axis and axis_b"),
+            (("[0, 2, 0]", "[2, 0, 0]"), "joint 'ankle': the axes of a universal joint are parallel"),
+            (("axis_b: [0, 1, 0]", "axis_b: [0, 1, 1]"), "joint 'slip': the first direction .* in its plane"),
+            (("universal", "revolute"), "joint 'ankle' is revolute, so it cannot have 'axis_b'"),
+        ],
+    )
+    def test_what_is_wrong_is_named(
+        self, written: Callable[[str], Path], change: tuple[str, str], said: str
+    ) -> None:
+        with pytest.raises(ModelError, match=said) as error:
+            Robot.from_config(written(LEG.replace(*change)))
+        assert "\n" not in str(error.value)
