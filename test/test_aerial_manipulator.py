@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import gmpy2
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -154,17 +155,14 @@ class TestTable3:
     @pytest.mark.parametrize("sample", EXAMINED)
     def test_base_motion(self, flight: Any, sample: int) -> None:
         """Pose and spatial twists from the Taylor series of circle and yaw at 40 digits."""
-        context, terms = mp.CONTEXT, ORDER + 3
-        t = context.mpf(float(flight.times[sample]))
-        circle = [t * context.pi / 10, context.pi / 10]
-        yaw = context.taylor(lambda x: 25 * context.pi / 180 * context.sin(context.pi / 15 * x), t, terms - 1)
-        poses = np.array([[[context.zero] * 4] * 3] * terms, dtype=object)
-        cosines = context.taylor(lambda x: context.cos(circle[1] * x), t, terms - 1)
-        sines = context.taylor(lambda x: context.sin(circle[1] * x), t, terms - 1)
-        turn, slope = _cos_sin(np.array(yaw, dtype=object))
+        terms, pi = ORDER + 3, gmpy2.const_pi()
+        time = mp.taylor(mp.exact([float(flight.times[sample]), 1.0]), terms)
+        poses = mp.exact(np.zeros((terms, 3, 4)))
+        cosines, sines = _cos_sin(pi / 10 * time)
+        turn, slope = _cos_sin(25 * pi / 180 * _cos_sin(pi / 15 * time)[1])
         poses[:, 0, 0], poses[:, 0, 1] = turn, -slope
         poses[:, 1, 0], poses[:, 1, 1] = slope, turn
-        poses[0, 2, 2] = context.one
+        poses[0, 2, 2] = mp.ONE
         poses[:, 0, 3], poses[:, 1, 3] = cosines, sines
         np.testing.assert_allclose(flight.poses[sample, :3], mp.to_float(poses[0]), atol=1e-15)
         expected = mp.to_float(mp.derivatives(mp.twists_of(poses, "world")))
@@ -175,7 +173,7 @@ class TestTable3:
 
 def _cos_sin(angle: mp.Exact) -> tuple[mp.Exact, mp.Exact]:
     c, s = angle * 0, angle * 0
-    c[0], s[0] = mp.CONTEXT.cos(angle[0]), mp.CONTEXT.sin(angle[0])
+    c[0], s[0] = mp.cos(angle[0]), mp.sin(angle[0])
     for k in range(1, len(angle)):
         c[k] = -sum(j * angle[j] * s[k - j] for j in range(1, k + 1)) / k
         s[k] = sum(j * angle[j] * c[k - j] for j in range(1, k + 1)) / k

@@ -49,7 +49,7 @@ def assert_close(found: Array, expected: Array, tolerance: float = EXACT, scale:
 def exact_mass_matrices(tree: Tree, q: Array, base: Base | None, order: int) -> list[Array]:
     """Return the mass matrix and its derivatives by differences between points on q(t), with 100 digits."""
     with mp.digits(100):
-        step = mp.CONTEXT.mpf(10) ** -20
+        step = mp.mpfr(10) ** -20
         series = mp.taylor(mp.exact(q), len(q))
         points = [
             mp.mass_matrix(tree, sum(term * (k * step) ** i for i, term in enumerate(series)), base)

@@ -162,7 +162,7 @@ def test_centre_of_mass_is_exact(case: Case) -> None:
         poses = mp.base_poses(case.base, mp.taylor(mp.exact(case.base.twists), terms - 1), terms)
     motion = mp.kinematics(case.tree, mp.taylor(mp.exact(case.q), terms), poses)
     first = sum(
-        mass * mp.CONTEXT.one * (pose[:, :, :3] @ mp.exact(com) + pose[:, :, 3])
+        mass * mp.ONE * (pose[:, :, :3] @ mp.exact(com) + pose[:, :, 3])
         for mass, com, pose in zip(case.tree.masses, case.tree.coms, motion.poses)
     )
     right = mp.to_float(mp.derivatives(first)) / case.tree.masses.sum()
@@ -199,14 +199,14 @@ def exact_coriolis(tree, q, rates):  # type: ignore[no-untyped-def]
     """Return sum J^T (I J' - ad_V^T I J) in world axes at 40 digits, fixed base."""
     motion = mp.kinematics(tree, mp.taylor(np.stack([q, rates]), 2))
     n = tree.n_joints
-    result = np.zeros((n, n), dtype=object) * mp.CONTEXT.one
+    result = np.zeros((n, n), dtype=object) * mp.ONE
     for body, pose in enumerate(motion.poses):
         moments = pose[0] @ mp.second_moment(tree, body) @ np.vstack([pose[0], [0, 0, 0, 1]]).T
         second, mass = moments[:, :3], mp.second_moment(tree, body)[3, 3]
         h = moments[:, 3]
         hat = np.array([[0, -h[2], h[1]], [h[2], 0, -h[0]], [-h[1], h[0], 0]], dtype=object)
         inertia = np.block([[np.trace(second) * np.eye(3) - second, hat], [-hat, mass * np.eye(3)]])
-        columns = np.zeros((2, 6, n), dtype=object) * mp.CONTEXT.one
+        columns = np.zeros((2, 6, n), dtype=object) * mp.ONE
         j = body
         while j >= 0:
             columns[:, :, j] = motion.screws[j][:2]

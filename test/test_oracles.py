@@ -67,7 +67,7 @@ def test_torques_satisfy_lagranges_equations(seed: int) -> None:
     tree = random_tree(seed, 3)
     motion = random_stack(seed, 3, 3)
     with mp.digits(120):
-        step = mp.CONTEXT.mpf(10) ** -30
+        step = mp.mpfr(10) ** -30
         q, rate, acceleration = mp.exact(motion)
 
         def lagrangian(position: mp.Exact, velocity: mp.Exact) -> Any:
@@ -101,7 +101,7 @@ def test_derivatives_are_those_of_torques_along_the_motion() -> None:
     case = make_case(3, 4, 4)
     found = mp.inverse_dynamics(case.tree, case.q).torques
     with mp.digits(120):
-        step = mp.CONTEXT.mpf(10) ** -20
+        step = mp.mpfr(10) ** -20
         coefficients = mp.taylor(mp.exact(case.q), len(case.q))
 
         def torques(time: Any) -> Any:
@@ -129,7 +129,7 @@ def test_a_floating_base_led_by_a_joint_moves_like_the_body_on_that_joint(frame:
     motion = mp.kinematics(tree, mp.taylor(mp.exact(fixed.q), len(fixed.q)))
     leader = motion.poses[0]
     assert motion.screws[0] is not None
-    last_row = np.array([[mp.CONTEXT.zero] * 3 + [mp.CONTEXT.one]], dtype=object)
+    last_row = np.array([[mp.ZERO] * 3 + [mp.ONE]], dtype=object)
     base = Base(
         pose=np.concatenate([leader[0], last_row]),
         twists=mp.derivatives(mp.twists_of(leader, frame)),
@@ -198,7 +198,7 @@ def test_hybrid_dynamics_completes_motion_and_torques(base_free: bool) -> None:
         case.tree,
         case.q[:2],
         free,
-        np.where(free, efforts.torques, mp.CONTEXT.zero),
+        np.where(free, efforts.torques, mp.ZERO),
         np.where(free, 0.0, case.q[2:]),
         base=case.base,
         base_free=base_free,

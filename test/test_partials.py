@@ -62,7 +62,7 @@ def _forces_beside(case: Case, k: int, i: int, step: Any) -> mp.Exact:
     elif k > 0:
         twists[k - 1, i] += step
     else:
-        twist = np.zeros((12, 6), dtype=object) * mp.CONTEXT.one
+        twist = np.zeros((12, 6), dtype=object) * mp.ONE
         twist[0, i] = step
         # a displacement along a constant twist for unit time
         moved = mp.base_poses(Base(np.eye(4), twist, "body"), twist, 12)
@@ -112,7 +112,7 @@ def test_partials_of_group_joints_are_exact() -> None:
             changed[k - 1, i] += step
         else:
             body = next(b for b, columns in enumerate(tree.columns) if columns.start <= i < columns.stop)
-            twist = np.zeros((12, 6), dtype=object) * mp.CONTEXT.one
+            twist = np.zeros((12, 6), dtype=object) * mp.ONE
             twist[0] = mp.exact(tree.subspaces[body][:, i - tree.columns[body].start]) * step
             path = mp.base_poses(Base(np.eye(4), twist, "body"), twist, 12)
             moved[body] = moved[body] @ np.vstack([path.sum(axis=0), [0, 0, 0, 1]])
@@ -212,7 +212,7 @@ def _accelerations(case: Case, half: int, i: int, torques: Any, step: Any) -> mp
     elif half == 1:
         twists[0, i] += step
     else:
-        twist = np.zeros((12, 6), dtype=object) * mp.CONTEXT.one
+        twist = np.zeros((12, 6), dtype=object) * mp.ONE
         twist[0, i] = step
         path = mp.base_poses(Base(np.eye(4), twist, "body"), twist, 12)
         pose = pose @ np.vstack([path.sum(axis=0), [0, 0, 0, 1]])

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from oracles.mp_dynamics import CONTEXT
+from oracles import mp_dynamics as mp
 
 from hodyn_ros.engine.kernel import Kernel
 from hodyn_ros.engine.tracer import Graph, Traced
@@ -150,7 +150,7 @@ class TestCompiled:
     def test_quotients(self, x: list[float]) -> None:
         x = [x[0], math.copysign(1.0 + abs(x[1]), x[1])]
         found = quotients().function([x])
-        a, b = (CONTEXT.mpf(value) for value in x)
+        a, b = mp.exact(x)
         expected = [float(a / b), float(1 / b), float(-3 / (a * b + 200)), float(a / 7)]
         np.testing.assert_allclose(found[0], expected, rtol=4e-16, atol=0.0)
 
@@ -201,11 +201,11 @@ class TestSineAndCosine:
             rows.ravel(),
             *(values[:, k].ravel() for values in (single, together) for k in range(2)),
         ):
-            with CONTEXT.workdps(350):
-                exact = CONTEXT.sin(CONTEXT.mpf(float(x))), CONTEXT.cos(CONTEXT.mpf(float(x)))
+            with mp.digits(350):
+                exact = mp.sin(float(x)), mp.cos(float(x))
                 for value, right in zip(found, exact * 2):
                     unit = math.ulp(float(right))
-                    assert abs(CONTEXT.mpf(float(value)) - right) <= 1.0 * unit, f"at {float(x)!r}"
+                    assert abs(float(value) - right) <= 1.0 * unit, f"at {float(x)!r}"
 
     def test_roots_of_what_is_computed_before(self) -> None:
         """Square roots, also of a scalar whose sign is kept apart."""

@@ -12,7 +12,7 @@ from oracles import mp_dynamics as mp
 
 
 def derivative(function: Callable[[Any], Any], digits: int = 60) -> NDArray[np.float64]:
-    """Return df(h)/dh at h = 0 of a function of one mpmath number, by a central difference."""
+    """Return df(h)/dh at h = 0 of a function of one number, by a central difference."""
     with mp.digits(digits):
-        step = mp.CONTEXT.mpf(10) ** (-digits // 3)
+        step = mp.mpfr(10) ** (-digits // 3)
         return mp.to_float((function(step) - function(-step)) / (2 * step))

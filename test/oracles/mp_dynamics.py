@@ -10,7 +10,7 @@ whose last column is the force and whose skew part is the moment about the world
 the power of its screw on the wrenches of all bodies that it moves. Coefficient k of the torque times k! is
 the exact k-th time derivative.
 
-Numbers are mpmath's, in a context of this module's own; `series` arrays have the power of t on axis 0.
+Numbers are those of MPFR, whose precision `digits` sets; `series` arrays have the power of t on axis 0.
 """
 
 from __future__ import annotations
@@ -21,18 +21,21 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import factorial
 
-import mpmath
+import gmpy2
 import numpy as np
+from gmpy2 import cos, mpfr, sin, sqrt
 from numpy.typing import ArrayLike, NDArray
 
 from oracles.motions import Base, Frame, Load
 from oracles.random_trees import Tree
 
 Exact = NDArray[np.object_]
-"""Array of mpmath numbers."""
+"""Array of numbers of many digits."""
 
-CONTEXT = mpmath.MPContext()
-CONTEXT.dps = 40
+ZERO, ONE = mpfr(0), mpfr(1)
+
+_BITS = np.log2(10.0)  # a digit
+gmpy2.get_context().precision = round(41 * _BITS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,25 +65,40 @@ class Accelerations:
 @contextmanager
 def digits(count: int) -> Iterator[None]:
     """Compute with another number of digits inside a with-block."""
-    before = CONTEXT.dps
-    CONTEXT.dps = count
+    context = gmpy2.get_context()
+    before = context.precision
+    context.precision = round((count + 1) * _BITS)
     try:
         yield
     finally:
-        CONTEXT.dps = before
+        context.precision = before
 
 
 def exact(values: ArrayLike) -> Exact:
-    """Turn floats into mpmath numbers of the same value."""
+    """Turn floats into numbers of the same value."""
     array = np.asarray(values)
     result = np.empty(array.shape, dtype=object)
-    result.reshape(-1)[:] = [CONTEXT.mpf(value) for value in array.ravel().tolist()]
+    result.reshape(-1)[:] = [mpfr(value) for value in array.ravel().tolist()]
     return result
 
 
 def to_float(values: Exact) -> NDArray[np.float64]:
-    """Round mpmath numbers to doubles."""
+    """Round to doubles."""
     return np.array(values, dtype=np.float64)
+
+
+def solve(matrix: Exact, right: Exact) -> Exact:
+    """Solve `matrix @ x = right` for a square matrix (n, n); `right` (n,) or (n, m)."""
+    n = len(matrix)
+    rows = np.concatenate([matrix, right.reshape(n, -1)], axis=1)
+    for i in range(n):
+        pivot = i + int(np.argmax(np.abs(rows[i:, i])))
+        rows[[i, pivot]] = rows[[pivot, i]]
+        rows[i] = rows[i] / rows[i, i]
+        for k in range(n):
+            if k != i:
+                rows[k] = rows[k] - rows[k, i] * rows[i]
+    return rows[:, n:].reshape(right.shape)
 
 
 # --- power series -------------------------------------------------------------------------------------------
@@ -135,14 +153,14 @@ def inner(a: Exact, b: Exact) -> Exact:
 
 def _zeros(shape: tuple[int, ...]) -> Exact:
     result = np.empty(shape, dtype=object)
-    result.fill(CONTEXT.zero)
+    result.fill(ZERO)
     return result
 
 
 def _cos_sin(angle: Exact) -> tuple[Exact, Exact]:
     """Return cosine and sine of a power series (terms,)."""
     c, s = _zeros(angle.shape), _zeros(angle.shape)
-    c[0], s[0] = CONTEXT.cos(angle[0]), CONTEXT.sin(angle[0])
+    c[0], s[0] = cos(angle[0]), sin(angle[0])
     for k in range(1, len(angle)):
         c[k] = -sum(j * angle[j] * s[k - j] for j in range(1, k + 1)) / k
         s[k] = sum(j * angle[j] * c[k - j] for j in range(1, k + 1)) / k
@@ -170,11 +188,11 @@ def rigid(pose: ArrayLike) -> Exact:
     array = np.asarray(pose)
     if array.dtype == object:
         return _orthogonal(exact(array))
-    return _rigid_of(array.astype(np.float64).tobytes(), CONTEXT.dps)
+    return _rigid_of(array.astype(np.float64).tobytes(), gmpy2.get_context().precision)
 
 
 @lru_cache(maxsize=1000)
-def _rigid_of(pose: bytes, digits: int) -> Exact:
+def _rigid_of(pose: bytes, precision: int) -> Exact:
     result = _orthogonal(exact(np.frombuffer(pose).reshape(4, 4)))
     result.setflags(write=False)
     return result
@@ -192,7 +210,7 @@ def _unit(screw: ArrayLike) -> Exact:
     """Return a screw (6,) of doubles scaled to unit length in all digits."""
     result = exact(screw)
     direction = result[:3] if any(result[:3]) else result[3:]
-    result /= CONTEXT.sqrt(direction @ direction)
+    result /= sqrt(direction @ direction)
     return result
 
 
@@ -205,7 +223,7 @@ def _inverse(pose: Exact) -> Exact:
 
 def _hat(vector: Exact) -> Exact:
     x, y, z = vector
-    return np.array([[CONTEXT.zero, -z, y], [z, CONTEXT.zero, -x], [-y, x, CONTEXT.zero]], dtype=object)
+    return np.array([[ZERO, -z, y], [z, ZERO, -x], [-y, x, ZERO]], dtype=object)
 
 
 def _exponential(screw: Exact, q: Exact) -> Exact:
@@ -214,7 +232,7 @@ def _exponential(screw: Exact, q: Exact) -> Exact:
     axis, linear = screw[:3], screw[3:]
     result = _zeros((terms, 3, 4))
     if not any(axis):
-        result[0, :, :3] = np.array([[CONTEXT.mpf(i == j) for j in range(3)] for i in range(3)], dtype=object)
+        result[0, :, :3] = exact(np.eye(3))
         result[:, :, 3] = q[:, None] * linear
         return result
     c, s = _cos_sin(q)
@@ -223,7 +241,7 @@ def _exponential(screw: Exact, q: Exact) -> Exact:
     turn = _hat(axis)
     turn_twice = turn @ turn
     rotation = s[:, None, None] * turn + versine[:, None, None] * turn_twice
-    rotation[0] += np.array([[CONTEXT.mpf(i == j) for j in range(3)] for i in range(3)], dtype=object)
+    rotation[0] += exact(np.eye(3))
     # (1 - R) y + h e q with the axis point y = e × v and the pitch h = e·v.
     point = turn @ linear
     result[:, :, :3] = rotation
@@ -287,9 +305,13 @@ def twists_of(poses: Exact, frame: Frame | str) -> Exact:
         spin, linear = matmul(transposed, rotation_rate), matmul(transposed, velocity)
     else:
         spin, linear = matmul(rotation_rate, transposed), velocity
-    angular = np.stack(
-        [spin[:, 2, 1] - spin[:, 1, 2], spin[:, 0, 2] - spin[:, 2, 0], spin[:, 1, 0] - spin[:, 0, 1]], axis=1
-    ) / CONTEXT.mpf(2)
+    angular = (
+        np.stack(
+            [spin[:, 2, 1] - spin[:, 1, 2], spin[:, 0, 2] - spin[:, 2, 0], spin[:, 1, 0] - spin[:, 0, 1]],
+            axis=1,
+        )
+        / 2
+    )
     if frame == "world":
         linear = linear + cross(position, angular)
     return np.concatenate([angular, linear], axis=1)
@@ -308,7 +330,7 @@ def inverse_dynamics(
     """Return the torques of a motion q (order + 3, n) and their derivatives, exactly.
 
     With a floating base, also the wrench that must act on the base, in the world frame about the world
-    origin. Accepts floats or mpmath numbers.
+    origin. Accepts floats or numbers of more digits.
     """
     stack = np.asarray(q)
     terms = len(stack)
@@ -393,7 +415,7 @@ def hybrid_dynamics(
     rows = np.flatnonzero(unknown)
 
     stack = np.concatenate([start, exact(accelerations)])
-    stack[2:, unknown[first:]] = CONTEXT.zero
+    stack[2:, unknown[first:]] = ZERO
     supplied = _zeros((order + 1, first + n))
     supplied[:, first:] = given_torques
     if base_wrench is not None:
@@ -407,12 +429,11 @@ def hybrid_dynamics(
         return None if base is None else Base(base.pose, twists[:orders], base.frame)
 
     matrix = _effort_of_acceleration(tree, start[0], base)
-    to_solve = CONTEXT.matrix(matrix[np.ix_(rows, rows)].tolist())
+    to_solve = matrix[np.ix_(rows, rows)]
     for k in range(order + 1 if len(rows) else 0):
         needed = _row(inverse_dynamics(tree, stack[: k + 3], base=motion(k + 2), loads=loads), k)
-        missing = CONTEXT.matrix((supplied[k] - needed)[rows].tolist())
         change = _zeros((first + n,))
-        change[rows] = list(CONTEXT.lu_solve(to_solve, missing))
+        change[rows] = solve(to_solve, (supplied[k] - needed)[rows])
         stack[k + 2] += change[first:]
         if first:
             twists[k + 1] += change[:6]
@@ -427,7 +448,7 @@ def _effort_of_acceleration(tree: Tree, position: Exact, base: Base | None) -> E
     matrix = _zeros((first + n, first + n))
     for column in range(first + n):
         unit = _zeros((first + n,))
-        unit[column] = CONTEXT.one
+        unit[column] = ONE
         stack = _zeros((3, n))
         stack[0], stack[2] = position, unit[first:]
         moving = None if base is None else Base(base.pose, np.stack([_zeros((6,)), unit[:6]]), base.frame)
@@ -482,7 +503,7 @@ def inertial_wrench(tree: Tree, body: int, pose: Exact) -> Exact:
 def second_moment(tree: Tree, body: int) -> Exact:
     """Return the sum of m ξ ξ^T (4, 4) over the mass points of a body, in its frame; [3, 3] is the mass."""
     mass, com, inertia = (
-        CONTEXT.mpf(float(tree.masses[body])),
+        mpfr(float(tree.masses[body])),
         exact(tree.coms[body]),
         exact(tree.inertias[body]),
     )

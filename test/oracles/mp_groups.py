@@ -27,12 +27,12 @@ def inverse_dynamics(tree: Any, poses: Any, velocities: Any) -> mp.Exact:
         subspace = mp.exact(tree.subspaces[k])
         twists = series[:, tree.columns[k]] @ subspace.T
         moved = mp.base_poses(Base(poses[k], velocities, "body"), twists, terms)
-        reference = np.zeros((terms, 3, 4), dtype=object) * mp.CONTEXT.one
+        reference = np.zeros((terms, 3, 4), dtype=object) * mp.ONE
         reference[0] = mp.rigid(tree.references[k])[:3]
         pose = mp.compose(reference, moved)
         bodies.append(pose if parent < 0 else mp.compose(bodies[parent], pose))
         wrenches.append(mp.inertial_wrench(tree, k, bodies[k]))
-    result = np.zeros((terms - 2, tree.n_velocities), dtype=object) * mp.CONTEXT.one
+    result = np.zeros((terms - 2, tree.n_velocities), dtype=object) * mp.ONE
     for k in reversed(range(tree.n_bodies)):
         for column, screw in zip(range(*tree.columns[k].indices(tree.n_velocities)), tree.subspaces[k].T):
             rotation, position = bodies[k][:, :, :3], bodies[k][:, :, 3]

@@ -9,6 +9,7 @@ of the polynomial through the efforts at equidistant times, 1e-8 s apart at 100 
 
 from __future__ import annotations
 
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -37,13 +38,12 @@ def efforts(robot: Mechanism, q: Array, order: int, base: Base | None = None) ->
     with mp.digits(_DIGITS):
         start = _Mechanism(robot, q, base)
         reach = order // 2 + 1
-        step = mp.CONTEXT.mpf(10) ** _STEP
+        step = mp.mpfr(10) ** _STEP
         counts = [0, *(sign * i for i in range(1, reach + 1) for sign in (1, -1))]
         values = np.array([start.efforts_at(i * step) for i in counts], dtype=object)
         # the polynomial through the values, its coefficients those of a power series in t / step
-        powers = mp.CONTEXT.matrix([[mp.CONTEXT.mpf(i) ** k for k in range(len(counts))] for i in counts])
-        inverse = np.array((powers**-1).tolist(), dtype=object)
-        series = inverse @ values
+        powers = mp.exact([[float(i) ** k for k in range(len(counts))] for i in counts])
+        series = mp.solve(powers, values)
         scaled = np.array([row / step**k for k, row in enumerate(series)], dtype=object)
         return mp.to_float(mp.derivatives(scaled)[: order + 1])
 
@@ -76,7 +76,7 @@ class _Mechanism:
             if self.solver is None or t == 0:
                 self.solver = _inverse(self._picked(self._jacobian(s, pose, leader)))
             s, pose = _moved(s, pose, -(self.solver @ rows), 0)
-            if max(abs(x) for x in rows) < mp.CONTEXT.mpf(10) ** (-_DIGITS + 10):
+            if max(abs(x) for x in rows) < mp.mpfr(10) ** (-_DIGITS + 10):
                 break
         else:
             raise ValueError("the loops of the reference do not close")
@@ -107,9 +107,7 @@ class _Mechanism:
             return None
         twists = mp.taylor(mp.exact(self.base.twists), len(self.base.twists))
         place = mp.base_poses(self.base, np.concatenate([twists, mp.exact(np.zeros((20, 6)))]), 20)
-        whole = np.concatenate(
-            [sum(place[k] * mp.CONTEXT.mpf(t) ** k for k in range(20)), mp.exact([[0, 0, 0, 1]])]
-        )
+        whole = np.concatenate([sum(place[k] * mp.mpfr(t) ** k for k in range(20)), mp.exact([[0, 0, 0, 1]])])
         return mp.base_poses(Base(whole, np.zeros((0, 6)), "world"), _shifted(twists, t, terms - 1), terms)
 
     def _n_coordinates(self) -> int:
@@ -151,7 +149,7 @@ class _Mechanism:
         columns = []
         for j in range(self.m):
             unit = mp.exact(np.zeros(self.m))
-            unit[j] = mp.CONTEXT.one
+            unit[j] = mp.ONE
             trial = np.concatenate([s[:1], mp.exact(np.zeros((1, s.shape[1])))])
             frame = None
             if pose is not None:
@@ -177,7 +175,7 @@ class _Mechanism:
         base = 6 if self.prescribed else 0
         drives = mp.exact(np.zeros((self.m, base + len(self.robot.driven))))
         for i in range(base):
-            drives[i, i] = mp.CONTEXT.one
+            drives[i, i] = mp.ONE
         for i, joint in enumerate(self.robot.driven):
             drives[self.first :, base + i] = self.spread[joint]
         free = inverse[:, len(self.chosen) :]  # the motions that the loops allow
@@ -254,7 +252,7 @@ def _along(curve: Curve, x: Exact) -> Exact:
         value = constant.copy()
         for c in reversed(curve.polynomial):
             value = mp.inner(value[:, None], x[:, None])
-            value[0] = value[0] + mp.CONTEXT.mpf(c)
+            value[0] = value[0] + mp.mpfr(c)
         return value
     # de Boor's algorithm on series
     if curve.table is None:
@@ -263,13 +261,13 @@ def _along(curve: Curve, x: Exact) -> Exact:
     knots, k = mp.exact(spline.t), curve.degree
     x = x.copy()
     if curve.periodic:
-        period = mp.CONTEXT.mpf(curve.table[0][-1]) - mp.CONTEXT.mpf(curve.table[0][0])
+        period = mp.mpfr(curve.table[0][-1]) - mp.mpfr(curve.table[0][0])
         while x[0] < curve.table[0][0]:
             x[0] = x[0] + period
     i = int(np.clip(np.searchsorted(spline.t, float(x[0]), side="right") - 1, k, len(spline.c) - 1))
     values = [constant.copy() for _ in range(k + 1)]
     for j in range(k + 1):
-        values[j][0] = mp.CONTEXT.mpf(spline.c[i - k + j])
+        values[j][0] = mp.mpfr(spline.c[i - k + j])
     for r in range(1, k + 1):
         for j in range(k, r - 1, -1):
             low, high = knots[i - k + j], knots[i + 1 + j - r]
@@ -309,9 +307,9 @@ def _local(tree: Tree, body: int, point: Array, axes: Exact) -> Exact:
 
 def _triad(axis: Array) -> Exact:
     z = mp.exact(axis)
-    z = z / mp.CONTEXT.sqrt(z @ z)
+    z = z / mp.sqrt(z @ z)
     x = mp.cross(mp.exact(np.eye(3)[int(np.abs(axis).argmin())])[None], z[None])[0]
-    x = x / mp.CONTEXT.sqrt(x @ x)
+    x = x / mp.sqrt(x @ x)
     return np.stack([x, mp.cross(z[None], x[None])[0], z], axis=1)
 
 
@@ -322,12 +320,12 @@ def _couple(robot: Mechanism) -> tuple[Exact, Exact]:
     leading = [j for j in range(n) if j not in coupled]
     spread, offsets = mp.exact(np.zeros((n, len(leading)))), mp.exact(np.zeros(n))
     for i, joint in enumerate(leading):
-        spread[joint, i] = mp.CONTEXT.one
+        spread[joint, i] = mp.ONE
     while coupled:
         for joint, (of, ratio, offset) in list(coupled.items()):
             if of not in coupled:
-                spread[joint] = mp.CONTEXT.mpf(ratio) * spread[of]
-                offsets[joint] = mp.CONTEXT.mpf(ratio) * offsets[of] + mp.CONTEXT.mpf(offset)
+                spread[joint] = mp.mpfr(ratio) * spread[of]
+                offsets[joint] = mp.mpfr(ratio) * offsets[of] + mp.mpfr(offset)
                 del coupled[joint]
     return spread, offsets
 
@@ -354,7 +352,7 @@ def _shifted(series: Exact, t: Any, terms: int) -> Exact:
     result = mp.exact(np.zeros((terms, *series.shape[1:])))
     for k in range(terms):
         for i in range(k, len(series)):
-            result[k] = result[k] + series[i] * (mp.CONTEXT.binomial(i, k) * mp.CONTEXT.mpf(t) ** (i - k))
+            result[k] = result[k] + series[i] * (comb(i, k) * mp.mpfr(t) ** (i - k))
     return result
 
 
@@ -368,5 +366,4 @@ def _independent(jacobian: Array) -> list[int]:
 
 
 def _inverse(matrix: Exact) -> Exact:
-    context: Any = mp.CONTEXT
-    return np.array(context.matrix(matrix.tolist()).__pow__(-1).tolist(), dtype=object)
+    return mp.solve(matrix, mp.exact(np.eye(len(matrix))))

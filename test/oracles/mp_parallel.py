@@ -13,8 +13,6 @@ is inverted for itself and no task space is used.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -99,14 +97,12 @@ def _equations(robot: Parallel, poses: Exact, wrench: Exact) -> tuple[Exact, Exa
         torques = mp.inverse_dynamics(tree, mp.derivatives(q)).torques
         right[:, here] = mp.taylor(torques, terms)
         for joint in driven:
-            matrix[0, row + joint, drive] = mp.CONTEXT.one
+            matrix[0, row + joint, drive] = mp.ONE
             drive += 1
         screws = np.array(mp.kinematics(tree, q).screws, dtype=object)  # (joints, terms, 6)
         matrix[:, here, column : column + len(free)] = screws[:, :terms, free].transpose(1, 0, 2)
         for i, component in enumerate(robot.balanced):
-            matrix[0, len(matrix[0]) - len(robot.balanced) + i, column + free.index(component)] = (
-                mp.CONTEXT.one
-            )
+            matrix[0, len(matrix[0]) - len(robot.balanced) + i, column + free.index(component)] = mp.ONE
         row, column = here.stop, column + len(free)
     right[:, row:] = -wrench[:, list(robot.balanced)]
     return matrix, right
@@ -118,7 +114,7 @@ def _nearest(matrix: Exact, right: Exact, preload: Exact, count: int) -> Exact:
     whole = mp.exact(np.zeros((terms, rows + width, rows + width)))
     values = mp.exact(np.zeros((terms, rows + width)))
     for i in range(count):
-        whole[0, i, i] = mp.CONTEXT.one
+        whole[0, i, i] = mp.ONE
     values[:, :count] = preload
     whole[:, :width, width:] = matrix.transpose(0, 2, 1)
     whole[:, width:, :width] = matrix
@@ -128,8 +124,7 @@ def _nearest(matrix: Exact, right: Exact, preload: Exact, count: int) -> Exact:
 
 def _solve(matrix: Exact, right: Exact) -> Exact:
     """Solve `A(t) x(t) = b(t)` coefficient by coefficient."""
-    context: Any = mp.CONTEXT
-    inverse = np.array(context.matrix(matrix[0].tolist()).__pow__(-1).tolist(), dtype=object)
+    inverse = mp.solve(matrix[0], mp.exact(np.eye(len(matrix[0]))))
     found: list[Exact] = []
     for k in range(len(right)):
         known = sum((matrix[i] @ found[k - i] for i in range(1, k + 1)), mp.exact(np.zeros(len(inverse))))
@@ -139,6 +134,4 @@ def _solve(matrix: Exact, right: Exact) -> Exact:
 
 def _least_squares(matrix: Exact, right: Exact) -> Exact:
     """Solve a consistent system with full column rank by its normal equations."""
-    context: Any = mp.CONTEXT
-    normal = context.matrix((matrix.T @ matrix).tolist())
-    return np.array(list(context.lu_solve(normal, context.matrix((matrix.T @ right).tolist()))), dtype=object)
+    return mp.solve(matrix.T @ matrix, matrix.T @ right)
