@@ -17,6 +17,8 @@ from oracles.random_trees import Tree
 from scipy.interpolate import make_interp_spline
 
 from hodyn_ros import AppliedWrench, BaseMotion, Coupling, Loop, ParallelRobot, Robot, share
+from hodyn_ros.engine.kernels import fits_straight_line
+from hodyn_ros.engine.loop_kernel import compiles
 from hodyn_ros.errors import ConvergenceError, InputError, ModelError, SingularError
 from hodyn_ros.model.joint_function import JointFunction
 from hodyn_ros.parallel.model import ParallelModel
@@ -128,6 +130,64 @@ class TestVirtualWork:
         change = robot.inverse_dynamics(y, wrenches=[load])[0] - robot.inverse_dynamics(y)[0]
         moved = robot.forward_kinematics(y)
         assert change * y[1] == pytest.approx(-moved.twists[0, 1] @ load.values[0], rel=1e-12)
+
+
+class TestCompiled:
+    """The compiled way agrees with the readable one."""
+
+    @pytest.mark.parametrize("name", MECHANISMS)
+    def test_efforts_of_drives_and_base(self, name: str) -> None:
+        mechanism = MECHANISMS[name]()
+        for order in (0, 1, 3):
+            fast, slow = robot_of(mechanism), robot_of(mechanism)
+            y, base = motion_of(mechanism, order, seed=order)
+            wrenches = [
+                AppliedWrench(1, np.arange(6.0 * order + 6).reshape(order + 1, 6), frame="body"),
+                AppliedWrench(mechanism.tree.n_bodies - 1, np.ones(6)),
+            ]
+            found = fast.inverse_dynamics(y, base, wrenches)
+            one = slow.solve(y, base, wrenches)
+            efforts = found[1] if isinstance(found, tuple) else found
+            assert relative_errors(efforts, one.efforts).max() < 1e-12
+            if one.base_wrench is not None:
+                assert relative_errors(found[0], one.base_wrench).max() < 1e-12
+
+    @pytest.mark.parametrize(("name", "order"), [("RSSR", 9), ("ankle", 9), ("planar 3-RRR", 8)])
+    def test_around_the_generic_code_of_long_recursions(self, name: str, order: int) -> None:
+        mechanism = MECHANISMS[name]()
+        robot, (y, base) = robot_of(mechanism), motion_of(mechanism, order)
+        closure = robot.closure
+        assert closure is not None and compiles(closure, order)
+        assert not fits_straight_line(closure.tree, order)
+        found = robot.inverse_dynamics(y, base)
+        efforts = found[1] if isinstance(found, tuple) else found
+        assert relative_errors(efforts, robot.solve(y, base).efforts).max() < 1e-10
+
+    def test_calls_that_are_compiled_for_one_order(self) -> None:
+        arm, platform = robot_of(rssr()), robot_of(MECHANISMS["6-UPS"]())
+        y, _ = motion_of(rssr(), 2)
+        out = np.empty((3, 1))
+        assert arm.compile(2)(y, out=out) is out
+        np.testing.assert_allclose(out, arm.inverse_dynamics(y), rtol=1e-12)
+        _, base = motion_of(MECHANISMS["6-UPS"](), 2)
+        assert base is not None
+        found = platform.compile(2)(base.pose, base.twists)
+        np.testing.assert_allclose(found, platform.solve(base=base).efforts, rtol=1e-11)
+        with pytest.raises(InputError, match="expected .'the motion'., found 2 arguments"):
+            arm.compile(2)(y, y)
+        with pytest.raises(InputError, match="the motion must have"):
+            arm.compile(2)(y[:4])
+
+    def test_each_call_goes_on_from_the_one_before(self) -> None:
+        robot = robot_of(four_bar())
+        call, y = robot.compile(0), np.zeros((3, 1))
+        there = []
+        for q in np.linspace(0.0, 2.5, 200):
+            y[0] = q
+            there.append(call(y)[0, 0])
+        jumped = robot_of(four_bar())
+        assert jumped.inverse_dynamics(y)[0, 0] == pytest.approx(there[-1], rel=1e-12)
+        np.testing.assert_allclose(robot.solve(y).joints, jumped.solve(y).joints, atol=1e-12)
 
 
 class TestLoads:
@@ -355,7 +415,6 @@ class TestCalls:
         robot = robot_of(four_bar())
         for call in (
             lambda: robot.mass_matrix(np.zeros((1, 1))),
-            lambda: robot.compile(0),
             lambda: robot.hybrid_dynamics(np.zeros((2, 1)), np.zeros((1, 1)), [0]),
         ):
             with pytest.raises(InputError, match="has couplings or loops, which this does not know yet"):

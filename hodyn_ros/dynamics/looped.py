@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from hodyn_ros.checks import check_out, finite_result
 from hodyn_ros.dynamics.closing import Known, home, reach
+from hodyn_ros.dynamics.coordinate_motion import coordinate_motion
 from hodyn_ros.dynamics.independence import conditions, find_independence, mass_of
 from hodyn_ros.engine import kernels
 from hodyn_ros.engine.kernel import Function
+from hodyn_ros.engine.loop_kernel import LoopKernel, compiles
 from hodyn_ros.errors import InputError, OverflowingError, SingularError
 from hodyn_ros.formulations import embedding
-from hodyn_ros.formulations.embedding import LoopMotion
+from hodyn_ros.formulations.embedding import LoopMotion, Place
 from hodyn_ros.leibniz import product_derivative
 from hodyn_ros.model.closure import Closure
-from hodyn_ros.motion import AppliedWrench, BaseMotion
+from hodyn_ros.motion import AppliedWrench, BaseMotion, Frame
 from hodyn_ros.se3 import Array, matvec
 
 # Singular values, without units, below which nothing is computed: at a singular pose positions are known to
 # half of their digits only, and the singular values found there are of that size.
 _SINGULAR = 1e-6
+_KEPT = 100  # compiled calls of a robot; one that walks meets many sets of contacts
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +52,29 @@ class LoopedDynamics:
     def __init__(self, closure: Closure) -> None:
         self.closure = closure
         self.independence = find_independence(closure)
-        self.known = home(closure)
+        start = home(closure)
+        self._base = start.place.base
+        self._memory = np.zeros((1, len(closure.leading) + (0 if start.pose is None else 16)))
+        self.known = start
         self._kernels: dict[tuple[int, kernels.Setting], Function] = {}
+        self._calls: dict[tuple[int, tuple[tuple[int, Frame], ...]], Callable[..., Array]] = {}
+
+    @property
+    def known(self) -> Known:
+        """Where the last success was, from which the next positions are found."""
+        closure, n = self.closure, len(self.closure.leading)
+        joints = closure.positions(self._memory[0, :n])
+        pose = self._memory[0, n:].reshape(4, 4).copy() if self._memory.shape[1] > n else None
+        base = pose if closure.leader == 0 and closure.tree.floating_base else self._base
+        return Known(Place(joints, base), joints[list(closure.joints)], pose)
+
+    @known.setter
+    def known(self, known: Known) -> None:
+        n = len(self.closure.leading)
+        self._memory[0, :n] = known.place.joints[list(self.closure.leading)]
+        if known.pose is not None:
+            self._memory[0, n:] = known.pose.ravel()
+        self._base = known.place.base
 
     def locate(
         self, y: Array, given: BaseMotion | None, derivative: int
@@ -111,10 +137,65 @@ class LoopedDynamics:
 
     def efforts(self, y: Array, base: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()) -> Array:
         """Compute the efforts (order + 1, efforts): of a prescribed base, then of the drives."""
-        one = self.solve(y, base, wrenches)
-        if one.base_wrench is None:
-            return one.efforts
-        return np.concatenate([one.base_wrench, one.efforts], axis=1)
+        order = len(y) - 3
+        motion = [] if base is None else [base.pose, np.ascontiguousarray(base.twists[: order + 2])]
+        places = tuple((self.closure.tree.body_index(load.body), load.frame) for load in wrenches)
+        loads = [load.up_to(order) for load in wrenches]
+        return self.compile(order, places)(*([y] if y.shape[1] else []), *motion, *loads)
+
+    def compile(self, order: int, loads: tuple[tuple[int, Frame], ...] = ()) -> Callable[..., Array]:
+        """Return `f([y (order + 3, k),] [pose (4, 4), twists (order + 2, 6),] load..., out=None)`.
+
+        It returns efforts (order + 1, efforts), compiled where that is possible; what the kernel cannot do is
+        left to `solve`, which does it or says what is wrong. `loads`: body and frame of every applied wrench.
+        Twists are spatial; y is left out where no joint is a coordinate.
+        """
+        if (order, loads) not in self._calls:
+            if len(self._calls) >= _KEPT:
+                del self._calls[next(iter(self._calls))]
+            self._calls[order, loads] = self._call(order, loads)
+        return self._calls[order, loads]
+
+    def _call(self, order: int, loads: tuple[tuple[int, Frame], ...]) -> Callable[..., Array]:
+        closure = self.closure
+        still = [] if closure.joints else [np.zeros((order + 3, 0))]
+        names = ["the motion"] if closure.joints else []
+        names += [] if closure.leader is None else ["the pose", "the twists"]
+
+        @finite_result
+        def carefully(*arguments: ArrayLike, out: Array | None = None) -> Array:
+            given = [*still, *arguments]
+            if len(given) != len(still) + len(names) + len(loads):
+                raise InputError(
+                    f"expected {[*names, *['wrench'] * len(loads)]}, found {len(arguments)} arguments"
+                )
+            y, *rest = given
+            base = None
+            if closure.leader is not None:
+                base = BaseMotion(rest.pop(0), rest.pop(0))  # type: ignore[arg-type]
+            wrenches = [
+                AppliedWrench(body, values, frame=frame)  # type: ignore[arg-type]
+                for (body, frame), values in zip(loads, rest)
+            ]
+            stack, motion = coordinate_motion(closure, y, base, 2)
+            if len(stack) != order + 3:
+                raise InputError(f"the motion must have {order + 3} rows, found {len(stack)}")
+            one = self.solve(stack, motion, wrenches)
+            parts = [one.efforts] if one.base_wrench is None else [one.base_wrench, one.efforts]
+            return _into(out, np.concatenate(parts, axis=1))
+
+        if not compiles(closure, order):
+            return carefully
+        kernel = LoopKernel(closure, self.independence.rows, order, loads)
+        function, memory, bad, rows = kernel.function, self._memory, kernel.bad, kernel.efforts
+
+        def quickly(*arguments: Array, out: Array | None = None) -> Array:
+            result = function(*still, *arguments, memory)
+            if result.item(bad) < 1.0:
+                return result[rows] if out is None else _into(out, result[rows])
+            return carefully(*arguments, out=out)
+
+        return quickly
 
     def follow(self, y: Array, base: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()) -> Array:
         """Compute the efforts (..., order + 1, efforts) of a robot with couplings alone.
@@ -231,6 +312,14 @@ class LoopedDynamics:
     def redundant(self) -> tuple[str, ...]:
         """Names of the loops that are overconstrained: their loads depend on which rows were taken."""
         return self.independence.redundant
+
+
+def _into(out: Array | None, result: Array) -> Array:
+    if out is None:
+        return result
+    check_out(out, result.shape)
+    out[...] = result
+    return out
 
 
 def _with(moved: LoopMotion, rate: Array) -> tuple[Array, BaseMotion | None]:

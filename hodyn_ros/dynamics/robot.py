@@ -83,11 +83,14 @@ class Robot(MatrixCalls):
         return Robot, (self._tree, self.limits, self.drives, dict(self.frames), self.drive_specs, closure)
 
     def __repr__(self) -> str:
-        model = self._tree
+        model, closure = self._tree, self.closure
         base = "floating base" if model.floating_base else "fixed base"
+        loops = ""
+        if closure is not None:
+            loops = f"{counted(len(closure.loops), 'loop')}, {counted(len(self.coordinates), 'coordinate')}, "
         return (
             f"<{type(self).__name__} {model.name!r}: {counted(model.n_joints, 'joint')}, "
-            f"{counted(model.n_bodies, 'body', 'bodies')}, {base}, {drives_in_words(self.drives)}, "
+            f"{counted(model.n_bodies, 'body', 'bodies')}, {base}, {loops}{drives_in_words(self.drives)}, "
             f"{model.masses.sum():.4g} kg>"
         )
 
@@ -369,6 +372,9 @@ class Robot(MatrixCalls):
         `f(q)` takes an array (order + 3, n) and returns torques (order + 1, n); `f(q, out=array)` writes them
         there. With a floating base `f(q, pose, twists)` takes its pose (4, 4) and twists (order + 2, 6) in
         the world frame, and returns (order + 1, 6 + n): the base wrench in the world frame, then the torques.
+        A robot with loops goes on from the positions of its last success, and one that is moved by a platform
+        takes no q where no joint is a coordinate.
+
         For C-contiguous float64 arrays everything is checked in compiled code; others are converted or
         refused with InputError. Compiling takes a fraction of a second; the next process finds the machine
         code on disk.
@@ -376,6 +382,8 @@ class Robot(MatrixCalls):
         if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or order < 0:
             raise InputError(f"the order must be 0 or a positive integer, found {order!r}")
         _check_order(int(order), "the order is")
+        if self._looped is not None:
+            return self._looped.compile(int(order))
         setting = kernels.Setting(base="world" if self.model.floating_base else None)
         return self._kernel("inverse", int(order), setting).function
 
@@ -534,6 +542,8 @@ class Robot(MatrixCalls):
             found = np.array([looped.efforts(one, given, loads) for one in y])
         else:
             found = looped.efforts(y, given, loads)
+            if base is None and not loads:
+                self._compiled[y.shape] = looped.compile(len(y) - 3)
         check_result(found)
         return _split(found) if closure.base_given else found
 

@@ -15,11 +15,11 @@ from math import factorial
 
 from hodyn_ros.engine.canonical import CanonicalBody
 from hodyn_ros.engine.kernel import Stack
+from hodyn_ros.engine.orthogonal import Column, Orthogonal
 from hodyn_ros.engine.recursion import Recursion
 from hodyn_ros.engine.turn import Turn
 from hodyn_ros.engine.vectors import Scalar, Vector, add, cross, dot, scale, subtract
 from hodyn_ros.parallel.limb_constants import LimbConstants
-from hodyn_ros.parallel.orthogonal import Column, Orthogonal
 
 Screw = tuple[Vector, Vector]
 Pose = tuple[tuple[Vector, Vector, Vector], Vector]  # columns of the rotation, translation

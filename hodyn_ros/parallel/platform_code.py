@@ -11,11 +11,11 @@ from hodyn_ros.engine.applied import AppliedWrench
 from hodyn_ros.engine.base import FloatingBase, convolve_vectors
 from hodyn_ros.engine.canonical import CanonicalBody
 from hodyn_ros.engine.kernel import Stack
+from hodyn_ros.engine.orthogonal import Column, Orthogonal
 from hodyn_ros.engine.recursion import Recursion
 from hodyn_ros.engine.vectors import Scalar, add, cross, dot, subtract, times
 from hodyn_ros.motion import Frame
 from hodyn_ros.parallel.model import ParallelModel
-from hodyn_ros.parallel.orthogonal import Column, Orthogonal
 from hodyn_ros.parallel.platform import Platform
 from hodyn_ros.se3 import Ad, Array
 
