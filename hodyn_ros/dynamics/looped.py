@@ -63,7 +63,7 @@ class LoopedDynamics:
     def known(self) -> Known:
         """Where the last success was, from which the next positions are found."""
         closure, n = self.closure, len(self.closure.leading)
-        joints = closure.positions(self._memory[0, :n])
+        joints = closure.spread[closure.first :, closure.first :] @ self._memory[0, :n] + closure.offsets
         pose = self._memory[0, n:].reshape(4, 4).copy() if self._memory.shape[1] > n else None
         base = pose if closure.leader == 0 and closure.tree.floating_base else self._base
         return Known(Place(joints, base), joints[list(closure.joints)], pose)

@@ -65,15 +65,17 @@ _FLAT = 1e-5  # determinant over the product of column lengths, of any block of 
 
 
 def compiles(closure: Closure, order: int) -> bool:
-    """Whether there is a kernel: the pose of a floating base has to be given, and no drive be redundant.
+    """Whether there is a kernel.
 
-    Code grows with bodies in loops and order squared, and would take longer and longer to compile.
+    The pose of a floating base has to be given, no drive be redundant, and no joint follow a curve. Code
+    grows with the bodies and order squared, and would take longer and longer to compile.
     """
     tree, platform = closure.tree, closure.platform
     whole = platform is not None and platform.body == 0 and len(platform.rows) == 6
     known = not tree.floating_base or closure.base_given or whole
     bodies = tree.n_bodies if closure.loops else 0
-    return known and closure.n_efforts == closure.n_coordinates and bodies * (order + 2) ** 2 <= _LARGEST
+    plain = known and closure.n_efforts == closure.n_coordinates and not closure.followers
+    return plain and bodies * (order + 2) ** 2 <= _LARGEST
 
 
 class LoopKernel:
