@@ -13,9 +13,10 @@ from oracles import mp_dynamics as mp
 from oracles import mp_loops
 from oracles.cases import relative_errors
 from oracles.mechanisms import Closed, Mechanism
+from oracles.motions import Base
 from oracles.random_trees import Tree, random_inertia, random_pose
 
-from hodyn_ros import Coupling, InputError, Loop, Robot
+from hodyn_ros import BaseMotion, Coupling, InputError, Loop, Robot
 from hodyn_ros.errors import ModelError
 from hodyn_ros.model.composite_joints import CompositeJoint, ball, floating, planar, universal
 from hodyn_ros.model.frames import from_rpy
@@ -185,6 +186,44 @@ class TestLoops:
         exact = mp_loops.efforts(Mechanism(Tree.of(robot.tree), closed, (0,), (0,)), y, 6)
         assert relative_errors(robot.inverse_dynamics(y), exact).max() < 1e-12
         assert robot.solve(y).motion_margin > 0.01
+
+    def test_platforms_on_ball_joints(self) -> None:
+        # a 3-RPS: hinge, slide and ball in each leg; the platform tilts and rises, and the rest follows
+        angles = np.radians([10.0, 130.0, 250.0])
+        around = np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)
+        low, top = 0.5 * around, 0.3 * around + [0.0, 0.0, 0.6]
+        rng = np.random.default_rng(6)
+        given: dict[str, list[object]] = {"parents": [], "screws": [], "placements": []}
+        for leg, (a, b) in enumerate(zip(low, top)):
+            e = np.cross((0.0, 0.0, 1.0), around[leg])
+            along = (b - a) / np.linalg.norm(b - a)
+            joints = [(-1, np.array([*e, *np.cross(a, e)]), a), (2 * leg, np.array([0, 0, 0, *along]), b)]
+            for parent, screw, point in joints:
+                given["parents"].append(parent)
+                given["screws"].append(screw)
+                given["placements"].append(from_rpy(point, np.zeros(3)))
+        given["parents"].append(1)
+        given["screws"].append(ball(top[0]))
+        given["placements"].append(from_rpy(np.array([0.0, 0.0, 0.6]), np.zeros(3)))
+        masses = rng.uniform(0.5, 2.0, 7)
+        rest = {"masses": masses, "coms": rng.uniform(-0.1, 0.1, (7, 3))}
+        rest["inertias"] = np.array([random_inertia(rng, mass) for mass in masses])
+        loops = [Loop(3, 6, "ball", top[1]), Loop(5, 6, "ball", top[2])]
+        rows = ("rx", "ry", "z")
+        robot = Robot.from_screws(**given, **rest, loops=loops, coordinates=[(6, rows)], driven=[1, 3, 5])
+        assert robot.coordinates == ("body7.rx", "body7.ry", "body7.z")
+        tree = Tree.of(robot.tree)
+        closed = tuple(Closed("ball", body, 8, point) for body, point in zip((3, 5), top[1:]))
+        twists = rng.uniform(-0.5, 0.5, (6, 6))
+        pose = from_rpy(np.array([0.0, 0.0, 0.62]), np.array([0.05, -0.04, 0.0]))
+        exact = mp_loops.efforts(
+            Mechanism(tree, closed, (), (1, 3, 5), platform=(8, rows)),
+            np.zeros((7, 0)),
+            4,
+            Base(pose, twists, "world"),
+        )
+        found = robot.inverse_dynamics(None, BaseMotion(pose, twists))
+        assert relative_errors(found, exact).max() < 1e-12
 
     def test_indices_are_those_of_what_was_given(self) -> None:
         arguments = self.arguments()

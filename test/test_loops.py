@@ -263,6 +263,12 @@ class TestBranches:
             again = robot.solve(np.array([[q], [0.0], [0.0]])).joints[0]
         np.testing.assert_allclose(again, there, atol=1e-12)
 
+    def test_singular_homes_are_refused_as_such(self) -> None:
+        tree = four_bar().tree
+        couplings = [Coupling("joint2", "joint1", polynomial=[0.0, 0.0, 1.0])]
+        with pytest.raises(ModelError, match="at the zero configuration, the pose of robot 'robot' is sing"):
+            Robot.from_screws(**tree.arguments(), couplings=couplings, coordinates=["joint2", "joint3"])
+
     def test_what_fails_leaves_the_robot_where_it_was(self) -> None:
         mechanism = rssr()
         robot, (y, _) = robot_of(mechanism), motion_of(mechanism, 0)

@@ -146,6 +146,13 @@ def _open(closure: Closure, moved: LoopMotion) -> ConvergenceError:
     lengths = moved.in_metres[part]
     angle = float(np.abs(rows[part][~lengths]).max(initial=0.0))
     distance = float(np.abs(rows[part][lengths]).max(initial=0.0))
+    if sized.max(initial=0.0) <= _TOLERANCE:
+        return ConvergenceError(
+            f"the pose of robot {closure.tree.name!r} is singular there: its coordinates do not determine "
+            "what follows them; choose other coordinates, or a pose beside it",
+            angle,
+            distance,
+        )
     return ConvergenceError(
         f"{what} of robot {closure.tree.name!r} does not close there: it stays open by {angle:.3g} rad and "
         f"{distance:.3g} m; give coordinates within the workspace, or nearer to the last ones",

@@ -351,6 +351,17 @@ def cams() -> Mechanism:
     return Mechanism(b.tree(), (), (0, 1, 5), (0, 2, 6), ((3, 2, 4.0, 0.2),), curves=curves)
 
 
+def flying_cam() -> Mechanism:
+    """A base that floats, with a cam on an arm, and a slide that leads it."""
+    b = Builder(floating=True, seed=15)
+    base = b.base((0.1, -0.2, 0.4))
+    arm = b.body(base, (0.1, 1.0, 0.2), (0.2, 0, 0.5))
+    b.body(arm, (1.0, 0.3, 0.0), (0.3, -0.2, 0.5))
+    b.body(arm, (0.0, 0.2, 1.0), (0.3, 0.1, 0.6), slide=True)
+    curve = Curve(2, 1, polynomial=(0.02, 1.0, 0.1, -0.05))
+    return Mechanism(b.tree(), (), (0, 2), (0, 1), curves=(curve,))
+
+
 def geared_linkage() -> Mechanism:
     """A four-bar that is driven, through a transmission of changing ratio, by a motor on its rocker."""
     b = Builder(gravity=(1.0, -9.0, 2.0), seed=13)
@@ -396,6 +407,7 @@ MECHANISMS: dict[str, Callable[[], Mechanism]] = {
     "6-UPS": six_ups,
     "cylinder and slider": every_kind,
     "cams": cams,
+    "flying cam": flying_cam,
     "geared linkage": geared_linkage,
     "held rows": held_rows,
 }
