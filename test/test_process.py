@@ -88,6 +88,7 @@ def test_a_parallel_robot_is_refused_by_its_name(node: str) -> None:
 
 STOPPING = """
 import sys
+from rclpy.duration import Duration
 from rclpy.node import Node
 from std_msgs.msg import Int64
 from hodyn_ros.nodes.process import run
@@ -110,7 +111,8 @@ class Counting(Node):  # sends 0 until it is to stop, then counts to `last`
             return
         self.numbers.publish(Int64(data=self.count))
         self.count += self.count > 0
-        self.stopped = self.count > self.last
+        if self.count > self.last:
+            self.stopped = self.numbers.wait_for_all_acked(Duration(seconds=10))
 
 sys.exit(run(Counting, []{executor}))
 """
