@@ -395,7 +395,8 @@ class TestCalls:
         robot = robot_of(ankle())
         assert robot.coordinates == robot.joint_names == ("joint1", "joint2")
         assert robot.driven_joints == ("joint3", "joint4")
-        assert repr(robot).startswith("<Robot 'robot': 4 joints, 5 bodies, floating base, 2 loops, 2 coordinates, ")
+        expected = "<Robot 'robot': 4 joints, 5 bodies, floating base, 2 loops, 2 coordinates, "
+        assert repr(robot).startswith(expected)
         assert robot_of(planar_3rrr()).coordinates == ("body7.rz", "body7.x", "body7.y")
 
     def test_copies_and_batches(self) -> None:
