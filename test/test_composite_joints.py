@@ -241,13 +241,30 @@ class TestLoops:
             ({"coordinates": [3]}, "there is no index 3; there are 3: .*'joint3'"),
             ({"loops": [Loop(4, 0, "ball", (0, 0, 0))]}, "there is no index 4; there are 3"),
             ({"screws": [ball()]}, "screws must hold one joint per body, 3 in all, found 1"),
+            ({"screws": [ball(), (0, 0, 1), ball()]}, "screws must be numbers of shape"),
             ({"masses": [1.0]}, "masses must have shape"),
             ({"parents": [-1, 2, 0]}, "'joint2_rz_link' .* has parent"),
+            ({"parents": [-1, "one", 0]}, "parents must be integers"),
+            ({"parents": [-1]}, "screws must hold one joint per body, 1 in all, found 3"),
         ],
     )
     def test_what_is_wrong_is_named(self, change: dict[str, object], said: str) -> None:
         with pytest.raises(ModelError, match=said):
             Robot.from_screws(**{**self.arguments(), **change})
+
+    def test_floating_bases_carry_them(self) -> None:
+        given = self.arguments()
+        given["parents"] = [-1, 0, 0]
+        robot = Robot.from_screws(**given, floating_base=True)
+        assert robot.joint_names == ("joint1_rz", "joint1_ry", "joint1_rx", "joint2")
+        given["screws"][0] = ball()  # of the base nothing is taken
+        same = Robot.from_screws(**given, floating_base=True)
+        np.testing.assert_array_equal(same.model.screws, robot.model.screws)
+        q = np.random.default_rng(7).uniform(-1.0, 1.0, (5, 4))
+        base = Base(np.eye(4), np.random.default_rng(8).uniform(-1.0, 1.0, (4, 6)), "world")
+        exact = mp.inverse_dynamics(Tree.of(robot.model), q, base=base)
+        _, torques = robot.inverse_dynamics(q, BaseMotion(base.pose, base.twists))
+        assert relative_errors(torques, mp.to_float(exact.torques)).max() < 1e-12
 
 
 class TestJoints:

@@ -514,6 +514,8 @@ class TestDescriptions:
             ((1, 2, "rows", (0, 0, 0), None, None, None, "", ("x", "x")), "rows must be some of"),
             ((1, 2, "rows", (0, 0, 0), None, None, None, "", ("x",), np.ones((3, 3))), "right-handed frame"),
             ((1, 2, "ball", (0, 0, 0), None, None, None, "", ("x",)), "a ball has no rows"),
+            ((1, 2, "ball", (0, 0, 0), None, None, None, "", None), "a ball has no rows"),
+            ((1, 2, "rows", (0, 0, 0), None, None, None, "", 3), "rows must be some of"),
         ],
     )
     def test_one_loop(self, arguments: tuple[object, ...], said: str) -> None:

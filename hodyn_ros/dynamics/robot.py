@@ -164,8 +164,8 @@ class Robot(MatrixCalls):
         """
         closes = bool(loops) or bool(couplings) or coordinates is not None or driven is not None
         if isinstance(screws, (list, tuple)) and any(isinstance(x, CompositeJoint) for x in screws):
-            bodies = unique_names("body_names", body_names, len(parents), "body")
-            joints = unique_names("joint_names", joint_names, len(parents) - bool(floating_base), "joint")
+            bodies = unique_names("body_names", body_names, len(screws), "body")
+            joints = unique_names("joint_names", joint_names, len(screws) - bool(floating_base), "joint")
             named = Named(bodies, joints)
             loops, couplings = named.loops(loops), named.couplings(couplings)
             coordinates, driven = named.coordinates(coordinates), named.coordinates(driven)

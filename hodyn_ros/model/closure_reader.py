@@ -52,7 +52,7 @@ def _coupling(section: Section) -> Coupling:
     if key == "table":
         table = section.section("table")
         figures["table"] = (table["of"], table["joint"])
-        figures |= {"degree": int(table.get("degree", 5)), "periodic": table.get("periodic", False)}
+        figures |= {"degree": table.get("degree", 5), "periodic": table.get("periodic", False)}
     try:
         return Coupling(section["joint"], section["of"], **figures)
     except ModelError as error:

@@ -117,7 +117,11 @@ def unfold_arrays(
     The bodies between are at the places of those that they carry. Names are those of the bodies and joints
     given, without a name for the joint of a floating base.
     """
-    n = len(parents)
+    try:
+        indices = [int(parent) for parent in parents]
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"parents must be integers, one per body: {error}") from error
+    n = len(indices)
     if len(screws) != n:
         raise ModelError(f"screws must hold one joint per body, {n} in all, found {len(screws)}")
     given = {"placements": (4, 4), "masses": (), "coms": (3,), "inertias": (3, 3)}
@@ -126,16 +130,17 @@ def unfold_arrays(
     first = n - len(joint_names)
     last: list[int] = []  # where the bodies given are
     tree: dict[str, Any] = {key: [] for key in ("parents", "screws", *given, "joint_names", "body_names")}
-    for i, (parent, screw) in enumerate(zip(parents, screws)):
-        parts, names = [screw], [(joint_names[i - first] if i >= first else "", "")]
-        if isinstance(screw, CompositeJoint):
-            parts, names = list(screw.screws), between(joint_names[i - first], screw)
+    for i, (parent, screw) in enumerate(zip(indices, screws)):
+        name = joint_names[i - first] if i >= first else ""
+        parts, names = [screw if name else np.zeros(6)], [(name, "")]
+        if name and isinstance(screw, CompositeJoint):
+            parts, names = list(screw.screws), between(name, screw)
         above = last[parent] if 0 <= parent < i else -1 if parent == -1 else len(last)
         for part, (joint, link) in zip(parts, names):
             tree["parents"].append(above)
             above = len(tree["body_names"])
             tree["screws"].append(part)
-            tree["joint_names"] += [joint] if i >= first else []
+            tree["joint_names"] += [joint] if joint else []
             tree["body_names"].append(link or body_names[i])
             for (what, shape), array in zip(given.items(), arrays):
                 kept = not link or what == "placements"

@@ -64,11 +64,11 @@ class JointFunction:
             )
         if periodic and y[0] != y[-1]:
             raise ModelError(f"its table is periodic, but begins with {y[0]:g} and ends with {y[-1]:g}")
-        spline = make_interp_spline(x, y, k=degree, bc_type="periodic" if periodic else None)
+        spline = make_interp_spline(x, y, k=int(degree), bc_type="periodic" if periodic else None)
         breaks = np.unique(spline.t[(spline.t >= x[0]) & (spline.t <= x[-1])])
         # derivatives by de Boor's algorithm: PPoly.from_spline fails above degree 5
-        pieces = [spline(breaks[:-1], nu=k) / factorial(k) for k in range(degree + 1)]
-        return cls(breaks, breaks[:-1], np.stack(pieces, axis=1), degree - 1, periodic)
+        pieces = [spline(breaks[:-1], nu=k) / factorial(k) for k in range(int(degree) + 1)]
+        return cls(breaks, breaks[:-1], np.stack(pieces, axis=1), int(degree) - 1, bool(periodic))
 
     def taylor(self, x: float, count: int) -> Array:
         """Return the Taylor coefficients (count,) of f at x; beyond its ends f goes on straight."""

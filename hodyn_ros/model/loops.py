@@ -157,11 +157,12 @@ class Loop:
         self._check_rows()
 
     def _check_rows(self) -> None:
+        listed = isinstance(self.rows, Sequence) and not isinstance(self.rows, str)
+        rows = tuple(self.rows) if listed else ("?",)
         if self.kind != "rows":
-            if len(self.rows) or self.axes is not None:
+            if rows or self.axes is not None:
                 raise ModelError(f"loop {self.name!r}: a {self.kind} has no rows and axes of its own")
             return
-        rows = () if isinstance(self.rows, str) else tuple(self.rows)
         if not rows or any(row not in ROWS for row in rows) or len(set(rows)) < len(rows):
             raise ModelError(f"loop {self.name!r}: rows must be some of {list(ROWS)}, found {self.rows!r}")
         object.__setattr__(self, "rows", tuple(row for row in ROWS if row in rows))
