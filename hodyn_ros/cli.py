@@ -34,7 +34,7 @@ def _drawable(picture: Path | None) -> Path | None:
 
 # arguments of several commands
 TrajectoryFile = Annotated[str, typer.Argument(help="Trajectory: path of a YAML file, or a shipped one.")]
-RobotFile = Annotated[str, typer.Argument(help="Robot: path of a YAML or URDF file, or a shipped one.")]
+RobotFile = Annotated[str, typer.Argument(help="Robot: path of a YAML, URDF or MJCF file, or a shipped one.")]
 Duration = Annotated[float | None, typer.Option(help="Seconds of the motion that count.", show_default="all")]
 Tolerance = Annotated[
     float,
@@ -92,7 +92,7 @@ def demo(
 
 @app.command()
 def export(
-    robot: Annotated[str, typer.Option(help="Robot: a YAML file as in config/, or a URDF file.")],
+    robot: Annotated[str, typer.Option(help="Robot: a YAML file as in config/, a URDF or an MJCF.")],
     order: Annotated[int, typer.Option(help="Highest time derivative of the torques.")] = 2,
     lang: Annotated[str, typer.Option(help="Language; c is C99 that C++ compiles as well.")] = "c",
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path(),
@@ -120,7 +120,7 @@ def export(
 @app.command()
 def show(
     robot: Annotated[
-        str, typer.Argument(help="Robot: path of a YAML or URDF file, or the name of a shipped one.")
+        str, typer.Argument(help="Robot: path of a YAML, URDF or MJCF file, or the name of a shipped one.")
     ],
     picture: Picture = None,
 ) -> None:

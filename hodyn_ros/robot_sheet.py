@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from math import isfinite
@@ -10,9 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import FigureWarning
+from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.config import WORLD, AssumedFigure, read_config
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
 from hodyn_ros.model.limits import JointLimits
+from hodyn_ros.model.mjcf_file import is_mjcf
 from hodyn_ros.model.tree import TreeModel
 from hodyn_ros.model.urdf import URDF_SUFFIXES, read_urdf_assembly
 from hodyn_ros.parallel.config import is_parallel, read_parallel_config
@@ -43,7 +47,9 @@ class Sheet:
 
 
 def read_sheet(path: Path) -> Sheet:
-    """Read a robot of any kind, from YAML or URDF. Raises ModelError naming file and place."""
+    """Read a robot of any kind, from YAML, URDF or MJCF. Raises ModelError naming file and place."""
+    if is_mjcf(path):
+        return _mjcf_sheet(path)
     if path.suffix.lower() in URDF_SUFFIXES:
         assembly, limits = read_urdf_assembly(path)
         notes = (
@@ -56,15 +62,32 @@ def read_sheet(path: Path) -> Sheet:
         return _parallel_sheet(parallel.model, parallel.limits, parallel.drive_specs, parallel.assumed)
     config = read_config(path)
     return _tree_sheet(
-        config.model, config.limits, config.drive_specs, sorted(config.frames), config.assumed, ()
+        config.model,
+        config.limits,
+        config.drive_specs,
+        sorted(config.frames),
+        config.assumed,
+        (),
+        config.closure,
     )
 
 
 def read_any_robot(path: Path) -> Robot | ParallelRobot:
-    """Read a robot of any kind, from YAML or URDF. Raises ModelError naming file and place."""
+    """Read a robot of any kind, from YAML, URDF or MJCF. Raises ModelError naming file and place."""
+    if is_mjcf(path):
+        return Robot.from_mjcf(path)
     if path.suffix.lower() in URDF_SUFFIXES:
         return Robot.from_urdf(path)
     return ParallelRobot.from_config(path) if is_parallel(path) else Robot.from_config(path)
+
+
+def _mjcf_sheet(path: Path) -> Sheet:
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", FigureWarning)
+        robot = Robot.from_mjcf(path)
+    notes = tuple(str(each.message) for each in said if issubclass(each.category, FigureWarning))
+    frames = sorted(robot.frames)
+    return _tree_sheet(robot.tree, robot.limits, robot.drive_specs, frames, (), notes, robot.closure)
 
 
 def _tree_sheet(
@@ -74,6 +97,7 @@ def _tree_sheet(
     frames: Sequence[str],
     assumed: Sequence[AssumedFigure],
     notes: tuple[str, ...],
+    closure: Closure | None = None,
 ) -> Sheet:
     first = model.first_jointed_body
     kinds = [model.kinds[first + i].value for i in range(model.n_joints)]
@@ -103,11 +127,22 @@ def _tree_sheet(
         ),
         (0, 2, 3),
     )
+    moved = driven = list(range(model.n_joints))
+    if closure is not None:
+        moved, driven = list(closure.joints), list(closure.driven)
+        loops = ", ".join(loop.name for loop in closure.loops) or "none"
+        said = (", ".join(model.joint_names[j] for j in joints) for joints in (moved, driven))
+        notes = ("Coordinates: {}. Driven: {}. Loops: {}.".format(*said, loops), *notes)
     own = [name for name in frames if name not in (*model.body_names, WORLD)]
     notes = (*((f"Named frames besides the bodies: {', '.join(own)}.",) if own else ()), *notes)
     return Sheet(
         summary,
-        (joints, *_limits_and_drives(model.joint_names, kinds, limits, drives), bodies),
+        (
+            joints,
+            *_limits(*_rows(model, kinds, moved), limits),
+            *_drives(*_rows(model, kinds, driven), drives),
+            bodies,
+        ),
         tuple(map(_assumed, assumed)),
         (*notes, *_missing(limits, drives)),
     )
@@ -150,15 +185,17 @@ def _parallel_sheet(
     driven_kinds = [kinds[i] for i in model.driven]
     return Sheet(
         summary,
-        (joints, *_limits_and_drives(driven_names, driven_kinds, limits, drives)),
+        (joints, *_limits(driven_names, driven_kinds, limits), *_drives(driven_names, driven_kinds, drives)),
         tuple(map(_assumed, assumed)),
         tuple(_missing(limits, drives)),
     )
 
 
-def _limits_and_drives(
-    names: Sequence[str], kinds: Sequence[str], limits: JointLimits, drives: Sequence[DriveSpec] | None
-) -> Iterator[Block]:
+def _rows(model: TreeModel, kinds: Sequence[str], joints: Sequence[int]) -> tuple[list[str], list[str]]:
+    return [model.joint_names[j] for j in joints], [kinds[j] for j in joints]
+
+
+def _limits(names: Sequence[str], kinds: Sequence[str], limits: JointLimits) -> Iterator[Block]:
     angle, force = _units(kinds)
     if _limited(limits):
         rows = [limits.row(i) for i in range(len(names))]
@@ -174,6 +211,12 @@ def _limits_and_drives(
                 for name, row in zip(names, rows, strict=True)
             ),
         )
+
+
+def _drives(
+    names: Sequence[str], kinds: Sequence[str], drives: Sequence[DriveSpec] | None
+) -> Iterator[Block]:
+    angle, force = _units(kinds)
     if drives is not None:
         yield Block(
             f"Drives, on the side of the link [{force}, {angle}, kg, m, s]",

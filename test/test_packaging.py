@@ -29,6 +29,8 @@ OPTIONAL = {
         Path("hodyn_ros/nodes/controller_state.py"),
     },
 }
+# By extra: modules that only those import who ask for it.
+EXTRAS = {"mjcf": {"mujoco": {Path("hodyn_ros/model/mjcf_file.py")}}}
 NODES = (
     "dynamics_node",
     "trajectory_node",
@@ -127,6 +129,7 @@ def test_every_import_is_a_declared_dependency() -> None:
     declared = {MODULES.get(r.name.lower(), r.name) for r in requirements("runtime")}
     ros_wheels = {r.name.removeprefix("ros-").replace("-", "_") for r in requirements("ros")}
     ros_depends = package_xml("depend", "exec_depend")
+    extras = {module: (extra, files) for extra, only in EXTRAS.items() for module, files in only.items()}
     for module, files in imports().items():
         if module in sys.stdlib_module_names or module == "hodyn_ros":
             continue
@@ -136,6 +139,10 @@ def test_every_import_is_a_declared_dependency() -> None:
                 f"{module} is for launch files only, found in {files}"
             )
             assert module in ros_depends, f"{where} package.xml"
+        elif module in extras:
+            extra, allowed = extras[module]
+            assert files == allowed, f"{module} is for the extra {extra}, but imported by {files}"
+            assert module in {r.name for r in requirements(extra)}, f"{where} requirements/{extra}.txt"
         elif module in OPTIONAL:
             assert files == OPTIONAL[module], f"{module} is optional, but imported by {files}"
             assert module in ros_depends, f"{where} package.xml"

@@ -29,11 +29,11 @@ class Known:
 
 
 def home(closure: Closure) -> Known:
-    """Return the zero configuration, at which the loops are described."""
+    """Return the configuration at which the loops are described, zero by default."""
     tree = closure.tree
     base = tree.placements[0] if tree.floating_base else None
     joints = closure.home
-    pose = None if closure.platform is None else tree.placements[closure.platform.body]
+    pose = None if closure.platform is None else tree.poses(joints)[closure.platform.body]
     return Known(Place(joints, base), joints[list(closure.joints)], base if closure.base_given else pose)
 
 

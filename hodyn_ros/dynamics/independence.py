@@ -9,6 +9,7 @@ Businger and G. H. Golub, Numerische Mathematik 7, 1965), which keeps them as fa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,6 +24,7 @@ from hodyn_ros.se3 import Array, spatial_inertia
 
 _REGULAR = 1e-6  # singular values of a square system below count as zero
 _COSTS = 1e-12  # share of the largest inertia below which a motion counts as free of any
+_MOVES = 1e-3  # of a free motion: joints that move less do not determine it
 _PROBES = 4
 _SPREAD = 0.3  # [rad], and of the robot's size: how far from home the probes are taken
 
@@ -56,6 +58,33 @@ def find_independence(closure: Closure) -> Independence:
     except ConvergenceError as error:
         raise ModelError(f"at the zero configuration, {error}") from None
     return replace(chosen, idle=idle)
+
+
+def choose_coordinates(closure: Closure, preferred: Sequence[int]) -> tuple[tuple[int, ...], bool]:
+    """Choose joints whose positions determine the pose, preferred ones as far as they are independent.
+
+    Among joints of one rank those that move most against each other near home, by QR with column pivoting.
+    Returns them in the order of the tree, and whether drives of the preferred joints alone hold the robot.
+    The coordinates that the closure has do not matter, but whether its base is prescribed does.
+    """
+    moved = LoopMotion(closure, _generic_place(closure, closure.tolerance))
+    rows = _loop_rows(closure, moved, _independent_rows(closure, moved, closure.tolerance).rows)
+    base = 6 if closure.base_given else 0
+    still = np.concatenate([np.eye(closure.n_velocities)[:base], rows])
+    free = np.linalg.svd(still)[2][len(still) :] if len(still) else np.eye(closure.n_velocities)
+    joints = _unit(closure.spread[closure.first :] * closure.scale) @ free.T  # of each, over the free motions
+    chosen: list[int] = []
+    holds = False
+    for group in (list(preferred), list(closure.leading)):
+        left = joints[group]
+        if chosen:
+            span = np.linalg.qr(joints[chosen].T)[0]
+            left = left - left @ span @ span.T
+        triangle, pivots = qr(left.T, mode="r", pivoting=True) if left.size else (np.zeros((0, 0)), [])
+        count = int(np.sum(np.abs(np.diag(triangle)) > _MOVES))
+        chosen += [group[i] for i in pivots[:count]]
+        holds = holds or (group == list(preferred) and len(chosen) == len(free))
+    return tuple(sorted(chosen)), holds
 
 
 def conditions(closure: Closure, moved: LoopMotion, rows: Array) -> tuple[float, float]:

@@ -21,6 +21,7 @@ from hodyn_ros.dynamics.forward_kinematics import Kinematics, forward_kinematics
 from hodyn_ros.dynamics.inverse_kinematics import Method, inverse_kinematics
 from hodyn_ros.dynamics.looped import LoopedDynamics, LoopSolution
 from hodyn_ros.dynamics.matrix_calls import MatrixCalls
+from hodyn_ros.dynamics.mjcf_robot import build_mjcf
 from hodyn_ros.dynamics.mobility import check_mobility, check_pose
 from hodyn_ros.dynamics.pose_solver import Task
 from hodyn_ros.engine import kernels
@@ -36,6 +37,7 @@ from hodyn_ros.model.drive_spec import DriveSpec
 from hodyn_ros.model.drives import Drives, counted, drives_in_words
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.model.loops import Coupling, Loop
+from hodyn_ros.model.mjcf import read_mjcf
 from hodyn_ros.model.tree import TreeModel
 from hodyn_ros.model.urdf import read_urdf_assembly
 from hodyn_ros.motion import AppliedWrench, BaseMotion, Frame, twists_to_body
@@ -49,8 +51,8 @@ _KEPT = 100  # kernels of a robot; one that walks meets many sets of contacts
 class Robot(MatrixCalls):
     """A tree of rigid bodies, on the ground or floating, with its dynamics of any order.
 
-    Build one with `from_urdf`, `from_config` or `from_screws`. The calls that return matrices are described
-    at `MatrixCalls`.
+    Build one with `from_urdf`, `from_mjcf`, `from_config` or `from_screws`. The calls that return matrices
+    are described at `MatrixCalls`.
     """
 
     def __init__(
@@ -108,6 +110,45 @@ class Robot(MatrixCalls):
             return cls(assembly.model, limits, frames=assembly.frames)
         closure = Closure.build(assembly.model, couplings=assembly.couplings)
         return cls(assembly.model, limits.of_joints(closure.joints), frames=assembly.frames, closure=closure)
+
+    @classmethod
+    def from_mjcf(
+        cls,
+        path_or_xml: str | Path,
+        *,
+        root: str | None = None,
+        keyframe: str | None = None,
+        coordinates: Sequence[Coordinate] | None = None,
+        driven: Sequence[str | int] | None = None,
+        friction: bool | None = None,
+    ) -> Robot:
+        """Read a robot from an MJCF file, MuJoCo's format, or from the text of one, through `mujoco`.
+
+        `root`: the body to read with all that it carries, where several robots or objects move in the file;
+        `keyframe`: where loops are closed, by default qpos0, which also says on which branch they stay.
+        Armatures are motor inertias of rigid drives, so they count in `actuation` and not in
+        `inverse_dynamics`; with `friction=True` damping and dry friction are those of the links of the
+        drives, and `friction=False` leaves them out without a warning. Constraints "connect" and "weld" are
+        loops, "joint" couplings. With loops, `coordinates` are by default joints with actuators, and others
+        as far as needed; `driven` those with actuators where they hold the robot, else the coordinates.
+
+        Warns (FigureWarning) of forces that MuJoCo computes and this does not, such as springs. Raises
+        ModelError in one line: no `mujoco`, missing files, what is not supported, or what `docs/loops.md`
+        says of loops. `hodyn_ros.model.mjcf` says how bodies, joints and frames are called.
+        """
+        read = read_mjcf(path_or_xml, root, keyframe)
+        try:
+            built = build_mjcf(read, coordinates, driven, friction)
+            return cls(
+                built.assembly.model,
+                built.limits,
+                built.drives,
+                built.assembly.frames,
+                built.drive_specs,
+                built.closure,
+            )
+        except ModelError as error:
+            raise ModelError(f"{read.source}: {error}") from error
 
     @classmethod
     def from_config(cls, path: str | Path, gravity: ArrayLike | None = None) -> Robot:

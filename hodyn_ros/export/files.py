@@ -9,6 +9,7 @@ from hodyn_ros import share
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_source import CSource, c_source
+from hodyn_ros.model.mjcf_file import is_mjcf
 from hodyn_ros.model.urdf import URDF_SUFFIXES
 from hodyn_ros.parallel.config import is_parallel
 
@@ -18,12 +19,16 @@ def export_c(
 ) -> tuple[CSource, list[Path]]:
     """Write `<name>.h` and `<name>.c` into the folder `out`; return their texts and paths.
 
-    `robot`: a YAML file, one that is shipped with the package ("panda.yaml"), or a URDF file, in which case
-    `floating_base` lets its root float. The files carry the SHA-256 of the robot's. Raises InputError,
-    ModelError or OSError saying what is wrong.
+    `robot`: a YAML file, one that is shipped with the package ("panda.yaml"), an MJCF file, or a URDF file,
+    in which case `floating_base` lets its root float. The files carry the SHA-256 of the robot's. Raises
+    InputError, ModelError or OSError saying what is wrong.
     """
     path = share.find("config", robot)
-    if path.suffix.lower() in URDF_SUFFIXES:
+    if is_mjcf(path):
+        if floating_base:
+            raise InputError(f"MJCF says itself whether a base floats: by a free joint in '{path.name}'")
+        built = Robot.from_mjcf(path)
+    elif path.suffix.lower() in URDF_SUFFIXES:
         built = Robot.from_urdf(path, floating_base)
     elif floating_base:
         raise InputError(f"a robot's YAML file says itself whether its base floats: set it in '{path.name}'")

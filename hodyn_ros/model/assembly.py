@@ -42,6 +42,7 @@ class Joint:
     placement: Array  # (4, 4) frame of the child in the frame of the parent, at the zero configuration
     axis: Array  # (3,) in the frame of the child, of any length; unused by fixed joints
     pitch: float = 0.0  # of a helical joint [m/rad]
+    point: Array = field(default_factory=lambda: np.zeros(3))  # (3,) on the axis, in the child's frame [m]
 
 
 class Frame(NamedTuple):
@@ -105,13 +106,15 @@ def assemble(
     floating_base: bool,
     link_word: str = "link",
     any_rank: bool = False,
+    base: Array | None = None,
 ) -> Assembly:
     """Build the tree model of links and joints.
 
     Links behind fixed joints are merged into the body that carries them, with their inertia (parallel-axis
     theorem). With a fixed base, the root link and what is fixed to it are the world, and their inertia does
     not count. Bodies and joints come depth first, the joints of one link in the order given, so that a parent
-    comes before its children. `any_rank`: whether bodies may lack mass or inertia, as in `TreeModel.build`.
+    comes before its children. `any_rank`: whether bodies may lack mass or inertia, as in `TreeModel.build`;
+    `base` (4, 4): the pose of a floating root in the world at the zero configuration, by default none.
     Raises ModelError that names the link or joint; `link_word` is what the file calls a link.
     """
     _refuse_repeated_names(links, joints, link_word)
@@ -121,7 +124,7 @@ def assemble(
 
     by_name = {link.name: link for link in links}
     builder = _Builder(floating_base)
-    builder.place_root(by_name[root])
+    builder.place_root(by_name[root], np.eye(4) if base is None else base)
     # A stack, as chains may be longer than Python's recursion limit; reversed, to keep the order of the file.
     stack = list(reversed(outgoing.get(root, [])))
     while stack:
@@ -152,9 +155,9 @@ class _Builder:
         self.body_names: list[str] = []
         self.joint_names: list[str] = []
 
-    def place_root(self, link: Link) -> None:
+    def place_root(self, link: Link, placement: Array) -> None:
         if self.floating_base:
-            self._new_body(-1, np.zeros(6), np.eye(4), link)
+            self._new_body(-1, np.zeros(6), placement, link)
         else:
             self.frames[link.name] = Frame(-1, np.eye(4))
 
@@ -263,7 +266,8 @@ def _screw(joint: Joint, placement: Array) -> Array:
     axis = placement[:3, :3] @ (joint.axis / length)
     if joint.kind == "prismatic":
         return np.concatenate([np.zeros(3), axis])
-    return np.concatenate([axis, np.cross(placement[:3, 3], axis) + joint.pitch * axis])
+    point = placement[:3, :3] @ joint.point + placement[:3, 3]
+    return np.concatenate([axis, np.cross(point, axis) + joint.pitch * axis])
 
 
 def merged_inertia(parts: Sequence[tuple[Array, Link]]) -> tuple[float, Array, Array]:

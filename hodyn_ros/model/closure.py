@@ -8,8 +8,10 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.model.arrays import frozen_array
 from hodyn_ros.model.assembly import Frame
 from hodyn_ros.model.joint_function import JointFunction
 from hodyn_ros.model.loops import ROWS, Coupling, Loop, LoopKind
@@ -77,6 +79,7 @@ class Closure:
     driven: tuple[int, ...]
     tolerance: float = TOLERANCE  # of rank: singular values below, relative to the largest, count as zero
     followers: tuple[Follower, ...] = ()  # joints with couplings that are not linear
+    start: Array | None = None  # (n,) joint positions that are home but for couplings; None: all at zero
 
     @classmethod
     def build(
@@ -88,10 +91,18 @@ class Closure:
         driven: Sequence[str | int] | None = None,
         frames: Mapping[str, Frame] | None = None,
         tolerance: float = TOLERANCE,
+        start: ArrayLike | None = None,
     ) -> Closure:
-        """Resolve names and place the loops; ModelError names the loop, joint or coordinate at fault."""
+        """Resolve names and place the loops; ModelError names the loop, joint or coordinate at fault.
+
+        `start` (n,): the joint positions [rad or m] at which the loops are described and closed, instead of
+        zero.
+        """
+        if start is not None:
+            start = frozen_array("start", start, (tree.n_joints,))
         ratios, offsets, leading, followers = _couple(tree, _listed("couplings", couplings, Coupling))
-        placed = tuple(place_loop(tree, frames or {}, loop) for loop in _listed("loops", loops, Loop))
+        described = tree if start is None else replace(tree, placements=tree.poses(start))
+        placed = tuple(place_loop(described, frames or {}, loop) for loop in _listed("loops", loops, Loop))
         names = [loop.name for loop in placed]
         repeated = next((name for name in names if names.count(name) > 1), None)
         if repeated is not None:
@@ -124,7 +135,17 @@ class Closure:
         for array in (spread, offsets):
             array.setflags(write=False)
         return cls(
-            tree, placed, spread, offsets, leading, joints, platform, drives, float(tolerance), followers
+            tree,
+            placed,
+            spread,
+            offsets,
+            leading,
+            joints,
+            platform,
+            drives,
+            float(tolerance),
+            followers,
+            start,
         )
 
     @property
@@ -179,13 +200,18 @@ class Closure:
 
     @cached_property
     def home(self) -> Array:
-        """The positions (n,) of all joints where those that follow none are at zero."""
-        leading = np.zeros(len(self.leading))
-        joints = self.offsets.copy()
+        """The positions (n,) of all joints where those that follow none are at zero, or where they start."""
+        leading = np.zeros(len(self.leading)) if self.start is None else self.start[list(self.leading)]
+        joints = self.positions(leading)
         for _ in self.followers:  # as often as one may follow another
             for joint, of, function in self.followers:
                 leading[self.leading.index(joint)] = function.taylor(joints[of], 1)[0]
-            joints = self.spread[self.first :, self.first :] @ leading + self.offsets
+            joints = self.positions(leading)
+        return joints
+
+    def positions(self, leading: Array) -> Array:
+        """Return the positions (n,) of all joints from those that no linear coupling moves."""
+        joints: Array = self.spread[self.first :, self.first :] @ leading + self.offsets
         return joints
 
     def check_curves(self, joints: Array, derivative: int) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.model.arrays import frozen_array, unique_names
-from hodyn_ros.se3 import nearest_rotation
+from hodyn_ros.se3 import exp_screw, nearest_rotation
 
 Array = NDArray[np.float64]
 
@@ -139,6 +139,16 @@ class TreeModel:
             if parent >= 0:
                 result[parent].append(i)
         return tuple(tuple(children) for children in result)
+
+    def poses(self, joints: Array) -> Array:
+        """Return the poses (bodies, 4, 4) in the world with joints (n,) at positions, a base as at zero."""
+        moved = [np.eye(4)] * self.n_bodies
+        for body, parent in enumerate(self.parents):
+            before = moved[parent] if parent >= 0 else np.eye(4)
+            joint = self.joint_of(body)
+            moved[body] = before @ exp_screw(self.screws[body], joints[joint]) if joint >= 0 else before
+        result: Array = np.array(moved) @ self.placements
+        return result
 
     def joint_of(self, body: int) -> int:
         """Return the index of the joint that moves a body; -1 for a floating base."""

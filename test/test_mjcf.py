@@ -1,0 +1,513 @@
+"""MJCF: trees and loops against MuJoCo at order 0, loops at higher orders against many digits."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from oracles import mp_loops
+from oracles.cases import relative_errors
+from oracles.mechanisms import Closed, Mechanism
+from oracles.motions import random_stack
+from oracles.mujoco_reference import MujocoReference
+from oracles.random_trees import Tree
+from scipy.spatial.transform import Rotation
+
+from hodyn_ros import BaseMotion, Robot
+from hodyn_ros.errors import FigureWarning, InputError, ModelError
+from hodyn_ros.export.files import export_c
+from hodyn_ros.model.mjcf_file import is_mjcf
+from hodyn_ros.robot_sheet import read_any_robot, read_sheet
+
+Array = NDArray[np.float64]
+
+
+def numbers(values: Any) -> str:
+    return " ".join(repr(float(value)) for value in values)
+
+
+class RandomMjcf:
+    """A random tree as MJCF: several joints a body, bodies without any, geoms of all kinds, references."""
+
+    def __init__(self, seed: int, bodies: int, floating: bool) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.left, self.count = bodies, 0
+        inside = ""
+        while self.left:
+            inside += self._body("free" if floating and not inside else "")
+            if floating:
+                break
+        self.text = (
+            '<mujoco model="random"><compiler angle="radian" eulerseq="zxy"/><include file="defaults.xml"/>'
+            f'<option gravity="{numbers(self.rng.normal(size=3))}"/><worldbody>{inside}</worldbody></mujoco>'
+        )
+        self.defaults = (
+            '<mujoco><default><geom density="700"/><default class="heavy"><geom type="box" density="2000"/>'
+            '<joint armature="0.3" damping="2"/></default></default></mujoco>'
+        )
+
+    def write(self, folder: Path) -> Path:
+        (folder / "defaults.xml").write_text(self.defaults)
+        path = folder / "robot.xml"
+        path.write_text(self.text)
+        return path
+
+    def _body(self, first: str = "") -> str:
+        rng = self.rng
+        number, self.count, self.left = self.count, self.count + 1, self.left - 1
+        turn = [
+            f'euler="{numbers(rng.uniform(-2, 2, 3))}"',
+            f'quat="{numbers(rng.normal(size=4))}"',
+            f'axisangle="{numbers(rng.normal(size=4))}"',
+            "",
+        ][rng.integers(4)]
+        joints = ""
+        if first == "free":
+            joints = '<freejoint name="base"/>'
+        elif number == 0 or rng.uniform() < 0.85:
+            kinds = [*rng.choice(["hinge", "slide"], rng.integers(0, 3)), rng.choice(["hinge", "ball"])]
+            joints = "".join(self._joint(f"j{number}_{i}", kind) for i, kind in enumerate(kinds))
+        children = ""
+        while self.left and rng.uniform() < 0.75:
+            children += self._body()
+        place = numbers(rng.uniform(-1, 1, 3))
+        return f'<body name="b{number}" pos="{place}" {turn}>{joints}{self._geoms()}{children}</body>'
+
+    def _joint(self, name: str, kind: str) -> str:
+        rng = self.rng
+        more = ' class="heavy"' if kind != "ball" and rng.uniform() < 0.5 else ""
+        if kind != "ball":
+            more += f' axis="{numbers(rng.normal(size=3))}" ref="{rng.choice([0.0, rng.normal()])}"'
+        return f'<joint name="{name}" type="{kind}" pos="{numbers(rng.uniform(-0.3, 0.3, 3))}"{more}/>'
+
+    def _geoms(self) -> str:
+        rng = self.rng
+        if rng.uniform() < 0.3:
+            inertia = np.diag(rng.uniform(1.0, 1.5, 3)) + 0.1
+            figures = numbers(inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]])
+            place = numbers(rng.uniform(-0.2, 0.2, 3))
+            return f'<inertial pos="{place}" mass="{rng.uniform(1, 3)}" fullinertia="{figures}"/>'
+        size = numbers(rng.uniform(0.05, 0.2, 3))
+        return (
+            f'<geom class="heavy" size="{size}" euler="0.1 0.2 0.3" pos="0 0.1 0"/>'
+            f'<geom type="capsule" size="0.05" fromto="0 0 0 {numbers(rng.normal(size=3))}"/>'
+        )
+
+
+def one_body(inside: str = "", more: str = "") -> str:
+    body = f'<body name="a"><joint name="j"/><geom size="0.1"/>{inside}</body>'
+    return f"<mujoco><worldbody>{body}</worldbody>{more}</mujoco>"
+
+
+@pytest.fixture
+def quiet() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FigureWarning)
+        yield
+
+
+def relative(found: Array, expected: Array) -> float:
+    return float(np.abs(found - expected).max() / np.abs(expected).max())
+
+
+@pytest.mark.usefixtures("quiet")
+class TestTrees:
+    @pytest.mark.parametrize("seed", range(12))
+    def test_mujoco_inverse_dynamics(self, seed: int, tmp_path: Path) -> None:
+        path = RandomMjcf(seed, 2 + seed % 5, floating=False).write(tmp_path)
+        robot = Robot.from_mjcf(path)
+        q = np.random.default_rng(seed).uniform(-1.0, 1.0, (3, robot.n_joints))
+        reference = MujocoReference(mujoco.MjModel.from_xml_path(str(path)))
+        expected = reference.tree_efforts(reference.move(robot.joint_names, q))
+        found = robot.inverse_dynamics(q)[0]
+        if robot.drives is not None:
+            found = found + robot.drives.motor_inertia * q[2]
+        assert relative(found, expected) < 1e-12
+
+    @pytest.mark.parametrize("seed", range(20, 28))
+    def test_floating_bases(self, seed: int, tmp_path: Path) -> None:
+        path = RandomMjcf(seed, 2 + seed % 5, floating=True).write(tmp_path)
+        robot = Robot.from_mjcf(path)
+        assert robot.tree.floating_base
+        rng = np.random.default_rng(seed)
+        q, twists = rng.uniform(-1.0, 1.0, (3, robot.n_joints)), rng.uniform(-1.0, 1.0, (2, 6))
+        pose = np.eye(4)
+        pose[:3, :3], pose[:3, 3] = Rotation.random(random_state=seed).as_matrix(), rng.normal(size=3)
+        base = BaseMotion(pose, twists, frame="body")
+        wrench, efforts = robot.inverse_dynamics(q, base)
+        if robot.drives is not None:
+            efforts = efforts + robot.drives.motor_inertia * q[2]
+        reference = MujocoReference(mujoco.MjModel.from_xml_path(str(path)))
+        expected = reference.tree_efforts(reference.move(robot.joint_names, q, pose, twists))
+        found = np.concatenate([base.wrenches_in_body(wrench)[0], efforts[0]])
+        assert relative(found, expected) < 1e-12
+
+    def test_names(self) -> None:
+        robot = Robot.from_mjcf(
+            '<mujoco model="named"><worldbody><body name="a"><joint name="h"/><joint name="s" type="slide"/>'
+            '<geom size="0.1"/><site name="tool" pos="1 2 3"/><body><joint type="ball"/><geom size="0.1"/>'
+            '<body name="tip" pos="0 0 1"><geom size="0.1"/></body></body></body>'
+            '<body name="wall" pos="3 0 0"/></worldbody></mujoco>'
+        )
+        assert robot.tree.name == "named"
+        assert robot.joint_names == ("h", "s", "body2_joint_rz", "body2_joint_ry", "body2_joint_rx")
+        assert robot.tree.body_names[1] == "a"
+        assert robot.frames["tool"].body == 1
+        assert robot.frames["tip"].body == 4
+        assert robot.frames["wall"].body == -1
+        np.testing.assert_array_equal(robot.frames["tool"].pose[:3, 3], [1.0, 2.0, 3.0])
+
+    def test_limits(self) -> None:
+        robot = Robot.from_mjcf(
+            '<mujoco><compiler angle="degree" autolimits="true"/><worldbody>'
+            + "".join(
+                f'<body name="{n}"><joint name="{n}" {more}/><geom size="0.1"/></body>'
+                for n, more in {
+                    "a": 'range="-90 45"',
+                    "b": 'actuatorfrcrange="-3 4"',
+                    "c": 'type="slide" range="-0.5 0.7"',
+                    "d": "",
+                    "e": "",
+                }.items()
+            )
+            + '</worldbody><actuator><motor joint="a" gear="20" ctrlrange="-2 2"/>'
+            '<motor joint="b" forcerange="-1 1" gear="-2"/><position joint="c" kp="5" forcerange="0 9"/>'
+            '<position joint="d" kp="100" ctrlrange="-1 1"/></actuator></mujoco>'
+        )
+        limits = robot.limits
+        np.testing.assert_allclose(limits.position_lower, [-np.pi / 2, -np.inf, -0.5, -np.inf, -np.inf])
+        np.testing.assert_allclose(limits.position_upper, [np.pi / 4, np.inf, 0.7, np.inf, np.inf])
+        assert limits.effort.tolist() == [40.0, 2.0, 9.0, np.inf, np.inf]
+
+    def test_rotors_of_actuators(self) -> None:
+        text = one_body(more='<actuator><motor joint="j" gear="20" armature="0.5"/></actuator>')
+        if not hasattr(mujoco.MjModel.from_xml_string(one_body()), "actuator_armature"):
+            pytest.skip("actuators have rotors since MuJoCo 4")
+        drives = Robot.from_mjcf(text).drives
+        assert drives is not None
+        assert drives.motor_inertia.tolist() == [200.0]
+
+    def test_gravity_can_be_off(self) -> None:
+        text = '<mujoco><option><flag gravity="disable"/></option><worldbody><body name="a"><joint/>'
+        robot = Robot.from_mjcf(text + '<geom size="0.1"/></body></worldbody></mujoco>')
+        assert not robot.gravity.any()
+
+    def test_friction_of_the_links_is_that_of_the_drives_where_asked_for(self) -> None:
+        text = '<mujoco><worldbody><body name="a"><joint name="j" damping="2" frictionloss="3"/>'
+        text += '<geom size="0.1"/></body></worldbody></mujoco>'
+        assert Robot.from_mjcf(text).drive_specs is None
+        (spec,) = Robot.from_mjcf(text, friction=True).drive_specs or ()
+        assert (spec.link_friction.viscous, spec.link_friction.coulomb) == (2.0, 3.0)
+
+    def test_one_of_several_robots(self) -> None:
+        text = (
+            '<mujoco><worldbody><body name="table" pos="0 0 1"><geom type="box" size="1 1 1"/>'
+            '<body name="arm" pos="0 0 1"><joint name="j" axis="0 1 0"/><geom size="0.1"/></body></body>'
+            '<body name="cube"><freejoint/><geom size="0.1"/></body></worldbody></mujoco>'
+        )
+        robot = Robot.from_mjcf(text, root="arm")
+        assert robot.tree.body_names == ("arm",)
+        assert robot.frames["table"].body == -1
+        np.testing.assert_allclose(robot.tree.placements[0][:3, 3], [0.0, 0.0, 2.0])
+        assert Robot.from_mjcf(text, root="cube").tree.floating_base
+
+
+FOUR_BAR = """
+<mujoco model="four-bar">
+  <option gravity="0 -9.81 0.5"/>
+  <default><joint axis="0 0 1"/><geom type="capsule" size="0.03"/></default>
+  <worldbody>
+    <body name="crank"><joint name="crank" armature="0.2"/><geom fromto="0 0 0 0.1 0.2 0"/>
+      <body name="coupler" pos="0.1 0.2 0">
+        <joint name="coupler" REF/><geom fromto="0 0 0 0.4 0.1 0"/><site name="end" pos="0.4 0.1 0"/>
+      </body>
+    </body>
+    <body name="rocker" pos="0.5 0 0"><joint name="rocker"/><geom fromto="0 0 0 0 0.3 0.1"/>
+      <site name="top" pos="0 0.3 0"/></body>
+  </worldbody>
+  <equality>LOOP</equality>
+  <actuator><motor joint="rocker"/></actuator>
+</mujoco>
+"""
+CONNECT = '<connect name="pin" body1="coupler" body2="rocker" anchor="0.4 0.1 0"/>'
+
+
+def four_bar(loop: str = CONNECT, ref: str = "") -> str:
+    return FOUR_BAR.replace("LOOP", loop).replace("REF", ref)
+
+
+def loop_error(robot: Robot, text: str, y: Array) -> float:
+    """Return the relative deviation of drive efforts from those by MuJoCo's mass matrix and Jacobians."""
+    closure = robot.closure
+    assert closure is not None
+    solution = robot.solve(y)
+    assert relative(robot.inverse_dynamics(y)[0], solution.efforts[0]) < 1e-11
+    reference = MujocoReference(mujoco.MjModel.from_xml_string(text), rotors=False)
+    matrix = reference.move(robot.tree.joint_names, solution.joints[:3])
+    expected = reference.loop_efforts(matrix, closure.joints, closure.driven)
+    return relative(solution.efforts[0], expected)
+
+
+@pytest.mark.usefixtures("quiet")
+class TestLoops:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            four_bar(),
+            four_bar(ref='ref="40"'),
+            four_bar('<connect name="pin" site1="end" site2="top"/>'),
+            four_bar('<connect name="pin" body1="world" body2="coupler" anchor="0.2 0.2 0"/>'),
+        ],
+        ids=["bodies", "with a reference", "sites", "to the world"],
+    )
+    def test_a_connect_is_a_ball(self, text: str) -> None:
+        robot = Robot.from_mjcf(text)
+        closure = robot.closure
+        assert closure is not None
+        assert [loop.name for loop in closure.loops] == ["pin"]
+        assert robot.joint_names[-1:] == ("rocker",)
+        rng = np.random.default_rng(0)
+        y = closure.home[list(closure.joints)] + rng.uniform(-0.1, 0.1, (3, robot.n_joints))
+        assert loop_error(robot, text, y) < 1e-11
+
+    def test_a_weld(self) -> None:
+        """Two arms of three hinges hold one tool: six joints, and three rows in the plane."""
+        chain = '<geom fromto="0 0 0 0.3 0.1 0"/>'
+        arms = ""
+        for side, x in (("l", "-0.4"), ("r", "0.4")):
+            arms += f'<body pos="{x} 0 0" name="{side}0"><joint name="{side}0"/>{chain}'
+            arms += f'<body pos="0.3 0.1 0" name="{side}1"><joint name="{side}1"/>{chain}'
+            arms += (
+                f'<body pos="0.3 0.1 0" name="{side}2"><joint name="{side}2"/>{chain}</body></body></body>'
+            )
+        text = (
+            '<mujoco><default><joint axis="0 0 1"/><geom type="capsule" size="0.03"/></default><worldbody>'
+            f'{arms}</worldbody><equality><weld body1="l2" body2="r2"/></equality><actuator>'
+            '<motor joint="l0"/><motor joint="l1"/><motor joint="r1"/></actuator></mujoco>'
+        )
+        robot = Robot.from_mjcf(text)
+        assert robot.joint_names == robot.driven_joints == ("l0", "l1", "r1")
+        y = np.random.default_rng(1).uniform(-0.1, 0.1, (3, 3))
+        assert loop_error(robot, text, y) < 1e-11
+
+    def test_higher_orders_at_many_digits(self) -> None:
+        robot = Robot.from_mjcf(four_bar())
+        tree = robot.tree
+        plain = Tree(
+            tree.parents,
+            tree.screws,
+            tree.placements,
+            tree.masses,
+            tree.coms,
+            tree.inertias,
+            tree.gravity,
+            tree.floating_base,
+        )
+        pin = Closed("ball", 1, 2, np.array([0.5, 0.3, 0.0]))
+        y = 0.2 * random_stack(np.random.default_rng(2), 6, 1)
+        expected = mp_loops.efforts(Mechanism(plain, (pin,), (2,), (2,)), y, 3)
+        assert relative_errors(robot.inverse_dynamics(y), expected).max() < 1e-10
+
+    def test_a_keyframe_chooses_the_branch(self) -> None:
+        # at the keyframe the coupler hangs below: the other way to join the same links
+        key = '<keyframe><key name="below" qpos="-1.13 1.72 0"/></keyframe></mujoco>'
+        text = four_bar().replace("</mujoco>", key)
+        upper, below = Robot.from_mjcf(text), Robot.from_mjcf(text, keyframe="below")
+        y = np.random.default_rng(5).uniform(-0.1, 0.1, (3, 1))
+        assert loop_error(below, text, y) < 1e-11
+        y[0] = 0.0
+        assert abs(upper.solve(y).joints[0, 0]) < 1e-12
+        line, crank, coupler = np.arctan2([0.3, 0.2, 0.1], [0.5, 0.1, 0.4])  # to the pin, at zero
+        mirrored = [2.0 * (line - crank), 2.0 * (crank - coupler), 0.0]
+        np.testing.assert_allclose(below.solve(y).joints[0], mirrored, atol=1e-12)
+
+    def test_arguments_choose_coordinates_and_drives(self) -> None:
+        robot = Robot.from_mjcf(four_bar(), coordinates=["coupler"], driven=["crank"])
+        assert (robot.joint_names, robot.driven_joints) == (("coupler",), ("crank",))
+        assert robot.drives is not None
+        assert robot.drives.motor_inertia.tolist() == [0.2]
+
+    @pytest.mark.parametrize("curve", ["0.1 -0.5 0 0 0", "0 2 0 0 0", "0.05 0.8 0.3 -0.2 0.1"])
+    def test_a_joint_that_follows_another(self, curve: str) -> None:
+        joint = f'<joint joint1="coupler" joint2="crank" polycoef="{curve}"/>'
+        text = four_bar(joint, ref='ref="30"')
+        robot = Robot.from_mjcf(text)
+        assert robot.joint_names == robot.driven_joints == ("crank", "rocker")
+        y = np.random.default_rng(3).uniform(-0.5, 0.5, (3, 2))
+        assert loop_error(robot, text, y) < 1e-12
+
+    def test_rotors_of_followers_act_on_the_joint_that_leads(self) -> None:
+        text = four_bar('<joint joint1="crank" joint2="rocker" polycoef="0 -3 0 0 0"/>')
+        robot = Robot.from_mjcf(text)
+        assert robot.joint_names == ("coupler", "rocker")
+        assert robot.drives is not None
+        np.testing.assert_allclose(robot.drives.motor_inertia, [0.0, 1.8])
+
+    def test_a_joint_that_is_held(self) -> None:
+        text = four_bar('<joint joint1="coupler" polycoef="0.2 0 0 0 0"/>', ref='ref="30"')
+        robot = Robot.from_mjcf(text)
+        assert robot.joint_names == ("crank", "rocker")
+        held = text.replace('ref="30"', 'ref="30" range="-1 1"')
+        reference = MujocoReference(mujoco.MjModel.from_xml_string(held))
+        q = np.random.default_rng(4).uniform(-1.0, 1.0, (3, 2))
+        matrix = reference.move(robot.joint_names, q)
+        reference.d.qpos[1] = np.deg2rad(30.0) + 0.2
+        expected = reference.tree_efforts(matrix)
+        found = robot.inverse_dynamics(q)[0] + [0.2 * q[2, 0], 0.0]
+        assert relative(found, expected) < 1e-12
+
+    def test_what_is_not_active_does_not_count(self) -> None:
+        assert Robot.from_mjcf(four_bar(CONNECT.replace("/>", ' active="false"/>'))).closure is None
+        off = four_bar().replace("<option ", '<option><flag equality="disable"/></option><option ')
+        assert Robot.from_mjcf(off).closure is None
+
+
+FREE = '<body name="{}"><freejoint/><geom size="0.1"/></body>'
+
+
+class TestWhatIsWrong:
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            (
+                "<robot/>",
+                "outermost element of MJCF is <mujoco>, found <robot>; URDF is read by Robot.from_urdf",
+            ),
+            ("<mujoco><worldbody>", "MuJoCo cannot compile it: XML"),
+            (
+                one_body(more='<asset><mesh file="arm.stl"/></asset>'),
+                "'arm.stl'.* looked for beside the MJCF",
+            ),
+            (one_body().replace('"j"', '"j" type="screw"'), "invalid keyword: 'screw'; Element 'joint'"),
+            (
+                f"<mujoco><worldbody>{FREE.format('x')}{FREE.format('y')}</worldbody></mujoco>",
+                "body 'x' floats, and .'x', 'y'. all move on the world; .* say by its `root` which",
+            ),
+            (
+                one_body(
+                    more='<tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>'
+                    '<equality><tendon name="cable" tendon1="t"/></equality>'
+                ),
+                "equality 'cable' is of the kind 'tendon', which is not supported; connect, weld and",
+            ),
+            (
+                "<mujoco><worldbody>" + FREE.format("x") + '<flexcomp name="cloth" type="grid" count="3 3 1" '
+                'spacing="0.1 0.1 0.1" dim="2" mass="1"/></worldbody></mujoco>',
+                "flexes, which are not rigid bodies",
+            ),
+            ("<mujoco/>", "no joint of robot 'MuJoCo Model' moves"),
+            (
+                one_body(more='<equality><weld name="fix" body1="a"/></equality>'),
+                "cannot move: its loops .'fix'. leave no freedom",
+            ),
+            (
+                four_bar('<weld name="fix" body1="crank" body2="rocker" relpose="0 0 5 1 0 0 0"/>'),
+                "loop 'fix' does not close",
+            ),
+        ],
+    )
+    @pytest.mark.usefixtures("quiet")
+    def test_one_line_says_what(
+        self, text: str, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.chdir(tmp_path)  # where MuJoCo may leave a log
+        with pytest.raises(ModelError, match=said) as caught:
+            Robot.from_mjcf(text)
+        assert "\n" not in str(caught.value)
+        assert str(caught.value).startswith("MJCF: ")
+
+    def test_names_that_do_not_exist(self) -> None:
+        with pytest.raises(ModelError, match="no body 'b' that moves on the world; there are .'a'."):
+            Robot.from_mjcf(one_body(), root="b")
+        with pytest.raises(ModelError, match="no keyframe 'home'; there are .'up'."):
+            Robot.from_mjcf(one_body(more='<keyframe><key name="up" qpos="1"/></keyframe>'), keyframe="home")
+        with pytest.raises(ModelError, match="cannot read the MJCF '/nowhere/robot.xml'"):
+            Robot.from_mjcf("/nowhere/robot.xml")
+
+    def test_an_equality_with_what_is_left_out(self) -> None:
+        text = f"<mujoco><worldbody>{FREE.format('x')}{FREE.format('y')}</worldbody>"
+        text += '<equality><weld name="glue" body1="x" body2="y"/></equality></mujoco>'
+        with pytest.raises(ModelError, match="'glue' joins the robot to 'y', which is not part of it"):
+            Robot.from_mjcf(text, root="x")
+
+    def test_without_mujoco(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "mujoco", None)
+        with pytest.raises(ModelError, match="which is missing: pip install mujoco, or hodyn_ros.mjcf"):
+            Robot.from_mjcf(one_body())
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            (one_body().replace('"j"', '"j" stiffness="3"'), "springs of joints 'j' do not count"),
+            (one_body().replace('"j"', '"j" damping="3"'), "friction and damping of joints 'j' do not count"),
+            (one_body().replace('"a"', '"a" gravcomp="1"'), "gravity compensation of bodies 'a' do not"),
+            (
+                one_body().replace('"j"', '"j" type="ball" armature="1"'),
+                "armatures of the ball or free joints 'j'",
+            ),
+            (one_body(more='<option viscosity="1"/>'), "forces of the surrounding fluid do not count"),
+            (
+                one_body(
+                    more='<tendon><fixed name="t" stiffness="2"><joint joint="j" coef="1"/></fixed></tendon>'
+                ),
+                "forces of tendons 't' do not count",
+            ),
+            (four_bar(), "armatures of joints without drives, 'crank' do not count"),
+            (
+                four_bar().replace(
+                    "</worldbody>",
+                    '<body><joint name="more"/><geom fromto="0 0 0 0 0 1"/></body></worldbody>',
+                ),
+                "its actuators do not hold it; as driven count 'more' too",
+            ),
+        ],
+    )
+    @pytest.mark.filterwarnings("ignore::hodyn_ros.errors.FigureWarning")
+    def test_what_does_not_count_is_named(self, text: str, said: str) -> None:
+        with pytest.warns(FigureWarning, match=said):
+            Robot.from_mjcf(text)
+
+    def test_nothing_is_said_without_need(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            Robot.from_mjcf(one_body().replace('"j"', '"j" damping="3" armature="1"'), friction=False)
+
+
+def test_commands_take_files_of_mjcf(tmp_path: Path) -> None:
+    (tmp_path / "bar.xml").write_text(four_bar())
+    sheet = read_sheet(tmp_path / "bar.xml")
+    assert sheet.summary.startswith("four-bar: 3 joints, 3 bodies")
+    assert sheet.notes[0] == "Named frames besides the bodies: end, top."
+    assert sheet.notes[1] == "Coordinates: rocker. Driven: rocker. Loops: pin."
+    assert sheet.notes[2].endswith("armatures of joints without drives, 'crank' do not count")
+    (tmp_path / "arm.xml").write_text(one_body().replace('"j"', '"j" armature="2"'))
+    assert [block.title.split()[0] for block in read_sheet(tmp_path / "arm.xml").blocks] == [
+        "Joints",
+        "Drives,",
+        "Bodies",
+    ]
+    arm = read_any_robot(tmp_path / "arm.xml")
+    assert arm.joint_names == ("j",)
+    code, _ = export_c(tmp_path / "arm.xml", 1, tmp_path)
+    assert "arm.xml, SHA-256" in code.source
+    with pytest.raises(InputError, match="MJCF says itself whether a base floats"):
+        export_c(tmp_path / "arm.xml", 1, tmp_path, floating_base=True)
+
+
+def test_files_of_mjcf_are_told_from_urdf(tmp_path: Path) -> None:
+    for name, text, expected in (
+        ("a.xml", '<?xml version="1.0"?>\n<!-- <robot> --> <mujoco/>', True),
+        ("b.xml", "<!-- <mujoco> --><robot/>", False),
+        ("c.urdf", "<mujoco/>", False),
+        ("d.xml", "", False),
+    ):
+        (tmp_path / name).write_text(text)
+        assert is_mjcf(tmp_path / name) is expected
+    assert not is_mjcf(tmp_path / "missing.xml")
