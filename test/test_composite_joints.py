@@ -16,7 +16,7 @@ from oracles.mechanisms import Closed, Mechanism
 from oracles.motions import Base
 from oracles.random_trees import Tree, random_inertia, random_pose
 
-from hodyn_ros import BaseMotion, Coupling, InputError, Loop, Robot
+from hodyn_ros import BaseMotion, Coupling, InputError, Limb, Loop, ParallelRobot, Platform, Robot, share
 from hodyn_ros.errors import ModelError
 from hodyn_ros.model.composite_joints import CompositeJoint, ball, floating, planar, universal
 from hodyn_ros.model.frames import from_rpy
@@ -265,6 +265,50 @@ class TestLoops:
         exact = mp.inverse_dynamics(Tree.of(robot.model), q, base=base)
         _, torques = robot.inverse_dynamics(q, BaseMotion(base.pose, base.twists))
         assert relative_errors(torques, mp.to_float(exact.torques)).max() < 1e-12
+
+
+class TestLimbs:
+    def test_legs_of_a_platform(self) -> None:
+        platform = ParallelRobot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
+        limbs = []
+        for limb in platform.model.limbs:
+            chain = limb.chain
+            first, second, slide = chain.screws[:3]
+            base, top = chain.placements[0, :3, 3], chain.placements[3, :3, 3]
+            arrays = {
+                what: getattr(chain, what)[1:3] for what in ("placements", "masses", "coms", "inertias")
+            }
+            # turned as the leg is, a ball joint is far from its singular attitude
+            screws = [universal(first[:3], second[:3], base), slide, ball(top, chain.placements[2, :3, :3])]
+            limbs.append(Limb(screws, **arrays, driven=[1], name=limb.name))
+        spec = platform.model.platform
+        robot = ParallelRobot.from_screws(
+            limbs,
+            Platform(spec.mass, spec.com, spec.inertia, spec.placement),
+            platform.model.dof,
+            platform.gravity,
+        )
+        assert robot.driven_joint_names[0] == "leg1_joint2"
+        pose = platform.home_pose.copy()
+        pose[:3, 3] += (0.01, -0.02, 0.03)
+        twists = np.random.default_rng(0).uniform(-0.5, 0.5, (5, 6))
+        found, expected = (one.inverse_dynamics(pose, twists) for one in (robot, platform))
+        assert np.abs(found / expected - 1.0).max() < 1e-11
+
+    @pytest.mark.parametrize(
+        ("change", "said"),
+        [
+            ({"driven": [0]}, "limb 'leg': there is no joint 'leg_joint1' to be driven; .*'leg_joint1_r1'"),
+            ({"driven": [5]}, "there is no index 5; there are 3"),
+            ({"masses": [1.0]}, "limb 'leg': masses must have shape"),
+        ],
+    )
+    def test_what_is_wrong_is_named(self, change: dict[str, object], said: str) -> None:
+        given = {"placements": [np.eye(4)] * 2, "masses": [1, 1], "coms": np.zeros((2, 3)), "driven": [1]}
+        given |= {"inertias": [np.eye(3)] * 2, "name": "leg", **change}
+        limb = Limb([universal((1, 0, 0), (0, 1, 0)), (0, 0, 0, 0, 0, 1), ball()], **given)
+        with pytest.raises(ModelError, match=said):
+            ParallelRobot.from_screws([limb], Platform(1.0, np.zeros(3), np.eye(3), np.eye(4)), np.eye(6))
 
 
 class TestJoints:

@@ -240,24 +240,25 @@ class Named(NamedTuple):
     def loops(self, loops: Sequence[Loop]) -> list[Loop]:
         """Return loops that name their bodies."""
         given = _listed("loops", loops, Loop)
-        return [replace(x, a=_name(self.bodies, x.a), b=_name(self.bodies, x.b)) for x in given]
+        return [replace(x, a=named(self.bodies, x.a), b=named(self.bodies, x.b)) for x in given]
 
     def couplings(self, couplings: Sequence[Coupling]) -> list[Coupling]:
         """Return couplings that name their joints."""
         given = _listed("couplings", couplings, Coupling)
-        return [replace(x, joint=_name(self.joints, x.joint), of=_name(self.joints, x.of)) for x in given]
+        return [replace(x, joint=named(self.joints, x.joint), of=named(self.joints, x.of)) for x in given]
 
     def coordinates(self, given: Any) -> Any:
         """Return joints and platforms by name; what is no list is left to those who read it."""
         if not isinstance(given, (list, tuple)):
             return given
         return [
-            (_name(self.bodies, x[0]), *x[1:]) if isinstance(x, tuple) and x else _name(self.joints, x)
+            (named(self.bodies, x[0]), *x[1:]) if isinstance(x, tuple) and x else named(self.joints, x)
             for x in given
         ]
 
 
-def _name(names: Sequence[str], key: Any) -> Any:
+def named(names: Sequence[str], key: Any) -> Any:
+    """Return the name at an index; other keys as they are. Raises ModelError for an index that is none."""
     if not isinstance(key, (int, np.integer)) or isinstance(key, bool):
         return key
     if not 0 <= key < len(names):

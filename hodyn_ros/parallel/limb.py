@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from hodyn_ros.dynamics.serial_chain import SerialChain
 from hodyn_ros.errors import ModelError
+from hodyn_ros.model.closure import named
+from hodyn_ros.model.composite_joints import CompositeJoint, unfold_arrays
 from hodyn_ros.model.tree import TreeModel
 from hodyn_ros.parallel.fields import known_fields, model_array
 from hodyn_ros.parallel.platform import Platform
@@ -26,8 +28,9 @@ class Limb:
     bodies is the platform; the others are described as in `Robot.from_screws`: `placements` (k-1, 4, 4) body
     frames in the world [m], `masses` (k-1,) [kg], `coms` (k-1, 3) in the body frame [m], `inertias` (k-1, 3,
     3) about the centre of mass in body axes [kg m^2]. Rows may also be given for the platform; they must be
-    without mass there, as the platform counts once, and end in its placement. Bodies between the axes of a
-    universal or spherical joint have no mass. `driven`: indices or names of the driven joints.
+    without mass there, as the platform counts once, and end in its placement. Joints of
+    `hodyn_ros.model.composite_joints` may stand among the screws, for one body each. `driven`: indices or
+    names of the driven joints, of such ones by their single names.
     """
 
     screws: Any
@@ -122,6 +125,29 @@ def limb_model(limb: Limb, platform: Platform, gravity: Array, number: int, size
             name=name,
         )
     return LimbModel(name, chain, cut, _driven(limb, name, joints))
+
+
+def unfolded(limb: Limb, number: int, platform: Platform) -> Limb:
+    """Return a limb whose joints of several degrees of freedom are rows of single ones."""
+    given, name = limb.screws, str(limb.name) or f"limb{number + 1}"
+    if not isinstance(given, (list, tuple)) or not any(isinstance(x, CompositeJoint) for x in given):
+        return limb
+    k = len(given)
+    joints = _joint_names(limb, name, k)
+    driven = limb.driven if isinstance(limb.driven, (list, tuple)) else [limb.driven]
+    own = {"placements": platform.placement, "masses": 0.0, "coms": np.zeros(3), "inertias": np.zeros((3, 3))}
+    bodies = []
+    for what, of_platform in own.items():
+        array = model_array(f"limb {name!r}: {what}", getattr(limb, what), None)
+        bodies.append([*array, of_platform] if array.ndim and len(array) == k - 1 else array)
+    placements, masses, coms, inertias = bodies
+    names = [f"body{i + 1}" for i in range(k)]
+    try:
+        tree = unfold_arrays(range(-1, k - 1), given, placements, masses, coms, inertias, joints, names)
+    except ModelError as error:
+        raise ModelError(f"limb {name!r}: {error}") from None
+    found = {what: tree[what] for what in ("screws", "joint_names", *own)}
+    return replace(limb, **found, driven=[named(joints, joint) for joint in driven])
 
 
 def _bodies(

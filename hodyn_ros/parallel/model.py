@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.errors import ModelError
 from hodyn_ros.parallel.fields import model_array
-from hodyn_ros.parallel.limb import Limb, LimbModel, limb_model
+from hodyn_ros.parallel.limb import Limb, LimbModel, limb_model, unfolded
 from hodyn_ros.parallel.platform import Platform, as_dof
 from hodyn_ros.se3 import Ad, Array, inverse
 
@@ -45,7 +45,7 @@ class ParallelModel:
         down = model_array("gravity", gravity, (3,))
         if isinstance(limbs, (Limb, Mapping, str)) or not isinstance(limbs, Iterable):
             raise ModelError(f"limbs must be a list of limbs, found {type(limbs).__name__}")
-        given = [Limb.of(limb, i) for i, limb in enumerate(limbs)]
+        given = [unfolded(Limb.of(limb, i), i, the_platform) for i, limb in enumerate(limbs)]
         if not given:
             raise ModelError("a parallel robot needs at least one limb")
         size = _size(given, the_platform)
