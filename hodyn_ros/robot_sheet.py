@@ -51,12 +51,16 @@ def read_sheet(path: Path) -> Sheet:
     if is_mjcf(path):
         return _mjcf_sheet(path)
     if path.suffix.lower() in URDF_SUFFIXES:
-        assembly, limits = read_urdf_assembly(path)
+        assembly, limits = read_urdf_assembly(path, mimic="follow")
+        closure = None
+        if assembly.couplings:
+            closure = Closure.build(assembly.model, couplings=assembly.couplings)
+            limits = limits.of_joints(closure.driven)
         notes = (
             "A URDF says nothing about drives, rates of torques or gravity (taken as 9.81 m/s^2 down); a "
             "YAML file beside it does, see config/README.md.",
         )
-        return _tree_sheet(assembly.model, limits, None, sorted(assembly.frames), (), notes)
+        return _tree_sheet(assembly.model, limits, None, sorted(assembly.frames), (), notes, closure)
     if is_parallel(path):
         parallel = read_parallel_config(path)
         return _parallel_sheet(parallel.model, parallel.limits, parallel.drive_specs, parallel.assumed)
@@ -127,25 +131,46 @@ def _tree_sheet(
         ),
         (0, 2, 3),
     )
-    moved = driven = list(range(model.n_joints))
-    if closure is not None:
-        moved, driven = list(closure.joints), list(closure.driven)
-        loops = ", ".join(loop.name for loop in closure.loops) or "none"
-        said = (", ".join(model.joint_names[j] for j in joints) for joints in (moved, driven))
-        notes = ("Coordinates: {}. Driven: {}. Loops: {}.".format(*said, loops), *notes)
+    places = range(model.n_joints) if closure is None else closure.driven
+    driven = [model.joint_names[j] for j in places]
+    ties = () if closure is None else _ties(closure)
     own = [name for name in frames if name not in (*model.body_names, WORLD)]
     notes = (*((f"Named frames besides the bodies: {', '.join(own)}.",) if own else ()), *notes)
     return Sheet(
         summary,
         (
             joints,
-            *_limits(*_rows(model, kinds, moved), limits),
-            *_drives(*_rows(model, kinds, driven), drives),
+            *ties,
+            *_limits(driven, [kinds[j] for j in places], limits),
+            *_drives(driven, [kinds[j] for j in places], drives),
             bodies,
         ),
         tuple(map(_assumed, assumed)),
         (*notes, *_missing(limits, drives)),
     )
+
+
+def _ties(closure: Closure) -> tuple[Block, ...]:
+    """Return what couples joints and closes loops, and which joints are coordinates or driven."""
+    names, bodies = closure.tree.joint_names, ("world", *closure.tree.body_names)
+    rows = []
+    for joint, name in enumerate(names):
+        ratios = closure.spread[closure.first + joint, closure.first :]
+        follows = [
+            f"{number(ratios[c])} {names[closure.leading[c]]}"
+            for c in np.flatnonzero(ratios)
+            if joint not in closure.leading
+        ]
+        follows += [f"a curve over {names[one.of]}" for one in closure.followers if one.joint == joint]
+        coordinate = "yes" if joint in closure.joints else ""
+        rows.append((name, coordinate, "yes" if joint in closure.driven else "", " + ".join(follows)))
+    blocks = [Block("Coordinates", ("joint", "coordinate", "driven", "follows"), tuple(rows), (0, 1, 2, 3))]
+    if closure.loops:
+        loops = [
+            (loop.name, loop.kind, bodies[loop.a.body + 1], bodies[loop.b.body + 1]) for loop in closure.loops
+        ]
+        blocks.append(Block("Loops", ("loop", "kind", "from", "to"), tuple(loops), (0, 1, 2, 3)))
+    return tuple(blocks)
 
 
 def _parallel_sheet(
@@ -189,10 +214,6 @@ def _parallel_sheet(
         tuple(map(_assumed, assumed)),
         tuple(_missing(limits, drives)),
     )
-
-
-def _rows(model: TreeModel, kinds: Sequence[str], joints: Sequence[int]) -> tuple[list[str], list[str]]:
-    return [model.joint_names[j] for j in joints], [kinds[j] for j in joints]
 
 
 def _limits(names: Sequence[str], kinds: Sequence[str], limits: JointLimits) -> Iterator[Block]:

@@ -42,11 +42,13 @@ def draw_robot(robot: Robot | ParallelRobot, path: Path) -> Path:
     if isinstance(robot, ParallelRobot):
         lines, where = platform_lines(robot, robot.home_pose), "at its home pose"
     else:
-        q = np.clip(np.zeros(robot.n_joints), robot.limits.position_lower, robot.limits.position_upper)
+        start, pose = robot.home
+        limits = robot.coordinate_limits
+        q = np.clip(start, limits.position_lower, limits.position_upper)
         where = "at zero" if not q.any() else "at zero, or as near as the limits allow"
-        lines = tree_lines(robot, q, np.eye(4) if robot.model.floating_base else None)
+        lines = tree_lines(robot, q, pose)
     figure = Figure(figsize=(7.0, 7.0), layout="constrained")
-    figure.suptitle(f"{robot.model.name}, {where}")
+    figure.suptitle(f"{robot.name}, {where}")
     ax = figure.add_subplot(projection="3d")
     for line in lines:
         ax.plot(*line.T, "o-", color="#0072B2", linewidth=2.5, markersize=4)

@@ -45,7 +45,7 @@ def run_simulate(
     model = read_any_robot(share.find("config", robot))
     if not isinstance(model, Robot) or model.model.floating_base:
         raise InputError(
-            f"robot {model.model.name!r} is not an arm or tree on the ground, and only these are simulated"
+            f"robot {model.name!r} is not an arm or tree on the ground, and only these are simulated"
         )
     source = share.find("config", motion)
     wanted = read_motion(source)
@@ -72,7 +72,7 @@ def run_simulate(
         console.print(line, markup=False, highlight=False)
     out.mkdir(parents=True, exist_ok=True)
     (out / "simulate.json").write_text(json.dumps(_figures(cases, found, unit), indent=2) + "\n")
-    picture = draw_tracking(cases, found, unit, f"{model.model.name} on {source.name}", out / "simulate.png")
+    picture = draw_tracking(cases, found, unit, f"{model.name} on {source.name}", out / "simulate.png")
     console.print(f"written: {picture}, {out / 'simulate.json'}", soft_wrap=True, highlight=False)
 
 
@@ -129,7 +129,7 @@ def _heading(model: Robot, source: Path, case: RobotErrors, loop: Loop) -> str:
     ]
     wrong = "".join(f", {each}" for each in beside if each)
     return (
-        f"{model.model.name} on {source.name}, simulated{wrong}; feedback on the motors at {loop.rate:g} Hz, "
+        f"{model.name} on {source.name}, simulated{wrong}; feedback on the motors at {loop.rate:g} Hz, "
         f"{loop.natural_frequency:g} rad/s"
     )
 

@@ -33,25 +33,42 @@ def read_skeleton(path: str | Path) -> Skeleton:
         platform = ParallelRobot.from_config(path)
         return Skeleton(lambda _, pose: platform_lines(platform, _given(pose)), (), True)
     robot = Robot.from_config(path)
-    return Skeleton(lambda q, pose: tree_lines(robot, q, pose), robot.joint_names, robot.model.floating_base)
+    return Skeleton(lambda q, pose: tree_lines(robot, q, pose), robot.joint_names, robot.moves_base)
 
 
 def tree_lines(robot: Robot, positions: Array, base: Array | None = None) -> Array:
-    """Return lines (N, 2, 3) [m] from joint to joint of an arm or tree, and to the tips' centres of mass.
+    """Return lines (N, 2, 3) [m] from joint to joint, to where loops close, and to centres of mass of tips.
 
-    `positions` (n,); `base` (4, 4) the pose of a floating base.
+    `positions` (n,); `base` (4, 4) the pose of a floating base or platform.
     """
-    model = robot.model
+    model = robot.tree
     motion = None if base is None else BaseMotion(base, np.zeros((1, 6)))
     poses = robot.forward_kinematics(positions[None], motion).poses
-    lines = []
+    lines, looped = _loop_lines(robot, poses)
     for i, parent in enumerate(model.parents):
         here = poses[i, :3, 3]
         if parent >= 0 or not model.floating_base:
             lines.append([poses[parent, :3, 3] if parent >= 0 else np.zeros(3), here])
-        if i not in model.parents:
+        if i not in model.parents and i not in looped:
             lines.append([here, poses[i, :3, :3] @ model.coms[i] + here])
     return np.array(lines)
+
+
+def _loop_lines(robot: Robot, poses: Array) -> tuple[list[list[Array]], set[int]]:
+    """Return lines from bodies to the points of their loops, and along rods; and the bodies of loops."""
+    lines: list[list[Array]] = []
+    looped: set[int] = set()
+    for loop in robot.closure.loops if robot.closure is not None else ():
+        ends = []
+        for body, point, _ in (loop.a, loop.b):
+            end = point if body < 0 else poses[body, :3, :3] @ point + poses[body, :3, 3]
+            ends.append(end)
+            if body >= 0 and loop.kind != "spin":
+                lines.append([poses[body, :3, 3], end])
+                looped.add(body)
+        if loop.kind == "rod":
+            lines.append(ends)
+    return lines, looped
 
 
 def platform_lines(robot: ParallelRobot, pose: Array) -> Array:

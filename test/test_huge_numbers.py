@@ -119,6 +119,8 @@ OF_TREES: Calls = {
     "forward_kinematics": kinematics,
     "inverse_kinematics": inverse_kinematics,
     "inverse_dynamics": inverse_dynamics,
+    "drive_state": of_motion("drive_state", 5),
+    "with_tree": lambda r, x: r.with_tree(r.tree),
     "compile": compiled,
     "forward_dynamics": lambda r, x: r.forward_dynamics(
         x(2, r.n_joints), x(3, r.n_joints), wrenches=wrench(r, x, 3), **named_base(r, x, 1)
@@ -160,6 +162,7 @@ def of_loops(name: str, rows: int) -> Callable[[Robot, Numbers], Any]:
 OF_LOOPS: Calls = {
     "solve": of_loops("solve", 5),
     "inverse_dynamics": of_loops("inverse_dynamics", 5),
+    "drive_state": of_loops("drive_state", 5),
     "forward_kinematics": of_loops("forward_kinematics", 3),
     "forward_dynamics": lambda r, x: r.forward_dynamics(
         np.vstack([0.1 * x.rng.standard_normal((1, 1)), x(1, 1)]), x(3, 1)

@@ -56,7 +56,7 @@ class EffortFilter:
         ease: float = 0.1,
         start_tolerance: float = 0.0,
     ) -> None:
-        name = robot.model.name
+        name = robot.name
         if side not in get_args(Side):
             raise InputError(f"efforts are those of the 'link' or of the 'motor', found {side!r}")
         if robot.model.floating_base:
@@ -123,7 +123,7 @@ class EffortFilter:
         torques = robot.inverse_dynamics(motion)
         drives = robot.actuation if robot.actuation is not None else robot.drive_train
         if drives is None:
-            raise InputError(f"robot {robot.model.name!r} has no drives")
+            raise InputError(f"robot {robot.name!r} has no drives")
         return drives.feedforward(motion, torques).effort[:, 0]
 
 

@@ -18,7 +18,7 @@ from hodyn_ros.jets import Array, to_derivatives, to_taylor
 def drive_train_of(robot: Robot) -> DriveTrain:
     """Return the drives of a robot; InputError where it has none."""
     if robot.drive_train is None:
-        raise InputError(f"robot {robot.model.name!r} has no drives; describe them in its file")
+        raise InputError(f"robot {robot.name!r} has no drives; describe them in its file")
     return robot.drive_train
 
 
@@ -61,7 +61,7 @@ class FeedbackLinearisation:
     def __init__(self, robot: Robot, gains: ArrayLike) -> None:
         self.degree = relative_degree(robot)
         if robot.model.floating_base:
-            raise InputError(f"robot {robot.model.name!r} has a floating base, which no motor holds")
+            raise InputError(f"robot {robot.name!r} has a floating base, which no motor holds")
         self.robot = robot
         self._train = drive_train_of(robot)
         table = np.asarray(gains, dtype=np.float64)

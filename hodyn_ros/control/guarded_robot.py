@@ -70,5 +70,5 @@ def _places(robot: Robot, joint_names: Sequence[str]) -> list[int]:
     known = list(robot.joint_names)
     for name in joint_names:
         if name not in known:
-            raise InputError(f"joint {name!r} is not one of robot {robot.model.name!r}, which has {known}")
+            raise InputError(f"joint {name!r} is not one of robot {robot.name!r}, which has {known}")
     return [known.index(name) for name in joint_names]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -14,9 +14,10 @@ from hodyn_ros.control.feedforward import Feedforward, Status
 from hodyn_ros.control.feedforward_limits import FeedforwardLimits, clamped
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.kernels import fits_straight_line
+from hodyn_ros.engine.loop_kernel import compiles
 from hodyn_ros.errors import InputError
 from hodyn_ros.model.limits import JointLimits
-from hodyn_ros.motion import AppliedWrench, BaseMotion, Frame
+from hodyn_ros.motion import FRAMES, AppliedWrench, BaseMotion, Frame
 from hodyn_ros.se3 import Array
 
 
@@ -105,6 +106,15 @@ class Law(ABC):
         time derivatives, None for none.
         """
 
+    @property
+    @abstractmethod
+    def positions(self) -> list[float] | None:
+        """Where a robot with loops has been, from which the next call starts; None without loops."""
+
+    @abstractmethod
+    def start_from(self, positions: Sequence[float]) -> None:
+        """Go on from where another law of this robot has been."""
+
     @abstractmethod
     def warm_up(self) -> None:
         """Compute once, so that whatever is prepared at the first call is ready."""
@@ -150,7 +160,11 @@ class Law(ABC):
 
 
 class FeedforwardLaw(Law):
-    """The law of arms and trees: a motion of the joints, and of the base where it floats."""
+    """The law of robots that are trees, with couplings and loops or without.
+
+    The motion is that of the independent coordinates: joints, and a floating base or a platform; efforts,
+    limits and motors are those of the driven joints. One with loops goes on from its last success.
+    """
 
     def __init__(
         self,
@@ -161,61 +175,65 @@ class FeedforwardLaw(Law):
         wrench_bodies: Sequence[str] = (),
         wrench_frame: Frame = "body",
     ) -> None:
-        names = robot.joint_names
         super().__init__(
-            robot, robot.model.name, names, names, order, clamp, limits, wrench_bodies, wrench_frame
+            robot,
+            robot.name,
+            robot.driven_joints,
+            robot.joint_names,
+            order,
+            clamp,
+            limits,
+            wrench_bodies,
+            wrench_frame,
         )
         self.robot = robot
-        self.moves_base = robot.model.floating_base
+        self.moves_base = robot.moves_base
         for body in self.wrench_bodies:
-            robot.model.body_index(body)
-        self._inverse_dynamics = _inverse_dynamics(robot, order)
+            robot.tree.body_index(body)
+        self._no_wrench = np.empty((0, 6))
+        # the fastest call there is, for arms
+        self._compiled = None if robot.closure is not None or self.moves_base else robot.compile(order)
 
     @property
     def engine(self) -> str:
         """What computes the inverse dynamics, in words."""
-        return "straight-line code" if fits_straight_line(self.robot.model, self.order) else "loops"
+        robot, order = self.robot, self.order
+        if robot.closure is not None and not compiles(robot.closure, order):
+            return "interpreted"
+        return "straight-line code" if fits_straight_line(robot.tree, order) else "loops"
+
+    @property
+    def positions(self) -> list[float] | None:
+        """Where a robot with loops has been, from which the next call starts; None without loops."""
+        positions = self.robot.positions
+        return None if positions is None else positions.tolist()
+
+    def start_from(self, positions: Sequence[float]) -> None:
+        """Go on from where another law of this robot has been."""
+        self.robot.reset(positions)
 
     def __call__(
         self, q: Array, base: BaseMotion | None = None, wrenches: Array | None = None
     ) -> Feedforward:
         """Return the feedforward for a motion (order + 3, n)."""
-        if wrenches is None:
-            efforts, base_wrenches = self._inverse_dynamics(q, base)
-        else:
-            efforts, base_wrenches = self._with_wrenches(q, base, wrenches)
-        return self._finished(q, efforts, base_wrenches)
-
-    def _with_wrenches(self, q: Array, base: BaseMotion | None, wrenches: Array) -> tuple[Array, Array]:
-        applied = self._applied(wrenches)
-        if base is None:
-            return self.robot.inverse_dynamics(q, wrenches=applied), np.empty((0, 6))
-        base_wrenches, efforts = self.robot.inverse_dynamics(q, base, applied)
-        return efforts, base_wrenches
+        if self._compiled is not None and wrenches is None:
+            if base is not None:
+                raise InputError(f"robot {self.name!r} stands on the ground; a base motion does not apply")
+            return self._finished(q, self._compiled(q), self._no_wrench)
+        applied = None if wrenches is None else self._applied(wrenches)
+        state = self.robot.drive_state(q, base, applied)
+        status = Status.NEAR_SINGULARITY if state.near_singularity else Status.OK
+        of_base = self._no_wrench if state.base_wrench is None else state.base_wrench
+        return self._finished(state.motion, state.efforts, of_base, status)
 
     def warm_up(self) -> None:
-        """Compute once at the zero configuration."""
-        base = None
-        if self.moves_base:
-            base = BaseMotion(np.eye(4), np.zeros((self.order + 2, 6)))
-        self(np.zeros((self.motion_orders, self.robot.n_joints)), base, self._no_wrenches())
-
-
-def _inverse_dynamics(robot: Robot, order: int) -> Callable[[Array, BaseMotion | None], tuple[Array, Array]]:
-    no_base = np.empty((0, 6))
-    if robot.model.floating_base:
-
-        def floating(q: Array, base: BaseMotion | None) -> tuple[Array, Array]:
-            wrenches, efforts = robot.inverse_dynamics(q, base)
-            return efforts, wrenches
-
-        return floating
-
-    compiled = robot.compile(order)
-
-    def grounded(q: Array, base: BaseMotion | None) -> tuple[Array, Array]:
-        if base is not None:
-            raise InputError(f"robot {robot.model.name!r} stands on the ground; a base motion does not apply")
-        return compiled(q), no_base
-
-    return grounded
+        """Compute once at rest at the zero configuration, a moved base in both representations of twists."""
+        start, pose = self.robot.home
+        q = np.zeros((self.motion_orders, len(start)))
+        q[0] = start
+        if pose is None:
+            self(q, None, self._no_wrenches())
+            return
+        for frame in FRAMES:
+            base = BaseMotion(pose, np.zeros((self.order + 2, 6)), frame=frame)
+            self(q, base, self._no_wrenches())

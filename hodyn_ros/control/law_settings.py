@@ -87,13 +87,10 @@ class LawSettings:
     def robot(self, robot: AnyRobot) -> AnyRobot:
         """Return a robot with this gravity and payload; a tree itself where it stays as it is.
 
-        A parallel robot remembers the pose it has reached, so each law has one of its own.
+        A robot with loops remembers where it has been, so each law has one of its own.
         """
         if isinstance(robot, Robot):
-            tree = self._weighed(self.payload.on_tree(robot))
-            if tree is robot.model:
-                return robot
-            return Robot(tree, robot.limits, robot.drives, robot.frames, robot.drive_specs)
+            return robot.with_tree(self._weighed(self.payload.on_tree(robot)))
         model = self._weighed(self.payload.on_platform(robot))
         return ParallelRobot(model, robot.limits, robot.drives, robot.drive_specs)
 
@@ -103,7 +100,7 @@ class LawSettings:
     def law(self, robot: AnyRobot) -> Law:
         """Return the law of a robot that `robot` has returned."""
         kind: Any = FeedforwardLaw if isinstance(robot, Robot) else ParallelFeedforwardLaw
-        names = robot.joint_names if isinstance(robot, Robot) else robot.driven_joint_names
+        names = robot.driven_joints if isinstance(robot, Robot) else robot.driven_joint_names
         limits = self._limits(robot.limits, names)
         law: Law = kind(robot, self.order, self.clamp, limits, self.wrench_bodies, self.wrench_frame)
         return law

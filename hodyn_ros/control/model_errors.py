@@ -26,7 +26,7 @@ def with_scaled_inertia(robot: Robot, factors: ArrayLike) -> Robot:
 def with_stiffness(robot: Robot, stiffness: ArrayLike) -> Robot:
     """Return the robot with other stiffnesses (n,) of its springs, or one for all; rigid ones stay rigid."""
     if robot.drives is None or robot.drive_specs is None:
-        raise InputError(f"robot {robot.model.name!r} has no drives; describe them in its file")
+        raise InputError(f"robot {robot.name!r} has no drives; describe them in its file")
     wanted = np.broadcast_to(np.asarray(stiffness, dtype=np.float64), (robot.n_joints,))
     table = np.where(np.isfinite(robot.drives.stiffness), wanted, np.inf)
     specs = [replace(spec, stiffness=float(k)) for spec, k in zip(robot.drive_specs, table)]

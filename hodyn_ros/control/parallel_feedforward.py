@@ -35,9 +35,7 @@ class ParallelFeedforwardLaw(Law):
         wrench_frame: Frame = "body",
     ) -> None:
         names = robot.driven_joint_names
-        super().__init__(
-            robot, robot.model.name, names, (), order, clamp, limits, wrench_bodies, wrench_frame
-        )
+        super().__init__(robot, robot.name, names, (), order, clamp, limits, wrench_bodies, wrench_frame)
         self.robot = robot
         self._no_wrench = np.empty((0, 6))
         if set(self.wrench_bodies) - {robot.model.platform.name}:
@@ -61,6 +59,16 @@ class ParallelFeedforwardLaw(Law):
         state = self.robot.solve(base.pose, base.twists[: self.order + 2], base.frame, wrenches=applied)
         status = Status.NEAR_SINGULARITY if state.near_singularity else Status.OK
         return self._finished(state.motion, state.forces, self._no_wrench, status)
+
+    @property
+    def positions(self) -> list[float] | None:
+        """The joint positions that the robot has reached."""
+        positions: list[float] = self.robot.positions.tolist()
+        return positions
+
+    def start_from(self, positions: Sequence[float]) -> None:
+        """Go on from joint positions that another law has reached."""
+        self.robot.reset(positions)
 
     def warm_up(self) -> None:
         """Compute once at rest at the home pose, in both representations of twists."""

@@ -43,12 +43,12 @@ class ParallelLinearisation:
         idle = robot.n_driven - robot.n_dof
         if idle and preload_poles is None:
             raise InputError(
-                f"robot {robot.model.name!r} has {robot.n_driven} drives for {robot.n_dof} freedoms; give "
+                f"robot {robot.name!r} has {robot.n_driven} drives for {robot.n_dof} freedoms; give "
                 "the two preload_poles of the forces that move nothing"
             )
         if not idle and (preload_poles is not None or preload is not None):
             raise InputError(
-                f"robot {robot.model.name!r} has as many freedoms as drives, {robot.n_dof}; leave out "
+                f"robot {robot.name!r} has as many freedoms as drives, {robot.n_dof}; leave out "
                 "preload and preload_poles, no forces are idle"
             )
         self._preload_gains = None if preload_poles is None else gains_from_poles(preload_poles, 2)

@@ -61,7 +61,7 @@ class Payload:
 
     def on_tree(self, robot: Robot) -> TreeModel:
         """Return the model of a robot that carries this; InputError where it has no such body."""
-        model = robot.model
+        model = robot.tree
         place = self._place(robot)
         if self.mass == 0.0:
             return model
@@ -80,7 +80,7 @@ class Payload:
         return replace(model, platform=platform.carrying(self._load))
 
     def _place(self, robot: Robot) -> Frame:
-        names = robot.model.body_names
+        names = robot.tree.body_names
         name = self.body or names[-1]
         if name in names:
             return Frame(names.index(name), np.eye(4))

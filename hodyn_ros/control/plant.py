@@ -38,7 +38,7 @@ class Plant:
 
     def __init__(self, robot: Robot, damping: ArrayLike = 0.0) -> None:
         if robot.model.floating_base:
-            raise InputError(f"robot {robot.model.name!r} has a floating base; only robots on the ground do")
+            raise InputError(f"robot {robot.name!r} has a floating base; only robots on the ground do")
         self.robot = robot
         self.train = drive_train_of(robot)
         drives = self.train.drives

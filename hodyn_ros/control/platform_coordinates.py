@@ -36,7 +36,7 @@ class PlatformCoordinates:
     def __init__(self, robot: ParallelRobot) -> None:
         if robot.actuation is None or not robot.actuation.elastic.all():
             raise InputError(
-                f"all drives of robot {robot.model.name!r} must have springs, linear and without friction"
+                f"all drives of robot {robot.name!r} must have springs, linear and without friction"
             )
         self.robot = robot
         self.springs = robot.actuation

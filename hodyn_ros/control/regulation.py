@@ -44,7 +44,7 @@ class PassivityRegulator:
     ) -> None:
         if robot.actuation is None:
             raise InputError(
-                f"robot {robot.model.name!r} needs drives that are linear springs or rigid, without friction"
+                f"robot {robot.name!r} needs drives that are linear springs or rigid, without friction"
             )
         self.robot = robot
         self._springs = robot.actuation

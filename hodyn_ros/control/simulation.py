@@ -59,13 +59,13 @@ class ElasticJointSimulation:
     ) -> None:
         if robot.model.floating_base:
             raise InputError(
-                f"robot {robot.model.name!r} has a floating base; only robots on the ground are simulated"
+                f"robot {robot.name!r} has a floating base; only robots on the ground are simulated"
             )
         if not 0.0 < step_limit <= 2.0:
             raise InputError(f"step_limit must lie between 0 and 2, found {step_limit}")
         if robot.drives is not None and robot.actuation is None:
             raise InputError(
-                f"robot {robot.model.name!r} has friction, or springs that are damped or not linear; "
+                f"robot {robot.name!r} has friction, or springs that are damped or not linear; "
                 "simulate it with hodyn_ros.control.plant"
             )
         n = robot.n_joints

@@ -98,7 +98,7 @@ class TrackingStudy:
     ) -> None:
         train = model.drive_train
         if train is None:
-            raise InputError(f"robot {model.model.name!r} has no drives; describe them in its file")
+            raise InputError(f"robot {model.name!r} has no drives; describe them in its file")
         if train.commanded.any():
             joint = train.joint_names[int(train.commanded.argmax())]
             raise InputError(f"joint {joint!r} has a variable stiffness, which is not simulated here")

@@ -25,7 +25,7 @@ def wrench_frames(robot: AnyRobot, body: str, frame: Frame) -> Mapping[str, Arra
         return {WORLD: same}
     frames = {body: same}
     if isinstance(robot, Robot):
-        carrier = robot.model.body_index(body)
+        carrier = robot.tree.body_index(body)
         for name, place in robot.frames.items():
             if place.body == carrier:
                 frames.setdefault(name, Ad(inverse(place.pose)).T)

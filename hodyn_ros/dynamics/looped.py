@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,18 +18,19 @@ from hodyn_ros.dynamics.coordinate_motion import coordinate_motion
 from hodyn_ros.dynamics.independence import conditions, find_independence, mass_of
 from hodyn_ros.engine import kernels
 from hodyn_ros.engine.kernel import Function
-from hodyn_ros.engine.loop_kernel import LoopKernel, compiles
+from hodyn_ros.engine.loop_kernel import LoadPlaces, LoopKernel, compiles
 from hodyn_ros.errors import InputError, OverflowingError, SingularError
 from hodyn_ros.formulations import embedding
 from hodyn_ros.formulations.embedding import LoopMotion, Place
 from hodyn_ros.leibniz import product_derivative
 from hodyn_ros.model.closure import Closure
-from hodyn_ros.motion import AppliedWrench, BaseMotion, Frame
+from hodyn_ros.motion import AppliedWrench, BaseMotion
 from hodyn_ros.se3 import Array, matvec
 
 # Singular values, without units, below which nothing is computed: at a singular pose positions are known to
 # half of their digits only, and the singular values found there are of that size.
 _SINGULAR = 1e-6
+_NEAR = 0.1  # share of the distance to singularity at home from which a pose counts as near a singular one
 _KEPT = 100  # compiled calls of a robot; one that walks meets many sets of contacts
 
 
@@ -47,33 +49,37 @@ class LoopSolution:
 
 
 class LoopedDynamics:
-    """The dynamics of a robot with couplings and loops; remembers where it was, to stay on its branch."""
+    """The dynamics of a robot with couplings and loops; remembers where it was, to stay on its branch.
+
+    `memory` (1, N): the positions of the leading joints at the last success, and the pose given then.
+    """
 
     def __init__(self, closure: Closure) -> None:
         self.closure = closure
         self.independence = find_independence(closure)
         start = home(closure)
         self._base = start.place.base
-        self._memory = np.zeros((1, len(closure.leading) + (0 if start.pose is None else 16)))
+        self.memory = np.zeros((1, len(closure.leading) + (0 if start.pose is None else 16)))
         self.known = start
         self._kernels: dict[tuple[int, kernels.Setting], Function] = {}
-        self._calls: dict[tuple[int, tuple[tuple[int, Frame], ...]], Callable[..., Array]] = {}
+        self._calls: dict[tuple[int, LoadPlaces], Callable[..., Array]] = {}
+        self._flat_at_home: dict[int, float] = {}
 
     @property
     def known(self) -> Known:
         """Where the last success was, from which the next positions are found."""
         closure, n = self.closure, len(self.closure.leading)
-        joints = closure.spread[closure.first :, closure.first :] @ self._memory[0, :n] + closure.offsets
-        pose = self._memory[0, n:].reshape(4, 4).copy() if self._memory.shape[1] > n else None
+        joints = closure.spread[closure.first :, closure.first :] @ self.memory[0, :n] + closure.offsets
+        pose = self.memory[0, n:].reshape(4, 4).copy() if self.memory.shape[1] > n else None
         base = pose if closure.leader == 0 and closure.tree.floating_base else self._base
         return Known(Place(joints, base), joints[list(closure.joints)], pose)
 
     @known.setter
     def known(self, known: Known) -> None:
         n = len(self.closure.leading)
-        self._memory[0, :n] = known.place.joints[list(self.closure.leading)]
+        self.memory[0, :n] = known.place.joints[list(self.closure.leading)]
         if known.pose is not None:
-            self._memory[0, n:] = known.pose.ravel()
+            self.memory[0, n:] = known.pose.ravel()
         self._base = known.place.base
 
     def locate(
@@ -137,39 +143,78 @@ class LoopedDynamics:
 
     def efforts(self, y: Array, base: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()) -> Array:
         """Compute the efforts (order + 1, efforts): of a prescribed base, then of the drives."""
+        return self.drive_table(y, base, wrenches)[: len(y) - 2]
+
+    def drive_table(self, y: Array, base: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()) -> Array:
+        """Compute what `LoopKernel` returns: efforts, motion of the drives, and how near they are to failing.
+
+        `base`: with spatial twists.
+        """
         order = len(y) - 3
         motion = [] if base is None else [base.pose, np.ascontiguousarray(base.twists[: order + 2])]
         places = tuple((self.closure.tree.body_index(load.body), load.frame) for load in wrenches)
         loads = [load.up_to(order) for load in wrenches]
-        return self.compile(order, places)(*([y] if y.shape[1] else []), *motion, *loads)
+        return self._call(order, places)(*([y] if y.shape[1] else []), *motion, *loads)
 
-    def compile(self, order: int, loads: tuple[tuple[int, Frame], ...] = ()) -> Callable[..., Array]:
-        """Return `f([y (order + 3, k),] [pose (4, 4), twists (order + 2, 6),] load..., out=None)`.
+    def compile(self, order: int) -> Callable[..., Array]:
+        """Return `f([y (order + 3, k),] [pose (4, 4), twists (order + 2, 6)], out=None)`.
 
         It returns efforts (order + 1, efforts), compiled where that is possible; what the kernel cannot do is
-        left to `solve`, which does it or says what is wrong. `loads`: body and frame of every applied wrench.
-        Twists are spatial; y is left out where no joint is a coordinate.
+        left to `solve`, which does it or says what is wrong. Twists are spatial; y is left out where no joint
+        is a coordinate.
         """
+        call, rows = self._call(order, ()), slice(0, order + 1)
+
+        def compiled(*arguments: Array, out: Array | None = None) -> Array:
+            efforts = call(*arguments)[rows]
+            if out is None:
+                return efforts
+            check_out(out, efforts.shape)
+            out[...] = efforts
+            return out
+
+        return compiled
+
+    def is_near_singular(self, order: int, table: Array) -> bool:
+        """Whether a result of `drive_table` is of a pose near a singular one."""
+        if order not in self._flat_at_home:
+            self._flat_at_home[order] = self._at_home(order)
+        return bool(table[-1, 0] > self._flat_at_home[order] / _NEAR**2)
+
+    def _at_home(self, order: int) -> float:
+        start, elsewhere = home(self.closure), self.known
+        self.known = start
+        given = [] if start.pose is None else [start.pose, np.zeros((order + 2, 6))]
+        y = np.zeros((order + 3, len(start.y)))
+        y[0] = start.y
+        try:
+            table = self._call(order, ())(*([y] if len(start.y) else []), *given)
+        except SingularError:
+            return np.inf
+        self.known = elsewhere
+        return float(table[-1, 0])
+
+    def _call(self, order: int, loads: LoadPlaces) -> Callable[..., Array]:
+        """Return `f([y,] [pose, twists,] load (order + 1, 6)...)`, compiled where that is possible."""
         if (order, loads) not in self._calls:
             if len(self._calls) >= _KEPT:
                 del self._calls[next(iter(self._calls))]
-            self._calls[order, loads] = self._call(order, loads)
+            self._calls[order, loads] = self._made(order, loads)
         return self._calls[order, loads]
 
-    def _call(self, order: int, loads: tuple[tuple[int, Frame], ...]) -> Callable[..., Array]:
+    def _made(self, order: int, loads: LoadPlaces) -> Callable[..., Array]:
         closure = self.closure
         still = [] if closure.joints else [np.zeros((order + 3, 0))]
         names = ["the motion"] if closure.joints else []
         names += [] if closure.leader is None else ["the pose", "the twists"]
 
         @finite_result
-        def carefully(*arguments: ArrayLike, out: Array | None = None) -> Array:
-            given = [*still, *arguments]
-            if len(given) != len(still) + len(names) + len(loads):
+        def carefully(*arguments: ArrayLike) -> Array:
+            if len(arguments) != len(names) + len(loads):
                 raise InputError(
-                    f"expected {[*names, *['wrench'] * len(loads)]}, found {len(arguments)} arguments"
+                    f"expected {[*names, *['a wrench'] * len(loads)]}, found {len(arguments)} arguments"
                 )
-            y, *rest = given
+            y, *rest = list(itertools.chain(still, arguments))
             base = None
             if closure.leader is not None:
                 base = BaseMotion(rest.pop(0), rest.pop(0))  # type: ignore[arg-type]
@@ -180,20 +225,16 @@ class LoopedDynamics:
             stack, motion = coordinate_motion(closure, y, base, 2)
             if len(stack) != order + 3:
                 raise InputError(f"the motion must have {order + 3} rows, found {len(stack)}")
-            one = self.solve(stack, motion, wrenches)
-            parts = [one.efforts] if one.base_wrench is None else [one.base_wrench, one.efforts]
-            return _into(out, np.concatenate(parts, axis=1))
+            return _table(self.solve(stack, motion, wrenches))
 
         if not compiles(closure, order):
             return carefully
         kernel = LoopKernel(closure, self.independence.rows, order, loads)
-        function, memory, bad, rows = kernel.function, self._memory, kernel.bad, kernel.efforts
+        function, memory, bad = kernel.function, self.memory, kernel.bad
 
-        def quickly(*arguments: Array, out: Array | None = None) -> Array:
-            result = function(*still, *arguments, memory)
-            if result.item(bad) < 1.0:
-                return result[rows] if out is None else _into(out, result[rows])
-            return carefully(*arguments, out=out)
+        def quickly(*arguments: Array) -> Array:
+            result: Array = function(*still, *arguments, memory)
+            return result if result.item(bad) < 1.0 else carefully(*arguments)
 
         return quickly
 
@@ -314,12 +355,17 @@ class LoopedDynamics:
         return self.independence.redundant
 
 
-def _into(out: Array | None, result: Array) -> Array:
-    if out is None:
-        return result
-    check_out(out, result.shape)
-    out[...] = result
-    return out
+def _table(one: LoopSolution) -> Array:
+    """Return a solution in the form of `LoopKernel`."""
+    base = 0 if one.base_wrench is None else 6
+    order, columns = len(one.efforts) - 1, base + one.efforts.shape[1]
+    table = np.zeros((2 * order + 6, columns))
+    if one.base_wrench is not None:
+        table[: order + 1, :6] = one.base_wrench
+    table[: order + 1, base:] = one.efforts
+    table[order + 1 : -2, base:] = one.drives
+    table[-1] = 1.0 / min(one.motion_margin, one.drive_margin) ** 2
+    return table
 
 
 def _with(moved: LoopMotion, rate: Array) -> tuple[Array, BaseMotion | None]:

@@ -24,7 +24,8 @@ class BuiltMjcf:
     """The parts of a robot."""
 
     assembly: Assembly
-    limits: JointLimits  # of the coordinates
+    limits: JointLimits  # of the driven joints
+    coordinate_limits: JointLimits
     drives: Drives | None
     drive_specs: tuple[DriveSpec, ...] | None
     closure: Closure | None
@@ -66,6 +67,7 @@ def build_mjcf(
     known = any(spec != DriveSpec() for spec in specs)
     return BuiltMjcf(
         mjcf.assembly,
+        mjcf.limits.of_joints(drives),
         mjcf.limits.of_joints(joints),
         Drives(np.full(len(specs), np.inf), np.array([spec.motor_inertia for spec in specs]))
         if known

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, overload
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,6 +49,15 @@ _HIGHEST_ORDER = 30
 _KEPT = 100  # kernels of a robot; one that walks meets many sets of contacts
 
 
+class DriveState(NamedTuple):
+    """What the drives do, by derivative order."""
+
+    motion: Array  # (order + 3, driven) positions of the driven joints and their derivatives [rad or m, /s^k]
+    efforts: Array  # (order + 1, driven) [N.m/s^k or N/s^k]
+    base_wrench: Array | None  # (order + 1, 6) on a prescribed base, in the world frame
+    near_singularity: bool  # whether the pose is close to a singular one; efforts may be large
+
+
 class Robot(MatrixCalls):
     """A tree of rigid bodies, on the ground or floating, with its dynamics of any order.
 
@@ -63,11 +73,19 @@ class Robot(MatrixCalls):
         frames: Mapping[str, NamedFrame] | None = None,
         drive_specs: Sequence[DriveSpec] | None = None,
         closure: Closure | None = None,
+        coordinate_limits: JointLimits | None = None,
     ) -> None:
+        """Put a robot together; `limits` and `drives` are of the driven joints.
+
+        `coordinate_limits`: of the joints that are coordinates, where these are others.
+        """
         self._tree = model
         self._looped = None if closure is None else LoopedDynamics(closure)
         self._massless = [] if closure is not None else check_mobility(model)
-        self.limits = limits if limits is not None else JointLimits.unlimited(self.n_joints)
+        self.limits = limits if limits is not None else JointLimits.unlimited(len(self.driven_joints))
+        if coordinate_limits is None and self.driven_joints == self.joint_names:
+            coordinate_limits = self.limits
+        self.coordinate_limits = coordinate_limits or JointLimits.unlimited(self.n_joints)
         self.drives = drives
         self.frames = MappingProxyType(dict(frames or {}))  # besides the bodies, by name
         self.drive_specs = _specs(drives, drive_specs)
@@ -82,7 +100,50 @@ class Robot(MatrixCalls):
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle what a robot is made from; what it has compiled is compiled again."""
         closure = None if self._looped is None else self._looped.closure
-        return Robot, (self._tree, self.limits, self.drives, dict(self.frames), self.drive_specs, closure)
+        parts = self._tree, self.limits, self.drives, dict(self.frames), self.drive_specs, closure
+        return Robot, (*parts, self.coordinate_limits)
+
+    @property
+    def name(self) -> str:
+        """The name of the robot."""
+        return self._tree.name
+
+    @property
+    def moves_base(self) -> bool:
+        """Whether a motion has to come with one of a floating base, or of a platform."""
+        closure = self.closure
+        return self._tree.floating_base if closure is None else closure.leader is not None
+
+    @property
+    def home(self) -> tuple[Array, Array | None]:
+        """Positions (n,) at the zero configuration, and the pose (4, 4) of base or platform there."""
+        if self._looped is None:
+            return np.zeros(self.n_joints), np.eye(4) if self._tree.floating_base else None
+        start = home(self._looped.closure)
+        return start.y, start.pose
+
+    @property
+    def positions(self) -> Array | None:
+        """What a robot with loops remembers of its last success (N,), for `reset`; None without loops."""
+        return None if self._looped is None else self._looped.memory[0].copy()
+
+    def with_tree(self, tree: TreeModel) -> Robot:
+        """Return this robot with other bodies on the same joints, as with another gravity or a payload.
+
+        One with loops is a new one in any case: it remembers where it has been.
+        """
+        if tree is self._tree and self._looped is None:
+            return self
+        closure = None if self.closure is None else replace(self.closure, tree=tree)
+        return Robot(
+            tree,
+            self.limits,
+            self.drives,
+            self.frames,
+            self.drive_specs,
+            closure,
+            self.coordinate_limits,
+        )
 
     def __repr__(self) -> str:
         model, closure = self._tree, self.closure
@@ -109,7 +170,7 @@ class Robot(MatrixCalls):
         if not assembly.couplings:
             return cls(assembly.model, limits, frames=assembly.frames)
         closure = Closure.build(assembly.model, couplings=assembly.couplings)
-        return cls(assembly.model, limits.of_joints(closure.joints), frames=assembly.frames, closure=closure)
+        return cls(assembly.model, limits.of_joints(closure.driven), frames=assembly.frames, closure=closure)
 
     @classmethod
     def from_mjcf(
@@ -146,6 +207,7 @@ class Robot(MatrixCalls):
                 built.assembly.frames,
                 built.drive_specs,
                 built.closure,
+                built.coordinate_limits,
             )
         except ModelError as error:
             raise ModelError(f"{read.source}: {error}") from error
@@ -159,7 +221,13 @@ class Robot(MatrixCalls):
         config = read_config(path, gravity)
         try:
             return cls(
-                config.model, config.limits, config.drives, config.frames, config.drive_specs, config.closure
+                config.model,
+                config.limits,
+                config.drives,
+                config.frames,
+                config.drive_specs,
+                config.closure,
+                config.coordinate_limits,
             )
         except ModelError as error:
             raise ModelError(f"{config.source}: {error}") from error
@@ -508,6 +576,34 @@ class Robot(MatrixCalls):
         of_base, joints = _split(found)
         return joints, of_base
 
+    def drive_state(
+        self,
+        q: ArrayLike | None = None,
+        base: BaseMotion | None = None,
+        wrenches: Sequence[AppliedWrench] | None = None,
+    ) -> DriveState:
+        """Compute the motion of the driven joints and their efforts, one sample, compiled where it can be.
+
+        Arguments and errors as in `inverse_dynamics`. Without couplings and loops the motion is that given.
+        """
+        if self._looped is None:
+            motion = np.asarray(q, dtype=np.float64)
+            if base is None:
+                return DriveState(motion, self.inverse_dynamics(motion, wrenches=wrenches), None, False)
+            wrench, efforts = self.inverse_dynamics(motion, base, wrenches)
+            return DriveState(motion, efforts, wrench, False)
+        looped, loads = self._looped, self._loads(wrenches)
+        y, given = coordinate_motion(looped.closure, q, base, 2)
+        order, first = len(y) - 3, 6 if looped.closure.base_given else 0
+        table = looped.drive_table(y, given, loads)
+        check_result(table[:-2])
+        return DriveState(
+            np.ascontiguousarray(table[order + 1 : -2, first:]),
+            np.ascontiguousarray(table[: order + 1, first:]),
+            np.ascontiguousarray(table[: order + 1, :6]) if first else None,
+            looped.is_near_singular(order, table),
+        )
+
     @finite_result
     def solve(
         self,
@@ -529,10 +625,16 @@ class Robot(MatrixCalls):
         preloaded = preload_rows(looped.closure, preload, len(y) - 3)
         return looped.solve(y, given, self._loads(wrenches), preloaded)
 
-    def reset(self) -> None:
-        """Find positions of a robot with loops from the zero configuration again, on its branch."""
+    def reset(self, positions: ArrayLike | None = None) -> None:
+        """Find positions of a robot with loops from the zero configuration again, on its branch.
+
+        Or from `positions` (N,) that `positions` was before.
+        """
         looped = self._need_loops("reset")
-        looped.known = home(looped.closure)
+        if positions is None:
+            looped.known = home(looped.closure)
+        else:
+            looped.memory[0] = finite_array("the positions", positions, looped.memory.shape[1:])
 
     def _need_loops(self, what: str) -> LoopedDynamics:
         if self._looped is None:

@@ -51,7 +51,7 @@ from hodyn_ros.model.closure import Closure, LoopFrame
 from hodyn_ros.motion import Frame
 from hodyn_ros.se3 import Array
 
-Loads = tuple[tuple[int, Frame], ...]  # body and frame of every applied wrench
+LoadPlaces = tuple[tuple[int, Frame], ...]  # body and frame of every applied wrench
 
 _LARGEST = 1200  # bodies times (order + 2)^2 of what takes some seconds to compile
 _ITERATIONS = 8  # of Newton's method; from a warm start two or three do
@@ -85,10 +85,11 @@ class LoopKernel:
     N), out=None)` returns a matrix; `efforts` and `drives` say which rows are what. Twists are spatial. The
     memory holds positions of the leading joints, from which Newton's method starts, and the pose; both are
     replaced by those found. `result.item(bad)` below one says that the result is right; else nothing in it
-    counts, and the memory is as it was.
+    counts, and the memory is as it was. The first number of the last row grows without bounds towards
+    singular poses, like the square of a condition number.
     """
 
-    def __init__(self, closure: Closure, chosen: Array, order: int, loads: Loads = ()) -> None:
+    def __init__(self, closure: Closure, chosen: Array, order: int, loads: LoadPlaces = ()) -> None:
         self.closure, self.order, self.loads = closure, order, loads
         self._code = _LoopCode(closure, chosen, order, loads)
         self._alive: list[Any] = []
@@ -143,7 +144,7 @@ class LoopKernel:
     @property
     def result(self) -> Shape:
         """Shape of the matrix that comes back."""
-        return 2 * self.order + 5, self.closure.n_efforts
+        return 2 * self.order + 6, self.closure.n_efforts
 
     def _compiled(self, trace: Any, shapes: Sequence[Shape]) -> int:
         graph, outputs, _ = traced(trace, shapes)
@@ -172,7 +173,7 @@ class LoopKernel:
 class _LoopCode:
     """The computation over abstract scalars."""
 
-    def __init__(self, closure: Closure, chosen: Array, order: int, loads: Loads) -> None:
+    def __init__(self, closure: Closure, chosen: Array, order: int, loads: LoadPlaces) -> None:
         self.closure, self.order, self.loads = closure, order, loads
         tree, first = closure.tree, closure.first
         self.bodies = canonical_bodies(tree)
@@ -232,7 +233,10 @@ class _LoopCode:
         flatnesses = [f for system in (*systems, forces.system) for f in system.flatnesses]
         bad = self._wrong(leading, state[-1], memory, motions, given, flatnesses) + _overflow(rows)
         rest = [0.0] * (closure.n_efforts - 1)
-        return [*rows, *([*blank, *row] for row in drives), [bad, *rest]]
+        flat: Scalar = 0.0
+        for flatness in flatnesses:
+            flat = flat + 1.0 / flatness
+        return [*rows, *([*blank, *row] for row in drives), [bad, *rest], [flat, *rest]]
 
     def _move(
         self, q: Stack, leading: Sequence[Scalar], given: Sequence[Stack]

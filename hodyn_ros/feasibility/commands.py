@@ -44,7 +44,7 @@ def run_check(
         report = check(machine, motion, duration, tolerance, progress)
     print_whole(console, findings_table(report))
     if picture is not None:
-        title = f"{Path(trajectory).name} on {machine.model.name}: what it uses of the limits"
+        title = f"{Path(trajectory).name} on {machine.name}: what it uses of the limits"
         console.print(f"wrote {draw_usage(report, title, picture)}", soft_wrap=True)
     console.print(verdict(report), soft_wrap=True)
     console.print(certainty(report), soft_wrap=True)
@@ -80,7 +80,7 @@ def run_retime(
         )
     console.print(f"wrote {out}", soft_wrap=True)
     if picture is not None:
-        title = f"{Path(trajectory).name} on {machine.model.name}, at {100.0 * speed:.2f} % of its speed"
+        title = f"{Path(trajectory).name} on {machine.name}, at {100.0 * speed:.2f} % of its speed"
         console.print(f"wrote {draw_usage(report, title, picture)}", soft_wrap=True)
     console.print(f"checked as it was written: {verdict(report)}", soft_wrap=True)
 
@@ -96,7 +96,7 @@ def _written(
     """Write the file and check what it says; where rounding leaves it beyond a limit, a little slower."""
     out.parent.mkdir(parents=True, exist_ok=True)
     for _ in range(_ATTEMPTS):
-        note = f"Retimed to {speed:.9f} of its speed for {machine.model.name}."
+        note = f"Retimed to {speed:.9f} of its speed for {machine.name}."
         out.write_text(retimed_text(source, speed, note), encoding="utf-8")
         report = check(machine, read_motion(out), None if duration is None else duration / speed, tolerance)
         if not report.violations:

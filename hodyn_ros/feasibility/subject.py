@@ -14,7 +14,7 @@ from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.jets import Array
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.model.tree import JointKind
-from hodyn_ros.motion import twists_to_world
+from hodyn_ros.motion import BaseMotion, twists_to_world
 from hodyn_ros.parallel.robot import ParallelRobot
 from hodyn_ros.trajectory.robot_motion import MotionSample, RobotMotion
 
@@ -65,59 +65,61 @@ class Subject(ABC):
 
 
 class TreeRobot(Subject):
-    """A robot whose joints are its drives."""
+    """A robot whose coordinates are joints, and a floating base or a platform; its limits are of its drives.
+
+    Nothing limits the wrench on a floating base.
+    """
 
     def __init__(self, robot: Robot) -> None:
+        tree = robot.tree
+        drives = [tree.first_jointed_body + tree.joint_index(name) for name in robot.driven_joints]
         super().__init__(
-            robot.model.name,
-            robot.joint_names,
-            [robot.model.kinds[j] is JointKind.PRISMATIC for j in range(robot.n_joints)],
+            robot.name,
+            robot.driven_joints,
+            [tree.kinds[body] is JointKind.PRISMATIC for body in drives],
             robot.limits,
             robot.actuation,
             robot.drive_train,
         )
         self.robot = robot
-
-
-class GroundedRobot(TreeRobot):
-    """An arm or a tree that stands on the ground."""
+        self.least_order = 0 if robot.closure is None else 2
 
     def fitted(self, motion: RobotMotion) -> RobotMotion:
-        """Return the motion of these joints."""
-        if motion.moves_base:
+        """Return the motion of the coordinates."""
+        moves_base = self.robot.moves_base
+        if motion.moves_base and not moves_base:
             raise InputError(f"the motion moves a base, but robot {self.name!r} stands on the ground")
-        return motion.for_joints(self.joint_names)
+        if moves_base and not motion.moves_base:
+            what = "has a floating base" if self.robot.tree.floating_base else "is moved by its platform"
+            raise InputError(f"robot {self.name!r} {what}; give a motion of type pose with base and joints")
+        return motion.for_joints(self.robot.joint_names)
 
     def evaluate(self, sample: MotionSample) -> tuple[Array, Array]:
-        """Return the joints as they are given, and their torques."""
+        """Return motion and torques of the driven joints."""
         joints = np.ascontiguousarray(sample.joints)
         if joints.shape[1] < 3:
             return joints, joints[:, :0]
-        return joints, self.robot.inverse_dynamics(joints)
-
-
-class FloatingRobot(TreeRobot):
-    """A robot whose base moves as well; nothing limits the wrench on it."""
-
-    def fitted(self, motion: RobotMotion) -> RobotMotion:
-        """Return the motion of the base and these joints."""
-        if not motion.moves_base:
-            raise InputError(
-                f"robot {self.name!r} has a floating base; give a motion of type pose with base and joints"
-            )
-        return motion.for_joints(self.joint_names)
-
-    def evaluate(self, sample: MotionSample) -> tuple[Array, Array]:
-        """Return the joints as they are given, and their torques."""
-        joints = np.ascontiguousarray(sample.joints)
-        orders = joints.shape[1]
-        if orders < 3 or sample.pose is None or sample.twists is None:
-            return joints, joints[:, :0]
-        twists = twists_to_world(sample.pose, np.moveaxis(sample.twists, 1, 0))
-        twists = np.ascontiguousarray(np.moveaxis(twists, 0, 1))
-        dynamics = self.robot.compile(orders - 3)
-        found = [dynamics(*one) for one in zip(joints, sample.pose, twists)]
-        return joints, np.stack(found)[:, :, 6:]
+        robot, orders = self.robot, joints.shape[1]
+        if robot.closure is None and not robot.moves_base:
+            return joints, robot.inverse_dynamics(joints)
+        poses, twists = sample.pose, sample.twists
+        if poses is not None and twists is not None:
+            twists = twists_to_world(poses, np.moveaxis(twists, 1, 0))
+            twists = np.ascontiguousarray(np.moveaxis(twists, 0, 1))
+            if robot.closure is None:
+                dynamics = robot.compile(orders - 3)
+                found = [dynamics(*one) for one in zip(joints, poses, twists)]
+                return joints, np.stack(found)[:, :, 6:]
+        motions, efforts = [], []
+        for i, q in enumerate(joints):
+            base = None if poses is None or twists is None else BaseMotion(poses[i], twists[i])
+            try:
+                state = robot.drive_state(q, base)
+            except HodynError as error:
+                raise SampleError(i, str(error)) from error
+            motions.append(state.motion)
+            efforts.append(state.efforts)
+        return np.stack(motions), np.stack(efforts)
 
 
 class PlatformRobot(Subject):
@@ -128,7 +130,7 @@ class PlatformRobot(Subject):
     def __init__(self, robot: ParallelRobot) -> None:
         screws = np.concatenate([limb.chain.screws for limb in robot.model.limbs])
         super().__init__(
-            robot.model.name,
+            robot.name,
             robot.driven_joint_names,
             [not screws[i, :3].any() for i in robot.model.driven],
             robot.limits,
@@ -164,4 +166,4 @@ def subject_of(robot: Robot | ParallelRobot) -> Subject:
     """Return a robot of any kind as what has limits."""
     if isinstance(robot, ParallelRobot):
         return PlatformRobot(robot)
-    return FloatingRobot(robot) if robot.model.floating_base else GroundedRobot(robot)
+    return TreeRobot(robot)

@@ -55,7 +55,8 @@ class RobotConfig:
     source: Path  # the file it was read from
     frames: Mapping[str, Frame]  # bodies, links merged into them, and the frames that the file adds, by name
     assumed: tuple[AssumedFigure, ...]  # figures that the file marks as assumed
-    closure: Closure | None = None  # with one, limits are of its coordinates and drives of its driven joints
+    closure: Closure | None = None  # with one, limits and drives are of its driven joints
+    coordinate_limits: JointLimits | None = None
 
 
 def read_config(path: str | os.PathLike[str], gravity: ArrayLike | None = None) -> RobotConfig:
@@ -98,7 +99,8 @@ def read_config(path: str | os.PathLike[str], gravity: ArrayLike | None = None) 
             _check_driven(root, driven, with_drives)
         return RobotConfig(
             model=model,
-            limits=JointLimits.of(moved, [rows[name] for name in moved]),
+            limits=JointLimits.of(driven, [rows[name] for name in driven]),
+            coordinate_limits=JointLimits.of(moved, [rows[name] for name in moved]),
             drives=_all_drives(driven, drives),
             drive_specs=tuple(drives[name] for name in driven) if drives else None,
             closure=closure,

@@ -13,7 +13,6 @@ from typing import Any
 
 from hodyn_ros.control.feedforward import Feedforward
 from hodyn_ros.control.law_settings import LawSettings
-from hodyn_ros.control.parallel_feedforward import ParallelFeedforwardLaw
 from hodyn_ros.control.robot_text import AnyRobot, RobotText
 from hodyn_ros.errors import ConvergenceError, HodynError, InputError, OverflowingError, SingularError
 from hodyn_ros.motion import BaseMotion
@@ -68,7 +67,7 @@ class Answerer:
 
     def take_over(self, other: Answerer) -> None:
         """Go on from what another answerer of the same robot has reached."""
-        self._start_from(other._positions())
+        self._start_from(other.law.positions)
 
     def answer(self, msg: DesiredMotion, wrenches: Array | None = None) -> FeedforwardTorque:
         """Return the answer to a desired motion; raises Refused with the reason, and then changes nothing.
@@ -101,8 +100,8 @@ class Answerer:
         """Return as JSON all that the answers follow from; they hold after the last sample answered so far.
 
         Keys: `robot` (the fields of `RobotText`), `law` (the fields of `LawSettings`),
-        `new_clock_after` [s], `after_stamp` [ns] or null, `positions` (where the next call of a parallel
-        robot starts, [rad or m]) or null, and `version`.
+        `new_clock_after` [s], `after_stamp` [ns] or null, `positions` (where the next call of a robot
+        with loops starts, [rad or m]) or null, and `version`.
         """
         return json.dumps(
             {
@@ -111,7 +110,7 @@ class Answerer:
                 "law": self.chosen.to_json(),
                 "new_clock_after": self.timeline.forget_after,
                 "after_stamp": self.timeline.last,
-                "positions": self._positions(),
+                "positions": self.law.positions,
             }
         )
 
@@ -137,14 +136,9 @@ class Answerer:
             raise InputError(f"these are not the settings of a dynamics_node: {error!r}") from error
         return result
 
-    def _positions(self) -> list[float] | None:
-        """Return the joint positions that a parallel robot has reached."""
-        law = self.law
-        return law.robot.positions.tolist() if isinstance(law, ParallelFeedforwardLaw) else None
-
     def _start_from(self, positions: list[float] | None) -> None:
-        if positions is not None and isinstance(self.law, ParallelFeedforwardLaw):
-            self.law.robot.reset(positions)
+        if positions is not None:
+            self.law.start_from(positions)
 
     def _read_base(self, msg: DesiredMotion) -> BaseMotion | None:
         if self.law.moves_base:

@@ -106,18 +106,18 @@ class ControllerNode(FeedforwardConsumer):
         robot = tree_robot(self)
         train = robot.drive_train
         if train is None:
-            raise InputError(f"robot {robot.model.name!r} has no drives; describe them in its file")
+            raise InputError(f"robot {robot.name!r} has no drives; describe them in its file")
         if train.commanded.any():
             variable = train.joint_names[int(train.commanded.argmax())]
             raise InputError(
-                f"joint {variable!r} of robot {robot.model.name!r} has a variable stiffness; "
+                f"joint {variable!r} of robot {robot.name!r} has a variable stiffness; "
                 "FeedforwardTorque holds one motor per joint, so command its motors from robot.drive_train"
             )
         self._mode = FeedforwardMode(chosen(self, "feedforward", [mode.value for mode in FeedforwardMode]))
         self._actuation = robot.actuation
         if self._actuation is None and self._mode is not FeedforwardMode.ELASTIC:
             raise InputError(
-                f"parameter 'feedforward' is {self._mode.value!r}, but robot {robot.model.name!r} has "
+                f"parameter 'feedforward' is {self._mode.value!r}, but robot {robot.name!r} has "
                 "friction, or springs that are damped or not linear; choose elastic"
             )
         self._says_the_end = chosen(self, "end_command", ("empty", "none")) == "empty"
@@ -131,10 +131,10 @@ class ControllerNode(FeedforwardConsumer):
         self._publisher = self.publisher(Float64MultiArray, "effort_commands")
         self._without_measurement = 0
         self.start(guard, robot.joint_names, "motor_states")
-        self._diagnostics.hardware_id = robot.model.name
+        self._diagnostics.hardware_id = robot.name
         self._late = self.create_timer(value(self, "patience"), self._on_time, callback_group=self.streams)
         self.get_logger().info(
-            f"robot {robot.model.name!r}, {robot.n_joints} joints, feedforward {self._mode.value}"
+            f"robot {robot.name!r}, {robot.n_joints} joints, feedforward {self._mode.value}"
         )
 
     def _gains(self, train: DriveTrain) -> MotorGains:

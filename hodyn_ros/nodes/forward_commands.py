@@ -75,7 +75,7 @@ class ForwardCommands(FeedforwardConsumer):
         self._timer = self.create_timer(1.0 / rate, self._on_time, callback_group=self.streams)
         self._grid = Pace(rate, self.now(), most=1)
         rhythm = f"{self._rate:g} commands per second" if self._rate else "a command for each feedforward"
-        limits = "no limits known" if robot is None else f"limits of {robot.model.name!r}"
+        limits = "no limits known" if robot is None else f"limits of {robot.name!r}"
         self.get_logger().info(f"{len(names)} joints, {rhythm}, {limits}; waiting for the first feedforward")
 
     def on_feedforward(self) -> None:

@@ -26,7 +26,7 @@ class MovedRobot:
             self._moves_base = True
             return
         robot = Robot.from_config(path)
-        self.joint_names, self._moves_base = robot.joint_names, robot.model.floating_base
+        self.joint_names, self._moves_base = robot.joint_names, robot.moves_base
 
     def require_joint_trajectories(self) -> None:
         """Raise InputError unless a JointTrajectory says all about the motion of this robot."""

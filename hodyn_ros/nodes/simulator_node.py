@@ -125,9 +125,9 @@ class SimulatorNode(Node):
             qos_overriding_options=overridable(),
         )
         self._timer = self.create_timer(1.0 / self._pace.rate, self._publish_due, callback_group=streams)
-        self._diagnostics = Diagnostics(self, self._report, hardware_id=robot.model.name)
+        self._diagnostics = Diagnostics(self, self._report, hardware_id=robot.name)
         self.get_logger().info(
-            f"robot {robot.model.name!r}, {robot.n_joints} joints, {len(self._motor_names)} motors; "
+            f"robot {robot.name!r}, {robot.n_joints} joints, {len(self._motor_names)} motors; "
             f"states at {self._pace.rate:g} Hz"
         )
 

@@ -160,7 +160,7 @@ class TrajectoryFilter(Node):
             ),
         ]
         self._proxy = self._open_proxy()
-        self._diagnostics = Diagnostics(self, self._report, self._efforts.effort_filter.robot.model.name)
+        self._diagnostics = Diagnostics(self, self._report, self._efforts.effort_filter.robot.name)
 
     def _build(self) -> TrajectoryEfforts:
         path = robot_file(self)

@@ -131,6 +131,11 @@ class ParallelRobot:
             raise ModelError(f"{config.source}: {error}") from error
 
     @property
+    def name(self) -> str:
+        """The name of the robot."""
+        return self.model.name
+
+    @property
     def joint_names(self) -> tuple[str, ...]:
         """Names of all joints, limb after limb."""
         return self.model.joint_names
