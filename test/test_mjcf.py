@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import mujoco
@@ -216,6 +217,7 @@ class TestTrees:
         assert robot.tree.body_names == ("arm",)
         assert robot.frames["table"].body == -1
         np.testing.assert_allclose(robot.tree.placements[0][:3, 3], [0.0, 0.0, 2.0])
+        assert Robot.from_mjcf(text, root="table").tree.body_names == ("arm",)
         assert Robot.from_mjcf(text, root="cube").tree.floating_base
 
 
@@ -388,7 +390,7 @@ class TestWhatIsWrong:
             (one_body().replace('"j"', '"j" type="screw"'), "invalid keyword: 'screw'; Element 'joint'"),
             (
                 f"<mujoco><worldbody>{FREE.format('x')}{FREE.format('y')}</worldbody></mujoco>",
-                "body 'x' floats, and .'x', 'y'. all move on the world; .* say by its `root` which",
+                "body 'x' floats beside others .'x', 'y'.; one robot is read at a time: say by",
             ),
             (
                 one_body(
@@ -424,7 +426,9 @@ class TestWhatIsWrong:
         assert str(caught.value).startswith("MJCF: ")
 
     def test_names_that_do_not_exist(self) -> None:
-        with pytest.raises(ModelError, match="no body 'b' that moves on the world; there are .'a'."):
+        with pytest.raises(
+            ModelError, match="no body 'b' that stands or moves on the world; there are .'a'."
+        ):
             Robot.from_mjcf(one_body(), root="b")
         with pytest.raises(ModelError, match="no keyframe 'home'; there are .'up'."):
             Robot.from_mjcf(one_body(more='<keyframe><key name="up" qpos="1"/></keyframe>'), keyframe="home")
@@ -440,6 +444,9 @@ class TestWhatIsWrong:
     def test_without_mujoco(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "mujoco", None)
         with pytest.raises(ModelError, match="which is missing: pip install mujoco, or hodyn_ros.mjcf"):
+            Robot.from_mjcf(one_body())
+        monkeypatch.setitem(sys.modules, "mujoco", SimpleNamespace(MjModel=object, __version__="3.1.0"))
+        with pytest.raises(ModelError, match="mujoco 3.1.0 is too old to read it: pip install -U mujoco"):
             Robot.from_mjcf(one_body())
 
     @pytest.mark.parametrize(

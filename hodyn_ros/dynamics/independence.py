@@ -63,11 +63,15 @@ def find_independence(closure: Closure) -> Independence:
 def choose_coordinates(closure: Closure, preferred: Sequence[int]) -> tuple[tuple[int, ...], bool]:
     """Choose joints whose positions determine the pose, preferred ones as far as they are independent.
 
-    Among joints of one rank those that move most against each other near home, by QR with column pivoting.
-    Returns them in the order of the tree, and whether drives of the preferred joints alone hold the robot.
-    The coordinates that the closure has do not matter, but whether its base is prescribed does.
+    Among joints of one rank those that move most against each other at home, or near it where home is
+    singular, by QR with column pivoting. Returns them in the order of the tree, and whether drives of the
+    preferred joints alone hold the robot. The coordinates that the closure has do not matter, but whether its
+    base is prescribed does.
     """
-    moved = LoopMotion(closure, _generic_place(closure, closure.tolerance))
+    near = LoopMotion(closure, _generic_place(closure, closure.tolerance))
+    at_home = LoopMotion(closure, home(closure).place)
+    ranks = [np.sum(_values(closure, moved) > closure.tolerance) for moved in (near, at_home)]
+    moved = at_home if ranks[0] == ranks[1] else near
     rows = _loop_rows(closure, moved, _independent_rows(closure, moved, closure.tolerance).rows)
     base = 6 if closure.base_given else 0
     still = np.concatenate([np.eye(closure.n_velocities)[:base], rows])

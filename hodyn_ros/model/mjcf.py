@@ -166,27 +166,34 @@ class _Reader:
     def _choose(self, root: str | None) -> tuple[int | None, set[int]]:
         """Return the floating base, if there is one, and the bodies that belong to the robot."""
         m = self.m
-        tops = [
-            b for b in range(1, m.nbody) if m.body_jntnum[b] and m.body_weldid[m.body_parentid[b]] == _WORLD
-        ]
-        names = [self.bodies[b] for b in tops]
-        if root is not None:
-            if root not in names:
-                raise ModelError(f"there is no body {root!r} that moves on the world; there are {names}")
-            tops = [tops[names.index(root)]]
+        within = set(range(1, m.nbody)) if root is None else self._carried_by(root)
+        tops = [b for b in sorted(within) if m.body_jntnum[b] and m.body_weldid[m.body_parentid[b]] == _WORLD]
         floating = [b for b in tops if m.jnt_type[m.body_jntadr[b]] == self.mj.mjtJoint.mjJNT_FREE]
-        if floating and len(tops) > 1:
+        roots = [self.bodies[b] for b in dict.fromkeys(m.body_rootid[b] for b in tops)]
+        if floating and len(roots) > 1:
+            names = ", ".join(map(repr, roots[:5])) + (", ..." if len(roots) > 5 else "")
             raise ModelError(
-                f"body {self.bodies[floating[0]]!r} floats, and {names} all move on the world; one robot is "
-                "read at a time: say by its `root` which"
+                f"body {self.bodies[floating[0]]!r} floats beside others ({names}); one robot is read at a "
+                "time: say by its `root` which"
             )
-        if root is None and not floating:
-            return None, set(range(1, m.nbody))
-        kept: set[int] = set(tops)
+        if not floating:
+            return None, within
+        return floating[0], {b for b in within if m.body_rootid[b] == floating[0]}
+
+    def _carried_by(self, root: str) -> set[int]:
+        """Return a body that stands or moves on the world with all that it carries."""
+        m = self.m
+        known = [b for b in range(1, m.nbody) if m.body_weldid[m.body_parentid[b]] == _WORLD]
+        names = [self.bodies[b] for b in known]
+        if root not in names:
+            raise ModelError(
+                f"there is no body {root!r} that stands or moves on the world; there are {names}"
+            )
+        carried = {known[names.index(root)]}
         for body in range(1, m.nbody):
-            if m.body_parentid[body] in kept:
-                kept.add(body)
-        return (floating[0] if floating else None), kept
+            if m.body_parentid[body] in carried:
+                carried.add(body)
+        return carried
 
     def _link(self, body: int) -> Link:
         m = self.m

@@ -61,6 +61,10 @@ def import_mujoco(source: str) -> Any:
         raise ModelError(
             f"{source}: MJCF is read by MuJoCo, which is missing: pip install mujoco, or hodyn_ros[mjcf]"
         ) from error
+    if not hasattr(mujoco.MjModel, "eq_objtype"):
+        raise ModelError(
+            f"{source}: mujoco {mujoco.__version__} is too old to read it: pip install -U mujoco"
+        )
     return mujoco
 
 

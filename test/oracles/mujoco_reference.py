@@ -24,17 +24,14 @@ class MujocoReference:
     def __init__(self, model: Any, rotors: bool = True) -> None:
         self.m = model
         off = mujoco.mjtDisableBit
-        self.m.opt.disableflags |= (
-            off.mjDSBL_CONTACT
-            | off.mjDSBL_LIMIT
-            | off.mjDSBL_FRICTIONLOSS
-            | off.mjDSBL_SPRING
-            | off.mjDSBL_DAMPER
-        )
+        passive = [name for name in ("SPRING", "DAMPER", "PASSIVE") if hasattr(off, f"mjDSBL_{name}")]
+        for name in ("CONTACT", "LIMIT", "FRICTIONLOSS", *passive):  # passive ones are two since MuJoCo 3.3.7
+            self.m.opt.disableflags |= getattr(off, f"mjDSBL_{name}")
         self.m.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
         self.m.opt.density = self.m.opt.viscosity = 0.0
         self.m.body_gravcomp[:] = 0.0
-        self.m.tendon_armature[:] = 0.0
+        if hasattr(self.m, "tendon_armature"):  # since MuJoCo 3.3.1
+            self.m.tendon_armature[:] = 0.0
         if not rotors:
             self.m.dof_armature[:] = 0.0
             if hasattr(self.m, "actuator_armature"):  # since MuJoCo 4
