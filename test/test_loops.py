@@ -304,6 +304,15 @@ class TestCurves:
         for curve in ({"polynomial": [0.1, 3.0]}, {"table": (at, 3.0 * at + 0.1), "degree": 7}):
             assert relative_errors(self.cam(**curve).inverse_dynamics(y), expected).max() < 1e-9
 
+    @pytest.mark.parametrize("ratio", [1e-4, 2e4])
+    def test_steep_curves_leave_the_rows_of_loops_alone(self, ratio: float) -> None:
+        mechanism = MECHANISMS["geared linkage"]()
+        y, _ = motion_of(mechanism, 3)
+        curved = replace(mechanism, curves=(replace(mechanism.curves[0], polynomial=(0.0, ratio)),))
+        straight = replace(mechanism, curves=(), couplings=((3, 2, ratio, 0.0),))
+        found, expected = robot_of(curved).inverse_dynamics(y), robot_of(straight).inverse_dynamics(y)
+        assert relative_errors(found, expected).max() < 1e-10
+
     def test_names_of_what_follows_are_no_coordinates(self) -> None:
         robot = self.cam(polynomial=[0.1, 3.0, 1.0])
         assert robot.joint_names == robot.driven_joints == ("joint1", "joint3")

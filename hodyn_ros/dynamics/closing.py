@@ -68,7 +68,7 @@ def close(closure: Closure, chosen: Array, start: Place, y: Array, pose: Array |
             change = -np.linalg.solve(matrix, open_by)
         except np.linalg.LinAlgError:
             break
-        if not np.abs(change / closure.scale).max(initial=0.0) < _LONGEST:
+        if not np.abs((change / closure.scale)[closure.searched]).max(initial=0.0) < _LONGEST:
             break
         place = step(closure, place, change)
         if size <= tolerance:
@@ -148,8 +148,8 @@ def _open(closure: Closure, moved: LoopMotion) -> ConvergenceError:
     distance = float(np.abs(rows[part][lengths]).max(initial=0.0))
     if sized.max(initial=0.0) <= _TOLERANCE:
         return ConvergenceError(
-            f"the pose of robot {closure.tree.name!r} is singular there: its coordinates do not determine "
-            "what follows them; choose other coordinates, or a pose beside it",
+            f"the pose of robot {closure.tree.name!r} is singular there, or too far from the last one: its "
+            "coordinates do not determine what follows them; choose others, or a pose beside it",
             angle,
             distance,
         )

@@ -114,8 +114,14 @@ class LoopMotion:
 
     @property
     def row_sizes(self) -> Array:
-        """What the rows of the loops and of the platform are measured in: the robot's size, or one radian."""
-        return np.where(self.in_metres, self.closure.size, 1.0)
+        """What the rows of the loops and of the platform are measured in: the robot's size, or one radian.
+
+        Rows of followers are measured in their own length, as curves may be steep.
+        """
+        sizes = np.where(self.in_metres, self.closure.size, 1.0)
+        followers = slice(self._n_joined, self.n_loop_rows)
+        sizes[followers] = np.linalg.norm(self.J[0][followers] * self.closure.scale, axis=1)
+        return sizes
 
     @property
     def residuals(self) -> Array:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.model.arrays import frozen_array
@@ -197,6 +197,13 @@ class Closure:
         turning = screws[:, :3].any(axis=1)
         base = [1.0] * 3 + [self.size] * 3 if self.tree.floating_base else []
         return np.array([*base, *np.where(turning, 1.0, self.size)])
+
+    @cached_property
+    def searched(self) -> NDArray[np.bool_]:
+        """Which of the velocities' positions (m,) may be on one branch or another: not those on a curve."""
+        follow = [one.joint for one in self.followers]
+        joints = [joint not in follow for joint in self.leading]
+        return np.array([True] * self.first + joints)
 
     @cached_property
     def home(self) -> Array:
