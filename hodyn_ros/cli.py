@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import signal
 import sys
+import warnings
 from importlib.metadata import version
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from hodyn_ros.errors import HodynError, InputError
+from hodyn_ros.errors import FigureWarning, HodynError, InputError
 from hodyn_ros.ros_presence import require_ros
+
+_PLAIN_WARNING = warnings.showwarning
 
 app = typer.Typer(
     help="Feedforward torques and their time derivatives for robots with elastic joints.",
@@ -355,6 +358,7 @@ def run_launch_file(
 def main() -> None:
     """Run the command line: exit code 2 and one line for what the user can mend, no traceback."""
     signal.signal(signal.SIGTERM, _end)
+    warnings.showwarning = _warn
     try:
         app(standalone_mode=True)
     except (HodynError, OSError) as error:
@@ -365,6 +369,14 @@ def _fail(error: Exception, code: int) -> int:
     """Print what went wrong in one line, and return the exit code."""
     print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
     return code
+
+
+def _warn(message: Warning | str, category: type[Warning], *place: Any, **named: Any) -> None:
+    """Print what is doubtful in a file in one line, and other warnings as Python does."""
+    if issubclass(category, FigureWarning):
+        print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
+    else:
+        _PLAIN_WARNING(message, category, *place, **named)
 
 
 def _end(number: int, frame: FrameType | None) -> None:

@@ -10,6 +10,7 @@ import pytest
 from ros_processes import child_environment
 
 from hodyn_ros.plots import check_file_type
+from hodyn_ros.share import find
 
 WITHOUT_ROS = "import sys; sys.modules['rclpy'] = None; from hodyn_ros.cli import main; main()"
 
@@ -68,6 +69,16 @@ def test_a_picture_of_an_unknown_type_is_refused_before_any_work(command: str, p
     (line,) = result.stderr.splitlines()
     assert line.startswith(f"error: '{picture}' does not end like a picture; choose one of .")
     assert ".png, " in line and ".svg, " in line
+
+
+def test_what_is_doubtful_in_a_file_is_one_line(tmp_path: Path) -> None:
+    text = find("config", "panda.yaml").read_text()
+    text = text.replace("motor_inertia: {value: 0.", "motor_inertia: {value: 0.0000", 1)
+    (tmp_path / "robot.yaml").write_text(text)
+    result = run("-m", "hodyn_ros.cli", "show", str(tmp_path / "robot.yaml"))
+    assert result.returncode == 0, result.stderr
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("warning: ") and "unheard of" in line
 
 
 def test_the_type_of_a_picture_may_be_in_capitals() -> None:
