@@ -6,9 +6,11 @@ import random
 import signal as signals
 import sys
 import time
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
@@ -227,15 +229,19 @@ def test_a_node_ends_without_a_traceback_whenever_it_is_told_to() -> None:
         ("simulator_node", panda),
     )
     with start_node("trajectory_node", moving | {"rate": 500.0}, "whenever"):
-        for number in range(15):
-            module, parameters = nodes[number % len(nodes)]
-            with start_node(module, parameters, "whenever") as process:
-                wait_until(partial(imports, process), 30.0, "the imports")
-                time.sleep(rng.uniform(0.0, 4.0))
-                process.send(signals.SIGINT)
-                if rng.random() < 0.5:  # as a launch does
-                    time.sleep(rng.uniform(0.0, 0.2))
+        for _ in range(5):
+            with ExitStack() as stack:
+                started = [stack.enter_context(start_node(*node, "whenever")) for node in nodes]
+                for process in started:
+                    wait_until(partial(imports, process), 30.0, "the imports")
+                waits = sorted(rng.uniform(0.0, 4.0) for _ in nodes)
+                for process, wait in zip(rng.sample(started, len(started)), np.diff(waits, prepend=0.0)):
+                    time.sleep(wait)
                     process.send(signals.SIGINT)
-                assert process.wait() == 0, process.output()
-                assert "Traceback" not in process.output(), process.output()
-                assert "Exception" not in process.output(), process.output()
+                    if rng.random() < 0.5:  # as a launch does
+                        time.sleep(rng.uniform(0.0, 0.2))
+                        process.send(signals.SIGINT)
+                for process in started:
+                    assert process.wait() == 0, process.output()
+                    assert "Traceback" not in process.output(), process.output()
+                    assert "Exception" not in process.output(), process.output()
