@@ -1,7 +1,8 @@
 # make demo    run the main job and show its figures (DEMO="--duration 3" hands on arguments)
 # make test    check style and types, then run the tests (TEST="-k spline" hands on arguments)
 #              by two workers (WORKERS=8 for more; TEST="-n 0 --pdb" in this process)
-# make lint    the first half of that
+# make test-fast  mathematics and messages in a minute: neither processes nor what takes long
+# make lint    the first half of `make test`
 # make build   only prepare
 # make bench   measure speed (BENCH=--quick hands on arguments)
 # make bench-ros  measure the node: latency, losses, memory (BENCH=--quick; 14 minutes without)
@@ -15,7 +16,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
-.PHONY: build lint test demo bench bench-ros docs clean FORCE
+.PHONY: build lint test test-fast demo bench bench-ros docs clean FORCE
 
 PYTHON ?= python3
 DEMO ?=
@@ -126,6 +127,10 @@ workers := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 test: $(state)/built lint
 	@echo "==> tests (pytest)"
 	@"$(python)" -m pytest $(workers) $(TEST)
+
+test-fast: $(state)/built
+	@echo "==> tests without those that start processes (nodes, command line, examples) or take seconds (thorough)"
+	@"$(python)" -m pytest $(workers) -m "not processes and not thorough" $(TEST)
 
 demo: $(state)/built
 	@echo "==> demo"

@@ -12,12 +12,15 @@ import random
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 # Domains above 101 would use ports that Linux hands out to other programs; 0 is everybody's default.
 DOMAINS = range(1, 102)
+
+STARTERS = ("subprocess", "ros_processes", "run_examples")  # of processes
 
 WORKER = "PYTEST_XDIST_WORKER" in os.environ  # one of several
 
@@ -77,6 +80,16 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         yield
 
 
+@cache
+def starts_processes(file: Path) -> bool:
+    """Whether a file imports what starts processes, at its head or in a test."""
+    text = file.read_text(encoding="utf-8")
+    return any(f"{name} import" in text or f"import {name}" in text for name in STARTERS)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave those to the end that run alone."""
+    """Mark the tests of files that start processes; leave those to the end that run alone."""
+    for item in items:
+        if starts_processes(item.path):
+            item.add_marker("processes")
     items.sort(key=lambda item: item.get_closest_marker("realtime") is not None)

@@ -21,6 +21,8 @@ from oracles.random_trees import Tree
 
 from hodyn_ros import Robot
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 
 ROOT = Path(__file__).parents[1]

@@ -49,6 +49,7 @@ def allowed_steps(consumer: Consumer) -> np.ndarray:
     return np.maximum(1e-3 * robot_of(consumer.kind).limits.effort_rate, 2.0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("consumer, case", GRID, ids=[f"{a.name}: {b.name}" for a, b in GRID])
 def test_nothing_false_reaches_the_motors(consumer: Consumer, case: Case) -> None:
     found = outcome(consumer, case.make(), case.lasts, case.begins, case.off, case.silent)
@@ -174,6 +175,7 @@ OFFLINE = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", OFFLINE)
 def test_the_offline_loop_is_guarded_alike(name: str) -> None:
     changes, fault = OFFLINE[name]

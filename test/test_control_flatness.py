@@ -18,6 +18,8 @@ from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, VariableStiffnes
 from hodyn_ros.model.drives import Drives
 from hodyn_ros.trajectory import read_trajectory
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 
 POLES = [-12.0, -17.0 + 9.0j, -17.0 - 9.0j, -30.0]

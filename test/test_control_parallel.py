@@ -17,6 +17,8 @@ from hodyn_ros.control.stiff_simulation import StiffSimulation
 from hodyn_ros.model.drives import Drives
 from hodyn_ros.trajectory import WaypointSpline
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 
 POLES = [-25.0, -30.0 + 12.0j, -30.0 - 12.0j, -45.0]

@@ -15,6 +15,8 @@ from hodyn_ros.control.simulation import ElasticJointSimulation
 from hodyn_ros.control.stiff_simulation import StiffSimulation
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, VariableStiffnessSpec
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 
 START = np.array([0.1, -0.3, 0.2, -1.9, 0.1, 1.7, 0.3])

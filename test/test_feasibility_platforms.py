@@ -20,6 +20,8 @@ from hodyn_ros.trajectory.retimed_file import retimed_text
 from hodyn_ros.trajectory.robot_motion import RobotMotion
 from hodyn_ros.trajectory.scaled import ScaledTime
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 
 CONFIG = Path(share.find("config", "panda.yaml")).parent

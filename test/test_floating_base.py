@@ -57,6 +57,7 @@ def cylindric_tree(seed: int, n_pairs: int) -> Tree:
     return tree
 
 
+@pytest.mark.thorough
 class TestAgainstExactArithmetic:
     @given(
         seed=st.integers(0, 2**32 - 1),

@@ -56,6 +56,7 @@ def assert_solves(problem: HybridProblem, found: Answer) -> None:
     assert (errors <= SLACK).all(), f"errors by part and order, in roundings of the problem: {errors}"
 
 
+@pytest.mark.thorough
 class TestAgainstExactArithmetic:
     @given(case=cases(6, orders=[0, 1, 2, 3], bases=[False]))
     @bounded(6)

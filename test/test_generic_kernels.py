@@ -14,6 +14,8 @@ from hodyn_ros.engine.generic_hybrid import TreeHybridKernel
 from hodyn_ros.engine.kernel import Kernel
 from hodyn_ros.motion import Frame
 
+pytestmark = pytest.mark.thorough
+
 ORDER = 3
 FRAMES: list[Frame | None] = [None, "body", "world"]
 
@@ -25,7 +27,7 @@ def robot_of(seed: int, n_bodies: int, frame: Frame | None) -> Robot:
 
 
 @bases
-@pytest.mark.parametrize("n_bodies", [1, 2, 7, 16])
+@pytest.mark.parametrize("n_bodies", [1, 2, 9])
 def test_inverse_dynamics_is_that_of_straight_line_code(n_bodies: int, frame: Frame | None) -> None:
     robot = robot_of(210 + n_bodies, n_bodies, frame)
     arguments = [random_stack(1, ORDER + 3, robot.n_joints)]
@@ -45,7 +47,7 @@ def test_inverse_dynamics_is_that_of_straight_line_code(n_bodies: int, frame: Fr
 
 
 @bases
-@pytest.mark.parametrize("n_bodies", [1, 2, 7, 16])
+@pytest.mark.parametrize("n_bodies", [1, 2, 9])
 def test_forward_dynamics_is_that_of_straight_line_code(n_bodies: int, frame: Frame | None) -> None:
     robot = robot_of(230 + n_bodies, n_bodies, frame)
     arguments = [random_stack(1, 2, robot.n_joints), random_stack(2, ORDER + 1, robot.n_joints)]
@@ -65,7 +67,7 @@ def test_forward_dynamics_is_that_of_straight_line_code(n_bodies: int, frame: Fr
     ("frame", "base_prescribed"),
     [(None, False), *((frame, prescribed) for frame in FRAMES[1:] for prescribed in (False, True))],
 )
-@pytest.mark.parametrize("n_bodies", [2, 9])
+@pytest.mark.parametrize("n_bodies", [2, 6])
 def test_hybrid_dynamics_is_that_of_straight_line_code(
     n_bodies: int, frame: Frame | None, base_prescribed: bool
 ) -> None:
@@ -95,7 +97,7 @@ def loads_of(n_bodies: int) -> tuple[tuple[int, Frame], ...]:
 
 
 @bases
-@pytest.mark.parametrize("n_bodies", [1, 2, 7, 16])
+@pytest.mark.parametrize("n_bodies", [1, 2, 9])
 def test_applied_wrenches_are_those_of_straight_line_code(n_bodies: int, frame: Frame | None) -> None:
     robot = robot_of(270 + n_bodies, n_bodies, frame)
     loads = loads_of(n_bodies)

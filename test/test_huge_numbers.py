@@ -21,6 +21,8 @@ from hodyn_ros.model.joint_groups import spherical
 from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.se3 import exp
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 Calls = dict[str, Callable[[Any, "Numbers"], Any]]
 

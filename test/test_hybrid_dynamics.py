@@ -61,6 +61,7 @@ def assert_solves(problem: HybridProblem, found: Answer) -> None:
     assert (errors <= SLACK).all(), f"errors by part and order, in roundings of the problem: {errors}"
 
 
+@pytest.mark.thorough
 class TestAgainstExactArithmetic:
     @given(case=cases(5, orders=[0, 1, 2], bases=[False]), choice=st.randoms(use_true_random=False))
     @bounded(6)

@@ -82,6 +82,7 @@ def assert_close(found: Array, expected: Array) -> None:
     assert (errors <= allowed).all(), f"errors by order {errors}, allowed {allowed}"
 
 
+@pytest.mark.thorough
 class TestAgainstExactArithmetic:
     """The oracle shares neither algorithm nor arithmetic with the package."""
 
@@ -138,6 +139,7 @@ class TestAgainstExactArithmetic:
         np.testing.assert_allclose(torques[1:], 0.0, rtol=0, atol=1e-12 * np.abs(static).max())
 
 
+@pytest.mark.thorough
 @formulations
 @given(case=cases(30, orders=[0], max_loads=0))
 @bounded(40)
@@ -154,6 +156,7 @@ def test_order_0_is_that_of_pinocchio(formulation: str | None, case: Case) -> No
     assert_close(efforts_of(case, formulation), expected)
 
 
+@pytest.mark.thorough
 @given(case=cases(30, orders=[0, 1, 2]))
 @bounded(40)
 def test_formulations_agree_to_twelve_digits(case: Case) -> None:

@@ -62,6 +62,7 @@ def motion_of(m: Mechanism, order: int, seed: int = 0) -> tuple[Array, BaseMotio
     return y, BaseMotion(place, twists)
 
 
+@pytest.mark.thorough
 class TestExactReferences:
     @pytest.mark.parametrize("name", EXACT)
     def test_efforts_of_every_order(self, name: str) -> None:
@@ -132,6 +133,7 @@ class TestVirtualWork:
         assert change * y[1] == pytest.approx(-moved.twists[0, 1] @ load.values[0], rel=1e-12)
 
 
+@pytest.mark.thorough
 class TestCompiled:
     """The compiled way agrees with the readable one."""
 

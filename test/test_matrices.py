@@ -57,6 +57,7 @@ CASES = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", CASES)
 def test_compiled_matrices_are_those_of_both_rooms(case: Case) -> None:
     robot, base = robot_of(case)
@@ -109,6 +110,7 @@ def test_compiled_mass_rate_less_twice_coriolis_is_skew(case: Case) -> None:
     assert np.abs(skew + skew.T).max() <= 1e-12 * np.abs(mass[1]).max()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", CASES)
 def test_coefficients_times_motion_are_the_torques_of_the_recursion(case: Case) -> None:
     robot, base = robot_of(case)
@@ -121,6 +123,7 @@ def test_coefficients_times_motion_are_the_torques_of_the_recursion(case: Case) 
     assert not coefficients[:, 0].any()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("floating", [False, True])
 def test_batches_are_their_samples(floating: bool) -> None:
     case = make_case(1, 3 - int(floating), 0, floating)
@@ -271,6 +274,7 @@ def test_state_derivatives_add_up_to_time_derivatives(case: Case) -> None:
         assert closeness(change[None], coriolis[r + 1][None]) < 1e-11
 
 
+@pytest.mark.thorough
 def test_large_trees_fall_back_on_the_room() -> None:
     case = make_case(8, 30, 1)
     robot, _ = robot_of(case)

@@ -381,6 +381,7 @@ def _read_or_refuse(path: Path) -> RobotConfig | None:
         return None
 
 
+@pytest.mark.thorough
 @settings(max_examples=300, deadline=None)
 @given(
     content=st.one_of(
@@ -401,6 +402,7 @@ SCRAPS = st.sampled_from(
 )  # fmt: skip
 
 
+@pytest.mark.thorough
 @settings(max_examples=400, deadline=None)
 @given(data=st.data())
 def test_a_damaged_file_gives_a_config_or_a_model_error(

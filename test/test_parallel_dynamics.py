@@ -18,6 +18,8 @@ from hodyn_ros import AppliedWrench, ParallelRobot, Robot, SeriesElastic
 from hodyn_ros.motion import twists_to_world
 from hodyn_ros.se3 import exp
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 
 ROBOTS = {

@@ -22,6 +22,8 @@ from hodyn_ros.model import joint_groups
 from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.se3 import exp
 
+pytestmark = pytest.mark.thorough
+
 ORDER = 2
 
 

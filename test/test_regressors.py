@@ -20,6 +20,8 @@ from hodyn_ros.leibniz import product_derivative
 from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.motion import wrenches_to_body
 
+pytestmark = pytest.mark.thorough
+
 ORDER = 2
 
 

@@ -18,6 +18,8 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.simulate import share_of, shares_of
 from hodyn_ros.trajectory import Cosines, WaypointSpline
 
+pytestmark = pytest.mark.thorough
+
 NONE, RIGID, ELASTIC = FeedforwardMode
 PENDULUM = """
 name: pendulum

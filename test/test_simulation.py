@@ -13,6 +13,8 @@ from hodyn_ros import InputError, Robot, share
 from hodyn_ros.control.simulation import ElasticJointSimulation
 from hodyn_ros.model.drives import Drives
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 
 PANDA_START = np.array([0.1, -0.3, 0.2, -1.9, 0.1, 1.7, 0.3])
