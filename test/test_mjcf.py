@@ -416,10 +416,7 @@ class TestWhatIsWrong:
         ],
     )
     @pytest.mark.usefixtures("quiet")
-    def test_one_line_says_what(
-        self, text: str, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ) -> None:
-        monkeypatch.chdir(tmp_path)  # where MuJoCo may leave a log
+    def test_one_line_says_what(self, text: str, said: str) -> None:
         with pytest.raises(ModelError, match=said) as caught:
             Robot.from_mjcf(text)
         assert "\n" not in str(caught.value)
@@ -434,6 +431,8 @@ class TestWhatIsWrong:
             Robot.from_mjcf(one_body(more='<keyframe><key name="up" qpos="1"/></keyframe>'), keyframe="home")
         with pytest.raises(ModelError, match="cannot read the MJCF '/nowhere/robot.xml'"):
             Robot.from_mjcf("/nowhere/robot.xml")
+        with pytest.raises(InputError, match="MJCF comes as a path or as text, not as int"):
+            Robot.from_mjcf(3)  # type: ignore[arg-type]
 
     def test_an_equality_with_what_is_left_out(self) -> None:
         text = f"<mujoco><worldbody>{FREE.format('x')}{FREE.format('y')}</worldbody>"
@@ -480,6 +479,18 @@ class TestWhatIsWrong:
     def test_what_does_not_count_is_named(self, text: str, said: str) -> None:
         with pytest.warns(FigureWarning, match=said):
             Robot.from_mjcf(text)
+
+    def test_what_mujoco_warns_of_leaves_no_log(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        text = one_body().replace("<worldbody>", '<compiler settotalmass="2"/><worldbody>')
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            Robot.from_mjcf(text)
+        assert len(said) == int(mujoco.__version__ >= "4")  # where this attribute is deprecated
+        assert all("MuJoCo warns: compiler attribute" in str(each.message) for each in said)
+        assert not list(tmp_path.iterdir())
 
     def test_nothing_is_said_without_need(self) -> None:
         with warnings.catch_warnings():

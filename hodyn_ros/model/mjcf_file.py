@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
-from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.errors import FigureWarning, InputError, ModelError
 from hodyn_ros.model.files import MEGABYTE, read_file
 
 SUFFIXES = (".xml", ".mjcf")
@@ -41,16 +42,22 @@ def compile_mjcf(path_or_xml: str | os.PathLike[str]) -> tuple[Any, str]:
         hint = "; URDF is read by Robot.from_urdf" if root == "robot" else ""
         raise ModelError(f"{source}: the outermost element of MJCF is <mujoco>, found <{root}>{hint}")
     mujoco = import_mujoco(source)
+    said: list[str] = []
+    before = mujoco.get_mju_user_warning()  # MuJoCo's own writes a log into the current folder
+    mujoco.set_mju_user_warning(said.append)
     try:
-        if is_text:
-            return mujoco.MjModel.from_xml_string(text), source
-        return mujoco.MjModel.from_xml_path(os.fspath(path_or_xml)), source
+        make = mujoco.MjModel
+        model = make.from_xml_string(text) if is_text else make.from_xml_path(os.fspath(path_or_xml))
     except (ValueError, mujoco.FatalError) as error:
-        said = "; ".join(line.strip() for line in str(error).splitlines() if line.strip())
         hint = ""
-        if "opening file" in said:
+        if "opening file" in str(error):
             hint = " (files are looked for beside the MJCF, in its meshdir, texturedir or assetdir)"
-        raise ModelError(f"{source}: MuJoCo cannot compile it: {said}{hint}") from error
+        raise ModelError(f"{source}: MuJoCo cannot compile it: {_one_line(error)}{hint}") from error
+    finally:
+        mujoco.set_mju_user_warning(before)
+    for line in said:
+        warnings.warn(f"{source}: MuJoCo warns: {_one_line(line)}", FigureWarning, stacklevel=4)
+    return model, source
 
 
 def import_mujoco(source: str) -> Any:
@@ -66,6 +73,10 @@ def import_mujoco(source: str) -> Any:
             f"{source}: mujoco {mujoco.__version__} is too old to read it: pip install -U mujoco"
         )
     return mujoco
+
+
+def _one_line(said: object) -> str:
+    return "; ".join(line.strip() for line in str(said).splitlines() if line.strip())
 
 
 def _decoded(content: bytes) -> str:
