@@ -12,8 +12,9 @@ rows,
     J^T lambda + S u = Q   =>   (J^T S) (lambda; u)^(k) = Q^(k) - sum_{i=1..k} C(k,i) J^(i)T lambda^(k-i)
 
 Both are the same square system at every order. With more drives than coordinates the u nearest to a preload
-u_0 is taken, `u = u_0 + S^T m`, where `J m = 0` [Lagrange's equations of the least |u - u_0|]. A. Mueller and
-others treat platforms so, with one Jacobian a limb; here loops are of any kind and share joints as they like.
+u_0 is taken, `u = u_0 + S^T m`, where `J m = 0` [Lagrange's equations of the least `|u - u_0|`]. A. Mueller
+and others treat platforms so, with one Jacobian a limb; here loops are of any kind and share joints as they
+like.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from hodyn_ros.model.tree import TreeModel
 from hodyn_ros.se3 import Array, inverse, pose
 
 Coordinate = str | int | tuple[str | int, Sequence[str]]
-"""A joint, or (body, rows): components of the pose of a body, out of "rx", "ry", "rz", "x", "y", "z"."""
+"""A joint, or (body, rows) with components of the pose of a body, out of "rx", "ry", "rz", "x", "y", "z"."""
 
 Item = TypeVar("Item")
 TOLERANCE = 1e-4
@@ -181,7 +181,7 @@ class Closure:
 
     @cached_property
     def effort_map(self) -> Array:
-        """The matrix S (m, efforts): z'^T S u is the power of u, of a prescribed base and of the drives."""
+        """The matrix S (m, efforts), with z'^T S u the power of u, of a prescribed base and of the drives."""
         rows = [*range(6 if self.base_given else 0), *(self.first + joint for joint in self.driven)]
         return np.ascontiguousarray(self.spread[rows].T)
 
@@ -192,7 +192,7 @@ class Closure:
 
     @cached_property
     def scale(self) -> Array:
-        """The sizes (m,) of velocities: one of turns, the robot's size of slides."""
+        """The sizes (m,) of velocities, one of turns and the robot's size of slides."""
         screws = self.tree.screws[self.tree.first_jointed_body :][list(self.leading)]
         turning = screws[:, :3].any(axis=1)
         base = [1.0] * 3 + [self.size] * 3 if self.tree.floating_base else []
