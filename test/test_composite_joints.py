@@ -146,6 +146,7 @@ class TestDynamics:
         np.testing.assert_allclose(robot.mass_matrix(q)[0], expected, atol=1e-12 * np.abs(expected).max())
 
 
+@pytest.mark.thorough
 class TestLoops:
     """A rod between two balls, one of which is a joint of the tree, in a linkage of skew cranks."""
 
@@ -267,6 +268,7 @@ class TestLoops:
         assert relative_errors(torques, mp.to_float(exact.torques)).max() < 1e-12
 
 
+@pytest.mark.thorough
 class TestLimbs:
     def test_legs_of_a_platform(self) -> None:
         platform = ParallelRobot.from_config(share.find("config", "gough_stewart_6ups.yaml"))

@@ -30,6 +30,8 @@ from hodyn_ros.trajectory import (
 from hodyn_ros.trajectory.base import Trajectory as Base
 from hodyn_ros.trajectory.rearranged import Rearranged
 
+pytestmark = pytest.mark.thorough
+
 LENGTHS = [1.0, 30.0, 600.0, 10_000.0]
 
 

@@ -54,6 +54,7 @@ def test_limits_are_those_of_the_drives() -> None:
     assert not FeedforwardLaw(driven(velocity=1e3 * speed), 2)(y, base).status
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["ankle", "planar 3-RRR", "four-bar", "mimic chain", "6-UPS"])
 def test_a_law_warms_up_at_home_in_the_representation_of_either_frame(name: str) -> None:
     law = FeedforwardLaw(robot_of(MECHANISMS[name]()), 2)

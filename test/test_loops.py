@@ -89,6 +89,7 @@ class TestExactReferences:
         assert relative_errors(there, here).max() < 1e-8
 
 
+@pytest.mark.thorough
 class TestVirtualWork:
     @pytest.mark.parametrize("name", MECHANISMS)
     def test_power_of_drives_is_that_of_the_tree(self, name: str) -> None:
@@ -237,6 +238,7 @@ class TestRods:
         assert relative_errors(found, expected).max() < 1e-12
 
 
+@pytest.mark.thorough
 class TestParallelRobots:
     """The general way agrees with limbs and platform."""
 
@@ -367,6 +369,7 @@ class TestCurves:
             robot.inverse_dynamics(y)
 
 
+@pytest.mark.thorough
 class TestRows:
     @pytest.mark.parametrize("name", ["four-bar", "RSSR", "cylinder and slider"])
     def test_kinds_are_selections_of_rows(self, name: str) -> None:
