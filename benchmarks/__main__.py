@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from benchmarks import (
     aerial,
     batch,
+    calls,
     compiled_code,
     compiling,
     growth,
@@ -36,6 +37,7 @@ _WORKS: dict[str, Callable[[Stage], Section]] = {
     "batch": batch.measure,
     "compiling": compiling.measure,
     "matrices": matrices.measure,
+    "calls": calls.measure,
     "parallel": parallel.measure,
 }
 

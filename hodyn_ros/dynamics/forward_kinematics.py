@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import check_finite, finite_result, real_array
 from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.named_frames import find_frame, supporting_bodies
+from hodyn_ros.engine.kinematics import POSE
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations.body_fixed import BodyFixedMotion
 from hodyn_ros.formulations.hybrid import HybridMotion
@@ -141,23 +142,17 @@ def forward_kinematics(
     representation: Representation = "spatial",
     frames: Mapping[str, Frame] | None = None,
 ) -> Kinematics:
-    """Compute poses, twists and joint screws of all bodies with their derivatives.
+    """Compute poses, twists and joint screws of all bodies with their derivatives, in readable form.
 
     `q` (order + 1, joints) positions and derivatives [rad or m, /s^k], or a batch (N, order + 1, joints);
     `base` the motion of a floating base with `order` twists. Each representation has a recursion of its own.
     Mueller (2020), Algorithm 1; Ali et al., Algorithm 1. Raises InputError saying what was expected.
     """
-    check_representation(representation)
-    n = model.n_joints
-    shapes = f"(order + 1, {n}) or (N, order + 1, {n})"
-    stack = real_array("the motion", q, shapes)
-    if stack.ndim not in (2, 3) or stack.shape[-1] != n or not stack.shape[-2]:
-        raise InputError(f"the motion must have shape {shapes}, positions first; found {stack.shape}")
-    check_finite("the motion", stack)
+    stack, moving = checked_motion(model, q, base, representation)
     order = stack.shape[-2] - 1
     by_order = np.moveaxis(stack, -2, 0)
     batch = by_order.shape[1:-1]
-    motion = _MOTIONS[representation](model, by_order, fitting_base(model, base, order))
+    motion = _MOTIONS[representation](model, by_order, moving)
     screws = motion.screws[model.first_jointed_body :]
     if representation == "body_fixed":
         screws = [[screw, *[np.zeros(6)] * order] for screw in screws]  # constant
@@ -169,6 +164,39 @@ def forward_kinematics(
         representation=representation,
         frames={} if frames is None else frames,
     )
+
+
+def checked_motion(
+    model: TreeModel, q: ArrayLike, base: BaseMotion | None, representation: Representation
+) -> tuple[Array, BaseMotion | None]:
+    """Check what forward kinematics is given; returns the stack, and the motion of a floating base."""
+    check_representation(representation)
+    n = model.n_joints
+    shapes = f"(order + 1, {n}) or (N, order + 1, {n})"
+    stack = real_array("the motion", q, shapes)
+    if stack.ndim not in (2, 3) or stack.shape[-1] != n or not stack.shape[-2]:
+        raise InputError(f"the motion must have shape {shapes}, positions first; found {stack.shape}")
+    check_finite("the motion", stack)
+    return stack, fitting_base(model, base, stack.shape[-2] - 1)
+
+
+def unpacked(
+    model: TreeModel, table: Array, order: int, representation: Representation, frames: Mapping[str, Frame]
+) -> Kinematics:
+    """Return what `hodyn_ros.engine.kinematics.frame_motion` has computed of all bodies, (..., bodies, N)."""
+    rows, screws = table.shape[:-1], POSE + 6 * order
+    table.setflags(write=False)
+    moved = table[..., 1:, screws:] if model.floating_base else table[..., screws:]
+    found = object.__new__(Kinematics)  # without the calls of its constructor, which take longer than all
+    found.__dict__.update(
+        model=model,
+        poses=table[..., :POSE].reshape(*rows, 4, 4),
+        twists=table[..., POSE:screws].reshape(*rows, order, 6).swapaxes(-2, -3),
+        screws=moved.reshape(*moved.shape[:-1], order + 1, 6).swapaxes(-2, -3),
+        representation=representation,
+        frames=frames,
+    )
+    return found
 
 
 def _stacked(items: Sequence[Stack], orders: int, batch: tuple[int, ...]) -> Array:

@@ -89,15 +89,20 @@ def matrix_derivatives(bodies: BodyJacobians, order: int) -> MatrixDerivatives:
     )
 
 
-def jacobian(bodies: BodyJacobians, place: Frame, frame: JacobianFrame) -> Array:
-    """Return the Jacobian (order + 1, 6, m) of a frame on a body, `frame` being that of its twist."""
+def representation(frame: JacobianFrame) -> Representation:
+    """Return what the frame of a Jacobian means; InputError for an unknown one."""
     if not isinstance(frame, str) or frame not in _REPRESENTATIONS:
         raise InputError(f"frame must be one of {list(_REPRESENTATIONS)}, found {frame!r}")
+    return _REPRESENTATIONS[frame]
+
+
+def jacobian(bodies: BodyJacobians, place: Frame, frame: JacobianFrame) -> Array:
+    """Return the Jacobian (order + 1, 6, m) of a frame on a body, `frame` being that of its twist."""
     if place.body < 0:
         return np.zeros((*bodies.batch, bodies.motion.order + 1, 6, bodies.tree.n_velocities))
     carry = Ad(inverse(place.pose))
     columns = [np.swapaxes(carry @ J[..., place.body, :, :], -1, -2) for J in bodies.J]  # (..., m, 6)
     twists = [(V[..., place.body, :] @ carry.T)[..., None, :] for V in bodies.V]
     pose = (bodies.poses[..., place.body, :, :] @ place.pose)[..., None, :, :]
-    found = convert_screws(np.stack(columns), pose, twists, "body_fixed", _REPRESENTATIONS[frame])
+    found = convert_screws(np.stack(columns), pose, twists, "body_fixed", representation(frame))
     return in_place(list(np.swapaxes(found, -1, -2)), bodies.batch)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from hodyn_ros.dynamics.matrices import DynamicMatrices, JacobianFrame, MatrixDe
 from hodyn_ros.dynamics.motion_stack import MotionStack, joint_stack, motion_stack
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.dynamics.partials import LinearisedDynamics
-from hodyn_ros.engine import matrix_kernels
+from hodyn_ros.engine import kinematics, matrix_kernels
 from hodyn_ros.engine.kernel import Kernel
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations.body_jacobians import BodyJacobians
@@ -26,7 +26,26 @@ from hodyn_ros.model.assembly import Frame as NamedFrame
 from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.tree import TreeModel
 from hodyn_ros.motion import BaseMotion
+from hodyn_ros.representations import Representation
 from hodyn_ros.se3 import Array
+
+
+def _quick(call: Callable[..., Array]) -> Callable[..., Array]:
+    """Let a call go straight to its kernel where that has served the same shape before.
+
+    `call(self, q, base)` notes the kernel by `_note`.
+    """
+    careful, name = finite_result(call), call.__name__
+
+    @wraps(call)
+    def quick(self: MatrixCalls, q: ArrayLike, base: BaseMotion | None = None) -> Array:
+        if base is None and type(q) is np.ndarray:
+            found = self._noted.get((name, q.shape))
+            if found is not None:
+                return found[0](q).reshape(found[1])
+        return careful(self, q, base)
+
+    return quick
 
 
 class MatrixCalls(ABC):
@@ -47,6 +66,16 @@ class MatrixCalls(ABC):
         return {}
 
     @cached_property
+    def _noted(self) -> dict[tuple[Any, ...], tuple[Callable[..., Array], tuple[int, ...]]]:
+        return {}  # functions and shapes of their results, by name of the call and shape of the motion
+
+    def _note(
+        self, name: str, kernel: Kernel, stack: MotionStack, *shape: int, about: tuple[Any, ...] = ()
+    ) -> None:
+        if not stack.batch and stack.base is None:
+            self._noted[(name, stack.q.shape, *about)] = kernel.function, (stack.order + 1, *shape)
+
+    @cached_property
     def _fast_partials(self) -> dict[tuple[int, ...], tuple[Callable[..., Array], tuple[int, ...]]]:
         return {}  # by shape of the motion
 
@@ -54,34 +83,34 @@ class MatrixCalls(ABC):
     def _joint_tree(self) -> JointTree:
         return JointTree.of(self.model)
 
-    @finite_result
+    @_quick
     def mass_matrix(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
         """Compute the mass matrix and its time derivatives, `q` (order + 1, n) -> (order + 1, m, m).
 
         Kumar & Mueller (2021), eqs. 39 and 54; compiled.
         """
-        return self._rows(motion_stack(self.model, q, base, 0), "mass")
+        return self._rows("mass_matrix", motion_stack(self.model, q, base, 0), "mass")
 
-    @finite_result
+    @_quick
     def coriolis_matrix(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
         """Compute the Coriolis matrix and its time derivatives, `q` (order + 2, n) -> (order + 1, m, m).
 
         `M' - 2 C` is skew. Kumar & Mueller (2021), eqs. 39 and 55, Garofalo et al. (2013), eq. 6b; compiled.
         """
-        return self._rows(motion_stack(self.model, q, base, 1), "coriolis")
+        return self._rows("coriolis_matrix", motion_stack(self.model, q, base, 1), "coriolis")
 
-    @finite_result
+    @_quick
     def gravity_torque(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
         """Compute what holds the robot against gravity, by order: `q` (order + 1, n) -> (order + 1, m).
 
         Kumar & Mueller (2021), eqs. 43 and 58; compiled.
         """
-        return self._rows(motion_stack(self.model, q, base, 0), "gravity")[..., 0, :]
+        return self._rows("gravity_torque", motion_stack(self.model, q, base, 0), "gravity")[..., 0, :]
 
     @finite_result
     def dynamic_matrices(self, q: ArrayLike, base: BaseMotion | None = None) -> DynamicMatrices:
         """Compute `mass`, `coriolis` and `gravity` in one go, from `q` (order + 2, n)."""
-        rows, m = self._rows(motion_stack(self.model, q, base, 1), *matrix_kernels.PARTS), self._m
+        rows, m = self._rows("", motion_stack(self.model, q, base, 1), *matrix_kernels.PARTS), self._m
         return DynamicMatrices(rows[..., :m, :], rows[..., m : 2 * m, :], rows[..., 2 * m, :])
 
     def compile_matrices(self, order: int) -> None:
@@ -114,7 +143,6 @@ class MatrixCalls(ABC):
         """
         return matrices.matrix_derivatives(*self._bodies(q, base, 1))
 
-    @finite_result
     def jacobian(
         self,
         q: ArrayLike,
@@ -125,15 +153,56 @@ class MatrixCalls(ABC):
         """Compute the Jacobian of a body or named frame, `q` (order + 1, n) -> (order + 1, 6, m).
 
         It takes velocities to the twist `(omega; v)`: "world" (world axes, at the world origin), "body" (body
-        axes, body origin) or "hybrid" (world axes, body origin). Garofalo et al. (2013), eqs. 27-29.
+        axes, body origin) or "hybrid" (world axes, body origin). Garofalo et al. (2013), eqs. 27-29;
+        compiled.
         """
-        place = find_frame(self.model, self.frames, body)
-        return matrices.jacobian(self._bodies(q, base, 0)[0], place, frame)
+        if type(q) is np.ndarray and base is None:
+            found = self._noted.get(("jacobian", q.shape, body, frame))
+            if found is not None:
+                return found[0](q).reshape(found[1])
+        return self._jacobian(q, body, frame, base)
 
     @finite_result
+    def _jacobian(
+        self, q: ArrayLike, body: str | int, frame: JacobianFrame, base: BaseMotion | None
+    ) -> Array:
+        stack = motion_stack(self.model, q, base, 0)
+        kernel = self._jacobian_kernel(stack.order, body, matrices.representation(frame))
+        if kernel is None:
+            place = find_frame(self.model, self.frames, body)
+            return matrices.jacobian(stack.bodies(self._joint_tree), place, frame)
+        self._note("jacobian", kernel, stack, 6, self._m, about=(body, frame))
+        return _called(kernel, stack.in_world()).reshape(*stack.batch, stack.order + 1, 6, self._m)
+
+    def _jacobian_kernel(self, order: int, name: str | int, representation: Representation) -> Kernel | None:
+        key = (kinematics.frame_jacobian, order, name, representation)
+        place = find_frame(self.model, self.frames, name)
+        if key not in self._matrix_kernels:
+            made = kinematics.frame_jacobian(self.model, order, place, representation)
+            self._matrix_kernels[key] = made
+        return self._matrix_kernels[key]
+
+    def _kernel_of(self, what: str, order: int) -> Kernel | None:
+        """Return the kernel of a call by its name; None where it takes too long to compile."""
+        if what == "com":
+            return self._matrix_kernel(kinematics.com, order)
+        if what == "regressor":
+            return self._matrix_kernel(matrix_kernels.regressors, order)
+        part = {"mass_matrix": "mass", "coriolis_matrix": "coriolis", "gravity_torque": "gravity"}[what]
+        return self._matrix_kernel(matrix_kernels.dynamic_matrices, order, (part,))
+
+    @_quick
     def com(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
-        """Compute the centre of mass in the world [m] by order, `q` (order + 1, n) -> (order + 1, 3)."""
-        return centroid.com(*self._bodies(q, base, 0))
+        """Compute the centre of mass in the world [m] by order, `q` (order + 1, n) -> (order + 1, 3).
+
+        Compiled.
+        """
+        stack = motion_stack(self.model, q, base, 0)
+        kernel = self._matrix_kernel(kinematics.com, stack.order)
+        if kernel is None:
+            return centroid.com(stack.bodies(self._joint_tree), stack.order)
+        self._note("com", kernel, stack, 3)
+        return _called(kernel, stack.in_world())
 
     @finite_result
     def com_jacobian(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
@@ -163,7 +232,7 @@ class MatrixCalls(ABC):
         """
         return dynamic_parameters(self._joint_tree)
 
-    @finite_result
+    @_quick
     def regressor(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
         """Compute Y with `Q^(r) = Y[r] @ dynamic_parameters()`, `q` (order + 3, n).
 
@@ -173,6 +242,7 @@ class MatrixCalls(ABC):
         kernel = self._matrix_kernel(matrix_kernels.regressors, stack.order)
         if kernel is None:
             return regressors.regressor(stack.bodies(self._joint_tree), stack.order)
+        self._note("regressor", kernel, stack, self._m, 10 * self.model.n_bodies)
         return _called(kernel, stack).reshape(*stack.batch, stack.order + 1, self._m, -1)
 
     @finite_result
@@ -271,11 +341,14 @@ class MatrixCalls(ABC):
         stack = motion_stack(self.model, q, base, rates)
         return stack.bodies(self._joint_tree), stack.order
 
-    def _rows(self, stack: MotionStack, *parts: str) -> Array:
-        """Return the rows of matrices (..., order + 1, rows, m), compiled or from the room."""
+    def _rows(self, name: str, stack: MotionStack, *parts: str) -> Array:
+        """Return the rows of matrices (..., order + 1, rows, m), compiled or in readable form."""
         kernel = self._matrix_kernel(matrix_kernels.dynamic_matrices, stack.order, parts)
         if kernel is None:
             return matrices.rows(stack.bodies(self._joint_tree), stack.order, parts)
+        if name:
+            m = self._m
+            self._note(name, kernel, stack, *((m,) if name == "gravity_torque" else (m, m)))
         return _called(kernel, stack).reshape(*stack.batch, stack.order + 1, -1, self._m)
 
     def _matrix_kernel(

@@ -40,6 +40,10 @@ class MotionStack:
         """The leading axes: () or (N,)."""
         return self.q.shape[:-2]
 
+    def in_world(self) -> MotionStack:
+        """Return the same motion with the base in spatial representation."""
+        return self if self.base is None else replace(self, base=self.base.in_frame("world"))
+
     def arguments(self) -> list[Array]:
         """Return what kernels take: q and, of a floating base, its pose and body-fixed twists."""
         if self.base is None:

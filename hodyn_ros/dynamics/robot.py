@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, get_args, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,15 +18,22 @@ from hodyn_ros.checks import check_finite, check_result, finite_array, finite_re
 from hodyn_ros.dynamics.closing import home
 from hodyn_ros.dynamics.coordinate_motion import coordinate_motion, drive_rows, preload_rows
 from hodyn_ros.dynamics.floating_base import fitting_base
-from hodyn_ros.dynamics.forward_kinematics import Kinematics, forward_kinematics
+from hodyn_ros.dynamics.forward_kinematics import (
+    Kinematics,
+    checked_motion,
+    forward_kinematics,
+    unpacked,
+)
 from hodyn_ros.dynamics.inverse_kinematics import Method, inverse_kinematics
 from hodyn_ros.dynamics.looped import LoopedDynamics, LoopSolution
 from hodyn_ros.dynamics.matrix_calls import MatrixCalls
 from hodyn_ros.dynamics.mjcf_robot import build_mjcf
 from hodyn_ros.dynamics.mobility import check_mobility, check_pose
+from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.dynamics.pose_solver import Task
 from hodyn_ros.engine import kernels
 from hodyn_ros.engine.kernel import Function
+from hodyn_ros.engine.kinematics import frame_motion
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.formulations import INVERSE_DYNAMICS
 from hodyn_ros.model.arrays import unique_names
@@ -47,6 +54,19 @@ from hodyn_ros.se3 import Array
 
 _HIGHEST_ORDER = 30
 _KEPT = 100  # kernels of a robot; one that walks meets many sets of contacts
+
+
+Compiled = Literal[
+    "inverse_dynamics",
+    "forward_dynamics",
+    "forward_kinematics",
+    "jacobian",
+    "com",
+    "mass_matrix",
+    "coriolis_matrix",
+    "gravity_torque",
+    "regressor",
+]
 
 
 class DriveState(NamedTuple):
@@ -96,6 +116,9 @@ class Robot(MatrixCalls):
             tuple[int, ...], Callable[..., Any]
         ] = {}  # inverse dynamics by shape of the motion
         self._kernels: dict[tuple[str, int, kernels.Setting], Function] = {}
+        self._forward: dict[Any, Callable[..., Array]] = {}  # forward dynamics by shapes
+        self._moving: dict[Any, Callable[..., Array]] = {}  # kinematics by shape and representation
+        self._frame_kernels: dict[Any, Function | None] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle what a robot is made from; what it has compiled is compiled again."""
@@ -356,7 +379,6 @@ class Robot(MatrixCalls):
         """The drives of all joints, of any kind; None for a robot without drives."""
         return None if self.drive_specs is None else DriveTrain.of(self.drive_specs, self.driven_joints)
 
-    @finite_result
     def forward_kinematics(
         self, q: ArrayLike, base: BaseMotion | None = None, representation: Representation = "spatial"
     ) -> Kinematics:
@@ -366,13 +388,50 @@ class Robot(MatrixCalls):
         `base`: the motion of a floating base with `order` twists. `representation` of twists and screws:
         "spatial", "body_fixed" or "hybrid". Look up bodies and named frames in the result with `pose_of`,
         `twists_of` and `jacobian_of`. Mueller (2020), Algorithm 1; Ali et al., Algorithm 1. Raises InputError
-        saying what was expected.
+        saying what was expected. Compiled, but for robots too large to compile in seconds.
         """
+        if type(q) is np.ndarray and base is None:
+            compiled = self._moving.get((q.shape, representation))
+            if compiled is not None:
+                return unpacked(self._tree, compiled(q), len(q) - 1, representation, self.frames)
+        return self._forward_kinematics(q, base, representation)
+
+    @finite_result
+    def _forward_kinematics(
+        self, q: ArrayLike, base: BaseMotion | None, representation: Representation
+    ) -> Kinematics:
         if self._looped is not None:
             check_representation(representation)
             moved, _ = self._looped.move(*coordinate_motion(self._looped.closure, q, base, 0))
             q, base = moved.joint_motion(), moved.base_motion
-        return forward_kinematics(self._tree, q, base, representation, self.frames)
+        tree = self._tree
+        stack, moving = checked_motion(tree, q, base, representation)
+        order = stack.shape[-2] - 1
+        bodies = tuple(tree.body_names)
+        kernel = self._frame_kernel(order, bodies, representation, True) if order <= _HIGHEST_ORDER else None
+        if kernel is None:
+            return forward_kinematics(tree, stack, moving, representation, self.frames)
+        if moving is None and self._looped is None and stack.ndim == 2:
+            self._moving[stack.shape, representation] = kernel.function
+        others: list[Array] = []
+        if moving is not None:
+            spatial = moving.in_frame("world")
+            others = [spatial.pose, np.ascontiguousarray(spatial.twists[:order])]
+        if stack.ndim == 3:
+            others = [np.tile(other, (len(stack), 1, 1)) for other in others]
+            table = kernel.batch(np.ascontiguousarray(stack), *others)
+        else:
+            table = kernel.function(np.ascontiguousarray(stack), *others)
+        return unpacked(tree, table, order, representation, self.frames)
+
+    def _frame_kernel(
+        self, order: int, names: tuple[str | int, ...], representation: Representation, screws: bool = False
+    ) -> Function | None:
+        key = (order, names, representation, screws)
+        if key not in self._frame_kernels:
+            places = [find_frame(self._tree, self.frames, name) for name in names]
+            self._frame_kernels[key] = frame_motion(self._tree, order, places, representation, screws)
+        return self._frame_kernels[key]
 
     def inverse_kinematics(
         self,
@@ -475,14 +534,33 @@ class Robot(MatrixCalls):
             efforts = kernel.batch(motion, *[np.tile(other, (len(motion), 1, 1)) for other in others])
         return efforts if base_motion is None else _split(efforts)
 
-    def compile(self, order: int) -> Callable[..., Array]:
-        """Compile the inverse dynamics of one order for this robot, and return the fastest callable there is.
+    def compile(
+        self,
+        order: int,
+        what: Compiled = "inverse_dynamics",
+        frames: Sequence[str | int] | None = None,
+        representation: Representation = "spatial",
+    ) -> Callable[..., Array]:
+        """Compile one call of one order for this robot, and return the fastest callable there is.
 
-        `f(q)` takes an array (order + 3, n) and returns torques (order + 1, n); `f(q, out=array)` writes them
-        there. With a floating base `f(q, pose, twists)` takes its pose (4, 4) and twists (order + 2, 6) in
-        the world frame, and returns (order + 1, 6 + n): the base wrench in the world frame, then the torques.
-        A robot with loops goes on from the positions of its last success, and one that is moved by a platform
-        takes no q where no joint is a coordinate.
+        `f(q)` takes an array and returns one; `f(q, out=array)` writes it there. Of `what`:
+
+        - "inverse_dynamics": q (order + 3, n) -> torques (order + 1, n). A robot with loops goes on from the
+          positions of its last success, and one that is moved by a platform takes no q where no joint is a
+          coordinate.
+        - "forward_dynamics": state (2, n), torques (order + 1, n) -> accelerations (order + 1, n).
+        - "forward_kinematics": q (order + 1, n) -> (frames, 16 + 6 order): the pose of each frame by rows,
+          then its twist and the derivatives of that. `frames`: bodies and named frames, by default all
+          bodies; `representation` of the twists.
+        - "jacobian": q (order + 1, n) -> ((order + 1) 6, m), one order after the other, of the one frame that
+          `frames` names, by default the last body; takes velocities to its twist in `representation`.
+        - "com", "mass_matrix", "gravity_torque": q (order + 1, n), "coriolis_matrix": q (order + 2, n),
+          "regressor": q (order + 3, n) -> the rows of what the calls of that name return.
+
+        With a floating base q is followed by its pose (4, 4) and as many twists (order + 2 or less, 6) as q
+        has rows beyond the first, in the world frame, those of matrices and regressors body-fixed; forward
+        dynamics takes its twist (1, 6) and the wrench on it (order + 1, 6) instead. Six columns of the base
+        then stand before those of the joints: the wrench on it, or the derivatives of its twist.
 
         For C-contiguous float64 arrays everything is checked in compiled code; others are converted or
         refused with InputError. Compiling takes a fraction of a second; the next process finds the machine
@@ -491,10 +569,37 @@ class Robot(MatrixCalls):
         if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or order < 0:
             raise InputError(f"the order must be 0 or a positive integer, found {order!r}")
         _check_order(int(order), "the order is")
-        if self._looped is not None:
-            return self._looped.compile(int(order))
-        setting = kernels.Setting(base="world" if self.model.floating_base else None)
-        return self._kernel("inverse", int(order), setting).function
+        order = int(order)
+        check_representation(representation)
+        if what not in get_args(Compiled):
+            raise InputError(f"there is no {what!r} to compile; choose one of {list(get_args(Compiled))}")
+        if frames is not None and what not in ("forward_kinematics", "jacobian"):
+            raise InputError(f"{what} has no frames; leave them out")
+        if what == "inverse_dynamics" and self._looped is not None:
+            return self._looped.compile(order)
+        base: Frame | None = "world" if self.model.floating_base else None
+        if what in ("inverse_dynamics", "forward_dynamics"):
+            kind: Literal["inverse", "hybrid"] = "inverse" if what == "inverse_dynamics" else "hybrid"
+            return self._kernel(kind, order, kernels.Setting(base=base)).function
+        names: tuple[str | int, ...] = self.model.body_names
+        if frames is not None:
+            names = tuple(frames)
+        elif what == "jacobian":
+            names = names[-1:]
+        if what == "forward_kinematics":
+            kernel = self._frame_kernel(order, names, representation)
+        elif what == "jacobian":
+            if len(names) != 1:
+                raise InputError(f"a Jacobian is of one frame; found {list(names)}")
+            kernel = self._jacobian_kernel(order, names[0], representation)
+        else:
+            kernel = self._kernel_of(what, order)
+        if kernel is None:
+            raise InputError(
+                f"robot {self.name!r} is too large to compile {what} of order {order} in seconds; the call "
+                f"robot.{what}(...) computes it"
+            )
+        return kernel.function
 
     @overload
     def forward_dynamics(
@@ -535,13 +640,22 @@ class Robot(MatrixCalls):
         in the frame of `base`. Ali et al., Algorithm 3. High orders amplify rounding in the torques: see
         `docs/dynamics.md`. Raises InputError saying what was expected.
         """
+        if base is None and wrenches is None and type(state) is np.ndarray and type(torques) is np.ndarray:
+            compiled = self._forward.get((state.shape, torques.shape))
+            if compiled is not None and base_wrench is None:
+                accelerations: Array = compiled(state, torques)
+                return accelerations
         if self._looped is not None:
             return self._looped_forward(state, torques, base, base_wrench, wrenches)
         found = self._hybrid(state, torques, base, base_wrench, wrenches, (), False)
         if base is None:
+            if wrenches is None and not self._massless:
+                n, order = self.n_joints, len(found) - 1
+                kernel = self._kernel("hybrid", order, kernels.Setting())
+                self._forward[(2, n), (order + 1, n)] = kernel.function
             return found
-        accelerations, joints = _split(found)
-        return joints, accelerations
+        of_base, joints = _split(found)
+        return joints, of_base
 
     def hybrid_dynamics(
         self,

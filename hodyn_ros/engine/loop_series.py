@@ -115,7 +115,7 @@ class ClusterMotion:
         if target is not None:
             self._places[TARGET] = target
             self.twists[TARGET] = []
-        self._frames: dict[tuple[int, int], MovingFrame] = {}
+        self._frames: dict[tuple[int, bytes, bytes], MovingFrame] = {}
         self._wrenches: list[list[Spatial]] = [[] for _ in cluster.rows]
         parents = [body.parent for body in bodies]
         self._supports = [
@@ -125,7 +125,7 @@ class ClusterMotion:
 
     def frame(self, loop_frame: LoopFrame, k: int = 0) -> MovingFrame:
         """Return a frame of a loop up to coefficient k at least; twists up to k - 1 are needed."""
-        key = (loop_frame.body, id(loop_frame))
+        key = (loop_frame.body, loop_frame.point.tobytes(), loop_frame.axes.tobytes())
         body = self._known(loop_frame.body)
         if key not in self._frames:
             axes, place = self._places[body]
@@ -266,23 +266,24 @@ def _wrench(placed: PlacedRow, a: MovingFrame, b: MovingFrame, k: int) -> Spatia
     row = placed.row
     if row.what == "point":
         axis = a.axes[row.i]
-        return _convolved(b.point, axis, k), axis[k]
+        return convolved(b.point, axis, k), axis[k]
     if row.what == "turn":
         m, n = (row.i + 1) % 3, (row.i + 2) % 3
-        couple = subtract(_convolved(b.axes[m], a.axes[n], k), _convolved(b.axes[n], a.axes[m], k))
+        couple = subtract(convolved(b.axes[m], a.axes[n], k), convolved(b.axes[n], a.axes[m], k))
         return scale(0.5, couple), ZERO
     if row.what == "normal":
-        return _convolved(b.axes[row.j], a.axes[row.i], k), ZERO
+        return convolved(b.axes[row.j], a.axes[row.i], k), ZERO
     if row.what == "distance":
         apart = [subtract(q, p) for p, q in zip(a.point[: k + 1], b.point)]
         factor = 1.0 / placed.length
-        return scale(factor, _convolved(a.point, apart, k)), scale(factor, apart[k])
+        return scale(factor, convolved(a.point, apart, k)), scale(factor, apart[k])
     return b.axes[2][k], ZERO
 
 
-def _convolved(
+def convolved(
     a: Sequence[Vector], b: Sequence[Vector], k: int, product: Callable[[Any, Any], Vector] = cross
 ) -> Vector:
+    """Return coefficient k of a product of two series of vectors."""
     result = product(a[0], b[k])
     for i in range(1, k + 1):
         result = add(result, product(a[i], b[k - i]))
@@ -290,7 +291,7 @@ def _convolved(
 
 
 def _turned(twists: Sequence[Spatial], series: Sequence[Vector], k: int) -> Vector:
-    return _convolved([twist[0] for twist in twists[: k + 1]], series, k)
+    return convolved([twist[0] for twist in twists[: k + 1]], series, k)
 
 
 def _turn(body: CanonicalBody, position: Scalar) -> tuple[Scalar, Scalar]:

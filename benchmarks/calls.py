@@ -1,0 +1,106 @@
+"""Kinematics, matrices and forward dynamics from Python, each beside Pinocchio's call of the same content."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from benchmarks import robots
+from benchmarks.agreement import check
+from benchmarks.peers import pinocchio_tree
+from benchmarks.stage import Stage
+from benchmarks.stopwatch import Contender, python_call
+from benchmarks.table import Bound, Row, Section
+
+
+def measure(stage: Stage) -> Section:
+    """Time compiled and named calls of the 7-joint arm."""
+    title = "other calls, from Python"
+    stage.say(f"{title}: compiling", 0.0)
+    robot = robots.panda()
+    n, body = robot.n_joints, robot.model.body_names[-1]
+    twin = pinocchio_tree.build(robot.model)
+    data = twin.createData()
+    q = np.random.default_rng(7).uniform(-1.0, 1.0, size=(3, n))
+    one, state, torques = q[:1].copy(), q[:2].copy(), q[2:].copy()
+    peer: dict[str, Any] = {"pin": pin, "m": twin, "d": data, "q": q[0].copy(), "v": q[1].copy()}
+    peer |= {"a": q[2].copy(), "frame": twin.addFrame(_tip(twin))}
+    data = peer["d"] = twin.createData()
+    works = {
+        "forward kinematics of all bodies, order 2": (
+            "pin.forwardKinematics(m, d, q, v, a)",
+            robot.compile(2, "forward_kinematics", representation="body_fixed"),
+            "robot.forward_kinematics(x, representation='body_fixed')",
+            (q,),
+            1.0,
+        ),
+        "frame Jacobian": (
+            "pin.computeFrameJacobian(m, d, q, frame)",
+            robot.compile(0, "jacobian", [body], "body_fixed"),
+            f"robot.jacobian(x, {body!r}, 'body')",
+            (one,),
+            1.0,
+        ),
+        "centre of mass": (
+            "pin.centerOfMass(m, d, q)",
+            robot.compile(0, "com"),
+            "robot.com(x)",
+            (one,),
+            1.0,
+        ),
+        "mass matrix": (
+            "pin.crba(m, d, q)",
+            robot.compile(0, "mass_matrix"),
+            "robot.mass_matrix(x)",
+            (one,),
+            1.0,
+        ),
+        "forward dynamics": (
+            "pin.aba(m, d, q, v, a)",
+            robot.compile(0, "forward_dynamics"),
+            "robot.forward_dynamics(x, y)",
+            (state, torques),
+            0.6,
+        ),
+    }
+    _check_all(works, robot, peer)
+    contenders: list[Contender] = []
+    for work, (theirs, ours, named, arguments, _) in works.items():
+        names = {"f": ours, "robot": robot, "x": arguments[0], "y": arguments[-1]}
+        contenders.append(python_call(theirs, theirs, peer))
+        contenders.append(python_call(work, "f(x)" if len(arguments) == 1 else "f(x, y)", names))
+        by_name = python_call(f"{work}, named", named, names)
+        by_name.runs[0](1)  # the first call compiles
+        contenders.append(by_name)
+    times = stage.race(title, contenders)
+    rows = []
+    for work, (theirs, _, _, _, bound) in works.items():
+        for name, must in ((work, Bound(bound)), (f"{work}, named", None)):
+            rows.append(
+                Row(
+                    work=name,
+                    against=theirs.split("(")[0].replace("pin.", "pinocchio."),
+                    result=times.ratio(name, theirs),
+                    ours=times.seconds(name).median,
+                    theirs=times.seconds(theirs).median,
+                    must=must,
+                )
+            )
+    return Section(title, rows)
+
+
+def _tip(twin: Any) -> Any:
+    return pin.Frame("tip", twin.njoints - 1, 0, pin.SE3.Identity(), pin.FrameType.OP_FRAME)
+
+
+def _check_all(works: dict[str, Any], robot: Any, peer: dict[str, Any]) -> None:
+    """Hold what is timed against Pinocchio."""
+    q, v, a, model, data = (peer[name] for name in ("q", "v", "a", "m", "d"))
+    mass = pin.crba(model, data, q)
+    mass = np.triu(mass) + np.triu(mass, 1).T
+    check("the mass matrix", works["mass matrix"][1](q[None]), mass)
+    check("the centre of mass", works["centre of mass"][1](q[None]), pin.centerOfMass(model, data, q)[None])
+    found = works["forward dynamics"][1](np.stack([q, v]), a[None])
+    check("forward dynamics", found, pin.aba(model, data, q, v, a)[None])

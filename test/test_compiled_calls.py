@@ -1,0 +1,169 @@
+"""Calls that are compiled by name: the same numbers as the calls themselves and as the readable forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from oracles.random_trees import random_tree
+
+from hodyn_ros import BaseMotion, InputError, Robot
+from hodyn_ros.dynamics import centroid, matrices
+from hodyn_ros.dynamics.forward_kinematics import forward_kinematics
+from hodyn_ros.dynamics.motion_stack import motion_stack
+from hodyn_ros.dynamics.named_frames import find_frame
+from hodyn_ros.model.joint_tree import JointTree
+from hodyn_ros.representations import REPRESENTATIONS, Representation
+from hodyn_ros.se3 import exp
+
+Array = NDArray[np.float64]
+ORDERS = range(5)
+JACOBIAN_FRAMES: dict[Representation, matrices.JacobianFrame] = {
+    "spatial": "world",
+    "body_fixed": "body",
+    "hybrid": "hybrid",
+}
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["ground", "floating"])
+def robot(request: pytest.FixtureRequest) -> Robot:
+    made = Robot.from_screws(**random_tree(5, 6, floating_base=request.param).arguments())
+    tool = make_frame(made)
+    return Robot(made.model, frames={"tool": tool, "corner": tool._replace(body=-1)})
+
+
+def make_frame(robot: Robot) -> Any:
+    body = find_frame(robot.model, {}, robot.model.n_bodies - 2)
+    return body._replace(pose=exp(np.array([0.3, -0.2, 0.5, 0.1, 0.4, -0.3])))
+
+
+def motion(robot: Robot, rows: int, seed: int = 0) -> tuple[Array, BaseMotion | None]:
+    rng = np.random.default_rng(seed)
+    q = rng.uniform(-1.0, 1.0, (rows, robot.n_joints))
+    if not robot.model.floating_base:
+        return q, None
+    return q, BaseMotion(exp(rng.uniform(-1.0, 1.0, 6)), rng.uniform(-1.0, 1.0, (max(rows - 1, 1), 6)))
+
+
+def others(base: BaseMotion | None, count: int, frame: Any = "world") -> list[Array]:
+    return [] if base is None else [base.pose, np.ascontiguousarray(base.in_frame(frame).twists[:count])]
+
+
+def close(found: Array, expected: Array) -> None:
+    scale = max(float(np.abs(expected).max(initial=0.0)), 1e-300)
+    assert found.shape == expected.shape
+    assert np.abs(found - expected).max(initial=0.0) < 1e-12 * scale
+
+
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+def test_kinematics_are_those_of_the_readable_recursions(
+    robot: Robot, representation: Representation
+) -> None:
+    for order in ORDERS:
+        q, base = motion(robot, order + 1, order)
+        read = forward_kinematics(robot.model, q, base, representation, robot.frames)
+        for _ in range(2):  # the second time goes straight to the kernel
+            found = robot.forward_kinematics(q, base, representation)
+            for name in ("poses", "twists", "screws"):
+                close(getattr(found, name), getattr(read, name))
+        names = ["tool", 0, robot.model.body_names[-1], "corner"]
+        table = robot.compile(order, "forward_kinematics", names, representation)(q, *others(base, order))
+        for row, name in zip(table, names):
+            close(row[:16].reshape(4, 4), read.pose_of(name))
+            close(row[16:].reshape(order, 6), read.twists_of(name))
+
+
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+def test_jacobians_are_those_of_the_readable_form(robot: Robot, representation: Representation) -> None:
+    frame = JACOBIAN_FRAMES[representation]
+    for order in ORDERS:
+        q, base = motion(robot, order + 1, order)
+        bodies = motion_stack(robot.model, q, base, 0).bodies(JointTree.of(robot.model))
+        for name in ("tool", 0, "corner"):
+            read = matrices.jacobian(bodies, find_frame(robot.model, robot.frames, name), frame)
+            for _ in range(2):
+                close(robot.jacobian(q, name, frame, base), read)
+            call = robot.compile(order, "jacobian", [name], representation)
+            close(call(q, *others(base, order)).reshape(read.shape), read)
+
+
+def test_the_centre_of_mass_is_that_of_the_readable_form(robot: Robot) -> None:
+    for order in ORDERS:
+        q, base = motion(robot, order + 1, order)
+        bodies = motion_stack(robot.model, q, base, 0).bodies(JointTree.of(robot.model))
+        read = centroid.com(bodies, order)
+        for _ in range(2):
+            close(robot.com(q, base), read)
+        close(robot.compile(order, "com")(q, *others(base, order)), read)
+
+
+@pytest.mark.parametrize(
+    ("what", "rows"), [("mass_matrix", 1), ("coriolis_matrix", 2), ("gravity_torque", 1), ("regressor", 3)]
+)
+def test_matrices_are_those_of_the_calls(robot: Robot, what: Any, rows: int) -> None:
+    for order in range(3):
+        q, base = motion(robot, order + rows, order)
+        expected = getattr(robot, what)(q, base)
+        close(getattr(robot, what)(q, base), expected)
+        found = robot.compile(order, what)(q, *others(base, order + rows - 1, "body"))
+        close(found.reshape(expected.shape), expected)
+
+
+def test_forward_dynamics_is_that_of_the_call(robot: Robot) -> None:
+    for order in range(3):
+        torques = np.random.default_rng(order).uniform(-1.0, 1.0, (order + 1, robot.n_joints))
+        state, base = motion(robot, 2, order)
+        compiled = robot.compile(order, "forward_dynamics")
+        if base is None:
+            expected = robot.forward_dynamics(state, torques)
+            np.testing.assert_array_equal(robot.forward_dynamics(state, torques), expected)
+            close(compiled(state, torques), expected)
+        else:
+            joints, twists = robot.forward_dynamics(state, torques, base)
+            found = compiled(state, torques, *others(base, 1), np.zeros((order + 1, 6)))
+            close(found, np.concatenate([twists, joints], axis=1))
+
+
+def test_batches_are_single_calls(robot: Robot) -> None:
+    stacks = [motion(robot, 3, seed)[0] for seed in range(4)]
+    _, base = motion(robot, 3)
+    found = robot.forward_kinematics(np.array(stacks), base, "hybrid")
+    jacobians = robot.jacobian(np.array(stacks), "tool", "hybrid", base)
+    for i, q in enumerate(stacks):
+        one = robot.forward_kinematics(q, base, "hybrid")
+        close(found.poses[i], one.poses)
+        close(found.twists[i], one.twists)
+        close(jacobians[i], robot.jacobian(q, "tool", "hybrid", base))
+
+
+def test_a_kilometre_from_the_origin_costs_no_digits_near_the_robot() -> None:
+    tree = random_tree(5, 6)
+    shift = np.eye(4)
+    shift[:3, 3] = (1000.0, -2000.0, 500.0)
+    here, far = (Robot.from_screws(**t.arguments()) for t in (tree, tree.moved(shift)))
+    q, _ = motion(here, 3)
+    for representation in ("body_fixed", "hybrid"):
+        expected = here.forward_kinematics(q, representation=representation).twists
+        assert (
+            np.abs(far.forward_kinematics(q, representation=representation).twists - expected).max() < 1e-11
+        )
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    {
+        "unknown": (lambda r: r.compile(1, "torque"), "there is no 'torque' to compile; choose one of"),
+        "frames": (lambda r: r.compile(1, "com", ["tool"]), "com has no frames"),
+        "two": (lambda r: r.compile(1, "jacobian", ["tool", 0]), "a Jacobian is of one frame"),
+        "frame": (lambda r: r.compile(1, "jacobian", ["hand"]), "there is no body or frame 'hand'"),
+        "order": (lambda r: r.compile(-1, "com"), "the order must be 0 or a positive integer"),
+        "shape": (lambda r: r.compile(1, "com")(np.zeros((3, 3))), "the motion must have shape"),
+    }.values(),
+)
+def test_what_cannot_be_compiled_is_said(call: Callable[[Robot], Any], said: str) -> None:
+    robot = Robot.from_screws(**random_tree(1, 3).arguments())
+    with pytest.raises(InputError, match=said):
+        call(robot)
