@@ -96,7 +96,7 @@ def check_the_bars(found: Outcome, consumer: Consumer, case: Case, tripped: bool
     if consumer is REFERENCES:
         assert max(record.position_steps, default=0.0) <= 1.2
         assert (np.abs(record.efforts[-1]) <= robot.limits.effort).all()
-    again = replayed(found, 1000 if case.joins else 400)
+    again = replayed(found, 1000 if case.joins else 200)  # until it joins, or brakes
     assert all(
         one is None
         if two is None
