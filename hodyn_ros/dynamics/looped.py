@@ -64,6 +64,7 @@ class LoopedDynamics:
         self._kernels: dict[tuple[int, kernels.Setting], Function] = {}
         self._calls: dict[tuple[int, LoadPlaces], Callable[..., Array]] = {}
         self._flat_at_home: dict[int, float] = {}
+        self._joint_kernels: dict[int, LoopKernel] = {}
 
     @property
     def known(self) -> Known:
@@ -155,6 +156,26 @@ class LoopedDynamics:
         places = tuple((self.closure.tree.body_index(load.body), load.frame) for load in wrenches)
         loads = [load.up_to(order) for load in wrenches]
         return self._call(order, places)(*([y] if y.shape[1] else []), *motion, *loads)
+
+    def joint_motion(self, y: Array, base: BaseMotion | None) -> tuple[Array, BaseMotion | None]:
+        """Return the motion of all joints of the tree, and of its base, up to the order of y (orders + 1, k).
+
+        `base`: that of platform or base, with spatial twists.
+        """
+        closure, order = self.closure, len(y) - 1
+        if not compiles(closure, max(order - 2, 0), "joints"):
+            moved, _ = self.move(y, base)
+            return moved.joint_motion(), moved.base_motion
+        if order not in self._joint_kernels:
+            kernel = LoopKernel(closure, self.independence.rows, order, (), "joints")
+            self._joint_kernels[order] = kernel
+        kernel = self._joint_kernels[order]
+        given = [] if base is None else [base.pose, np.ascontiguousarray(base.twists[:order])]
+        table = kernel.function(y, *given, self.memory)
+        if not table.item(kernel.bad) < 1.0:
+            moved, _ = self.move(y, base)
+            return moved.joint_motion(), moved.base_motion
+        return table[:-1], base if closure.tree.floating_base else None
 
     def compile(self, order: int) -> Callable[..., Array]:
         """Return `f([y (order + 3, k),] [pose (4, 4), twists (order + 2, 6)], out=None)`.

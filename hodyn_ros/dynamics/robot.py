@@ -402,8 +402,7 @@ class Robot(MatrixCalls):
     ) -> Kinematics:
         if self._looped is not None:
             check_representation(representation)
-            moved, _ = self._looped.move(*coordinate_motion(self._looped.closure, q, base, 0))
-            q, base = moved.joint_motion(), moved.base_motion
+            q, base = self._looped.joint_motion(*coordinate_motion(self._looped.closure, q, base, 0))
         tree = self._tree
         stack, moving = checked_motion(tree, q, base, representation)
         order = stack.shape[-2] - 1

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import factorial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -64,7 +64,10 @@ _JUMP = 0.5  # [rad] by which all joints together may turn between two calls, or
 _FLAT = 1e-5  # determinant over the product of column lengths, of any block of the equations
 
 
-def compiles(closure: Closure, order: int) -> bool:
+What = Literal["efforts", "joints"]
+
+
+def compiles(closure: Closure, order: int, what: What = "efforts") -> bool:
     """Whether there is a kernel.
 
     The pose of a floating base has to be given, no drive be redundant, and no joint follow a curve. Code
@@ -74,7 +77,8 @@ def compiles(closure: Closure, order: int) -> bool:
     whole = platform is not None and platform.body == 0 and len(platform.rows) == 6
     known = not tree.floating_base or closure.base_given or whole
     bodies = tree.n_bodies if closure.loops else 0
-    plain = known and closure.n_efforts == closure.n_coordinates and not closure.followers
+    determined = what == "joints" or closure.n_efforts == closure.n_coordinates
+    plain = known and determined and not closure.followers
     return plain and bodies * (order + 2) ** 2 <= _LARGEST
 
 
@@ -87,10 +91,16 @@ class LoopKernel:
     replaced by those found. `result.item(bad)` below one says that the result is right; else nothing in it
     counts, and the memory is as it was. The first number of the last row grows without bounds towards
     singular poses, like the square of a condition number.
+
+    With `what="joints"` the result is the motion of all joints of the tree up to derivative `order`, and a
+    last row: `function(q (order + 1, k), [pose, twists (order, 6),] memory)`.
     """
 
-    def __init__(self, closure: Closure, chosen: Array, order: int, loads: LoadPlaces = ()) -> None:
-        self.closure, self.order, self.loads = closure, order, loads
+    def __init__(
+        self, closure: Closure, chosen: Array, order: int, loads: LoadPlaces = (), what: What = "efforts"
+    ) -> None:
+        self.closure, self.what = closure, what
+        self.order = order = order if what == "efforts" else order - 2
         self._code = _LoopCode(closure, chosen, order, loads)
         self._alive: list[Any] = []
         n, k = len(closure.leading), len(closure.joints)
@@ -112,7 +122,9 @@ class LoopKernel:
         step = self._compiled(self._code.newton_step, [*told[:2], state])
         tree: _TreeCode | None = None
         base: Frame | None = "world" if closure.tree.floating_base else None
-        if fits_straight_line(closure.tree, order):
+        if what == "joints":
+            end = self._compiled(self._code.joints, [*shapes, state])
+        elif fits_straight_line(closure.tree, order):
             end = self._compiled(self._code.efforts, [*shapes, state])
         else:  # what is known of the loops stays straight-line code, around the generic code of the tree
             kernel = inverse_dynamics(closure.tree, order, Setting(base=base, loads=loads))
@@ -139,11 +151,15 @@ class LoopKernel:
     @property
     def bad(self) -> int:
         """Where the number is that must be below one."""
+        if self.what == "joints":
+            return (self.order + 3) * self.closure.tree.n_joints
         return (2 * self.order + 4) * self.closure.n_efforts
 
     @property
     def result(self) -> Shape:
         """Shape of the matrix that comes back."""
+        if self.what == "joints":
+            return self.order + 4, self.closure.tree.n_joints
         return 2 * self.order + 6, self.closure.n_efforts
 
     def _compiled(self, trace: Any, shapes: Sequence[Shape]) -> int:
@@ -209,6 +225,17 @@ class _LoopCode:
         leading = self._leading(q[0], state)
         _, _, rates = self._move(q, leading, given)
         return [self._positions(leading), *self._derivatives(rates, range(self.closure.tree.n_joints))]
+
+    def joints(self, q: Stack, *others: Stack) -> Stack:
+        """Return what `joint_motion` does, and what is wrong with it."""
+        *given, (memory,), (state,) = others
+        leading = self._leading(q[0], state)
+        motions, systems, rates = self._move(q, leading, given)
+        n = self.closure.tree.n_joints
+        rows = [self._positions(leading), *self._derivatives(rates, range(n))]
+        flatnesses = [f for system in systems for f in system.flatnesses]
+        bad = self._wrong(leading, state[-1], memory, motions, given, flatnesses) + _overflow(rows)
+        return [*rows, [bad, *[0.0] * (n - 1)]]
 
     def efforts(self, q: Stack, *others: Stack) -> Stack:
         """Return efforts, motion of the drives, and what is wrong with them, from closed positions.

@@ -241,7 +241,8 @@ class LoopMotion:
         """The motion of a floating base up to the order reached."""
         if self.place.base is None:
             return None
-        return BaseMotion(self.place.base, np.array([rate[:6] for rate in self.rates]).reshape(-1, 6))
+        twists = [rate[:6] for rate in self.rates] or [np.zeros(6)]  # at rest, where only the pose is known
+        return BaseMotion(self.place.base, np.array(twists))
 
     def joint_motion(self) -> Array:
         """Return positions and derivatives (orders + 1, n) of all joints up to the order reached."""
