@@ -240,5 +240,31 @@ def test_a_traced_scalar_is_no_number() -> None:
     with pytest.raises(TypeError):
         float(graph.input(0, 0))  # type: ignore[arg-type]
     with pytest.raises(TypeError):
-        abs(graph.input(0, 0))  # type: ignore[arg-type]
+        graph.input(0, 0) < 1.0  # type: ignore[operator]  # noqa: B015
     assert isinstance(graph.input(0, 0), Traced)
+
+
+def test_tables_are_looked_up_in_compiled_code() -> None:
+    starts, rows = [-1.0, 0.0, 0.5, 2.0, 7.0], [[1.0, 2.0, 3.0, 4.0, 5.0], [-3.0, 0.1, 0.2, 0.3, 9.0]]
+
+    def trace(x: Any) -> Any:
+        return [
+            [y for s in x[0] for y in (*s.looked_up(starts, rows), *(-s).looked_up(starts, rows), abs(s))]
+        ]
+
+    x = np.array([[-2.0, -1.0, -0.5, 0.0, 0.25, 0.5, 1.9, 2.0, 6.9, 7.0, 70.0, -7.0]])
+    kernel = Kernel(trace, [("x", x.shape)])
+    exact = []
+    for s in x[0]:
+        for side in (s, -s):
+            piece = max(sum(side >= start for start in starts) - 1, 0)
+            exact += [row[piece] for row in rows]
+        exact.append(abs(s))
+    np.testing.assert_array_equal(kernel.function(x), [exact])
+    shifted = np.stack([x, x[:, ::-1].copy(), np.zeros_like(x)])
+    np.testing.assert_array_equal(kernel.batch(shifted), [kernel.function(one) for one in shifted])
+
+
+def test_powers_that_the_tracer_does_not_know_are_refused() -> None:
+    with pytest.raises(TypeError, match="knows the powers"):
+        Graph().input(0, 0) ** 3

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from hodyn_ros.engine.literals import literal, splat
+from hodyn_ros.engine.lookup import entry_lines, search_lines, search_text, table_text
 from hodyn_ros.engine.sincos import sincos_function
 from hodyn_ros.engine.tracer import Graph, Traced
 
@@ -44,7 +45,7 @@ def function_text(
     arguments = ", ".join(f"ptr %a{i}" for i in range(n_arguments))
     body = "\n".join(lines)
     text = f"define void @{name}({arguments}) {{\n{body}\nret void\n}}\n"
-    return text + writer.root_declaration(), writer.widths
+    return text + writer.declarations(), writer.widths
 
 
 def batch_text(graph: Graph, outputs: Sequence[Any], sizes: Sequence[int], lanes: int) -> str:
@@ -92,7 +93,7 @@ def batch_text(graph: Graph, outputs: Sequence[Any], sizes: Sequence[int], lanes
         f"declare i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1>)",
     ]
     functions = "".join(sincos_function(width) for width in sorted(writer.widths))
-    return "\n".join(lines) + "\n" + writer.root_declaration() + functions
+    return "\n".join(lines) + "\n" + writer.declarations() + functions
 
 
 def loop_text(address: int, sizes: Sequence[int]) -> str:
@@ -213,6 +214,7 @@ class _Writer:
     """Writes the operations of a graph on values of one type."""
 
     type: str
+    flags: str  # the type of comparisons
     root: str  # the intrinsic function for square roots
 
     def __init__(self, graph: Graph, outputs: Sequence[Any]) -> None:
@@ -222,6 +224,8 @@ class _Writer:
         self.written: set[int] = set()
         self.widths: set[int] = set()  # of the sine and cosine functions used
         self.roots = False  # whether square roots are used
+        self.tables: dict[Any, str] = {}  # names of those used, by their numbers
+        self.searches: dict[Any, str] = {}  # text of the function that searches a table, by its numbers
 
     def constant(self, number: float) -> str:
         raise NotImplementedError
@@ -256,11 +260,36 @@ class _Writer:
             elif operation == "sqrt":
                 self.roots = True
                 result.append(f"%n{number} = call {self.type} @{self.root}({self.type} {self.value(a)})")
+            elif operation == "abs":
+                x, zero = self.value(a), self.constant(0.0)
+                result += [
+                    f"%n{number}_below = fcmp olt {self.type} {x}, {zero}",
+                    f"%n{number}_turned = fneg {self.type} {x}",
+                    f"%n{number} = select {self.flags} %n{number}_below, {self.type} %n{number}_turned, "
+                    f"{self.type} {x}",
+                ]
+            elif operation in ("piece", "entry"):
+                result += self.lookup_lines(number)
         return result
 
-    def root_declaration(self) -> str:
-        """Declare the square root where it is used."""
-        return f"declare {self.type} @{self.root}({self.type})\n" if self.roots else ""
+    def lookup_lines(self, number: int) -> list[str]:
+        """Write the search for a piece, or what a table says about it."""
+        operation, a, values = self.graph.nodes[number]
+        table = self.tables.setdefault(values, f"table{len(self.tables)}")
+        if operation == "entry":
+            return self.one_by_one(number, a, lambda result, piece: entry_lines(result, table, piece))
+        self.searches[values] = search_text(f"search_{table}", table, len(values))
+        return self.one_by_one(number, a, lambda result, x: search_lines(result, f"search_{table}", x))
+
+    def one_by_one(self, number: int, operand: int, write: Callable[[str, str], list[str]]) -> list[str]:
+        """Write node `number` as a function of single numbers, `write(result, x)`."""
+        raise NotImplementedError
+
+    def declarations(self) -> str:
+        """Write what the function needs beside it: the square root, tables."""
+        root = f"declare {self.type} @{self.root}({self.type})\n" if self.roots else ""
+        tables = [table_text(name, values) for values, name in self.tables.items()]
+        return "".join([root, *tables, *self.searches.values()])
 
     def output_values(self) -> Iterator[tuple[list[str], str]]:
         """Give the value of every output, after the lines that make it."""
@@ -290,6 +319,7 @@ class _Writer:
 
 class _ScalarWriter(_Writer):
     type = "double"
+    flags = "i1"
     root = "llvm.sqrt.f64"
 
     def constant(self, number: float) -> str:
@@ -301,6 +331,9 @@ class _ScalarWriter(_Writer):
             f"%p{number} = getelementptr double, ptr %a{argument}, i64 {index}",
             f"%n{number} = load double, ptr %p{number}, align 8",
         ]
+
+    def one_by_one(self, number: int, operand: int, write: Callable[[str, str], list[str]]) -> list[str]:
+        return write(f"%n{number}", self.value(operand))
 
     def function_lines(self, number: int) -> list[str]:
         """Write all sines and cosines that can be computed by now, in vectors of four or eight angles."""
@@ -339,6 +372,7 @@ class _LaneWriter(_Writer):
         super().__init__(graph, outputs)
         self.lanes = lanes
         self.type = f"<{lanes} x double>"
+        self.flags = f"<{lanes} x i1>"
         self.root = f"llvm.sqrt.v{lanes}f64"
 
     def constant(self, number: float) -> str:
@@ -346,6 +380,17 @@ class _LaneWriter(_Writer):
 
     def input_lines(self, number: int) -> list[str]:
         return []  # loaded with its block
+
+    def one_by_one(self, number: int, operand: int, write: Callable[[str, str], list[str]]) -> list[str]:
+        lines, packed = [], self.constant(0.0)
+        for lane in range(self.lanes):
+            x, result = f"%n{number}_x{lane}", f"%n{number}_{lane}"
+            lines.append(f"{x} = extractelement {self.type} {self.value(operand)}, i32 {lane}")
+            lines += write(result, x)
+            filled = f"%n{number}_to{lane}" if lane + 1 < self.lanes else f"%n{number}"
+            lines.append(f"{filled} = insertelement {self.type} {packed}, double {result}, i32 {lane}")
+            packed = filled
+        return lines
 
     def function_lines(self, number: int) -> list[str]:
         _, angle, _ = self.graph.nodes[number]

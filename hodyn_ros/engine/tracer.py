@@ -7,7 +7,7 @@ tracing a recursion on one robot leaves only the operations that this robot need
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,10 +21,12 @@ class Graph:
     """The operations of a traced function, in the order in which they were first met.
 
     Node i is `nodes[i] = (operation, a, b)`. Operands are node numbers; a "constant" has its value, an
-    "input" the number of the argument and the index into it.
+    "input" the number of the argument and the index into it, a "piece" the starts of intervals, an "entry"
+    the numbers that it is one of. `conditions` are scalars below zero where the function was not meant.
     """
 
     nodes: list[Key] = field(default_factory=list)
+    conditions: list[Traced] = field(default_factory=list)
     _known: dict[Key, int] = field(default_factory=dict)
 
     def node(self, operation: str, a: Any, b: Any = None) -> int:
@@ -56,7 +58,7 @@ class Graph:
         operation, a, b = self.nodes[number]
         if operation in ("constant", "input"):
             return []
-        return [a] if b is None else [a, b]
+        return [a] if b is None or operation in ("piece", "entry") else [a, b]
 
     def ancestors(self, number: int) -> set[int]:
         """Return all nodes that a node is computed from."""
@@ -138,6 +140,18 @@ class Traced:
     def __rtruediv__(self, other: float) -> Traced | float:
         return 0.0 if other == 0.0 else _constant(self.graph, float(other)) / self
 
+    def __pow__(self, exponent: float) -> Traced | float:
+        if exponent == 0.5:
+            return self.sqrt()
+        if exponent == -0.5:
+            return 1.0 / self.sqrt()
+        if exponent == -1.0:
+            return 1.0 / self
+        raise TypeError(f"the tracer knows the powers 0.5, -0.5 and -1, not {exponent}")
+
+    def __abs__(self) -> Traced:
+        return Traced(self.graph, self.graph.node("abs", self.number))
+
     def cos(self) -> Traced:
         """Cosine; also reached through `numpy.cos`."""
         return Traced(self.graph, self.graph.node("cos", self.number))
@@ -148,10 +162,21 @@ class Traced:
 
     def sqrt(self) -> Traced:
         """Square root; also reached through `numpy.sqrt`. That of a negative scalar is NaN."""
-        number = self.number
-        if self.negative:  # signs live outside of nodes: write this one out
-            number = self.graph.node("-", self.graph.constant(0.0), self.number)
-        return Traced(self.graph, self.graph.node("sqrt", number))
+        return Traced(self.graph, self.graph.node("sqrt", self._signed()))
+
+    def looked_up(self, starts: Sequence[float], rows: Sequence[Sequence[float]]) -> list[Traced]:
+        """Return from each of `rows` (m,) the number of the interval that this scalar lies in.
+
+        `starts` (m,) of the intervals increase; below the first one, the first interval counts.
+        """
+        piece = self.graph.node("piece", self._signed(), tuple(map(float, starts)))
+        return [Traced(self.graph, self.graph.node("entry", piece, tuple(map(float, row)))) for row in rows]
+
+    def _signed(self) -> int:
+        """Return the node of this scalar with its sign, which else lives outside of nodes."""
+        if not self.negative:
+            return self.number
+        return self.graph.node("-", self.graph.constant(0.0), self.number)
 
 
 def _constant(graph: Graph, value: float) -> Traced:
