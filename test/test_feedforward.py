@@ -53,8 +53,8 @@ def motion(order: int, t: float = 0.7) -> Array:
     return np.array([0.4 * omega**k * np.sin(phase + 0.5 * np.pi * k) for k in range(order + 3)])
 
 
-def limits(**given: float) -> JointLimits:
-    """Return limits where only the given ones bind, the same for all joints."""
+def limits(**given: float | Array) -> JointLimits:
+    """Return limits where only the given ones bind, a single number for all joints."""
     free = JointLimits.unlimited(N)
     return replace(free, joint_names=None, **{name: np.full(N, value) for name, value in given.items()})
 
@@ -150,6 +150,24 @@ def test_each_limit_sets_its_bit_and_no_other() -> None:
 
         assert status(value) == Status.OK, f"{name}: at the limit is within"
         assert status(value + inward) == bit
+
+
+def test_a_limit_is_exceeded_from_the_next_number_on() -> None:
+    q = motion(2)
+    free = FeedforwardLaw(arm(), 2)(q)
+    cases = [
+        ("effort", np.abs(free.efforts[0]), Status.EFFORT_LIMIT_EXCEEDED),
+        ("effort_rate", np.abs(free.efforts[1]), Status.EFFORT_RATE_LIMIT_EXCEEDED),
+        ("velocity", np.abs(q[1]), Status.VELOCITY_LIMIT_EXCEEDED),
+        ("position_upper", q[0], Status.POSITION_LIMIT_EXCEEDED),
+        ("position_lower", q[0], Status.POSITION_LIMIT_EXCEEDED),
+    ]
+    for name, reached, bit in cases:
+        assert FeedforwardLaw(arm(limits(**{name: reached})), 2)(q).status == Status.OK
+        for joint in range(N):
+            limit = reached.copy()
+            limit[joint] = np.nextafter(limit[joint], np.inf if name == "position_lower" else -np.inf)
+            assert FeedforwardLaw(arm(limits(**{name: limit})), 2)(q).status == bit
 
 
 def test_motor_values_count_for_the_limits_too() -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from hodyn_ros.actuation.drive_train import DriveTrain
-from hodyn_ros.control.feedforward import Feedforward, Status
+from hodyn_ros.control.feedforward import Status
+from hodyn_ros.engine.kernel import Kernel, Stack
 from hodyn_ros.model.drive_spec import DriveLimits
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.se3 import Array
+
+_STATUS = [Status(bits) for bits in range(16)]  # to look up: making one takes a microsecond
 
 
 def clamped(efforts: Array, limit: Array) -> Array:
@@ -28,6 +32,17 @@ def _own(values: Sequence[float], shared: Array) -> Array:
     return np.where(np.isfinite(values), values, shared) if len(values) else shared
 
 
+def _beyond(rows: Stack, upper: Array, lower: Array | None = None) -> Any:
+    """Return by how much numbers exceed their limits, times two and summed, as an expression to compile."""
+    total: Any = 0.0
+    for row in rows:
+        for x, high, low in zip(row, upper.tolist(), (-upper if lower is None else lower).tolist()):
+            for limit, margin in ((high, high - x), (low, x - low)):
+                if np.isfinite(limit):
+                    total = total + (abs(margin) - margin)
+    return total
+
+
 class FeedforwardLimits:
     """The limits of a robot that has at least one, ready for a check of microseconds."""
 
@@ -40,7 +55,7 @@ class FeedforwardLimits:
         self._motor_velocity = _own([drive.speed for drive in drives], limits.velocity)
         self._lower = limits.position_lower
         self._upper = limits.position_upper
-        self._ranges: dict[tuple[int, ...], tuple[Array, Array]] = {}  # by the numbers of rows
+        self._excess: dict[tuple[int, ...], Callable[..., Array]] = {}  # by the numbers of rows
 
     @classmethod
     def of(cls, limits: JointLimits | None, train: DriveTrain | None) -> FeedforwardLimits | None:
@@ -61,52 +76,30 @@ class FeedforwardLimits:
         )
         return found if any(np.isfinite(array).any() for array in arrays) else None
 
-    def status(self, q: Array, feedforward: Feedforward) -> Status:
-        """Return the limit bits; a consumer commands link or motor efforts, so both count."""
-        if self._keeps_all(q, feedforward):
-            return Status.OK
-        motor_positions = feedforward.motor_positions
-        status = Status.OK
-        for efforts, limit, rate in (
-            (feedforward.efforts, self.effort, self._effort_rate),
-            (feedforward.motor_efforts, self.motor_effort, self._motor_effort_rate),
-        ):
-            if len(efforts) > 0 and (np.abs(efforts[0]) > limit).any():
-                status |= Status.EFFORT_LIMIT_EXCEEDED
-            if len(efforts) > 1 and (np.abs(efforts[1]) > rate).any():
-                status |= Status.EFFORT_RATE_LIMIT_EXCEEDED
-        if (np.abs(q[1]) > self._velocity).any() or (
-            len(motor_positions) > 1 and (np.abs(motor_positions[1]) > self._motor_velocity).any()
-        ):
-            status |= Status.VELOCITY_LIMIT_EXCEEDED
-        if (q[0] < self._lower).any() or (q[0] > self._upper).any():
-            status |= Status.POSITION_LIMIT_EXCEEDED
-        return status
+    def status(self, q: Array, efforts: Array, motor_positions: Array, motor_efforts: Array) -> Status:
+        """Return the limit bits; a consumer commands link or motor efforts, so both count.
 
-    def _keeps_all(self, q: Array, feedforward: Feedforward) -> bool:
-        """Say whether no limit is exceeded, in one comparison: the usual case, and several times as fast."""
-        stacks = (
-            feedforward.efforts[:2],
-            feedforward.motor_efforts[:2],
-            feedforward.motor_positions[1:2],
-            q[:2],
-        )
+        Arrays as in `Feedforward`, (orders, n) each, with the motion `q` (2 or more, n).
+        """
+        stacks = (q, efforts, motor_positions, motor_efforts)
         rows = tuple(map(len, stacks))
-        if rows not in self._ranges:
-            self._ranges[rows] = self._range(rows)
-        low, high = self._ranges[rows]
-        values = np.concatenate(stacks)
-        return not ((values < low) | (values > high)).any()
+        excess = self._excess.get(rows)
+        if excess is None:
+            excess = self._excess[rows] = self._compiled(rows)
+        effort, rate, velocity, position = excess(*stacks)[0].tolist()
+        return _STATUS[(effort > 0.0) + 2 * (rate > 0.0) + 4 * (velocity > 0.0) + 8 * (position > 0.0)]
 
-    def _range(self, rows: tuple[int, ...]) -> tuple[Array, Array]:
-        """Return what the stacked values may be, from and to, for so many rows of each."""
-        highest = (
-            (self.effort, self._effort_rate),
-            (self.motor_effort, self._motor_effort_rate),
-            (self._motor_velocity,),
-            (self._upper, self._velocity),
-        )
-        high = np.array([row for limits, count in zip(highest, rows) for row in limits[:count]])
-        low = -high
-        low[-2] = self._lower
-        return low, high
+    def _compiled(self, rows: Sequence[int]) -> Callable[..., Array]:
+        """Compile by how much all limits are exceeded together, (1, 4): one number for each bit."""
+
+        def trace(q: Stack, efforts: Stack, motor_positions: Stack, motor_efforts: Stack) -> Stack:
+            effort = _beyond(efforts[:1], self.effort) + _beyond(motor_efforts[:1], self.motor_effort)
+            rate = _beyond(efforts[1:2], self._effort_rate)
+            rate = rate + _beyond(motor_efforts[1:2], self._motor_effort_rate)
+            velocity = _beyond(q[1:2], self._velocity) + _beyond(motor_positions[1:2], self._motor_velocity)
+            position = _beyond(q[:1], self._upper, self._lower)
+            return [[effort, rate, velocity, position]]
+
+        n = len(self.effort)
+        names = ("motion", "efforts", "motor positions", "motor efforts")
+        return Kernel(trace, [(name, (count, n)) for name, count in zip(names, rows)]).function

@@ -134,17 +134,13 @@ class Law(ABC):
     ) -> Feedforward:
         """Add the motors to motion (order + 3, n) and efforts (order + 1, n), and hold them to the limits."""
         motor_positions, motor_efforts = self._motors(q, efforts)
-        feedforward = Feedforward(efforts, motor_positions, motor_efforts, base_wrenches, status)
-        if self._limits is None:
-            return feedforward
-        exceeded = self._limits.status(q, feedforward)
-        if not exceeded:
-            return feedforward
-        status |= exceeded
-        if self.clamp and status & Status.EFFORT_LIMIT_EXCEEDED:
-            efforts = clamped(efforts, self._limits.effort)
-            motor_efforts = clamped(motor_efforts, self._limits.motor_effort)
-            status |= Status.EFFORT_CLAMPED
+        limits = self._limits
+        if limits is not None and (exceeded := limits.status(q, efforts, motor_positions, motor_efforts)):
+            status |= exceeded
+            if self.clamp and status & Status.EFFORT_LIMIT_EXCEEDED:
+                efforts = clamped(efforts, limits.effort)
+                motor_efforts = clamped(motor_efforts, limits.motor_effort)
+                status |= Status.EFFORT_CLAMPED
         return Feedforward(efforts, motor_positions, motor_efforts, base_wrenches, status)
 
     def _motors(self, q: Array, efforts: Array) -> tuple[Array, Array]:
