@@ -13,7 +13,8 @@ if sys.argv[:1] == ["-m"] and any(argument.startswith("hodyn_ros.nodes.") for ar
 # before it must still find it there.
 __path__ = extend_path(__path__, __name__)
 
-from hodyn_ros.actuation.series_elastic import MotorMotion, SeriesElastic  # noqa: E402
+from hodyn_ros.actuation.compiled_motors import MotorMotion  # noqa: E402
+from hodyn_ros.actuation.series_elastic import SeriesElastic  # noqa: E402
 from hodyn_ros.dynamics.forward_kinematics import Kinematics  # noqa: E402
 from hodyn_ros.dynamics.group_robot import GroupRobot  # noqa: E402
 from hodyn_ros.dynamics.robot import Robot  # noqa: E402

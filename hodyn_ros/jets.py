@@ -4,6 +4,9 @@ A *jet* is the stack `f[k] = f^(k) / k!` of the Taylor coefficients of a functio
 0; the other axes are free and broadcast as usual. With coefficients instead of derivatives the product rule
 is a plain convolution, and composition needs no Faa di Bruno polynomials. Source: Griewank & Walther,
 Evaluating Derivatives, 2nd ed. (SIAM 2008), chapter 13.
+
+But for `sin_cos`, jets may also hold scalars of the tracer (`hodyn_ros.engine.tracer`, dtype object): what is
+written for numbers can then be compiled.
 """
 
 from __future__ import annotations
@@ -89,14 +92,15 @@ def power(a: Array, exponent: float) -> Array:
     >>> power(np.array([4.0, 4.0, 1.0]), 0.5)  # sqrt((2 + t)^2)
     array([2., 1., 0.])
     """
-    a = np.asarray(a, dtype=np.float64)
-    if not (a[0] > 0.0).all():
+    a = np.asarray(a)
+    if a.dtype != object and not (a[0] > 0.0).all():
         raise InputError(f"a power of a jet needs a function above zero, found {np.min(a[0])}")
-    p = np.empty_like(a)
+    p = np.empty_like(a, dtype=np.result_type(a, np.float64))
     p[0] = a[0] ** exponent
+    inverse = 1.0 / a[0]
     for k in range(1, len(a)):
-        weights = _column((exponent + 1.0) * np.arange(1, k + 1) - k, a.ndim)
-        p[k] = (weights * a[1 : k + 1] * p[k - 1 :: -1]).sum(axis=0) / (k * a[0])
+        weights = _column(((exponent + 1.0) * np.arange(1, k + 1) - k) / k, a.ndim)
+        p[k] = (weights * a[1 : k + 1] * p[k - 1 :: -1]).sum(axis=0) * inverse
     return p
 
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from hodyn_ros.actuation.conditions import require
 from hodyn_ros.actuation.transmission import Loads, Transmission, require_positive
 from hodyn_ros.errors import InputError
 from hodyn_ros.jets import Array, multiply, power
@@ -18,7 +19,7 @@ class AgonistAntagonist(Transmission):
 
     With `e1 = s + delta`, `e2 = s - delta` this is `Q = sigma delta`, and the stiffness `sigma = 4 k s`
     follows the stretch s that both springs share, whatever the deflection. So the motors go to
-    `theta = q + Q / sigma +- sigma / (4 k)`. Springs only pull: `sigma^2 > 4 k |Q|` has to hold. The first
+    `theta = q + Q / sigma +- sigma / (4 k)`. Springs only pull: `sigma^2 >= 4 k |Q|` has to hold. The first
     motor holds `k e1^2`, the second `-k e2^2`. Palli, Melchiorri, De Luca: On the feedback linearization of
     robots with variable joint stiffness (ICRA 2008).
     """
@@ -36,13 +37,17 @@ class AgonistAntagonist(Transmission):
         if stiffness is None:
             raise InputError("a joint of variable stiffness needs a stiffness trajectory")
         sigma = stiffness[: len(torque)]
-        slack = sigma[0] ** 2 <= 4.0 * self.spring * np.abs(torque[0])
-        if slack.any() or (sigma[0] <= 0.0).any():
-            needed = 2.0 * np.sqrt(self.spring * np.abs(torque[0]).max())
-            raise InputError(
-                f"a spring goes slack: a torque of {np.abs(torque[0]).max():g} N·m needs a stiffness above "
-                f"{needed:g} N·m/rad, commanded are {np.min(sigma[0]):g} N·m/rad"
+        if not (sigma[0] > 0.0).all():
+            raise InputError(f"the commanded stiffness is {np.min(sigma[0]):g} N·m/rad; it must be positive")
+
+        def slack() -> str:
+            load = np.abs(torque[0]).max()
+            return (
+                f"a spring goes slack: a torque of {load:g} N·m needs a stiffness above "
+                f"{2.0 * np.sqrt(self.spring * load):g} N·m/rad, commanded are {np.min(sigma[0]):g} N·m/rad"
             )
+
+        require(sigma[0] ** 2 - 4.0 * self.spring * abs(torque[0]), slack)
         middle = q[: len(torque)] + multiply(torque, power(sigma, -1.0))
         stretch = sigma / (4.0 * self.spring)
         return np.stack([middle + stretch, middle - stretch])
@@ -52,7 +57,8 @@ class AgonistAntagonist(Transmission):
         pulls = []
         for stretch, sign in ((theta[0] - q, 1.0), (q - theta[1], -1.0)):
             pull = sign * self.spring * multiply(stretch, stretch)
-            pulls.append(np.where(stretch[0] > 0.0, pull, 0.0))
+            # while being compiled: both pull where the positions are those of `motor_positions`
+            pulls.append(pull if pull.dtype == object else np.where(stretch[0] > 0.0, pull, 0.0))
         return Loads(np.asarray(pulls[0] + pulls[1]), np.stack(pulls))
 
     def deflection(self, q: Array, theta: Array) -> Array:

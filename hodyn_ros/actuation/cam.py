@@ -42,7 +42,7 @@ class Cam(Transmission):
         if not (sigma[0] > 0.0).all():
             raise InputError(f"the commanded stiffness is {np.min(sigma[0]):g} N·m/rad; it must be positive")
         start = cubic_root(torque[0], sigma[0], self._third)
-        slope = sigma[0] + 3.0 * self._third * start**2
+        slope = sigma[0] + 3.0 * self._third * (start * start)
 
         def spring_torque(x: Array) -> Array:
             hardening = self._third * multiply(x, multiply(x, x))

@@ -9,10 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hodyn_ros.actuation.compiled_motors import CompiledMotors, MotorMotion
 from hodyn_ros.actuation.damped_spring import DampedSpring
 from hodyn_ros.actuation.joint_drive import JointDrive, MotorJets, joint_drive
-from hodyn_ros.actuation.joint_group import JointGroup
-from hodyn_ros.actuation.series_elastic import MotorMotion
 from hodyn_ros.checks import check_finite, real_array, shaped_array
 from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.jets import Array, to_derivatives, to_taylor
@@ -61,8 +60,7 @@ class DriveTrain:
         if given.shape != (len(counts),):
             raise InputError(f"stiffness must have shape ({len(counts)},), found {given.shape}")
         self._stiffness = given
-        self._groups = JointGroup.groups(self.drives)
-        self._grouped = {j for group in self._groups for j in group.joints}
+        self._compiled = CompiledMotors(self._motors)
 
     @classmethod
     def of(cls, specs: Sequence[DriveSpec], joint_names: Sequence[str]) -> DriveTrain:
@@ -119,28 +117,32 @@ class DriveTrain:
         derivatives that all joints have, `order` at least; efforts up to `order - 2` where any joint has a
         spring, `order - 1` where all these have a known deflection. Raises InputError naming the joint.
         """
+        if stiffness is None and deflection is None:
+            motors = self._compiled(q, torques)
+            if motors is not None:
+                return motors
         motion, loads = self._matched(q, torques)
         command = self._command(stiffness, loads.shape)
         start = None
         if deflection is not None:
             start = shaped_array("deflection", deflection, (*loads.shape[:-2], self.n_joints))
-        # a memory is that of a joint; without one, joints of a kind go together
-        grouped = self._grouped if start is None else set()
-        found: list[MotorJets] = [_NOTHING] * self.n_joints
-        for group in self._groups if grouped else ():
-            jets = group.motors(_jets(motion, group.joints), _jets(loads, group.joints))
-            for i, j in enumerate(group.joints):
-                found[j] = MotorJets(jets.positions[None, ..., i], jets.efforts[None, ..., i])
+        return self._motors(motion, loads, command, start)
+
+    def _motors(
+        self, motion: Array, loads: Array, command: Array | None = None, start: Array | None = None
+    ) -> MotorMotion:
+        self._match(motion, loads)
+        if command is None:
+            command = self._command(None, loads.shape)
+        found = []
         for j, drive in enumerate(self.drives):
-            if j in grouped:
-                continue
             with _naming(self.joint_names[j]):
                 memory = None
                 if start is not None and self.damped[j] and not np.isnan(start[..., j]).any():
                     memory = start[..., j]
                 sigma = to_taylor(_by_order(command, j)) if drive.transmission.commanded else None
                 torque = to_taylor(_by_order(loads, j))
-                found[j] = drive.motors(to_taylor(_by_order(motion, j)), torque, sigma, memory)
+                found.append(drive.motors(to_taylor(_by_order(motion, j)), torque, sigma, memory))
         return _gathered(found)
 
     def follow(
@@ -238,6 +240,13 @@ class DriveTrain:
         n = self.n_joints
         motion = real_array("link motion", q, f"(..., order + 3, {n})")
         loads = real_array("torques", torques, f"(..., order + 1, {n})")
+        self._match(motion, loads)
+        check_finite("link motion", motion)
+        check_finite("torques", loads)
+        return motion, loads
+
+    def _match(self, motion: Array, loads: Array) -> None:
+        n = self.n_joints
         if motion.ndim < 2 or loads.ndim != motion.ndim or motion.shape[-1] != n or loads.shape[-1] != n:
             raise InputError(
                 f"link motion and torques must have shapes (..., order + 3, {n}) and (..., order + 1, {n}), "
@@ -248,17 +257,6 @@ class DriveTrain:
                 f"torques of {loads.shape[-2]} orders need {loads.shape[-2] + 2} orders of motion, "
                 f"found {motion.shape[-2]}"
             )
-        check_finite("link motion", motion)
-        check_finite("torques", loads)
-        return motion, loads
-
-
-_NOTHING = MotorJets(np.empty((0, 0)), np.empty((0, 0)))
-
-
-def _jets(stack: Array, joints: list[int]) -> Array:
-    """Return the jets (orders, ..., joints) of several joints."""
-    return to_taylor(np.moveaxis(stack[..., joints], -2, 0))
 
 
 def _by_order(stack: Array, joint: int) -> Array:

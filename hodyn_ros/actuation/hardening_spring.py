@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hodyn_ros.actuation.series_solution import increasing_root, reverted
+from hodyn_ros.actuation.conditions import Scalar, require, worst
+from hodyn_ros.actuation.series_solution import reverted
 from hodyn_ros.actuation.transmission import Loads, Transmission, require_not_negative, require_positive
 from hodyn_ros.jets import Array, multiply
 
@@ -38,8 +39,8 @@ class HardeningSpring(Transmission):
         return Loads(torque, torque[None])
 
     def _deflection_under(self, torque: Array) -> Array:
-        start = cubic_root(torque[0], np.asarray(self.stiffness), self.cubic_stiffness)
-        slope = self.stiffness + 3.0 * self.cubic_stiffness * start**2
+        start = cubic_root(torque[0], self.stiffness, self.cubic_stiffness)
+        slope = self.stiffness + 3.0 * self.cubic_stiffness * (start * start)
         return reverted(lambda x: cubic(x, self.stiffness, self.cubic_stiffness), torque, start, slope)
 
 
@@ -49,11 +50,29 @@ def cubic(x: Array, linear: float, third: float) -> Array:
     return result
 
 
-def cubic_root(torque: Array, linear: Array, third: float) -> Array:
-    """Return x with `linear x + third x^3 = torque`; both coefficients not negative, linear above zero."""
-    start = torque / linear
-    if third > 0.0:
-        start = np.sign(torque) * np.minimum(np.abs(start), np.cbrt(np.abs(torque) / third))
-    return increasing_root(
-        lambda x: (linear * x + third * x**3, linear + 3.0 * third * x**2), torque, start, "deflection"
+def cubic_root(torque: Scalar, linear: Scalar, third: float) -> Scalar:
+    """Return x with `linear x + third x^3 = torque`; both coefficients not negative, linear above zero.
+
+    With `x = s y`, `s^2 = linear / third` this is `y + y^3 = c`. `c (1 + c^2)^(-1/3)` is within 18 % of y
+    for c up to 1e18, and each step of Halley's method cubes that; the roots are square ones, which compile.
+    """
+    if third == 0.0:
+        return torque / linear
+    scale = np.sqrt(linear / third)
+    c = torque / (linear * scale)
+    part = 1.0 + c * c
+    third_root: Scalar = 1.0
+    for _ in range(4):  # 1/4 + 1/16 + 1/64 + 1/256 of the exponent
+        part = np.sqrt(np.sqrt(part))
+        third_root = third_root * part
+    y = c / third_root
+    for _ in range(3):
+        square = y * y
+        value, slope = y * (1.0 + square) - c, 1.0 + 3.0 * square
+        y = y - value * slope / (slope * slope - 3.0 * y * value)
+    x = scale * y
+    error = abs(linear * x + third * (x * x * x) - torque)
+    require(
+        1e-13 * abs(torque) - error, lambda: f"no deflection was found for a torque of {worst(torque)} N·m"
     )
+    return x

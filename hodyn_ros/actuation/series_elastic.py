@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hodyn_ros.actuation.compiled_motors import CompiledMotors, MotorMotion
 from hodyn_ros.errors import InputError
 from hodyn_ros.se3 import Array
-
-
-class MotorMotion(NamedTuple):
-    """Motion and effort of the motors, reflected to the link side, by derivative order."""
-
-    position: Array  # (..., order + 1, n) theta and its derivatives [rad/s^k or m/s^k]
-    effort: Array  # (..., order - 1, n) motor effort and its derivatives [N.m/s^k or N/s^k]
 
 
 class SeriesElastic:
@@ -42,6 +34,7 @@ class SeriesElastic:
         self.compliance.setflags(write=False)
         self.elastic = np.isfinite(self.stiffness)  # (n,) mask
         self._all_rigid = not self.elastic.any()
+        self._compiled = CompiledMotors(self._motors)
 
     @property
     def n_joints(self) -> int:
@@ -53,7 +46,8 @@ class SeriesElastic:
 
         `q` (..., at least order + 1, n) link motion; `torques` (..., order + 1, n) link torques by order.
         """
-        q, torques = self._matched(q, torques)
+        q, torques = _real(q, torques)
+        self._match(q, torques)
         return q[..., : torques.shape[-2], :] + self.compliance * torques
 
     def feedforward(self, q: Array, torques: Array) -> MotorMotion:
@@ -64,10 +58,13 @@ class SeriesElastic:
         of an elastic joint holds the second derivative of the link torque. Where all joints are rigid the
         efforts reach `order`. Raises InputError when the order does not suffice.
         """
-        q, torques = self._matched(q, torques)
+        return self._compiled(q, torques) or self._motors(*_real(q, torques))
+
+    def _motors(self, q: Array, torques: Array) -> MotorMotion:
+        self._match(q, torques)
         if self._all_rigid:
             effort = self.motor_inertia * q[..., 2:, :][..., : torques.shape[-2], :] + torques
-            return MotorMotion(self.motor_position(q, torques), effort)
+            return MotorMotion(q[..., : torques.shape[-2], :], effort)
         if torques.shape[-2] < 3:
             raise InputError(
                 "the motor effort of an elastic joint needs the torque and its first two derivatives, found "
@@ -85,8 +82,7 @@ class SeriesElastic:
         deflection = np.asarray(theta, dtype=float) - np.asarray(q, dtype=float)
         return np.where(self.elastic, self.stiffness, 0.0) * deflection
 
-    def _matched(self, q: Array, torques: Array) -> tuple[Array, Array]:
-        q, torques = np.asarray(q, dtype=float), np.asarray(torques, dtype=float)
+    def _match(self, q: Array, torques: Array) -> None:
         if q.ndim < 2 or torques.ndim != q.ndim or q.shape[-1] != torques.shape[-1]:
             raise InputError(
                 "link motion and torques must have shapes (..., order + 3, n) and (..., order + 1, n), "
@@ -99,7 +95,10 @@ class SeriesElastic:
                 f"torques of {torques.shape[-2]} orders need {torques.shape[-2] + 2} orders of motion, "
                 f"found {q.shape[-2]}"
             )
-        return q, torques
+
+
+def _real(q: Array, torques: Array) -> tuple[Array, Array]:
+    return np.asarray(q, dtype=float), np.asarray(torques, dtype=float)
 
 
 def _drive_arrays(stiffness: ArrayLike, motor_inertia: ArrayLike) -> tuple[Array, Array]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import factorial
+from math import comb
 
 import numpy as np
 from scipy.interpolate import BSpline, PPoly, make_interp_spline
 
+from hodyn_ros.actuation.conditions import Scalar, require, worst
 from hodyn_ros.actuation.series_solution import reverted
 from hodyn_ros.actuation.transmission import Loads, Transmission, set_frozen
+from hodyn_ros.engine.tracer import Traced
 from hodyn_ros.errors import InputError
 from hodyn_ros.jets import Array, compose
 
@@ -30,6 +32,8 @@ class TabulatedSpring(Transmission):
     torques: Sequence[float]  # [N.m], increasing
     deflections: Sequence[float]  # [rad], increasing
     _spline: BSpline = field(init=False, repr=False)
+    _starts: Array = field(init=False, repr=False)  # (m,) of its pieces [N.m]
+    _pieces: Array = field(init=False, repr=False)  # (6, m) their Taylor coefficients there
 
     def __post_init__(self) -> None:
         torques, deflections = (np.array(row, dtype=np.float64) for row in (self.torques, self.deflections))
@@ -51,7 +55,10 @@ class TabulatedSpring(Transmission):
                 f"the spline through the spring table falls at {places[lowest]:g} N·m; give more even or "
                 "smoother figures there"
             )
+        pieces = PPoly.from_spline(spline)
+        real = np.flatnonzero(np.diff(pieces.x) > 0.0)
         set_frozen(self, torques=tuple(torques), deflections=tuple(deflections), _spline=spline)
+        set_frozen(self, _starts=pieces.x[real], _pieces=pieces.c[::-1, real])
 
     def motor_positions(self, q: Array, torque: Array, stiffness: Array | None = None) -> Array:
         """Return `theta = q + delta(Q)`."""
@@ -67,14 +74,20 @@ class TabulatedSpring(Transmission):
         return Loads(torque, torque[None])
 
     def _deflection_under(self, torque: Array) -> Array:
-        low, high = self.torques[0], self.torques[-1]
-        beyond = (torque[0] < low) | (torque[0] > high)
-        if beyond.any():
-            worst = np.ravel(torque[0])[int(np.argmax(np.abs(np.ravel(torque[0]))))]
-            raise InputError(
-                f"a torque of {worst:g} N·m lies beyond the spring table, {low:g} to {high:g} N·m"
+        x, low, high = torque[0], self.torques[0], self.torques[-1]
+        for margin in (x - low, high - x):
+            require(
+                margin,
+                lambda: f"a torque of {worst(x)} N·m lies beyond the spring table, {low:g} to {high:g} N·m",
             )
-        outer = [self._spline(torque[0], nu=k) / factorial(k) for k in range(len(torque))]
+        begin, *coefficients = _looked_up(x, self._starts, [self._starts, *self._pieces])
+        distance = x - begin
+        outer = []
+        for k in range(len(torque)):
+            value = np.zeros_like(x) if k > _DEGREE else coefficients[_DEGREE] * comb(_DEGREE, k)
+            for m in range(_DEGREE - 1, k - 1, -1):
+                value = value * distance + comb(m, k) * coefficients[m]
+            outer.append(value)
         return compose(np.stack(outer), torque)
 
     def _torque_at(self, deflection: Array) -> Array:
@@ -91,3 +104,11 @@ class TabulatedSpring(Transmission):
             above = self._spline(middle) > deflection
             left, right = np.where(above, left, middle), np.where(above, middle, right)
         return 0.5 * (left + right)
+
+
+def _looked_up(x: Scalar, starts: Array, rows: Sequence[Array]) -> Sequence[Scalar]:
+    """Return from each of `rows` (m,) the number of the interval that x lies in; `starts` (m,) of these."""
+    if isinstance(x, Traced):
+        return x.looked_up(starts.tolist(), [row.tolist() for row in rows])
+    piece = np.maximum(np.searchsorted(starts, x, side="right") - 1, 0)
+    return [row[piece] for row in rows]

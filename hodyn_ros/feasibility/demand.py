@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hodyn_ros.actuation.series_elastic import MotorMotion
+from hodyn_ros.actuation.compiled_motors import MotorMotion
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.feasibility.peaks import Samples

@@ -1,0 +1,30 @@
+"""What a drive has to be given so that its equations have an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hodyn_ros.engine.tracer import Traced
+from hodyn_ros.errors import InputError
+
+Scalar = Any  # a number, an array of them, or a scalar of the tracer
+
+
+def require(margin: Scalar, refusal: Callable[[], str]) -> None:
+    """Raise InputError with the words of `refusal` where a margin is below zero or NaN.
+
+    While a drive is being compiled, the margin goes to the conditions of the graph instead.
+    """
+    if isinstance(margin, Traced):
+        margin.graph.conditions.append(margin)
+    elif not (np.asarray(margin) >= 0.0).all():
+        raise InputError(refusal())
+
+
+def worst(values: Scalar) -> str:
+    """Write the number that is farthest from zero."""
+    flat = np.ravel(values)
+    return f"{flat[int(np.argmax(np.abs(flat)))]:g}"
