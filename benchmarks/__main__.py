@@ -17,6 +17,7 @@ from benchmarks import (
     calls,
     compiled_code,
     compiling,
+    drives,
     growth,
     machine,
     matrices,
@@ -39,6 +40,7 @@ _WORKS: dict[str, Callable[[Stage], Section]] = {
     "matrices": matrices.measure,
     "calls": calls.measure,
     "parallel": parallel.measure,
+    "drives": drives.measure,
 }
 
 

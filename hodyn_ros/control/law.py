@@ -79,6 +79,7 @@ class Law(ABC):
         self._limits = FeedforwardLimits.of(robot.limits if limits is None else limits, robot.drive_train)
         self._drive_train = robot.drive_train if robot.actuation is None else None
         n = len(self.joint_names)
+        self._nothing = np.empty((0, n))
         if self._drive_train is not None and self._drive_train.n_motors != n:
             raise InputError(
                 f"robot {name!r} has {self._drive_train.n_motors} motors for {n} joints, and a feedforward "
@@ -144,13 +145,12 @@ class Law(ABC):
         return Feedforward(efforts, motor_positions, motor_efforts, base_wrenches, status)
 
     def _motors(self, q: Array, efforts: Array) -> tuple[Array, Array]:
-        nothing = np.empty((0, len(self.joint_names)))
         if self._actuation is None:
             if self._drive_train is None:
-                return nothing, nothing
+                return self._nothing, self._nothing
             return self._drive_train.feedforward(q, efforts)
         if self.order < 2 and self._actuation.elastic.any():
-            return self._actuation.motor_position(q, efforts), nothing
+            return self._actuation.motor_position(q, efforts), self._nothing
         motor = self._actuation.feedforward(q, efforts)
         return motor.position, motor.effort
 
