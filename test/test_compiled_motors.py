@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from oracles.motions import random_stack
 
 from hodyn_ros import InputError, SeriesElastic
+from hodyn_ros.actuation.agonist_antagonist import AgonistAntagonist
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.actuation.hardening_spring import cubic_root
+from hodyn_ros.engine.kernel import Kernel
 from hodyn_ros.errors import OverflowingError
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, VariableStiffnessSpec
 
@@ -172,3 +174,27 @@ def test_the_deflection_of_a_hardening_spring_is_exact_to_rounding() -> None:
             cubic_root(sign * c * 200.0 * 0.5, 200.0, 800.0), sign * 0.5 * exact, rtol=1e-15
         )
     assert cubic_root(np.zeros(()), 1.0, 1.0) == 0.0
+
+
+def test_a_slack_spring_holds_nothing_in_compiled_code() -> None:
+    """Stretches above, at and below zero, to the last number; `loads` is what the simulator compiles."""
+    pair = AgonistAntagonist(90.0)
+
+    def trace(x: Any) -> Any:
+        jet = np.array(x, dtype=object)
+        loads = pair.loads(jet[:, 0], jet[:, 1:].T)
+        return [[*loads.link, *loads.motors.ravel()]]
+
+    function = Kernel(trace, [("x", (2, 3))]).function
+    for first, second in (
+        (0.4, -0.3),
+        (0.0, 0.0),
+        (-0.4, 0.3),
+        (5e-324, -5e-324),
+        (1e-9, 0.2),
+        (-1e-9, -0.2),
+    ):
+        x = np.array([[0.0, first, second], [0.1, 2.0, -3.0]])
+        loads = pair.loads(x[:, 0], x[:, 1:].T)
+        assert np.all(loads.motors[:, 0] == [90.0 * max(first, 0.0) ** 2, -90.0 * max(-second, 0.0) ** 2])
+        np.testing.assert_allclose(function(x)[0], [*loads.link, *loads.motors.ravel()], rtol=1e-15)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hodyn_ros.actuation.conditions import require
+from hodyn_ros.actuation.conditions import is_positive, require
 from hodyn_ros.actuation.transmission import Loads, Transmission, require_positive
 from hodyn_ros.errors import InputError
 from hodyn_ros.jets import Array, multiply, power
@@ -57,8 +57,7 @@ class AgonistAntagonist(Transmission):
         pulls = []
         for stretch, sign in ((theta[0] - q, 1.0), (q - theta[1], -1.0)):
             pull = sign * self.spring * multiply(stretch, stretch)
-            # while being compiled: both pull where the positions are those of `motor_positions`
-            pulls.append(pull if pull.dtype == object else np.where(stretch[0] > 0.0, pull, 0.0))
+            pulls.append(pull * is_positive(stretch[0]))
         return Loads(np.asarray(pulls[0] + pulls[1]), np.stack(pulls))
 
     def deflection(self, q: Array, theta: Array) -> Array:

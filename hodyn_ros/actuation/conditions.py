@@ -28,3 +28,10 @@ def worst(values: Scalar) -> str:
     """Write the number that is farthest from zero."""
     flat = np.ravel(values)
     return f"{flat[int(np.argmax(np.abs(flat)))]:g}"
+
+
+def is_positive(x: Scalar) -> Scalar:
+    """Return 1 where a number is above zero, else 0."""
+    if isinstance(x, Traced):
+        return x.looked_up([-1.0, 5e-324], [[0.0, 1.0]])[0]
+    return np.where(x > 0.0, 1.0, 0.0)

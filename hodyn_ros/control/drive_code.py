@@ -1,4 +1,4 @@
-"""The equations of drives over scalars that know `+ - *` and `numpy.sqrt`, to be compiled."""
+"""The equations of drives on scalars of the tracer, to be compiled."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.actuation.friction import Friction
 from hodyn_ros.actuation.hardening_spring import HardeningSpring
 from hodyn_ros.actuation.linear_spring import LinearSpring
+from hodyn_ros.actuation.transmission import Transmission
 from hodyn_ros.jets import Array
 
 Scalar = Any
@@ -70,33 +71,22 @@ class DriveCode:
     ) -> tuple[Scalar, list[Scalar]]:
         """Return the torque on the link, and what each motor holds."""
         spring = self._train.drives[j].transmission
+        drag = self._damping[j] * (_facing(spring, thetad) - qd)
+        if isinstance(spring, (LinearSpring, DampedSpring)):
+            torque = spring.stiffness * (theta[0] - q) + drag
+            return torque, [torque]
+        # jets of order 0
+        loads = spring.loads(np.array([q], dtype=object), np.array([theta], dtype=object).T)
+        held = loads.motors[:, 0].tolist()
         if isinstance(spring, AgonistAntagonist):
-            drag = self._damping[j] * (0.5 * (thetad[0] + thetad[1]) - qd)
-            first = spring.spring * _pulled(theta[0] - q)
-            second = -1.0 * spring.spring * _pulled(q - theta[1])
-            return first + second + drag, [first + 0.5 * drag, second + 0.5 * drag]
-        delta, rate = theta[0] - q, thetad[0] - qd
-        if isinstance(spring, Cam):
-            pressed = spring.spring * (theta[1] + 0.5 * spring.curvature * (delta * delta))
-            torque = spring.curvature * (pressed * delta) + self._damping[j] * rate
-            return torque, [torque, pressed]
-        stiffness, damping = spring.stiffness, self._damping[j]  # type: ignore[attr-defined]
-        if isinstance(spring, HardeningSpring):
-            stiffness = stiffness + spring.cubic_stiffness * (delta * delta)
-        torque = stiffness * delta + damping * rate
-        return torque, [torque]
+            return loads.link[0] + drag, [load + 0.5 * drag for load in held]
+        return loads.link[0] + drag, [held[0] + drag, *held[1:]]
 
 
-def _pulled(stretch: Scalar) -> Scalar:
-    """Return the square of a stretch, zero where it is negative: a spring that goes slack holds nothing."""
-    size = np.sqrt(stretch * stretch)
-    return 0.5 * (stretch + size) * stretch
+def _facing(spring: Transmission, motors: Sequence[Scalar]) -> Scalar:
+    """Return what the link is held against: both motors of a pair, the first of a cam."""
+    return 0.5 * (motors[0] + motors[1]) if isinstance(spring, AgonistAntagonist) else motors[0]
 
 
 def _friction(friction: Friction, velocity: Scalar) -> Scalar:
-    torque: Scalar = friction.viscous * velocity
-    if friction.coulomb > 0.0:
-        torque = torque + friction.coulomb * (
-            velocity / np.sqrt(velocity * velocity + friction.transition**2)
-        )
-    return torque
+    return friction.torque(np.array([velocity], dtype=object))[0]
