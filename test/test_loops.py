@@ -21,7 +21,9 @@ from hodyn_ros.dynamics.forward_kinematics import forward_kinematics
 from hodyn_ros.engine.kernels import fits_straight_line
 from hodyn_ros.engine.loop_kernel import compiles
 from hodyn_ros.errors import ConvergenceError, InputError, ModelError, SingularError
+from hodyn_ros.leibniz import product_derivative
 from hodyn_ros.model.joint_function import JointFunction
+from hodyn_ros.motion import wrenches_to_body
 from hodyn_ros.parallel.model import ParallelModel
 from hodyn_ros.se3 import exp
 
@@ -211,6 +213,83 @@ class TestCompiled:
         jumped = robot_of(four_bar())
         assert jumped.inverse_dynamics(y)[0, 0] == pytest.approx(there[-1], rel=1e-12)
         np.testing.assert_allclose(robot.solve(y).joints, jumped.solve(y).joints, atol=1e-12)
+
+
+class TestMatrices:
+    """In the coordinates: `Q = M y'' + C y' + g`, with all its time derivatives."""
+
+    @pytest.mark.parametrize("name", ["four-bar", "RSSR", "mimic chain"])
+    def test_they_give_the_efforts_of_drives_that_are_coordinates(self, name: str) -> None:
+        mechanism = MECHANISMS[name]()
+        robot, (y, base) = robot_of(mechanism), motion_of(mechanism, 3)
+        assert robot.driven_joints == robot.joint_names
+        one = robot.solve(y, base)
+        efforts = one.efforts
+        rates = y[1:]
+        if base is not None:
+            body = base.in_frame("body")
+            rates = np.concatenate([body.twists[: len(rates)], rates], axis=1)
+            assert one.base_wrench is not None
+            wrench = wrenches_to_body(base.pose, body.twists, one.base_wrench)
+            efforts = np.concatenate([wrench, efforts], axis=1)
+        found = robot.dynamic_matrices(y[:5], None if base is None else base)
+        for k in range(4):
+            expected = found.gravity[k]
+            for matrices, speeds in ((found.mass, rates[1:]), (found.coriolis, rates)):
+                expected = expected + product_derivative(matrices, speeds, k)
+            assert relative_errors(expected[None], efforts[k][None]).max() < 1e-10
+
+    @pytest.mark.parametrize("name", MECHANISMS)
+    def test_the_mass_matrix_changes_as_the_coriolis_matrix_says(self, name: str) -> None:
+        mechanism = MECHANISMS[name]()
+        robot, (y, base) = robot_of(mechanism), motion_of(mechanism, 0)
+        mass = robot.mass_matrix(y[:2], base)
+        coriolis = robot.coriolis_matrix(y[:2], base)[0]
+        scale = max(float(np.abs(mass[1]).max()), 1e-6 * float(np.abs(mass[0]).max()))
+        assert np.abs(coriolis + coriolis.T - mass[1]).max() < 1e-10 * scale
+        gravity = robot.gravity_torque(y[:1], base)
+        assert gravity.shape == (1, len(mass[0]))
+
+    def test_of_a_platform_its_wrench_against_gravity(self) -> None:
+        mechanism = MECHANISMS["6-UPS"]()
+        robot = robot_of(mechanism)
+        still = BaseMotion(robot.home[1], np.zeros((3, 6)))
+        held = robot.gravity_torque(np.zeros((1, 0)), still)[0]
+        weight = -robot.gravity * robot.tree.masses.sum()
+        assert held.shape == (6,)
+        # legs on the ground carry a share of themselves
+        assert 0.3 * weight[2] < held[5] < weight[2]
+
+    @pytest.mark.parametrize("name", ["RSSR", "ankle", "planar 3-RRR"])
+    def test_jacobians_take_coordinates_to_twists(self, name: str) -> None:
+        mechanism = MECHANISMS[name]()
+        robot, (y, base) = robot_of(mechanism), motion_of(mechanism, 0)
+        moved = robot.forward_kinematics(y, base, "hybrid")
+        body = robot.tree.n_bodies - 1
+        jacobian = robot.jacobian(y[:2], body, "hybrid", base)
+        rates = y[1:]
+        if base is not None and mechanism.platform is None:
+            rates = np.concatenate([base.in_frame("body").twists[: len(rates)], rates], axis=1)
+        elif base is not None:
+            rows = [("rx", "ry", "rz", "x", "y", "z").index(row) for row in mechanism.platform[1]]
+            rates = _platform_rates(base)[:, rows]
+        for k in range(min(2, len(rates))):
+            found = product_derivative(jacobian, rates, k)
+            np.testing.assert_allclose(found, moved.twists[k, body], rtol=1e-9, atol=1e-9)
+
+    def test_the_centre_of_mass_is_that_of_the_tree(self) -> None:
+        mechanism = MECHANISMS["ankle"]()
+        robot, (y, base) = robot_of(mechanism), motion_of(mechanism, 0)
+        moved, masses = robot.forward_kinematics(y[:1], base), robot.tree.masses
+        places = [pose[:3, :3] @ c + pose[:3, 3] for pose, c in zip(moved.poses, robot.tree.coms)]
+        np.testing.assert_allclose(robot.com(y[:1], base)[0], masses @ np.array(places) / masses.sum())
+
+
+def _platform_rates(base: BaseMotion) -> Array:
+    """Return the rates (1, 6) of the rows of a platform: turns about the axes of its pose, shifts along."""
+    w, v = base.twists[0, :3], base.twists[0, 3:]
+    turned = base.pose[:3, :3].T @ np.stack([w, v + np.cross(w, base.pose[:3, 3])], axis=1)
+    return turned.T.reshape(1, 6)
 
 
 class TestLoads:
@@ -455,7 +534,7 @@ class TestCalls:
     def test_what_does_not_know_loops_says_so(self) -> None:
         robot = robot_of(four_bar())
         for call in (
-            lambda: robot.mass_matrix(np.zeros((1, 1))),
+            lambda: robot.regressor(np.zeros((3, 1))),
             lambda: robot.hybrid_dynamics(np.zeros((2, 1)), np.zeros((1, 1)), [0]),
         ):
             with pytest.raises(InputError, match="has couplings or loops, which this does not know yet"):

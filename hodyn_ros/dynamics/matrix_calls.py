@@ -43,7 +43,8 @@ def _quick(call: Callable[..., Array]) -> Callable[..., Array]:
             found = self._noted.get((name, q.shape))
             if found is not None:
                 return found[0](q).reshape(found[1])
-        return careful(self, q, base)
+        of_loops = self._of_loops(name, q, base)
+        return careful(self, q, base) if of_loops is None else of_loops
 
     return quick
 
@@ -56,6 +57,10 @@ class MatrixCalls(ABC):
     base, its body-fixed twist and then q' (m = 6 + n); forces begin with the body-fixed wrench on the base,
     about its origin, in its axes. `base`: the motion of a floating base, in any frame, with one twist less
     than `q` has rows. All raise InputError saying what was expected and found.
+
+    Mass and Coriolis matrix, gravity, centre of mass and Jacobians of robots with couplings and loops are
+    those of the coordinates: velocities are those of `robot.coordinates`, after the body-fixed twist of a
+    prescribed base; in NumPy, one sample at a time. `docs/loops.md`.
     """
 
     model: TreeModel
@@ -110,6 +115,9 @@ class MatrixCalls(ABC):
     @finite_result
     def dynamic_matrices(self, q: ArrayLike, base: BaseMotion | None = None) -> DynamicMatrices:
         """Compute `mass`, `coriolis` and `gravity` in one go, from `q` (order + 2, n)."""
+        of_loops = self._dynamic_matrices_of_loops(q, base, 1)
+        if of_loops is not None:
+            return of_loops
         rows, m = self._rows("", motion_stack(self.model, q, base, 1), *matrix_kernels.PARTS), self._m
         return DynamicMatrices(rows[..., :m, :], rows[..., m : 2 * m, :], rows[..., 2 * m, :])
 
@@ -160,7 +168,8 @@ class MatrixCalls(ABC):
             found = self._noted.get(("jacobian", q.shape, body, frame))
             if found is not None:
                 return found[0](q).reshape(found[1])
-        return self._jacobian(q, body, frame, base)
+        of_loops = self._of_loops("jacobian", q, base, body, frame)
+        return self._jacobian(q, body, frame, base) if of_loops is None else of_loops
 
     @finite_result
     def _jacobian(
@@ -327,6 +336,16 @@ class MatrixCalls(ABC):
         velocities = values[1] if motion is None else np.concatenate([motion.twists[0], values[1]])
         (bracket,) = partials.joint_brackets(self._joint_tree, [velocities])
         return partials.linearise(found, bracket, n)
+
+    def _of_loops(self, name: str, q: ArrayLike, base: BaseMotion | None, *others: Any) -> Array | None:
+        """Return what a call computes for a robot with couplings or loops; None for a tree."""
+        return None
+
+    def _dynamic_matrices_of_loops(
+        self, q: ArrayLike, base: BaseMotion | None, rates: int
+    ) -> DynamicMatrices | None:
+        """Return the matrices of a robot with couplings or loops; None for a tree."""
+        return None
 
     @abstractmethod
     def _accelerations(self, state: Array, torques: Array, base: BaseMotion | None) -> Array:

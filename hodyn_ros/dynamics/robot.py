@@ -26,6 +26,8 @@ from hodyn_ros.dynamics.forward_kinematics import (
 )
 from hodyn_ros.dynamics.inverse_kinematics import Method, inverse_kinematics
 from hodyn_ros.dynamics.looped import LoopedDynamics, LoopSolution
+from hodyn_ros.dynamics.looped_matrices import TreeMatrices, looped_jacobian, looped_matrices
+from hodyn_ros.dynamics.matrices import DynamicMatrices
 from hodyn_ros.dynamics.matrix_calls import MatrixCalls
 from hodyn_ros.dynamics.mjcf_robot import build_mjcf
 from hodyn_ros.dynamics.mobility import check_mobility, check_pose
@@ -55,6 +57,8 @@ from hodyn_ros.se3 import Array
 _HIGHEST_ORDER = 30
 _KEPT = 100  # kernels of a robot; one that walks meets many sets of contacts
 
+
+_OF_LOOPS = ("mass_matrix", "coriolis_matrix", "gravity_torque", "com", "jacobian")
 
 Compiled = Literal[
     "inverse_dynamics",
@@ -802,6 +806,38 @@ class Robot(MatrixCalls):
                 self._compiled[y.shape] = looped.compile(len(y) - 3)
         check_result(found)
         return _split(found) if closure.base_given else found
+
+    @cached_property
+    def _of_the_tree(self) -> TreeMatrices:
+        return TreeMatrices(self._tree, self.frames)
+
+    def _dynamic_matrices_of_loops(
+        self, q: ArrayLike, base: BaseMotion | None, rates: int
+    ) -> DynamicMatrices | None:
+        if self._looped is None:
+            return None
+        y, given = coordinate_motion(self._looped.closure, q, base, rates)
+        return looped_matrices(self._looped, self._of_the_tree, y, given, rates)
+
+    def _of_loops(self, name: str, q: ArrayLike, base: BaseMotion | None, *others: Any) -> Array | None:
+        if self._looped is None or name not in _OF_LOOPS:
+            return None
+        return self._computed_of_loops(self._looped, name, q, base, *others)
+
+    @finite_result
+    def _computed_of_loops(
+        self, looped: LoopedDynamics, name: str, q: ArrayLike, base: BaseMotion | None, *others: Any
+    ) -> Array:
+        if name in ("com", "jacobian"):
+            y, given = coordinate_motion(looped.closure, q, base, 0)
+            if name == "com":
+                return self._of_the_tree.com(*looped.joint_motion(y, given))
+            return looped_jacobian(looped, self._of_the_tree, y, given, *others)
+        rates = 1 if name == "coriolis_matrix" else 0
+        y, given = coordinate_motion(looped.closure, q, base, rates)
+        found = looped_matrices(looped, self._of_the_tree, y, given, rates)
+        parts = {"mass_matrix": found.mass, "coriolis_matrix": found.coriolis}
+        return parts.get(name, found.gravity)
 
     def _accelerations(self, state: Array, torques: Array, base: BaseMotion | None) -> Array:
         return self._hybrid(state, torques[None], base, None, None, (), False)[0]
