@@ -12,6 +12,7 @@ from hodyn_ros.dynamics.forward_kinematics import forward_kinematics
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.jets import Array
+from hodyn_ros.model.tree import JointKind
 from hodyn_ros.motion import BaseMotion
 from hodyn_ros.parallel.config import is_parallel
 from hodyn_ros.parallel.robot import ParallelRobot
@@ -37,21 +38,40 @@ def read_skeleton(path: str | Path) -> Skeleton:
 
 
 def tree_lines(robot: Robot, positions: Array, base: Array | None = None) -> Array:
-    """Return lines (N, 2, 3) [m] from joint to joint, to where loops close, and to centres of mass of tips.
+    """Return lines (N, 2, 3) [m] from joint to joint, to where loops close, and to what tips hold.
 
-    `positions` (n,); `base` (4, 4) the pose of a floating base or platform.
+    That are their named frames, or else the centre of mass. Slides from the ground that nothing drives are
+    left out where there are loops: they say where a platform is. `positions` (n,); `base` (4, 4) the pose of
+    a floating base or platform.
     """
     model = robot.tree
     motion = None if base is None else BaseMotion(base, np.zeros((1, 6)))
     poses = robot.forward_kinematics(positions[None], motion).poses
     lines, looped = _loop_lines(robot, poses)
+    guided = _guided(robot)
     for i, parent in enumerate(model.parents):
         here = poses[i, :3, 3]
-        if parent >= 0 or not model.floating_base:
+        if i not in guided and (parent >= 0 or not model.floating_base):
             lines.append([poses[parent, :3, 3] if parent >= 0 else np.zeros(3), here])
-        if i not in model.parents and i not in looped:
-            lines.append([here, poses[i, :3, :3] @ model.coms[i] + here])
+        if i not in model.parents:
+            ends = [pose[:3, 3] for body, pose in robot.frames.values() if body == i and pose[:3, 3].any()]
+            if not ends and i not in looped:
+                ends = [model.coms[i]]
+            lines += [[here, poses[i, :3, :3] @ end + here] for end in ends]
     return np.array(lines)
+
+
+def _guided(robot: Robot) -> set[int]:
+    """Return the bodies that reach the ground by slides alone, none of them driven, of a robot with loops."""
+    guided: set[int] = set()
+    if robot.closure is None or not robot.closure.loops:
+        return guided
+    model, driven = robot.tree, robot.closure.driven
+    for i, parent in enumerate(model.parents):
+        slides = model.kinds[i] is JointKind.PRISMATIC and i - model.first_jointed_body not in driven
+        if slides and (parent < 0 or parent in guided):
+            guided.add(i)
+    return guided
 
 
 def _loop_lines(robot: Robot, poses: Array) -> tuple[list[list[Array]], set[int]]:
