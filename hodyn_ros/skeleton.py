@@ -54,7 +54,9 @@ def tree_lines(robot: Robot, positions: Array, base: Array | None = None) -> Arr
         if i not in guided and (parent >= 0 or not model.floating_base):
             lines.append([poses[parent, :3, 3] if parent >= 0 else np.zeros(3), here])
         if i not in model.parents:
-            ends = [pose[:3, 3] for body, pose in robot.frames.values() if body == i and pose[:3, 3].any()]
+            reached = [np.zeros(3), *looped.get(i, ())]
+            held = [pose[:3, 3] for body, pose in robot.frames.values() if body == i]
+            ends = [point for point in held if not any(np.allclose(point, other) for other in reached)]
             if not ends and i not in looped:
                 ends = [model.coms[i]]
             lines += [[here, poses[i, :3, :3] @ end + here] for end in ends]
@@ -74,10 +76,10 @@ def _guided(robot: Robot) -> set[int]:
     return guided
 
 
-def _loop_lines(robot: Robot, poses: Array) -> tuple[list[list[Array]], set[int]]:
-    """Return lines from bodies to the points of their loops, and along rods; and the bodies of loops."""
+def _loop_lines(robot: Robot, poses: Array) -> tuple[list[list[Array]], dict[int, list[Array]]]:
+    """Return lines from bodies to the points of their loops, and along rods; and these points by body."""
     lines: list[list[Array]] = []
-    looped: set[int] = set()
+    looped: dict[int, list[Array]] = {}
     for loop in robot.closure.loops if robot.closure is not None else ():
         ends = []
         for body, point, _ in (loop.a, loop.b):
@@ -85,7 +87,7 @@ def _loop_lines(robot: Robot, poses: Array) -> tuple[list[list[Array]], set[int]
             ends.append(end)
             if body >= 0 and loop.kind != "spin":
                 lines.append([poses[body, :3, 3], end])
-                looped.add(body)
+                looped.setdefault(body, []).append(point)
         if loop.kind == "rod":
             lines.append(ends)
     return lines, looped

@@ -36,6 +36,10 @@ def shown(robot: str | Path, picture: Path | None = None, width: int = 80) -> st
             ["a parallel robot with 3 limbs, 9 joints, of which", "top_shoulder", "No limits"],
         ),
         ("gough_stewart_6ups.yaml", ["leg6_slide", "prismatic", "has 6 degrees of freedom"]),
+        ("delta.yaml", ["18 joints", "parallelogram3", "elbow1b_r2", "drive3", "rigid"]),
+        ("humanoid_leg.yaml", ["floats", "knee_linkage", "left_ankle_drive", "rod"]),
+        ("palletiser.yaml", ["upper_parallelogram", "axis4", "hinge"]),
+        ("panda_hand.yaml", ["panda_finger_joint2", "panda_hand_tcp"]),
         ("aerial_manipulator.yaml", ["floats", "right_joint3", "gravity = 0.0, 0.0, -9.81"]),
     ],
 )

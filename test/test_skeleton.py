@@ -64,7 +64,11 @@ def test_a_platform_needs_its_pose() -> None:
 
 @pytest.mark.parametrize(
     ("robot", "motion"),
-    [("panda.yaml", "panda_excitation.yaml"), ("gough_stewart_6ups.yaml", "gough_stewart_motion.yaml")],
+    [
+        ("panda.yaml", "panda_excitation.yaml"),
+        ("gough_stewart_6ups.yaml", "gough_stewart_motion.yaml"),
+        ("humanoid_leg.yaml", "humanoid_leg_motion.yaml"),
+    ],
 )
 def test_the_node_draws_the_desired_motion(robot: str, motion: str) -> None:
     pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
