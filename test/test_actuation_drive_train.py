@@ -65,14 +65,6 @@ def test_each_joint_of_a_mixture_is_as_on_its_own(samples: tuple[Array, Array]) 
         assert np.array_equal(own.effort[:, :3], found.effort[..., motors])
 
 
-def test_a_deflection_that_is_not_known_is_that_of_the_slow_manifold(samples: tuple[Array, Array]) -> None:
-    q, torques = (stack[..., : len(SPECS)] for stack in samples)
-    train = DriveTrain.of(list(SPECS.values()), list(SPECS))
-    found = train.feedforward(q, torques, deflection=np.full((100, len(SPECS)), np.nan))
-    for stack, exact in zip(found, train.feedforward(q, torques), strict=True):
-        assert np.array_equal(stack, exact)
-
-
 @pytest.mark.parametrize(("memory", "position", "effort"), [(2e-3, 5e-9, 7e-4), (2e-2, 5e-6, 7e-3)])
 def test_what_answers_sample_by_sample_leave_out(
     panda: Robot, memory: float, position: float, effort: float

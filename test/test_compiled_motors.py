@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from oracles.motions import random_stack
 
-from hodyn_ros import InputError, SeriesElastic
+from hodyn_ros import InputError, MotorMotion, SeriesElastic
 from hodyn_ros.actuation.agonist_antagonist import AgonistAntagonist
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.actuation.hardening_spring import cubic_root
@@ -52,6 +52,11 @@ def sample(order: int, n: int, seed: int = 0) -> tuple[Array, Array]:
     return random_stack(seed, order + 3, n), 10.0 * random_stack(seed + 100, order + 1, n)
 
 
+def in_numpy(train: DriveTrain, q: Array, torques: Array) -> MotorMotion:
+    """Return the motors by NumPy, which takes the deflections that are given, or not known."""
+    return train.feedforward(q, torques, deflection=np.full((*q.shape[:-2], train.n_joints), np.nan))
+
+
 def hold(found: Any, exact: Any) -> None:
     for one, other in zip(found, exact, strict=True):
         assert one.shape == other.shape
@@ -64,9 +69,29 @@ def test_every_kind_of_drive_is_compiled(kind: str, order: int) -> None:
     train = train_of(SPECS[kind])
     for seed in range(5):
         q, torques = sample(order, train.n_joints, seed)
-        one = train.feedforward(q, torques)
-        hold(one, [stack[0] for stack in train.feedforward(q[None], torques[None])])
+        hold(train.feedforward(q, torques), in_numpy(train, q, torques))
     assert train._compiled(q, torques) is not None
+
+
+@pytest.mark.parametrize("order", [0, 2, 4])
+def test_batches_are_compiled(order: int) -> None:
+    train = train_of(SPECS["mixed"])
+    samples = [sample(order, train.n_joints, seed) for seed in range(6)]
+    q, torques = (np.stack(stacks).reshape(2, 3, -1, train.n_joints) for stacks in zip(*samples, strict=True))
+    found = train.feedforward(q, torques)
+    hold(found, in_numpy(train, q, torques))
+    assert train._compiled(q, torques) is not None
+    for spread in (np.asfortranarray, lambda x: np.repeat(x, 2, axis=0)[::2]):
+        hold(train.feedforward(spread(q), spread(torques)), found)
+    torques[1, 1, 0, :] = 2.0 * TABLE[0][-1]
+    with pytest.raises(InputError, match="joint '9': a torque of 2240 N·m lies beyond the spring table"):
+        train.feedforward(q, torques)
+    torques[1, 1, 0, 1] = np.nan
+    with pytest.raises(
+        InputError, match=r"torques holds NaN or infinite numbers, first at index \(4, 0, 1\)"
+    ):
+        train.feedforward(q, torques)
+    assert len(train.feedforward(q[:0], torques[:0]).position) == 0
 
 
 @pytest.mark.parametrize("order", range(7))

@@ -1,14 +1,16 @@
-"""What the motors do at one instant, in one call of compiled code."""
+"""What the motors do, in one call of compiled code."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.engine.kernel import Kernel, Stack
+from hodyn_ros.engine.emit import loop_text
+from hodyn_ros.engine.kernel import Kernel, Shape, Stack
 from hodyn_ros.jets import Array
 
 _LARGEST = 4000  # joints times squared orders: beyond, the code would take more than a second to compile
@@ -22,39 +24,66 @@ class MotorMotion(NamedTuple):
 
 
 class CompiledMotors:
-    """A function from motion (orders, n) and torques (orders', n) of the links to the motors, compiled.
+    """A function from motion (..., orders, n) and torques (..., orders', n) to the motors, compiled.
 
-    `compute` is traced, on arrays of the tracer's scalars, at the first call with each pair of shapes; it
-    checks the shapes. Its conditions (`hodyn_ros.actuation.conditions`) are computed along.
+    `compute` is traced, on arrays of the tracer's scalars, at the first call with each pair of orders; it
+    checks the shapes. Its conditions (`hodyn_ros.actuation.conditions`) are computed along. Without
+    `batches`, single samples alone are computed here.
     """
 
-    def __init__(self, compute: Callable[[Array, Array], MotorMotion]) -> None:
+    def __init__(self, compute: Callable[[Array, Array], MotorMotion], *, batches: bool = True) -> None:
         self._compute = compute
-        self._calls: dict[Any, tuple[Callable[..., Array], int]] = {}
+        self._batches = batches
+        self._compiled: dict[Any, _Compiled | None] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._compute,)
+        return partial(type(self), batches=self._batches), (self._compute,)
 
     def __call__(self, q: ArrayLike, torques: ArrayLike) -> MotorMotion | None:
         """Return the motors; None where `compute` has to say it with numbers.
 
-        That is for what is not a pair of matrices, for shapes that do not fit or are large, and where a
-        condition fails. Raises InputError for NaN and infinite numbers.
+        That is for what are no arrays, for shapes that do not fit or are large, and where a condition fails.
+        Raises InputError for NaN and infinite numbers.
         """
         if not isinstance(q, np.ndarray) or not isinstance(torques, np.ndarray):
             return None
-        known = self._calls.get((q.shape, torques.shape))
-        if known is None:
-            if q.ndim != 2 or torques.ndim != 2 or not 0 < q.size * len(torques) <= _LARGEST:
+        compiled = self._compiled.get((q.shape, torques.shape))
+        if compiled is None:
+            if q.ndim != 2 or torques.ndim != 2:
+                return self._batch(q, torques) if self._batches else None
+            compiled = self._of(q.shape, torques.shape)
+            if compiled is None:
                 return None
-            known = self._calls[q.shape, torques.shape] = self._compiled(q.shape, torques.shape)
-        function, positions = known
-        found = function(q, torques)
+        found = compiled.function(q, torques)
         if found.item(-1) != 0.0:
             return None
+        positions = compiled.positions
         return MotorMotion(found[:positions], found[positions:-1])
 
-    def _compiled(self, q: tuple[int, ...], torques: tuple[int, ...]) -> tuple[Callable[..., Array], int]:
+    def _batch(self, q: Array, torques: Array) -> MotorMotion | None:
+        samples = q.shape[:-2]
+        fits = q.ndim == torques.ndim > 2 and torques.shape[:-2] == samples
+        if not fits or not q.size or not q.dtype == torques.dtype == np.float64:
+            return None
+        compiled = self._of(q.shape[-2:], torques.shape[-2:])
+        if compiled is None:
+            return None
+        arrays = [np.ascontiguousarray(x).reshape(-1, *x.shape[-2:]) for x in (q, torques)]
+        found = compiled.kernel.batch(*arrays)
+        if (found[:, -1, -1] != 0.0).any():
+            return None
+        found = found.reshape(*samples, *found.shape[1:])
+        positions = compiled.positions
+        return MotorMotion(found[..., :positions, :], found[..., positions:-1, :])
+
+    def _of(self, q: tuple[int, ...], torques: tuple[int, ...]) -> _Compiled | None:
+        if (q, torques) not in self._compiled:
+            self._compiled[q, torques] = self._compile(q, torques)
+        return self._compiled[q, torques]
+
+    def _compile(self, q: tuple[int, ...], torques: tuple[int, ...]) -> _Compiled | None:
+        if not 0 < q[0] * q[1] * torques[0] <= _LARGEST:
+            return None
         positions = 0
 
         def trace(motion: Stack, loads: Stack) -> Stack:
@@ -68,5 +97,23 @@ class CompiledMotors:
             return [*motors.position.tolist(), *motors.effort.tolist(), [*padding, failed]]
 
         (rows, n), (orders, m) = q, torques
-        kernel = Kernel(trace, [("link motion", (rows, n)), ("torques", (orders, m))])
-        return kernel.function, positions
+        kernel = _MotorKernel(trace, [("link motion", (rows, n)), ("torques", (orders, m))])
+        return _Compiled(kernel.function, positions, kernel)
+
+
+class _Compiled(NamedTuple):
+    function: Callable[..., Array]
+    positions: int  # rows of the result; efforts follow, and a row that ends with zero if all conditions hold
+    kernel: Kernel
+
+
+class _MotorKernel(Kernel):
+    """Its batches call the code for one sample: lanes would take longer to compile than most batches do."""
+
+    def __init__(self, trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]]) -> None:
+        super().__init__(trace, arguments)
+        self._cache = None  # the code for batches holds an address of this process
+
+    def _batch_text(self) -> str:
+        shapes = [shape for _, shape in self.arguments]
+        return loop_text(self.code.address, [rows * columns for rows, columns in (*shapes, self.result)])

@@ -34,7 +34,7 @@ class SeriesElastic:
         self.compliance.setflags(write=False)
         self.elastic = np.isfinite(self.stiffness)  # (n,) mask
         self._all_rigid = not self.elastic.any()
-        self._compiled = CompiledMotors(self._motors)
+        self._compiled = CompiledMotors(self._motors, batches=False)
 
     @property
     def n_joints(self) -> int:
