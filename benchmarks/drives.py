@@ -8,9 +8,9 @@ import numpy as np
 
 from benchmarks.agreement import check
 from benchmarks.stage import Stage
-from benchmarks.stopwatch import Contender, python_call
+from benchmarks.stopwatch import Array, Contender, python_call
 from benchmarks.table import Bound, Row, Section
-from hodyn_ros import SeriesElastic
+from hodyn_ros import MotorMotion, SeriesElastic
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, VariableStiffnessSpec
 
@@ -67,11 +67,8 @@ def _contenders(order: int) -> list[Contender]:
     names = [str(joint) for joint in range(_JOINTS)]
     drives |= {kind: DriveTrain.of([spec] * _JOINTS, names) for kind, spec in _KINDS.items()}
     for kind, train in drives.items():
-        # what computes a deflection that is given, or not known, is NumPy
-        if isinstance(train, DriveTrain):
-            exact = train.feedforward(q, torques, deflection=np.full(_JOINTS, np.nan))
-            for found, right in zip(train.feedforward(q, torques), exact):
-                check(kind, found, right)
+        for found, right in zip(train.feedforward(q, torques), _in_numpy(train, q, torques)):
+            check(kind, found, right)
     return [
         python_call(
             f"{order}: {kind}",
@@ -80,3 +77,11 @@ def _contenders(order: int) -> list[Contender]:
         )
         for kind, train in drives.items()
     ]
+
+
+def _in_numpy(drives: SeriesElastic | DriveTrain, q: Array, torques: Array) -> MotorMotion:
+    """Return the motors by what is computed in NumPy: batches of plain drives, unknown deflections."""
+    if isinstance(drives, DriveTrain):
+        return drives.feedforward(q, torques, deflection=np.full(_JOINTS, np.nan))
+    position, effort = drives.feedforward(q[None], torques[None])
+    return MotorMotion(position[0], effort[0])
