@@ -19,6 +19,7 @@ from benchmarks import (
     compiling,
     drives,
     growth,
+    loops,
     machine,
     matrices,
     parallel,
@@ -40,6 +41,7 @@ _WORKS: dict[str, Callable[[Stage], Section]] = {
     "matrices": matrices.measure,
     "calls": calls.measure,
     "parallel": parallel.measure,
+    "loops": loops.measure,
     "drives": drives.measure,
 }
 

@@ -25,7 +25,7 @@ _SAMPLES = 64  # poses along a motion at 1 kHz, so that Newton's method has some
 def measure(stage: Stage) -> Section:
     """Time kinematics and forces with their derivatives, one call from Python, on poses that move."""
     title = "Gough-Stewart platform, one call from Python"
-    contenders = [pinocchio_tree.rnea_call(PINOCCHIO, _six_joint_arm())]
+    contenders = [pinocchio_tree.rnea_call(PINOCCHIO, six_joint_arm())]
     platform = ParallelRobot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
     for order in stage.orders:
         stage.say(f"{title}: compiling order {order}", 0.0)
@@ -68,7 +68,7 @@ def _legs(count: int) -> str:
     return f"platform on {count} legs"
 
 
-def _six_joint_arm() -> Robot:
+def six_joint_arm() -> Robot:
     """Return the first six joints of the arm that the other benchmarks time."""
     model = robots.panda().model
     return Robot.from_screws(

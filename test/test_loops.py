@@ -18,6 +18,7 @@ from scipy.interpolate import make_interp_spline
 
 from hodyn_ros import AppliedWrench, BaseMotion, Coupling, Loop, ParallelRobot, Robot, share
 from hodyn_ros.dynamics.forward_kinematics import forward_kinematics
+from hodyn_ros.dynamics.looped import LoopSolution
 from hodyn_ros.engine.kernels import fits_straight_line
 from hodyn_ros.engine.loop_kernel import compiles
 from hodyn_ros.errors import ConvergenceError, InputError, ModelError, SingularError
@@ -512,6 +513,27 @@ class TestCalls:
         assert repr(robot).startswith(expected)
         assert robot_of(planar_3rrr()).coordinates == ("body7.rz", "body7.x", "body7.y")
 
+    @pytest.mark.parametrize("name", ["ankle", "6-UPS", "mimic chain"])
+    def test_calls_of_any_form_agree_before_and_after_the_first(self, name: str) -> None:
+        mechanism = MECHANISMS[name]()
+        robot, (y, base) = robot_of(mechanism), motion_of(mechanism, 2)
+        q = y if y.shape[1] else None
+        expected = _whole(robot_of(mechanism).solve(q, base))
+        for _ in range(2):
+            np.testing.assert_allclose(_joined(robot.inverse_dynamics(q, base)), expected, rtol=1e-10)
+            if base is not None:
+                turned = _joined(robot.inverse_dynamics(q, base.in_frame("body")))
+                np.testing.assert_allclose(turned, expected, rtol=1e-9, atol=1e-9)
+            if q is None:
+                continue
+            np.testing.assert_allclose(
+                _joined(robot.inverse_dynamics(q.tolist(), base)), expected, rtol=1e-10
+            )
+            shorter = _joined(robot.inverse_dynamics(q[:-1], base))
+            np.testing.assert_allclose(shorter, expected[:-1], rtol=1e-10)
+            with pytest.raises(InputError, match="must have shape"):
+                robot.inverse_dynamics(np.zeros((5, y.shape[1] + 1)), base)
+
     def test_copies_and_batches(self) -> None:
         mechanism = four_bar()
         robot = robot_of(mechanism)
@@ -693,6 +715,14 @@ class TestDescriptions:
         y, _ = motion_of(mechanism, 2)
         found, exact = robot_of(tilted).inverse_dynamics(y), robot_of(mechanism).inverse_dynamics(y)
         assert relative_errors(found, exact).max() < 1e-4
+
+
+def _joined(found: Array | tuple[Array, Array]) -> Array:
+    return np.concatenate(found, axis=1) if isinstance(found, tuple) else found
+
+
+def _whole(one: LoopSolution) -> Array:
+    return one.efforts if one.base_wrench is None else _joined((one.base_wrench, one.efforts))
 
 
 def _parallelogram() -> Robot:

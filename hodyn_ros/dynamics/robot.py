@@ -36,6 +36,7 @@ from hodyn_ros.dynamics.pose_solver import Task
 from hodyn_ros.engine import kernels
 from hodyn_ros.engine.kernel import Function
 from hodyn_ros.engine.kinematics import frame_motion
+from hodyn_ros.engine.loop_kernel import compiles
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.formulations import INVERSE_DYNAMICS
 from hodyn_ros.model.arrays import unique_names
@@ -119,6 +120,7 @@ class Robot(MatrixCalls):
         self._compiled: dict[
             tuple[int, ...], Callable[..., Any]
         ] = {}  # inverse dynamics by shape of the motion
+        self._compiled_with_base: dict[tuple[int, ...], Callable[..., Any]] = {}  # by shape of the twists
         self._kernels: dict[tuple[str, int, kernels.Setting], Function] = {}
         self._forward: dict[Any, Callable[..., Array]] = {}  # forward dynamics by shapes
         self._moving: dict[Any, Callable[..., Array]] = {}  # kinematics by shape and representation
@@ -515,11 +517,18 @@ class Robot(MatrixCalls):
         base the pair (base wrench (order + 1, 6) in the world frame, torques). Raises InputError saying what
         was expected.
         """
-        if type(q) is np.ndarray and base is None and wrenches is None and formulation is None:
-            compiled = self._compiled.get(q.shape)
-            if compiled is not None:
-                torques: Array = compiled(q)
-                return torques
+        if wrenches is None and formulation is None:
+            if type(q) is np.ndarray and base is None:
+                compiled = self._compiled.get(q.shape)
+                if compiled is not None:
+                    torques: Array = compiled(q)
+                    return torques
+            if type(base) is BaseMotion and base.frame == "world":
+                with_base = self._compiled_with_base.get(base.twists.shape)
+                if with_base is not None:
+                    found = with_base(q, base)
+                    if found is not None:
+                        return found
         if self._looped is not None:
             return self._looped_inverse(q, base, wrenches, formulation)
         motion = self._motion([] if q is None else q)
@@ -796,16 +805,36 @@ class Robot(MatrixCalls):
             y, given = np.array([one for one, _ in checked]), checked[0][1]
         else:
             y, given = coordinate_motion(closure, q, base, 2)
-        if looped.only_coupled:
+        order = y.shape[-2] - 3
+        if looped.only_coupled and (y.ndim == 3 or not compiles(closure, order)):
             found = looped.follow(y, given, loads)
         elif y.ndim == 3:
             found = np.array([looped.efforts(one, given, loads) for one in y])
         else:
             found = looped.efforts(y, given, loads)
-            if base is None and not loads:
-                self._compiled[y.shape] = looped.compile(len(y) - 3)
+            if not loads:
+                self._keep_compiled(looped, order)
         check_result(found)
         return _split(found) if closure.base_given else found
+
+    def _keep_compiled(self, looped: LoopedDynamics, order: int) -> None:
+        """Let further calls of an order, with arrays and a spatial base motion that fits, find their code."""
+        shape = order + 3, len(looped.closure.joints)
+        compiled, split = looped.compile(order), looped.closure.base_given
+        if looped.closure.leader is None:
+            self._compiled[shape] = compiled
+            return
+
+        def with_base(q: ArrayLike | None, base: BaseMotion) -> Array | tuple[Array, Array] | None:
+            if type(q) is not np.ndarray or q.shape != shape:
+                return None
+            table = compiled(q, base.pose, base.twists)
+            return (table[:, :6].copy(), table[:, 6:].copy()) if split else table
+
+        def of_a_platform(q: ArrayLike | None, base: BaseMotion) -> Array | None:
+            return compiled(base.pose, base.twists) if q is None else None
+
+        self._compiled_with_base[order + 2, 6] = with_base if shape[1] else of_a_platform
 
     @cached_property
     def _of_the_tree(self) -> TreeMatrices:
