@@ -93,7 +93,7 @@ def test_every_argument_is_described(file: str) -> None:
     assert arguments and all(len(argument.description) > 20 for argument in arguments.values())
 
 
-@pytest.mark.parametrize("robot", ["panda", "gough_stewart", "planar_3rrr", "aerial_manipulator"])
+@pytest.mark.parametrize("robot", ["panda", "gough_stewart", "delta", "humanoid_leg", "aerial_manipulator"])
 def test_all_robots_have_these_arguments(robot: str) -> None:
     wanted = {"robot_config", "trajectory", "order", "rate", "namespace", "record", "bag", "rviz"}
     assert wanted | {"use_sim_time", "log_level", "params_file", "respawn"} < set(
