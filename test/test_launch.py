@@ -31,6 +31,17 @@ from hodyn_ros.nodes.messages import time_message
 
 FILES = [name for name in share.available("launch") if name.endswith(".launch.py")]
 
+# Robots that nobody simulates: joints with efforts, and whether a floating base has a wrench.
+MOTION_TO_EFFORTS = {
+    "gough_stewart": (6, False),
+    "planar_3rrr": (3, False),
+    "aerial_manipulator": (6, True),
+    "delta": (3, False),
+    "palletiser": (4, False),
+    "humanoid_leg": (6, True),
+    "panda_hand": (8, False),
+}
+
 # What `ros2 launch` does.
 LAUNCH = """
 import sys
@@ -93,7 +104,7 @@ def test_every_argument_is_described(file: str) -> None:
     assert arguments and all(len(argument.description) > 20 for argument in arguments.values())
 
 
-@pytest.mark.parametrize("robot", ["panda", "gough_stewart", "delta", "humanoid_leg", "aerial_manipulator"])
+@pytest.mark.parametrize("robot", ["panda", *MOTION_TO_EFFORTS])
 def test_all_robots_have_these_arguments(robot: str) -> None:
     wanted = {"robot_config", "trajectory", "order", "rate", "namespace", "record", "bag", "rviz"}
     assert wanted | {"use_sim_time", "log_level", "params_file", "respawn"} < set(
@@ -118,11 +129,9 @@ def test_four_nodes_move_the_robot_in_a_namespace_and_end_together() -> None:
         assert process.output().count("process has finished cleanly") == 4, process.output()
 
 
-@pytest.mark.parametrize(
-    ("robot", "joints", "wrenches"),
-    [("gough_stewart", 6, False), ("planar_3rrr", 3, False), ("aerial_manipulator", 6, True)],
-)
-def test_motions_of_a_base_give_efforts(robot: str, joints: int, wrenches: bool) -> None:
+@pytest.mark.parametrize(("robot", "expected"), MOTION_TO_EFFORTS.items())
+def test_motions_give_efforts(robot: str, expected: tuple[int, bool]) -> None:
+    joints, wrenches = expected
     arguments = ("namespace:=cell/one", "rate:=100", "duration:=0.5", "order:=3")
     with launch(f"{robot}.launch.py", *arguments) as process, Talk("cell/one") as talk:
         heard = talk.hear(FeedforwardTorque, "feedforward_torque")
