@@ -1,4 +1,4 @@
-"""Checks of arrays at the doors of public calls; a refusal names the array, what was expected and found."""
+"""Checks of arrays that public calls are given; a refusal names the array, what was expected and found."""
 
 from __future__ import annotations
 

@@ -59,16 +59,16 @@ CASES = [
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("case", CASES)
-def test_compiled_matrices_are_those_of_both_rooms(case: Case) -> None:
+def test_compiled_matrices_are_those_of_both_published_forms(case: Case) -> None:
     robot, base = robot_of(case)
     found = robot.dynamic_matrices(case.q[:-1], base)
     system = closed_form.system_matrices(robot.model, case.q[:-1], base)
     bodies = BodyJacobians(
         JointTree.of(robot.model), joint_motion(JointTree.of(robot.model), case.q[:-1], base)
     )
-    for room, source in ((closed_form, system), (dynamic_matrices, bodies)):
-        assert closeness(found.mass, np.stack(room.mass_matrices(source, ORDER))) < 1e-12
-        assert closeness(found.coriolis, np.stack(room.coriolis_matrices(source, ORDER))) < 1e-12
+    for form, source in ((closed_form, system), (dynamic_matrices, bodies)):
+        assert closeness(found.mass, np.stack(form.mass_matrices(source, ORDER))) < 1e-12
+        assert closeness(found.coriolis, np.stack(form.coriolis_matrices(source, ORDER))) < 1e-12
     gravity = np.stack(dynamic_matrices.gravity_forces(bodies, ORDER))
     assert closeness(found.gravity, gravity) < 1e-12
     other = np.stack(closed_form.gravity_forces(system, robot.model.gravity, ORDER))
@@ -94,9 +94,9 @@ def test_mass_rate_less_twice_coriolis_is_skew(seed: int, bodies: int, floating:
     case = make_case(seed, bodies, 1, floating)
     robot, base = robot_of(case)
     tree = JointTree.of(robot.model)
-    room = BodyJacobians(tree, joint_motion(tree, case.q[:3], base))
+    form = BodyJacobians(tree, joint_motion(tree, case.q[:3], base))
     mass, coriolis = (
-        np.stack(f(room, 1)) for f in (dynamic_matrices.mass_matrices, dynamic_matrices.coriolis_matrices)
+        np.stack(f(form, 1)) for f in (dynamic_matrices.mass_matrices, dynamic_matrices.coriolis_matrices)
     )
     skew = mass[1] - 2.0 * coriolis[0]
     assert np.abs(skew + skew.T).max() <= 1e-12 * max(np.abs(mass[1]).max(), np.abs(coriolis[0]).max(), 1.0)
@@ -275,7 +275,7 @@ def test_state_derivatives_add_up_to_time_derivatives(case: Case) -> None:
 
 
 @pytest.mark.thorough
-def test_large_trees_fall_back_on_the_room() -> None:
+def test_large_trees_fall_back_on_the_published_form() -> None:
     case = make_case(8, 30, 1)
     robot, _ = robot_of(case)
     mass, coriolis, _ = robot.dynamic_matrices(case.q[:-1])

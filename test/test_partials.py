@@ -128,7 +128,7 @@ def test_partials_of_group_joints_are_exact() -> None:
 
 
 @pytest.mark.parametrize("floating", [False, True])
-def test_compiled_partials_are_those_of_the_room(floating: bool) -> None:
+def test_compiled_partials_are_those_of_the_published_form(floating: bool) -> None:
     case = make_case(4, 4, ORDER, floating)
     robot, base = robot_of(case)
     tree = JointTree.of(robot.model)

@@ -48,21 +48,21 @@ def test_regressor_times_parameters_is_exact(seed: int, bodies: int, order: int,
     case = make_case(seed, bodies, order, floating, frame="body")
     robot, base = robot_of(case)
     tree = JointTree.of(robot.model)
-    room = GroupRobot(tree).regressor(joint_motion(tree, case.q, base))
-    assert room.shape[0] == order + 1
+    published = GroupRobot(tree).regressor(joint_motion(tree, case.q, base))
+    assert published.shape[0] == order + 1
     parameters, exact = robot.dynamic_parameters(), exact_forces(case, base)
     # forces may cancel to nearly nothing; what is summed is the measure
-    summed = (np.abs(room) @ np.abs(parameters)).max(axis=-1, keepdims=True)
-    assert np.abs((room @ parameters - exact) / summed).max() < 1e-13
+    summed = (np.abs(published) @ np.abs(parameters)).max(axis=-1, keepdims=True)
+    assert np.abs((published @ parameters - exact) / summed).max() < 1e-13
 
 
 @pytest.mark.parametrize(("seed", "floating"), [(1, False), (2, False), (3, True), (4, True)])
-def test_compiled_regressor_is_that_of_the_room(seed: int, floating: bool) -> None:
+def test_compiled_regressor_is_that_of_the_published_form(seed: int, floating: bool) -> None:
     case = make_case(seed, 4, ORDER, floating)
     robot, base = robot_of(case)
     tree = JointTree.of(robot.model)
-    room = GroupRobot(tree).regressor(joint_motion(tree, case.q, base))
-    assert closeness(robot.regressor(case.q, base), room) < 1e-12
+    published = GroupRobot(tree).regressor(joint_motion(tree, case.q, base))
+    assert closeness(robot.regressor(case.q, base), published) < 1e-12
     assert (
         closeness(robot.regressor(case.q, base) @ robot.dynamic_parameters(), exact_forces(case, base))
         < 1e-12

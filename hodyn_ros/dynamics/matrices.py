@@ -11,7 +11,7 @@ import numpy as np
 
 from hodyn_ros.dynamics.motion_stack import in_place
 from hodyn_ros.errors import InputError
-from hodyn_ros.formulations import dynamic_matrices as rooms
+from hodyn_ros.formulations import dynamic_matrices as published
 from hodyn_ros.formulations.body_jacobians import BodyJacobians
 from hodyn_ros.formulations.state_derivatives import state_derivatives
 from hodyn_ros.model.assembly import Frame
@@ -20,10 +20,10 @@ from hodyn_ros.se3 import Ad, Array, inverse
 
 JacobianFrame = Literal["world", "body", "hybrid"]
 _REPRESENTATIONS: dict[str, Representation] = {"world": "spatial", "body": "body_fixed", "hybrid": "hybrid"}
-_ROOMS = {
-    "mass": rooms.mass_matrices,
-    "coriolis": rooms.coriolis_matrices,
-    "gravity": rooms.gravity_forces,
+_PUBLISHED = {
+    "mass": published.mass_matrices,
+    "coriolis": published.coriolis_matrices,
+    "gravity": published.gravity_forces,
 }
 
 
@@ -53,14 +53,16 @@ def rows(bodies: BodyJacobians, order: int, parts: Sequence[str]) -> Array:
     """Return "mass", "coriolis", "gravity" in closed form, below each other, (..., order + 1, rows, m)."""
     blocks = []
     for part in parts:
-        values = _ROOMS[part](bodies, order)
+        values = _PUBLISHED[part](bodies, order)
         blocks.append(in_place([v[..., None, :] if part == "gravity" else v for v in values], bodies.batch))
     return np.concatenate(blocks, axis=-2)
 
 
 def dynamic_matrices(bodies: BodyJacobians, order: int) -> DynamicMatrices:
     """Return M, C and g in closed form."""
-    return DynamicMatrices(*(in_place(room(bodies, order), bodies.batch) for room in _ROOMS.values()))
+    return DynamicMatrices(
+        *(in_place(formula(bodies, order), bodies.batch) for formula in _PUBLISHED.values())
+    )
 
 
 def coefficient_matrices(matrices: DynamicMatrices) -> Array:

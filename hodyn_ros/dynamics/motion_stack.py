@@ -1,4 +1,4 @@
-"""Derivative stacks at the doors of calls, and results with the order back in its place."""
+"""Derivative stacks as calls are given them, and results with the order back in its place."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MotionStack:
         return np.moveaxis(self.q, -2, 0)
 
     def bodies(self, tree: JointTree) -> BodyJacobians:
-        """Return the Jacobians of all bodies, in the room of Garofalo et al."""
+        """Return the Jacobians of all bodies, in the form of Garofalo et al."""
         return BodyJacobians(tree, joint_motion(tree, self.by_order, self.base))
 
     @property

@@ -11,7 +11,7 @@ from hodyn_ros.checks import finite_array
 from hodyn_ros.dynamics.matrices import DynamicMatrices
 from hodyn_ros.dynamics.motion_stack import MotionStack, in_place
 from hodyn_ros.errors import InputError
-from hodyn_ros.formulations import parameters as rooms
+from hodyn_ros.formulations import parameters as published
 from hodyn_ros.formulations.body_jacobians import BodyJacobians
 from hodyn_ros.model.tree import TreeModel
 from hodyn_ros.se3 import Array
@@ -19,7 +19,7 @@ from hodyn_ros.se3 import Array
 
 def regressor(bodies: BodyJacobians, order: int) -> Array:
     """Return Y (order + 1, m, 10 bodies) with `Q^(r) = Y[r] pi`."""
-    return in_place(rooms.regressors(bodies, order), bodies.batch)
+    return in_place(published.regressors(bodies, order), bodies.batch)
 
 
 def slotine_li_regressor(bodies: BodyJacobians, reference: Sequence[Array], order: int) -> Array:
@@ -27,12 +27,12 @@ def slotine_li_regressor(bodies: BodyJacobians, reference: Sequence[Array], orde
 
     `reference` (order + 2, ..., m): the velocities w_r by order.
     """
-    return in_place(rooms.slotine_li_regressors(bodies, reference, order), bodies.batch)
+    return in_place(published.slotine_li_regressors(bodies, reference, order), bodies.batch)
 
 
 def parameter_derivatives(bodies: BodyJacobians, order: int) -> DynamicMatrices:
     """Return the derivatives of M, C (order + 1, 10 bodies, m, m) and g (order + 1, 10 bodies, m)."""
-    found = rooms.parameter_derivatives(bodies, order)
+    found = published.parameter_derivatives(bodies, order)
     return DynamicMatrices(*(in_place(values, bodies.batch) for values in found))
 
 

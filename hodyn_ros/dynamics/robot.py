@@ -922,9 +922,9 @@ class Robot(MatrixCalls):
         if not isinstance(name, str) or name not in INVERSE_DYNAMICS:
             raise InputError(f"there is no formulation {name!r}; choose one of {sorted(INVERSE_DYNAMICS)}")
         check_finite("the motion", motion)
-        room = INVERSE_DYNAMICS[name]
+        formulation = INVERSE_DYNAMICS[name]
         with np.errstate(over="ignore", invalid="ignore"):
-            torques, ground = room(self.model, np.moveaxis(motion, -2, 0), base, loads)
+            torques, ground = formulation(self.model, np.moveaxis(motion, -2, 0), base, loads)
         check_result(torques, *(() if base is None else (ground,)))
         torques = np.ascontiguousarray(np.moveaxis(torques, 0, -2))
         return torques if base is None else (np.ascontiguousarray(np.moveaxis(ground, 0, -2)), torques)

@@ -1,4 +1,4 @@
-"""The published recursions as readable NumPy rooms, one per paper; they define what is right."""
+"""The published recursions in readable NumPy, one file per paper; they define what is right."""
 
 from __future__ import annotations
 

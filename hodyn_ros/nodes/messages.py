@@ -1,4 +1,4 @@
-"""Messages to arrays and back, at the doors of the nodes; names, lengths and values are checked here, once.
+"""Messages to arrays and back; names, lengths and values are checked here, once.
 
 Reading raises `Refused` with the reason and a text that names the thing and the mend. Arrays are plain
 derivatives (orders, n) in the model's order of joints. Writing takes such arrays as they are.
