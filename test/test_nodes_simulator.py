@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
+import rclpy
 from panda_drives import MIXED, PAIR, write_panda
 from ros_processes import start_node
 from ros_talk import Talk
@@ -19,6 +20,7 @@ from std_msgs.msg import Float64MultiArray
 from hodyn_ros import Robot, share
 from hodyn_ros.control.simulation import ElasticJointSimulation
 from hodyn_ros.nodes.messages import nanoseconds
+from hodyn_ros.nodes.simulator_node import SimulatorNode
 from hodyn_ros.trajectory.reader import read_trajectory
 
 PANDA, EXCITATION = "panda.yaml", "panda_excitation.yaml"
@@ -76,6 +78,35 @@ def test_commands_move_it_and_bad_ones_are_refused() -> None:
         old = talk.status("simulator_node", lambda status, _: "s old, and held" in status.message)
         assert int(old["commands"]) == 1
         assert node.stop(signal.SIGTERM) == 0, node.output()
+
+
+def test_a_state_that_comes_late_does_not_feel_commands_after_its_stamp(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start = [0.0, 0.3, 0.0, -1.5, 0.0, 1.8, 0.0]
+    given = {"robot_config": PANDA, "rate": 200.0, "initial_position": start, "damping_time": 0.0}
+    rclpy.init(args=["--ros-args", *(f for name, value in given.items() for f in ("-p", f"{name}:={value}"))])
+    try:
+        node = SimulatorNode()
+        published: dict[int, np.ndarray] = {}
+        monkeypatch.setattr(
+            node, "_publish", lambda at: published.update({at: np.copy(node._simulation.motor_position)})
+        )
+        node._publish_due()
+        (begin,) = published
+        first, second = np.array([20.0, -40.0, 0.0, 10.0, 0.0, 3.0, 1.0]), np.full(7, 5.0)
+        for effort, arrival in ((first, begin + 1_000_000), (second, begin + 7_000_000)):
+            monkeypatch.setattr(node, "_now", lambda arrival=arrival: arrival)
+            node._take(Float64MultiArray(data=list(effort)), {"received_timestamp": arrival})
+        node._publish_due()
+        node.destroy_node()
+    finally:
+        rclpy.try_shutdown()
+    robot = Robot.from_config(share.find("config", PANDA))
+    alone = ElasticJointSimulation(robot, np.array(start))
+    alone.advance(4e-3, first)
+    assert list(published) == [begin, begin + 5_000_000]
+    np.testing.assert_allclose(published[begin + 5_000_000], alone.motor_position, rtol=0, atol=1e-13)
 
 
 def test_drives_of_any_kind_move(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ are left out, and that is said.
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -109,6 +110,7 @@ class SimulatorNode(Node):
         self._pace = Pace(value(self, "rate"), self._now(), most=1)
         self._simulated_to = self._pace.origin
         self._missed_before = 0
+        self._waiting: deque[tuple[int, Array]] = deque()  # when commands arrived [ns], and their efforts
         self._commands, self._states = Stream(), Stream()
         self._command_timeout: float = value(self, "command_timeout") or np.inf
         self._refusals = Refusals(self.get_logger().warning, "effort_commands")
@@ -160,7 +162,7 @@ class SimulatorNode(Node):
         now = self._now()
         effort = np.frombuffer(msg.data)
         if not len(effort):
-            self._advance_to(now)
+            self._apply_until(now)
             self._brake()
             self.get_logger().info("a command without efforts: the brakes are on")
             return
@@ -183,10 +185,20 @@ class SimulatorNode(Node):
                 )
             )
             return
-        arrived = info["received_timestamp"] if self._arrivals_known else now
-        self._advance_to(min(arrived, now))
-        self._effort, self._braked = effort, False
+        arrived = min(info["received_timestamp"], now) if self._arrivals_known else now
+        self._waiting.append((arrived, effort))
+        # a state that was due before the command, and has not been published yet, is not to feel it
+        if self._pace.next == 0 or arrived < self._pace.instant(self._pace.next):
+            self._apply_until(arrived)
         self._commands.tick()
+
+    def _apply_until(self, instant: int) -> None:
+        """Simulate up to an instant [ns], with the commands that have arrived by then."""
+        while self._waiting and self._waiting[0][0] <= instant:
+            arrived, effort = self._waiting.popleft()
+            self._advance_to(arrived)
+            self._effort, self._braked = effort, False
+        self._advance_to(instant)
 
     def _brake(self) -> None:
         """Let the robot stand where it is, held by its brakes."""
@@ -221,9 +233,11 @@ class SimulatorNode(Node):
             self._simulated_to, self._missed_before = self._pace.origin, 0
         for k in self._pace.due(now):
             instant = self._pace.instant(k)
-            self._advance_to(instant)
+            self._apply_until(instant)
             self._publish(instant)
             self._states.tick(max(0.0, 1e-9 * (now - instant)))
+        if self._waiting:
+            self._apply_until(self._waiting[-1][0])
 
     def _publish(self, instant: int) -> None:
         robot = self._simulation
