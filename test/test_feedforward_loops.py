@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from oracles.mechanisms import MECHANISMS
+from oracles.mechanisms import MECHANISMS, Builder, Closed, Mechanism, Z
 from test_loops import motion_of, robot_of
 
 from hodyn_ros.control.feedforward import Status
@@ -124,3 +124,20 @@ def test_a_base_motion_has_to_come_where_one_is_moved() -> None:
     arm = FeedforwardLaw(robot_of(MECHANISMS["four-bar"]()), 0)
     with pytest.raises(InputError, match="stands on the ground"):
         arm(np.zeros((3, 1)), BaseMotion(np.eye(4), np.zeros((2, 6))))
+
+
+def test_a_home_that_is_singular_itself_does_not_change_where_the_robot_is() -> None:
+    build = Builder()
+    crank = build.body(-1, Z, (0, 0, 0))
+    rod = build.body(crank, Z, (0.3, 0, 0))
+    piston = build.body(-1, np.array([1.0, 0, 0]), (0.8, 0, 0), slide=True)
+    loop = Closed("hinge", rod, piston, np.array([0.8, 0, 0]), Z)
+    # stretched at home: there the piston does not turn the crank
+    robot = robot_of(Mechanism(build.tree(), (loop,), (0,), (2,)))
+    q = np.zeros((3, 1))
+    for q[0] in (0.2, 0.4, 0.6):
+        there = robot.solve(q).joints[0]
+    state = robot.drive_state(q)
+    assert not state.near_singularity
+    assert robot.positions is not None
+    np.testing.assert_allclose(robot.positions, there, atol=1e-12)

@@ -212,7 +212,8 @@ class LoopedDynamics:
             table = self._call(order, ())(*([y] if len(start.y) else []), *given)
         except SingularError:
             return np.inf
-        self.known = elsewhere
+        finally:
+            self.known = elsewhere
         return float(table[-1, 0])
 
     def _call(self, order: int, loads: LoadPlaces) -> Callable[..., Array]:
