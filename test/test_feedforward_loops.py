@@ -12,7 +12,7 @@ from hodyn_ros.control.feedforward import Status
 from hodyn_ros.control.law import FeedforwardLaw
 from hodyn_ros.control.law_settings import LawSettings
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.feasibility.subject import SampleError, subject_of
 from hodyn_ros.model.drives import Drives
 from hodyn_ros.model.limits import JointLimits
@@ -126,14 +126,36 @@ def test_a_base_motion_has_to_come_where_one_is_moved() -> None:
         arm(np.zeros((3, 1)), BaseMotion(np.eye(4), np.zeros((2, 6))))
 
 
-def test_a_home_that_is_singular_itself_does_not_change_where_the_robot_is() -> None:
+def slider_crank(crank_at_home: float) -> Robot:
+    """Return a crank that a slide drives, from its angle at home; at zero the slide does not turn it."""
     build = Builder()
     crank = build.body(-1, Z, (0, 0, 0))
-    rod = build.body(crank, Z, (0.3, 0, 0))
-    piston = build.body(-1, np.array([1.0, 0, 0]), (0.8, 0, 0), slide=True)
-    loop = Closed("hinge", rod, piston, np.array([0.8, 0, 0]), Z)
-    # stretched at home: there the piston does not turn the crank
-    robot = robot_of(Mechanism(build.tree(), (loop,), (0,), (2,)))
+    elbow = 0.3 * np.array([np.cos(crank_at_home), np.sin(crank_at_home), 0.0])
+    end = np.array([elbow[0] + np.sqrt(0.25 - elbow[1] ** 2), 0.0, 0.0])
+    rod = build.body(crank, Z, elbow)
+    piston = build.body(-1, np.array([1.0, 0, 0]), end, slide=True)
+    loop = Closed("hinge", rod, piston, end, Z)
+    return robot_of(Mechanism(build.tree(), (loop,), (0,), (2,)))
+
+
+def test_near_a_dead_point_of_the_drive_a_feedforward_says_so_and_at_it_there_is_none() -> None:
+    robot = slider_crank(1.0)
+    law, q = FeedforwardLaw(robot, 2), np.zeros((5, 1))
+    law.warm_up()
+    found = {}
+    for angle in (1.0, 0.7, 0.4, 0.2, 0.03):
+        q[0] = angle - 1.0
+        found[angle] = law(q)
+    assert [angle for angle, one in found.items() if one.status] == [0.03]
+    assert found[0.03].status is Status.NEAR_SINGULARITY
+    q[0] = -1.0
+    for call in (law, robot.inverse_dynamics, robot.compile(2)):
+        with pytest.raises(SingularError, match="its driven joints do not hold it"):
+            call(q)
+
+
+def test_a_home_that_is_singular_itself_does_not_change_where_the_robot_is() -> None:
+    robot = slider_crank(0.0)
     q = np.zeros((3, 1))
     for q[0] in (0.2, 0.4, 0.6):
         there = robot.solve(q).joints[0]

@@ -21,7 +21,7 @@ Rows = Sequence[Sequence[Scalar]]
 
 
 class BlockSystem:
-    """The factors of a square matrix given by rows; `flatness` is that of its blocks (see `Orthogonal`)."""
+    """The factors of a square matrix given by rows."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
@@ -32,9 +32,16 @@ class BlockSystem:
         ]
 
     @property
-    def flatnesses(self) -> list[Scalar]:
-        """The flatness of each block: 0 where it is singular, at most 1."""
-        return [factors.flatness for factors in self._factors]
+    def flatness(self) -> Scalar:
+        """The sum of 1 / l^2, l the length of what each column of a block adds to those before it.
+
+        It grows without bounds where a block becomes singular; entries are without units.
+        """
+        result: Scalar = 0.0
+        for factors in self._factors:
+            for inverse in factors.inverses:
+                result = result + inverse
+        return result
 
     def solve(self, right: Sequence[Scalar]) -> list[Scalar]:
         """Return the x with `A x = b`."""

@@ -61,7 +61,7 @@ _RIGID = 1e-9  # deviation of a pose from a rigid one
 _CLOSED = 1e-8  # error of the positions before the last step of Newton's method
 _FORCED = 1e-3  # by which rows that depend on others may be open
 _JUMP = 0.5  # [rad] by which all joints together may turn between two calls, or they may change the branch
-_FLAT = 1e-5  # determinant over the product of column lengths, of any block of the equations
+_FLAT = 1e-5  # length, without units, of what a column of the equations adds to those before it
 
 
 What = Literal["efforts", "joints"]
@@ -233,8 +233,8 @@ class _LoopCode:
         motions, systems, rates = self._move(q, leading, given)
         n = self.closure.tree.n_joints
         rows = [self._positions(leading), *self._derivatives(rates, range(n))]
-        flatnesses = [f for system in systems for f in system.flatnesses]
-        bad = self._wrong(leading, state[-1], memory, motions, given, flatnesses) + _overflow(rows)
+        flat = sum(system.flatness for system in systems)
+        bad = self._wrong(leading, state[-1], memory, motions, given, flat) + _overflow(rows)
         return [*rows, [bad, *[0.0] * (n - 1)]]
 
     def efforts(self, q: Stack, *others: Stack) -> Stack:
@@ -257,12 +257,9 @@ class _LoopCode:
         positions = self._positions(leading)
         blank = [0.0] * (closure.n_efforts - len(closure.driven))
         drives = [[positions[j] for j in closure.driven], *self._derivatives(rates, closure.driven)]
-        flatnesses = [f for system in (*systems, forces.system) for f in system.flatnesses]
-        bad = self._wrong(leading, state[-1], memory, motions, given, flatnesses) + _overflow(rows)
+        flat = sum(system.flatness for system in (*systems, forces.system))
+        bad = self._wrong(leading, state[-1], memory, motions, given, flat) + _overflow(rows)
         rest = [0.0] * (closure.n_efforts - 1)
-        flat: Scalar = 0.0
-        for flatness in flatnesses:
-            flat = flat + 1.0 / flatness
         return [*rows, *([*blank, *row] for row in drives), [bad, *rest], [flat, *rest]]
 
     def _move(
@@ -293,7 +290,7 @@ class _LoopCode:
         memory: Sequence[Scalar],
         motions: Sequence[ClusterMotion],
         given: Sequence[Stack],
-        flatnesses: Sequence[Scalar],
+        flat: Scalar,
     ) -> Scalar:
         """Return a number that is one or more where the result does not count."""
         bad: Scalar = error * (1.0 / _CLOSED**2)
@@ -302,9 +299,7 @@ class _LoopCode:
             for column, now in enumerate(leading):
                 if turning[column]:
                     bad = bad + (now - memory[column]) * (now - memory[column]) * (1.0 / _JUMP**2)
-        for flatness in flatnesses:
-            if not isinstance(flatness, float):
-                bad = bad + _FLAT**2 / flatness
+        bad = bad + flat * _FLAT**2
         for motion in motions:
             for row in motion.cluster.checked:
                 gap = open_by(row, motion.frame(row.a), motion.frame(row.b)) * (1.0 / (row.size * _FORCED))
@@ -424,6 +419,7 @@ class _Forces:
             [code.by_column(motion, r) for r in range(len(motion.cluster.rows))] for motion in motions
         ]
         drives = code.spread[list(closure.driven)]
+        self._sizes = np.linalg.norm(drives * code._scale, axis=1).tolist()  # what drives are measured in
         self._against = [  # T by cluster and drive
             [self._solve(c, [float(drive[column]) for column in columns]) for drive in drives]
             for c, columns in enumerate(code.columns_of)
@@ -445,7 +441,12 @@ class _Forces:
             balances = [self._on_base([found[d] for found in self._against]) for d in range(len(drives))]
             rows += [[-balance[i] for balance in balances] for i in range(6)]
         self._weights = self._row_weights(len(rows))
-        self.system = BlockSystem([[w * x for x in row] for w, row in zip(self._weights, rows)])
+        self.system = BlockSystem(
+            [
+                [w * x * (1.0 / size) for x, size in zip(row, self._sizes)]
+                for w, row in zip(self._weights, rows)
+            ]
+        )
 
     @property
     def _moves_freely(self) -> bool:
@@ -457,9 +458,9 @@ class _Forces:
         code = self.code
         weights = [float(code._scale[column]) for column in sorted(code.known)]
         for motion in self.motions:
-            weights += [1.0 / row.size for row in motion.cluster.rows if row.loop < 0]
+            weights += [row.size for row in motion.cluster.rows if row.loop < 0]
         if self._moves_freely:
-            weights += [1.0 / code.closure.size] * 3 + [1.0] * 3
+            weights += [1.0] * 3 + [code.closure.size] * 3
         assert len(weights) == count
         return weights
 
@@ -515,7 +516,8 @@ class _Forces:
             right += [part[r] for r, row in enumerate(motion.cluster.rows) if row.loop < 0]
         if self._moves_freely:
             right += [a - b for a, b in zip([*moment, *force], self._on_base(parts))]
-        u = self.system.solve([w * x for w, x in zip(self._weights, right)])
+        sized = self.system.solve([w * x for w, x in zip(self._weights, right)])
+        u = [x * (1.0 / size) for x, size in zip(sized, self._sizes)]
         for c, (motion, part) in enumerate(zip(self.motions, parts)):
             multipliers = [
                 0.0 if row.loop < 0 else value - dot([against[r] for against in self._against[c]], u)
