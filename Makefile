@@ -80,7 +80,7 @@ pip_install := "$(python)" -m pip install --quiet --disable-pip-version-check --
 
 $(state)/packages: $(venv_state) $(wildcard requirements/*.txt)
 	@echo "==> packages from PyPI into .venv (the first time about a minute)"
-	@$(pip_install) $(pip_flags) -r requirements/runtime.txt -r requirements/test.txt
+	@$(pip_install) $(pip_flags) $(foreach part,runtime cli plots bags test,-r requirements/$(part).txt)
 	@$(pip_install) $(build_requirements) $$(tools/cmake_requirement)
 	@touch $@
 
@@ -108,6 +108,8 @@ colcon = "$(python)" -m colcon --log-base $(state)/log build --base-paths . --bu
 $(state)/built: $(state)/packages $(state)/sources $(sources)
 	@echo "==> messages and package into .venv (colcon, about 15 seconds)"
 	@flock $(state) $(colcon) > $(state)/colcon.log 2>&1 || { cat $(state)/colcon.log >&2; exit 1; }
+	@# links to files that have moved stay, and would be taken for modules
+	@find .venv/lib/python*/site-packages/hodyn_ros .venv/share/hodyn_ros -xtype l -delete
 	@touch $@
 
 # --- what people ask for

@@ -13,7 +13,7 @@ from benchmarks.stage import Stage
 from benchmarks.stopwatch import Figure
 from benchmarks.table import Bound, Row, Section
 from hodyn_ros.engine import kernels
-from hodyn_ros.engine.kernels import Setting
+from hodyn_ros.engine.kernels import KernelSpec
 
 
 def measure(stage: Stage) -> Section:
@@ -25,7 +25,7 @@ def measure(stage: Stage) -> Section:
         ("7-joint arm, r = 5", lambda: kernels.inverse_dynamics(panda, 5)),
         (
             "aerial manipulator, forward dynamics, r = 5",
-            lambda: kernels.hybrid_dynamics(aerial, 5, Setting(base="world")),
+            lambda: kernels.hybrid_dynamics(aerial, 5, KernelSpec(base="world")),
         ),
     ]
     rows = []

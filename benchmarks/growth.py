@@ -12,7 +12,7 @@ from benchmarks.stage import Stage
 from benchmarks.stopwatch import Contender, Figure, Times, python_call
 from benchmarks.table import Bound, Row, Section
 from hodyn_ros import BaseMotion, Robot
-from hodyn_ros.engine.generic import TreeKernel
+from hodyn_ros.engine.large_trees.inverse import TreeKernel
 
 _LENGTHS = (10, 20, 50, 100, 200, 500, 1000)
 _CHAIN_ORDER = 2

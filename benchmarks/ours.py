@@ -13,8 +13,8 @@ from benchmarks.compiled_loop import compiled_call
 from benchmarks.stopwatch import Array, Contender
 from hodyn_ros import BaseMotion, Robot
 from hodyn_ros.engine import kernels
-from hodyn_ros.engine.kernel import Function
-from hodyn_ros.engine.kernels import Setting
+from hodyn_ros.engine.codegen.kernel import Function
+from hodyn_ros.engine.kernels import KernelSpec
 
 SAMPLES = (
     16  # arguments that calls in compiled code take in turn; together they stay in the first-level cache
@@ -40,7 +40,7 @@ class Compiled:
 def inverse_dynamics(robot: Robot, order: int) -> Compiled:
     """Compile inverse dynamics and hold it against the published recursion in NumPy."""
     floating = robot.model.floating_base
-    setting = Setting(base="body" if floating else None)
+    setting = KernelSpec(base="body" if floating else None)
     compiled = _copies(lambda: kernels.inverse_dynamics(robot.model, order, setting))
     for i, found in enumerate(compiled.expected):
         q, *base = (argument[i] for argument in compiled.arguments)
@@ -56,7 +56,7 @@ def inverse_dynamics(robot: Robot, order: int) -> Compiled:
 
 def forward_dynamics(robot: Robot, order: int) -> Compiled:
     """Compile forward dynamics of a floating robot and hold it against its own inverse dynamics."""
-    compiled = _copies(lambda: kernels.hybrid_dynamics(robot.model, order, Setting(base="world")))
+    compiled = _copies(lambda: kernels.hybrid_dynamics(robot.model, order, KernelSpec(base="world")))
     for i, found in enumerate(compiled.expected):
         state, torques, pose, twist, wrench = (argument[i] for argument in compiled.arguments)
         motion = BaseMotion(pose, np.vstack([twist, found[:, :6]]))

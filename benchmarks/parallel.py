@@ -12,9 +12,11 @@ from benchmarks.peers import pinocchio_tree
 from benchmarks.stage import Stage
 from benchmarks.stopwatch import Array, Contender, python_call
 from benchmarks.table import Bound, Row, Section
-from hodyn_ros import ParallelRobot, Robot, share
+from hodyn_ros import BaseMotion, ParallelRobot, Robot, share
+from hodyn_ros.lie.motion import twists_to_world
+from hodyn_ros.lie.se3 import Ad, exp
+from hodyn_ros.model.parallel.closure import model_of
 from hodyn_ros.model.tree import TreeModel
-from hodyn_ros.se3 import Ad, exp
 
 PINOCCHIO = "pinocchio.rnea of a 6-joint arm"
 _MUST = {2: Bound(12.0)}
@@ -26,7 +28,7 @@ def measure(stage: Stage) -> Section:
     """Time kinematics and forces with their derivatives, one call from Python, on poses that move."""
     title = "Gough-Stewart platform, one call from Python"
     contenders = [pinocchio_tree.rnea_call(PINOCCHIO, six_joint_arm())]
-    platform = ParallelRobot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
+    platform = Robot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
     for order in stage.orders:
         stage.say(f"{title}: compiling order {order}", 0.0)
         contenders.append(_contender(_moving(order), platform, order))
@@ -81,24 +83,19 @@ def six_joint_arm() -> Robot:
     )
 
 
-def _with_legs(count: int) -> ParallelRobot:
+def _with_legs(count: int) -> Robot:
     """Return a platform on that many legs, on a ring, at least six; more than six are redundant drives."""
-    robot = ParallelRobot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
-    home = robot.home_pose
+    closure = Robot.from_config(share.find("config", "gough_stewart_6ups.yaml")).closure
+    assert closure is not None
+    model = model_of(closure)
     limbs = []
     for i in range(count):
         # alternate legs lean the other way, as those of the platform do
         turn = exp(np.array([0.0, 0.0, 2.0 * np.pi * i / count, 0.0, 0.0, 0.0]))
-        source = robot.model.limbs[i % 2].chain
+        source = model.limbs[i % 2].chain
         back = exp(np.array([0.0, 0.0, -2.0 * np.pi * (i % 2) / 6.0, 0.0, 0.0, 0.0]))
         limbs.append(_turned(source, turn @ back, i))
-    platform = robot.model.platform
-    return ParallelRobot.from_screws(
-        limbs,
-        {"mass": platform.mass, "com": platform.com, "inertia": platform.inertia, "placement": home},
-        np.eye(6),
-        name=f"platform on {count} legs",
-    )
+    return ParallelRobot.from_screws(limbs, model.platform, np.eye(6), name=f"platform on {count} legs")
 
 
 def _turned(chain: TreeModel, turn: Array, i: int) -> dict[str, object]:
@@ -113,24 +110,25 @@ def _turned(chain: TreeModel, turn: Array, i: int) -> dict[str, object]:
     }
 
 
-def _contender(name: str, robot: ParallelRobot, order: int) -> Contender:
+def _contender(name: str, robot: Robot, order: int) -> Contender:
     poses, twists = _motion(robot, order)
+    dynamics = robot.compile(order)
     for pose, rates in zip(poses[::16], twists[::16]):
-        right = robot.inverse_dynamics(pose, rates, formulation="body_fixed")
-        check(name, robot.inverse_dynamics(pose, rates), right)
+        right = robot.inverse_dynamics(None, BaseMotion(pose, rates), formulation="limb_decomposition")
+        check(name, dynamics(pose, rates), right)
     following = _endless(poses, twists)
-    return python_call(name, "f(*next(motion))", {"f": robot.inverse_dynamics, "motion": following})
+    return python_call(name, "f(*next(motion))", {"f": dynamics, "motion": following})
 
 
-def _motion(robot: ParallelRobot, order: int) -> tuple[list[Array], list[Array]]:
+def _motion(robot: Robot, order: int) -> tuple[list[Array], list[Array]]:
     """Return a swing of 0.1 rad and 1 cm at 2 Hz, to and fro, sampled at 1 kHz."""
     direction, w = np.array([0.1, -0.07, 0.05, 0.01, 0.005, -0.01]), 4.0 * np.pi
-    poses, twists = [], []
+    poses, twists, home = [], [], robot.tree.placements[0]
     for t in 1e-3 * np.arange(_SAMPLES):
         orders = np.arange(order + 3)
         part = w**orders * np.sin(w * t + 0.5 * np.pi * orders)
-        poses.append(robot.home_pose @ exp(part[0] * direction))
-        twists.append(np.outer(part[1:], direction))
+        poses.append(home @ exp(part[0] * direction))
+        twists.append(twists_to_world(poses[-1], np.outer(part[1:], direction)))
     return poses + poses[::-1], twists + twists[::-1]
 
 

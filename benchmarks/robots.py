@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hodyn_ros import Robot, share
-from hodyn_ros.se3 import exp
+from hodyn_ros.lie.se3 import exp
 
 Array = NDArray[np.float64]
 

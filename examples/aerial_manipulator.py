@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.progress import track
 
 from hodyn_ros import BaseMotion, Robot, share
-from hodyn_ros.representations import convert_screws
+from hodyn_ros.lie.representations import convert_screws
 from hodyn_ros.trajectory import FourierSeries
 
 Array = NDArray[np.float64]

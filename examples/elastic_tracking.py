@@ -23,15 +23,15 @@ from rich.console import Console
 from rich.progress import track
 
 from hodyn_ros import Robot, share
-from hodyn_ros.control.closed_loop import CompiledSimulation, GuardedController, run_loop
-from hodyn_ros.control.command_guard import CommandGuard
 from hodyn_ros.control.feedback_linearisation import FeedbackLinearisation
-from hodyn_ros.control.guard_config import GuardConfig
-from hodyn_ros.control.law import FeedforwardLaw
 from hodyn_ros.control.measurement import Measurement
-from hodyn_ros.control.model_errors import with_scaled_inertia, with_stiffness
 from hodyn_ros.control.motor_pd import FeedforwardMode, MotorGains, Reference, motor_reference
-from hodyn_ros.control.simulation import ElasticJointSimulation
+from hodyn_ros.feedforward.model import FeedforwardModel
+from hodyn_ros.guard.command_guard import CommandGuard
+from hodyn_ros.guard.guard_config import GuardConfig
+from hodyn_ros.simulation.closed_loop import GuardedController, run_loop
+from hodyn_ros.simulation.model_errors import with_scaled_inertia, with_stiffness
+from hodyn_ros.simulation.simulation import RobotSimulation
 from hodyn_ros.trajectory import WaypointSpline
 
 Array = NDArray[np.float64]
@@ -56,7 +56,7 @@ _MODES = {
 
 def tracking_errors(model: Robot, robot: Robot, mode: str, duration: float) -> Array:
     """Return the errors (N, 7) [rad] of the links of `robot` under control with a `model` of it."""
-    simulation = ElasticJointSimulation(robot, MOTION.sample(0.0, 0)[0])
+    simulation = RobotSimulation(robot, MOTION.sample(0.0, 0)[0])
     period = FAST_PERIOD if mode == "linearisation" else PERIOD
     if mode == "linearisation":
         linearisation = FeedbackLinearisation.from_poles(model, POLES)
@@ -69,10 +69,10 @@ def tracking_errors(model: Robot, robot: Robot, mode: str, duration: float) -> A
         if drives is None:
             raise SystemExit("the robot has no linear springs")
         gains = MotorGains.from_frequency(drives.motor_inertia, 30.0, 1.0)
-        law = FeedforwardLaw(model, 4)
+        law = FeedforwardModel(model, 4)
 
         def reference(time: float) -> Reference:
-            feedforward = law(MOTION.sample(time, law.motion_orders - 1))
+            feedforward = law.compute(MOTION.sample(time, law.motion_orders - 1))
             return motor_reference(FeedforwardMode(mode), drives, feedforward)
 
         # soft springs and no feedforward leave errors that would be a fault elsewhere
@@ -81,7 +81,7 @@ def tracking_errors(model: Robot, robot: Robot, mode: str, duration: float) -> A
         )
         control = GuardedController(CommandGuard(model.joint_names, config, gains=gains), reference)
 
-    record = run_loop(CompiledSimulation(simulation), control, duration, period)
+    record = run_loop(simulation, control, duration, period)
     return record.positions - MOTION.sample(record.times, 0)[:, 0]
 
 

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from pictures import JOINT_COLOURS, curves, grid, per_second, save
 from rich.console import Console
 
-from hodyn_ros import ParallelRobot, share
-from hodyn_ros.parallel.limb_kinematics import limb_pose
+from hodyn_ros import BaseMotion, Robot, share
 
 Array = NDArray[np.float64]
 
@@ -38,22 +37,22 @@ def roll(t: float, orders: int) -> Array:
     return result
 
 
-def platform_motion(robot: ParallelRobot, t: float) -> tuple[Array, Array]:
-    """Return pose (4, 4) and body-fixed twists (ORDER + 2, 6) of a turn about the x axis of the platform."""
+def platform_motion(robot: Robot, t: float) -> BaseMotion:
+    """Return the motion, with ORDER + 2 body-fixed twists, of a turn about the x axis of the platform."""
     angle = roll(t, ORDER + 3)
-    pose = np.array(robot.home_pose)
+    pose = np.array(robot.home[1])
     cosine, sine = np.cos(angle[0]), np.sin(angle[0])
     pose[1:3, 1:3] = [[cosine, -sine], [sine, cosine]]
     twists = np.zeros((ORDER + 2, 6))
     twists[:, 0] = angle[1:]
-    return pose, twists
+    return BaseMotion(pose, twists, frame="body")
 
 
-def simulate(robot: ParallelRobot) -> tuple[Array, Array, Array]:
+def simulate(robot: Robot) -> tuple[Array, Array, Array]:
     """Return times (N,), motion (N, ORDER + 3, 6) and forces (N, ORDER + 1, 6) of the drives."""
     times = np.linspace(0.0, PERIOD, SAMPLES + 1)
-    states = [robot.solve(*platform_motion(robot, t)) for t in times]
-    return times, np.array([s.motion for s in states]), np.array([s.forces for s in states])
+    states = [robot.drive_state(None, platform_motion(robot, t)) for t in times]
+    return times, np.array([s.motion for s in states]), np.array([s.efforts for s in states])
 
 
 def worst_difference(times: Array, values: Array) -> float:
@@ -71,7 +70,7 @@ def worst_difference(times: Array, values: Array) -> float:
     return worst
 
 
-def kinematics_picture(robot: ParallelRobot, times: Array, motion: Array) -> Figure:
+def kinematics_picture(robot: Robot, times: Array, motion: Array) -> Figure:
     """Draw the lengths of the legs and the platform at three instants, as in Figure 3."""
     figure, axes = grid(
         1, 4, 4.0, "6-UPS platform rolling by ±0.5 rad: inverse kinematics", "cf. Mueller et al., Figure 3"
@@ -85,15 +84,11 @@ def kinematics_picture(robot: ParallelRobot, times: Array, motion: Array) -> Fig
     return figure
 
 
-def _draw(robot: ParallelRobot, ax: object, t: float) -> None:
-    pose, _ = platform_motion(robot, t)
-    joints = robot.inverse_kinematics(pose)[0]
-    bottom, top = [], []
-    for limb, part in zip(robot.model.limbs, robot.model.slices):
-        bottom.append(limb.chain.placements[0, :3, 3])
-        home = limb.chain.placements[2]
-        carried = limb_pose(limb, joints[part]) @ np.linalg.inv(robot.home_pose) @ home
-        top.append(carried[:3, 3])
+def _draw(robot: Robot, ax: object, t: float) -> None:
+    moved = robot.forward_kinematics(None, platform_motion(robot, t))
+    legs = [name.removesuffix("_foot") for name in robot.tree.body_names if name.endswith("_foot")]
+    bottom = [moved.pose_of(f"{leg}_foot")[:3, 3] for leg in legs]
+    top = [moved.pose_of(f"{leg}_body5")[:3, 3] for leg in legs]  # the ball joint at the platform
     for points, colour in ((bottom, "#777777"), (top, "#222222")):
         ring = np.array([*points, points[0]])
         ax.plot(*ring.T, color=colour, linewidth=2.0)  # type: ignore[attr-defined]
@@ -107,7 +102,7 @@ def _draw(robot: ParallelRobot, ax: object, t: float) -> None:
     ax.set_title(f"t = {t:g} s", fontsize=10)  # type: ignore[attr-defined]
 
 
-def derivatives_picture(robot: ParallelRobot, times: Array, motion: Array, forces: Array) -> Figure:
+def derivatives_picture(robot: Robot, times: Array, motion: Array, forces: Array) -> Figure:
     """Draw jerk and jounce of the legs, forces and their second derivatives, as in Figures 4 and 5."""
     figure, axes = grid(
         2,
@@ -128,8 +123,8 @@ def derivatives_picture(robot: ParallelRobot, times: Array, motion: Array, force
     return figure
 
 
-def _names(robot: ParallelRobot) -> list[str]:
-    return [name.removesuffix("_slide") for name in robot.driven_joint_names]
+def _names(robot: Robot) -> list[str]:
+    return [name.removesuffix("_slide") for name in robot.driven_joints]
 
 
 def main(
@@ -137,7 +132,7 @@ def main(
 ) -> None:
     """Draw Figures 3, 4 and 5 of Mueller et al. for the platform in `config/`."""
     console = Console()
-    robot = ParallelRobot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
+    robot = Robot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
     times, motion, forces = simulate(robot)
     first = kinematics_picture(robot, times, motion)
     second = derivatives_picture(robot, times, motion, forces)

@@ -15,9 +15,9 @@ import typer
 from pictures import AXIS_COLOURS, grid, save
 
 from hodyn_ros import Robot, share
-from hodyn_ros.control.extrapolation import error_bound
-from hodyn_ros.control.feedforward import taylor
-from hodyn_ros.jets import Array
+from hodyn_ros.feedforward.extrapolation import error_bound
+from hodyn_ros.feedforward.feedforward import taylor
+from hodyn_ros.lie.jets import Array
 from hodyn_ros.trajectory import read_trajectory
 
 START = 2.0  # [s] into the motion on which the Panda was identified

@@ -20,12 +20,13 @@ from pictures import JOINT_COLOURS, grid, save
 from rich.console import Console
 from rich.progress import track
 
-from hodyn_ros import ParallelRobot, share
-from hodyn_ros.control.closed_loop import run_loop
-from hodyn_ros.control.parallel_linearisation import ParallelLinearisation
-from hodyn_ros.control.parallel_plant import ParallelPlant
-from hodyn_ros.control.sensors import Encoder, Sensors
-from hodyn_ros.control.stiff_simulation import StiffSimulation
+from hodyn_ros import Robot, share
+from hodyn_ros.control.feedback_linearisation import FeedbackLinearisation
+from hodyn_ros.control.measurement import Measurement
+from hodyn_ros.simulation.closed_loop import run_loop
+from hodyn_ros.simulation.plant import Plant
+from hodyn_ros.simulation.sensors import Encoder, Sensors
+from hodyn_ros.simulation.stiff_simulation import StiffSimulation
 from hodyn_ros.trajectory import WaypointSpline
 
 Array = NDArray[np.float64]
@@ -52,27 +53,25 @@ class Run(NamedTuple):
     efforts: Array  # (N, 3) of the motors [N·m]
 
 
-def run(robot: ParallelRobot, resolution: float, noise: float, duration: float) -> Run:
+def run(robot: Robot, resolution: float, noise: float, duration: float) -> Run:
     """Control the robot at 1 kHz, with encoders on links and motors."""
-    plant, law = ParallelPlant(robot), ParallelLinearisation(robot, POLES, PRELOAD_POLES)
+    plant, law = Plant(robot), FeedbackLinearisation.from_poles(robot, POLES, PRELOAD_POLES)
     simulation = StiffSimulation(
         plant, plant.consistent_state(MOTION.sample(0.0, 4)), method="RK45", rtol=1e-6
     )
     encoder = Encoder(resolution, noise, BANDWIDTH if resolution or noise else np.inf)
-    positions = []
 
-    def control(time: float, measured: object) -> Array:
-        positions.append(plant.split(simulation.state)[0].copy())
-        return law.efforts(MOTION.sample(time, 4), measured)  # type: ignore[arg-type]
+    def control(time: float, measured: Measurement) -> Array:
+        return law.efforts(MOTION.sample(time, 4), measured)
 
     record = run_loop(simulation, control, duration, PERIOD, sensors=Sensors(encoder, encoder, PERIOD))
-    errors = np.stack(positions) - MOTION.sample(record.times, 0)[:, 0]
+    errors = record.positions - MOTION.sample(record.times, 0)[:, 0]
     return Run(record.times, errors, record.efforts)
 
 
-def run_exactly(robot: ParallelRobot, duration: float) -> Run:
+def run_exactly(robot: Robot, duration: float) -> Run:
     """Control the robot without sampling."""
-    plant, law = ParallelPlant(robot), ParallelLinearisation(robot, POLES, PRELOAD_POLES)
+    plant, law = Plant(robot), FeedbackLinearisation.from_poles(robot, POLES, PRELOAD_POLES)
     simulation = StiffSimulation(
         plant, plant.consistent_state(MOTION.sample(0.0, 4)), method="DOP853", rtol=1e-7
     )
@@ -118,7 +117,7 @@ def main(
 ) -> None:
     """Control the planar 3-RRR with exact state, sampled, and with encoders that round and are noisy."""
     console = Console(stderr=True)
-    robot = ParallelRobot.from_config(share.find("config", "planar_3rrr.yaml"))
+    robot = Robot.from_config(share.find("config", "planar_3rrr.yaml"))
     duration = 0.1 if quick else MOTION.duration
     cases = {
         "exact state, 1 kHz": (0.0, 0.0),

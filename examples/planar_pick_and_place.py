@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pictures import JOINT_COLOURS, curves, grid, per_second, save
 from rich.console import Console
 
-from hodyn_ros import ParallelRobot, share
+from hodyn_ros import BaseMotion, Robot, share
 
 Array = NDArray[np.float64]
 
@@ -69,8 +69,8 @@ def _integrated(t: float) -> Array:
     return result
 
 
-def tool_motion(t: float) -> tuple[Array, Array]:
-    """Return pose (4, 4) and twists (ORDER + 2, 6) of the tool, which does not turn."""
+def tool_motion(t: float) -> BaseMotion:
+    """Return the motion, with ORDER + 2 twists, of the tool, which does not turn."""
     cycle = 2.0 * (DURATION + PAUSE)
     t = t % cycle
     forth = t < DURATION + PAUSE
@@ -80,28 +80,28 @@ def tool_motion(t: float) -> tuple[Array, Array]:
     pose[:2, 3] = start + part[0] * (end - start)
     twists = np.zeros((ORDER + 2, 6))
     twists[:, 3:5] = np.outer(part[1:], end - start)
-    return pose, twists
+    return BaseMotion(pose, twists, frame="body")
 
 
-def simulate(robot: ParallelRobot, preload: float) -> dict[str, Array]:
+def simulate(robot: Robot, preload: float) -> dict[str, Array]:
     """Return what the drives do at N times, (N, 3) each, and the tool's positions (N, 2)."""
     if robot.actuation is None:
-        raise ValueError(f"robot {robot.model.name!r} has no elastic drives")
+        raise ValueError(f"robot {robot.name!r} has no elastic drives")
     times = np.linspace(0.0, 2.0 * (DURATION + PAUSE), SAMPLES, endpoint=False)
     rows: dict[str, list[Array]] = {name: [] for name in ("tool", "torque", "second", "spring", "motor")}
     for t in times:
-        pose, twists = tool_motion(t)
-        state = robot.solve(pose, twists, preload=np.full(3, preload))
-        motors = robot.actuation.feedforward(state.motion, state.forces)
-        rows["tool"].append(pose[:2, 3])
-        rows["torque"].append(state.forces[0])
-        rows["second"].append(state.forces[2])
+        tool = tool_motion(t)
+        state = robot.drive_state(None, tool, preload=np.full(3, preload))
+        motors = robot.actuation.feedforward(state.motion, state.efforts)
+        rows["tool"].append(tool.pose[:2, 3])
+        rows["torque"].append(state.efforts[0])
+        rows["second"].append(state.efforts[2])
         rows["spring"].append(motors.position[0] - state.motion[0])
         rows["motor"].append(motors.effort[0])
     return {"times": times, **{name: np.array(values) for name, values in rows.items()}}
 
 
-def picture(robot: ParallelRobot, plain: dict[str, Array], preloaded: dict[str, Array]) -> Figure:
+def picture(robot: Robot, plain: dict[str, Array], preloaded: dict[str, Array]) -> Figure:
     """Draw motion and torques, without and with preload."""
     figure, axes = grid(
         2,
@@ -114,7 +114,7 @@ def picture(robot: ParallelRobot, plain: dict[str, Array], preloaded: dict[str, 
     axes[0, 0].plot(times, plain["tool"][:, 0], color="#222222", label="_x")
     axes[0, 0].plot(times, plain["tool"][:, 1], color="#222222", linestyle="--", label="_y")
     axes[0, 0].set(xlabel="t [s]", ylabel="tool: x (solid), y (dashed) [m]", xlim=(times[0], times[-1]))
-    names = list(robot.driven_joint_names)
+    names = list(robot.driven_joints)
     panels = (
         (axes[0, 1], plain["torque"], "torque u, least norm [N·m]"),
         (axes[0, 2], plain["second"], "its second derivative [N·m" + per_second(2) + "]"),
@@ -133,7 +133,7 @@ def main(
 ) -> None:
     """Draw the torques of Mueller et al., section VI-B, for the mechanism in `config/`."""
     console = Console()
-    robot = ParallelRobot.from_config(share.find("config", "planar_3rrr.yaml"))
+    robot = Robot.from_config(share.find("config", "planar_3rrr.yaml"))
     plain, preloaded = simulate(robot, 0.0), simulate(robot, PRELOAD)
     console.print(f"largest torque {np.abs(plain['torque']).max():.3g} N·m")
     console.print(f"largest deflection of a spring {np.abs(plain['spring']).max():.3g} rad")

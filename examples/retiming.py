@@ -15,8 +15,8 @@ import typer
 from pictures import JOINT_COLOURS, grid, save
 
 from hodyn_ros import Robot, share
-from hodyn_ros.feasibility.check import Report, check
-from hodyn_ros.feasibility.retime import Retimed, retime
+from hodyn_ros.planning.check import Report, check
+from hodyn_ros.planning.retime import Retimed, retime
 from hodyn_ros.trajectory import WaypointSpline
 
 RATE = 200.0  # [N·m/s] of every motor; an arm of the Panda's size with careful gears

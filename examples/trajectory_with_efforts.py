@@ -14,9 +14,9 @@ import typer
 from pictures import Array, grid, save
 
 from hodyn_ros import Robot, share
-from hodyn_ros.control.effort_trajectory import EffortFilter
+from hodyn_ros.planning.effort_trajectory import EffortFilter
 from hodyn_ros.trajectory import PiecewisePolynomial
-from hodyn_ros.trajectory.densify import Waypoints
+from hodyn_ros.trajectory.splines.densify import Waypoints
 
 HOME = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
 MOVE = np.array([0.5, 0.4, 0.2, 0.5, 0.2, -0.3, 0.5])

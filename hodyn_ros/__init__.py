@@ -3,7 +3,9 @@
 import os
 import signal
 import sys
+from importlib import import_module
 from pkgutil import extend_path
+from typing import TYPE_CHECKING, Any
 
 # `python -m hodyn_ros.nodes.NAME`: Ctrl-C in the second or two of the imports would print where they stood.
 if sys.argv[:1] == ["-m"] and any(argument.startswith("hodyn_ros.nodes.") for argument in sys.orig_argv):
@@ -13,18 +15,19 @@ if sys.argv[:1] == ["-m"] and any(argument.startswith("hodyn_ros.nodes.") for ar
 # before it must still find it there.
 __path__ = extend_path(__path__, __name__)
 
-from hodyn_ros.actuation.compiled_motors import MotorMotion  # noqa: E402
-from hodyn_ros.actuation.series_elastic import SeriesElastic  # noqa: E402
-from hodyn_ros.dynamics.forward_kinematics import Kinematics  # noqa: E402
-from hodyn_ros.dynamics.group_robot import GroupRobot  # noqa: E402
-from hodyn_ros.dynamics.robot import Robot  # noqa: E402
-from hodyn_ros.errors import ConvergenceError, HodynError, InputError, ModelError, SingularError  # noqa: E402
-from hodyn_ros.model.joint_tree import JointTree  # noqa: E402
-from hodyn_ros.model.loops import Coupling, Loop  # noqa: E402
-from hodyn_ros.motion import AppliedWrench, BaseMotion  # noqa: E402
-from hodyn_ros.parallel.limb import Limb  # noqa: E402
-from hodyn_ros.parallel.platform import Platform  # noqa: E402
-from hodyn_ros.parallel.robot import ParallelRobot  # noqa: E402
+if TYPE_CHECKING:
+    from hodyn_ros.actuation.compiled_motors import MotorMotion
+    from hodyn_ros.actuation.series_elastic import SeriesElastic
+    from hodyn_ros.dynamics.group_robot import GroupRobot
+    from hodyn_ros.dynamics.kinematics.forward_kinematics import Kinematics
+    from hodyn_ros.dynamics.parallel_robot import ParallelRobot
+    from hodyn_ros.dynamics.robot import Robot
+    from hodyn_ros.errors import ConvergenceError, HodynError, InputError, ModelError, SingularError
+    from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
+    from hodyn_ros.model.joint_tree import JointTree
+    from hodyn_ros.model.loops import Coupling, Loop
+    from hodyn_ros.model.parallel.limb import Limb
+    from hodyn_ros.model.parallel.platform import Platform
 
 __all__ = [
     "AppliedWrench",
@@ -46,3 +49,38 @@ __all__ = [
     "SeriesElastic",
     "SingularError",
 ]
+
+# Each is imported when it is asked for, as all of them take a second, and a command or a node needs few.
+_HOMES = {
+    "AppliedWrench": "lie.motion",
+    "BaseMotion": "lie.motion",
+    "ConvergenceError": "errors",
+    "Coupling": "model.loops",
+    "GroupRobot": "dynamics.group_robot",
+    "HodynError": "errors",
+    "InputError": "errors",
+    "JointTree": "model.joint_tree",
+    "Kinematics": "dynamics.kinematics.forward_kinematics",
+    "Limb": "model.parallel.limb",
+    "Loop": "model.loops",
+    "ModelError": "errors",
+    "MotorMotion": "actuation.compiled_motors",
+    "ParallelRobot": "dynamics.parallel_robot",
+    "Platform": "model.parallel.platform",
+    "Robot": "dynamics.robot",
+    "SeriesElastic": "actuation.series_elastic",
+    "SingularError": "errors",
+}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.errors import InputError, OverflowingError
-from hodyn_ros.se3 import Array, nearest_rotation, pose
+from hodyn_ros.lie.se3 import Array, nearest_rotation, pose
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from types import FrameType
 
-from hodyn_ros import cli
+from hodyn_ros.cli import app as cli
 
 MEMORY = 6 * 2**30  # [bytes] addresses; importing everything takes a third of it
 PATIENCE = 60  # [s]

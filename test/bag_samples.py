@@ -9,9 +9,9 @@ import numpy as np
 from rosbags.interfaces import Nodetype
 from rosbags.typesys.store import Typestore
 
+from hodyn_ros.bags.comparison.sources import DESIRED_MOTION, FEEDFORWARD_TORQUE, STRING
+from hodyn_ros.bags.files.types import learn, ros_types
 from hodyn_ros.bags.messages import Message, Topic
-from hodyn_ros.bags.sources import DESIRED_MOTION, FEEDFORWARD_TORQUE, STRING
-from hodyn_ros.bags.types import learn, ros_types
 from hodyn_ros.bags.writer import BagWriter
 
 SECOND = 1_000_000_000

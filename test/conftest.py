@@ -1,12 +1,14 @@
 """Keep a test run to itself, and its tests out of each other's way.
 
 Every process that runs tests has a ROS domain that no other on this host uses. Compiled robots are shared
-within a run, by all its workers (`pytest -n 2`). Tests that are marked `realtime` run while no other does.
+by all workers (`pytest -n 2`), and kept for the next run. Tests that are marked
+`realtime` run while no other does.
 """
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import random
 import tempfile
@@ -17,10 +19,12 @@ from pathlib import Path
 
 import pytest
 
+from hodyn_ros.engine.codegen import llvm
+
 # Domains above 101 would use ports that Linux hands out to other programs; 0 is everybody's default.
 DOMAINS = range(1, 102)
 
-STARTERS = ("subprocess", "ros_processes", "run_examples")  # of processes
+STARTERS = ("subprocess", "ros_processes", "run_examples", "warm_python")  # of processes
 
 WORKER = "PYTEST_XDIST_WORKER" in os.environ  # one of several
 
@@ -31,12 +35,6 @@ def locked(path: Path, how: int) -> Iterator[None]:
     with path.open("w") as lock:
         fcntl.flock(lock, how)
         yield
-
-
-def run_folder(paths: pytest.TempPathFactory) -> Path:
-    """Return the folder of this run, which all of its workers share."""
-    base = paths.getbasetemp()
-    return base.parent if WORKER else base
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -58,10 +56,14 @@ def ros_domain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def compiled_code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Share compiled robots within this run and with the processes it starts, not with the user's cache."""
-    folder = run_folder(tmp_path_factory) / "compiled"
-    folder.mkdir(mode=0o700, exist_ok=True)
+def compiled_code(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """Share compiled robots with other workers, with the processes they start, and with the runs to come.
+
+    Not with the user's cache, nor with runs in which LLVM was asked in another way.
+    """
+    asked = hashlib.sha256(Path(llvm.__file__).read_bytes()).hexdigest()[:12]
+    folder = request.config.cache.mkdir(f"compiled-{asked}")
+    folder.chmod(0o700)
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("HODYN_CACHE_DIR", str(folder))
         yield folder

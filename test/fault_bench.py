@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hodyn_ros import Robot, share
-from hodyn_ros.control.command_guard import CommandGuard, GuardedCommand
-from hodyn_ros.control.extrapolation import motor_effort_series
-from hodyn_ros.control.feedforward import Feedforward, Status
-from hodyn_ros.control.guard_config import End, FirstEffort, GuardConfig, StreamError, Transition
-from hodyn_ros.control.guarded_robot import effort_model, guard_limits
 from hodyn_ros.control.motor_pd import MotorGains, Reference
-from hodyn_ros.control.simulation import ElasticJointSimulation
+from hodyn_ros.feedforward.extrapolation import motor_effort_series
+from hodyn_ros.feedforward.feedforward import Feedforward, Status
+from hodyn_ros.guard.command_guard import CommandGuard, GuardedCommand
+from hodyn_ros.guard.guard_config import End, FirstEffort, GuardConfig, StreamError, Transition
+from hodyn_ros.guard.guarded_robot import effort_model, guard_limits
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
 from hodyn_ros.model.drives import Drives
+from hodyn_ros.simulation.simulation import RobotSimulation
 from hodyn_ros.trajectory.rest import through_points
 
 Array = NDArray[np.float64]
@@ -76,20 +76,17 @@ def robot_of(kind: str) -> Robot:
 
 
 @cache
-def _simulation(kind: str) -> ElasticJointSimulation:
+def _simulation(kind: str) -> RobotSimulation:
     """To be copied, as it takes a while to compile; friction is the bench's to add."""
     robot = robot_of(kind)
     plain = Robot(robot.model, robot.limits, robot.drives)
-    return ElasticJointSimulation(
-        plain, HOME, damping=0.0 if kind == "efforts" else 2e-4 * robot.drives.stiffness
-    )
+    return RobotSimulation(plain, HOME, damping=0.0 if kind == "efforts" else 2e-4 * robot.drives.stiffness)
 
 
-def resting(kind: str, position: Array) -> ElasticJointSimulation:
+def resting(kind: str, position: Array) -> RobotSimulation:
     """The robot at rest, its motors where springs hold its weight."""
-    new, nothing = copy.copy(_simulation(kind)), np.zeros(len(position))
-    new._state = np.stack([position, nothing, position, nothing])
-    new._state[2] += new.gravity_effort() / robot_of(kind).drives.stiffness
+    new = copy.copy(_simulation(kind))
+    new.stand(position)
     return new
 
 

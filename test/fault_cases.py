@@ -29,9 +29,9 @@ from fault_bench import (
 )
 from numpy.typing import NDArray
 
-from hodyn_ros.control.feedforward import Status
-from hodyn_ros.control.guard_config import Fault
 from hodyn_ros.control.motor_pd import Reference
+from hodyn_ros.feedforward.feedforward import Status
+from hodyn_ros.guard.guard_config import Fault
 
 Array = NDArray[np.float64]
 

@@ -8,8 +8,8 @@ import numpy as np
 from builtin_interfaces.msg import Time
 
 from hodyn_ros.msg import DesiredMotion
-from hodyn_ros.nodes.messages import MOTION_FIELDS, time_message, write_desired_motion
-from hodyn_ros.nodes.refusals import Reason
+from hodyn_ros.ros.conversions.messages import MOTION_FIELDS, time_message, write_desired_motion
+from hodyn_ros.ros.streams.rejections import Reason
 
 Rng = np.random.Generator
 NEEDED = 5  # orders that efforts of order 2 need; the messages carry up to three more

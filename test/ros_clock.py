@@ -9,7 +9,7 @@ from ros_processes import TIMEOUT
 from ros_talk import Talk
 from rosgraph_msgs.msg import Clock
 
-from hodyn_ros.nodes.messages import nanoseconds, time_message
+from hodyn_ros.ros.conversions.messages import nanoseconds, time_message
 
 SECOND = 1_000_000_000  # [ns]
 

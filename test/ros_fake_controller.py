@@ -27,8 +27,8 @@ from rclpy.serialization import serialize_message
 from rclpy.time import Time
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from hodyn_ros.nodes.messages import nanoseconds
-from hodyn_ros.trajectory.piecewise import PiecewisePolynomial
+from hodyn_ros.ros.conversions.messages import nanoseconds
+from hodyn_ros.trajectory.splines.piecewise import PiecewisePolynomial
 
 Result = FollowJointTrajectory.Result
 PERIOD = 0.005  # [s] of the controller

@@ -15,8 +15,8 @@ from rclpy.parameter import Parameter as RclpyParameter
 from ros_talk import Talk
 
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
-from hodyn_ros.nodes.messages import nanoseconds
-from hodyn_ros.nodes.qos import stream_qos
+from hodyn_ros.ros.conversions.messages import nanoseconds
+from hodyn_ros.ros.streams.qos import stream_qos
 
 
 class Peer(Talk):

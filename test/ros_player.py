@@ -20,8 +20,8 @@ import rclpy
 from rosgraph_msgs.msg import Clock
 
 from hodyn_ros.bags.reader import Bag
-from hodyn_ros.nodes.messages import time_message
-from hodyn_ros.nodes.qos import stream_qos
+from hodyn_ros.ros.conversions.messages import time_message
+from hodyn_ros.ros.streams.qos import stream_qos
 
 LIFETIME = 180.0  # [s] after which this process ends, come what may
 

@@ -17,6 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
+from warm_python import WarmProcess
+
 import hodyn_ros
 
 TEST_FOLDER = Path(__file__).resolve().parent
@@ -49,29 +51,41 @@ def wait_until(condition: Callable[[], T], timeout: float, what: str) -> T:
 
 
 class RosProcess:
-    """A running process; its output is kept line by line. Leaving the `with` block ends it."""
+    """A running process; its output is kept line by line. Leaving the `with` block ends it.
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], name: str) -> None:
+    Python starts warm (see `warm_python`) but where a test is about the very start: `cold`.
+    """
+
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str], name: str, cold: bool = False
+    ) -> None:
         self.name = name
         self.lines: list[str] = []  # stdout and stderr, as they come
-        self._process = subprocess.Popen(
-            list(command),
-            env=dict(environment),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            bufsize=1,
-            # a test run in the background of a shell ignores SIGINT, and would hand that down
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-            start_new_session=True,
-        )
+        self._process: subprocess.Popen[bytes] | WarmProcess
+        its_input, ours = os.pipe()
+        theirs, its_output = os.pipe()
+        self._input, self._output = os.fdopen(ours, "w", buffering=1), os.fdopen(theirs)
+        streams = its_input, its_output, its_output
+        if command[0] == sys.executable and not cold:
+            self._process = WarmProcess(command[1:], environment, streams)
+        else:
+            self._process = subprocess.Popen(
+                list(command),
+                env=dict(environment),
+                stdin=its_input,
+                stdout=its_output,
+                stderr=its_output,
+                # a test run in the background of a shell ignores SIGINT, and would hand that down
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+                start_new_session=True,
+            )
+        os.close(its_input)
+        os.close(its_output)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
+        for line in self._output:
             self.lines.append(line.rstrip("\n"))
 
     @property
@@ -106,9 +120,7 @@ class RosProcess:
 
     def tell(self, line: str) -> None:
         """Write a line to its standard input."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(line + "\n")
-        self._process.stdin.flush()
+        self._input.write(line + "\n")
 
     def wait(self, timeout: float = TIMEOUT) -> int:
         """Return the exit code once it has ended by itself; raise TimeoutError when it does not."""
@@ -141,12 +153,9 @@ class RosProcess:
             os.killpg(self.pid, signal.SIGKILL)  # with what it has started, as a launch does
         self._process.wait(10.0)
         self._reader.join(timeout=5.0)
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                try:
-                    stream.close()
-                except BrokenPipeError:  # it ended with something of ours unread
-                    continue
+        with suppress(BrokenPipeError):  # it ended with something of ours unread
+            self._input.close()
+        self._output.close()
 
 
 def start_node(
@@ -155,17 +164,20 @@ def start_node(
     namespace: str | None = None,
     environment: Mapping[str, str] | None = None,
     within: Sequence[str] = (),
+    cold: bool = False,
 ) -> RosProcess:
     """Start `python -m hodyn_ros.nodes.<module>` with parameters, all its topics in a namespace.
 
+    It reports how it is doing ten times as often as by default, so that tests need not wait for it.
+
     `within` is a command that runs the command after it, such as `ip netns exec NAME`.
     """
-    rules = [item for name, value in (parameters or {}).items() for item in ("-p", f"{name}:={_yaml(value)}")]
+    given = {"diagnostic_updater.period": 0.1, **(parameters or {})}
+    rules = [item for name, value in given.items() for item in ("-p", f"{name}:={_yaml(value)}")]
     if namespace:
         rules += ["-r", f"__ns:=/{namespace}"]
-    arguments = ["--ros-args", *rules] if rules else []
-    command = [*within, sys.executable, "-m", f"hodyn_ros.nodes.{module}", *arguments]
-    return RosProcess(command, child_environment() if environment is None else environment, module)
+    command = [*within, sys.executable, "-m", f"hodyn_ros.nodes.{module}", "--ros-args", *rules]
+    return RosProcess(command, child_environment() if environment is None else environment, module, cold)
 
 
 @contextmanager

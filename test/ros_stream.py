@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from rclpy.executors import ExternalShutdownException
 
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
-from hodyn_ros.nodes.messages import nanoseconds, time_message, write_desired_motion
-from hodyn_ros.nodes.qos import stream_qos
+from hodyn_ros.ros.conversions.messages import nanoseconds, time_message, write_desired_motion
+from hodyn_ros.ros.streams.qos import stream_qos
 
 JOINTS = [f"panda_joint{i}" for i in range(1, 8)]
 ORDERS = 5

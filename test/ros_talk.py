@@ -13,7 +13,7 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from ros_processes import TIMEOUT, RosProcess
 
-from hodyn_ros.nodes.qos import stream_qos
+from hodyn_ros.ros.streams.qos import stream_qos
 
 _T = TypeVar("_T")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
+
+import warm_python
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -13,13 +14,11 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 def run_example(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run an example to its end."""
     path = os.pathsep.join(filter(None, [str(EXAMPLES.parent), os.environ.get("PYTHONPATH")]))
-    return subprocess.run(
-        [sys.executable, str(EXAMPLES / f"{name}.py"), *arguments],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
+    return warm_python.run(
+        EXAMPLES / f"{name}.py",
+        *arguments,
+        environment={**os.environ, "PYTHONPATH": path},
+        timeout=240.0,
     )
 
 

@@ -15,12 +15,11 @@ from scipy.integrate import solve_ivp
 
 from hodyn_ros import InputError, ModelError, Robot, SeriesElastic, share
 from hodyn_ros.actuation.drive_train import DriveTrain
-from hodyn_ros.control.feedforward import Status
-from hodyn_ros.control.law import FeedforwardLaw
-from hodyn_ros.control.simulation import ElasticJointSimulation
 from hodyn_ros.errors import FigureWarning
-from hodyn_ros.feasibility.check import check
+from hodyn_ros.feedforward.feedforward import Status
+from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.model.drive_spec import DriveLimits, DriveSpec, FrictionSpec, VariableStiffnessSpec
+from hodyn_ros.planning.check import check
 from hodyn_ros.trajectory import Cosines, read_trajectory
 
 Array = NDArray[np.float64]
@@ -177,7 +176,7 @@ def test_feedforward_uses_the_whole_drive_train(panda: Robot) -> None:
     robot = Robot(panda.model, panda.limits, panda.drives, panda.frames, specs)
     assert robot.actuation is None
     q = read_trajectory(share.find("config", "panda_validation.yaml")).sample(0.3, 6)
-    with_friction, without = FeedforwardLaw(robot, 4)(q), FeedforwardLaw(panda, 4)(q)
+    with_friction, without = FeedforwardModel(robot, 4).compute(q), FeedforwardModel(panda, 4).compute(q)
     assert np.array_equal(with_friction.efforts, without.efforts)
     v = without.motor_positions[1]
     friction = 0.4 * v + 1.5 * v / np.sqrt(v**2 + 0.01)
@@ -186,15 +185,11 @@ def test_feedforward_uses_the_whole_drive_train(panda: Robot) -> None:
 
 def test_what_cannot_be_computed_is_refused_not_ignored(panda: Robot) -> None:
     assert panda.drive_specs is not None
-    specs = [DriveSpec(s.stiffness, s.motor_inertia, cubic_stiffness=1.0) for s in panda.drive_specs]
-    robot = Robot(panda.model, panda.limits, panda.drives, panda.frames, specs)
-    with pytest.raises(InputError, match="not linear; simulate it with"):
-        ElasticJointSimulation(robot, np.zeros(7))
     pair = VariableStiffnessSpec("agonist_antagonist", 1e5)
     specs = [DriveSpec(s.stiffness, s.motor_inertia, variable_stiffness=pair) for s in panda.drive_specs]
     robot = Robot(panda.model, panda.limits, panda.drives, panda.frames, specs)
     with pytest.raises(InputError, match="14 motors for 7 joints"):
-        FeedforwardLaw(robot, 2)
+        FeedforwardModel(robot, 2)
 
 
 @pytest.mark.parametrize(
@@ -302,7 +297,7 @@ def test_a_limit_of_the_current_is_one_of_the_torque(write: Writer, limits: str,
     assert findings["motor torque"].column.upper == pytest.approx(torque, rel=1e-15)
     heavy = np.zeros((5, 1))
     heavy[2] = 1e3
-    assert FeedforwardLaw(robot, 2)(heavy).status & Status.EFFORT_LIMIT_EXCEEDED
+    assert FeedforwardModel(robot, 2).compute(heavy).status & Status.EFFORT_LIMIT_EXCEEDED
 
 
 REFUSED = {
@@ -363,7 +358,7 @@ def test_figures_in_other_units_are_warned_about_by_name(write: Writer) -> None:
 def test_limits_of_a_drive_go_before_those_of_its_joint(panda: Robot) -> None:
     assert panda.drive_specs is not None
     q = read_trajectory(share.find("config", "panda_validation.yaml")).sample(0.3, 5)
-    plain = FeedforwardLaw(panda, 3)(q)
+    plain = FeedforwardModel(panda, 3).compute(q)
     torque, speed = np.abs(plain.motor_efforts[0]).max(), np.abs(plain.motor_positions[1]).max()
     assert plain.status & ~Status.POSITION_LIMIT_EXCEEDED == Status.OK
     for limits, expected in (
@@ -373,4 +368,4 @@ def test_limits_of_a_drive_go_before_those_of_its_joint(panda: Robot) -> None:
     ):
         specs = [DriveSpec(s.stiffness, s.motor_inertia, limits=limits) for s in panda.drive_specs]
         robot = Robot(panda.model, panda.limits, panda.drives, panda.frames, specs)
-        assert FeedforwardLaw(robot, 3)(q).status & ~Status.POSITION_LIMIT_EXCEEDED == expected
+        assert FeedforwardModel(robot, 3).compute(q).status & ~Status.POSITION_LIMIT_EXCEEDED == expected

@@ -15,22 +15,21 @@ from geometry_msgs.msg import Point, Pose, Quaternion
 from hinged_arm import HINGED_ARM
 
 from hodyn_ros import share
-from hodyn_ros.control.law_settings import LawSettings
-from hodyn_ros.control.robot_text import RobotText, read_robot
-from hodyn_ros.control.wrench_frames import wrench_frames
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError, ModelError
-from hodyn_ros.motion import AppliedWrench
+from hodyn_ros.feedforward.config import FeedforwardConfig
+from hodyn_ros.feedforward.robot_text import RobotText
+from hodyn_ros.feedforward.wrench_frames import wrench_frames
+from hodyn_ros.lie.motion import AppliedWrench
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
-from hodyn_ros.nodes.answerer import Answerer
-from hodyn_ros.nodes.messages import write_desired_motion
-from hodyn_ros.parallel.robot import ParallelRobot
+from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
+from hodyn_ros.ros.conversions.messages import write_desired_motion
 
 STACK = np.random.default_rng(4).normal(size=(5, 1))
 
 
-def answerer_of(path: Path, chosen: LawSettings) -> Answerer:
-    return Answerer(RobotText.from_file(path), read_robot(path), chosen)
+def answerer_of(path: Path, chosen: FeedforwardConfig) -> FeedforwardPipeline:
+    return FeedforwardPipeline(RobotText.from_file(path), Robot.from_config(path), chosen)
 
 
 def same(one: FeedforwardTorque, other: FeedforwardTorque) -> bool:
@@ -48,11 +47,11 @@ def test_a_yaml_file_takes_its_urdf_along(reference: str, tmp_path: Path) -> Non
     urdf.write_text(HINGED_ARM)
     drive = "joints:\n  - name: hinge\n    drive: {motor_inertia: 0.1, stiffness: 100.0}\n"
     path.write_text(f"name: driven\nurdf: {reference}\n{drive}")
-    original = answerer_of(path, LawSettings(payload_mass=0.5, payload_body="tool", clamp=True))
+    original = answerer_of(path, FeedforwardConfig(payload_mass=0.5, payload_body="tool", clamp=True))
     text = original.settings()
     urdf.unlink()
     path.unlink()
-    copy = Answerer.from_settings(text)
+    copy = FeedforwardPipeline.from_settings(text)
     assert copy.law.name == "driven"
     question = write_desired_motion(["hinge"], Time(sec=1), STACK)
     answer = original.answer(question)
@@ -64,15 +63,17 @@ def test_a_yaml_file_takes_its_urdf_along(reference: str, tmp_path: Path) -> Non
 
 def test_a_description_answers_without_motors() -> None:
     text = RobotText("robot_description", HINGED_ARM, kind="urdf")
-    original = Answerer(text, text.robot(), LawSettings(order=1))
+    original = FeedforwardPipeline(text, text.robot(), FeedforwardConfig(order=1))
     question = write_desired_motion(["hinge"], Time(sec=1), STACK)
     answer = original.answer(question)
     assert not answer.motor_positions
-    assert same(Answerer.from_settings(original.settings()).answer(question), answer)
+    assert same(FeedforwardPipeline.from_settings(original.settings()).answer(question), answer)
 
 
-def platform_motion(robot: ParallelRobot, second: int, z: float) -> DesiredMotion:
-    x, y, height = robot.home_pose[:3, 3]
+def platform_motion(robot: Robot, second: int, z: float) -> DesiredMotion:
+    _, home = robot.home
+    assert home is not None
+    x, y, height = home[:3, 3]
     msg = DesiredMotion(
         base_pose=[Pose(position=Point(x=x, y=y, z=height + z), orientation=Quaternion(w=1.0))]
     )
@@ -83,38 +84,37 @@ def platform_motion(robot: ParallelRobot, second: int, z: float) -> DesiredMotio
 
 def test_a_parallel_robot_goes_on_from_where_it_is() -> None:
     path = share.find("config", "gough_stewart_6ups.yaml")
-    original = answerer_of(path, LawSettings())
+    original = answerer_of(path, FeedforwardConfig())
     robot = original.robot
-    assert isinstance(robot, ParallelRobot)
     original.answer(platform_motion(robot, 1, 0.02))
-    changed = original.changed(LawSettings(gravity=(0.0, 0.0, -5.0)))
+    changed = original.changed(FeedforwardConfig(gravity=(0.0, 0.0, -5.0)))
     original.answer(platform_motion(robot, 2, 0.03))  # while the change was made
     changed.take_over(original)
     reached = json.loads(original.settings())["positions"]
     text = changed.settings()
     assert json.loads(text)["positions"] == reached
     assert np.abs(reached).max() > 0.0
-    copy = Answerer.from_settings(text)
+    copy = FeedforwardPipeline.from_settings(text)
     question = platform_motion(robot, 3, 0.04)
     assert same(copy.answer(question), changed.answer(question))
-    limited = changed.changed(LawSettings(gravity=(0.0, 0.0, -5.0), clamp=True))
+    limited = changed.changed(FeedforwardConfig(gravity=(0.0, 0.0, -5.0), clamp=True))
     limited.take_over(changed)
     assert json.loads(limited.settings())["positions"] == json.loads(changed.settings())["positions"]
 
 
 def test_a_refused_sample_changes_nothing() -> None:
     text = RobotText("robot_description", HINGED_ARM, kind="urdf")
-    answerer = Answerer(text, text.robot(), LawSettings(order=0))
-    answerer.answer(write_desired_motion(["hinge"], Time(sec=1), STACK))
-    settings = answerer.settings()
+    pipeline = FeedforwardPipeline(text, text.robot(), FeedforwardConfig(order=0))
+    pipeline.answer(write_desired_motion(["hinge"], Time(sec=1), STACK))
+    settings = pipeline.settings()
     for question in (
         write_desired_motion(["other"], Time(sec=2), STACK),
         write_desired_motion(["hinge"], Time(sec=1), STACK),
         write_desired_motion(["hinge"], Time(sec=2), np.nan * STACK),
     ):
         with pytest.raises(InputError):
-            answerer.answer(question)
-    assert answerer.settings() == settings
+            pipeline.answer(question)
+    assert pipeline.settings() == settings
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_refused_sample_changes_nothing() -> None:
 )
 def test_other_texts_are_refused(text: str, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
-        Answerer.from_settings(text)
+        FeedforwardPipeline.from_settings(text)
 
 
 def test_a_path_is_no_robot_description(tmp_path: Path) -> None:

@@ -12,12 +12,12 @@ import pytest
 from bag_samples import START, TOPICS, feedforward, header, recording, serialised, write
 from rich.console import Console
 
-from hodyn_ros.bags.commands import run_compare
-from hodyn_ros.bags.compare import Alone, Comparison, Difference, TopicComparison, compare
+from hodyn_ros.bags.comparison.commands import run_compare
+from hodyn_ros.bags.comparison.compare import Alone, Comparison, Difference, TopicComparison, compare
+from hodyn_ros.bags.comparison.report import print_fields
+from hodyn_ros.bags.comparison.sources import FEEDFORWARD_TORQUE
 from hodyn_ros.bags.messages import Message, Topic
 from hodyn_ros.bags.reader import Bag
-from hodyn_ros.bags.report import print_fields
-from hodyn_ros.bags.sources import FEEDFORWARD_TORQUE
 from hodyn_ros.errors import InputError
 
 ANSWERS = "/arm/feedforward_torque"

@@ -16,15 +16,15 @@ from bag_samples import SECOND, START, serialised
 from hinged_arm import HINGED_ARM
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 
+from hodyn_ros.bags.comparison.sources import DESIRED_MOTION, FEEDFORWARD_TORQUE, STRING
+from hodyn_ros.bags.files.types import learn, ros_types
 from hodyn_ros.bags.messages import Message, Topic
-from hodyn_ros.bags.sources import DESIRED_MOTION, FEEDFORWARD_TORQUE, STRING
-from hodyn_ros.bags.types import learn, ros_types
 from hodyn_ros.bags.writer import BagWriter
-from hodyn_ros.control.law_settings import LawSettings
-from hodyn_ros.control.robot_text import RobotText
-from hodyn_ros.nodes.answerer import Answerer
-from hodyn_ros.nodes.exact_bytes import Serialiser
-from hodyn_ros.nodes.messages import time_message, write_desired_motion
+from hodyn_ros.feedforward.config import FeedforwardConfig
+from hodyn_ros.feedforward.robot_text import RobotText
+from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
+from hodyn_ros.ros.conversions.exact_bytes import Serialiser
+from hodyn_ros.ros.conversions.messages import time_message, write_desired_motion
 
 TOPICS = (
     Topic("/arm/desired_motion", DESIRED_MOTION),
@@ -38,14 +38,14 @@ CALLS, SEED = 150, 20261121
 def recording() -> list[Message]:
     """Return what a recorder hears of an arm with one joint, pushed at its link."""
     text = RobotText("robot_description", HINGED_ARM, kind="urdf")
-    answerer = Answerer(text, text.robot(), LawSettings(wrench_bodies=("link",)))
+    pipeline = FeedforwardPipeline(text, text.robot(), FeedforwardConfig(wrench_bodies=("link",)))
     to_bytes = {topic.type: Serialiser(topic.type) for topic in TOPICS[:2]}
-    messages = [Message(TOPICS[2].name, START, serialised(STRING, data=answerer.settings()))]
+    messages = [Message(TOPICS[2].name, START, serialised(STRING, data=pipeline.settings()))]
     for k in range(SAMPLES):
         time = START + k * SECOND // 1000
         position = np.sin(0.01 * k + 0.5 * np.pi * np.arange(5))[:, None]
         motion = write_desired_motion(["hinge"], time_message(time), position)
-        answer = answerer.answer(motion, np.full((1, 3, 6), 0.1 * k))
+        answer = pipeline.answer(motion, np.full((1, 3, 6), 0.1 * k))
         messages += [
             Message(TOPICS[0].name, time, to_bytes[DESIRED_MOTION](motion)),
             Message(TOPICS[1].name, time + 200_000, to_bytes[FEEDFORWARD_TORQUE](answer)),

@@ -31,24 +31,25 @@ from rosbags.rosbag2 import Reader
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
 
-from hodyn_ros import cli
-from hodyn_ros.bags.compare import Comparison, compare
+from hodyn_ros.bags.comparison.compare import Comparison, compare
+from hodyn_ros.bags.comparison.sources import DESIRED_MOTION, find_sources
+from hodyn_ros.bags.files.types import todays_hash
 from hodyn_ros.bags.messages import Message, Topic, stamp_of
 from hodyn_ros.bags.reader import Bag
-from hodyn_ros.bags.sources import DESIRED_MOTION, find_sources
-from hodyn_ros.bags.types import todays_hash
 from hodyn_ros.bags.writer import BagWriter
+from hodyn_ros.cli import app as cli
 from hodyn_ros.errors import InputError
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
-from hodyn_ros.nodes.exact_bytes import Serialiser
-from hodyn_ros.nodes.fields import float64s
-from hodyn_ros.nodes.messages import time_message, write_desired_motion
-from hodyn_ros.nodes.refusals import Reason
-from hodyn_ros.nodes.replay import AS_RECORDED, Changes, Replay
-from hodyn_ros.nodes.replay_command import run_replay
-from hodyn_ros.nodes.replay_eras import read_eras
+from hodyn_ros.replay.replay import AS_RECORDED, Changes, Replay
+from hodyn_ros.replay.replay_command import run_replay
+from hodyn_ros.replay.settings_intervals import read_eras
+from hodyn_ros.ros.conversions.exact_bytes import Serialiser
+from hodyn_ros.ros.conversions.fields import float64s
+from hodyn_ros.ros.conversions.messages import time_message, write_desired_motion
+from hodyn_ros.ros.streams.rejections import Reason
 
 PANDA = {"robot_config": "panda.yaml"}
+COUNT = 1500  # motions of a recording while settings change
 MOTION, ANSWERS, SETTINGS = (
     f"/robot/{name}" for name in ("desired_motion", "feedforward_torque", "dynamics_node/settings")
 )
@@ -159,11 +160,11 @@ def assert_same_answers(live: Path, again: Path, at_least: int) -> None:
     ids=lambda p: p[0],
 )
 def changing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A recording of 3000 motions at 1 kHz, with bad ones between, while order and gravity change."""
+    """A recording of COUNT motions at 1 kHz, with bad ones between, while order and gravity change."""
     storage, how = request.param
     folder = tmp_path_factory.mktemp(storage)
     bag = folder / "bag"
-    with recording(bag, storage, folder, 3000) as (recorder, publisher, peer):
+    with recording(bag, storage, folder, COUNT) as (recorder, publisher, peer):
         publisher.tell("go")
         assert peer.set_parameters(order=0).successful
         peer.send(DesiredMotion(joint_names=["knee"], positions=[1.0]))
@@ -172,7 +173,7 @@ def changing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         assert peer.set_parameters(order=1, gravity=[0.0, 3.0, -9.0]).successful
         peer.send(DesiredMotion(joint_names=["knee"], positions=[1.0]))
         peer.wait_until(lambda: peer.answers[-1].effort_rates, "answers of order 1")
-        publisher.wait_for_line("published 3000")
+        publisher.wait_for_line(f"published {COUNT}")
         wait_for_the_last(peer, bag, MOTION, int(np.load(folder / "sent.npy")[-1]))
         assert len(so_far(bag)[SETTINGS]) == 3
         assert recorder.stop(how) == 0, recorder.output()
@@ -212,7 +213,7 @@ def test_a_recording_is_a_bag_of_rosbag2(changing: Path) -> None:
             )
         times = [time for _, time, _ in reader.messages([connections[MOTION]])]
     assert times == sorted(times)
-    assert len(times) >= 1500
+    assert len(times) >= COUNT // 2
 
 
 def test_nothing_is_lost_on_the_way_into_a_bag(changing: Path) -> None:
@@ -220,7 +221,7 @@ def test_nothing_is_lost_on_the_way_into_a_bag(changing: Path) -> None:
     got = set(stamps(changing, MOTION))
     first = min(filter(None, got))  # the publisher may have found the recorder a moment after it began
     assert {stamp for stamp in sent if stamp >= first} <= got
-    assert len(sent & got) >= 1500
+    assert len(sent & got) >= COUNT // 2
 
 
 def test_topics_that_appear_later_are_recorded_as_they_are_offered(tmp_path: Path) -> None:
@@ -334,7 +335,7 @@ def test_a_recorder_that_cannot_start_says_why(parameters: dict[str, object], er
 
 def test_a_replay_is_bit_identical_although_settings_have_changed(changing: Path, tmp_path: Path) -> None:
     replay = replayed(changing, tmp_path / "out")
-    assert_same_answers(changing, tmp_path / "out", 1500)
+    assert_same_answers(changing, tmp_path / "out", COUNT // 2)
     with Bag(changing) as bag:
         assert bag.counts[SETTINGS] == 3
         orders = {
@@ -355,7 +356,7 @@ def test_a_replay_keeps_the_times_of_the_recording(changing: Path, tmp_path: Pat
         times = {stamp_of(message.data): message.time for message in one.messages([ANSWERS])}
         again = {stamp_of(message.data): message.time for message in other.messages([ANSWERS])}
         common = times.keys() & again.keys()
-        assert len(common) >= 1500
+        assert len(common) >= COUNT // 2
         assert all(times[stamp] == again[stamp] for stamp in common)
         assert list(one.messages([MOTION, SETTINGS])) == list(other.messages([MOTION, SETTINGS]))
 
@@ -410,8 +411,8 @@ def test_a_cut_recording_is_replayed_up_to_the_cut(changing: Path, share: float,
     content = file.read_bytes()
     (bag / file.name).write_bytes(content[: int(share * len(content))])
     outcome = replayed(bag, tmp_path / "out").outcome
-    assert outcome.matched > 1000 * share
-    assert_same_answers(bag, tmp_path / "out", int(1000 * share))
+    assert outcome.matched > COUNT // 3 * share
+    assert_same_answers(bag, tmp_path / "out", int(COUNT // 3 * share))
 
 
 def test_another_order_and_another_robot_can_be_asked_for(plain: Path, tmp_path: Path) -> None:

@@ -15,10 +15,10 @@ from bag_samples import START, TOPICS, TYPES, recording, serialised, write
 from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, Reader, StoragePlugin, Writer
 
+from hodyn_ros.bags.comparison.sources import DESIRED_MOTION, FEEDFORWARD_TORQUE, STRING, find_sources
+from hodyn_ros.bags.files.types import learn, recorded_types, ros_types, todays_hash, type_hash
 from hodyn_ros.bags.messages import Message, Topic, stamp_of
 from hodyn_ros.bags.reader import Bag
-from hodyn_ros.bags.sources import DESIRED_MOTION, FEEDFORWARD_TORQUE, STRING, find_sources
-from hodyn_ros.bags.types import learn, recorded_types, ros_types, todays_hash, type_hash
 from hodyn_ros.bags.writer import BagWriter
 from hodyn_ros.errors import InputError
 

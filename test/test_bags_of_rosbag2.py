@@ -21,12 +21,12 @@ from rich.console import Console
 from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
 
 from hodyn_ros import share
-from hodyn_ros.bags.commands import run_compare
+from hodyn_ros.bags.comparison.commands import run_compare
+from hodyn_ros.bags.comparison.sources import DESIRED_MOTION, FEEDFORWARD_TORQUE
+from hodyn_ros.bags.files.types import todays_hash
 from hodyn_ros.bags.messages import UNKNOWN, Message, Topic
 from hodyn_ros.bags.qos_overrides import STREAMS, overrides
 from hodyn_ros.bags.reader import Bag
-from hodyn_ros.bags.sources import DESIRED_MOTION, FEEDFORWARD_TORQUE
-from hodyn_ros.bags.types import todays_hash
 from hodyn_ros.bags.writer import BagWriter
 
 STORAGES = ("mcap", "sqlite3")

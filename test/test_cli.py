@@ -7,40 +7,44 @@ import sys
 from pathlib import Path
 
 import pytest
+import warm_python
 from ros_processes import child_environment
 
-from hodyn_ros.plots import check_file_type
 from hodyn_ros.share import find
+from hodyn_ros.simulation.pictures import check_file_type
 
-WITHOUT_ROS = "import sys; sys.modules['rclpy'] = None; from hodyn_ros.cli import main; main()"
+WITHOUT_ROS = "import sys; sys.modules['rclpy'] = None; from hodyn_ros.cli.app import main; main()"
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *command], env=child_environment(), capture_output=True, text=True, timeout=60
-    )
+    return warm_python.run(*command, environment=child_environment())
+
+
+def run_cold(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(command, env=child_environment(), capture_output=True, text=True, timeout=60)
 
 
 def test_ros_is_not_touched_before_it_is_needed() -> None:
     code = (
-        "import sys, hodyn_ros.cli, hodyn_ros.demo.run, hodyn_ros.control.simulation;"
+        "import sys, hodyn_ros.cli.app, hodyn_ros.demo.run, hodyn_ros.simulation.simulation;"
         "print(sorted(name for name in sys.modules if name.split('.')[0] in ('rclpy', 'std_msgs')))"
     )
-    result = run("-c", code)
+    result = run_cold(code)
     assert (result.returncode, result.stdout.strip()) == (0, "[]"), result.stderr
 
 
 def test_help_names_the_commands_and_their_options() -> None:
-    result = run("-m", "hodyn_ros.cli", "--help")
+    result = run("-m", "hodyn_ros.cli.app", "--help")
     assert result.returncode == 0
     assert "demo" in result.stdout
-    result = run("-m", "hodyn_ros.cli", "demo", "--help")
+    result = run("-m", "hodyn_ros.cli.app", "demo", "--help")
     assert result.returncode == 0
     assert all(option in result.stdout for option in ("--duration", "--out", "--rate"))
 
 
 def test_without_ros_the_demo_says_what_is_missing_and_how_to_get_it() -> None:
-    result = run("-c", WITHOUT_ROS, "demo")
+    result = run_cold(WITHOUT_ROS, "demo")
     assert result.returncode == 2
     assert len(result.stderr.splitlines()) == 1
     assert "the demo needs ROS 2" in result.stderr and "there is no rclpy" in result.stderr
@@ -48,14 +52,14 @@ def test_without_ros_the_demo_says_what_is_missing_and_how_to_get_it() -> None:
 
 
 def test_without_ros_top_says_what_is_missing_and_how_to_get_it() -> None:
-    result = run("-c", WITHOUT_ROS, "top", "--once")
+    result = run_cold(WITHOUT_ROS, "top", "--once")
     assert result.returncode == 2
     assert len(result.stderr.splitlines()) == 1
     assert "hodyn top needs ROS 2" in result.stderr and "there is no rclpy" in result.stderr
 
 
 def test_numbers_that_make_no_sense_are_refused() -> None:
-    result = run("-m", "hodyn_ros.cli", "demo", "--duration", "-3")
+    result = run("-m", "hodyn_ros.cli.app", "demo", "--duration", "-3")
     assert result.returncode == 2
     assert "duration" in result.stderr and "Traceback" not in result.stderr
 
@@ -64,7 +68,7 @@ def test_numbers_that_make_no_sense_are_refused() -> None:
 @pytest.mark.parametrize("picture", ["out/picture.foo", "picture"])
 def test_a_picture_of_an_unknown_type_is_refused_before_any_work(command: str, picture: str) -> None:
     # files that are not there would be complained about by the work
-    result = run("-m", "hodyn_ros.cli", command, "nowhere", "neither", "--picture", picture)
+    result = run("-m", "hodyn_ros.cli.app", command, "nowhere", "neither", "--picture", picture)
     assert (result.returncode, result.stdout) == (2, "")
     (line,) = result.stderr.splitlines()
     assert line.startswith(f"error: '{picture}' does not end like a picture; choose one of .")
@@ -75,7 +79,7 @@ def test_what_is_doubtful_in_a_file_is_one_line(tmp_path: Path) -> None:
     text = find("config", "panda.yaml").read_text()
     text = text.replace("motor_inertia: {value: 0.", "motor_inertia: {value: 0.0000", 1)
     (tmp_path / "robot.yaml").write_text(text)
-    result = run("-m", "hodyn_ros.cli", "show", str(tmp_path / "robot.yaml"))
+    result = run("-m", "hodyn_ros.cli.app", "show", str(tmp_path / "robot.yaml"))
     assert result.returncode == 0, result.stderr
     (line,) = result.stderr.splitlines()
     assert line.startswith("warning: ") and "unheard of" in line
@@ -86,6 +90,6 @@ def test_the_type_of_a_picture_may_be_in_capitals() -> None:
 
 
 def test_a_folder_that_cannot_be_written_is_named() -> None:
-    result = run("-m", "hodyn_ros.cli", "demo", "--out", "/proc/demo")
+    result = run("-m", "hodyn_ros.cli.app", "demo", "--out", "/proc/demo")
     assert result.returncode == 2
     assert len(result.stderr.splitlines()) == 1 and result.stderr.startswith("error: ")

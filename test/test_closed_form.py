@@ -14,11 +14,11 @@ from oracles.motions import Base
 from oracles.random_trees import Tree
 
 from hodyn_ros import BaseMotion
-from hodyn_ros.dynamics.forward_kinematics import forward_kinematics
+from hodyn_ros.dynamics.kinematics.forward_kinematics import forward_kinematics
 from hodyn_ros.formulations import closed_form
-from hodyn_ros.leibniz import product_derivative
+from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.se3 import Ad, inverse
 from hodyn_ros.model.tree import TreeModel
-from hodyn_ros.se3 import Ad, inverse
 
 Array = NDArray[np.float64]
 

@@ -20,7 +20,6 @@ from fault_bench import (
     outcome,
     peak_effort,
     replayed,
-    resting,
     robot_of,
     sound,
 )
@@ -28,16 +27,16 @@ from fault_cases import ASKEW, GRID, THIRD, Case
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hodyn_ros.control.closed_loop import CompiledSimulation, GuardedController, run_loop
-from hodyn_ros.control.command_guard import CommandGuard
-from hodyn_ros.control.effort_limiter import EffortLimiter
-from hodyn_ros.control.feedforward import Status
-from hodyn_ros.control.guard_config import End, Fault, GuardConfig, State, StreamError
-from hodyn_ros.control.guarded_robot import effort_model, guard_limits
-from hodyn_ros.control.measured_motion import MeasuredMotion
 from hodyn_ros.control.measurement import Measurement
 from hodyn_ros.control.motor_pd import MotorGains, Reference
-from hodyn_ros.control.transitions import Braking, Fading, Motion
+from hodyn_ros.feedforward.feedforward import Status
+from hodyn_ros.guard.command_guard import CommandGuard
+from hodyn_ros.guard.effort_limiter import EffortLimiter
+from hodyn_ros.guard.guard_config import End, Fault, GuardConfig, State, StreamError
+from hodyn_ros.guard.guarded_robot import effort_model, guard_limits
+from hodyn_ros.guard.measured_motion import MeasuredMotion
+from hodyn_ros.guard.transitions import Braking, Fading, Motion
+from hodyn_ros.simulation.closed_loop import GuardedController, run_loop
 
 JOINS = ["joining", "following"]
 STOPS = ["stopping", "stopped"]
@@ -139,11 +138,11 @@ def offline(change_reference=lambda t, r: r, change_measurement=lambda t, m: m, 
         # until it joins, and after its end, brakes hold the robot
         if bench.guard.state is State.WAITING or bench.guard.ended:
             if measured.velocity.any():
-                plant._simulation = resting("motors", measured.position)
-            return np.array(plant._simulation.gravity_effort())
+                plant.stand()
+            return np.array(plant.gravity_effort())
         return effort
 
-    plant = CompiledSimulation(bench.simulation)
+    plant = bench.simulation
     record = run_loop(plant, step, until, 1e-3)
     return bench.guard, record, max(speeds)
 

@@ -12,12 +12,12 @@ from oracles.random_trees import random_tree
 
 from hodyn_ros import BaseMotion, InputError, Robot
 from hodyn_ros.dynamics import centroid, matrices
-from hodyn_ros.dynamics.forward_kinematics import forward_kinematics
+from hodyn_ros.dynamics.kinematics.forward_kinematics import forward_kinematics
 from hodyn_ros.dynamics.motion_stack import motion_stack
 from hodyn_ros.dynamics.named_frames import find_frame
+from hodyn_ros.lie.representations import REPRESENTATIONS, Representation
+from hodyn_ros.lie.se3 import exp
 from hodyn_ros.model.joint_tree import JointTree
-from hodyn_ros.representations import REPRESENTATIONS, Representation
-from hodyn_ros.se3 import exp
 
 Array = NDArray[np.float64]
 ORDERS = range(5)

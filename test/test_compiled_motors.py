@@ -16,7 +16,7 @@ from hodyn_ros import InputError, MotorMotion, SeriesElastic
 from hodyn_ros.actuation.agonist_antagonist import AgonistAntagonist
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.actuation.hardening_spring import cubic_root
-from hodyn_ros.engine.kernel import Kernel
+from hodyn_ros.engine.codegen.kernel import Kernel
 from hodyn_ros.errors import OverflowingError
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, VariableStiffnessSpec
 

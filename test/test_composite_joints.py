@@ -20,6 +20,7 @@ from hodyn_ros import BaseMotion, Coupling, InputError, Limb, Loop, ParallelRobo
 from hodyn_ros.errors import ModelError
 from hodyn_ros.model.composite_joints import CompositeJoint, ball, floating, planar, universal
 from hodyn_ros.model.frames import from_rpy
+from hodyn_ros.model.parallel.closure import model_of
 
 Array = NDArray[np.float64]
 
@@ -272,8 +273,9 @@ class TestLoops:
 class TestLimbs:
     def test_legs_of_a_platform(self) -> None:
         platform = ParallelRobot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
-        limbs = []
-        for limb in platform.model.limbs:
+        assert platform.closure is not None
+        model, limbs = model_of(platform.closure), []
+        for limb in model.limbs:
             chain = limb.chain
             first, second, slide = chain.screws[:3]
             base, top = chain.placements[0, :3, 3], chain.placements[3, :3, 3]
@@ -283,18 +285,18 @@ class TestLimbs:
             # turned as the leg is, a ball joint is far from its singular attitude
             screws = [universal(first[:3], second[:3], base), slide, ball(top, chain.placements[2, :3, :3])]
             limbs.append(Limb(screws, **arrays, driven=[1], name=limb.name))
-        spec = platform.model.platform
+        spec = model.platform
         robot = ParallelRobot.from_screws(
             limbs,
             Platform(spec.mass, spec.com, spec.inertia, spec.placement),
-            platform.model.dof,
+            model.dof,
             platform.gravity,
         )
-        assert robot.driven_joint_names[0] == "leg1_joint2"
-        pose = platform.home_pose.copy()
+        assert robot.driven_joints[0] == "leg1_joint2"
+        pose = spec.placement.copy()
         pose[:3, 3] += (0.01, -0.02, 0.03)
-        twists = np.random.default_rng(0).uniform(-0.5, 0.5, (5, 6))
-        found, expected = (one.inverse_dynamics(pose, twists) for one in (robot, platform))
+        base = BaseMotion(pose, np.random.default_rng(0).uniform(-0.5, 0.5, (5, 6)), frame="body")
+        found, expected = (one.inverse_dynamics(None, base) for one in (robot, platform))
         assert np.abs(found / expected - 1.0).max() < 1e-11
 
     @pytest.mark.parametrize(

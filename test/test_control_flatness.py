@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from hodyn_ros import ConvergenceError, InputError, Robot, share
 from hodyn_ros.control.feedback_linearisation import FeedbackLinearisation, relative_degree
 from hodyn_ros.control.measurement import Measurement
-from hodyn_ros.control.model_errors import with_scaled_inertia, with_stiffness
-from hodyn_ros.control.plant import Plant
+from hodyn_ros.control.passivity_control import PassivityRegulator
 from hodyn_ros.control.poles import butterworth_poles, gains_from_poles
-from hodyn_ros.control.regulation import PassivityRegulator
-from hodyn_ros.control.stiff_simulation import StiffSimulation
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, VariableStiffnessSpec
 from hodyn_ros.model.drives import Drives
+from hodyn_ros.simulation.model_errors import with_scaled_inertia, with_stiffness
+from hodyn_ros.simulation.plant import Plant
+from hodyn_ros.simulation.stiff_simulation import StiffSimulation
 from hodyn_ros.trajectory import read_trajectory
 
 pytestmark = pytest.mark.thorough

@@ -7,15 +7,15 @@ import pytest
 from numpy.typing import NDArray
 
 from hodyn_ros import InputError, Robot, share
-from hodyn_ros.control.closed_loop import CompiledSimulation, run_loop
-from hodyn_ros.control.effort_limiter import EffortLimiter
 from hodyn_ros.control.measurement import Measurement
-from hodyn_ros.control.plant import Plant
-from hodyn_ros.control.sensors import Encoder, Sensors
-from hodyn_ros.control.simulation import ElasticJointSimulation
-from hodyn_ros.control.stiff_simulation import Method, StiffSimulation
+from hodyn_ros.guard.effort_limiter import EffortLimiter
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, VariableStiffnessSpec
 from hodyn_ros.model.drives import Drives
+from hodyn_ros.simulation.closed_loop import run_loop
+from hodyn_ros.simulation.plant import Plant
+from hodyn_ros.simulation.sensors import Encoder, Sensors
+from hodyn_ros.simulation.simulation import RobotSimulation
+from hodyn_ros.simulation.stiff_simulation import Method, StiffSimulation
 from hodyn_ros.trajectory import read_trajectory
 
 Array = NDArray[np.float64]
@@ -49,7 +49,7 @@ def test_the_plant_moves_as_the_compiled_simulation(panda: Robot, rigid: bool, m
     if rigid:
         stiffness[[0, 3]] = np.inf
     robot = Robot(panda.model, panda.limits, Drives(stiffness, panda.drives.motor_inertia))
-    compiled = ElasticJointSimulation(robot, START, step_limit=0.05)
+    compiled = RobotSimulation(robot, START, step_limit=0.05)
     effort = compiled.gravity_effort() + PUSH
     plant = Plant(robot)
     simulation = StiffSimulation(
@@ -133,6 +133,10 @@ class Recorder:
     def measurement(self) -> Measurement:
         return Measurement(*np.zeros((4, 1)))
 
+    @property
+    def coordinates(self) -> Array:
+        return np.zeros(1)
+
     def advance(self, duration: float, effort: Array) -> None:
         self.log.append((duration, float(effort[0])))
 
@@ -179,7 +183,7 @@ def test_a_step_may_be_allowed_whatever_the_rate() -> None:
 
 
 def test_a_loop_counts_what_its_limiter_cuts(panda: Robot) -> None:
-    simulation = CompiledSimulation(ElasticJointSimulation(panda, START))
+    simulation = RobotSimulation(panda, START)
     limiter = EffortLimiter(panda.limits.effort, panda.limits.effort_rate)
     record = run_loop(simulation, lambda t, m: np.full(7, 100.0 * (t > 5e-3)), 0.01, 1e-3, limiter=limiter)
     assert record.times.shape == (11,)

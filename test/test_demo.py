@@ -18,14 +18,14 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the demo comes with
 
 from ros_processes import RosProcess, child_environment, wait_until
 
-from hodyn_ros.control.recording import Recording
 from hodyn_ros.demo.run import MODES, RAMP
+from hodyn_ros.simulation.recording import Recording
 
 NODES = {"dynamics_node", "simulator_node", "controller_node", "trajectory_node", "monitor"}
 
 
 def start_demo(out: Path, *options: str) -> RosProcess:
-    command = [sys.executable, "-m", "hodyn_ros.cli", "demo", "--out", str(out), *options]
+    command = [sys.executable, "-m", "hodyn_ros.cli.app", "demo", "--out", str(out), *options]
     return RosProcess(command, child_environment(), "hodyn demo")
 
 
@@ -57,7 +57,7 @@ def all_gone(pids: Iterator[int] | list[int]) -> bool:
 
 @pytest.mark.realtime
 def test_elastic_feedforward_tracks_ten_times_better_than_rigid(tmp_path: Path) -> None:
-    duration = 3.0
+    duration = 1.0
     with start_demo(tmp_path, "--duration", str(duration)) as demo:
         assert demo.wait(timeout=240.0) == 0, demo.output()
     summary = json.loads((tmp_path / "summary.json").read_text())

@@ -10,15 +10,14 @@ import importlib.util
 import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+import warm_python
 
-from hodyn_ros.cli import app
+from hodyn_ros.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 WRITTEN = [*ROOT.glob("docs/*.md"), *ROOT.glob("docs/tutorials/*.md")]  # docs/reference is generated
@@ -73,12 +72,10 @@ def test_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         elif tutorial and kind == "bash" and "ros2 " not in text:
             for command in re.findall(r"^hodyn (.*)", text, re.MULTILINE):
                 expected = re.search(r"# exit code (\d)", command)
-                done = subprocess.run(
-                    [sys.executable, "-m", "hodyn_ros.cli", *shlex.split(command, comments=True)],
-                    env={**os.environ, "PYTHONPATH": str(ROOT)},
-                    capture_output=True,
-                    text=True,
-                    timeout=120,
+                done = warm_python.run(
+                    *("-m", "hodyn_ros.cli.app", *shlex.split(command, comments=True)),
+                    environment={**os.environ, "PYTHONPATH": str(ROOT)},
+                    timeout=120.0,
                 )
                 code = int(expected[1]) if expected else 0
                 assert done.returncode == code, f"hodyn {command}: {done.stderr}{done.stdout}"
@@ -148,8 +145,8 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_every_picture_of_the_concepts_can_be_drawn_anew(tmp_path: Path) -> None:
     name = "concepts"
-    command = [sys.executable, ROOT / "examples" / f"{name}.py", "--out", tmp_path]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
+    command = ROOT / "examples" / f"{name}.py", "--out", tmp_path
+    done = warm_python.run(*command, environment=os.environ, folder=ROOT, timeout=120.0)
     assert done.returncode == 0, done.stderr
     shown = re.findall(r"pictures/(concept-.*?\.png)", (ROOT / "docs" / "concepts.md").read_text("utf-8"))
     assert len(shown) == 6

@@ -9,11 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from hodyn_ros import InputError, Robot, share
-from hodyn_ros.control.drive_simulation import DriveSimulation, simulation_of
-from hodyn_ros.control.plant import Plant
-from hodyn_ros.control.simulation import ElasticJointSimulation
-from hodyn_ros.control.stiff_simulation import StiffSimulation
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, VariableStiffnessSpec
+from hodyn_ros.simulation.plant import Plant
+from hodyn_ros.simulation.simulation import RobotSimulation
+from hodyn_ros.simulation.stiff_simulation import StiffSimulation
 
 pytestmark = pytest.mark.thorough
 
@@ -52,7 +51,7 @@ def mixed(figures: dict[str, object], joints: slice = slice(0, 4, 2)) -> Robot:
 @pytest.mark.parametrize("name", FIGURES)
 def test_it_moves_as_the_equations_say(name: str) -> None:
     robot = mixed(FIGURES[name])
-    simulation = DriveSimulation(robot, START, damping=1.0)
+    simulation = RobotSimulation(robot, START, damping=1.0)
     effort = simulation.gravity_effort() + 2.0
     plant = Plant(robot, 1.0)
     at_rest = np.zeros((5, 7))
@@ -74,24 +73,12 @@ def test_it_moves_as_the_equations_say(name: str) -> None:
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_it_stands_still_in_equilibrium(name: str) -> None:
-    simulation = DriveSimulation(mixed(FIGURES[name]), START, damping=1.0)
+    simulation = RobotSimulation(mixed(FIGURES[name]), START, damping=1.0)
     springs = simulation.link_effort
     for _ in range(20):
         simulation.advance(0.001, simulation.gravity_effort())
     np.testing.assert_allclose(simulation.position, START, rtol=0.0, atol=1e-9)
     np.testing.assert_allclose(simulation.link_effort, springs, rtol=0.0, atol=1e-5)
-
-
-@pytest.mark.parametrize("damping", [0.0, 3.0])
-def test_plain_drives_move_as_the_compiled_simulation_says(damping: float) -> None:
-    compiled = ElasticJointSimulation(panda(), START, damping=damping, step_limit=0.05)
-    general = DriveSimulation(panda(), START, damping=damping)
-    effort = compiled.gravity_effort() + 2.0
-    for each in (compiled, general):
-        for _ in range(20):
-            each.advance(0.001, effort)
-    np.testing.assert_allclose(general.position, compiled.position, rtol=0.0, atol=1e-7)
-    np.testing.assert_allclose(general.link_effort, compiled.link_effort, rtol=0.0, atol=1e-3)
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -105,7 +92,7 @@ def test_damping_beside_the_springs_takes_power_and_keeps_forces_in_balance(name
     qd, thetad = rng.normal(size=7), rng.normal(size=bare.train.n_motors)
     x = bare.pack(state.position, qd, state.motor_position, thetad)
     effort = np.zeros(bare.train.n_motors)
-    on_links = damped.link_torque(x, effort) - bare.link_torque(x, effort)
+    on_links = damped.link_torque(damped.unpack(x), effort) - bare.link_torque(bare.unpack(x), effort)
     moving = bare.train.elastic[list(bare.train.motor_joints)]
     change = damped.rates(x, effort)[-moving.sum() :] - bare.rates(x, effort)[-moving.sum() :]
     on_motors = -change * bare.train.motor_inertia[moving]
@@ -126,7 +113,7 @@ def test_steps_are_short_without_springs_as_well() -> None:
     assert robot.drive_specs is not None
     specs = [DriveSpec(np.inf, spec.motor_inertia, motor_friction=FRICTION) for spec in robot.drive_specs]
     rigid = Robot(robot.model, robot.limits, robot.drives, robot.frames, specs)
-    simulation = DriveSimulation(rigid, START)
+    simulation = RobotSimulation(rigid, START)
     effort = simulation.gravity_effort() + 0.5
     plant = Plant(rigid)
     at_rest = np.zeros((5, 7))
@@ -138,14 +125,8 @@ def test_steps_are_short_without_springs_as_well() -> None:
     np.testing.assert_allclose(simulation.position, exact.measurement.position, rtol=0.0, atol=1e-7)
 
 
-def test_the_fastest_simulation_is_taken() -> None:
-    assert isinstance(simulation_of(panda(), START), ElasticJointSimulation)
-    assert isinstance(simulation_of(Robot(panda().model), START), ElasticJointSimulation)
-    assert isinstance(simulation_of(mixed(FIGURES["damped"]), START), DriveSimulation)
-
-
 def test_bad_input_is_refused_and_changes_nothing() -> None:
-    simulation = DriveSimulation(mixed(FIGURES["pair"]), START)
+    simulation = RobotSimulation(mixed(FIGURES["pair"]), START)
     assert simulation.motor_position.shape == (9,)
     for duration, effort, words in (
         (0.001, np.zeros(7), r"motor_effort.*\(9,\)"),
@@ -157,8 +138,8 @@ def test_bad_input_is_refused_and_changes_nothing() -> None:
             simulation.advance(duration, effort)
     np.testing.assert_array_equal(simulation.position, START)
     with pytest.raises(InputError, match="damping beside springs must be finite"):
-        DriveSimulation(mixed(FIGURES["pair"]), START, damping=-1.0)
-    table = DriveSimulation(mixed(FIGURES["table"]), START)
+        RobotSimulation(mixed(FIGURES["pair"]), START, damping=-1.0)
+    table = RobotSimulation(mixed(FIGURES["table"]), START)
     with pytest.raises(InputError, match="beyond the spring table"):
         for _ in range(200):
             table.advance(0.001, np.full(7, 500.0))

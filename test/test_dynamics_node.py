@@ -26,14 +26,14 @@ from ros_processes import RosProcess, start_node, start_script
 from ros_stream import JOINTS, motion
 
 from hodyn_ros import share
-from hodyn_ros.control.feedforward import Status
-from hodyn_ros.control.law import FeedforwardLaw
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.feedforward.feedforward import Status
+from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
-from hodyn_ros.nodes import process
-from hodyn_ros.nodes.fields import float64s
-from hodyn_ros.nodes.joint_order import JointOrder
-from hodyn_ros.nodes.messages import (
+from hodyn_ros.ros import process
+from hodyn_ros.ros.conversions.fields import float64s
+from hodyn_ros.ros.conversions.joint_order import JointOrder
+from hodyn_ros.ros.conversions.messages import (
     nanoseconds,
     read_base_motion,
     read_feedforward_torque,
@@ -115,10 +115,10 @@ def test_a_kilohertz_for_five_seconds_arrives_complete_and_right(panda: Robot, t
     got = np.load(got_file)
     counted = got["stamps"] >= sent[0]
     np.testing.assert_array_equal(got["stamps"][counted], sent)  # each once, in order
-    law = FeedforwardLaw(panda, 2)
+    law = FeedforwardModel(panda, 2)
     efforts, motor_efforts = got["efforts"][counted], got["motor_efforts"][counted]
     for i in range(0, count, 50):
-        expected = law(motion(int(sent[i])))
+        expected = law.compute(motion(int(sent[i])))
         assert_same(efforts[i], expected.efforts[0])
         assert_same(motor_efforts[i], expected.motor_efforts[0])
     delay = (got["arrived"][counted] - sent) * 1e-3
@@ -138,7 +138,7 @@ def test_an_answer_holds_all_that_the_drives_allow(peer: Peer, clock: Clock, pan
     assert list(answer.joint_names) == list(panda.joint_names)
     assert 0.0 < answer.computation_time < 10.0
     found = read_feedforward_torque(answer, JointOrder(panda.joint_names))
-    expected = FeedforwardLaw(panda, 2)(motion(stamp))
+    expected = FeedforwardModel(panda, 2).compute(motion(stamp))
     assert_same(found.efforts, expected.efforts)
     assert_same(found.motor_positions, expected.motor_positions)
     assert_same(found.motor_efforts, expected.motor_efforts)
@@ -265,7 +265,7 @@ def test_order_and_gravity_change_while_active_all_or_none(peer: Peer, clock: Cl
     stack = np.vstack([motion(stamp), np.zeros((1, 7))])
     answer = peer.answer_to(write_desired_motion(JOINTS, time_message(stamp), stack))
     robot = Robot.from_config(share.find("config", PANDA), gravity=[0.0, 9.0, -3.0])
-    expected = FeedforwardLaw(robot, 3)(stack)
+    expected = FeedforwardModel(robot, 3).compute(stack)
     assert_same(np.array(answer.efforts), expected.efforts[0])
     assert_same(np.array(answer.higher_effort_derivatives), expected.efforts[3])
     assert_same(np.array(answer.motor_effort_rates), expected.motor_efforts[1])
@@ -432,10 +432,15 @@ def test_it_starts_in_an_empty_environment_and_ends_cleanly(how: signal.Signals)
     if "ROS_DISTRO" in os.environ:  # a sourced ROS is found through these
         keep += ["AMENT_PREFIX_PATH", "LD_LIBRARY_PATH", "PYTHONPATH"]
     environment = {name: os.environ[name] for name in keep if name in os.environ}
-    with start_node("dynamics_node", {"robot_config": PANDA}, "empty", environment) as node:
-        node.wait_for_line("robot 'panda', 7 joints, with its drives; efforts to order 2")
+    parameters = {"robot_config": PANDA}
+    with (
+        start_node("dynamics_node", parameters, "empty", environment, cold=True) as node,
+        Peer("empty") as peer,
+    ):
+        peer.wait_for_topics()
         assert node.stop(how) == 0, node.output()
-        assert len(node.lines) == 1, node.output()
+    (line,) = node.lines
+    assert line.endswith("robot 'panda', 7 joints, with its drives; efforts to order 2")
 
 
 def test_logs_find_a_folder_without_a_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

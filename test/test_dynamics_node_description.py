@@ -18,8 +18,8 @@ from std_msgs.msg import String
 
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.msg import DesiredMotion
-from hodyn_ros.nodes.messages import write_desired_motion
-from hodyn_ros.nodes.qos import latched_qos
+from hodyn_ros.ros.conversions.messages import write_desired_motion
+from hodyn_ros.ros.streams.qos import latched_qos
 
 SPACE = "described"
 ONE = """<robot name="one">

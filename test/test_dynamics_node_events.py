@@ -17,11 +17,11 @@ from ros_peer import Peer
 from ros_processes import RosProcess, sound_node, start_node
 from ros_stream import JOINTS, motion
 
-from hodyn_ros.control.law import FeedforwardLaw
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
-from hodyn_ros.nodes.messages import nanoseconds, time_message, write_desired_motion
-from hodyn_ros.nodes.qos import stream_qos
+from hodyn_ros.ros.conversions.messages import nanoseconds, time_message, write_desired_motion
+from hodyn_ros.ros.streams.qos import stream_qos
 
 SPACE = "events"
 IN, OUT = (
@@ -162,9 +162,9 @@ def test_the_engine_of_large_robots_is_told() -> None:
     robot = Robot.from_screws(
         range(-1, links - 1), axes, placements, np.ones(links), np.zeros((links, 3)), [np.eye(3)] * links
     )
-    assert FeedforwardLaw(robot, 2).engine == "loops"
-    assert FeedforwardLaw(robot, 1, wrench_bodies=["body40"]).engine == "straight-line code"
-    assert FeedforwardLaw(robot, 2, wrench_bodies=["body40"]).engine == "loops"
+    assert FeedforwardModel(robot, 2).engine == "loops"
+    assert FeedforwardModel(robot, 1, wrench_bodies=["body40"]).engine == "straight-line code"
+    assert FeedforwardModel(robot, 2, wrench_bodies=["body40"]).engine == "loops"
 
 
 def test_no_answer_leaves_a_node_once_it_is_deactivated() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
@@ -22,17 +23,16 @@ from ros_stream import JOINTS, motion
 from std_msgs.msg import Header, String
 
 from hodyn_ros import share
-from hodyn_ros.control.feedforward import Status
-from hodyn_ros.control.law import FeedforwardLaw
-from hodyn_ros.control.payload import Payload
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.motion import AppliedWrench
+from hodyn_ros.feedforward.feedforward import Status
+from hodyn_ros.feedforward.model import FeedforwardModel
+from hodyn_ros.feedforward.payload import Payload
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
-from hodyn_ros.nodes.answerer import Answerer
-from hodyn_ros.nodes.messages import nanoseconds, read_wrenches, time_message, write_desired_motion
-from hodyn_ros.nodes.qos import latched_qos
-from hodyn_ros.nodes.refusals import Refused
-from hodyn_ros.parallel.robot import ParallelRobot
+from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
+from hodyn_ros.ros.conversions.messages import nanoseconds, read_wrenches, time_message, write_desired_motion
+from hodyn_ros.ros.streams.qos import latched_qos
+from hodyn_ros.ros.streams.rejections import MessageRejected
 
 PANDA = "panda.yaml"
 SPACE = "live"
@@ -79,7 +79,7 @@ def test_a_payload_changes_while_the_node_answers_all_or_none(peer: Peer, panda:
     assert peer.set_parameters(**tool, payload_inertia=[0.004, 0.0, 0.0, 0.005, 0.0, 0.003]).successful
     payload = Payload(1.5, (0.0, 0.01, 0.15), (0.004, 0.0, 0.0, 0.005, 0.0, 0.003))
     loaded = Robot(payload.on_tree(panda), panda.limits, panda.drives, drive_specs=panda.drive_specs)
-    expected = FeedforwardLaw(loaded, 2)(STACK)
+    expected = FeedforwardModel(loaded, 2).compute(STACK)
     answer = ask(peer, STACK)
     np.testing.assert_allclose(answer.efforts, expected.efforts[0], rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(answer.motor_efforts, expected.motor_efforts[0], rtol=1e-12, atol=1e-12)
@@ -300,9 +300,15 @@ def test_a_source_that_cannot_be_heard_fails_the_configuration_and_leaves_nothin
         assert node.stop() == 0
 
 
+def home_of(robot: Robot) -> NDArray[np.float64]:
+    _, pose = robot.home
+    assert pose is not None
+    return pose
+
+
 def platform_motion() -> DesiredMotion:
-    robot = ParallelRobot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
-    x, y, z = robot.home_pose[:3, 3]
+    robot = Robot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
+    x, y, z = home_of(robot)[:3, 3]
     msg = DesiredMotion(base_pose=[Pose(position=Point(x=x, y=y, z=z), orientation=Quaternion(w=1.0))])
     msg.header.stamp = Stamps.next()
     msg.base_twists = [0.0] * 24
@@ -311,8 +317,8 @@ def platform_motion() -> DesiredMotion:
 
 def test_a_platform_is_pushed_too() -> None:
     config = "gough_stewart_6ups.yaml"
-    robot = ParallelRobot.from_config(share.find("config", config))
-    name = robot.model.platform.name
+    robot = Robot.from_config(share.find("config", config))
+    name, leg = "platform", "leg1_body3"
     parameters = {"robot_config": config, "wrench_bodies": f"[{name}]", "wrench_timeout": 60.0}
     with start_node("dynamics_node", parameters, "pushed") as node, Peer("pushed") as peer:
         peer.wait_for_topics()
@@ -323,21 +329,33 @@ def test_a_platform_is_pushed_too() -> None:
         found = read_wrenches(answer)
         assert found is not None
         assert found[0, 0, 5] < 0.0
-        pose = np.eye(4)
-        pose[:3, 3] = robot.home_pose[:3, 3]
+        still = BaseMotion(home_of(robot), np.zeros((4, 6)))
         applied = AppliedWrench(name, found[0], frame="body")
-        expected = robot.inverse_dynamics(pose, np.zeros((4, 6)), wrenches=[applied])
+        expected = robot.inverse_dynamics(None, still, [applied])
         np.testing.assert_allclose(answer.efforts, expected[0], rtol=1e-12, atol=1e-12)
         assert peer.set_parameters(payload_mass=5.0).successful
-        heavier = ParallelRobot(Payload(5.0).on_platform(robot))
+        heavier = robot.with_tree(Payload(5.0).on_tree(robot))
         answer = peer.answer_to(platform_motion())
         found = read_wrenches(answer)
         assert found is not None
         applied = AppliedWrench(name, found[0], frame="body")
-        expected = heavier.inverse_dynamics(pose, np.zeros((4, 6)), wrenches=[applied])
+        expected = heavier.inverse_dynamics(None, still, [applied])
         np.testing.assert_allclose(answer.efforts, expected[0], rtol=1e-12, atol=1e-12)
         refused = peer.set_parameters(wrench_bodies=["leg1"])
-        assert f"wrenches act on the platform of a parallel robot, '{name}'" in refused.reason
+        assert "there is no body 'leg1'; the model has ['platform', 'leg1_body5', " in refused.reason
+        # and a limb as well as the platform
+        assert peer.set_parameters(wrench_bodies=[name, leg]).successful
+        Sensor(peer, leg).publish_until(
+            peer, wrench([0.0, 1.0, 0.0], [30.0, 0.0, 0.0]), f"wrench on {leg}: messages", 1
+        )
+        answer = peer.answer_to(platform_motion())
+        found = read_wrenches(answer)
+        assert found is not None
+        assert found[1, 0].any()
+        loads = [AppliedWrench(body, found[i], frame="body") for i, body in enumerate((name, leg))]
+        expected = heavier.inverse_dynamics(None, still, loads)
+        np.testing.assert_allclose(answer.efforts, expected[0], rtol=1e-12, atol=1e-12)
+        assert np.abs(expected[0] - heavier.inverse_dynamics(None, still, loads[:1])[0]).max() > 0.1
         assert node.stop() == 0
 
 
@@ -370,10 +388,10 @@ def test_the_settings_tell_all_that_the_answers_follow_from(peer: Peer) -> None:
     ask_again()
     assert np.abs(read_wrenches(answers[-1])).max() > 0.0
     for text, some in ((first, slice(0, 3)), (second, slice(3, 6))):
-        answerer = Answerer.from_settings(text)
+        pipeline = FeedforwardPipeline.from_settings(text)
         for question, answer in zip(questions[some], answers[some], strict=True):
-            again = answerer.answer(question, read_wrenches(answer))
+            again = pipeline.answer(question, read_wrenches(answer))
             again.computation_time = answer.computation_time
             assert again == answer  # to the last bit
-        with pytest.raises(Refused, match="before the last accepted one"):
-            answerer.answer(questions[0])
+        with pytest.raises(MessageRejected, match="before the last accepted one"):
+            pipeline.answer(questions[0])

@@ -17,7 +17,7 @@ from ros_stream import JOINTS, motion
 from rosgraph_msgs.msg import Clock
 
 from hodyn_ros.msg import DesiredMotion
-from hodyn_ros.nodes.messages import nanoseconds, read_wrenches, time_message, write_desired_motion
+from hodyn_ros.ros.conversions.messages import nanoseconds, read_wrenches, time_message, write_desired_motion
 
 SECOND = 1_000_000_000
 HAND = "panda_link7"

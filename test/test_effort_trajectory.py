@@ -7,11 +7,11 @@ import pytest
 from scipy.interpolate import CubicHermiteSpline
 
 from hodyn_ros import share
-from hodyn_ros.control.effort_trajectory import EffortFilter
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.trajectory.densify import Waypoints, densify
-from hodyn_ros.trajectory.start import PresentState, start_from
+from hodyn_ros.planning.effort_trajectory import EffortFilter
+from hodyn_ros.trajectory.splines.densify import Waypoints, densify
+from hodyn_ros.trajectory.splines.start import PresentState, start_from
 
 HOME = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
 MOVE = np.array([0.6, 0.3, -0.4, 0.5, 0.3, -0.4, 0.5])

@@ -17,14 +17,14 @@ from oracles.random_trees import KINDS, Tree, random_tree
 
 from hodyn_ros import BaseMotion, Robot
 from hodyn_ros.engine import kernels
-from hodyn_ros.engine.articulated import ArticulatedRecursion
-from hodyn_ros.engine.base import FloatingBase
-from hodyn_ros.engine.canonical import CanonicalBody, canonical_bodies
-from hodyn_ros.engine.generic import TreeKernel
-from hodyn_ros.engine.kernel import Kernel
-from hodyn_ros.engine.recursion import Recursion
+from hodyn_ros.engine.codegen.kernel import Kernel
+from hodyn_ros.engine.large_trees.inverse import TreeKernel
+from hodyn_ros.engine.recursions.articulated import ArticulatedRecursion
+from hodyn_ros.engine.recursions.recursion import Recursion
+from hodyn_ros.engine.series.canonical import CanonicalBody, canonical_bodies
+from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.errors import InputError
-from hodyn_ros.model.config import read_config
+from hodyn_ros.model.readers.config import read_config
 from hodyn_ros.model.tree import JointKind, TreeModel
 from hodyn_ros.share import find
 
@@ -251,7 +251,7 @@ class TestBatches:
         script = (
             "import os, signal\n"
             "import numpy as np\n"
-            "from hodyn_ros.engine.kernel import Kernel\n"
+            "from hodyn_ros.engine.codegen.kernel import Kernel\n"
             "kernel = Kernel(lambda a: [[2.0 * a[0][0]]], [('a', (1, 1))])\n"
             "batch = np.ones((20000, 1, 1))\n"
             "assert (kernel.batch(batch, threads=2) == 2.0).all()\n"

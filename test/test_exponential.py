@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from oracles.random_trees import unit_vector
 from scipy.linalg import expm
 
-from hodyn_ros import InputError, se3
-from hodyn_ros.exponential import body_twists, coordinate_rates, differential
-from hodyn_ros.jets import derivative, to_taylor
+from hodyn_ros import InputError
+from hodyn_ros.lie import se3
+from hodyn_ros.lie.exponential import body_twists, coordinate_rates, differential
+from hodyn_ros.lie.jets import derivative, to_taylor
 
 Array = NDArray[np.float64]
 

@@ -7,30 +7,32 @@ import hashlib
 import re
 import shutil
 import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any, get_args
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+import warm_python
+from exported_code import CC, RELATIVE, WARNINGS, assert_rows_close, call, compiled, needs_c, write
 from oracles.motions import random_base, random_motion
 from oracles.random_trees import Tree, random_tree
 from ros_processes import child_environment
 
-from hodyn_ros import InputError, Robot
-from hodyn_ros.export import CSource, c_source, export_c
+from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot
+from hodyn_ros.actuation.conditions import is_positive
+from hodyn_ros.dynamics.robot import Compiled
+from hodyn_ros.engine.codegen.kernel import Kernel, Stack, traced
+from hodyn_ros.engine.codegen.tracer import Operation
+from hodyn_ros.export import CSource, c_source, export_c, straight_line
+from hodyn_ros.export.straight_line import WRITTEN, StraightLine, Tables
+from hodyn_ros.export.trees import OFFERED
+from hodyn_ros.lie.representations import Representation
 from hodyn_ros.model.drives import Drives
 
-Array = NDArray[np.float64]
 ROOT = Path(__file__).resolve().parent.parent
-WARNINGS = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-Wshadow", "-Wconversion")
-RELATIVE = 1e-12
 
-CC = next((path for path in map(shutil.which, ("cc", "gcc", "clang")) if path), None)
 CXX = next((path for path in map(shutil.which, ("c++", "g++", "clang++")) if path), None)
-needs_c = pytest.mark.skipif(CC is None, reason="there is no C compiler (cc, gcc or clang) on the path")
 needs_cxx = pytest.mark.skipif(CXX is None, reason="there is no C++ compiler (c++, g++, clang++) on the path")
 
 
@@ -40,34 +42,6 @@ def panda() -> Robot:
 
 def robot_of(tree: Tree) -> Robot:
     return Robot.from_screws(**tree.arguments())
-
-
-def write(code: CSource, folder: Path) -> Path:
-    (folder / f"{code.name}.h").write_text(code.header)
-    path = folder / f"{code.name}.c"
-    path.write_text(code.source)
-    return path
-
-
-def compiled(code: CSource, folder: Path) -> ctypes.CDLL:
-    assert CC is not None
-    library = folder / f"{code.name}.so"
-    flags = ("-std=c99", *WARNINGS, "-Wmissing-prototypes", "-O1", "-fPIC", "-shared")
-    subprocess.run([CC, *flags, write(code, folder), "-o", library, "-lm"], check=True, timeout=120)
-    loaded = ctypes.CDLL(str(library))
-    getattr(loaded, f"{code.name}_self_test").restype = ctypes.c_double
-    return loaded
-
-
-def call(function: Callable[..., None], *arrays: Array) -> None:
-    function(*[array.ctypes.data_as(ctypes.POINTER(ctypes.c_double)) for array in arrays])
-
-
-def assert_rows_close(found: Array, expected: Array) -> None:
-    """Compare order by order, against the largest number of the order."""
-    scale = np.abs(expected).max(axis=-1, keepdims=True)
-    assert np.isfinite(found).all()
-    assert (np.abs(found - expected) <= RELATIVE * scale).all(), np.abs(found - expected) / scale
 
 
 class TestNumbers:
@@ -138,7 +112,192 @@ class TestNumbers:
         assert_rows_close(q[:2], expected)
 
 
+def aerial() -> Robot:
+    return Robot.from_config(ROOT / "config" / "aerial_manipulator.yaml")
+
+
+# of robots with loops, inverse dynamics gives the state of the drives as well
+EVERYTHING = (*(what for what in get_args(Compiled) if what != "drive_state"), "inverse_dynamics_derivatives")
+
+
+class TestWhat:
+    """All that `Robot.compile` offers, and partial derivatives."""
+
+    @needs_c
+    @pytest.mark.parametrize("robot", (panda(), aerial()), ids=("fixed", "floating"))
+    def test_as_the_engine_has_it(self, robot: Robot, tmp_path: Path) -> None:
+        floating, order, rng = robot.model.floating_base, 1, np.random.default_rng(6)
+        chosen = [what for what in EVERYTHING if what != "regressor"]  # these take long to compile
+        code = c_source(robot, order, "robot", what=chosen)
+        library = compiled(code, tmp_path, "-O0")
+        assert library.robot_self_test() <= 1e-11
+        pose, _ = random_base(rng, 0, "world").pose, None
+        values = {
+            "q": rng.uniform(-1.0, 1.0, (order + 3, robot.n_joints)),
+            "pose": np.ascontiguousarray(pose),
+        }
+        values["twists"] = rng.uniform(-1.0, 1.0, (order + 2, 6))
+        values |= {"state": values["q"][:2], "twist": values["twists"][:1]}
+        efforts = robot.compile(order)(
+            *([values[x] for x in ("q", "pose", "twists")] if floating else [values["q"]])
+        )
+        values["tau"] = np.ascontiguousarray(efforts[:, 6:] if floating else efforts)
+        values["base_wrench"] = np.ascontiguousarray(efforts[:, :6])
+        for what in chosen:
+            prototype = re.search(rf"void robot_{what}\(([^)]*)\);", code.header)
+            assert prototype is not None
+            given, found = [], []
+            for const, name, size in re.findall(r"(const )?double (\w+)\[(\d+)\]", prototype[1]):
+                if const:
+                    rows = int(size) // values[name].shape[1]
+                    given.append(np.ascontiguousarray(values[name][:rows]))
+                else:
+                    found.append(np.full(int(size), np.nan))
+            call(getattr(library, f"robot_{what}"), *given, *found)
+            if what == "inverse_dynamics_derivatives":
+                base = BaseMotion(given[1], given[2], frame="body") if floating else None
+                expected = robot.inverse_dynamics_derivatives(given[0], base)
+            else:
+                expected = robot.compile(order, what)(*given)
+            rows = len(expected) if len(found) > 1 else 1
+            whole = np.concatenate([one.reshape(rows, -1) for one in found], axis=1)
+            scale = np.abs(expected).max()
+            np.testing.assert_allclose(whole.ravel(), expected.ravel(), rtol=0.0, atol=1e-11 * scale)
+
+    def test_everything_is_offered(self) -> None:
+        assert set(EVERYTHING) == set(OFFERED)
+
+    @needs_c
+    def test_regressors(self, tmp_path: Path) -> None:
+        library = compiled(c_source(panda(), 0, what="regressor"), tmp_path, "-O0")
+        assert library.panda_self_test() <= RELATIVE
+
+    @needs_c
+    def test_frames_and_representations(self, tmp_path: Path) -> None:
+        robot, order = panda(), 2
+        kinds: tuple[Representation, ...] = ("spatial", "body_fixed", "hybrid")
+        for kind in kinds:
+            code = c_source(
+                robot,
+                order,
+                kind,
+                what=("forward_kinematics",),
+                frames=("panda_link4", "world"),
+                representation=kind,
+            )
+            library = compiled(code, tmp_path, "-O0")
+            q = np.random.default_rng(0).uniform(-1.0, 1.0, (order + 1, 7))
+            poses, twists = np.empty((2, 16)), np.empty((2, 12))
+            call(getattr(library, f"{kind}_forward_kinematics"), q, poses, twists)
+            motion = robot.forward_kinematics(q, representation=kind)
+            for i, name in enumerate(("panda_link4", "world")):
+                np.testing.assert_allclose(poses[i].reshape(4, 4), motion.pose_of(name), atol=1e-13)
+                np.testing.assert_allclose(twists[i].reshape(2, 6), motion.twists_of(name), atol=1e-13)
+
+    @needs_c
+    def test_wrenches_of_the_environment(self, tmp_path: Path) -> None:
+        order, bodies = 2, ("panda_link7", "panda_link3")
+        robot, rng = panda(), np.random.default_rng(1)
+        code = c_source(robot, order, what=("inverse_dynamics", "forward_dynamics"), wrenches=bodies)
+        library = compiled(code, tmp_path, "-O0")
+        assert library.panda_self_test() <= 1e-11
+        q, loads = rng.uniform(-1.0, 1.0, (order + 3, 7)), rng.uniform(-1.0, 1.0, (2, order + 1, 6))
+        tau, rates = np.empty((order + 1, 7)), np.empty((order + 1, 7))
+        acting = [AppliedWrench(body, load) for body, load in zip(bodies, loads)]
+        call(library.panda_inverse_dynamics, q, *loads, tau)
+        assert_rows_close(tau, robot.inverse_dynamics(q, wrenches=acting))
+        call(library.panda_forward_dynamics, q[:2].copy(), tau, *loads, rates)
+        np.testing.assert_allclose(rates, q[2:], atol=1e-10)
+
+    def test_bodies_whose_names_c_cannot_tell_apart(self) -> None:
+        tree = random_tree(np.random.default_rng(1), 2)
+        robot = Robot.from_screws(**{**tree.arguments(), "body_names": ["a b", "a-b"]})
+        header = c_source(robot, 0, "two", wrenches=("a b", "a-b")).header
+        assert "const double wrench_a_b_0[6], const double wrench_a_b_1[6]" in header
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        (
+            ({"wrenches": ["gripper"]}, "gripper"),
+            ({"what": "com", "wrenches": ["panda_link1"]}, "wrenches are of inverse_dynamics"),
+            ({"what": "torques"}, "there is no 'torques' to export; choose some of inverse_dynamics, "),
+            ({"what": ()}, "there is nothing to export"),
+            ({"frames": ["panda_link1"]}, "frames are of forward_kinematics and jacobian"),
+            ({"what": "jacobian", "frames": ["panda_link1", "panda_link2"]}, "a Jacobian is of one frame"),
+            ({"what": "jacobian", "frames": ["gripper"]}, "gripper"),
+            ({"what": "jacobian", "representation": "world"}, "representation must be one of"),
+        ),
+    )
+    def test_bad_wishes_give_one_line(self, arguments: dict[str, Any], words: str) -> None:
+        with pytest.raises(InputError, match=words) as refused:
+            c_source(panda(), 1, **arguments)
+        assert len(str(refused.value).splitlines()) == 1
+
+
+class TestOperations:
+    def test_c_knows_every_operation_of_the_tracer(self) -> None:
+        assert set(get_args(Operation)) == {"constant", "input", *WRITTEN}
+
+    @needs_c
+    @pytest.mark.parametrize("parted", (False, True), ids=("whole", "parts"))
+    def test_each_does_what_the_engine_does(
+        self, parted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        starts, row, places = [-1.0, -0.25, 0.1, 0.5, 2.0], [3.0, -1.5, 0.25, 4.0, 7.5], list(range(9))
+
+        def trace(rows: Stack) -> Stack:
+            ((x, y),) = rows
+            found, place = x.looked_up(starts, [row, [float(i) for i in places[: len(starts)]]])
+            only = y.looked_up([0.3], [[2.5]])[0]
+            return [
+                [x + y, x - y, y - 2.5, x * y, x / y, 3.0 / -x, abs(x), abs(-y * 0.5)],
+                [np.cos(x), np.sin(-y), np.sqrt(abs(x)), -found, place, only, is_positive(x), 0.125],
+                [np.floor(x), np.floor(-y * 3.0), *[0.0] * 6],
+            ]
+
+        kernel = Kernel(trace, [("x", (1, 2))])
+        graph, outputs, _ = traced(trace, [(1, 2)])
+        used = {graph.nodes[node][0] for node in graph.needed(outputs)}
+        assert used == set(get_args(Operation))
+        if parted:
+            monkeypatch.setattr(straight_line, "_PART", 3)
+        tables = Tables()
+        code = StraightLine(graph, ["a"], outputs, tables)
+        stores = [f"  out[{i}] = {code.text(value)};" for i, value in enumerate(outputs)]
+        head = ["#include <math.h>", *tables.lines(), "void f(const double *a, double *out);"]
+        function = ["void f(const double *a, double *out)", "{", *code.lines, *stores, "}"]
+        library = compiled(CSource("f", "", "\n".join([*head, *function, ""]), 0, ()), tmp_path)
+        for x in (*starts, -3.0, np.nextafter(0.1, 0.0), 0.3, 1e5, 0.0, 5e-324, -5e-324):
+            for y in (0.7, -2.0, 0.3):
+                out = np.empty((3, 8))
+                call(library.f, np.array([[x, y]]), out)
+                if abs(x) > 1e-300:
+                    expected = kernel.function(np.array([[x, y]]))
+                    np.testing.assert_allclose(out, expected, rtol=1e-15, atol=0.0)
+                assert out[1, 3] == -row[max(np.searchsorted(starts, x, side="right") - 1, 0)]
+                assert out[1, 6] == float(x > 0.0)
+
+
 class TestSelfTest:
+    @needs_c
+    def test_long_functions_in_parts(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of any length: the very same numbers, whatever is handed on."""
+        whole = compiled(c_source(panda(), 1, "whole"), tmp_path)
+        q, expected, tau = (
+            np.random.default_rng(0).uniform(-1.0, 1.0, (4, 7)),
+            np.empty((2, 7)),
+            np.empty((2, 7)),
+        )
+        call(whole.whole_inverse_dynamics, q, expected)
+        for length in (1, 7, 500):
+            monkeypatch.setattr(straight_line, "_PART", length)
+            name = f"parts{length}"
+            code = c_source(panda(), 1, name)
+            assert code.source.count("static void part") > 500 // length
+            found = compiled(code, tmp_path, "-O0")
+            call(getattr(found, f"{name}_inverse_dynamics"), q, tau)
+            assert_rows_close(tau, expected, 1e-15)
+
     @needs_c
     def test_a_wrong_constant_is_found(self, tmp_path: Path) -> None:
         code = c_source(panda(), 0)
@@ -228,9 +387,9 @@ class TestLanguage:
 
     def test_every_number_comes_back_the_same(self) -> None:
         code = c_source(panda(), 2)
-        text = code.source.split("test_tau[5][21] = {")[1].split("};")[0]
+        text = code.source.split("test_inverse_dynamics_tau[5][21] = {")[1].split("};")[0]
         numbers = np.array([float(x) for x in re.findall(r"-?\d[\d.e+-]*", text)]).reshape(5, 3, 7)
-        text = code.source.split("test_q[5][35] = {")[1].split("};")[0]
+        text = code.source.split("test_inverse_dynamics_q[5][35] = {")[1].split("};")[0]
         motions = np.array([float(x) for x in re.findall(r"-?\d[\d.e+-]*", text)]).reshape(5, 5, 7)
         for q, tau in zip(motions, numbers):
             assert np.array_equal(panda().compile(2)(q), tau)
@@ -299,15 +458,20 @@ class TestWords:
         with pytest.raises(InputError, match="cannot start a C function"):
             c_source(panda(), 0, name)
 
+    def test_orders_beyond_all_are_refused(self) -> None:
+        with pytest.raises(InputError, match="the order is 31, and 30 is the highest"):
+            c_source(panda(), 31)
+
     @pytest.mark.parametrize("order", (-1, True, 1.5))
     def test_orders_that_make_no_sense_are_refused(self, order: int) -> None:
         with pytest.raises(InputError, match="the order must be 0 or a positive integer"):
             c_source(panda(), order)
 
-    def test_a_recursion_too_long_for_a_compiler_is_refused(self) -> None:
-        robot = robot_of(random_tree(np.random.default_rng(0), 60))
-        with pytest.raises(InputError, match="choose a lower order"):
-            c_source(robot, 4)
+    def test_what_is_too_long_for_a_compiler_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(straight_line, "_MOST_OPERATIONS", 2000)
+        c_source(panda(), 1)
+        with pytest.raises(InputError, match="'panda' at order 2 takes 2573 operations"):
+            c_source(panda(), 2)
 
     def test_the_base_of_a_yaml_file_floats_by_the_file(self, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="says itself whether its base floats"):
@@ -316,8 +480,8 @@ class TestWords:
 
 class TestCommand:
     def run(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "hodyn_ros.cli", "export", *map(str, arguments)]
-        return subprocess.run(command, env=child_environment(), capture_output=True, text=True, timeout=60)
+        command = ("-m", "hodyn_ros.cli.app", "export", *arguments)
+        return warm_python.run(*command, environment=child_environment())
 
     def test_it_says_what_it_wrote(self, tmp_path: Path) -> None:
         result = self.run(
@@ -347,10 +511,10 @@ class TestCommand:
             (("--robot", "panda.yaml", "--order", "-1"), "the order must be 0 or a positive integer"),
             (("--robot", "panda.yaml", "--name", "7 arms"), "the name '7 arms'"),
             (("--robot", "panda.yaml", "--out", "/proc/none"), "/proc/none"),
-            (("--robot", "planar_3rrr.yaml"), "'planar_3rrr.yaml' is a parallel robot"),
+            (("--robot", "planar_3rrr.yaml"), "robot 'planar_3rrr' has no compiled inverse dynamics"),
             (("--robot", "panda_validation.yaml"), "panda_validation.yaml"),
         ),
-        ids=("robot", "language", "order", "name", "folder", "parallel", "file"),
+        ids=("robot", "language", "order", "name", "folder", "platform", "file"),
     )
     def test_bad_arguments_give_one_line(self, arguments: tuple[str, ...], words: str) -> None:
         result = self.run(*arguments)

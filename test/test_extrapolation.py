@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hodyn_ros import Robot, share
-from hodyn_ros.control.extrapolation import error_bound, motor_effort_series
-from hodyn_ros.control.feedforward import Feedforward, Status
-from hodyn_ros.control.law import FeedforwardLaw
 from hodyn_ros.errors import InputError
+from hodyn_ros.feedforward.extrapolation import error_bound, motor_effort_series
+from hodyn_ros.feedforward.feedforward import Feedforward, Status
+from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.trajectory import read_trajectory
 
 
@@ -49,7 +49,7 @@ def robot() -> Robot:
 def moving(robot: Robot) -> dict[int, Feedforward]:
     """A feedforward of the Panda at full speed, by order."""
     motion = read_trajectory(share.find("config", "panda_excitation.yaml"))
-    return {r: FeedforwardLaw(robot, r)(motion.sample(3.0, r + 2)) for r in (0, 2, 4)}
+    return {r: FeedforwardModel(robot, r).compute(motion.sample(3.0, r + 2)) for r in (0, 2, 4)}
 
 
 def test_derivatives_of_the_link_efforts_fill_those_of_the_motors(moving: dict[int, Feedforward]) -> None:

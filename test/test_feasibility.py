@@ -13,15 +13,16 @@ import pytest
 from numpy.typing import NDArray
 from rich.console import Console
 
-from hodyn_ros import InputError, Robot, cli, share
-from hodyn_ros.feasibility.along import DemandAlong
-from hodyn_ros.feasibility.check import check
-from hodyn_ros.feasibility.demand import Demand
-from hodyn_ros.feasibility.report import findings_table, percent, print_whole
-from hodyn_ros.feasibility.retime import InfeasibleError, retime
+from hodyn_ros import InputError, Robot, share
+from hodyn_ros.cli import app as cli
 from hodyn_ros.model.drive_spec import DriveLimits, DriveSpec
 from hodyn_ros.model.drives import Drives
 from hodyn_ros.model.limits import JointLimit, JointLimits
+from hodyn_ros.planning.along import DemandAlong
+from hodyn_ros.planning.check import check
+from hodyn_ros.planning.limit_set import LimitSet
+from hodyn_ros.planning.report import findings_table, percent, print_whole
+from hodyn_ros.planning.retime import InfeasibleError, retime
 from hodyn_ros.tables import number
 from hodyn_ros.trajectory import (
     Cosines,
@@ -31,7 +32,7 @@ from hodyn_ros.trajectory import (
     WaypointSpline,
     read_trajectory,
 )
-from hodyn_ros.trajectory.retimed_file import retimed_text
+from hodyn_ros.trajectory.files.retimed_file import retimed_text
 from hodyn_ros.trajectory.robot_motion import RobotMotion
 from hodyn_ros.trajectory.scaled import ScaledTime
 
@@ -184,7 +185,7 @@ def test_the_retimed_motion_touches_a_limit_and_exceeds_none(panda: Robot, rate:
     assert not report.violations
     assert report.tightest.usage == pytest.approx(1.0, abs=1e-9)
     # where it says, and by the trajectory itself
-    demand = Demand(robot)
+    demand = LimitSet(robot)
     there = demand.relative(found.motion.sample(np.array([found.time]), demand.order)).values
     assert abs(there[0, demand.columns.index(found.column)]) == pytest.approx(found.usage, abs=1e-9)
     # a thousandth faster it would not do
@@ -246,7 +247,7 @@ def test_progress_is_told(panda: Robot) -> None:
 
 def test_speeds_scale_samples_as_trajectories(panda: Robot) -> None:
     """The shortcut, derivatives times powers of the speed, is the scaled trajectory."""
-    demand, times = Demand(panda), np.linspace(0.0, 0.8, 51)
+    demand, times = LimitSet(panda), np.linspace(0.0, 0.8, 51)
     at_speed = DemandAlong(demand, RobotMotion.of(FAST)).relative(times, 0.7).values
     scaled = DemandAlong(demand, RobotMotion.of(ScaledTime(FAST, 0.7))).relative(times / 0.7).values
     assert np.allclose(at_speed, scaled, rtol=1e-9, atol=1e-9)

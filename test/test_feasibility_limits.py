@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from hodyn_ros import Robot
-from hodyn_ros.feasibility.check import check
-from hodyn_ros.feasibility.retime import retime
 from hodyn_ros.model.limits import JointLimits
+from hodyn_ros.planning.check import check
+from hodyn_ros.planning.retime import retime
 from hodyn_ros.trajectory import WaypointSpline
 
 NONE = [np.inf]

@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hodyn_ros import ParallelRobot, Robot, share
-from hodyn_ros.feasibility.along import DemandAlong
-from hodyn_ros.feasibility.check import check
-from hodyn_ros.feasibility.demand import Demand
-from hodyn_ros.feasibility.retime import retime
-from hodyn_ros.jets import Array
+from hodyn_ros import Robot, share
+from hodyn_ros.lie.jets import Array
 from hodyn_ros.model.drive_spec import DriveLimits, DriveSpec, FrictionSpec
 from hodyn_ros.model.limits import JointLimits
+from hodyn_ros.planning.along import DemandAlong
+from hodyn_ros.planning.check import check
+from hodyn_ros.planning.limit_set import LimitSet
+from hodyn_ros.planning.retime import retime
 from hodyn_ros.trajectory import (
     Cosines,
     EasedStart,
@@ -120,10 +120,10 @@ def dense_times(trajectory: Trajectory, end: float) -> Array:
 
 
 def assert_nothing_is_higher(
-    robot: Robot | ParallelRobot, motion: RobotMotion, times: Array, duration: float | None = None
+    robot: Robot, motion: RobotMotion, times: Array, duration: float | None = None
 ) -> None:
     report = check(robot, motion, duration)
-    along = DemandAlong(Demand(robot), motion, duration)
+    along = DemandAlong(LimitSet(robot), motion, duration)
     sizes = along.sizes(along.relative(times).values).max(axis=0)
     usage = along.demand.usage(sizes)
     for finding, dense in zip(report.findings, usage, strict=True):
@@ -162,7 +162,7 @@ def test_a_peak_that_an_even_grid_misses() -> None:
     still = np.zeros_like(away)
     trajectory = WaypointSpline(times + 0.02, away, still, still)
     robot = lever()
-    coarse = DemandAlong(Demand(robot), RobotMotion.of(trajectory)).relative(np.linspace(0.0, 600.0, 2001))
+    coarse = DemandAlong(LimitSet(robot), RobotMotion.of(trajectory)).relative(np.linspace(0.0, 600.0, 2001))
     report = check(robot, trajectory)
     assert np.abs(coarse.values).max() < 0.9 * report.tightest.usage
     assert report.tightest.time == pytest.approx(299.77, abs=0.25)
@@ -195,10 +195,11 @@ def limited(n: int, **bounds: float) -> JointLimits:
 def test_platforms_and_floating_bases(seed: int) -> None:
     rng = np.random.default_rng(seed)
     end = 10.0 ** rng.uniform(0.0, 1.0)
-    platform = ParallelRobot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
-    platform = ParallelRobot(platform.model, limited(6, velocity=0.5, effort=150.0, effort_rate=60.0))
+    platform = Robot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
+    bounds = limited(6, velocity=0.5, effort=150.0, effort_rate=60.0)
+    platform = Robot(platform.tree, bounds, closure=platform.closure)
     base = Cosines([0.03, 0.1], rng.uniform(1.0, 4.0, 2), duration=end)
-    motion = RobotMotion.of_base(base, ["z", "yaw"], platform.home_pose)
+    motion = RobotMotion.of_base(base, ["z", "yaw"], platform.home[1])
     assert_nothing_is_higher(platform, motion, np.linspace(0.0, end, 1501))
     flying = Robot.from_config(share.find("config", "aerial_manipulator.yaml"))
     flying = Robot(flying.model, limited(6, velocity=1.0, effort=3.0, effort_rate=2.0))

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hodyn_ros.control.feedforward import Feedforward, Status, taylor
-from hodyn_ros.control.law import FeedforwardLaw
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
+from hodyn_ros.feedforward.feedforward import Feedforward, Status, taylor
+from hodyn_ros.feedforward.model import FeedforwardModel
+from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.lie.representations import convert_screws
 from hodyn_ros.model.drives import Drives
 from hodyn_ros.model.limits import JointLimits
-from hodyn_ros.motion import BaseMotion
-from hodyn_ros.representations import convert_screws
 
 Array = NDArray[np.float64]
 N = 3
@@ -63,7 +63,7 @@ def limits(**given: float | Array) -> JointLimits:
 def test_without_drives_there_are_link_efforts_only(order: int) -> None:
     robot = arm()
     q = motion(order)
-    feedforward = FeedforwardLaw(robot, order)(q)
+    feedforward = FeedforwardModel(robot, order).compute(q)
     np.testing.assert_allclose(feedforward.efforts, robot.inverse_dynamics(q), rtol=1e-11, atol=1e-12)
     assert feedforward.motor_positions.shape == (0, N)
     assert feedforward.motor_efforts.shape == (0, N)
@@ -74,7 +74,7 @@ def test_without_drives_there_are_link_efforts_only(order: int) -> None:
 @pytest.mark.parametrize("order", [2, 3, 4])
 def test_with_drives_the_motors_follow_from_the_springs(order: int) -> None:
     q = motion(order)
-    efforts, theta, tau, _, _ = FeedforwardLaw(arm(stiffness=STIFFNESS), order)(q)
+    efforts, theta, tau, _, _ = FeedforwardModel(arm(stiffness=STIFFNESS), order).compute(q)
     assert theta.shape == (order + 1, N)
     assert tau.shape == (order - 1, N)
     np.testing.assert_allclose(theta, q[: order + 1] + efforts / STIFFNESS, rtol=1e-12)
@@ -85,7 +85,7 @@ def test_with_drives_the_motors_follow_from_the_springs(order: int) -> None:
 @pytest.mark.parametrize("order", [0, 1])
 def test_an_order_too_low_for_the_springs_leaves_motor_efforts_out(order: int) -> None:
     q = motion(order)
-    efforts, theta, tau, _, _ = FeedforwardLaw(arm(stiffness=STIFFNESS), order)(q)
+    efforts, theta, tau, _, _ = FeedforwardModel(arm(stiffness=STIFFNESS), order).compute(q)
     np.testing.assert_allclose(theta, q[: order + 1] + efforts / STIFFNESS, rtol=1e-12)
     assert tau.shape == (0, N)
 
@@ -93,7 +93,7 @@ def test_an_order_too_low_for_the_springs_leaves_motor_efforts_out(order: int) -
 @pytest.mark.parametrize("order", [0, 2])
 def test_rigid_drives_need_no_derivatives(order: int) -> None:
     q = motion(order)
-    feedforward = FeedforwardLaw(arm(stiffness=np.full(N, np.inf)), order)(q)
+    feedforward = FeedforwardModel(arm(stiffness=np.full(N, np.inf)), order).compute(q)
     np.testing.assert_allclose(
         feedforward.motor_efforts, MOTOR_INERTIA * q[2:] + feedforward.efforts, rtol=1e-12
     )
@@ -104,25 +104,25 @@ def test_a_floating_base_gets_its_wrench() -> None:
     pose = np.eye(4)
     pose[:3, 3] = [0.3, -0.2, 1.0]
     base = BaseMotion(pose, np.random.default_rng(1).normal(size=(4, 6)), frame="body")
-    law = FeedforwardLaw(robot, 2)
+    law = FeedforwardModel(robot, 2)
     law.warm_up()
-    feedforward = law(motion(2), base)
+    feedforward = law.compute(motion(2), base)
     wrenches, efforts = robot.inverse_dynamics(motion(2), base)
     np.testing.assert_array_equal(feedforward.efforts, efforts)
     np.testing.assert_array_equal(feedforward.base_wrenches, wrenches)
     with pytest.raises(InputError, match="floating base; give its motion"):
-        law(motion(2))
+        law.compute(motion(2))
 
 
 def test_a_base_motion_on_the_ground_is_an_error() -> None:
-    law = FeedforwardLaw(arm(), 0)
+    law = FeedforwardModel(arm(), 0)
     with pytest.raises(InputError, match="stands on the ground"):
-        law(motion(0), BaseMotion(np.eye(4), np.zeros((2, 6))))
+        law.compute(motion(0), BaseMotion(np.eye(4), np.zeros((2, 6))))
 
 
 def test_a_negative_order_is_an_error() -> None:
     with pytest.raises(InputError, match="order must be"):
-        FeedforwardLaw(arm(), -1)
+        FeedforwardModel(arm(), -1)
 
 
 def biggest(stack: Array) -> float:
@@ -132,7 +132,7 @@ def biggest(stack: Array) -> float:
 
 def test_each_limit_sets_its_bit_and_no_other() -> None:
     q = motion(3)
-    free = FeedforwardLaw(arm(stiffness=STIFFNESS), 3)(q)
+    free = FeedforwardModel(arm(stiffness=STIFFNESS), 3).compute(q)
     efforts = max(biggest(free.efforts[0]), biggest(free.motor_efforts[0]))
     rates = max(biggest(free.efforts[1]), biggest(free.motor_efforts[1]))
     velocities = max(biggest(q[1]), biggest(free.motor_positions[1]))
@@ -146,7 +146,7 @@ def test_each_limit_sets_its_bit_and_no_other() -> None:
         inward = 1e-9 if name == "position_lower" else -1e-9
 
         def status(bound: float, name: str = name) -> Status:
-            return FeedforwardLaw(arm(limits(**{name: bound}), STIFFNESS), 3)(q).status
+            return FeedforwardModel(arm(limits(**{name: bound}), STIFFNESS), 3).compute(q).status
 
         assert status(value) == Status.OK, f"{name}: at the limit is within"
         assert status(value + inward) == bit
@@ -154,7 +154,7 @@ def test_each_limit_sets_its_bit_and_no_other() -> None:
 
 def test_a_limit_is_exceeded_from_the_next_number_on() -> None:
     q = motion(2)
-    free = FeedforwardLaw(arm(), 2)(q)
+    free = FeedforwardModel(arm(), 2).compute(q)
     cases = [
         ("effort", np.abs(free.efforts[0]), Status.EFFORT_LIMIT_EXCEEDED),
         ("effort_rate", np.abs(free.efforts[1]), Status.EFFORT_RATE_LIMIT_EXCEEDED),
@@ -163,29 +163,29 @@ def test_a_limit_is_exceeded_from_the_next_number_on() -> None:
         ("position_lower", q[0], Status.POSITION_LIMIT_EXCEEDED),
     ]
     for name, reached, bit in cases:
-        assert FeedforwardLaw(arm(limits(**{name: reached})), 2)(q).status == Status.OK
+        assert FeedforwardModel(arm(limits(**{name: reached})), 2).compute(q).status == Status.OK
         for joint in range(N):
             limit = reached.copy()
             limit[joint] = np.nextafter(limit[joint], np.inf if name == "position_lower" else -np.inf)
-            assert FeedforwardLaw(arm(limits(**{name: limit})), 2)(q).status == bit
+            assert FeedforwardModel(arm(limits(**{name: limit})), 2).compute(q).status == bit
 
 
 def test_motor_values_count_for_the_limits_too() -> None:
     q = motion(3)
     q[2] = [30.0, 30.0, 30.0]
-    free = FeedforwardLaw(arm(stiffness=STIFFNESS), 3)(q)
+    free = FeedforwardModel(arm(stiffness=STIFFNESS), 3).compute(q)
     bound = 0.5 * (biggest(free.efforts[0]) + biggest(free.motor_efforts[0]))
     assert biggest(free.efforts[0]) < bound < biggest(free.motor_efforts[0])
-    bound_only_motor = FeedforwardLaw(arm(limits(effort=bound), STIFFNESS), 3)(q)
+    bound_only_motor = FeedforwardModel(arm(limits(effort=bound), STIFFNESS), 3).compute(q)
     assert bound_only_motor.status == Status.EFFORT_LIMIT_EXCEEDED
 
 
 def test_clamped_joints_stand_at_the_limit_and_the_others_are_untouched() -> None:
     q = motion(3)
-    free = FeedforwardLaw(arm(stiffness=STIFFNESS), 3)(q)
+    free = FeedforwardModel(arm(stiffness=STIFFNESS), 3).compute(q)
     bound = float(np.sort(np.abs(free.efforts[0]))[1])  # exceeded by one joint, held exactly by another
-    law = FeedforwardLaw(arm(limits(effort=bound), STIFFNESS), 3, clamp=True)
-    held = law(q)
+    law = FeedforwardModel(arm(limits(effort=bound), STIFFNESS), 3, clamp=True)
+    held = law.compute(q)
     assert held.status == Status.EFFORT_LIMIT_EXCEEDED | Status.EFFORT_CLAMPED
     for before, after in ((free.efforts, held.efforts), (free.motor_efforts, held.motor_efforts)):
         over = np.abs(before[0]) > bound
@@ -194,17 +194,17 @@ def test_clamped_joints_stand_at_the_limit_and_the_others_are_untouched() -> Non
         np.testing.assert_array_equal(after[1:, over], 0.0)
         np.testing.assert_array_equal(after[:, ~over], before[:, ~over])
     np.testing.assert_array_equal(held.motor_positions, free.motor_positions)
-    unclamped = FeedforwardLaw(arm(limits(effort=bound), STIFFNESS), 3)(q)
+    unclamped = FeedforwardModel(arm(limits(effort=bound), STIFFNESS), 3).compute(q)
     assert unclamped.status == Status.EFFORT_LIMIT_EXCEEDED
     np.testing.assert_array_equal(unclamped.efforts, free.efforts)
 
 
 def test_clamping_within_limits_changes_nothing() -> None:
     q = motion(2)
-    free = FeedforwardLaw(arm(), 2)(q)
-    law = FeedforwardLaw(arm(limits(effort=2.0 * biggest(free.efforts[0]))), 2, clamp=True)
-    np.testing.assert_array_equal(law(q).efforts, free.efforts)
-    assert law(q).status == Status.OK
+    free = FeedforwardModel(arm(), 2).compute(q)
+    law = FeedforwardModel(arm(limits(effort=2.0 * biggest(free.efforts[0]))), 2, clamp=True)
+    np.testing.assert_array_equal(law.compute(q).efforts, free.efforts)
+    assert law.compute(q).status == Status.OK
 
 
 def test_taylor_is_exact_for_polynomials() -> None:
@@ -217,11 +217,11 @@ def test_taylor_is_exact_for_polynomials() -> None:
 
 @pytest.mark.parametrize("order", [2, 3, 4])
 def test_the_series_follows_the_motion_with_its_order(order: int) -> None:
-    law = FeedforwardLaw(arm(stiffness=STIFFNESS), order)
-    feedforward = law(motion(order))
+    law = FeedforwardModel(arm(stiffness=STIFFNESS), order)
+    feedforward = law.compute(motion(order))
 
     def errors(h: float) -> Array:
-        there, guess = law(motion(order, 0.7 + h)), feedforward.at(h)
+        there, guess = law.compute(motion(order, 0.7 + h)), feedforward.at(h)
         pairs = (
             (there.efforts[0], guess.efforts),
             (there.motor_positions[0], guess.motor_positions),

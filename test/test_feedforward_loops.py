@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 from oracles.mechanisms import MECHANISMS, Builder, Closed, Mechanism, Z
 from test_loops import motion_of, robot_of
 
-from hodyn_ros.control.feedforward import Status
-from hodyn_ros.control.law import FeedforwardLaw
-from hodyn_ros.control.law_settings import LawSettings
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError, SingularError
-from hodyn_ros.feasibility.subject import SampleError, subject_of
+from hodyn_ros.feedforward.config import FeedforwardConfig
+from hodyn_ros.feedforward.feedforward import Status
+from hodyn_ros.feedforward.model import FeedforwardModel
+from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.model.drives import Drives
 from hodyn_ros.model.limits import JointLimits
-from hodyn_ros.motion import BaseMotion
+from hodyn_ros.planning.motion_evaluator import MotionEvaluator, SampleError
 from hodyn_ros.trajectory.robot_motion import MotionSample
 
 Array = NDArray[np.float64]
@@ -37,9 +37,9 @@ def driven(name: str = "ankle", **limits: float) -> Robot:
 
 def test_motors_follow_from_motion_and_efforts_of_the_drives() -> None:
     robot, (y, base) = driven(), motion_of(MECHANISMS["ankle"](), 2)
-    law = FeedforwardLaw(robot, 2)
+    law = FeedforwardModel(robot, 2)
     assert law.joint_names == ("joint3", "joint4") and law.motion_joints == ("joint1", "joint2")
-    found, one = law(y, base), robot.solve(y, base)
+    found, one = law.compute(y, base), robot.solve(y, base)
     np.testing.assert_allclose(found.efforts, one.efforts, rtol=1e-12)
     np.testing.assert_allclose(found.base_wrenches, one.base_wrench, rtol=1e-12, atol=1e-12)
     theta = one.drives[:3] + one.efforts / STIFFNESS
@@ -50,50 +50,56 @@ def test_motors_follow_from_motion_and_efforts_of_the_drives() -> None:
 def test_limits_are_those_of_the_drives() -> None:
     y, base = motion_of(MECHANISMS["ankle"](), 2)
     speed = float(np.abs(driven().solve(y, base).drives[1]).max())
-    assert FeedforwardLaw(driven(velocity=0.99 * speed), 2)(y, base).status & Status.VELOCITY_LIMIT_EXCEEDED
-    assert not FeedforwardLaw(driven(velocity=1e3 * speed), 2)(y, base).status
+    assert (
+        FeedforwardModel(driven(velocity=0.99 * speed), 2).compute(y, base).status
+        & Status.VELOCITY_LIMIT_EXCEEDED
+    )
+    assert not FeedforwardModel(driven(velocity=1e3 * speed), 2).compute(y, base).status
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["ankle", "planar 3-RRR", "four-bar", "mimic chain", "6-UPS"])
 def test_a_law_warms_up_at_home_in_the_representation_of_either_frame(name: str) -> None:
-    law = FeedforwardLaw(robot_of(MECHANISMS[name]()), 2)
+    law = FeedforwardModel(robot_of(MECHANISMS[name]()), 2)
     law.warm_up()
     y, base = motion_of(MECHANISMS[name](), 2)
-    found = law(y, base)
+    found = law.compute(y, base)
     if base is not None:
         turned = base.in_frame("body")
-        np.testing.assert_allclose(found.efforts, law(y, turned).efforts, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(found.efforts, law.compute(y, turned).efforts, rtol=1e-10, atol=1e-10)
 
 
 def test_payload_and_gravity_are_those_of_the_settings() -> None:
     robot = driven()
     y, base = motion_of(MECHANISMS["ankle"](), 0)
-    plain, settings = LawSettings(order=0), LawSettings(order=0, gravity=(0.0, 0.0, 0.0), payload_mass=1.5)
+    plain, settings = (
+        FeedforwardConfig(order=0),
+        FeedforwardConfig(order=0, gravity=(0.0, 0.0, 0.0), payload_mass=1.5),
+    )
     changed = settings.robot(robot)
     assert isinstance(changed, Robot)
     assert changed.tree.masses.sum() == pytest.approx(robot.tree.masses.sum() + 1.5)
-    found = settings.law(changed)(y, base).efforts
+    found = settings.law(changed).compute(y, base).efforts
     expected = changed.solve(y, base).efforts
     np.testing.assert_allclose(found, expected, rtol=1e-12)
-    assert np.abs(found - plain.law(plain.robot(robot))(y, base).efforts).max() > 0.1
+    assert np.abs(found - plain.law(plain.robot(robot)).compute(y, base).efforts).max() > 0.1
 
 
 def test_a_law_goes_on_where_another_one_has_been() -> None:
     robot = robot_of(MECHANISMS["four-bar"]())
-    first = FeedforwardLaw(LawSettings().robot(robot), 0)
+    first = FeedforwardModel(FeedforwardConfig().robot(robot), 0)
     q = np.zeros((3, 1))
     for q[0] in np.linspace(0.0, 2.5, 30):
-        there = first(q).efforts
-    second = FeedforwardLaw(LawSettings().robot(robot), 0)
+        there = first.compute(q).efforts
+    second = FeedforwardModel(FeedforwardConfig().robot(robot), 0)
     assert first.positions is not None and first.positions != second.positions
     second.start_from(first.positions)
-    np.testing.assert_allclose(second(q).efforts, there, rtol=1e-12)
+    np.testing.assert_allclose(second.compute(q).efforts, there, rtol=1e-12)
 
 
 def test_what_is_checked_is_the_motion_of_the_drives() -> None:
     robot = driven()
-    subject = subject_of(robot)
+    subject = MotionEvaluator(robot)
     assert subject.joint_names == ("joint3", "joint4") and subject.prismatic == (True, True)
     stacks = [motion_of(MECHANISMS["ankle"](), 1, seed) for seed in range(3)]
     bodies = [base.in_frame("body") for _, base in stacks if base is not None]
@@ -113,21 +119,24 @@ def test_a_sample_that_a_loop_cannot_follow_is_named() -> None:
     q = np.zeros((3, 3, 1))
     q[2, 0] = 3.0
     with pytest.raises(SampleError, match="loop1") as error:
-        subject_of(robot_of(MECHANISMS["RSSR"]())).evaluate(MotionSample(q, None, None))
+        MotionEvaluator(robot_of(MECHANISMS["RSSR"]())).evaluate(MotionSample(q, None, None))
     assert error.value.sample == 2
 
 
 def test_a_base_motion_has_to_come_where_one_is_moved() -> None:
-    law = FeedforwardLaw(driven(), 0)
+    law = FeedforwardModel(driven(), 0)
     with pytest.raises(InputError, match="has a floating base; give its motion"):
-        law(np.zeros((3, 2)))
-    arm = FeedforwardLaw(robot_of(MECHANISMS["four-bar"]()), 0)
+        law.compute(np.zeros((3, 2)))
+    arm = FeedforwardModel(robot_of(MECHANISMS["four-bar"]()), 0)
     with pytest.raises(InputError, match="stands on the ground"):
-        arm(np.zeros((3, 1)), BaseMotion(np.eye(4), np.zeros((2, 6))))
+        arm.compute(np.zeros((3, 1)), BaseMotion(np.eye(4), np.zeros((2, 6))))
 
 
-def slider_crank(crank_at_home: float) -> Robot:
-    """Return a crank that a slide drives, from its angle at home; at zero the slide does not turn it."""
+def slider_crank(crank_at_home: float, twice: bool = False) -> Robot:
+    """Return a crank that a slide drives, from its angle at home; at zero the slide does not turn it.
+
+    Or a slide and a rotor that turns with it, `twice`.
+    """
     build = Builder()
     crank = build.body(-1, Z, (0, 0, 0))
     elbow = 0.3 * np.array([np.cos(crank_at_home), np.sin(crank_at_home), 0.0])
@@ -135,21 +144,26 @@ def slider_crank(crank_at_home: float) -> Robot:
     rod = build.body(crank, Z, elbow)
     piston = build.body(-1, np.array([1.0, 0, 0]), end, slide=True)
     loop = Closed("hinge", rod, piston, end, Z)
+    if twice:
+        build.body(-1, Z, (1.0, 0.0, 0.0))
+        return robot_of(Mechanism(build.tree(), (loop,), (0,), (2, 3), ((3, 2, 5.0, 0.0),)))
     return robot_of(Mechanism(build.tree(), (loop,), (0,), (2,)))
 
 
-def test_near_a_dead_point_of_the_drive_a_feedforward_says_so_and_at_it_there_is_none() -> None:
-    robot = slider_crank(1.0)
-    law, q = FeedforwardLaw(robot, 2), np.zeros((5, 1))
+@pytest.mark.parametrize("twice", [False, True])
+def test_near_a_dead_point_of_the_drives_a_feedforward_says_so_and_at_it_there_is_none(twice: bool) -> None:
+    robot = slider_crank(1.0, twice)
+    law, q = FeedforwardModel(robot, 2), np.zeros((5, 1))
     law.warm_up()
     found = {}
     for angle in (1.0, 0.7, 0.4, 0.2, 0.03):
         q[0] = angle - 1.0
-        found[angle] = law(q)
+        found[angle] = law.compute(q)
+        np.testing.assert_allclose(found[angle].efforts, robot.solve(q).efforts, rtol=1e-9)
     assert [angle for angle, one in found.items() if one.status] == [0.03]
     assert found[0.03].status is Status.NEAR_SINGULARITY
     q[0] = -1.0
-    for call in (law, robot.inverse_dynamics, robot.compile(2)):
+    for call in (law.compute, robot.inverse_dynamics, robot.compile(2)):
         with pytest.raises(SingularError, match="its driven joints do not hold it"):
             call(q)
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.signal import StateSpace, lsim, lti
 
-from hodyn_ros.control.filtered_wrench import FilteredWrench
 from hodyn_ros.errors import InputError
+from hodyn_ros.feedforward.filtered_wrench import FilteredWrench
 
 CUTOFF = 20.0
 WRENCH = np.array([0.3, -1.0, 2.0, 10.0, -20.0, 5.0])

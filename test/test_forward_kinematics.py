@@ -14,11 +14,12 @@ from oracles.cases import Case, cases, make_case
 from oracles.motions import random_stack
 from oracles.random_trees import Tree, random_tree
 
-from hodyn_ros import BaseMotion, Kinematics, Robot, se3
+from hodyn_ros import BaseMotion, Kinematics, Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.leibniz import product_derivative
-from hodyn_ros.model.assembly import Frame
-from hodyn_ros.representations import Representation, convert_screws, convert_wrenches
+from hodyn_ros.lie import se3
+from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.representations import Representation, convert_screws, convert_wrenches
+from hodyn_ros.model.readers.assembly import Frame
 
 Array = NDArray[np.float64]
 

@@ -9,10 +9,10 @@ from oracles.random_trees import random_pose, random_tree
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot
 from hodyn_ros.engine import kernels
-from hodyn_ros.engine.generic import TreeKernel
-from hodyn_ros.engine.generic_hybrid import TreeHybridKernel
-from hodyn_ros.engine.kernel import Kernel
-from hodyn_ros.motion import Frame
+from hodyn_ros.engine.codegen.kernel import Kernel
+from hodyn_ros.engine.large_trees.forward import TreeHybridKernel
+from hodyn_ros.engine.large_trees.inverse import TreeKernel
+from hodyn_ros.lie.motion import Frame
 
 pytestmark = pytest.mark.thorough
 
@@ -33,7 +33,7 @@ def test_inverse_dynamics_is_that_of_straight_line_code(n_bodies: int, frame: Fr
     arguments = [random_stack(1, ORDER + 3, robot.n_joints)]
     if frame:
         arguments += [random_pose(np.random.default_rng(2)), random_stack(3, ORDER + 2, 6)]
-    straight = kernels.inverse_dynamics(robot.model, ORDER, kernels.Setting(base=frame))
+    straight = kernels.inverse_dynamics(robot.model, ORDER, kernels.KernelSpec(base=frame))
     assert isinstance(straight, Kernel)
     generic = TreeKernel(robot.model, ORDER, frame)
     expected = straight.function(*arguments)
@@ -54,7 +54,7 @@ def test_forward_dynamics_is_that_of_straight_line_code(n_bodies: int, frame: Fr
     if frame:
         pose = random_pose(np.random.default_rng(2))
         arguments += [pose, random_stack(3, 1, 6), random_stack(4, ORDER + 1, 6)]
-    straight = kernels.hybrid_dynamics(robot.model, ORDER, kernels.Setting(base=frame))
+    straight = kernels.hybrid_dynamics(robot.model, ORDER, kernels.KernelSpec(base=frame))
     assert isinstance(straight, Kernel)
     expected = straight.function(*arguments)
     found = TreeHybridKernel(robot.model, ORDER, frame).function(*arguments)
@@ -80,7 +80,7 @@ def test_hybrid_dynamics_is_that_of_straight_line_code(
         pose = random_pose(np.random.default_rng(2))
         arguments += [pose, random_stack(3, 1, 6), random_stack(4, ORDER + 1, 6)]
     for prescribed in ((), tuple(range(0, n, 2)), tuple(range(n))):
-        setting = kernels.Setting(frame, loads, prescribed, base_prescribed)
+        setting = kernels.KernelSpec(frame, loads, prescribed, base_prescribed)
         straight = kernels.hybrid_dynamics(robot.model, ORDER, setting)
         assert isinstance(straight, Kernel)
         expected = straight.function(*arguments, *wrenches)
@@ -103,7 +103,7 @@ def test_applied_wrenches_are_those_of_straight_line_code(n_bodies: int, frame: 
     loads = loads_of(n_bodies)
     wrenches = [random_stack(10 + i, ORDER + 1, 6) for i in range(len(loads))]
     pose = [random_pose(np.random.default_rng(2))] if frame else []
-    setting = kernels.Setting(base=frame, loads=loads)
+    setting = kernels.KernelSpec(base=frame, loads=loads)
     q = random_stack(1, ORDER + 3, robot.n_joints)
     motion = [q, *pose, *([random_stack(3, ORDER + 2, 6)] if frame else [])]
     state = [random_stack(1, 2, robot.n_joints), random_stack(2, ORDER + 1, robot.n_joints), *pose]
@@ -189,6 +189,6 @@ def test_which_code_a_robot_gets() -> None:
     assert isinstance(kernels.inverse_dynamics(large, 2), TreeKernel)
     assert isinstance(kernels.hybrid_dynamics(small, 2), Kernel)
     assert isinstance(kernels.hybrid_dynamics(large, 0), TreeHybridKernel)
-    busy = kernels.Setting(None, ((3, "body"),), (1, 2))
+    busy = kernels.KernelSpec(None, ((3, "body"),), (1, 2))
     assert isinstance(kernels.inverse_dynamics(large, 2, busy), TreeKernel)
     assert isinstance(kernels.hybrid_dynamics(large, 2, busy), TreeHybridKernel)

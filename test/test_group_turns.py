@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from hodyn_ros import InputError, Robot
 from hodyn_ros.dynamics.group_robot import GroupRobot
+from hodyn_ros.lie.se3 import exp
 from hodyn_ros.model.joint_groups import cylindrical, planar, prismatic, revolute
 from hodyn_ros.model.joint_tree import JointTree
-from hodyn_ros.se3 import exp
 
 Array = NDArray[np.float64]
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from hodyn_ros import ParallelRobot, Robot
-from hodyn_ros.control.robot_text import RobotText, read_robot
 from hodyn_ros.errors import HodynError, ModelError
-from hodyn_ros.model.config import read_config
-from hodyn_ros.model.files import read_file
-from hodyn_ros.model.yaml_text import MOST_BYTES, MOST_DEPTH, read_yaml
+from hodyn_ros.feedforward.robot_text import RobotText
+from hodyn_ros.model.readers.config import read_config
+from hodyn_ros.model.readers.files import read_file
+from hodyn_ros.model.readers.yaml_text import MOST_BYTES, MOST_DEPTH, read_yaml
 from hodyn_ros.trajectory import read_motion
 
 TWO_ALIKE = """\
@@ -56,7 +56,7 @@ def test_what_is_no_regular_file_is_not_read(tmp_path: Path, device: str) -> Non
     path.write_text(f"urdf: {device}\n")
     for call in (read_config, RobotText.from_file, Robot.from_config):
         assert "is not a regular file" in quickly(call, path)
-    for call in (read_yaml, read_robot, Robot.from_urdf, ParallelRobot.from_config, read_motion):
+    for call in (read_yaml, Robot.from_config, Robot.from_urdf, ParallelRobot.from_config, read_motion):
         assert "is not a regular file" in quickly(call, device)
 
 

@@ -15,11 +15,11 @@ from oracles.mechanisms import four_bar
 from oracles.random_trees import random_tree
 from test_loops import robot_of as linkage
 
-from hodyn_ros import AppliedWrench, BaseMotion, InputError, ParallelRobot, Robot, share
+from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot, share
 from hodyn_ros.dynamics.group_robot import GroupRobot
+from hodyn_ros.lie.se3 import exp
 from hodyn_ros.model.joint_groups import spherical
 from hodyn_ros.model.joint_tree import JointTree
-from hodyn_ros.se3 import exp
 
 pytestmark = pytest.mark.thorough
 
@@ -173,47 +173,74 @@ OF_LOOPS: Calls = {
 }
 
 
-def platform(robot: ParallelRobot, numbers: Numbers, orders: int) -> tuple[Array, Array]:
-    pose = robot.home_pose if numbers.rng.random() < 0.85 else numbers.pose()
-    return pose, numbers(orders, robot.n_dof) @ robot.model.dof.T
+def freedoms(robot: Robot) -> Array:
+    assert robot.closure is not None and robot.closure.platform is not None
+    assert robot.closure.platform.twists is not None
+    return robot.closure.platform.twists
 
 
-def load(robot: ParallelRobot, numbers: Numbers, orders: int) -> list[AppliedWrench]:
-    return [AppliedWrench(robot.model.platform.name, numbers(orders, robot.n_dof) @ robot.model.dof.T)]
+def platform(robot: Robot, numbers: Numbers, orders: int) -> BaseMotion:
+    home = robot.home[1]
+    pose = numbers.pose() if home is None or numbers.rng.random() > 0.85 else home
+    dof = freedoms(robot)
+    return BaseMotion(pose, numbers(orders, dof.shape[1]) @ dof.T, frame="body")
 
 
-def of_platform(name: str, orders: int) -> Callable[[ParallelRobot, Numbers], Any]:
-    return lambda robot, numbers: getattr(robot, name)(*platform(robot, numbers, orders))
+def load(robot: Robot, numbers: Numbers, orders: int) -> list[AppliedWrench]:
+    """On the platform, or on the first limb."""
+    if numbers.rng.random() < 0.3:
+        return [AppliedWrench(robot.tree.body_names[1], numbers(orders, 6))]
+    dof = freedoms(robot)
+    return [AppliedWrench(robot.tree.body_names[0], numbers(orders, dof.shape[1]) @ dof.T, frame="body")]
 
 
-def parallel_inverse_dynamics(robot: ParallelRobot, numbers: Numbers) -> Iterator[Any]:
-    pose, twists = platform(robot, numbers, 4)
-    yield robot.inverse_dynamics(pose, twists)
-    yield robot.inverse_dynamics(pose, twists, wrenches=load(robot, numbers, 3))
-    yield robot.inverse_dynamics(pose, twists, formulation="body_fixed")
-    if robot.n_driven > robot.n_dof:
-        yield robot.inverse_dynamics(pose, twists, preload=numbers(3, robot.n_driven))
+def of_platform(name: str, orders: int) -> Callable[[Robot, Numbers], Any]:
+    return lambda robot, numbers: getattr(robot, name)(None, platform(robot, numbers, orders))
 
 
-def platform_kinematics(robot: ParallelRobot, numbers: Numbers) -> Any:
+def platform_dynamics(robot: Robot, numbers: Numbers) -> Iterator[Any]:
+    base = platform(robot, numbers, 4)
+    yield robot.inverse_dynamics(None, base)
+    yield robot.inverse_dynamics(None, base, wrenches=load(robot, numbers, 3))
+    yield robot.inverse_dynamics(None, base, formulation="limb_decomposition")
+    n = len(robot.driven_joints)
+    if n > len(robot.coordinates):
+        yield robot.inverse_dynamics(None, base, preload=numbers(3, n))
+
+
+def platform_kinematics(robot: Robot, numbers: Numbers) -> Any:
     robot.reset()  # what is out of reach takes a while to give up
-    positions = np.zeros(robot.n_driven) if numbers.rng.random() < 0.8 else numbers(robot.n_driven)
-    return robot.forward_kinematics(np.vstack([positions, numbers(3, robot.n_driven)]))
+    n = len(robot.driven_joints)
+    positions = np.zeros(n) if numbers.rng.random() < 0.8 else numbers(n)
+    return robot.motion_from_drives(np.vstack([positions, numbers(3, n)]))
+
+
+def platform_jacobian(robot: Robot, numbers: Numbers) -> Any:
+    base = platform(robot, numbers, 2)
+    return robot.jacobian(None, robot.tree.body_names[1], "hybrid", base=base)
 
 
 OF_PLATFORMS: Calls = {
     "reset": lambda r, x: r.reset(),
-    "inverse_kinematics": of_platform("inverse_kinematics", 3),
-    "drive_motion": of_platform("drive_motion", 3),
-    "inverse_kinematics_jacobians": of_platform("inverse_kinematics_jacobians", 3),
-    "forward_kinematics": platform_kinematics,
-    "singular_values": lambda r, x: r.singular_values(platform(r, x, 1)[0]),
-    "distance_to_singularity": lambda r, x: r.distance_to_singularity(platform(r, x, 1)[0]),
-    "inverse_dynamics": parallel_inverse_dynamics,
+    "joint_motion": of_platform("joint_motion", 3),
+    "drive_state": of_platform("drive_state", 4),
+    "drive_jacobian": of_platform("drive_jacobian", 3),
+    "motion_from_drives": platform_kinematics,
+    "forward_kinematics": of_platform("forward_kinematics", 3),
+    "inverse_dynamics": platform_dynamics,
     "solve": of_platform("solve", 4),
     "forward_dynamics": lambda r, x: r.forward_dynamics(
-        platform(r, x, 1)[0], platform(r, x, 1)[1][0], x(3, r.n_driven), wrenches=load(r, x, 3)
+        None, x(3, len(r.driven_joints)), platform(r, x, 1), wrenches=load(r, x, 3)
     ),
+    "mass_matrix": of_platform("mass_matrix", 2),
+    "coriolis_matrix": of_platform("coriolis_matrix", 2),
+    "gravity_torque": of_platform("gravity_torque", 2),
+    "dynamic_matrices": of_platform("dynamic_matrices", 2),
+    "com": of_platform("com", 2),
+    "jacobian": platform_jacobian,
+    "compile": lambda r, x: r.compile(1)(x.pose(), x(3, 6)),
+    "with_tree": lambda r, x: r.with_tree(r.tree),
+    "is_compiled": lambda r, x: r.is_compiled(2),
 }
 
 
@@ -268,8 +295,8 @@ def robots() -> dict[str, Any]:
     return {
         "arm": Robot.from_screws(**random_tree(1, 3).arguments()),
         "flyer": Robot.from_screws(**random_tree(2, 4, floating_base=True).arguments()),
-        "gough_stewart": ParallelRobot.from_config(share.find("config", "gough_stewart_6ups.yaml")),
-        "planar": ParallelRobot.from_config(share.find("config", "planar_3rrr.yaml")),
+        "gough_stewart": Robot.from_config(share.find("config", "gough_stewart_6ups.yaml")),
+        "planar": Robot.from_config(share.find("config", "planar_3rrr.yaml")),
         "balls": GroupRobot(balls),
         "linkage": linkage(four_bar()),
     }
@@ -283,11 +310,9 @@ def public_calls(kind: type) -> set[str]:
     }
 
 
-@pytest.mark.parametrize(
-    ("kind", "calls"), [(Robot, OF_TREES), (ParallelRobot, OF_PLATFORMS), (GroupRobot, OF_GROUPS)]
-)
+@pytest.mark.parametrize(("kind", "calls"), [(Robot, OF_TREES), (GroupRobot, OF_GROUPS)])
 def test_no_public_call_is_left_out(kind: type, calls: Calls) -> None:
-    known = {*calls, *(OF_LOOPS if kind is Robot else ())}
+    known = {*calls, *((*OF_LOOPS, *OF_PLATFORMS) if kind is Robot else ())}
     assert public_calls(kind) == known
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import comb
@@ -34,14 +34,6 @@ TOLERANCES = (1e-12, 1e-12, 1e-12, 1e-12, 1e-11, 1e-11, 1e-11)
 
 formulations = pytest.mark.parametrize("formulation", FORMULATIONS)
 both_bases = pytest.mark.parametrize("floating_base", [False, True], ids=["fixed", "floating"])
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_kept_code() -> Iterator[None]:
-    """Compile anew every time, and leave the user's folder of compiled robots alone."""
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("HODYN_CACHE_DIR", "")
-        yield
 
 
 def bounded(examples: int) -> Any:

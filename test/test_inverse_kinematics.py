@@ -16,8 +16,8 @@ from oracles.random_trees import Tree, random_pose, random_tree
 from scipy.linalg import null_space
 
 from hodyn_ros import BaseMotion, ConvergenceError, InputError, Kinematics, Robot, SingularError
-from hodyn_ros.dynamics import pose_solver
-from hodyn_ros.model.assembly import Frame
+from hodyn_ros.dynamics.kinematics import pose_solver
+from hodyn_ros.model.readers.assembly import Frame
 
 Array = NDArray[np.float64]
 

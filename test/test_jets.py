@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.mp_trajectories import DIGITS
 
-from hodyn_ros import jets
 from hodyn_ros.errors import InputError
+from hodyn_ros.lie import jets
 
 ORDER = 9
 F, G = (lambda t: mpmath.exp(mpmath.sin(3 * t))), (lambda t: mpmath.log(2 + t * t) - mpmath.cos(t))

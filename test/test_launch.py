@@ -25,9 +25,10 @@ from hodyn_ros import share
 from hodyn_ros.bags.qos_overrides import overrides
 from hodyn_ros.launching.installed import installed
 from hodyn_ros.msg import FeedforwardTorque
-from hodyn_ros.nodes import dynamics_settings, trajectory_node
-from hodyn_ros.nodes.diagnostics import OK
-from hodyn_ros.nodes.messages import time_message
+from hodyn_ros.nodes import trajectory_node
+from hodyn_ros.ros.conversions.messages import time_message
+from hodyn_ros.ros.diagnostics import OK
+from hodyn_ros.ros.parameters import dynamics_settings
 
 FILES = [name for name in share.available("launch") if name.endswith(".launch.py")]
 

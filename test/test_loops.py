@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from dataclasses import replace
 from math import factorial
 
@@ -12,21 +13,24 @@ from numpy.typing import NDArray
 from oracles import mp_loops
 from oracles.cases import relative_errors
 from oracles.mechanisms import MECHANISMS, Closed, Mechanism, Z, ankle, four_bar, planar_3rrr, rssr
-from oracles.motions import Base
+from oracles.motions import Base, random_stack
 from oracles.random_trees import Tree
 from scipy.interpolate import make_interp_spline
 
 from hodyn_ros import AppliedWrench, BaseMotion, Coupling, Loop, ParallelRobot, Robot, share
-from hodyn_ros.dynamics.forward_kinematics import forward_kinematics
-from hodyn_ros.dynamics.looped import LoopSolution
+from hodyn_ros.dynamics.kinematics.forward_kinematics import forward_kinematics
+from hodyn_ros.dynamics.loops.closing import home
+from hodyn_ros.dynamics.loops.looped import LoopSolution
+from hodyn_ros.dynamics.loops.looped_matrices import looped_matrices
 from hodyn_ros.engine.kernels import fits_straight_line
-from hodyn_ros.engine.loop_kernel import compiles
+from hodyn_ros.engine.loops.loop_kernel import compiles
 from hodyn_ros.errors import ConvergenceError, InputError, ModelError, SingularError
-from hodyn_ros.leibniz import product_derivative
+from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.motion import wrenches_to_body
+from hodyn_ros.lie.se3 import exp
 from hodyn_ros.model.joint_function import JointFunction
-from hodyn_ros.motion import wrenches_to_body
-from hodyn_ros.parallel.model import ParallelModel
-from hodyn_ros.se3 import exp
+from hodyn_ros.model.parallel.closure import model_of
+from hodyn_ros.model.parallel.model import ParallelModel
 
 Array = NDArray[np.float64]
 
@@ -147,7 +151,7 @@ class TestCompiled:
     def test_efforts_of_drives_and_base(self, name: str) -> None:
         mechanism = MECHANISMS[name]()
         for order in (0, 1, 3):
-            fast, slow = robot_of(mechanism), robot_of(mechanism)
+            fast, slow = compiled_alone(robot_of(mechanism)), robot_of(mechanism)
             y, base = motion_of(mechanism, order, seed=order)
             wrenches = [
                 AppliedWrench(1, np.arange(6.0 * order + 6).reshape(order + 1, 6), frame="body"),
@@ -199,7 +203,7 @@ class TestCompiled:
         assert base is not None
         found = platform.compile(2)(base.pose, base.twists)
         np.testing.assert_allclose(found, platform.solve(base=base).efforts, rtol=1e-11)
-        with pytest.raises(InputError, match="expected .'the motion'., found 2 arguments"):
+        with pytest.raises(InputError, match="expected 1 arrays .'the motion'., found 2"):
             arm.compile(2)(y, y)
         with pytest.raises(InputError, match="the motion must have"):
             arm.compile(2)(y[:4])
@@ -214,6 +218,171 @@ class TestCompiled:
         jumped = robot_of(four_bar())
         assert jumped.inverse_dynamics(y)[0, 0] == pytest.approx(there[-1], rel=1e-12)
         np.testing.assert_allclose(robot.solve(y).joints, jumped.solve(y).joints, atol=1e-12)
+
+
+@pytest.mark.thorough
+class TestCompiledAccelerations:
+    """Forward dynamics and matrices in code agree with those of NumPy."""
+
+    @pytest.mark.parametrize("name", MECHANISMS)
+    def test_accelerations_under_drives_wrenches_and_a_push(self, name: str) -> None:
+        mechanism, order = MECHANISMS[name](), 0 if name in ("6-UPS", "ankle with rods") else 2
+        robot = robot_of(mechanism)
+        looped, rng = robot._looped, np.random.default_rng(4)
+        assert looped is not None
+        y, base = motion_of(mechanism, order, seed=3)
+        wrenches = [
+            AppliedWrench(1, rng.normal(size=(order + 1, 6)), frame="body"),
+            AppliedWrench(mechanism.tree.n_bodies - 1, rng.normal(size=(order + 1, 6))),
+        ]
+        efforts = rng.normal(size=(order + 1, looped.closure.n_efforts))
+        given = None if base is None else base.in_frame("world")
+        expected, twists = looped.forward_dynamics(y[:2], efforts, given, wrenches)
+        looped.known = home(looped.closure)
+        vars(looped)["forward_dynamics"] = None  # it must not be called
+        if base is None:
+            found = robot.forward_dynamics(y[:2], efforts, wrenches=wrenches)
+            assert relative_errors(found, expected).max() < 1e-11
+            return
+        assert twists is not None
+        push = {}
+        if looped.closure.base_given:
+            push, efforts = {"base_wrench": efforts[:, :6]}, efforts[:, 6:]
+        found, moved = robot.forward_dynamics(y[:2], efforts, base, wrenches=wrenches, **push)
+        assert relative_errors(moved, twists[1:]).max() < 1e-11
+        if y.shape[1]:
+            assert relative_errors(found, expected).max() < 1e-11
+
+    def test_calls_with_a_base_go_on_with_their_code(self) -> None:
+        mechanism = MECHANISMS["ankle"]()
+        robot, other = robot_of(mechanism), robot_of(mechanism)
+        y, base = motion_of(mechanism, 1)
+        assert base is not None
+        rng = np.random.default_rng(1)
+        efforts, push = rng.normal(size=(2, 2)), rng.normal(size=(2, 6))
+        first = robot.forward_dynamics(y[:2], efforts, base, push)
+        for _ in range(2):
+            again = robot.forward_dynamics(y[:2], efforts, base, push)
+            np.testing.assert_allclose(again[0], first[0], rtol=1e-12)
+            np.testing.assert_allclose(again[1], first[1], rtol=1e-12)
+        free = robot.forward_dynamics(y[:2], efforts, base)
+        zero = other.forward_dynamics(y[:2], efforts, base, np.zeros((2, 6)))
+        np.testing.assert_allclose(free[1], zero[1], rtol=1e-12)
+        turned = robot.forward_dynamics(y[:2], efforts, base.in_frame("body"), push)
+        np.testing.assert_allclose(turned[0], first[0], rtol=1e-10)
+        with pytest.raises(InputError, match="the efforts"):
+            robot.forward_dynamics(y[:2], efforts * np.nan, base, push)
+
+    @pytest.mark.parametrize("name", MECHANISMS)
+    def test_matrices_with_their_rates(self, name: str) -> None:
+        mechanism, order = MECHANISMS[name](), 0 if MECHANISMS[name]().tree.n_joints > 8 else 1
+        robot = robot_of(mechanism)
+        looped = robot._looped
+        assert looped is not None
+        y, base = motion_of(mechanism, order, seed=2)
+        given = None if base is None else base.in_frame("world")
+        expected = looped_matrices(looped, robot._of_the_tree, y[: order + 2], given, 1)
+        for part, of_it in (
+            ("mass", expected.mass),
+            ("coriolis", expected.coriolis),
+            ("gravity", expected.gravity),
+        ):
+            found = looped.matrix(part, y[: order + 1 + (part == "coriolis")], given)
+            if found is None:
+                assert name == "6-UPS" and part == "coriolis"  # too long
+                continue
+            for a, b in zip(found, of_it, strict=True):
+                assert np.abs(a - b).max() < 1e-11 * max(np.abs(of_it[0]).max(), np.abs(b).max())
+
+    @pytest.mark.parametrize("name", ["four-bar", "ankle", "planar 3-RRR"])
+    def test_everything_that_is_compiled_for_one_order(self, name: str) -> None:
+        mechanism = MECHANISMS[name]()
+        robot, other = robot_of(mechanism), robot_of(mechanism)
+        y, base = motion_of(mechanism, 0)
+        body = robot.tree.n_bodies - 1
+        moving = [] if base is None else [base.pose, base.twists[:1]]
+        for what in ("mass_matrix", "gravity_torque", "com"):
+            found, expected = robot.compile(1, what)(y[:2], *moving), getattr(other, what)(y[:2], base)
+            np.testing.assert_allclose(found, expected.reshape(found.shape), rtol=1e-10, atol=1e-10)
+        found = robot.compile(0, "coriolis_matrix")(y[:2], *moving)
+        np.testing.assert_allclose(found, other.coriolis_matrix(y[:2], base)[0], rtol=1e-10, atol=1e-10)
+        found = robot.compile(1, "jacobian", [body], "hybrid")(y[:2], *moving)
+        expected = other.jacobian(y[:2], body, "hybrid", base)
+        np.testing.assert_allclose(found, expected.reshape(found.shape), rtol=1e-10, atol=1e-10)
+        found = robot.compile(1, "forward_kinematics", [body])(y[:2], *moving)
+        poses = other.forward_kinematics(y[:2], base)
+        np.testing.assert_allclose(found[0, :16].reshape(4, 4), poses.poses[body], rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(found[0, 16:], poses.twists[0, body], rtol=1e-10, atol=1e-10)
+        one, out = robot.solve(y, base), np.empty((1, y.shape[1] + (0 if base is None else 6)))
+        push = [] if one.base_wrench is None else [one.base_wrench]
+        assert robot.compile(0, "forward_dynamics")(y[:2], *moving, one.efforts, *push, out=out) is out
+        np.testing.assert_allclose(out[:, out.shape[1] - y.shape[1] :], y[2:], rtol=1e-9, atol=1e-9)
+        if base is not None:
+            np.testing.assert_allclose(out[0, :6], base.twists[1], rtol=1e-9, atol=1e-9)
+        with pytest.raises(InputError, match="expected a motion of shape"):
+            robot.compile(1, "mass_matrix")(y)
+
+
+@pytest.mark.thorough
+class TestRedundantDrives:
+    """The compiled way agrees with the readable one, near singular poses as well, and leaves those to it."""
+
+    CASES = {
+        "hinged 3-RRR": (0, 2, 4),
+        "planar 3-RRR": (0, 1, 2, 4),
+        "6-UPS": (*MECHANISMS["6-UPS"]().driven, 5),
+        "mimic chain": (0, 1, 2, 5),
+        "palletiser": (0, 1, 4, 7, 8),
+        "cylinder and slider": (0, 1, 2, 5, 6, 7),
+    }
+
+    @pytest.mark.parametrize("name", CASES)
+    @pytest.mark.parametrize("preloaded", [False, True])
+    def test_efforts_of_least_norm_or_nearest_to_a_preload(self, name: str, preloaded: bool) -> None:
+        mechanism = replace(MECHANISMS[name](), driven=self.CASES[name])
+        slow, fast = robot_of(mechanism), compiled_alone(robot_of(mechanism))
+        whole, moving = motion_of(mechanism, 6)
+        for order in range(7) if name == "hinged 3-RRR" else (1 + preloaded,):
+            y, base = whole[: order + 3], None
+            if moving is not None:
+                base = BaseMotion(moving.pose, moving.twists[: order + 2])
+            rng = np.random.default_rng(order)
+            preload = 10.0 * rng.normal(size=(order + 1, len(mechanism.driven))) if preloaded else None
+            wrenches = [AppliedWrench(1, rng.normal(size=(order + 1, 6)))]
+            expected = slow.solve(y, base, wrenches, preload).efforts
+            found = fast.inverse_dynamics(y, base, wrenches, preload=preload)
+            assert relative_errors(found, expected).max() < 1e-12
+            state = fast.drive_state(y, base, wrenches, preload=preload)
+            assert relative_errors(state.efforts, expected).max() < 1e-12
+            assert not state.near_singularity
+
+    def test_one_of_drives_that_pull_at_one_joint_is_as_good_as_the_other(self) -> None:
+        tree = MECHANISMS["mimic chain"]().tree
+        couplings = [Coupling("joint2", "joint1")]
+        robot = Robot.from_screws(
+            **tree.arguments(),
+            couplings=couplings,
+            coordinates=["joint1", "joint3", "joint4", "joint5", "joint6"],
+            driven=[f"joint{i + 1}" for i in range(6)],
+        )
+        y = np.random.default_rng(0).normal(size=(4, 5))
+        efforts = robot.inverse_dynamics(y)
+        np.testing.assert_allclose(efforts[:, 0], efforts[:, 1], rtol=1e-12)
+        pressed = robot.inverse_dynamics(y, preload=[4.0, -2.0, 0.0, 0.0, 0.0, 0.0])
+        np.testing.assert_allclose(pressed - efforts, [[3.0, -3.0, 0, 0, 0, 0], [0.0] * 6], atol=1e-12)
+
+    def test_preloads_that_do_not_apply_are_refused(self) -> None:
+        y, robot = np.zeros((3, 1)), robot_of(four_bar())
+        for call in (robot.inverse_dynamics, robot.drive_state, robot.solve):
+            with pytest.raises(InputError, match="a preload needs more drives than coordinates"):
+                call(y, preload=[1.0])
+        tree = Robot.from_screws(**four_bar().tree.arguments())
+        for of_tree in (tree.inverse_dynamics, tree.drive_state):
+            with pytest.raises(InputError, match="a preload needs more drives than coordinates"):
+                of_tree(np.zeros((3, 3)), preload=np.zeros(3))
+        pair = robot_of(replace(four_bar(), driven=(0, 2)))
+        with pytest.raises(InputError, match=r"the preload must have shape \(2,\) or \(orders, 2\)"):
+            pair.inverse_dynamics(y, preload=[1.0])
 
 
 class TestMatrices:
@@ -250,6 +419,22 @@ class TestMatrices:
         assert np.abs(coriolis + coriolis.T - mass[1]).max() < 1e-10 * scale
         gravity = robot.gravity_torque(y[:1], base)
         assert gravity.shape == (1, len(mass[0]))
+
+    @pytest.mark.parametrize("name", [name for name in MECHANISMS if name not in SPINNING])
+    def test_efforts_are_linear_in_the_parameters_of_the_bodies(self, name: str) -> None:
+        mechanism = MECHANISMS[name]()
+        robot, (y, base) = robot_of(mechanism), motion_of(mechanism, 2)
+        one = robot.solve(y, base)
+        efforts = one.efforts
+        if one.base_wrench is not None and base is not None:
+            wrench = wrenches_to_body(base.pose, base.in_frame("body").twists, one.base_wrench)
+            efforts = np.concatenate([wrench, efforts], axis=1)
+        regressor, parameters = robot.regressor(y, base), robot.dynamic_parameters()
+        assert regressor.shape == (3, efforts.shape[1], 10 * robot.tree.n_bodies)
+        assert relative_errors(regressor @ parameters, efforts).max() < 1e-11
+        if base is None and not robot.overconstrained_loops:
+            compiled = robot.compile(2, "regressor")(y)
+            np.testing.assert_allclose(compiled.reshape(regressor.shape), regressor, rtol=1e-9, atol=1e-9)
 
     def test_of_a_platform_its_wrench_against_gravity(self) -> None:
         mechanism = MECHANISMS["6-UPS"]()
@@ -291,6 +476,116 @@ def _platform_rates(base: BaseMotion) -> Array:
     w, v = base.twists[0, :3], base.twists[0, 3:]
     turned = base.pose[:3, :3].T @ np.stack([w, v + np.cross(w, base.pose[:3, 3])], axis=1)
     return turned.T.reshape(1, 6)
+
+
+GROUNDED = [name for name in MECHANISMS if name not in SPINNING and MECHANISMS[name]().platform is None]
+GROUNDED = [name for name in GROUNDED if not MECHANISMS[name]().tree.floating_base]
+
+
+class TestPartials:
+    """Against differences of eighth order of the calls themselves."""
+
+    @staticmethod
+    def slope(of: Callable[[float], Array], step: float = 0.005) -> Array:
+        weights = np.array([4.0 / 5.0, -1.0 / 5.0, 4.0 / 105.0, -1.0 / 280.0])
+        parts = [w * (of(i * step) - of(-i * step)) for i, w in enumerate(weights, 1)]
+        slope: Array = sum(parts[1:], start=parts[0]) / step
+        return slope
+
+    @pytest.mark.parametrize("name", GROUNDED)
+    def test_of_inverse_dynamics_of_any_order(self, name: str) -> None:
+        mechanism = MECHANISMS[name]()
+        robot, (y, _) = robot_of(mechanism), motion_of(mechanism, 1)
+        found = robot.inverse_dynamics_derivatives(y)
+        assert found.shape == (2, 4, len(mechanism.driven), y.shape[1])
+        for k in range(4):
+            for c in range(y.shape[1]):
+
+                def efforts(step: float, place: tuple[int, int] = (k, c)) -> Array:
+                    moved = y.copy()
+                    moved[place] += step
+                    return robot.inverse_dynamics(moved)
+
+                expected = self.slope(efforts)
+                scale = np.abs(found[:, :3]).max()
+                assert np.abs(found[:, k, :, c] - expected).max() < 1e-9 * scale
+
+    @pytest.mark.parametrize("name", GROUNDED)
+    def test_of_forward_dynamics(self, name: str) -> None:
+        mechanism = MECHANISMS[name]()
+        robot, (y, _) = robot_of(mechanism), motion_of(mechanism, 0)
+        u = robot.inverse_dynamics(y)
+        A, B = robot.linearised_dynamics(y[:2], u[0])
+        n = y.shape[1]
+        for i in range(2 * n):
+
+            def accelerations(step: float, place: tuple[int, int] = divmod(i, n)) -> Array:
+                moved = y[:2].copy()
+                moved[place] += step
+                return robot.forward_dynamics(moved, u)[0]
+
+            assert np.abs(A[n:, i] - self.slope(accelerations)).max() < 1e-9 * np.abs(A).max()
+        np.testing.assert_array_equal(A[:n], np.eye(2 * n)[n:])
+        inertia = robot.mass_matrix(y[:1])[0]
+        jacobian = robot.inverse_dynamics_derivatives(y)[0, 2]
+        if len(mechanism.driven) == n:  # M y'' + ... = S_y u, and u = ... + S_y^-1 M y''
+            np.testing.assert_allclose(B[n:] @ jacobian, np.eye(n), atol=1e-9)
+        assert np.abs(inertia @ B[n:]).max() > 0.0
+
+    @pytest.mark.parametrize("name", ["ankle", "gough_stewart", "leg"])
+    def test_of_the_motion_of_a_base_or_platform(self, name: str) -> None:
+        """Small body-fixed displacements of it, and the derivatives of its body-fixed twist."""
+        if name == "ankle":
+            mechanism = MECHANISMS["ankle"]()
+            robot, (y, base) = robot_of(mechanism), motion_of(mechanism, 1)
+        else:
+            file = {"leg": "humanoid_leg", "gough_stewart": "gough_stewart_6ups"}[name]
+            robot = Robot.from_config(share.find("config", f"{file}.yaml"))
+            start, pose = robot.home
+            y = random_stack(2, 4, len(start), rate=1.0) * 0.2
+            y[0] = start + (0.1 if len(start) else 0.0)
+            y[0, 3:4] = 0.7
+            base = BaseMotion(pose, 0.3 * random_stack(5, 3, 6), frame="body")  # type: ignore[arg-type]
+        assert base is not None
+        base = base.in_frame("body")
+        q = y if y.shape[1] else None
+        found = robot.inverse_dynamics_derivatives(q, base)
+        given = robot.closure is not None and robot.closure.base_given
+
+        def efforts(moving: BaseMotion, joints: Array) -> Array:
+            result = robot.inverse_dynamics(joints if y.shape[1] else None, moving)  # type: ignore[arg-type]
+            if not given:
+                return np.asarray(result)
+            wrench, drives = result
+            return np.concatenate([moving.wrenches_in_body(wrench), drives], axis=1)
+
+        scale = np.abs(found[:, :3]).max()
+        for k in range(4):
+            for c in range(6):
+
+                def moved(step: float, place: tuple[int, int] = (k, c)) -> Array:
+                    pose, twists = base.pose, base.twists.copy()
+                    if place[0]:
+                        twists[place[0] - 1, place[1]] += step
+                    else:
+                        pose = pose @ exp(step * np.eye(6)[place[1]])
+                    return efforts(BaseMotion(pose, twists, frame="body"), y)
+
+                assert np.abs(found[:, k, :, c] - self.slope(moved)).max() < 1e-8 * scale
+            for c in range(y.shape[1]):
+
+                def bent(step: float, place: tuple[int, int] = (k, c)) -> Array:
+                    joints = y.copy()
+                    joints[place] += step
+                    return efforts(base, joints)
+
+                assert np.abs(found[:, k, :, 6 + c] - self.slope(bent)).max() < 1e-8 * scale
+
+    def test_rows_of_a_floating_platform_are_refused_by_name(self) -> None:
+        robot = Robot.from_config(share.find("config", "planar_3rrr.yaml"))
+        rest = BaseMotion(robot.home[1], np.zeros((3, 6)))  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="by some rows of the pose of its floating base; partial"):
+            robot.inverse_dynamics_derivatives(None, rest)
 
 
 class TestLoads:
@@ -345,14 +640,16 @@ class TestParallelRobots:
     @pytest.mark.parametrize("name", ["gough_stewart_6ups", "planar_3rrr"])
     def test_platforms_of_the_package(self, name: str) -> None:
         limbs = ParallelRobot.from_config(share.find("config", f"{name}.yaml"))
-        robot = _as_tree(limbs.model)
+        assert limbs.closure is not None
+        model = model_of(limbs.closure)
+        robot = _as_tree(model)
         rng = np.random.default_rng(1)
         for _ in range(3):
-            pose = limbs.home_pose @ exp(limbs.model.dof @ rng.uniform(-0.02, 0.02, limbs.n_dof))
-            twists = rng.uniform(-0.5, 0.5, (6, limbs.n_dof)) @ limbs.model.dof.T
-            expected = limbs.solve(pose, twists)
-            found = robot.solve(base=BaseMotion(pose, twists, frame="body"))
-            assert relative_errors(found.efforts, expected.forces).max() < 1e-12
+            pose = model.platform.placement @ exp(model.dof @ rng.uniform(-0.02, 0.02, model.delta))
+            twists = rng.uniform(-0.5, 0.5, (6, model.delta)) @ model.dof.T
+            base = BaseMotion(pose, twists, frame="body")
+            expected, found = limbs.drive_state(None, base), robot.solve(None, base)
+            assert relative_errors(found.efforts, expected.efforts).max() < 1e-12
             assert relative_errors(found.drives, expected.motion).max() < 1e-12
 
 
@@ -432,6 +729,15 @@ class TestCurves:
                 expected = [float(spline(x, nu=k)) / factorial(k) for k in range(degree + 1)]
                 np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
 
+    @pytest.mark.parametrize("periodic", [False, True])
+    def test_pieces_of_tables_fit_together(self, periodic: bool) -> None:
+        at = np.array([-1.0, -0.6, -0.3, 0.1, 0.4, 0.8, 1.1, 1.5])
+        values = np.append(np.cos(2.0 * at[:-1]), np.cos(-2.0))
+        function = JointFunction.of_table(at, values, 5, periodic)
+        for x in function.breaks[1:-1]:
+            before, after = (function.taylor(place, 5) for place in (np.nextafter(x, -9.0), x))
+            np.testing.assert_allclose(before, after, rtol=1e-10, atol=1e-10)
+
     def test_periodic_tables_hold_for_any_turn(self) -> None:
         turn = np.linspace(0.0, 2.0 * np.pi, 17)
         lift = np.append(np.sin(turn[:-1]), 0.0)
@@ -443,6 +749,17 @@ class TestCurves:
             there[0, 0] += turns * 2.0 * np.pi
             # joint 1 carries joint 2, and stands where it stood
             assert relative_errors(robot.inverse_dynamics(there), here).max() < 1e-9
+
+    @pytest.mark.parametrize("periodic", [False, True])
+    def test_every_piece_of_a_table_is_in_the_compiled_code(self, periodic: bool) -> None:
+        at = np.array([-1.0, -0.6, -0.3, 0.1, 0.4, 0.8, 1.1, 1.5])
+        table = at, np.append(np.cos(2.0 * at[:-1]), np.cos(-2.0))
+        robots = [self.cam(table=table, degree=5, periodic=periodic) for _ in range(2)]
+        fast, slow = compiled_alone(robots[0]), robots[1]
+        y = np.random.default_rng(1).uniform(-0.5, 0.5, (5, 2))
+        places = [*at[:3], *np.linspace(-0.55, 1.4, 14), *at[3:], 1.5 + 1e-13]
+        for y[0, 0] in sorted(places) + (list(np.linspace(1.6, 13.0, 40)) if periodic else []):
+            assert relative_errors(fast.inverse_dynamics(y), slow.solve(y).efforts).max() < 1e-11
 
     def test_tables_end_and_are_no_smoother_than_their_spline(self) -> None:
         at = np.linspace(-1.0, 1.0, 12)
@@ -555,12 +872,8 @@ class TestCalls:
 
     def test_what_does_not_know_loops_says_so(self) -> None:
         robot = robot_of(four_bar())
-        for call in (
-            lambda: robot.regressor(np.zeros((3, 1))),
-            lambda: robot.hybrid_dynamics(np.zeros((2, 1)), np.zeros((1, 1)), [0]),
-        ):
-            with pytest.raises(InputError, match="has couplings or loops, which this does not know yet"):
-                call()
+        with pytest.raises(InputError, match="has couplings or loops, which this does not know yet"):
+            robot.com_jacobian(np.zeros((1, 1)))
 
     @pytest.mark.parametrize(
         ("arguments", "said"),
@@ -715,6 +1028,18 @@ class TestDescriptions:
         y, _ = motion_of(mechanism, 2)
         found, exact = robot_of(tilted).inverse_dynamics(y), robot_of(mechanism).inverse_dynamics(y)
         assert relative_errors(found, exact).max() < 1e-4
+
+
+def compiled_alone(robot: Robot) -> Robot:
+    """Return a robot that does not go on where its compiled code gives up."""
+    looped = robot._looped
+    assert looped is not None
+
+    def refused(*_: object) -> LoopSolution:
+        raise AssertionError("the compiled code gave up")
+
+    vars(looped)["solve"] = refused
+    return robot
 
 
 def _joined(found: Array | tuple[Array, Array]) -> Array:

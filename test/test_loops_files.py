@@ -14,7 +14,7 @@ from oracles.cases import relative_errors
 from hodyn_ros import BaseMotion, Coupling, InputError, Loop, Robot
 from hodyn_ros.errors import ModelError
 from hodyn_ros.model.closure import Closure
-from hodyn_ros.model.urdf import read_urdf
+from hodyn_ros.model.readers.urdf import read_urdf
 
 Array = NDArray[np.float64]
 

@@ -9,8 +9,8 @@ import pytest
 from run_examples import run_quickly
 
 from hodyn_ros import Robot, share
-from hodyn_ros.control.extrapolation import error_bound
-from hodyn_ros.control.law import FeedforwardLaw
+from hodyn_ros.feedforward.extrapolation import error_bound
+from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.trajectory import read_trajectory
 
 PERIOD = 10  # [ms] of the feedforward
@@ -41,12 +41,12 @@ def test_torques_of_consumers_that_lose_messages_stay_within_the_bound() -> None
     from std_msgs.msg import Float64MultiArray
 
     from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
-    from hodyn_ros.nodes.messages import time_message, write_desired_motion
+    from hodyn_ros.ros.conversions.messages import time_message, write_desired_motion
 
     robot = Robot.from_config(share.find("config", "panda.yaml"))
     motion = read_trajectory(share.find("config", "panda_excitation.yaml"))
-    law = FeedforwardLaw(robot, ORDER + 1)
-    exact = [law(motion.sample(BEGIN + 1e-3 * ms, ORDER + 3)) for ms in range(DURATION)]
+    law = FeedforwardModel(robot, ORDER + 1)
+    exact = [law.compute(motion.sample(BEGIN + 1e-3 * ms, ORDER + 3)) for ms in range(DURATION)]
     names = list(robot.joint_names)
     kept = np.random.default_rng(11).random(DURATION // PERIOD) >= 0.1
     kept[: FADE // PERIOD + 2] = True

@@ -22,11 +22,11 @@ from hodyn_ros import BaseMotion, InputError, ModelError, Robot
 from hodyn_ros.dynamics.group_robot import GroupRobot
 from hodyn_ros.formulations import closed_form, dynamic_matrices
 from hodyn_ros.formulations.body_jacobians import BodyJacobians, joint_motion
-from hodyn_ros.leibniz import product_derivative
+from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.motion import wrenches_to_body
+from hodyn_ros.lie.se3 import exp
 from hodyn_ros.model import joint_groups
 from hodyn_ros.model.joint_tree import JointTree
-from hodyn_ros.motion import wrenches_to_body
-from hodyn_ros.se3 import exp
 
 ORDER = 2
 

@@ -18,11 +18,12 @@ from oracles.mechanisms import Closed, Mechanism
 from oracles.motions import Base
 from oracles.random_trees import Tree
 
-from hodyn_ros import BaseMotion, Robot, cli, share
-from hodyn_ros.engine.loop_kernel import compiles
+from hodyn_ros import BaseMotion, Robot, share
+from hodyn_ros.cli import app as cli
+from hodyn_ros.engine.loops.loop_kernel import compiles
 from hodyn_ros.launching import Node, read_launch
 from hodyn_ros.model.closure import LoopFrame
-from hodyn_ros.skeleton import tree_lines
+from hodyn_ros.plotting.skeleton import robot_lines
 from hodyn_ros.trajectory import read_motion
 
 Array = NDArray[np.float64]
@@ -138,8 +139,8 @@ def test_real_nodes_answer_the_motion(name: str) -> None:
     from test_run import start
 
     from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
-    from hodyn_ros.nodes.joint_order import JointOrder
-    from hodyn_ros.nodes.messages import read_base_motion, read_desired_motion
+    from hodyn_ros.ros.conversions.joint_order import JointOrder
+    from hodyn_ros.ros.conversions.messages import read_base_motion, read_desired_motion
 
     robot = robot_of(name)
     arguments = ("namespace:=cell", "rate:=100", "duration:=0.5")
@@ -268,13 +269,13 @@ class TestPictures:
         lengths = []
         for time in TIMES:
             y, base = motion_at(name, time, 0)
-            lines = tree_lines(robot, y[0], None if base is None else base.pose)
+            lines = robot_lines(robot, y[0], None if base is None else base.pose)
             lengths.append(np.linalg.norm(lines[:, 1] - lines[:, 0], axis=1))
         stretched = np.ptp(np.array(lengths), axis=0) > 1e-9
         assert stretched.sum() == {"humanoid_leg": 2, "panda_hand": 2}.get(name, 0)
 
     def test_the_platform_of_a_delta_hangs_on_its_rods_alone(self) -> None:
-        lines = tree_lines(robot_of("delta"), np.zeros(3))
+        lines = robot_lines(robot_of("delta"), np.zeros(3))
         ground = lines[np.linalg.norm(lines[:, 0], axis=1) == 0.0]
         np.testing.assert_allclose(ground[:, 1, 2], 0.0, atol=1e-12)  # three arms, no slides
         assert len(ground) == 3

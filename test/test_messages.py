@@ -22,13 +22,13 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from hodyn_ros.control.feedforward import Feedforward, Status
 from hodyn_ros.errors import InputError, ModelError
-from hodyn_ros.motion import BaseMotion
+from hodyn_ros.feedforward.feedforward import Feedforward, Status
+from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.nodes.extrapolate import extrapolate
-from hodyn_ros.nodes.joint_order import JointOrder
-from hodyn_ros.nodes.messages import (
+from hodyn_ros.ros.conversions.joint_order import JointOrder
+from hodyn_ros.ros.conversions.messages import (
     MOTION_FIELDS,
     nanoseconds,
     read_base_motion,
@@ -39,7 +39,7 @@ from hodyn_ros.nodes.messages import (
     write_desired_motion,
     write_feedforward_torque,
 )
-from hodyn_ros.nodes.refusals import Reason, Refused
+from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
 
 Array = NDArray[np.float64]
 
@@ -103,7 +103,7 @@ def test_more_derivatives_than_needed_are_left_out(joints: JointOrder) -> None:
 
 def test_a_robot_without_joints_has_nothing_to_read() -> None:
     assert read_desired_motion(DesiredMotion(), JointOrder(()), 5).shape == (5, 0)
-    with pytest.raises(Refused, match="'shoulder' is unknown"):
+    with pytest.raises(MessageRejected, match="'shoulder' is unknown"):
         read_desired_motion(DesiredMotion(joint_names=["shoulder"]), JointOrder(()), 5)
 
 
@@ -162,7 +162,7 @@ def test_a_bad_desired_motion_is_refused_by_name(
 ) -> None:
     msg = write_desired_motion(list(NAMES), Time(), stack_of(5))
     spoil(msg)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(MessageRejected) as refused:
         read_desired_motion(msg, joints, 5)
     assert refused.value.reason is reason
     assert text in str(refused.value)
@@ -174,26 +174,28 @@ def test_a_bad_desired_motion_is_refused_by_name(
 def test_the_joint_at_fault_is_named_whatever_the_order_of_the_names(joints: JointOrder) -> None:
     stack = stack_of(5)
     stack[3, 0] = np.nan
-    with pytest.raises(Refused, match="jerks holds nan for joint 'wrist'"):
+    with pytest.raises(MessageRejected, match="jerks holds nan for joint 'wrist'"):
         read_desired_motion(write_desired_motion(SHUFFLED, Time(), stack), joints, 5)
 
 
 def test_missing_higher_orders_are_named(joints: JointOrder) -> None:
     msg = write_desired_motion(list(NAMES), Time(), stack_of(6))
-    with pytest.raises(Refused, match="has no derivatives of order 6, but .* up to derivatives of order 8"):
+    with pytest.raises(
+        MessageRejected, match="has no derivatives of order 6, but .* up to derivatives of order 8"
+    ):
         read_desired_motion(msg, joints, 9)
 
 
 def test_log_lines_stay_short_for_large_robots() -> None:
     many = [f"joint_{i}" for i in range(100)]
     msg = write_desired_motion(many[1:], Time(), stack_of(5, 99))
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(MessageRejected) as refused:
         read_desired_motion(msg, JointOrder(many), 5)
     assert "joint 'joint_0' is missing" in str(refused.value)
     assert "100 in all" in str(refused.value)
     assert len(str(refused.value)) < 400
     msg.joint_names[5] = "x" * 10_000
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(MessageRejected) as refused:
         read_desired_motion(msg, JointOrder(many), 5)
     assert len(str(refused.value)) < 400
 
@@ -203,7 +205,7 @@ def test_a_thousand_malformed_messages_are_refused_for_what_is_wrong_with_them(j
     seen = set()
     for i in range(1000):
         msg, reason = malformed_motion(rng, NAMES, i)
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(MessageRejected) as refused:
             read_desired_motion(over_the_wire(msg), joints, 5)
         assert refused.value.reason is reason, str(refused.value)
         seen.add(reason)
@@ -239,7 +241,7 @@ def test_any_message_is_read_exactly_when_it_is_sound(
     )
     msg = DesiredMotion(joint_names=list(names), **{k: array("d", v) for k, v in fields.items()})
     if not sound:
-        with pytest.raises(Refused):
+        with pytest.raises(MessageRejected):
             read_desired_motion(msg, JointOrder(NAMES), orders)
         return
     flat = [x for row in (*rows, rest) for x in row]
@@ -309,7 +311,7 @@ def test_hybrid_twists_of_a_base_are_read() -> None:
 def test_a_bad_base_is_refused_by_name(fields: dict[str, object], reason: Reason, text: str) -> None:
     msg = base_message(base_motion().twists, DesiredMotion.BODY)
     change(**fields)(msg)
-    with pytest.raises(Refused, match=text) as refused:
+    with pytest.raises(MessageRejected, match=text) as refused:
         read_base_motion(msg, 4)
     assert refused.value.reason is reason
 
@@ -385,7 +387,7 @@ def test_a_bad_feedforward_is_refused(
 ) -> None:
     msg = write_feedforward_torque(Header(), list(NAMES), feedforward(), 0.0)
     setattr(msg, field, values)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(MessageRejected) as refused:
         read_feedforward_torque(msg, joints)
     assert refused.value.reason is reason
 
@@ -475,7 +477,7 @@ def test_a_trajectory_is_read_with_what_it_gives(joints: JointOrder) -> None:
 def test_a_bad_trajectory_is_refused(
     msg: JointTrajectory, reason: Reason, text: str, joints: JointOrder
 ) -> None:
-    with pytest.raises(Refused, match=text) as refused:
+    with pytest.raises(MessageRejected, match=text) as refused:
         read_joint_trajectory(msg, joints)
     assert refused.value.reason is reason
 
@@ -497,6 +499,6 @@ def test_a_joint_state_is_read_with_what_it_gives(joints: JointOrder) -> None:
 )
 def test_a_bad_joint_state_is_refused(fields: dict[str, object], reason: Reason, joints: JointOrder) -> None:
     msg = JointState(**{"name": list(NAMES), "position": [1.0, 2.0, 3.0], **fields})
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(MessageRejected) as refused:
         read_joint_state(msg, joints)
     assert refused.value.reason is reason

@@ -22,10 +22,10 @@ from oracles.random_trees import Tree
 from scipy.spatial.transform import Rotation
 
 from hodyn_ros import BaseMotion, Robot
+from hodyn_ros.cli.robot_sheet import read_any_robot, read_sheet
 from hodyn_ros.errors import FigureWarning, InputError, ModelError
 from hodyn_ros.export.files import export_c
-from hodyn_ros.model.mjcf_file import is_mjcf
-from hodyn_ros.robot_sheet import read_any_robot, read_sheet
+from hodyn_ros.model.readers.mjcf_file import is_mjcf
 
 Array = NDArray[np.float64]
 

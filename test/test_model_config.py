@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from hodyn_ros import se3
 from hodyn_ros.errors import ModelError
-from hodyn_ros.model.config import RobotConfig, read_config
+from hodyn_ros.lie import se3
 from hodyn_ros.model.drives import Drives
 from hodyn_ros.model.limits import JointLimit, JointLimits
-from hodyn_ros.model.schema import INLINE_ROBOT, URDF_ROBOT
-from hodyn_ros.model.urdf import read_urdf
+from hodyn_ros.model.readers.config import RobotConfig, read_config
+from hodyn_ros.model.readers.schema import INLINE_ROBOT, URDF_ROBOT
+from hodyn_ros.model.readers.urdf import read_urdf
 
 DATA = Path(__file__).parent / "data"
 EVERY_JOINT = DATA / "every_joint.yaml"

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hodyn_ros import se3
 from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.lie import se3
 from hodyn_ros.model.frames import from_modified_dh, from_rpy
+from hodyn_ros.model.readers.urdf import read_urdf, read_urdf_assembly
 from hodyn_ros.model.tree import JointKind, TreeModel
-from hodyn_ros.model.urdf import read_urdf, read_urdf_assembly
 
 BRANCHED = Path(__file__).parent / "data" / "branched.urdf"
 RTOL = 1e-12
@@ -173,7 +173,7 @@ def test_a_chain_longer_than_the_recursion_limit_is_read() -> None:
 
 
 def test_foreign_tags_leave_stderr_quiet() -> None:
-    code = f"from hodyn_ros.model.urdf import read_urdf; read_urdf({str(BRANCHED)!r})"
+    code = f"from hodyn_ros.model.readers.urdf import read_urdf; read_urdf({str(BRANCHED)!r})"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     run = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60, check=True

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hodyn_ros import InputError, Robot, share
-from hodyn_ros.feasibility.check import check
+from hodyn_ros.planning.check import check
 from hodyn_ros.trajectory import (
     Cosines,
     RobotMotion,
@@ -17,8 +17,8 @@ from hodyn_ros.trajectory import (
     read_motion,
     read_trajectory,
 )
+from hodyn_ros.trajectory.files.retimed_file import retimed_text
 from hodyn_ros.trajectory.rearranged import Rearranged
-from hodyn_ros.trajectory.retimed_file import retimed_text
 
 SOME = """\
 type: waypoints

@@ -7,11 +7,11 @@ import pytest
 from numpy.typing import NDArray
 
 from hodyn_ros import InputError, Robot, SeriesElastic, share
-from hodyn_ros.control.feedforward import Feedforward
-from hodyn_ros.control.law import FeedforwardLaw
 from hodyn_ros.control.motor_pd import FeedforwardMode, MotorGains, motor_reference
+from hodyn_ros.feedforward.feedforward import Feedforward
+from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
-from hodyn_ros.trajectory.reader import read_trajectory
+from hodyn_ros.trajectory.files.reader import read_trajectory
 from hodyn_ros.trajectory.rest import rest_to_rest
 
 Array = NDArray[np.float64]
@@ -59,7 +59,7 @@ def test_gains_that_make_no_sense_are_refused() -> None:
 def test_references_of_the_three_modes(panda: Robot, motion: object, order: int) -> None:
     drives = drives_of(panda)
     q = motion.sample(1.7, order + 2)  # type: ignore[attr-defined]
-    feedforward = FeedforwardLaw(panda, order)(q)
+    feedforward = FeedforwardModel(panda, order).compute(q)
 
     elastic = motor_reference(FeedforwardMode.ELASTIC, drives, feedforward)
     np.testing.assert_array_equal(elastic.positions, feedforward.motor_positions)
@@ -90,12 +90,12 @@ def test_rigid_joints_follow_their_links_in_every_mode() -> None:
 
 
 def test_a_feedforward_that_carries_too_little_is_refused(panda: Robot) -> None:
-    feedforward = FeedforwardLaw(panda, 1)(np.zeros((4, 7)))
+    feedforward = FeedforwardModel(panda, 1).compute(np.zeros((4, 7)))
     with pytest.raises(
         InputError, match="motor efforts of 0.*feedforward 'elastic'; let dynamics_node compute order 2"
     ):
         motor_reference(FeedforwardMode.ELASTIC, drives_of(panda), feedforward)
-    without_drives = FeedforwardLaw(Robot(panda.model), 2)(np.zeros((5, 7)))
+    without_drives = FeedforwardModel(Robot(panda.model), 2).compute(np.zeros((5, 7)))
     with pytest.raises(InputError, match="motor positions of 0 orders"):
         motor_reference(FeedforwardMode.NONE, drives_of(panda), without_drives)
 
@@ -111,7 +111,7 @@ def test_drives_of_any_kind_take_all_or_nothing(panda: Robot, motion: object) ->
         for s in panda.drive_specs
     ]
     robot = Robot(panda.model, panda.limits, panda.drives, panda.frames, specs)
-    feedforward = FeedforwardLaw(robot, 3)(motion.sample(1.7, 5))  # type: ignore[attr-defined]
+    feedforward = FeedforwardModel(robot, 3).compute(motion.sample(1.7, 5))  # type: ignore[attr-defined]
     reference = motor_reference(FeedforwardMode.ELASTIC, None, feedforward)
     np.testing.assert_array_equal(reference.positions, feedforward.motor_positions)
     assert len(feedforward.motor_efforts) == 2

@@ -22,10 +22,10 @@ from ros_talk import Talk
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header
 
-from hodyn_ros.control.feedforward import Feedforward, Status
+from hodyn_ros.feedforward.feedforward import Feedforward, Status
 from hodyn_ros.msg import FeedforwardTorque
-from hodyn_ros.nodes.messages import time_message, write_feedforward_torque
-from hodyn_ros.nodes.qos import latched_qos
+from hodyn_ros.ros.conversions.messages import time_message, write_feedforward_torque
+from hodyn_ros.ros.streams.qos import latched_qos
 
 JOINTS = ("a", "b", "c")
 MS = 1_000_000  # [ns]
@@ -383,7 +383,7 @@ def test_references_join_anywhere_where_allowed() -> None:
         (
             "forward_effort_node",
             {"joints": ["a"], "robot_config": "panda.yaml"},
-            "joint 'a' is not one of robot",
+            "joint 'a' is not driven in robot",
         ),
     ],
 )

@@ -17,11 +17,11 @@ from ros_talk import Talk
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from hodyn_ros import Robot, share
-from hodyn_ros.control.simulation import ElasticJointSimulation
-from hodyn_ros.nodes.messages import nanoseconds
+from hodyn_ros import BaseMotion, Robot, share
 from hodyn_ros.nodes.simulator_node import SimulatorNode
-from hodyn_ros.trajectory.reader import read_trajectory
+from hodyn_ros.ros.conversions.messages import nanoseconds
+from hodyn_ros.simulation.simulation import RobotSimulation
+from hodyn_ros.trajectory.files.reader import read_motion, read_trajectory
 
 PANDA, EXCITATION = "panda.yaml", "panda_excitation.yaml"
 
@@ -37,7 +37,7 @@ def test_it_rests_in_equilibrium_at_the_start_of_the_trajectory_a_thousand_times
     robot = Robot.from_config(share.find("config", PANDA))
     assert robot.drives is not None
     start = read_trajectory(share.find("config", EXCITATION)).sample(0.0, 0)[0]
-    gravity = ElasticJointSimulation(robot, start).gravity_effort()
+    gravity = RobotSimulation(robot, start).gravity_effort()
     for message in (links[0], links[-1]):
         assert message.name == list(robot.joint_names)
         np.testing.assert_array_equal(message.position, start)
@@ -103,7 +103,7 @@ def test_a_state_that_comes_late_does_not_feel_commands_after_its_stamp(
     finally:
         rclpy.try_shutdown()
     robot = Robot.from_config(share.find("config", PANDA))
-    alone = ElasticJointSimulation(robot, np.array(start))
+    alone = RobotSimulation(robot, np.array(start))
     alone.advance(4e-3, first)
     assert list(published) == [begin, begin + 5_000_000]
     np.testing.assert_allclose(published[begin + 5_000_000], alone.motor_position, rtol=0, atol=1e-13)
@@ -132,6 +132,54 @@ def test_drives_of_any_kind_move(tmp_path: Path) -> None:
         publisher.publish(Float64MultiArray(data=[hold[0] + 8.0, *hold[1:]]))
         talk.wait_until(lambda: links[-1].position[0] > 0.05, "a turn of the first joint")
         assert node.stop(signal.SIGTERM) == 0, node.output()
+
+
+def test_all_joints_of_a_robot_with_loops_are_published_until_a_loop_opens() -> None:
+    """Pulled up by its arms, the Delta comes to where its rods cannot follow, and stands there."""
+    parameters = {"robot_config": "delta.yaml", "trajectory": "delta_motion.yaml", "rate": 200.0}
+    with start_node("simulator_node", parameters, "sn_loops") as node, Talk("sn_loops") as talk:
+        links = talk.hear(JointState, "joint_states")
+        motors = talk.hear(JointState, "motor_states")
+        publisher = talk.publisher(Float64MultiArray, "effort_commands")
+        talk.wait_until(lambda: links and motors, "states")
+        robot = Robot.from_config(share.find("config", "delta.yaml"))
+        start = read_trajectory(share.find("config", "delta_motion.yaml")).sample(0.0, 2)
+        start[1:] = 0.0
+        state = robot.drive_state(start)
+        assert links[0].name == list(robot.tree.joint_names) and motors[0].name == list(robot.driven_joints)
+        found = dict(zip(links[0].name, zip(links[0].position, links[0].effort)))
+        np.testing.assert_allclose([found[name][0] for name in robot.joint_names], start[0], atol=1e-12)
+        drives = np.array([found[name] for name in robot.driven_joints]).T
+        np.testing.assert_allclose(drives, [state.motion[0], state.efforts[0]], rtol=0, atol=1e-10)
+        assert {found[name][1] for name in set(links[0].name) - set(robot.driven_joints)} == {0.0}
+        np.testing.assert_allclose(motors[0].position, state.motion[0], rtol=0, atol=1e-12)
+        publisher.publish(Float64MultiArray(data=[-30.0] * 3))
+        talk.wait_for_line(node, "has ended, and the robot stands where it was: the simulation ends at")
+        talk.status("simulator_node", lambda status, _: "has ended" in status.message)
+        publisher.publish(Float64MultiArray())  # the brakes
+        count = len(links)
+        talk.wait_until(lambda: len(links) > count + 10, "states of a robot that stands")
+        np.testing.assert_allclose(links[-1].position, links[-5].position, rtol=0, atol=1e-12)
+        assert node.stop(signal.SIGTERM) == 0, node.output()
+
+
+def test_a_platform_rests_where_its_motion_starts() -> None:
+    parameters = {"robot_config": "planar_3rrr.yaml", "trajectory": "planar_3rrr_motion.yaml", "rate": 100.0}
+    with start_node("simulator_node", parameters, "sn_platform") as node, Talk("sn_platform") as talk:
+        links = talk.hear(JointState, "joint_states")
+        motors = talk.hear(JointState, "motor_states")
+        talk.wait_until(lambda: len(links) > 50 and len(motors) > 50, "states")
+        assert node.stop(signal.SIGINT) == 0, node.output()
+    robot = Robot.from_config(share.find("config", "planar_3rrr.yaml"))
+    start = read_motion(share.find("config", "planar_3rrr_motion.yaml")).sample(0.0, 2)
+    at_rest = BaseMotion(start.pose, np.zeros((2, 6)), frame="body")
+    state = robot.drive_state(np.zeros((3, 0)), at_rest)
+    assert links[0].name == list(robot.tree.joint_names) and motors[0].name == list(robot.driven_joints)
+    for message in (links[0], links[-1]):
+        found = [message.position[links[0].name.index(name)] for name in robot.driven_joints]
+        np.testing.assert_allclose(found, state.motion[0], rtol=0, atol=1e-10)
+    expected = state.motion[0] + state.efforts[0] / robot.drives.stiffness
+    np.testing.assert_allclose(motors[-1].position, expected, rtol=0, atol=1e-10)
 
 
 def test_where_a_spring_leaves_its_table_the_robot_stands(tmp_path: Path) -> None:
@@ -164,6 +212,7 @@ def test_where_a_spring_leaves_its_table_the_robot_stands(tmp_path: Path) -> Non
         ({"robot_config": PANDA, "initial_position": [1.0, 2.0]}, r"position must have shape (7,)"),
         ({"robot_config": PANDA, "rate": 1e6}, "parameter 'rate'"),
         ({"robot_config": PANDA, "trajectory": "nowhere.yaml"}, "no file 'nowhere.yaml'"),
+        ({"robot_config": "humanoid_leg.yaml"}, "has a floating base, which its drives do not hold"),
     ],
 )
 def test_a_broken_start_ends_with_one_readable_line(parameters: dict[str, object], words: str) -> None:

@@ -13,8 +13,8 @@ import pytest
 from oracles.cases import make_case
 
 from hodyn_ros import Robot
-from hodyn_ros.engine import object_cache
-from hodyn_ros.engine.object_cache import ObjectCache
+from hodyn_ros.engine.codegen import object_cache
+from hodyn_ros.engine.codegen.object_cache import ObjectCache
 
 CODE = bytes(range(200))
 
@@ -150,6 +150,7 @@ class TestTrouble:
         self, cache: ObjectCache, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(object_cache, "_MOST_ENTRIES", 5)
+        monkeypatch.setattr(object_cache, "_LOOK_EVERY", 1)
         (cache.folder / "left-behind.tmp").write_bytes(CODE)
         for i in range(20):
             for age, file in enumerate(sorted(cache.folder.iterdir(), key=lambda f: -f.stat().st_mtime)):
@@ -162,7 +163,7 @@ class TestTrouble:
         """Whatever is found under a key is whole."""
         work = (
             "from pathlib import Path\n"
-            "from hodyn_ros.engine.object_cache import ObjectCache\n"
+            "from hodyn_ros.engine.codegen.object_cache import ObjectCache\n"
             f"cache = ObjectCache(Path({str(tmp_path / 'cache')!r}))\n"
             "codes = [bytes([i]) * 10000 for i in range(3)]\n"
             "for round in range(150):\n"

@@ -17,9 +17,9 @@ from ros_processes import sound_node
 from ros_stream import JOINTS, motion
 
 from hodyn_ros.msg import DesiredMotion
-from hodyn_ros.nodes.messages import time_message, write_desired_motion
-from hodyn_ros.nodes.one_publisher import OnePublisher, motion_continues
-from hodyn_ros.nodes.refusals import Reason, Refused
+from hodyn_ros.ros.conversions.messages import time_message, write_desired_motion
+from hodyn_ros.ros.streams.one_publisher import OnePublisher, motion_continues
+from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
 
 MILLISECOND = 10**6
 A, B = b"a" * 16, b"b" * 16
@@ -41,7 +41,7 @@ class World:
         try:
             info = {"publisher_gid": identity, "publication_sequence_number": number}
             self.lost += self.one.check(msg, info)
-        except Refused as refused:
+        except MessageRejected as refused:
             assert refused.reason is Reason.SECOND_PUBLISHER
             self.words = str(refused)
             return False

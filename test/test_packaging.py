@@ -18,19 +18,27 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
+from hodyn_ros.extras import missing_extra
+
 ROOT = Path(__file__).resolve().parent.parent
 # They come with a ROS 2 and not from PyPI; `ros2 launch` needs them.
 LAUNCH = ("launch", "launch_ros")
 # Not on PyPI either; the nodes that use them do without where they are missing.
 OPTIONAL = {
-    "controller_manager_msgs": {Path("hodyn_ros/nodes/controller_activity.py")},
+    "controller_manager_msgs": {Path("hodyn_ros/ros/controller_activity.py")},
     "control_msgs": {
         Path("hodyn_ros/nodes/trajectory_proxy.py"),
-        Path("hodyn_ros/nodes/controller_state.py"),
+        Path("hodyn_ros/ros/controller_state.py"),
     },
 }
+PARTS = ("runtime", "cli", "plots", "bags")  # a ROS build has all of them
+# What is there for an extra only: these packages and modules.
+FOR_EXTRAS = (
+    *("bags", "cli", "demo", "launching.run", "nodes", "planning.picture", "planning.report"),
+    *("plotting.legends", "replay", "ros.", "simulation.pictures", "tables"),
+)
 # By extra: modules that only those import who ask for it.
-EXTRAS = {"mjcf": {"mujoco": {Path("hodyn_ros/model/mjcf_file.py")}}}
+EXTRAS = {"mjcf": {"mujoco": {Path("hodyn_ros/model/readers/mjcf_file.py")}}}
 NODES = (
     "dynamics_node",
     "trajectory_node",
@@ -126,7 +134,7 @@ def test_changelog_can_be_released(tmp_path: Path) -> None:
 
 
 def test_every_import_is_a_declared_dependency() -> None:
-    declared = {MODULES.get(r.name.lower(), r.name) for r in requirements("runtime")}
+    declared = {MODULES.get(r.name.lower(), r.name) for part in PARTS for r in requirements(part)}
     ros_wheels = {r.name.removeprefix("ros-").replace("-", "_") for r in requirements("ros")}
     ros_depends = package_xml("depend", "exec_depend")
     extras = {module: (extra, files) for extra, only in EXTRAS.items() for module, files in only.items()}
@@ -150,12 +158,12 @@ def test_every_import_is_a_declared_dependency() -> None:
             assert module in ros_depends, f"{where} package.xml"
             assert module in ros_wheels, f"{where} requirements/ros.txt"
         else:
-            assert module in declared, f"{where} requirements/runtime.txt"
+            assert module in declared, f"{where} requirements/{PARTS}.txt"
 
 
 def test_package_xml_names_every_requirement_for_rosdep() -> None:
     keys = package_xml("exec_depend")
-    for name in {requirement.name.lower() for requirement in requirements("runtime")} - WITHOUT_ROSDEP_KEY:
+    for name in {r.name.lower() for part in PARTS for r in requirements(part)} - WITHOUT_ROSDEP_KEY:
         assert ROSDEP_KEYS.get(name, f"python3-{name}") in keys
 
 
@@ -166,7 +174,8 @@ import importlib, pkgutil, sys
 for name in ("rclpy", "builtin_interfaces", "std_msgs", "geometry_msgs", "sensor_msgs", "trajectory_msgs"):
     sys.modules[name] = None  # makes an import of it fail
 import hodyn_ros
-with_ros = ("hodyn_ros.nodes", "hodyn_ros.launching.ros2_launch", "hodyn_ros.msg", "hodyn_ros.hodyn_ros_s__")
+with_ros = [f"hodyn_ros.{name}" for name in ("nodes.", "ros.", "replay.", "msg", "hodyn_ros_s__")]
+with_ros = (*with_ros, "hodyn_ros.launching.ros2_launch")
 walk = pkgutil.walk_packages(hodyn_ros.__path__[:1], "hodyn_ros.")
 names = [name for _, name, _ in walk if not name.startswith(with_ros)]
 assert "hodyn_ros.share" in names
@@ -175,6 +184,59 @@ for name in names:
 """
     result = run(sys.executable, "-c", code, cwd=ROOT)
     assert result.returncode == 0, result.stderr
+
+
+def test_extras_are_those_that_errors_name() -> None:
+    tomllib = pytest.importorskip("tomllib", reason="Python 3.11 brings it")
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    files = pyproject["tool"]["setuptools"]["dynamic"]["optional-dependencies"]
+    for extra in ("cli", "plots", "bags"):
+        assert files[extra]["file"] == [f"requirements/{extra}.txt"]
+        for requirement in requirements(extra):
+            error = ModuleNotFoundError("missing", name=f"{requirement.name}.part")
+            line = f"this needs {requirement.name}, which is missing: pip install {requirement.name}"
+            assert missing_extra(error) == f"{line}, or hodyn_ros[{extra}]"
+    assert missing_extra(ModuleNotFoundError("missing", name="numpy")) is None
+    assert files["all"]["file"] == [path for part in PARTS[1:] for path in files[part]["file"]]
+
+
+WITHOUT_EXTRAS = """
+import importlib, pkgutil, sys
+for name in ("typer", "rich", "matplotlib", "rosbags", "mcap", "zstandard", "lz4", "rclpy", "std_msgs"):
+    sys.modules[name] = None  # makes an import of it fail
+"""
+
+
+def test_mathematics_needs_no_extra() -> None:
+    code = f"""
+import hodyn_ros
+from hodyn_ros import Robot, share
+others = {(*FOR_EXTRAS, "launching.ros2_launch", "msg", "hodyn_ros_s__")}
+left_out = tuple("hodyn_ros." + name for name in others)
+for _, name, _ in pkgutil.walk_packages(hodyn_ros.__path__[:1], "hodyn_ros."):
+    if not name.startswith(left_out):
+        importlib.import_module(name)
+from hodyn_ros.trajectory import read_trajectory
+q = read_trajectory(share.find("config", "panda_excitation.yaml")).sample(1.0, order=4)
+assert Robot.from_config(share.find("config", "panda.yaml")).inverse_dynamics(q).shape == (3, 7)
+"""
+    result = run(sys.executable, "-c", WITHOUT_EXTRAS + code, cwd=ROOT)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("missing", "arguments", "extra"),
+    [
+        ("typer", ["--version"], "cli"),
+        ("matplotlib", ["show", "panda.yaml", "--picture", "robot.png"], "plots"),
+        ("rosbags", ["compare", "one", "two"], "bags"),
+    ],
+)
+def test_a_missing_extra_is_one_line(missing: str, arguments: list[str], extra: str) -> None:
+    code = f"import sys; sys.modules[{missing!r}] = None; from hodyn_ros.cli.app import main; main()"
+    result = run(sys.executable, "-c", code, *arguments, cwd=ROOT)
+    line = f"error: this needs {missing}, which is missing: pip install {missing}, or hodyn_ros[{extra}]\n"
+    assert (result.returncode, result.stdout, result.stderr) == (2, "", line)
 
 
 MESSAGE_ROUND_TRIP = """
@@ -242,7 +304,7 @@ def test_wheel_holds_mathematics_command_line_and_shipped_files(tmp_path: Path) 
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
         entry_points = next(name for name in names if name.endswith("entry_points.txt"))
-        assert "hodyn = hodyn_ros.cli:main" in archive.read(entry_points).decode()
+        assert "hodyn = hodyn_ros.cli.app:main" in archive.read(entry_points).decode()
     share = f"hodyn_ros-{package_xml('version')[0]}.data/data/share/hodyn_ros"
     shipped = [*sources.glob("config/*"), *sources.glob("launch/*.py"), *sources.glob("msg/*.msg")]
     assert {f"{share}/{path.relative_to(sources)}" for path in shipped} <= names

@@ -10,9 +10,9 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from hodyn_ros import se3
 from hodyn_ros.formulations.spatial import inverse_dynamics
-from hodyn_ros.model.config import RobotConfig, read_config
+from hodyn_ros.lie import se3
+from hodyn_ros.model.readers.config import RobotConfig, read_config
 
 PANDA = Path(__file__).parents[1] / "config" / "panda.yaml"
 G = 9.80665

@@ -7,21 +7,28 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hodyn_ros import ModelError, ParallelRobot, Robot, share
-from hodyn_ros.parallel.compiled import limb_groups
-from hodyn_ros.parallel.config import is_parallel, read_parallel_config
+from hodyn_ros import BaseMotion, ModelError, ParallelRobot, Robot, share
+from hodyn_ros.engine.limbs.kernel import _all_constants, _groups
+from hodyn_ros.model.parallel.closure import model_of
+from hodyn_ros.model.parallel.config import is_parallel, read_parallel_config
 
 PLATFORM = Path(share.find("config", "gough_stewart_6ups.yaml"))
 PLANAR = Path(share.find("config", "planar_3rrr.yaml"))
 
 
+def group_sizes(robot: Robot) -> list[int]:
+    """Return how many limbs share a code."""
+    assert robot.closure is not None
+    model = model_of(robot.closure)
+    return [len(group) for group in _groups(_all_constants(model), model.size)]
+
+
 def test_the_shipped_platform_carries_its_weight() -> None:
     robot = ParallelRobot.from_config(PLATFORM)
-    assert robot.driven_joint_names == tuple(f"leg{i + 1}_slide" for i in range(6))
-    assert robot.n_dof == 6
-    assert [len(group) for group in limb_groups(robot.model)] == [6]
-    rest = np.zeros((4, 6))
-    forces = robot.inverse_dynamics(robot.home_pose, rest)
+    assert robot.driven_joints == tuple(f"leg{i + 1}_slide" for i in range(6))
+    assert len(robot.coordinates) == 6
+    assert group_sizes(robot) == [6]
+    forces = robot.inverse_dynamics(None, BaseMotion(robot.home[1], np.zeros((4, 6))))
     assert np.allclose(forces[0], forces[0, 0], rtol=1e-12, atol=0.0), "all legs carry alike"
     # virtual work: a rise of the platform lifts the upper parts of the legs with their slides and both parts
     # by turning; at the home pose the legs lean so little that the slides carry nearly all
@@ -36,11 +43,14 @@ def test_the_shipped_platform_rolls_half_a_radian() -> None:
     """The motion of the paper's example stays away from singular poses."""
     robot = ParallelRobot.from_config(PLATFORM)
     for roll in np.linspace(-0.5, 0.5, 11):
-        pose = robot.home_pose.copy()
+        pose = robot.home[1].copy()
         pose[1:3, 1:3] = [[np.cos(roll), -np.sin(roll)], [np.sin(roll), np.cos(roll)]]
-        state = robot.solve(pose, np.zeros((4, 6)))
+        base = BaseMotion(pose, np.zeros((4, 6)))
+        state = robot.drive_state(None, base)
         assert not state.near_singularity
-        assert robot.distance_to_singularity(pose) > 0.1
+        here, home = (robot.solve(None, BaseMotion(at, base.twists)) for at in (pose, robot.home[1]))
+        assert here.motion_margin > 0.5 * home.motion_margin
+        assert here.drive_margin > 0.5 * home.drive_margin
         assert np.abs(state.motion[0]).max() < 0.1
 
 
@@ -63,26 +73,27 @@ def test_legs_may_have_universal_and_ball_joints(tmp_path: Path) -> None:
     path = tmp_path / "platform.yaml"
     path.write_text(text)
     expected, robot = ParallelRobot.from_config(PLATFORM), ParallelRobot.from_config(path)
-    assert robot.driven_joint_names == expected.driven_joint_names
-    twists = np.random.default_rng(0).uniform(-0.5, 0.5, (5, 6))
-    pose = expected.home_pose.copy()
+    assert robot.driven_joints == expected.driven_joints
+    pose = expected.home[1].copy()
     pose[:3, 3] += (0.01, -0.02, 0.03)
-    found = robot.inverse_dynamics(pose, twists)
-    assert np.abs(found / expected.inverse_dynamics(pose, twists) - 1.0).max() < 1e-11
+    base = BaseMotion(pose, np.random.default_rng(0).uniform(-0.5, 0.5, (5, 6)), frame="body")
+    found = robot.inverse_dynamics(None, base)
+    assert np.abs(found / expected.inverse_dynamics(None, base) - 1.0).max() < 1e-11
     path.write_text(text.replace("driven: false", "driven: true"))
-    assert ParallelRobot.from_config(path).n_driven == 12
+    assert len(ParallelRobot.from_config(path).driven_joints) == 12
 
 
 def test_the_shipped_planar_robot_has_three_elastic_drives_for_two_degrees_of_freedom() -> None:
     config = read_parallel_config(PLANAR)
     robot = ParallelRobot.from_config(PLANAR)
-    assert (robot.n_dof, robot.n_driven) == (2, 3)
-    assert robot.driven_joint_names == ("left_shoulder", "right_shoulder", "top_shoulder")
+    assert robot.coordinates == ("tool.x", "tool.y")
+    assert robot.platform == "tool"
+    assert robot.driven_joints == ("left_shoulder", "right_shoulder", "top_shoulder")
     assert robot.actuation is not None
     assert robot.actuation.elastic.all()
     assert robot.drive_train is not None
     assert robot.drive_train.n_motors == 3
-    assert [len(group) for group in limb_groups(robot.model)] == [3]
+    assert group_sizes(robot) == [3]
     assumed = {figure.place for figure in config.assumed}
     assert any("stiffness" in place for place in assumed)
     assert any("platform.inertia" in place for place in assumed)
@@ -95,10 +106,19 @@ def test_it_is_told_which_kind_of_robot_a_file_describes() -> None:
     assert not is_parallel(share.find("config", "panda.yaml"))
     with pytest.raises(ModelError, match="cannot read 'nowhere.yaml'"):
         is_parallel("nowhere.yaml")
-    with pytest.raises(ModelError):
-        Robot.from_config(PLATFORM)
-    with pytest.raises(ModelError, match="panda.yaml:"):
-        ParallelRobot.from_config(share.find("config", "panda.yaml"))
+
+
+@pytest.mark.parametrize("path", [PLATFORM, PLANAR])
+def test_every_robot_is_read_in_one_way(path: Path) -> None:
+    one, other = Robot.from_config(path, (0.0, 1.0, 2.0)), ParallelRobot.from_config(path, (0.0, 1.0, 2.0))
+    for robot in (one, other):
+        assert type(robot) is Robot
+        assert robot.gravity.tolist() == [0.0, 1.0, 2.0]
+    base = BaseMotion(one.home[1], np.zeros((3, 6)))
+    np.testing.assert_array_equal(one.inverse_dynamics(None, base), other.inverse_dynamics(None, base))
+    # what reads every file says nothing of platforms for a tree
+    tree = ParallelRobot.from_config(share.find("config", "panda.yaml"))
+    assert tree.platform is None and tree.closure is None
 
 
 def changed(tmp_path: Path, source: Path, old: str, new: str) -> Path:
@@ -207,10 +227,11 @@ def test_limbs_may_be_urdf_chains(tmp_path: Path) -> None:
     robot, plain = ParallelRobot.from_config(with_urdf(tmp_path)), ParallelRobot.from_config(PLANAR)
     twists = np.zeros((4, 6))
     twists[:, 3:5] = [[0.3, -0.2], [1.0, 2.0], [-3.0, 5.0], [10.0, 20.0]]
-    expected = plain.inverse_dynamics(plain.home_pose, twists)
-    found = robot.inverse_dynamics(robot.home_pose, twists)
+    expected, found = (
+        one.inverse_dynamics(None, BaseMotion(one.home[1], twists, frame="body")) for one in (plain, robot)
+    )
     assert np.allclose(found, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
-    assert robot.driven_joint_names == plain.driven_joint_names
+    assert robot.driven_joints == plain.driven_joints
     assert robot.limits.effort.tolist() == [30.0, 30.0, 30.0]
     assert robot.actuation is not None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
@@ -14,9 +15,15 @@ from oracles.motions import Base, Frame, Load, random_stack
 from oracles.parallel_robots import Parallel, gough_stewart, planar_3rrr
 from oracles.random_trees import Tree
 
-from hodyn_ros import AppliedWrench, ParallelRobot, Robot, SeriesElastic
-from hodyn_ros.motion import twists_to_world
-from hodyn_ros.se3 import exp
+from hodyn_ros import AppliedWrench, BaseMotion, ParallelRobot, Robot, SeriesElastic
+from hodyn_ros.dynamics.robot import DriveState
+from hodyn_ros.feedforward.payload import Payload
+from hodyn_ros.formulations import closed_form, limb_decomposition
+from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.motion import inverse_adjoint_derivatives
+from hodyn_ros.lie.se3 import ad, exp
+from hodyn_ros.model.parallel.closure import model_of
+from hodyn_ros.model.parallel.model import ParallelModel
 
 pytestmark = pytest.mark.thorough
 
@@ -32,17 +39,37 @@ SMALL = ["gough-stewart, uneven", "3-RRR", "3-RRR on a hinge"]
 
 
 @cache
-def robot_of(name: str) -> ParallelRobot:
+def robot_of(name: str) -> Robot:
     return ParallelRobot.from_screws(**ROBOTS[name].arguments())
 
 
-def motion_of(robot: Parallel, order: int, seed: int = 1, frame: Frame = "body") -> tuple[Array, Array]:
-    """Return a pose near the home pose and twists that the platform can have."""
+def model(robot: Robot) -> ParallelModel:
+    assert robot.closure is not None
+    return model_of(robot.closure)
+
+
+def motion_of(robot: Parallel, order: int, seed: int = 1, frame: Frame = "body") -> BaseMotion:
+    """Return a motion from a pose near the home pose, with twists that the platform can have."""
     rng = np.random.default_rng(seed)
     delta = robot.dof.shape[1]
     pose = robot.placement @ exp(robot.dof @ rng.uniform(-0.1, 0.1, delta))
     twists = random_stack(rng, order + 2, delta) @ robot.dof.T
-    return pose, np.ascontiguousarray(twists if frame == "body" else twists_to_world(pose, twists))
+    return BaseMotion(pose, twists, frame="body").in_frame(frame)
+
+
+def start_of(motion: BaseMotion) -> BaseMotion:
+    """Return pose and twist alone."""
+    return BaseMotion(motion.pose, motion.twists[:1], frame=motion.frame)
+
+
+def by_limbs(robot: Robot, motion: BaseMotion) -> tuple[ParallelModel, list[limb_decomposition.LimbMotion]]:
+    """Return the limbs, and their motion as published."""
+    limbs, parts = model(robot), []
+    joints = robot.joint_motion(None, motion)[0]
+    for part in limbs.slices:
+        parts.append(joints[part][::-1])
+    twists = motion.in_frame("body").twists
+    return limbs, limb_decomposition.limb_motions(limbs, np.concatenate(parts), twists)
 
 
 def frame_of_loads(robot: Parallel, frame: Frame) -> Frame:
@@ -68,22 +95,24 @@ def load_of(robot: Parallel, order: int, frame: Frame) -> Load:
 )
 def test_agrees_with_lagrange_multipliers(name: str, order: int, frame: Frame) -> None:
     arrays, robot = ROBOTS[name], robot_of(name)
-    pose, twists = motion_of(arrays, order, frame=frame)
+    motion = motion_of(arrays, order, frame=frame)
     load = load_of(arrays, order, "body")
-    preload = None if robot.n_driven == robot.n_dof else random_stack(3, order + 1, robot.n_driven)
+    redundant = robot.closure.n_efforts > len(robot.coordinates)
+    preload = random_stack(3, order + 1, arrays.n_driven) if redundant else None
 
-    exact = mp_parallel.inverse_dynamics(arrays, pose, twists, frame, load, preload)
+    given = motion.pose, motion.twists, frame
+    exact = mp_dynamics.to_float(mp_parallel.inverse_dynamics(arrays, *given, load, preload))
     joints = np.concatenate(
-        [mp_dynamics.to_float(part) for part in mp_parallel.joint_motion(arrays, pose, twists, frame)], axis=1
+        [mp_dynamics.to_float(part) for part in mp_parallel.joint_motion(arrays, *given)], axis=1
     )
 
     wrench = AppliedWrench("platform", load.values, frame="body")
-    for formulation in (None, "body_fixed"):
-        forces = robot.inverse_dynamics(
-            pose, twists, frame, wrenches=wrench, preload=preload, formulation=formulation
-        )
-        assert relative_errors(forces, mp_dynamics.to_float(exact)).max() < 1e-11
-    assert relative_errors(robot.inverse_kinematics(pose, twists, frame), joints).max() < 1e-12
+    for formulation in (None, "limb_decomposition"):
+        forces = robot.inverse_dynamics(None, motion, wrench, formulation, preload=preload)
+        assert relative_errors(forces, exact).max() < 1e-11
+    assert relative_errors(robot.solve(None, motion, wrench, preload).efforts, exact).max() < 1e-11
+    found = np.concatenate(arrays.of_limbs(robot.joint_motion(None, motion)), axis=1)
+    assert relative_errors(found, joints).max() < 1e-12
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -91,59 +120,184 @@ def test_agrees_with_lagrange_multipliers(name: str, order: int, frame: Frame) -
 @pytest.mark.parametrize("loads", [False, True])
 def test_compiled_kernels_agree_with_the_published_formulas(name: str, frame: Frame, loads: bool) -> None:
     arrays, robot = ROBOTS[name], robot_of(name)
-    pose, twists = motion_of(arrays, 3, seed=5, frame=frame)
+    motion = motion_of(arrays, 3, seed=5, frame=frame)
     frames: tuple[Frame, Frame] = ("body", frame_of_loads(arrays, "world"))
     wrenches = [AppliedWrench("platform", load_of(arrays, 3, f).values, frame=f) for f in frames]
     given = wrenches if loads else None
-    published = robot.solve(pose, twists, frame, wrenches=given, formulation="body_fixed")
-    compiled = robot.solve(pose, twists, frame, wrenches=given)
-    assert relative_errors(compiled.forces, published.forces).max() < 1e-12
-    assert relative_errors(compiled.motion, published.motion).max() < 1e-12
-    assert compiled.near_singularity == published.near_singularity is False
-    assert relative_errors(robot.drive_motion(pose, twists, frame), published.motion).max() < 1e-12
+    published = robot.inverse_dynamics(None, motion, given, "limb_decomposition")
+    _, parts = by_limbs(robot, motion)
+    driven = limb_decomposition.joint_motion(parts)[:, list(model(robot).driven)]
+    for _ in range(2):  # from far away, and compiled
+        state = robot.drive_state(None, motion, given)
+        assert relative_errors(state.efforts, published).max() < 1e-12
+        assert relative_errors(state.motion, driven).max() < 1e-12
+        assert not state.near_singularity
+        assert relative_errors(robot.inverse_dynamics(None, motion, given), published).max() < 1e-12
+    one = robot.solve(None, motion, given)
+    assert relative_errors(one.efforts, published).max() < 1e-12
+    assert relative_errors(one.drives, driven).max() < 1e-12
+    assert min(one.motion_margin, one.drive_margin) > 1e-3
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("order", [0, 3])
+def test_the_jacobian_of_the_drives_is_the_published_one(name: str, order: int) -> None:
+    arrays, robot = ROBOTS[name], robot_of(name)
+    motion = motion_of(arrays, order)
+    limbs, parts = by_limbs(robot, motion)
+    published = limb_decomposition.inverse_kinematics_jacobians(limbs, parts, order)
+    found = robot.drive_jacobian(np.zeros((order + 1, 0)), motion)
+    assert found.shape == (order + 1, arrays.n_driven, arrays.dof.shape[1])
+    for k in range(order + 1):
+        assert relative_errors(found[k], published[k]).max() < 1e-11
+    rates = motion.twists[:, arrays.dof.any(axis=1)]
+    drives = robot.drive_state(None, motion).motion
+    assert (
+        relative_errors(product_derivative(found, rates, order)[None], drives[order + 1][None]).max() < 1e-11
+    )
+
+
+def published_matrices(robot: Robot, motion: BaseMotion, order: int) -> tuple[Array, Array, Array]:
+    """Return `M_t`, `C_t` and the wrench of weight by order, Mueller et al., eqs. 11 to 13.
+
+    Of every limb cut from the platform `M_t = F^T M F`, `C_t = F^T (C F + M F')`, `F^T Q_grav`, and of the
+    platform `P_p^T M_p P_p`, `-P_p^T ad_V^T M_p P_p` and `-P_p^T M_p Ad^-1 (0; g)`. With `C` and `M` of the
+    limb in closed form, and each differentiated with the product rule.
+    """
+    limbs, parts = by_limbs(robot, motion)
+    dof, inertia = limbs.dof, limbs.platform.spatial_inertia
+    twists = motion.in_frame("body").twists
+    weight = np.concatenate([np.zeros(3), limbs.gravity])
+    adjoints = inverse_adjoint_derivatives(motion.pose, list(twists), order)
+    delta, orders = dof.shape[1], range(order + 1)
+    mass = np.zeros((order + 1, delta, delta))
+    mass[0] = dof.T @ inertia @ dof
+    coriolis = np.array([-dof.T @ ad(twist).T @ inertia @ dof for twist in twists[: order + 1]])
+    gravity = np.array([-dof.T @ inertia @ (adjoint @ weight) for adjoint in adjoints])
+    for part in parts:
+        cut = part.limb.cut
+        assert cut is not None
+        n = cut.n_joints
+        F = [one[:n] for one in part.inverse_jacobians(dof, order + 1)]
+        Ft = [one.T for one in F]
+        system = closed_form.system_matrices(cut, part.joints[: order + 2, :n])
+        M = closed_form.mass_matrices(system, order)
+        C = closed_form.coriolis_matrices(system, order)
+        g = closed_form.gravity_forces(system, limbs.gravity, order)
+        MF = [product_derivative(M, F, k, np.matmul) for k in orders]
+        CF = [
+            product_derivative(C, F, k, np.matmul) + product_derivative(M, F[1:], k, np.matmul)
+            for k in orders
+        ]
+        mass += [product_derivative(Ft, MF, k, np.matmul) for k in orders]
+        coriolis += [product_derivative(Ft, CF, k, np.matmul) for k in orders]
+        gravity += [product_derivative(Ft, g, k) for k in orders]
+    return mass, coriolis, gravity
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("order", [0, 1, 3])
+def test_matrices_are_the_published_ones(name: str, order: int) -> None:
+    """Of the Coriolis matrix what it does to the twist, and that `M' - 2 C` is skew, determine the rest."""
+    arrays, robot = ROBOTS[name], robot_of(name)
+    motion = motion_of(arrays, order)
+    mass, coriolis, gravity = published_matrices(robot, motion, order)
+    rates = motion.twists[:, arrays.dof.any(axis=1)]
+    orders = np.zeros((order + 1, 0))  # of no joints, but so many
+    state = BaseMotion(motion.pose, motion.twists[: order + 1], frame="body")
+    for given in (motion, motion.in_frame("world")):
+        found = robot.mass_matrix(orders, given)
+        assert found.shape == mass.shape
+        for k in range(order + 1):
+            assert np.abs(found[k] - mass[k]).max() < 1e-11 * np.abs(mass[k]).max()
+        assert relative_errors(robot.gravity_torque(orders, given), gravity).max() < 1e-11
+    found = robot.coriolis_matrix(None, state)
+    for k in range(order + 1):
+        expected = product_derivative(coriolis, rates, k)
+        assert relative_errors(product_derivative(found, rates, k)[None], expected[None]).max() < 1e-11
+    whole = robot.dynamic_matrices(None, state)
+    np.testing.assert_allclose(whole.coriolis, found, rtol=1e-12, atol=1e-12 * np.abs(found).max())
+    slopes = robot.mass_matrix(None, state)[1:] - 2.0 * found
+    assert np.abs(slopes + slopes.transpose(0, 2, 1)).max() < 1e-11 * np.abs(slopes).max()
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_efforts_are_those_of_the_equations_of_motion(name: str) -> None:
+    """`J_IK^T u = M_t V' + C_t V + W_grav` and its derivatives."""
+    arrays, robot = ROBOTS[name], robot_of(name)
+    motion = motion_of(arrays, 2)
+    rates = motion.twists[:, arrays.dof.any(axis=1)]
+    matrices = robot.dynamic_matrices(None, BaseMotion(motion.pose, motion.twists[:3], frame="body"))
+    jacobians = robot.drive_jacobian(None, BaseMotion(motion.pose, motion.twists[:2], frame="body"))
+    transposed, efforts = jacobians.transpose(0, 2, 1), robot.inverse_dynamics(None, motion)
+    for k in range(3):
+        driving = product_derivative(transposed, efforts, k)
+        force = product_derivative(matrices.mass, rates[1:], k) + product_derivative(
+            matrices.coriolis, rates, k
+        )
+        assert relative_errors(driving[None], (force + matrices.gravity[k])[None]).max() < 1e-11
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_matrices_of_an_order_are_differences_of_those_below(name: str) -> None:
+    arrays, robot = ROBOTS[name], robot_of(name)
+    at = swing(arrays)
+    h, t = 1e-3, 0.4
+
+    def parts(time: float) -> list[Array]:
+        motion = at(time)
+        given = BaseMotion(motion.pose, motion.twists[:2], frame="body")
+        matrices = robot.dynamic_matrices(None, given)
+        jacobian = robot.drive_jacobian(None, BaseMotion(motion.pose, motion.twists[:1], frame="body"))
+        return [matrices.mass, matrices.coriolis, matrices.gravity, jacobian]
+
+    far, near, here, after, beyond = (parts(t + i * h) for i in (-2, -1, 0, 1, 2))
+    for i, one in enumerate(here):
+        difference = (8.0 * (after[i][0] - near[i][0]) - (beyond[i][0] - far[i][0])) / (12.0 * h)
+        assert np.abs(one[1] - difference).max() < 1e-8 * np.abs(difference).max()
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_both_frames_say_the_same(name: str) -> None:
     arrays, robot = ROBOTS[name], robot_of(name)
-    pose, twists = motion_of(arrays, 2)
-    world = np.ascontiguousarray(twists_to_world(pose, twists))
-    assert (
-        relative_errors(
-            robot.inverse_dynamics(pose, world, "world"), robot.inverse_dynamics(pose, twists, "body")
-        ).max()
-        < 1e-12
-    )
+    motion = motion_of(arrays, 2)
+    world, body = (robot.inverse_dynamics(None, motion.in_frame(frame)) for frame in ("world", "body"))
+    assert relative_errors(world, body).max() < 1e-12
+
+
+def swing(robot: Parallel) -> Callable[[float], BaseMotion]:
+    """Return a motion to and fro along one screw, by time."""
+    rate = 0.7
+    direction = robot.dof @ np.linspace(1.0, 2.0, robot.dof.shape[1])
+
+    def at(t: float) -> BaseMotion:
+        angle = 0.1 * np.sin(rate * t)
+        speeds = [0.1 * rate ** (k + 1) * np.sin(rate * t + (k + 1) * np.pi / 2) for k in range(5)]
+        return BaseMotion(robot.placement @ exp(angle * direction), np.outer(speeds, direction), frame="body")
+
+    return at
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_orders_are_derivatives_of_each_other(name: str) -> None:
-    """Rows of forces and drive motion are the finite differences of those above, to their error."""
+    """Rows of efforts and drive motion are the finite differences of those above, to their error."""
     arrays, robot = ROBOTS[name], robot_of(name)
-    rate = 0.7
-    direction = arrays.dof @ np.linspace(1.0, 2.0, arrays.dof.shape[1])
-
-    def at(t: float) -> tuple[Array, Array]:
-        angle = 0.1 * np.sin(rate * t)
-        speeds = [0.1 * rate ** (k + 1) * np.sin(rate * t + (k + 1) * np.pi / 2) for k in range(5)]
-        return arrays.placement @ exp(angle * direction), np.outer(speeds, direction)
-
-    h = 1e-3
-    states = {t: robot.solve(*at(t)) for t in (0.4 - 2 * h, 0.4 - h, 0.4, 0.4 + h, 0.4 + 2 * h)}
-    for part, rows in (("forces", 3), ("motion", 5)):
-        far, near, _, after, beyond = (getattr(state, part) for state in states.values())
+    h, at = 1e-3, swing(arrays)
+    states = [robot.drive_state(None, at(0.4 + i * h)) for i in (-2, -1, 0, 1, 2)]
+    for part, rows in (("efforts", 3), ("motion", 5)):
+        far, near, here, after, beyond = (getattr(state, part) for state in states)
         difference = (8.0 * (after - near) - (beyond - far))[:rows] / (12.0 * h)
-        assert relative_errors(getattr(states[0.4], part)[1 : rows + 1], difference).max() < 1e-8
+        assert relative_errors(here[1 : rows + 1], difference).max() < 1e-8
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_drives_deliver_the_change_of_energy(name: str) -> None:
     arrays, robot = ROBOTS[name], robot_of(name)
-    pose, twists = motion_of(arrays, 1)
-    state = robot.solve(pose, twists)
-    power = state.forces[0] @ state.motion[1]
-    power_rate = state.forces[1] @ state.motion[1] + state.forces[0] @ state.motion[2]
-    energy = exact_energy(arrays, pose, twists)
+    motion = motion_of(arrays, 1)
+    state = robot.drive_state(None, motion)
+    power = state.efforts[0] @ state.motion[1]
+    power_rate = state.efforts[1] @ state.motion[1] + state.efforts[0] @ state.motion[2]
+    energy = exact_energy(arrays, motion.pose, motion.twists)
     assert power == pytest.approx(energy[1], rel=1e-12)
     assert power_rate == pytest.approx(energy[2], rel=1e-12)
 
@@ -167,39 +321,126 @@ def exact_energy(robot: Parallel, pose: Array, twists: Array) -> Array:
 @pytest.mark.parametrize("frame", ["body", "world"])
 def test_forward_dynamics_returns_the_motion(name: str, frame: Frame) -> None:
     arrays, robot = ROBOTS[name], robot_of(name)
-    pose, twists = motion_of(arrays, 2, frame=frame)
-    wrench = AppliedWrench(
-        "platform", load_of(arrays, 2, "world").values, frame=frame_of_loads(arrays, "world")
-    )
-    forces = robot.inverse_dynamics(pose, twists, frame, wrenches=[wrench])
-    found = robot.forward_dynamics(pose, twists[0], forces, frame, wrenches=[wrench])
-    assert relative_errors(found, twists[1:]).max() < 1e-9
-    only = robot.forward_dynamics(pose, twists[0], forces[0], frame, wrenches=[wrench])
-    assert relative_errors(only, twists[1:2]).max() < 1e-11
+    motion = motion_of(arrays, 2, frame=frame)
+    wrenches = [on_platform(arrays, 2)]
+    efforts = robot.inverse_dynamics(None, motion, wrenches)
+    joints, found = robot.forward_dynamics(None, efforts, start_of(motion), wrenches=wrenches)
+    assert joints.shape == (3, 0)
+    assert relative_errors(found, motion.twists[1:]).max() < 1e-9
+    _, only = robot.forward_dynamics(None, efforts[:1], start_of(motion), wrenches=wrenches)
+    assert relative_errors(only, motion.twists[1:2]).max() < 1e-11
 
 
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("frame", ["body", "world"])
 def test_forward_dynamics_beyond_the_compiled_orders(name: str, frame: Frame) -> None:
-    """Rounding grows tenfold with every order; the forces of what was found are still the ones given."""
+    """Rounding grows tenfold with every order; the efforts of what was found are still the ones given."""
     arrays, robot = ROBOTS[name], robot_of(name)
-    pose, twists = motion_of(arrays, 8, frame=frame)
-    wrench = AppliedWrench(
-        "platform", load_of(arrays, 8, "world").values, frame=frame_of_loads(arrays, "world")
-    )
-    forces = robot.inverse_dynamics(pose, twists, frame, wrenches=[wrench])
-    found = robot.forward_dynamics(pose, twists[0], forces, frame, wrenches=[wrench])
-    assert (relative_errors(found, twists[1:]) < 1e-11 * 10.0 ** np.arange(9)).all()
-    again = robot.inverse_dynamics(pose, np.vstack([twists[:1], found]), frame, wrenches=[wrench])
-    assert relative_errors(again, forces).max() < 1e-11
+    motion = motion_of(arrays, 8, frame=frame)
+    wrenches = [on_platform(arrays, 8)]
+    efforts = robot.inverse_dynamics(None, motion, wrenches)
+    _, found = robot.forward_dynamics(None, efforts, start_of(motion), wrenches=wrenches)
+    assert (relative_errors(found, motion.twists[1:]) < 1e-11 * 10.0 ** np.arange(9)).all()
+    whole = BaseMotion(motion.pose, np.vstack([motion.twists[:1], found]), frame=frame)
+    again = robot.inverse_dynamics(None, whole, wrenches)
+    assert relative_errors(again, efforts).max() < 1e-11
+
+
+def on_platform(robot: Parallel, order: int) -> AppliedWrench:
+    values = load_of(robot, order, "world").values
+    return AppliedWrench("platform", values, frame=frame_of_loads(robot, "world"))
 
 
 def test_forward_dynamics_returns_the_motion_of_exact_forces() -> None:
     arrays, robot = ROBOTS["gough-stewart, uneven"], robot_of("gough-stewart, uneven")
-    pose, twists = motion_of(arrays, 0, seed=4)
-    forces = mp_dynamics.to_float(mp_parallel.inverse_dynamics(arrays, pose, twists, "body"))
-    found = robot.forward_dynamics(pose, twists[0], forces)
-    assert relative_errors(found, twists[1:]).max() < 1e-11
+    motion = motion_of(arrays, 0, seed=4)
+    exact = mp_parallel.inverse_dynamics(arrays, motion.pose, motion.twists, "body")
+    _, found = robot.forward_dynamics(None, mp_dynamics.to_float(exact), start_of(motion))
+    assert relative_errors(found, motion.twists[1:]).max() < 1e-11
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("frame", ["body", "world"])
+def test_wrenches_on_bodies_of_limbs(name: str, frame: Frame) -> None:
+    """Their virtual power on the bodies is that of the drives, at every order; and all ways agree."""
+    arrays, robot, order = ROBOTS[name], robot_of(name), 2
+    motion = motion_of(arrays, order)
+    values = random_stack(9, order + 1, 6)
+    wrenches = [
+        AppliedWrench("limb1_body2", values, frame=frame),
+        AppliedWrench("limb3_body1", 0.5 * values[::-1], frame=frame),
+        on_platform(arrays, order),
+    ]
+    found = robot.inverse_dynamics(None, motion, wrenches)
+    assert relative_errors(robot.solve(None, motion, wrenches).efforts, found).max() < 1e-11
+    assert relative_errors(robot.drive_state(None, motion, wrenches).efforts, found).max() < 1e-11
+
+    given = BaseMotion(motion.pose, motion.twists[:order], frame="body")
+    jacobians = robot.drive_jacobian(None, given).transpose(0, 2, 1)
+    change = found - robot.inverse_dynamics(None, motion, wrenches[2])
+    expected = np.zeros((order + 1, arrays.dof.shape[1]))
+    for wrench in wrenches[:2]:
+        of_body = robot.jacobian(None, wrench.body, frame, given).transpose(0, 2, 1)
+        expected -= [product_derivative(of_body, wrench.values, k) for k in range(order + 1)]
+    driving = np.array([product_derivative(jacobians, change, k) for k in range(order + 1)])
+    assert relative_errors(driving, expected).max() < 1e-10
+    _, again = robot.forward_dynamics(None, found, start_of(motion), wrenches=wrenches)
+    assert relative_errors(again, motion.twists[1:]).max() < 1e-9
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_payload_and_gravity_come_with_the_tree(name: str) -> None:
+    """A payload and another gravity, against robots that are described with them."""
+    arrays, robot = ROBOTS[name], robot_of(name)
+    motion = motion_of(arrays, 2)
+    own = np.zeros(3)
+    if len(arrays.balanced) == len(arrays.free):
+        own[:] = (0.01, -0.02, 0.03)
+    payload = Payload(1.5, own.tolist(), (0.01, 0.001, 0.0, 0.02, 0.0, 0.03))
+    found = robot.with_tree(payload.on_tree(robot).with_gravity([1.0, -2.0, 3.0]))
+    assert found.closure is not None and robot.tree.masses.sum() < found.tree.masses.sum()
+    mass = arrays.mass + 1.5
+    com = (arrays.mass * arrays.com + 1.5 * own) / mass
+    inertia = arrays.inertia + payload.tensor
+    for part, at in ((arrays.mass, arrays.com), (1.5, own)):
+        apart = at - com
+        inertia = inertia + part * (apart @ apart * np.eye(3) - np.outer(apart, apart))
+    heavy = replace(arrays, mass=mass, com=com, inertia=inertia, gravity=np.array([1.0, -2.0, 3.0]))
+    expected = ParallelRobot.from_screws(**heavy.arguments())
+    for one, other in (
+        (found.inverse_dynamics(None, motion), expected.inverse_dynamics(None, motion)),
+        (found.solve(None, motion).efforts, expected.inverse_dynamics(None, motion)),
+        (
+            found.inverse_dynamics(None, motion, formulation="limb_decomposition"),
+            expected.inverse_dynamics(None, motion),
+        ),
+    ):
+        assert relative_errors(one, other).max() < 1e-11
+    assert (
+        relative_errors(robot.inverse_dynamics(None, motion), found.inverse_dynamics(None, motion)).min()
+        > 1e-3
+    )
+    torques = [one.gravity_torque(None, start_of(motion)) for one in (found, expected)]
+    assert relative_errors(*torques).max() < 1e-11
+
+
+def test_a_load_may_hang_on_a_limb() -> None:
+    """As one that is described with it, in the compiled limbs, which are of two builds then."""
+    arrays, robot = ROBOTS["3-RRR"], robot_of("3-RRR")
+    motion = motion_of(arrays, 2)
+    found = robot.with_tree(Payload(0.3, body="limb2_body1").on_tree(robot))
+    arguments = arrays.arguments()
+    limb = arguments["limbs"][1]
+    limb["masses"] = limb["masses"] + [0.3, 0.0]
+    share = 0.151248 * 0.3 / limb["masses"][0]
+    lever = limb["coms"][0].copy()
+    limb["coms"] = np.array([lever * 0.151248 / limb["masses"][0], limb["coms"][1]])
+    steiner = share * (lever @ lever * np.eye(3) - np.outer(lever, lever))
+    limb["inertias"] = limb["inertias"] + np.array([steiner, np.zeros((3, 3))])
+    expected = ParallelRobot.from_screws(**arguments).inverse_dynamics(None, motion)
+    assert relative_errors(found.inverse_dynamics(None, motion), expected).max() < 1e-11
+    published = found.inverse_dynamics(None, motion, formulation="limb_decomposition")
+    assert relative_errors(published, expected).max() < 1e-11
 
 
 def test_one_limb_alone_is_a_serial_robot() -> None:
@@ -219,11 +460,17 @@ def test_one_limb_alone_is_a_serial_robot() -> None:
         [*tree.inertias[:-1], arrays.inertia],
         arrays.gravity,
     )
-    pose, twists = motion_of(arrays, 2)
-    state = alone.solve(pose, twists)
-    assert relative_errors(state.forces, serial.inverse_dynamics(state.motion)).max() < 1e-12
-    torques = mp_dynamics.inverse_dynamics(limb_with_platform(arrays), state.motion).torques
-    assert relative_errors(state.forces, mp_dynamics.to_float(torques)).max() < 1e-11
+    state = alone.drive_state(None, motion_of(arrays, 2))
+    found, motion = driven_from_the_ground(alone, state)
+    assert relative_errors(found, serial.inverse_dynamics(motion)).max() < 1e-12
+    torques = mp_dynamics.inverse_dynamics(limb_with_platform(arrays), motion).torques
+    assert relative_errors(found, mp_dynamics.to_float(torques)).max() < 1e-11
+
+
+def driven_from_the_ground(robot: Robot, state: DriveState) -> tuple[Array, Array]:
+    """Return efforts and motion of the drives in the order of their names."""
+    order = np.argsort(robot.driven_joints)
+    return state.efforts[:, order], np.ascontiguousarray(state.motion[:, order])
 
 
 def limb_with_platform(robot: Parallel) -> Tree:
@@ -238,37 +485,41 @@ def limb_with_platform(robot: Parallel) -> Tree:
 
 def test_forces_of_redundant_drives_are_least() -> None:
     arrays, robot = ROBOTS["3-RRR on a hinge"], robot_of("3-RRR on a hinge")
-    pose, twists = motion_of(arrays, 2)
-    forces = robot.inverse_dynamics(pose, twists)
-    jacobian = robot.inverse_kinematics_jacobians(pose)[0]
+    motion = motion_of(arrays, 2)
+    forces = robot.inverse_dynamics(None, motion)
+    jacobian = robot.drive_jacobian(None, start_of(motion))[0]
     free = np.linalg.svd(jacobian.T)[2][-1]  # drives against each other, the platform at rest
     assert abs(free @ forces[0]) < 1e-12 * np.abs(forces[0]).max()
     preload = random_stack(2, 3, 3)
-    loaded = robot.inverse_dynamics(pose, twists, preload=preload)
+    loaded = robot.inverse_dynamics(None, motion, preload=preload)
     assert np.allclose(jacobian.T @ loaded[0], jacobian.T @ forces[0], rtol=0.0, atol=1e-12)
     assert free @ (loaded[0] - preload[0]) == pytest.approx(0.0, abs=1e-12)
-    constant = robot.inverse_dynamics(pose, twists, preload=preload[0])
-    padded = robot.inverse_dynamics(pose, twists, preload=[preload[0], 0.0 * preload[0]])
+    published = robot.inverse_dynamics(None, motion, None, "limb_decomposition", preload=preload)
+    for found in (loaded, robot.solve(None, motion, None, preload).efforts):
+        assert relative_errors(found, published).max() < 1e-12
+    constant = robot.inverse_dynamics(None, motion, preload=preload[0])
+    padded = robot.inverse_dynamics(None, motion, preload=[preload[0], 0.0 * preload[0]])
     assert relative_errors(constant, padded).max() < 1e-13
 
 
-def test_high_orders_fall_back_on_the_published_formulas() -> None:
+def test_high_orders_agree_with_the_compiled_ones() -> None:
     arrays, robot = ROBOTS["3-RRR"], robot_of("3-RRR")
-    pose, twists = motion_of(arrays, 8)
-    high = robot.inverse_dynamics(pose, twists)
+    motion = motion_of(arrays, 8)
+    high = robot.inverse_dynamics(None, motion)
     assert high.shape == (9, 3)
-    low = robot.inverse_dynamics(pose, np.ascontiguousarray(twists[:5]))
+    low = robot.inverse_dynamics(None, BaseMotion(motion.pose, motion.twists[:5], frame="body"))
     assert relative_errors(high[:4], low).max() < 1e-12
+    published = robot.inverse_dynamics(None, motion, formulation="limb_decomposition")
+    assert relative_errors(high, published).max() < 1e-12
 
 
 def test_elastic_drives_take_motion_and_forces_as_those_of_serial_robots() -> None:
     arrays, robot = ROBOTS["3-RRR on a hinge"], robot_of("3-RRR on a hinge")
-    pose, twists = motion_of(arrays, 2)
-    state = robot.solve(pose, twists)
-    motors = SeriesElastic([40.0, 50.0, np.inf], 0.002).feedforward(state.motion, state.forces)
+    state = robot.drive_state(None, motion_of(arrays, 2))
+    motors = SeriesElastic([40.0, 50.0, np.inf], 0.002).feedforward(state.motion, state.efforts)
     spring = np.array([40.0, 50.0]) * (motors.position[0] - state.motion[0])[:2]
-    assert np.allclose(spring, state.forces[0, :2], rtol=1e-12, atol=0.0)
-    expected = 0.002 * (state.motion[2] + np.array([1 / 40, 1 / 50, 0]) * state.forces[2]) + state.forces[0]
+    assert np.allclose(spring, state.efforts[0, :2], rtol=1e-12, atol=0.0)
+    expected = 0.002 * (state.motion[2] + np.array([1 / 40, 1 / 50, 0]) * state.efforts[2]) + state.efforts[0]
     assert np.allclose(motors.effort[0], expected, rtol=1e-13, atol=0.0)
 
 
@@ -282,7 +533,8 @@ def test_results_are_the_same_far_from_the_world_origin() -> None:
         limb["screws"], limb["placements"] = moved.screws, moved.placements[:-1]
     arguments["platform"]["placement"] = away @ near.placement
     robot = ParallelRobot.from_screws(**arguments)
-    pose, twists = motion_of(near, 2)
-    expected = robot_of("gough-stewart, uneven").inverse_dynamics(pose, twists)
+    motion = motion_of(near, 2)
+    there = BaseMotion(away @ motion.pose, motion.twists, frame="body")
+    expected = robot_of("gough-stewart, uneven").inverse_dynamics(None, motion)
     # screws about a world origin 100 m away carry lengths to 1e-14 m only
-    assert relative_errors(robot.inverse_dynamics(away @ pose, twists), expected).max() < 1e-9
+    assert relative_errors(robot.inverse_dynamics(None, there), expected).max() < 1e-9

@@ -10,18 +10,23 @@ from numpy.typing import NDArray
 from oracles.motions import random_stack
 from scipy.spatial.transform import Rotation
 
-from hodyn_ros import BaseMotion, ConvergenceError, InputError, ParallelRobot, SeriesElastic, share
-from hodyn_ros.control.feedforward import Status
-from hodyn_ros.control.law import FeedforwardLaw
-from hodyn_ros.control.law_reader import read_law
-from hodyn_ros.control.parallel_feedforward import ParallelFeedforwardLaw
-from hodyn_ros.se3 import exp
+from hodyn_ros import BaseMotion, ConvergenceError, InputError, Robot, SeriesElastic, share
+from hodyn_ros.feedforward.feedforward import Status
+from hodyn_ros.feedforward.model import FeedforwardModel
+from hodyn_ros.feedforward.reader import read_feedforward_model
+from hodyn_ros.lie.se3 import exp
 
 Array = NDArray[np.float64]
 
 PLATFORM = share.find("config", "gough_stewart_6ups.yaml")
 PLANAR = share.find("config", "planar_3rrr.yaml")
 NO_JOINTS = np.empty((5, 0))
+
+
+def home_of(robot: Robot) -> Array:
+    _, pose = robot.home
+    assert pose is not None
+    return pose
 
 
 def planar_motion(x: float, y: float, orders: int = 4) -> BaseMotion:
@@ -32,46 +37,45 @@ def planar_motion(x: float, y: float, orders: int = 4) -> BaseMotion:
     return BaseMotion(pose, twists, frame="world")
 
 
-def test_the_law_is_chosen_by_the_file() -> None:
-    law = read_law(PLANAR, 2)
-    assert isinstance(law, ParallelFeedforwardLaw)
+def test_the_law_of_a_platform_takes_its_pose_alone() -> None:
+    law = read_feedforward_model(PLANAR, 2)
     assert law.joint_names == ("left_shoulder", "right_shoulder", "top_shoulder")
     assert law.motion_joints == ()
     assert law.moves_base
     assert law.has_drives
-    assert isinstance(read_law(share.find("config", "panda.yaml"), 0), FeedforwardLaw)
-    weightless = read_law(PLATFORM, 0, gravity=[0.0, 0.0, 0.0])
-    assert isinstance(weightless, ParallelFeedforwardLaw)
+    weightless = read_feedforward_model(PLATFORM, 0, gravity=[0.0, 0.0, 0.0])
     assert not weightless.has_drives
     assert weightless.robot.gravity.tolist() == [0.0, 0.0, 0.0]
 
 
 def test_elastic_drives_follow_the_platform() -> None:
-    robot = ParallelRobot.from_config(PLANAR)
-    law = ParallelFeedforwardLaw(robot, 2)
+    robot = Robot.from_config(PLANAR)
+    law = FeedforwardModel(robot, 2)
     law.warm_up()
     base = planar_motion(0.05, -0.04)
-    found = law(NO_JOINTS, base)
-    state = robot.solve(base.pose, base.twists, base.frame)
+    found = law.compute(NO_JOINTS, base)
+    state = robot.solve(None, base)
     assert robot.drives is not None
     motors = SeriesElastic(robot.drives.stiffness, robot.drives.motor_inertia)
-    expected = motors.feedforward(state.motion, state.forces)
-    np.testing.assert_allclose(found.efforts, state.forces, rtol=1e-11, atol=1e-13)
+    expected = motors.feedforward(state.drives, state.efforts)
+    np.testing.assert_allclose(found.efforts, state.efforts, rtol=1e-11, atol=1e-13)
     np.testing.assert_allclose(found.motor_positions, expected.position, rtol=1e-11, atol=1e-13)
     np.testing.assert_allclose(found.motor_efforts, expected.effort, rtol=1e-11, atol=1e-13)
     assert found.base_wrenches.shape == (0, 6)
     assert found.status is Status.OK
-    assert ParallelFeedforwardLaw(robot, 1)(NO_JOINTS, planar_motion(0.0, 0.0, 3)).motor_efforts.shape == (
+    assert FeedforwardModel(robot, 1).compute(
+        NO_JOINTS[:4], planar_motion(0.0, 0.0, 3)
+    ).motor_efforts.shape == (
         0,
         3,
     )
 
 
 def test_near_a_singular_pose_the_status_says_so() -> None:
-    law = read_law(PLANAR, 0)
+    law = read_feedforward_model(PLANAR, 0)
     for distance, near in ((0.1, False), (0.28035, True)):
         base = BaseMotion(planar_motion(0.0, -distance).pose, np.zeros((2, 6)))
-        assert bool(law(NO_JOINTS[:3], base).status & Status.NEAR_SINGULARITY) is near
+        assert bool(law.compute(NO_JOINTS[:3], base).status & Status.NEAR_SINGULARITY) is near
 
 
 def test_limits_are_those_of_the_driven_joints(tmp_path: Path) -> None:
@@ -80,25 +84,29 @@ def test_limits_are_those_of_the_driven_joints(tmp_path: Path) -> None:
     limited.write_text(
         text.replace("driven: true", "limits: {effort: 15, lower: -0.05}\n        driven: true")
     )
-    law = read_law(limited, 0, clamp=True)
-    home = BaseMotion(np.asarray(law.robot.home_pose), np.zeros((2, 6)))  # type: ignore[attr-defined]
-    found = law(NO_JOINTS[:3], home)
+    law = read_feedforward_model(limited, 0, clamp=True)
+    home = BaseMotion(home_of(law.robot), np.zeros((2, 6)))
+    found = law.compute(NO_JOINTS[:3], home)
     assert found.status == Status.EFFORT_LIMIT_EXCEEDED | Status.EFFORT_CLAMPED
     assert found.efforts[0].tolist() == [15.0] * 6
     low = home.pose.copy()
     low[2, 3] -= 0.1
-    assert law(NO_JOINTS[:3], BaseMotion(low, np.zeros((2, 6)))).status & Status.POSITION_LIMIT_EXCEEDED
+    assert (
+        law.compute(NO_JOINTS[:3], BaseMotion(low, np.zeros((2, 6)))).status & Status.POSITION_LIMIT_EXCEEDED
+    )
 
 
 def test_a_failure_leaves_the_law_usable() -> None:
-    law = read_law(PLANAR, 2)
+    law = read_feedforward_model(PLANAR, 2)
     base = planar_motion(0.02, 0.03)
-    before = law(NO_JOINTS, base)
-    with pytest.raises(ConvergenceError, match="does not reach the platform"):
-        law(NO_JOINTS, planar_motion(3.0, 0.0))
-    with pytest.raises(InputError, match="moved by its platform; give pose and twists"):
-        law(NO_JOINTS)
-    np.testing.assert_allclose(law(NO_JOINTS, base).efforts, before.efforts, rtol=1e-12, atol=1e-14)
+    before = law.compute(NO_JOINTS, base)
+    with pytest.raises(
+        ConvergenceError, match=r"loop '\w+' of robot 'planar_3rrr' does not close there: it stays open by"
+    ):
+        law.compute(NO_JOINTS, planar_motion(3.0, 0.0))
+    with pytest.raises(InputError, match="is moved by its platform 'tool'; give its motion"):
+        law.compute(NO_JOINTS)
+    np.testing.assert_allclose(law.compute(NO_JOINTS, base).efforts, before.efforts, rtol=1e-12, atol=1e-14)
 
 
 def test_the_node_answers_motions_of_the_platform() -> None:
@@ -109,11 +117,11 @@ def test_the_node_answers_motions_of_the_platform() -> None:
     from ros_processes import start_node
 
     from hodyn_ros.msg import DesiredMotion
-    from hodyn_ros.nodes.fields import float64s
-    from hodyn_ros.nodes.joint_order import JointOrder
-    from hodyn_ros.nodes.messages import read_feedforward_torque, write_desired_motion
+    from hodyn_ros.ros.conversions.fields import float64s
+    from hodyn_ros.ros.conversions.joint_order import JointOrder
+    from hodyn_ros.ros.conversions.messages import read_feedforward_torque, write_desired_motion
 
-    robot = ParallelRobot.from_config(PLATFORM)
+    robot = Robot.from_config(PLATFORM)
     twists = random_stack(1, 4, 6)
 
     def motion(second: int, pose: Array, representation: int, motion_twists: Array) -> DesiredMotion:
@@ -125,8 +133,8 @@ def test_the_node_answers_motions_of_the_platform() -> None:
         msg.base_twist_representation = representation
         return msg
 
-    near = robot.home_pose @ exp(np.array([0.2, 0.1, -0.1, 0.01, 0.02, 0.03]))
-    singular = robot.home_pose @ exp(np.array([0.0, 0.0, np.pi / 2, 0.0, 0.0, 0.0]))
+    near = home_of(robot) @ exp(np.array([0.2, 0.1, -0.1, 0.01, 0.02, 0.03]))
+    singular = home_of(robot) @ exp(np.array([0.0, 0.0, np.pi / 2, 0.0, 0.0, 0.0]))
     with (
         start_node("dynamics_node", {"robot_config": "gough_stewart_6ups.yaml"}, "platform") as node,
         Peer("platform") as peer,
@@ -134,8 +142,8 @@ def test_the_node_answers_motions_of_the_platform() -> None:
         node.wait_for_line("robot 'gough_stewart_6ups', 6 joints, without drives; efforts to order 2")
         peer.wait_for_topics()
         answer = peer.answer_to(motion(1, near, DesiredMotion.BODY, twists))
-        found = read_feedforward_torque(answer, JointOrder(robot.driven_joint_names))
-        expected = robot.inverse_dynamics(near, twists)
+        found = read_feedforward_torque(answer, JointOrder(robot.driven_joints))
+        expected = robot.inverse_dynamics(None, BaseMotion(near, twists, frame="body"))
         np.testing.assert_allclose(found.efforts, expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max())
         assert answer.header.frame_id == "map"
         assert not answer.base_wrenches
@@ -145,9 +153,9 @@ def test_the_node_answers_motions_of_the_platform() -> None:
         peer.send(motion(2, near, DesiredMotion.BODY, twists[:3]))
         peer.send(motion(2, singular, DesiredMotion.BODY, twists))
         world = peer.answer_to(motion(3, near, DesiredMotion.WORLD, twists))
-        expected = robot.inverse_dynamics(near, twists, "world")
+        expected = robot.inverse_dynamics(None, BaseMotion(near, twists))
         np.testing.assert_allclose(
-            read_feedforward_torque(world, JointOrder(robot.driven_joint_names)).efforts,
+            read_feedforward_torque(world, JointOrder(robot.driven_joints)).efforts,
             expected,
             rtol=1e-10,
             atol=1e-10 * np.abs(expected).max(),

@@ -9,19 +9,24 @@ import pytest
 from numpy.typing import NDArray
 from oracles.cases import relative_errors
 from oracles.motions import random_stack
-from oracles.parallel_robots import gough_stewart, planar_3rrr
+from oracles.parallel_robots import Parallel, gough_stewart, planar_3rrr
 
 from hodyn_ros import (
     AppliedWrench,
+    BaseMotion,
     ConvergenceError,
     InputError,
     ModelError,
     ParallelRobot,
+    Robot,
     SingularError,
 )
-from hodyn_ros.motion import twists_to_world
-from hodyn_ros.parallel.limb_kinematics import limb_pose
-from hodyn_ros.se3 import exp
+from hodyn_ros.engine.limbs.kernel import ParallelKernel
+from hodyn_ros.formulations import limb_decomposition
+from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.se3 import exp
+from hodyn_ros.model.parallel.closure import model_of
+from hodyn_ros.model.parallel.model import ParallelModel
 
 Array = NDArray[np.float64]
 
@@ -29,30 +34,56 @@ PLATFORM = gough_stewart()
 HINGE = planar_3rrr(side=0.0)
 TRIANGLE = planar_3rrr(side=0.08)
 REST = np.zeros((4, 6))
+QUARTER = PLATFORM.placement @ exp(np.array([0, 0, np.pi / 2, 0, 0, 0]))
 
 
-def build(arrays: object) -> ParallelRobot:
-    return ParallelRobot.from_screws(**arrays.arguments())  # type: ignore[attr-defined]
+def build(arrays: Parallel) -> Robot:
+    return ParallelRobot.from_screws(**arrays.arguments())
+
+
+def at(pose: Array, twists: Array = REST, frame: Frame = "body") -> BaseMotion:
+    return BaseMotion(pose, twists, frame=frame)
+
+
+def still(pose: Array) -> BaseMotion:
+    """Return a pose, of which no more than positions is asked."""
+    return BaseMotion(pose, REST[:1])
+
+
+def model(robot: Robot) -> ParallelModel:
+    assert robot.closure is not None
+    return model_of(robot.closure)
+
+
+def lengths(robot: Robot, pose: Array) -> Array:
+    """Return the positions of the driven joints."""
+    return robot.drive_state(None, at(pose)).motion[0]
+
+
+def joints_of(robot: Robot) -> Array:
+    """Return the joint positions of the last success."""
+    assert robot.positions is not None
+    return robot.positions[: robot.tree.n_joints]
 
 
 @pytest.fixture(scope="module")
-def shared_platform() -> ParallelRobot:
+def shared_platform() -> Robot:
     return build(PLATFORM)
 
 
 @pytest.fixture
-def platform(shared_platform: ParallelRobot) -> ParallelRobot:
+def platform(shared_platform: Robot) -> Robot:
     shared_platform.reset()
     return shared_platform
 
 
 @pytest.fixture(scope="module")
-def shared_hinge() -> ParallelRobot:
+def shared_hinge() -> Robot:
     return build(HINGE)
 
 
 @pytest.fixture
-def hinge(shared_hinge: ParallelRobot) -> ParallelRobot:
+def hinge(shared_hinge: Robot) -> Robot:
     shared_hinge.reset()
     return shared_hinge
 
@@ -63,275 +94,530 @@ def moved(home: Array, x: float, y: float, z: float = 0.0) -> Array:
     return pose
 
 
-def test_says_what_it_consists_of(platform: ParallelRobot) -> None:
-    assert (platform.n_joints, platform.n_driven, platform.n_dof) == (36, 6, 6)
-    assert platform.driven_joint_names[1] == "limb2_joint3"
-    assert np.array_equal(platform.home_pose, PLATFORM.placement)
-    assert platform.joint_names[:2] == ("limb1_joint1", "limb1_joint2")
+def stretched(reach: float) -> Array:
+    """Return a pose with the first arm at a reach of at most 0.8 m."""
+    base = HINGE.limbs[0].placements[0, :3, 3]
+    along = HINGE.placement[:3, 3] - base
+    pose = HINGE.placement.copy()
+    pose[:3, 3] = base + reach * along / np.linalg.norm(along)
+    return pose
 
 
-def test_all_limbs_meet_at_the_platform(platform: ParallelRobot) -> None:
+def test_says_what_it_consists_of(platform: Robot) -> None:
+    rows = tuple(f"platform.{row}" for row in ("rx", "ry", "rz", "x", "y", "z"))
+    assert (platform.tree.n_joints, len(platform.driven_joints), platform.coordinates) == (36, 6, rows)
+    assert platform.driven_joints[1] == "limb2_joint3"
+    assert platform.joint_names == () and platform.n_joints == 0
+    assert platform.platform == "platform" and platform.moves_base
+    start, pose = platform.home
+    assert start.shape == (0,)
+    np.testing.assert_allclose(pose, PLATFORM.placement, rtol=0.0, atol=1e-15)
+    assert platform.tree.joint_names[4:7] == ("limb1_joint2", "limb1_joint1", "limb2_joint6")
+    assert platform.tree.body_names[5:7] == ("limb1_body1", "limb1_foot")
+    assert [loop.name for loop in platform.closure.loops] == [f"limb{i}" for i in range(1, 7)]
+    assert platform.overconstrained_loops == ()
+    assert "6 loops, 6 coordinates" in repr(platform)
+
+
+@pytest.mark.parametrize("arrays", [PLATFORM, gough_stewart(seed=3), TRIANGLE, HINGE])
+def test_limbs_and_platform_come_out_of_the_tree_as_they_went_in(arrays: Parallel) -> None:
+    found = model(build(arrays))
+    given = ParallelModel.build(**arrays.arguments())
+    assert (found.joint_names, found.driven, found.slices) == (given.joint_names, given.driven, given.slices)
+    np.testing.assert_array_equal(found.dof, given.dof)
+    np.testing.assert_array_equal(found.gravity, given.gravity)
+    np.testing.assert_allclose(found.platform.spatial_inertia, given.platform.spatial_inertia, rtol=1e-15)
+    for one, other in zip(found.limbs, given.limbs):
+        assert (one.name, one.driven, one.n_moving) == (other.name, other.driven, other.n_moving)
+        for what in ("screws", "placements", "masses", "coms", "inertias"):
+            for part, expected in ((one.chain, other.chain), (one.cut, other.cut)):
+                np.testing.assert_allclose(getattr(part, what), getattr(expected, what), atol=1e-15)
+
+
+@pytest.mark.parametrize("orders", [1, 4])
+def test_all_limbs_meet_at_the_platform(platform: Robot, orders: int) -> None:
     pose = PLATFORM.placement @ exp(np.array([0.3, -0.2, 0.4, 0.02, -0.03, 0.05]))
-    joints = platform.inverse_kinematics(pose)
-    assert joints.shape == (1, 36)
-    for limb, part in zip(platform.model.limbs, platform.model.slices):
-        assert np.allclose(limb_pose(limb, joints[0, part]), pose, rtol=0.0, atol=1e-14)
-    assert np.array_equal(platform.positions, joints[0])
+    joints = platform.joint_motion(None, at(pose, np.ones((orders, 6))))
+    assert joints.shape == (orders + 1, 36)
+    for limb, positions in zip(model(platform).limbs, PLATFORM.of_limbs(joints[0])):
+        assert np.allclose(limb.pose(positions), pose, rtol=0.0, atol=1e-14)
+    assert np.array_equal(joints_of(platform), joints[0])
 
 
-def test_leg_lengths_are_distances(platform: ParallelRobot) -> None:
+def test_poses_of_all_bodies_hang_together(platform: Robot) -> None:
+    """The feet stand where they are, and the twists of bodies are the derivatives of their poses."""
+    pose = PLATFORM.placement @ exp(np.array([0.3, -0.2, 0.4, 0.02, -0.03, 0.05]))
+    found = platform.forward_kinematics(None, at(pose, np.ones((2, 6)), "world"))
+    np.testing.assert_allclose(found.pose_of("platform"), pose, atol=1e-15)
+    np.testing.assert_allclose(found.twists_of("platform"), np.ones((2, 6)), atol=1e-12)
+    for i, tree in enumerate(PLATFORM.limbs, start=1):
+        np.testing.assert_allclose(found.pose_of(f"limb{i}_foot"), tree.placements[0], atol=1e-14)
+        np.testing.assert_allclose(found.twists_of(f"limb{i}_foot"), np.zeros((2, 6)), atol=1e-11)
+
+
+def test_leg_lengths_are_distances(platform: Robot) -> None:
     pose = PLATFORM.placement @ exp(np.array([0.2, 0.1, -0.3, 0.02, 0.01, -0.04]))
     expected = []
     for tree in PLATFORM.limbs:
         bottom, top = tree.placements[0, :3, 3], tree.placements[2, :3, 3]
         carried = pose @ np.linalg.inv(PLATFORM.placement) @ np.array([*top, 1.0])
         expected.append(np.linalg.norm(carried[:3] - bottom) - np.linalg.norm(top - bottom))
-    assert np.allclose(platform.drive_motion(pose)[0], expected, rtol=0.0, atol=1e-14)
+    assert np.allclose(lengths(platform, pose), expected, rtol=0.0, atol=1e-14)
 
 
-def test_a_seed_selects_the_branch(hinge: ParallelRobot) -> None:
+def test_a_reset_selects_the_branch(hinge: Robot) -> None:
     """Every arm reaches the tool with its elbow on either side, and goes on as it began."""
     home = HINGE.placement
-    other = np.array([0.0, 0.0, 0.0, 1.7, -3.4, 1.7, 0.0, 0.0, 0.0])
-    beside = hinge.inverse_kinematics(home, seed=other)[0]
+    hinge.reset(np.array([0.0, 0.0, 0.0, 1.7, -3.4, 1.7, 0.0, 0.0, 0.0]))
+    beside = hinge.joint_motion(None, still(home))[0]
     assert np.allclose(beside[[0, 1, 2, 6, 7, 8]], 0.0, rtol=0.0, atol=1e-12)
     assert abs(beside[3]) > 0.5
     target = moved(home, 0.1, 0.05)
-    followed = hinge.drive_motion(target)[0]
+    followed = lengths(hinge, target)
     hinge.reset()
-    first = hinge.drive_motion(target)[0]
+    first = lengths(hinge, target)
     assert np.allclose(followed[[0, 2]], first[[0, 2]], rtol=0.0, atol=1e-12)
     assert abs(followed[1] - first[1]) > 0.5
+    hinge.reset()  # the pose that `beside` belongs to
     hinge.reset(beside)
-    assert np.allclose(hinge.drive_motion(target)[0], followed, rtol=0.0, atol=1e-12)
-    forces = hinge.inverse_dynamics(target, np.ones((4, 1)) * HINGE.dof.sum(axis=1))
-    assert np.allclose(hinge.positions[hinge.model.driven[1]], followed[1], rtol=0.0, atol=1e-12)
+    assert np.allclose(lengths(hinge, target), followed, rtol=0.0, atol=1e-12)
+    forces = hinge.inverse_dynamics(None, at(target, np.ones((4, 1)) * HINGE.dof.sum(axis=1)))
+    place = hinge.tree.joint_names.index(hinge.driven_joints[1])
+    assert np.allclose(joints_of(hinge)[place], followed[1], rtol=0.0, atol=1e-12)
     assert forces.shape == (3, 3)
+
+
+def test_a_reset_to_where_it_was_goes_on_from_there(hinge: Robot) -> None:
+    hinge.reset(np.array([0.0, 0.0, 0.0, 1.7, -3.4, 1.7, 0.0, 0.0, 0.0]))
+    there = lengths(hinge, moved(HINGE.placement, 0.1, 0.05))
+    kept = hinge.positions
+    hinge.reset()
+    hinge.reset(kept)
+    np.testing.assert_array_equal(hinge.positions, kept)
+    assert np.allclose(lengths(hinge, moved(HINGE.placement, 0.1, 0.05)), there, rtol=0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("frame", ["body", "world"])
 @pytest.mark.parametrize("arrays", [PLATFORM, TRIANGLE, HINGE])
-def test_forward_kinematics_returns_the_motion(arrays: object, frame: str) -> None:
-    robot, dof = build(arrays), arrays.dof  # type: ignore[attr-defined]
-    pose = robot.home_pose @ exp(dof @ np.full(robot.n_dof, 0.07))
-    twists = random_stack(3, 4, robot.n_dof) @ dof.T
-    given = twists if frame == "body" else twists_to_world(pose, twists)
-    drives = robot.drive_motion(pose, given, frame)
+def test_drives_tell_the_motion(arrays: Parallel, frame: Frame) -> None:
+    robot, delta = build(arrays), arrays.dof.shape[1]
+    pose = arrays.placement @ exp(arrays.dof @ np.full(delta, 0.07))
+    given = at(pose, random_stack(3, 4, delta) @ arrays.dof.T).in_frame(frame)
+    drives = robot.drive_state(None, given).motion
     robot.reset()
-    found = robot.forward_kinematics(drives, frame)
+    q, found = robot.motion_from_drives(drives)
+    assert q.shape == (5, 0)
     assert np.allclose(found.pose, pose, rtol=0.0, atol=1e-13)
-    assert relative_errors(found.twists, given).max() < 1e-10
-    assert robot.forward_kinematics(drives[0], seed=robot.positions).twists.shape == (0, 6)
+    assert relative_errors(found.in_frame(frame).twists, given.twists).max() < 1e-10
+    place = robot.motion_from_drives(drives[0])[1]
+    assert np.allclose(place.pose, pose, rtol=0.0, atol=1e-13)
+    # the pose it has found is where it goes on from
+    assert relative_errors(robot.drive_state(None, given).motion, drives).max() < 1e-12
 
 
-def test_redundant_drives_must_not_contradict_each_other(hinge: ParallelRobot) -> None:
-    drives = hinge.drive_motion(moved(HINGE.placement, 0.05, 0.02), np.ones((2, 1)) * HINGE.dof.sum(axis=1))
+def test_redundant_drives_must_not_contradict_each_other(hinge: Robot) -> None:
+    twists = np.ones((2, 1)) * HINGE.dof.sum(axis=1)
+    drives = hinge.drive_state(None, at(moved(HINGE.placement, 0.05, 0.02), twists)).motion
     hinge.reset()
-    with pytest.raises(InputError, match="positions of the 3 drives contradict each other"):
-        hinge.forward_kinematics(drives[0] + np.array([0.0, 0.0, 0.01]))
-    drives[2, 1] += 0.1
-    with pytest.raises(InputError, match="derivative 2 of the positions of the drives"):
-        hinge.forward_kinematics(drives)
-    assert np.array_equal(hinge.positions, np.zeros(9))
+    before = hinge.positions
+    for change in ((0, 2, 0.01), (2, 1, 0.1)):
+        wrong = drives.copy()
+        wrong[change[:2]] += change[2]
+        with pytest.raises(InputError, match="the drives of robot 'robot' contradict each other: joint '"):
+            hinge.motion_from_drives(wrong)
+        assert np.array_equal(hinge.positions, before)
+    assert np.isfinite(hinge.motion_from_drives(drives)[1].pose).all()
 
 
-def test_a_path_costs_no_accuracy(platform: ParallelRobot) -> None:
+def test_a_path_costs_no_accuracy(platform: Robot) -> None:
     """Calls that start where the last one ended find what a call from the home pose finds."""
     shape = random_stack(2, 4, 6, rate=1.0)
     for t in np.linspace(0.0, 1.0, 40):
         pose = PLATFORM.placement @ exp(0.4 * np.sin(3.0 * t) * np.array([1.0, 0.5, -0.7, 0.05, 0.1, 0.06]))
-        along = platform.inverse_dynamics(pose, shape)
+        along = platform.inverse_dynamics(None, at(pose, shape))
     platform.reset()
-    alone = platform.inverse_dynamics(pose, shape)
+    alone = platform.inverse_dynamics(None, at(pose, shape))
     assert relative_errors(along, alone).max() < 1e-12
 
 
-def test_a_jump_stays_on_the_branch(platform: ParallelRobot) -> None:
+def test_a_jump_stays_on_the_branch(platform: Robot) -> None:
     """From one end of the workspace to the other in one call."""
     ends = [exp(sign * np.array([0.5, 0.4, 0.8, 0.06, -0.05, 0.03])) for sign in (1.0, -1.0)]
-    lengths = []
+    positions = []
     for end in (*ends, ends[0]):
-        platform.inverse_dynamics(PLATFORM.placement @ end, REST)
-        lengths.append(platform.positions)
-    assert np.allclose(lengths[0], lengths[2], rtol=0.0, atol=1e-12)
-    assert np.abs(lengths[1]).max() < 1.5
+        platform.inverse_dynamics(None, at(PLATFORM.placement @ end))
+        positions.append(joints_of(platform))
+    assert np.allclose(positions[0], positions[2], rtol=0.0, atol=1e-12)
+    assert np.abs(positions[1]).max() < 1.5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("compiled_before", [False, True])
 def test_out_of_the_workspace_the_limb_is_named_and_nothing_is_lost(
-    hinge: ParallelRobot, compiled_before: bool
+    hinge: Robot, compiled_before: bool
 ) -> None:
-    good, far = moved(HINGE.placement, 0.1, 0.0), moved(HINGE.placement, 0.6, 0.0)
+    good, far = at(moved(HINGE.placement, 0.1, 0.0)), at(moved(HINGE.placement, 0.6, 0.0))
     if compiled_before:
-        hinge.inverse_dynamics(good, REST)
+        hinge.inverse_dynamics(None, good)
     hinge.reset()
-    before = hinge.drive_motion(good)
+    before = hinge.drive_state(None, good).motion
+    place = hinge.positions
     calls = (
-        lambda: hinge.inverse_dynamics(far, REST),
-        lambda: hinge.inverse_dynamics(far, REST, formulation="body_fixed"),
-        lambda: hinge.inverse_kinematics(far),
-        lambda: hinge.forward_dynamics(far, np.zeros(6), np.zeros(3)),
+        lambda: hinge.inverse_dynamics(None, far),
+        lambda: hinge.inverse_dynamics(None, far, formulation="limb_decomposition"),
+        lambda: hinge.inverse_dynamics(None, far, AppliedWrench("limb1_body1", np.zeros(6))),
+        lambda: hinge.drive_state(None, far),
+        lambda: hinge.solve(None, far),
+        lambda: hinge.joint_motion(None, far),
+        lambda: hinge.drive_jacobian(None, far),
+        lambda: hinge.mass_matrix(None, far),
+        lambda: hinge.forward_dynamics(None, np.zeros((1, 3)), far),
+        lambda: hinge.compile(2)(far.pose, far.twists),
     )
     for call in calls:
-        with pytest.raises(ConvergenceError, match="limb 'limb1' does not reach the platform") as caught:
+        with pytest.raises(ConvergenceError, match="loop 'limb1' of robot 'robot' does not close there") as e:
             call()
-        assert 0.1 < caught.value.distance < 0.6
-        assert np.array_equal(hinge.positions[list(hinge.model.driven)], before[0])
-    assert np.isfinite(hinge.inverse_dynamics(good, REST)).all()
-    assert np.allclose(hinge.drive_motion(good), before, rtol=0.0, atol=1e-13)
+        assert 0.1 < e.value.distance < 0.6
+        assert np.array_equal(hinge.positions, place)
+    assert np.isfinite(hinge.inverse_dynamics(None, good)).all()
+    assert np.allclose(hinge.drive_state(None, good).motion, before, rtol=0.0, atol=1e-13)
 
 
-def test_a_pose_out_of_the_plane_is_out_of_reach(hinge: ParallelRobot) -> None:
-    with pytest.raises(ConvergenceError, match="limb 'limb1'") as caught:
-        hinge.inverse_dynamics(moved(HINGE.placement, 0.0, 0.0, 0.05), REST)
-    assert caught.value.distance == pytest.approx(0.05, rel=1e-6)
+def test_a_pose_out_of_the_plane_is_out_of_reach(hinge: Robot) -> None:
+    before = hinge.positions
+    far = at(moved(HINGE.placement, 0.0, 0.0, 0.05))
+    for formulation in (None, "limb_decomposition"):
+        with pytest.raises(ConvergenceError, match="the platform of 'robot' does not get to that pose") as e:
+            hinge.inverse_dynamics(None, far, formulation=formulation)
+        assert e.value.distance == pytest.approx(0.05, rel=1e-6)
+    with pytest.raises(ConvergenceError, match="does not get to that pose"):
+        hinge.joint_motion(None, far)
+    with pytest.raises(ConvergenceError, match="does not get to that pose"):
+        hinge.forward_dynamics(None, np.zeros((1, 3)), far)
+    assert np.array_equal(hinge.positions, before)
 
 
-def test_a_stretched_arm_is_singular(hinge: ParallelRobot) -> None:
-    base = HINGE.limbs[0].placements[0, :3, 3]
-    along = HINGE.placement[:3, 3] - base
-    pose = HINGE.placement.copy()
-    pose[:3, 3] = base + 0.8 * along / np.linalg.norm(along)
-    with pytest.raises((SingularError, ConvergenceError), match="limb 'limb1'"):
-        hinge.inverse_dynamics(pose, REST)
-    assert np.array_equal(hinge.positions, np.zeros(9))
+@pytest.mark.parametrize("short_by", [0.0, 1e-15, 1e-13, 1e-12])
+def test_a_stretched_arm_is_singular(hinge: Robot, short_by: float) -> None:
+    pose, before = stretched(0.8 - short_by), hinge.positions
+    calls = (
+        lambda: hinge.inverse_dynamics(None, at(pose)),
+        lambda: hinge.inverse_dynamics(None, at(pose), formulation="limb_decomposition"),
+        lambda: hinge.drive_state(None, at(pose)),
+        lambda: hinge.joint_motion(None, at(pose)),
+        lambda: hinge.forward_dynamics(None, np.zeros((2, 3)), at(pose, REST[:1])),
+    )
+    for call in calls:
+        with pytest.raises((SingularError, ConvergenceError), match="'limb1'"):
+            call()
+        assert np.array_equal(hinge.positions, before)
 
 
-def test_near_the_stretched_arm_the_distance_shrinks(hinge: ParallelRobot) -> None:
-    base = HINGE.limbs[0].placements[0, :3, 3]
-    along = HINGE.placement[:3, 3] - base
-    distances = []
+def test_near_the_stretched_arm_the_distance_shrinks(hinge: Robot) -> None:
+    margins = []
     for reach in (0.7, 0.79, 0.7999):
-        pose = HINGE.placement.copy()
-        pose[:3, 3] = base + reach * along / np.linalg.norm(along)
-        distances.append(hinge.distance_to_singularity(pose))
-        state = hinge.solve(pose, REST)
-    assert distances[0] > distances[1] > distances[2] > 0.0
-    assert distances[2] < 0.1 * distances[0]
-    assert state.near_singularity
-    assert hinge.singular_values(pose).limbs.argmin() == 0
+        margins.append(hinge.solve(None, at(stretched(reach))).motion_margin)
+        near = hinge.drive_state(None, at(stretched(reach))).near_singularity
+        assert near == (reach == 0.7999)
+    assert margins[0] > margins[1] > margins[2] > 0.0
+    assert margins[2] < 0.1 * margins[0]
+    far = ParallelRobot.from_screws(**HINGE.arguments())
+    assert far.drive_state(None, at(stretched(0.7999))).near_singularity, "in one go, too"
 
 
-def test_drives_that_do_not_hold_the_platform_are_named() -> None:
+@pytest.mark.thorough
+@pytest.mark.parametrize("arrays", [PLATFORM, TRIANGLE, HINGE])
+@pytest.mark.parametrize("loaded", [None, "platform", "limb1_body1"])
+def test_a_long_way_in_one_go_is_not_near_a_singular_pose(arrays: Parallel, loaded: str | None) -> None:
+    """What is done carefully then must not be compared with what a kernel measures."""
+    robot, delta = build(arrays), arrays.dof.shape[1]
+    size = 0.3 * arrays.dof[:3].sum(axis=0) + 0.08 * arrays.dof[3:].sum(axis=0)
+    away = size * np.random.default_rng(4).uniform(-1.0, 1.0, delta)
+    wrenches = None if loaded is None else AppliedWrench(loaded, np.zeros(6))
+    for step in (away, -away, away):
+        pose = arrays.placement @ exp(arrays.dof @ step)
+        for _ in range(2):
+            assert not robot.drive_state(None, at(pose), wrenches).near_singularity
+
+
+def test_drives_that_do_not_hold_the_platform_are_named(platform: Robot) -> None:
     """Turned by a quarter, the lines of the six legs of this platform touch one screw."""
-    robot = build(PLATFORM)
     values = []
     for angle in (0.0, 0.5, 1.0, 1.4):
-        values.append(
-            robot.singular_values(PLATFORM.placement @ exp(np.array([0, 0, angle, 0, 0, 0]))).drives
-        )
+        pose = PLATFORM.placement @ exp(np.array([0, 0, angle, 0, 0, 0]))
+        values.append(platform.solve(None, at(pose)).drive_margin)
     assert values[0] > values[1] > values[2] > values[3]
-    quarter = PLATFORM.placement @ exp(np.array([0, 0, np.pi / 2, 0, 0, 0]))
-    for formulation in (None, "body_fixed"):
-        with pytest.raises(SingularError, match="no forces of theirs hold it") as caught:
-            robot.inverse_dynamics(quarter, REST, formulation=formulation)
-        assert caught.value.condition > 1e10
-    with pytest.raises(SingularError):
-        robot.forward_dynamics(quarter, np.zeros(6), np.zeros(6))
-    assert np.isfinite(robot.inverse_dynamics(PLATFORM.placement, REST)).all()
+    place = platform.positions
+    calls = (
+        lambda: platform.inverse_dynamics(None, at(QUARTER)),
+        lambda: platform.inverse_dynamics(None, at(QUARTER), formulation="limb_decomposition"),
+        lambda: platform.solve(None, at(QUARTER)),
+        lambda: platform.drive_state(None, at(QUARTER)),
+        lambda: platform.compile(2)(QUARTER, REST),
+    )
+    for call in calls:
+        with pytest.raises(SingularError, match="its driven joints do not hold it") as caught:
+            call()
+        assert caught.value.condition > 1e6
+    platform.reset(place)
+    assert np.isfinite(platform.inverse_dynamics(None, at(PLATFORM.placement))).all()
+
+
+def test_where_drives_do_not_hold_the_platform_it_moves_all_the_same(platform: Robot) -> None:
+    """The motion that forces cause is determined there, and the task space is in balance with it."""
+    twist = random_stack(2, 1, 6)
+    forces = random_stack(5, 3, 6, rate=1.0)
+    found = platform.forward_dynamics(None, forces, at(QUARTER, twist))[1]
+    limbs = model(platform)
+    twists = np.concatenate([twist, found])
+    positions = np.concatenate(PLATFORM.of_limbs(joints_of(platform)))
+    motions = limb_decomposition.limb_motions(limbs, positions, twists)
+    task = limb_decomposition.task_space(limbs, motions, QUARTER, twists, np.zeros((3, 6)))
+    jacobians = task.jacobians
+    driving = [
+        forces[0] @ jacobians[0],
+        forces[1] @ jacobians[0] + forces[0] @ jacobians[1],
+        forces[2] @ jacobians[0] + 2.0 * forces[1] @ jacobians[1] + forces[0] @ jacobians[2],
+    ]
+    assert relative_errors(task.force, np.array(driving)).max() < 1e-10
+
+
+def slides_of_a_carriage(second: bool) -> Robot:
+    """Return a carriage on a rail along x that rods push from slides along y; at x = 0 they cannot.
+
+    A rod of 0.5 m goes from a slide above the rail to the carriage, `second` another from one below.
+    """
+    z, home = np.array([0.0, 0.0, 1.0]), np.array([0.3, 0.0, 0.0])
+    placement = np.eye(4)
+    placement[:3, 3] = home
+    rail = {"screws": np.array([[0, 0, 0, 1.0, 0, 0]]), "placements": np.zeros((0, 4, 4)), "masses": []}
+    limbs = [{**rail, "coms": np.zeros((0, 3)), "inertias": np.zeros((0, 3, 3)), "driven": []}]
+    for y in (0.4, -0.4)[: 1 + second]:
+        end = np.array([0.0, y, 0.0])
+        screws = [[0, 0, 0, 0, 1.0, 0], [*z, *np.cross(end, z)], [*z, *np.cross(home, z)]]
+        frames = np.tile(np.eye(4), (2, 1, 1))
+        frames[:, :3, 3] = end
+        bodies = {"masses": [0.7, 0.4], "coms": np.array([[0, 0, 0], 0.5 * (home - end)])}
+        inertias = [0.01 * np.eye(3), np.diag([0.001, 0.001, 0.01])]
+        limbs.append({"screws": screws, "placements": frames, **bodies, "inertias": inertias, "driven": [0]})
+    return ParallelRobot.from_screws(
+        limbs, {"mass": 2.0, "placement": placement}, np.eye(6)[:, 3:4], (0.0, -9.81, 0.0)
+    )
+
+
+def along_the_rail(x: float, twists: Array | None = None) -> BaseMotion:
+    pose = np.eye(4)
+    pose[0, 3] = x
+    given = np.zeros((4, 6))
+    given[:, 3] = (0.1, 0.2, 0.3, 0.4)
+    return at(pose, given if twists is None else twists)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("second", [False, True])
+def test_near_a_dead_point_of_one_coordinate_efforts_grow_and_at_it_there_are_none(second: bool) -> None:
+    robot = slides_of_a_carriage(second)
+    assert robot.coordinates == ("platform.x",)
+    near = {}
+    for x in (0.3, 0.1, 0.05, 0.01, 1e-3, 1e-5):
+        base = along_the_rail(x)
+        state = robot.drive_state(None, base)
+        near[x] = state.near_singularity
+        published = robot.inverse_dynamics(None, base, formulation="limb_decomposition")
+        assert relative_errors(state.efforts, published).max() < 1e-9
+        assert relative_errors(robot.solve(None, base).efforts, published).max() < 1e-9
+        # of the slide, `y' = -x x' / y`
+        expected = -x * 0.1 / np.sqrt(0.25 - x * x)
+        assert state.motion[1, 0] == pytest.approx(expected, rel=1e-9)
+        # further calls are compiled, and say the same
+        assert robot.drive_state(None, base).near_singularity == near[x]
+    assert [x for x, flag in near.items() if flag] == [0.01, 1e-3, 1e-5]
+    for x in (1e-6, 1e-8, 1e-12, 1e-16, 0.0, -1e-16, -1e-8):
+        base = along_the_rail(x)
+        for call in (
+            lambda: robot.drive_state(None, base),  # noqa: B023
+            lambda: robot.inverse_dynamics(None, base),  # noqa: B023
+            lambda: robot.compile(2)(base.pose, base.in_frame("world").twists),  # noqa: B023
+            lambda: robot.inverse_dynamics(None, base, AppliedWrench("platform", np.ones(6))),  # noqa: B023
+            lambda: robot.inverse_dynamics(None, base, AppliedWrench("limb2_body1", np.ones(6))),  # noqa: B023
+            lambda: robot.inverse_dynamics(None, base, formulation="limb_decomposition"),  # noqa: B023
+        ):
+            with pytest.raises(SingularError):
+                call()
+    passed = robot.drive_state(None, along_the_rail(-0.3))
+    assert not passed.near_singularity
+    assert np.abs(passed.efforts[0]).max() < 100.0
+
+
+@pytest.mark.parametrize("arrays", [PLATFORM, HINGE])
+def test_the_kernel_itself_never_calls_a_singular_pose_right(arrays: Parallel) -> None:
+    """From the place itself, so that neither a long way nor open limbs can be what it refuses."""
+    robot = build(arrays)
+    kernel = ParallelKernel(model(robot), 1)
+    if arrays is PLATFORM:
+        pose, beside = QUARTER, PLATFORM.placement @ exp(np.array([0, 0, 1.5, 0, 0, 0]))
+    else:
+        pose, beside = stretched(0.8), stretched(0.795)
+    robot.joint_motion(None, still(beside))
+    memory = robot.positions[None].copy()
+    assert kernel.function(beside, REST[:3], memory).item(kernel.bad) < 1.0
+    for share in np.linspace(0.0, 1.0, 60) ** 0.25:
+        between = beside.copy()
+        between[:3, 3] += share * (pose - beside)[:3, 3]
+        if arrays is PLATFORM:
+            between = PLATFORM.placement @ exp(np.array([0, 0, 1.5 + share * (np.pi / 2 - 1.5), 0, 0, 0]))
+        kernel.function(between, REST[:3], memory)
+    for _ in range(20):
+        table = kernel.function(pose, REST[:3], memory)
+        assert not table.item(kernel.bad) < 1.0
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"twists": np.zeros((1, 6))}, r"the twists must have shape \(order \+ 2, 6\)"),
-        ({"twists": np.zeros((4, 5))}, r"found \(4, 5\)"),
-        ({"twists": np.full((4, 6), np.nan)}, "the twists holds? NaN"),
-        ({"twists": "fast"}, "the twists must hold real numbers"),
-        ({"pose": np.eye(3)}, r"the pose must have shape \(4, 4\)"),
-        ({"pose": np.diag([1.0, 1.0, -1.0, 1.0])}, "the pose of the platform must be a homogeneous matrix"),
+        ({"twists": np.zeros((1, 6))}, "this needs 2 base twists"),
+        ({"twists": np.zeros((4, 5))}, r"the base twists must have shape \(orders, 6\), found \(4, 5\)"),
+        ({"twists": np.full((4, 6), np.nan)}, "the base twists holds? NaN"),
+        ({"twists": "fast"}, "the base twists must be real numbers"),
+        ({"pose": np.eye(3)}, r"the base pose must have shape \(4, 4\)"),
+        ({"pose": np.diag([1.0, 1.0, -1.0, 1.0])}, "the base pose must be a homogeneous matrix"),
         ({"pose": 2.0 * np.eye(4)}, "must be a homogeneous matrix"),
-        ({"pose": np.full((4, 4), np.inf)}, "the pose holds NaN or infinite"),
+        ({"pose": np.full((4, 4), np.inf)}, "the base pose holds NaN or infinite"),
         ({"frame": "hybrid"}, "frame must be one of"),
         ({"frame": ["body"]}, "frame must be one of"),
-        ({"formulation": "closed_form"}, "there is no formulation 'closed_form'"),
-        ({"seed": np.zeros(5)}, r"the seed must have shape \(36,\)"),
-        ({"preload": np.zeros(6)}, "a preload needs more drives than degrees of freedom"),
+        ({"formulation": "closed_form"}, "robots with loops have no formulation 'closed_form'"),
+        ({"preload": np.zeros(6)}, "a preload needs more drives than coordinates"),
         ({"wrenches": "gravity"}, "wrenches must be a list of AppliedWrench"),
         ({"wrenches": [np.zeros(6)]}, "found ndarray in it"),
         ({"wrenches": AppliedWrench("leg", np.zeros(6))}, "there is no body 'leg'"),
         ({"twists": np.full((4, 6), 1e200)}, "too large"),
+        ({"q": np.zeros((5, 1))}, r"the motion must have shape \(order \+ 3, 0\)"),
     ],
 )
 @pytest.mark.parametrize("compiled_before", [False, True])
 def test_bad_input_is_refused(
-    platform: ParallelRobot, change: dict[str, object], message: str, compiled_before: bool
+    platform: Robot, change: dict[str, object], message: str, compiled_before: bool
 ) -> None:
     if compiled_before:
-        platform.inverse_dynamics(PLATFORM.placement, REST)
-    arguments = {"pose": PLATFORM.placement, "twists": REST, **change}
+        platform.inverse_dynamics(None, at(PLATFORM.placement))
+    given = {"q": None, "pose": PLATFORM.placement, "twists": REST, "frame": "world", **change}
+    q, pose, twists, frame = (given.pop(name) for name in ("q", "pose", "twists", "frame"))
+    before = platform.positions
     with pytest.raises(InputError, match=message):
-        platform.inverse_dynamics(**arguments)  # type: ignore[arg-type]
-    assert np.array_equal(platform.positions, np.zeros(36)) or np.abs(platform.positions).max() < 1e-12
+        platform.inverse_dynamics(q, BaseMotion(pose, twists, frame=frame), **given)
+    np.testing.assert_allclose(platform.positions, before, rtol=0.0, atol=1e-12)
+
+
+def test_a_motion_of_the_platform_has_to_be_given(platform: Robot) -> None:
+    for call in (
+        platform.inverse_dynamics,
+        platform.drive_state,
+        platform.joint_motion,
+        platform.mass_matrix,
+    ):
+        with pytest.raises(InputError, match="give its motion as base=BaseMotion|give their motion"):
+            call(None)
+        with pytest.raises(InputError, match="is moved by its platform 'platform'; give its motion"):
+            call(np.zeros((5, 0)))
+    with pytest.raises(InputError, match="the positions must have shape"):
+        platform.reset(np.zeros(5))
 
 
 @pytest.mark.parametrize("frame", ["body", "world"])
-def test_twists_outside_of_the_degrees_of_freedom_are_refused(hinge: ParallelRobot, frame: str) -> None:
+def test_twists_outside_of_the_degrees_of_freedom_are_refused(hinge: Robot, frame: Frame) -> None:
     twists = np.zeros((4, 6))
     twists[0, 3] = 1.0
     twists[2, 2] = 1e-3
+    message = "derivative 2 of the twist has the part .* outside of its degrees of freedom"
     for _ in range(2):
-        with pytest.raises(
-            InputError, match="derivative 2 of the twist has the part .* outside of platform_dof"
-        ):
-            hinge.inverse_dynamics(HINGE.placement, twists, frame)
-        hinge.inverse_dynamics(HINGE.placement, REST, frame)
+        for formulation in (None, "limb_decomposition"):
+            with pytest.raises(InputError, match=message):
+                hinge.inverse_dynamics(None, at(HINGE.placement, twists, frame), formulation=formulation)
+        with pytest.raises(InputError, match=message):
+            hinge.joint_motion(None, at(HINGE.placement, twists, frame))
+        hinge.inverse_dynamics(None, at(HINGE.placement, REST, frame))
+    with pytest.raises(InputError, match="its twist has the part .* outside of its degrees of freedom"):
+        hinge.forward_dynamics(None, np.zeros((1, 3)), at(HINGE.placement, twists[2:3], frame))
 
 
 @pytest.mark.parametrize("frame", ["body", "world"])
-def test_nothing_holds_the_platform_against_a_turn_on_its_hinge(hinge: ParallelRobot, frame: str) -> None:
+def test_nothing_holds_the_platform_against_a_turn_on_its_hinge(hinge: Robot, frame: Frame) -> None:
     pose = moved(HINGE.placement, 0.1, 0.05)
     x, y = pose[:2, 3] if frame == "world" else (0.0, 0.0)
     force = np.array([[2.0, 3.0], [-1.0, 5.0]])
     through = np.zeros((2, 6))
     through[:, 3:5] = force
     through[:, 2] = x * force[:, 1] - y * force[:, 0]
-    good = AppliedWrench("platform", through, frame=frame)  # type: ignore[arg-type]
-    forces = hinge.inverse_dynamics(pose, REST, wrenches=good)
-    assert np.isfinite(hinge.forward_dynamics(pose, REST[0], forces, wrenches=good)).all()
+    good = AppliedWrench("platform", through, frame=frame)
+    start = at(pose, REST[:1])
+    forces = hinge.inverse_dynamics(None, at(pose), good)
+    assert np.isfinite(hinge.forward_dynamics(None, forces, start, wrenches=good)[1]).all()
     beside = through.copy()
     beside[0, 2] += 0.1
-    bad = AppliedWrench("platform", beside, frame=frame)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="would turn it on the joints that carry it"):
-        hinge.inverse_dynamics(pose, REST, wrenches=bad)
-    with pytest.raises(InputError, match="would turn it on the joints that carry it"):
-        hinge.forward_dynamics(pose, REST[0], forces, wrenches=bad)
+    bad = AppliedWrench("platform", beside, frame=frame)
+    for call in (
+        lambda: hinge.inverse_dynamics(None, at(pose), bad),
+        lambda: hinge.inverse_dynamics(None, at(pose), [good, bad]),
+        lambda: hinge.inverse_dynamics(None, at(pose), bad, "limb_decomposition"),
+        lambda: hinge.solve(None, at(pose), bad),
+        lambda: hinge.drive_state(None, at(pose), bad),
+        lambda: hinge.forward_dynamics(None, forces, start, wrenches=bad),
+    ):
+        with pytest.raises(InputError, match="would turn it on the joints that carry it"):
+            call()
 
 
-def test_forces_are_checked(hinge: ParallelRobot) -> None:
-    with pytest.raises(InputError, match=r"the forces must have shape \(3,\) or \(orders, 3\), found \(2,\)"):
-        hinge.forward_dynamics(HINGE.placement, np.zeros(6), np.zeros(2))
-    with pytest.raises(InputError, match=r"the twist must have shape \(6,\)"):
-        hinge.forward_dynamics(HINGE.placement, np.zeros(3), np.zeros(3))
+def test_forces_are_checked(hinge: Robot) -> None:
+    start = still(HINGE.placement)
+    for wrong in (np.zeros((1, 2)), np.zeros(3), np.zeros((0, 3))):
+        with pytest.raises(InputError, match=r"the torques must have shape \(order \+ 1, 3\), found \("):
+            hinge.forward_dynamics(None, wrong, start)
+    with pytest.raises(InputError, match="the torques holds NaN"):
+        hinge.forward_dynamics(None, np.full((1, 3), np.nan), start)
+    with pytest.raises(InputError, match="has no base to push"):
+        hinge.forward_dynamics(None, np.zeros((1, 3)), start, np.zeros((1, 6)))
     with pytest.raises(InputError, match="the motion of the drives holds NaN"):
-        hinge.forward_kinematics([0.0, np.nan, 0.0])
+        hinge.motion_from_drives([0.0, np.nan, 0.0])
+    with pytest.raises(InputError, match=r"the motion of the drives must have shape \(3,\) or \(orders, 3\)"):
+        hinge.motion_from_drives(np.zeros((2, 2)))
     with pytest.raises(InputError, match=r"the preload must have shape"):
-        hinge.inverse_dynamics(HINGE.placement, REST, preload=np.zeros((2, 2)))
+        hinge.inverse_dynamics(None, at(HINGE.placement), preload=np.zeros((2, 2)))
 
 
-def test_any_form_of_numbers_will_do(platform: ParallelRobot) -> None:
+def test_any_form_of_numbers_will_do(platform: Robot) -> None:
     twists = random_stack(1, 4, 6)
-    expected = platform.inverse_dynamics(PLATFORM.placement, twists)
+    expected = platform.inverse_dynamics(None, BaseMotion(PLATFORM.placement, twists))
+    compiled = platform.compile(2)
     for pose, given in (
         (PLATFORM.placement.tolist(), twists.tolist()),
         (np.asfortranarray(PLATFORM.placement), np.asfortranarray(twists)),
     ):
         for _ in range(2):
-            assert relative_errors(platform.inverse_dynamics(pose, given), expected).max() < 1e-13
-    kept = platform.inverse_dynamics(PLATFORM.placement, twists)
-    platform.inverse_dynamics(PLATFORM.placement, 2.0 * twists)
+            found = platform.inverse_dynamics(None, BaseMotion(pose, given))
+            assert relative_errors(found, expected).max() < 1e-13
+            assert relative_errors(compiled(pose, given), expected).max() < 1e-13
+    kept = platform.inverse_dynamics(None, BaseMotion(PLATFORM.placement, twists))
+    platform.inverse_dynamics(None, BaseMotion(PLATFORM.placement, 2.0 * twists))
     assert relative_errors(kept, expected).max() < 1e-13, "a result must not change with later calls"
+    out = np.empty((3, 6))
+    assert compiled(PLATFORM.placement, twists, out=out) is out
+    assert relative_errors(out, expected).max() < 1e-13
+    with pytest.raises(InputError, match=r"out must be a float64 array of shape \(3, 6\)"):
+        compiled(PLATFORM.placement, twists, out=np.empty((2, 6)))
+    with pytest.raises(InputError, match="twists"):
+        compiled(PLATFORM.placement, twists[:3])
 
 
-def test_threads_may_share_a_robot(platform: ParallelRobot) -> None:
+def test_threads_may_share_a_robot(platform: Robot) -> None:
     twists = random_stack(1, 4, 6)
     poses = [PLATFORM.placement @ exp(a * np.array([1.0, 0.3, -0.5, 0.1, 0.1, 0.1])) for a in (-0.1, 0.1)]
-    expected = [platform.inverse_dynamics(pose, twists) for pose in poses]
+    motions = [BaseMotion(pose, twists) for pose in poses]
+    expected = [platform.inverse_dynamics(None, motion) for motion in motions]
     errors: list[float] = []
 
     def work(i: int) -> None:
         errors.extend(
-            relative_errors(platform.inverse_dynamics(poses[i], twists), expected[i]).max()
+            relative_errors(platform.inverse_dynamics(None, motions[i]), expected[i]).max()
             for _ in range(300)
         )
 
@@ -344,15 +630,20 @@ def test_threads_may_share_a_robot(platform: ParallelRobot) -> None:
     assert max(errors) < 1e-11
 
 
-def test_limbs_of_one_build_share_their_code() -> None:
-    from hodyn_ros.parallel.compiled import limb_groups
+def group_sizes(robot: Robot) -> list[int]:
+    """Return how many limbs share a code."""
+    from hodyn_ros.engine.limbs.kernel import _all_constants, _groups
 
-    assert [len(group) for group in limb_groups(build(PLATFORM).model)] == [6]
-    assert [len(group) for group in limb_groups(build(gough_stewart(seed=3)).model)] == [6]
+    limbs = model(robot)
+    return sorted(len(group) for group in _groups(_all_constants(limbs), limbs.size))
+
+
+def test_limbs_of_one_build_share_their_code() -> None:
+    assert group_sizes(build(PLATFORM)) == [6]
+    assert group_sizes(build(gough_stewart(seed=3))) == [6]
     arguments = TRIANGLE.arguments()
     arguments["limbs"][1]["masses"] = 1.001 * arguments["limbs"][1]["masses"]
-    model = ParallelRobot.from_screws(**arguments).model
-    assert sorted(len(group) for group in limb_groups(model)) == [1, 2]
+    assert group_sizes(ParallelRobot.from_screws(**arguments)) == [1, 2]
 
 
 def test_limbs_of_different_build_work_together() -> None:
@@ -362,15 +653,26 @@ def test_limbs_of_different_build_work_together() -> None:
     for i in (0, 3):
         arguments["limbs"][i]["masses"] = arguments["limbs"][i]["masses"] * 1.5
     mixed = ParallelRobot.from_screws(**arguments)
-    pose = plain.home_pose @ exp(np.array([0.2, -0.1, 0.15, 0.01, 0.02, -0.03]))
-    twists = random_stack(8, 4, 6)
-    published = mixed.inverse_dynamics(pose, twists, formulation="body_fixed")
+    assert group_sizes(mixed) == [2, 4]
+    pose = PLATFORM.placement @ exp(np.array([0.2, -0.1, 0.15, 0.01, 0.02, -0.03]))
+    motion = at(pose, random_stack(8, 4, 6))
+    published = mixed.inverse_dynamics(None, motion, formulation="limb_decomposition")
     mixed.reset()
-    assert relative_errors(mixed.inverse_dynamics(pose, twists), published).max() < 1e-12
-    assert relative_errors(plain.inverse_dynamics(pose, twists), published).max() > 1e-3
+    assert relative_errors(mixed.inverse_dynamics(None, motion), published).max() < 1e-12
+    assert relative_errors(plain.inverse_dynamics(None, motion), published).max() > 1e-3
     assert np.allclose(mixed.positions, plain.positions, rtol=0.0, atol=1e-12)
 
 
 def test_a_robot_needs_limbs() -> None:
     with pytest.raises(ModelError, match="at least one limb"):
         ParallelRobot.from_screws([], {"mass": 1.0}, np.eye(6))
+
+
+def test_the_decomposition_is_for_platforms_on_limbs() -> None:
+    arm = Robot.from_screws([-1], [[0, 0, 1, 0, 0, 0]], [np.eye(4)], [1.0], [np.zeros(3)], [np.eye(3)])
+    with pytest.raises(InputError, match="there is no formulation 'limb_decomposition'"):
+        arm.inverse_dynamics(np.zeros((3, 1)), formulation="limb_decomposition")
+    robot = build(TRIANGLE)
+    pushed = AppliedWrench("limb1_body1", np.zeros(6))
+    with pytest.raises(InputError, match="by 'limb_decomposition' wrenches act on the platform"):
+        robot.inverse_dynamics(None, at(TRIANGLE.placement), pushed, "limb_decomposition")

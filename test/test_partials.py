@@ -18,9 +18,9 @@ from hodyn_ros import BaseMotion, InputError, Robot
 from hodyn_ros.dynamics import partials
 from hodyn_ros.dynamics.group_robot import GroupRobot
 from hodyn_ros.formulations.body_jacobians import BodyJacobians, joint_motion
+from hodyn_ros.lie.se3 import exp
 from hodyn_ros.model import joint_groups
 from hodyn_ros.model.joint_tree import JointTree
-from hodyn_ros.se3 import exp
 
 pytestmark = pytest.mark.thorough
 

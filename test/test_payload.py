@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 from hinged_arm import HINGED_ARM
 
-from hodyn_ros import share
-from hodyn_ros.control.law_settings import LawSettings
-from hodyn_ros.control.payload import Payload
+from hodyn_ros import BaseMotion, share
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
+from hodyn_ros.feedforward.config import FeedforwardConfig
+from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.model.tree import TreeModel
-from hodyn_ros.parallel.robot import ParallelRobot
-from hodyn_ros.se3 import pose
 
 RNG = np.random.default_rng(3)
 
@@ -58,25 +56,47 @@ def test_a_payload_in_a_frame_behind_a_fixed_joint_is_seen_from_there() -> None:
 
 
 def test_the_platform_of_a_parallel_robot_carries() -> None:
-    robot = ParallelRobot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
+    robot = Robot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
     payload = Payload(0.8, (0.01, 0.02, 0.05))
-    twists = np.zeros((2, 6))
-    home = robot.home_pose
-    place = pose(home[:3, :3], home[:3, 3])
-    loaded = ParallelRobot(payload.on_platform(robot))
+    home = robot.home[1]
+    assert home is not None
+    still = BaseMotion(home, np.zeros((2, 6)))
+    loaded = robot.with_tree(payload.on_tree(robot))
     # at rest the legs carry the weight: their virtual work balances that of gravity at the payload's centre
-    more = loaded.inverse_dynamics(place, twists)[0] - robot.inverse_dynamics(place, twists)[0]
-    jacobian = robot.inverse_kinematics_jacobians(place)[0]
+    more = loaded.inverse_dynamics(None, still)[0] - robot.inverse_dynamics(None, still)[0]
+    jacobian = robot.drive_jacobian(None, still)[0]
     force = home[:3, :3].T @ (0.8 * robot.gravity)
     wrench = np.concatenate([np.cross(payload.centre, force), force])
-    np.testing.assert_allclose(jacobian.T @ more, -robot.model.dof.T @ wrench, rtol=0.0, atol=1e-10)
+    np.testing.assert_allclose(jacobian.T @ more, -wrench, rtol=0.0, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("name", "body"), [("gough_stewart_6ups.yaml", "leg1_body3"), ("planar_3rrr.yaml", "left_body1")]
+)
+def test_the_limb_of_a_platform_carries(name: str, body: str) -> None:
+    """At rest the power of the drives is that with which the payload is lifted, whatever the motion."""
+    robot = Robot.from_config(share.find("config", name), gravity=[0.0, -6.0, -7.0])
+    payload = Payload(0.8, (0.01, 0.02, 0.05), body=body)
+    home, closure = robot.home[1], robot.closure
+    assert home is not None and closure is not None and closure.platform is not None
+    still = BaseMotion(home, np.zeros((2, 6)))
+    loaded = robot.with_tree(payload.on_tree(robot))
+    more = loaded.inverse_dynamics(None, still)[0] - robot.inverse_dynamics(None, still)[0]
+    assert closure.platform.twists is not None
+    for twist in closure.platform.twists.T:
+        moving = BaseMotion(home, np.stack([twist, 0.0 * twist]), frame="body")
+        frames = robot.forward_kinematics(None, moving)
+        turning, speed = frames.twists_of(body)[0, :3], frames.twists_of(body)[0, 3:]
+        centre = (frames.pose_of(body) @ [*payload.centre, 1.0])[:3]
+        lifted = -(speed + np.cross(turning, centre)) @ (0.8 * robot.gravity)
+        assert more @ robot.drive_state(None, moving).motion[1] == pytest.approx(lifted, rel=1e-10, abs=1e-12)
 
 
 def test_numbers_whose_squares_overflow_are_refused_by_name() -> None:
     with pytest.raises(InputError, match="'payload_centre' is .1e\\+300, 0.0, 0.0.; give 3 finite values"):
         Payload(1.0, (1e300, 0.0, 0.0))
     with pytest.raises(InputError, match="'gravity' is .1e\\+308, 1e\\+308, 0.0.; give three finite values"):
-        LawSettings(gravity=(1e308, 1e308, 0.0))
+        FeedforwardConfig(gravity=(1e308, 1e308, 0.0))
 
 
 def test_nothing_to_carry_leaves_the_model_alone() -> None:
@@ -106,6 +126,6 @@ def test_a_carrier_that_is_not_there_is_refused_by_name() -> None:
         Payload(1.0, body="hand").on_tree(Robot.from_urdf(HINGED_ARM))
     with pytest.raises(InputError, match="'payload_body' is 'base'; the robot has"):
         Payload(1.0, body="base").on_tree(Robot.from_urdf(HINGED_ARM))
-    platform = ParallelRobot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
-    with pytest.raises(InputError, match="'payload_body' is 'leg'; a parallel robot carries on its platform"):
-        Payload(1.0, body="leg").on_platform(platform)
+    platform = Robot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
+    with pytest.raises(InputError, match=r"'payload_body' is 'leg'; the robot has the bodies \['platform', "):
+        Payload(1.0, body="leg").on_tree(platform)

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hodyn_ros import InputError
-from hodyn_ros.feasibility.peaks import Peaks, RoughError, Samples, find_peaks
+from hodyn_ros.planning.peaks import Peaks, RoughError, Samples, find_peaks
 
 Array = NDArray[np.float64]
 

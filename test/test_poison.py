@@ -15,14 +15,14 @@ from ros_peer import Peer
 from ros_processes import sound_node
 from ros_stream import JOINTS, motion
 
-from hodyn_ros import share
-from hodyn_ros.control.filtered_wrench import LARGEST, FilteredWrench
-from hodyn_ros.control.law_settings import LawSettings
-from hodyn_ros.control.robot_text import RobotText, read_robot
+from hodyn_ros import Robot, share
 from hodyn_ros.errors import InputError
+from hodyn_ros.feedforward.config import FeedforwardConfig
+from hodyn_ros.feedforward.filtered_wrench import LARGEST, FilteredWrench
+from hodyn_ros.feedforward.robot_text import RobotText
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
-from hodyn_ros.nodes.answerer import Answerer
-from hodyn_ros.nodes.messages import (
+from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
+from hodyn_ros.ros.conversions.messages import (
     EFFORT_FIELDS,
     MOTION_FIELDS,
     MOTOR_EFFORT_FIELDS,
@@ -30,9 +30,9 @@ from hodyn_ros.nodes.messages import (
     write_base_motion,
     write_desired_motion,
 )
-from hodyn_ros.nodes.refusals import Refused
-from hodyn_ros.nodes.timeline import Timeline
-from hodyn_ros.trajectory.reader import read_motion
+from hodyn_ros.ros.streams.rejections import MessageRejected
+from hodyn_ros.ros.streams.stamp_filter import StampFilter
+from hodyn_ros.trajectory.files.reader import read_motion
 
 Rng = np.random.Generator
 HAND = "panda_link7"
@@ -69,19 +69,21 @@ def poisoned(rng: Rng, msg: DesiredMotion) -> DesiredMotion:
     return msg
 
 
-def answers_of(robot: str) -> tuple[Answerer, Callable[[int], DesiredMotion]]:
+def answers_of(robot: str) -> tuple[FeedforwardPipeline, Callable[[int], DesiredMotion]]:
     """Return what answers the motions of a shipped robot, and its shipped motion at a stamp [ns]."""
     path, moved = share.find("config", robot), read_motion(share.find("config", ROBOTS[robot]))
-    answerer = Answerer(RobotText.from_file(path), read_robot(path), LawSettings(), Timeline())
+    pipeline = FeedforwardPipeline(
+        RobotText.from_file(path), Robot.from_config(path), FeedforwardConfig(), StampFilter()
+    )
 
     def sample(stamp: int) -> DesiredMotion:
         now = moved.sample(1e-9 * stamp, 4)
-        msg = write_desired_motion(answerer.law.motion_joints, time_message(stamp), now.joints)
+        msg = write_desired_motion(pipeline.law.motion_joints, time_message(stamp), now.joints)
         if now.pose is not None and now.twists is not None:
             write_base_motion(msg, now.pose, now.twists)
         return msg
 
-    return answerer, sample
+    return pipeline, sample
 
 
 def numbers(answer: FeedforwardTorque) -> np.ndarray:
@@ -91,17 +93,17 @@ def numbers(answer: FeedforwardTorque) -> np.ndarray:
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_after_poison_a_sound_sample_is_answered_at_once_and_right(robot: str) -> None:
     rng = np.random.default_rng(11)
-    answerer, sample = answers_of(robot)
+    pipeline, sample = answers_of(robot)
     untouched, _ = answers_of(robot)
     for k in range(1, 101):
         for _ in range(int(rng.integers(1, 4))):
             try:
-                answer = answerer.answer(poisoned(rng, sample(k * MILLISECOND)))
-            except Refused:
+                answer = pipeline.answer(poisoned(rng, sample(k * MILLISECOND)))
+            except MessageRejected:
                 continue
             assert np.isfinite(numbers(answer)).all()
         stamp = k * MILLISECOND + MILLISECOND // 2
-        found, expected = (each.answer(sample(stamp)) for each in (answerer, untouched))
+        found, expected = (each.answer(sample(stamp)) for each in (pipeline, untouched))
         np.testing.assert_allclose(numbers(found), numbers(expected), rtol=1e-9, atol=1e-9)
 
 
@@ -125,8 +127,8 @@ def test_dynamics_node_goes_on_after_poison() -> None:
     rng = np.random.default_rng(17)
     parameters = {"robot_config": "panda.yaml", "wrench_bodies": f"[{HAND}]", "wrench_timeout": 3600.0}
     path = share.find("config", "panda.yaml")
-    chosen = LawSettings(wrench_bodies=(HAND,))
-    expected = Answerer(RobotText.from_file(path), read_robot(path), chosen)
+    chosen = FeedforwardConfig(wrench_bodies=(HAND,))
+    expected = FeedforwardPipeline(RobotText.from_file(path), Robot.from_config(path), chosen)
     with sound_node("dynamics_node", parameters, "poison") as node, Peer("poison") as peer:
         peer.wait_for_topics()
         sensor = peer.publisher(WrenchStamped, f"external_wrench/{HAND}")

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from hodyn_ros import InputError, ParallelRobot, Robot, share
-from hodyn_ros.motion import twists_to_world
+from hodyn_ros import BaseMotion, InputError, Robot, share
+from hodyn_ros.lie.motion import twists_to_world
 from hodyn_ros.trajectory import Cosines, FourierSeries, ScaledTime, WaypointSpline, read_trajectory
+from hodyn_ros.trajectory.files.reader import read_motion
 from hodyn_ros.trajectory.pose_coordinates import COORDINATES, poses
-from hodyn_ros.trajectory.reader import read_motion
 from hodyn_ros.trajectory.robot_motion import RobotMotion
 from hodyn_ros.trajectory.sampling import Sampler
 from hodyn_ros.trajectory.side_by_side import SideBySide
@@ -287,14 +287,19 @@ def test_the_shipped_flight_is_that_of_table_3(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("name", ["gough_stewart", "planar_3rrr"])
 def test_the_shipped_motions_are_within_reach(name: str) -> None:
     config = {"gough_stewart": "gough_stewart_6ups.yaml", "planar_3rrr": "planar_3rrr.yaml"}[name]
-    robot = ParallelRobot.from_config(share.find("config", config))
+    robot = Robot.from_config(share.find("config", config))
     motion = read_motion(share.find("config", f"{name}_motion.yaml")).rest_to_rest(2.0, order=6)
     assert motion.trajectory.smoothness >= 6
     duration = min(motion.trajectory.duration, 4.0)
     samples = motion.sample(np.linspace(0.0, duration, 81), 4)
     assert samples.pose is not None and samples.twists is not None
     if name == "gough_stewart":
-        np.testing.assert_allclose(motion.origin, robot.home_pose, atol=1e-15)
+        np.testing.assert_allclose(motion.origin, robot.home[1], atol=1e-15)
         assert np.abs(samples.twists[:, 0, 0]).max() == pytest.approx(np.pi, rel=1e-2)
-    forces = np.array([robot.solve(p, v).forces for p, v in zip(samples.pose, samples.twists)])
+    forces = np.array(
+        [
+            robot.drive_state(None, BaseMotion(p, v, frame="body")).efforts
+            for p, v in zip(samples.pose, samples.twists)
+        ]
+    )
     assert np.isfinite(forces).all() and np.abs(forces[:, 0]).max() > 1.0

@@ -26,7 +26,7 @@ import atexit, os, signal, sys, time
 import rclpy
 from rclpy.node import Node
 from hodyn_ros.errors import InputError
-from hodyn_ros.nodes.process import run
+from hodyn_ros.ros.process import run
 
 def make() -> Node:
     {before}
@@ -40,7 +40,7 @@ sys.exit(run(make, []))
 
 def run(before: str, after: str) -> RosProcess:
     code = CODE.format(before=before, after=after)
-    return RosProcess([sys.executable, "-c", code], child_environment(), "a node")
+    return RosProcess([sys.executable, "-c", code], child_environment(), "a node", cold=True)
 
 
 @pytest.mark.parametrize("signal", ["SIGINT", "SIGTERM"])
@@ -80,12 +80,11 @@ def test_a_misspelt_parameter_is_named() -> None:
     assert sum("is unknown" in line for line in node.lines) == 1
 
 
-@pytest.mark.parametrize("node", ["simulator_node", "controller_node"])
-def test_a_parallel_robot_is_refused_by_its_name(node: str) -> None:
-    with start_node(node, {"robot_config": "gough_stewart_6ups.yaml"}, "parallel") as process:
+def test_a_robot_without_drives_is_refused_by_its_name() -> None:
+    with start_node("controller_node", {"robot_config": "gough_stewart_6ups.yaml"}, "no_drives") as process:
         assert process.wait() == 1
     (line,) = process.lines
-    assert line.endswith(f"gough_stewart_6ups.yaml describes a parallel robot; {node} takes arms and trees")
+    assert line.endswith("robot 'gough_stewart_6ups' has no drives; describe them in its file")
 
 
 STOPPING = """
@@ -93,8 +92,8 @@ import sys
 from rclpy.duration import Duration
 from rclpy.node import Node
 from std_msgs.msg import Int64
-from hodyn_ros.nodes.process import run
-from hodyn_ros.nodes.stream_executor import StreamGroup
+from hodyn_ros.ros.process import run
+from hodyn_ros.ros.streams.stream_executor import StreamGroup
 
 class Counting(Node):  # sends 0 until it is to stop, then counts to `last`
     stop_within, stopped, last, count, stops = {within}, False, {last}, 0, {stops}
@@ -124,7 +123,7 @@ def counting(
     last: int, within: float = 20.0, stops: bool = True, group: str = "StreamGroup()", executor: str = ""
 ) -> RosProcess:
     code = STOPPING.format(within=within, last=last, stops=stops, group=group, executor=executor)
-    return RosProcess([sys.executable, "-c", code], child_environment(), "counting")
+    return RosProcess([sys.executable, "-c", code], child_environment(), "counting", cold=True)
 
 
 @pytest.mark.parametrize("how", [signals.SIGINT, signals.SIGTERM, signals.SIGHUP])
@@ -179,9 +178,9 @@ import sys
 from rclpy.node import Node
 from rclpy.qos import QoSHistoryPolicy, QoSProfile
 from std_msgs.msg import Int64
-from hodyn_ros.nodes.diagnostics import OK, Diagnostics, Report
-from hodyn_ros.nodes.process import run
-from hodyn_ros.nodes.stream_executor import StreamGroup
+from hodyn_ros.ros.diagnostics import OK, Diagnostics, Report
+from hodyn_ros.ros.process import run
+from hodyn_ros.ros.streams.stream_executor import StreamGroup
 
 class Filling(Node):  # sends more than anybody takes
     def __init__(self):
@@ -201,7 +200,7 @@ sys.exit(run(Filling, []))
 
 
 def test_a_node_goes_on_where_publishing_fails() -> None:
-    process = RosProcess([sys.executable, "-c", FILLING], child_environment(), "filling")
+    process = RosProcess([sys.executable, "-c", FILLING], child_environment(), "filling", cold=True)
     with process, Talk("filling") as talk:
         keep_all = QoSProfile(history=QoSHistoryPolicy.KEEP_ALL)
         deaf = talk.node.create_subscription(Int64, "numbers", lambda msg: None, keep_all)
@@ -231,7 +230,7 @@ def test_a_node_ends_without_a_traceback_whenever_it_is_told_to() -> None:
     with start_node("trajectory_node", moving | {"rate": 500.0}, "whenever"):
         for _ in range(5):
             with ExitStack() as stack:
-                started = [stack.enter_context(start_node(*node, "whenever")) for node in nodes]
+                started = [stack.enter_context(start_node(*node, "whenever", cold=True)) for node in nodes]
                 for process in started:
                     wait_until(partial(imports, process), 30.0, "the imports")
                 waits = sorted(rng.uniform(0.0, 4.0) for _ in nodes)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hodyn_ros import InputError
-from hodyn_ros.control.recording import Recording, latencies, nearest_places, tracking
 from hodyn_ros.demo.report import summarise, verdict
+from hodyn_ros.simulation.recording import Recording, latencies, nearest_places, tracking
 from hodyn_ros.trajectory import Cosines
 
 MOTION = Cosines([0.5, 0.3], [2.0, 3.0])

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import typer
 
-from hodyn_ros.cli import app
-from hodyn_ros.model.schema import INLINE_ROBOT, PARALLEL_ROBOT, URDF_ROBOT
-from hodyn_ros.trajectory.schema import TRAJECTORIES
+from hodyn_ros.cli.app import app
+from hodyn_ros.model.readers.schema import INLINE_ROBOT, PARALLEL_ROBOT, URDF_ROBOT
+from hodyn_ros.trajectory.files.schema import TRAJECTORIES
 
 ROOT = Path(__file__).parents[1]
 

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from hodyn_ros.nodes.refusals import Reason, Refusals, Refused
-from hodyn_ros.nodes.timeline import Timeline
+from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
+from hodyn_ros.ros.streams.stamp_filter import StampFilter
 
 
 class Clock:
@@ -23,16 +23,16 @@ class Clock:
 def test_each_reason_is_logged_once_per_period_and_always_counted() -> None:
     lines: list[str] = []
     clock = Clock()
-    refusals = Refusals(lines.append, "desired_motion", period=1.0, clock=clock)
+    refusals = Rejections(lines.append, "desired_motion", period=1.0, clock=clock)
     for _ in range(10):
-        refusals.add(Refused(Reason.NOT_FINITE, "positions holds nan"))
-    refusals.add(Refused(Reason.WRONG_LENGTH, "positions holds 6 values"))
+        refusals.add(MessageRejected(Reason.NOT_FINITE, "positions holds nan"))
+    refusals.add(MessageRejected(Reason.WRONG_LENGTH, "positions holds 6 values"))
     assert lines == [
         "desired_motion refused: positions holds nan",
         "desired_motion refused: positions holds 6 values",
     ]
     clock.now += 1.0
-    refusals.add(Refused(Reason.NOT_FINITE, "positions holds inf"))
+    refusals.add(MessageRejected(Reason.NOT_FINITE, "positions holds inf"))
     assert lines[2:] == ["desired_motion refused: positions holds inf (9 more of this kind before it)"]
     assert refusals.counts[Reason.NOT_FINITE] == 11
     assert refusals.total == 12
@@ -43,28 +43,28 @@ def test_each_reason_is_logged_once_per_period_and_always_counted() -> None:
 def test_the_count_of_unlogged_lines_starts_again() -> None:
     lines: list[str] = []
     clock = Clock()
-    refusals = Refusals(lines.append, "topic", clock=clock)
+    refusals = Rejections(lines.append, "topic", clock=clock)
     for _ in range(3):
-        refusals.add(Refused(Reason.NOT_FINITE, "bad"))
-        refusals.add(Refused(Reason.NOT_FINITE, "bad"))
+        refusals.add(MessageRejected(Reason.NOT_FINITE, "bad"))
+        refusals.add(MessageRejected(Reason.NOT_FINITE, "bad"))
         clock.now += 2.0
     assert lines[1:] == ["topic refused: bad (1 more of this kind before it)"] * 2
 
 
 @pytest.mark.parametrize("stamp", [5_000_000_000, 4_999_999_999, 0, -1])
 def test_a_stamp_not_after_the_last_one_is_refused(stamp: int) -> None:
-    timeline = Timeline(clock=Clock())
+    timeline = StampFilter(clock=Clock())
     for before in (4_999_999_998, 5_000_000_000):
         timeline.check(before)
         timeline.accept(before)
-    with pytest.raises(Refused, match="the last accepted one; stamps must increase") as refused:
+    with pytest.raises(MessageRejected, match="the last accepted one; stamps must increase") as refused:
         timeline.check(stamp)
     assert refused.value.reason is Reason.TIME_BACKWARDS
     timeline.check(5_000_000_001)
 
 
 def test_only_accepted_stamps_count() -> None:
-    timeline = Timeline(clock=Clock())
+    timeline = StampFilter(clock=Clock())
     timeline.accept(1)
     timeline.check(1000)
     timeline.check(2)
@@ -72,33 +72,33 @@ def test_only_accepted_stamps_count() -> None:
 
 def test_a_new_clock_is_followed_after_silence_only() -> None:
     clock = Clock()
-    timeline = Timeline(forget_after=5.0, clock=clock)
+    timeline = StampFilter(forget_after=5.0, clock=clock)
     timeline.accept(1000)
     timeline.accept(1001)
     clock.now += 5.0
-    with pytest.raises(Refused):
+    with pytest.raises(MessageRejected):
         timeline.check(10)
     clock.now += 0.1
     timeline.check(10)
     timeline.accept(10)
-    with pytest.raises(Refused):
+    with pytest.raises(MessageRejected):
         timeline.check(9)
 
 
 def test_forget_takes_any_stamp() -> None:
-    timeline = Timeline(clock=Clock())
+    timeline = StampFilter(clock=Clock())
     timeline.accept(1000)
     timeline.forget()
     timeline.check(1)
 
 
-def taken(timeline: Timeline, stamps: list[int]) -> list[int]:
+def taken(timeline: StampFilter, stamps: list[int]) -> list[int]:
     """Return the stamps that are accepted, of those that come one after the other."""
     accepted = []
     for stamp in stamps:
         try:
             timeline.check(stamp)
-        except Refused:
+        except MessageRejected:
             continue
         timeline.accept(stamp)
         accepted.append(stamp)
@@ -107,7 +107,7 @@ def taken(timeline: Timeline, stamps: list[int]) -> list[int]:
 
 def test_nothing_returns_before_the_first_stamp_of_a_stream_of_long_strides() -> None:
     strides = [SECOND, 2 * SECOND, 3 * SECOND, 4 * SECOND]
-    assert taken(Timeline(clock=Clock()), [*strides, SECOND // 2, 5 * SECOND]) == [*strides, 5 * SECOND]
+    assert taken(StampFilter(clock=Clock()), [*strides, SECOND // 2, 5 * SECOND]) == [*strides, 5 * SECOND]
 
 
 MILLISECOND, SECOND = 10**6, 10**9
@@ -117,7 +117,7 @@ MILLISECOND, SECOND = 10**6, 10**9
 def test_single_stamps_far_ahead_do_not_silence_a_stream(interval: int) -> None:
     rng = random.Random(7)
     clock = Clock()
-    timeline = Timeline(clock=clock)
+    timeline = StampFilter(clock=clock)
     now = 10**18
     for _ in range(2):
         timeline.check(now)
@@ -129,16 +129,16 @@ def test_single_stamps_far_ahead_do_not_silence_a_stream(interval: int) -> None:
         taken(timeline, poison)
         timeline.check(now)
         timeline.accept(now)
-        with pytest.raises(Refused):
+        with pytest.raises(MessageRejected):
             timeline.check(now - MILLISECOND // 2)
         now += interval
         clock.now += 1e-9 * interval
 
 
 def test_a_first_stamp_far_ahead_is_forgotten() -> None:
-    assert taken(Timeline(clock=Clock()), [10**18, 5, 6, 4]) == [10**18, 5, 6]
+    assert taken(StampFilter(clock=Clock()), [10**18, 5, 6, 4]) == [10**18, 5, 6]
 
 
 def test_a_clock_that_has_jumped_ahead_is_followed() -> None:
     jumped = [1, 2, SECOND, SECOND + 1, 3, SECOND + 2]
-    assert taken(Timeline(clock=Clock()), jumped) == [1, 2, SECOND, SECOND + 1, SECOND + 2]
+    assert taken(StampFilter(clock=Clock()), jumped) == [1, 2, SECOND, SECOND + 1, SECOND + 2]

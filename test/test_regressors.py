@@ -16,9 +16,9 @@ from hodyn_ros import BaseMotion, InputError, Robot, share
 from hodyn_ros.dynamics.group_robot import GroupRobot
 from hodyn_ros.dynamics.matrices import DynamicMatrices
 from hodyn_ros.formulations.body_jacobians import joint_motion
-from hodyn_ros.leibniz import product_derivative
+from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.motion import wrenches_to_body
 from hodyn_ros.model.joint_tree import JointTree
-from hodyn_ros.motion import wrenches_to_body
 
 pytestmark = pytest.mark.thorough
 

@@ -11,7 +11,6 @@ from hinged_arm import HINGED_ARM
 from oracles.motions import random_stack
 
 from hodyn_ros import AppliedWrench, InputError, Robot, share
-from hodyn_ros.control.robot_text import read_robot
 from hodyn_ros.dynamics import robot as robot_module
 
 
@@ -67,13 +66,13 @@ def test_a_wrench_on_a_frame_of_a_body_is_sent_to_the_body() -> None:
         ),
         (
             "planar_3rrr.yaml",
-            "<ParallelRobot 'planar_3rrr': platform with 2 degrees of freedom on 3 limbs, 9 joints, "
-            "3 driven, 3 drives (3 elastic), 1.074 kg>",
+            "<Robot 'planar_3rrr': 9 joints, 10 bodies, floating base, 4 loops, 2 coordinates, "
+            "3 drives (3 elastic), 1.074 kg>",
         ),
     ],
 )
 def test_a_robot_says_in_one_line_what_it_is(name: str, words: str) -> None:
-    assert repr(read_robot(share.find("config", name))) == words
+    assert repr(Robot.from_config(share.find("config", name))) == words
 
 
 def test_one_joint_is_one() -> None:

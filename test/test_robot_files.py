@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from oracles.motions import random_stack
 
-from hodyn_ros import ParallelRobot, Robot, share
-from hodyn_ros.control.payload import Payload
-from hodyn_ros.control.robot_text import RobotText
+from hodyn_ros import Robot, share
 from hodyn_ros.errors import FigureWarning, ModelError
-from hodyn_ros.model.config import RobotConfig, read_config
+from hodyn_ros.feedforward.payload import Payload
+from hodyn_ros.feedforward.robot_text import RobotText
 from hodyn_ros.model.drive_spec import FrictionSpec
+from hodyn_ros.model.readers.config import RobotConfig, read_config
 
 ARM = """\
 name: arm
@@ -120,10 +120,11 @@ class TestPayload:
     def test_on_a_platform(self, tmp_path: Path) -> None:
         source = share.find("config", "gough_stewart_6ups.yaml")
         path = written(tmp_path, source.read_text() + "\npayload: {mass: 2, com: [0.1, 0, 0.05]}\n")
-        found = ParallelRobot.from_config(path).model.platform
-        expected = Payload(2.0, (0.1, 0.0, 0.05)).on_platform(ParallelRobot.from_config(source)).platform
-        assert found.mass == expected.mass
-        np.testing.assert_array_equal(found.inertia, expected.inertia)
+        found = Robot.from_config(path).tree
+        expected = Payload(2.0, (0.1, 0.0, 0.05)).on_tree(Robot.from_config(source))
+        np.testing.assert_array_equal(found.masses, expected.masses)
+        np.testing.assert_array_equal(found.coms, expected.coms)
+        np.testing.assert_array_equal(found.inertias, expected.inertias)
 
     @pytest.mark.parametrize(
         ("beside", "words"),

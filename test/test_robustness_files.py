@@ -14,12 +14,11 @@ import pytest
 from ros_processes import start_node
 
 from hodyn_ros import Robot, share
-from hodyn_ros.control.robot_text import read_robot
 from hodyn_ros.errors import HodynError
-from hodyn_ros.trajectory.reader import read_trajectory
+from hodyn_ros.trajectory.files.reader import read_trajectory
 
 READERS: dict[str, Callable[[Path], Any]] = {
-    "robot.yaml": read_robot,
+    "robot.yaml": Robot.from_config,
     "robot.urdf": Robot.from_urdf,
     "motion.yaml": read_trajectory,
 }

@@ -16,7 +16,7 @@ from ros_peer import Peer
 from ros_processes import RosProcess, start_node
 from ros_stream import JOINTS
 
-from hodyn_ros.nodes.messages import nanoseconds
+from hodyn_ros.ros.conversions.messages import nanoseconds
 
 NAMES = tuple(JOINTS)
 MILLISECOND = 1_000_000

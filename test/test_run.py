@@ -14,12 +14,14 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with
 
 from ros_processes import RosProcess, child_environment, wait_until
 from ros_talk import Talk
+from sensor_msgs.msg import JointState
 
 from hodyn_ros.msg import FeedforwardTorque
+from hodyn_ros.ros.diagnostics import OK
 
 
 def start(file: str, *arguments: str) -> RosProcess:
-    command = [sys.executable, "-m", "hodyn_ros.cli", "run", file, *arguments]
+    command = [sys.executable, "-m", "hodyn_ros.cli.app", "run", file, *arguments]
     return RosProcess(command, child_environment(), "hodyn run")
 
 
@@ -89,6 +91,19 @@ def test_wrong_arguments_start_nothing(argument: str) -> None:
         assert process.wait() == 2
         (line,) = process.lines
         assert line.startswith("error: ")
+
+
+def test_a_robot_with_loops_is_simulated_and_commanded() -> None:
+    arguments = ("simulate:=true", "rate:=100", "command_rate:=200", "duration:=0.5", "namespace:=cell")
+    with start("delta.launch.py", *arguments, "order:=3") as process, Talk("cell") as talk:
+        states = talk.hear(JointState, "joint_states")
+        for node in ("trajectory_node", "dynamics_node", "controller_node", "simulator_node"):
+            talk.status(node, lambda status, _: status.level == OK)
+        talk.wait_for_line(process, "the motion has ended after")
+        moved = max(abs(a - b) for a, b in zip(states[0].position, states[-1].position))
+        assert moved > 0.01
+        assert process.stop(signal.SIGINT) == 0, process.output()
+        assert "STOPPING" not in process.output().upper().partition("THE MOTION HAS ENDED")[0]
 
 
 def test_arguments_are_shown() -> None:

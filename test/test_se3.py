@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from oracles.random_trees import random_pose, random_screw, unit_vector
 from scipy.linalg import expm
 
-from hodyn_ros import se3
+from hodyn_ros.lie import se3
 
 Array = NDArray[np.float64]
 

@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from hodyn_ros import Robot, share
-from hodyn_ros.robot_sheet import read_sheet
-from hodyn_ros.show import run_show
+from hodyn_ros.cli.robot_sheet import read_sheet
+from hodyn_ros.cli.show import run_show
 
 PANDA = share.find("config", "panda.yaml")
 
@@ -33,9 +33,19 @@ def shown(robot: str | Path, picture: Path | None = None, width: int = 80) -> st
         ("panda.urdf", ["A URDF says nothing about drives", "No drives"]),
         (
             "planar_3rrr.yaml",
-            ["a parallel robot with 3 limbs, 9 joints, of which", "top_shoulder", "No limits"],
+            [
+                "9 joints, 10 bodies of 1.074 kg; moved by its platform 'tool'",
+                "top_shoulder revolute top_body1 top_foot",
+                "tool.y yes left_hinge left_elbow left_shoulder yes",
+                "tool_spin1 spin world tool",
+                "left_shoulder linear 40 0.002",
+                "No limits",
+            ],
         ),
-        ("gough_stewart_6ups.yaml", ["leg6_slide", "prismatic", "has 6 degrees of freedom"]),
+        (
+            "gough_stewart_6ups.yaml",
+            ["leg6_slide prismatic leg6_body3 leg6_body2", "platform.rx yes", "leg1 weld world leg1_foot"],
+        ),
         ("delta.yaml", ["18 joints", "parallelogram3", "elbow1b_r2", "drive3", "rigid"]),
         ("humanoid_leg.yaml", ["floats", "knee_linkage", "left_ankle_drive", "rod"]),
         ("palletiser.yaml", ["upper_parallelogram", "axis4", "hinge"]),

@@ -12,10 +12,10 @@ from scipy.optimize import fsolve
 from test_feasibility import run
 
 from hodyn_ros import Robot, share
+from hodyn_ros.cli.simulate import share_of, shares_of
 from hodyn_ros.control.motor_pd import FeedforwardMode
-from hodyn_ros.control.tracking_study import Loop, RobotErrors, TrackingStudy
 from hodyn_ros.errors import InputError
-from hodyn_ros.simulate import share_of, shares_of
+from hodyn_ros.simulation.tracking_study import Loop, RobotErrors, TrackingStudy
 from hodyn_ros.trajectory import Cosines, WaypointSpline
 
 pytestmark = pytest.mark.thorough
@@ -132,7 +132,13 @@ def test_the_command_leaves_a_table_a_picture_and_figures(
 @pytest.mark.parametrize(
     ("robot", "motion", "wanted"),
     [
-        ("planar_3rrr.yaml", "planar_3rrr_motion.yaml", "is not an arm or tree on the ground"),
+        ("gough_stewart_6ups.yaml", "gough_stewart_motion.yaml", "has no drives; describe them in its file"),
+        ("delta.yaml", "planar_3rrr_motion.yaml", "moves a platform or a floating base, and robot 'delta'"),
+        (
+            "planar_3rrr.yaml",
+            "delta_motion.yaml",
+            "does not move the base or platform of robot",
+        ),
         ("panda.urdf", "panda_excitation.yaml", "has no drives; describe them in its file"),
         ("panda.yaml", "panda_excitation.yaml", "the motion has no end; say with --duration"),
         ("panda.yaml", "planar_3rrr_motion.yaml", "moves a platform or a floating base"),

@@ -10,8 +10,8 @@ from oracles.random_trees import Tree, random_tree
 from scipy.integrate import solve_ivp
 
 from hodyn_ros import InputError, Robot, share
-from hodyn_ros.control.simulation import ElasticJointSimulation
 from hodyn_ros.model.drives import Drives
+from hodyn_ros.simulation.simulation import RobotSimulation
 
 pytestmark = pytest.mark.thorough
 
@@ -59,7 +59,7 @@ def exact(robot: Robot, start: Array, effort: Array, duration: float, damping: f
     return np.asarray(solution.y[:, -1].reshape(4, -1))
 
 
-def state_of(simulation: ElasticJointSimulation) -> Array:
+def state_of(simulation: RobotSimulation) -> Array:
     return np.stack(
         [
             simulation.position,
@@ -91,7 +91,7 @@ def energy(robot: Robot, state: Array) -> float:
 
 
 def test_panda_moves_as_the_integrator_of_scipy_says(panda: Robot) -> None:
-    simulation = ElasticJointSimulation(panda, PANDA_START, velocity=0.1 * PUSH / 20.0, step_limit=0.02)
+    simulation = RobotSimulation(panda, PANDA_START, velocity=0.1 * PUSH / 20.0, step_limit=0.02)
     effort = simulation.gravity_effort() + PUSH
     expected = exact(panda, state_of(simulation), effort, 0.1)
     for _ in range(20):
@@ -108,7 +108,7 @@ def test_rigid_and_elastic_joints_side_by_side(panda: Robot) -> None:
     stiffness = panda.drives.stiffness.copy()
     stiffness[[1, 4]] = np.inf
     robot = with_drives(panda, stiffness, panda.drives.motor_inertia)
-    simulation = ElasticJointSimulation(robot, PANDA_START, step_limit=0.02)
+    simulation = RobotSimulation(robot, PANDA_START, step_limit=0.02)
     effort = simulation.gravity_effort() + PUSH
     expected = exact(robot, state_of(simulation), effort, 0.05)
     simulation.advance(0.05, effort)
@@ -124,9 +124,7 @@ def test_dampers_beside_the_springs(panda: Robot) -> None:
     stiffness[2] = np.inf
     robot = with_drives(panda, stiffness, panda.drives.motor_inertia)
     for compiled in (True, False):
-        simulation = ElasticJointSimulation(
-            robot, PANDA_START, damping=3.0, step_limit=0.02, compiled=compiled
-        )
+        simulation = RobotSimulation(robot, PANDA_START, damping=3.0, step_limit=0.02, compiled=compiled)
         effort = simulation.gravity_effort() + PUSH
         start = state_of(simulation)
         simulation.advance(0.02, effort)
@@ -143,7 +141,7 @@ def test_branched_robot_with_prismatic_joints() -> None:
         np.array([0.5, 0.2, 0.3, 0.1, 0.4, 0.0]),
     )
     rng = np.random.default_rng(3)
-    simulation = ElasticJointSimulation(
+    simulation = RobotSimulation(
         robot, 0.2 * rng.normal(size=6), velocity=0.2 * rng.normal(size=6), step_limit=0.01
     )
     effort = simulation.gravity_effort() + rng.normal(size=6)
@@ -155,7 +153,7 @@ def test_branched_robot_with_prismatic_joints() -> None:
 def test_steps_are_of_fourth_order(panda: Robot) -> None:
     errors = []
     for step_limit in (0.1, 0.05, 0.025):
-        simulation = ElasticJointSimulation(panda, PANDA_START, step_limit=step_limit)
+        simulation = RobotSimulation(panda, PANDA_START, step_limit=step_limit)
         effort = simulation.gravity_effort() + PUSH
         start = state_of(simulation)
         simulation.advance(0.02, effort)
@@ -166,8 +164,8 @@ def test_steps_are_of_fourth_order(panda: Robot) -> None:
 
 def test_default_steps_follow_a_motion_of_a_real_arm(panda: Robot) -> None:
     """At 1 kHz with steps of torque a thousand times those of a smooth feedforward."""
-    simulation = ElasticJointSimulation(panda, PANDA_START)
-    fine = ElasticJointSimulation(panda, PANDA_START, step_limit=0.02)
+    simulation = RobotSimulation(panda, PANDA_START)
+    fine = RobotSimulation(panda, PANDA_START, step_limit=0.02)
     hold = simulation.gravity_effort()
     for k in range(300):
         effort = hold + PUSH * np.sin(0.02 * k)
@@ -178,8 +176,8 @@ def test_default_steps_follow_a_motion_of_a_real_arm(panda: Robot) -> None:
 
 
 def test_compiled_steps_are_the_plain_ones(panda: Robot) -> None:
-    compiled = ElasticJointSimulation(panda, PANDA_START)
-    plain = ElasticJointSimulation(panda, PANDA_START, compiled=False)
+    compiled = RobotSimulation(panda, PANDA_START)
+    plain = RobotSimulation(panda, PANDA_START, compiled=False)
     effort = compiled.gravity_effort() + PUSH
     for each in (compiled, plain):
         for _ in range(10):
@@ -188,7 +186,7 @@ def test_compiled_steps_are_the_plain_ones(panda: Robot) -> None:
 
 
 def test_energy_is_kept_without_motor_efforts(panda: Robot) -> None:
-    simulation = ElasticJointSimulation(panda, PANDA_START, velocity=0.05 * PUSH, step_limit=0.05)
+    simulation = RobotSimulation(panda, PANDA_START, velocity=0.05 * PUSH, step_limit=0.05)
     before = energy(panda, state_of(simulation))
     for _ in range(50):
         simulation.advance(0.01, np.zeros(7))
@@ -199,7 +197,7 @@ def test_energy_is_kept_without_motor_efforts(panda: Robot) -> None:
 
 
 def test_motor_efforts_do_the_work_that_the_energy_grows_by(panda: Robot) -> None:
-    simulation = ElasticJointSimulation(panda, PANDA_START, step_limit=0.05)
+    simulation = RobotSimulation(panda, PANDA_START, step_limit=0.05)
     effort = simulation.gravity_effort() + PUSH
     start = state_of(simulation)
     simulation.advance(0.1, effort)
@@ -210,7 +208,7 @@ def test_motor_efforts_do_the_work_that_the_energy_grows_by(panda: Robot) -> Non
 
 def test_starts_at_rest_and_stays_there(panda: Robot) -> None:
     assert panda.drives is not None
-    simulation = ElasticJointSimulation(panda, PANDA_START)
+    simulation = RobotSimulation(panda, PANDA_START)
     start = state_of(simulation)
     _, gravity = pinocchio_models.inverse_dynamics(
         Tree.of(panda.model), np.stack([PANDA_START, *np.zeros((2, 7))])
@@ -227,9 +225,7 @@ def test_link_effort_is_the_spring_or_the_motor_effort(panda: Robot) -> None:
     assert panda.drives is not None
     stiffness = panda.drives.stiffness.copy()
     stiffness[0] = np.inf
-    simulation = ElasticJointSimulation(
-        with_drives(panda, stiffness, panda.drives.motor_inertia), PANDA_START
-    )
+    simulation = RobotSimulation(with_drives(panda, stiffness, panda.drives.motor_inertia), PANDA_START)
     effort = simulation.gravity_effort() + PUSH
     simulation.advance(0.002, effort)
     state = state_of(simulation)
@@ -244,9 +240,9 @@ def test_highest_frequency_of_one_joint_by_hand() -> None:
     arm = Robot.from_screws(
         [-1], [[0, 0, 1, 0, 0, 0]], [np.eye(4)], [2.0], [[0.5, 0, 0]], [1e-9 * np.eye(3)], gravity=(0, 0, 0)
     )
-    simulation = ElasticJointSimulation(with_drives(arm, np.array([1000.0]), np.array([0.25])), [0.3])
+    simulation = RobotSimulation(with_drives(arm, np.array([1000.0]), np.array([0.25])), [0.3])
     assert simulation.highest_frequency() == pytest.approx(np.sqrt(6000.0), rel=1e-8)
-    rigid = ElasticJointSimulation(arm, [0.3])
+    rigid = RobotSimulation(arm, [0.3])
     assert rigid.highest_frequency() == 0.0
     rigid.advance(1.0, [0.1])
     assert rigid.position[0] == pytest.approx(0.3 + 0.5 * 0.1 / 0.5, rel=1e-7)
@@ -264,7 +260,7 @@ def test_highest_frequency_of_one_joint_by_hand() -> None:
 def test_bad_input_is_refused_and_changes_nothing(
     panda: Robot, duration: float, effort: Array, words: str
 ) -> None:
-    simulation = ElasticJointSimulation(panda, PANDA_START)
+    simulation = RobotSimulation(panda, PANDA_START)
     before = state_of(simulation)
     with pytest.raises(InputError, match=words):
         simulation.advance(duration, effort)
@@ -274,13 +270,13 @@ def test_bad_input_is_refused_and_changes_nothing(
 
 def test_bad_starts_are_refused(panda: Robot) -> None:
     with pytest.raises(InputError, match="position must have shape"):
-        ElasticJointSimulation(panda, np.zeros(6))
+        RobotSimulation(panda, np.zeros(6))
     with pytest.raises(InputError, match="velocity holds inf"):
-        ElasticJointSimulation(panda, np.zeros(7), velocity=np.full(7, np.inf))
-    with pytest.raises(InputError, match="damping of joint 'panda_joint2' is negative"):
-        ElasticJointSimulation(panda, np.zeros(7), damping=[0, -1, 0, 0, 0, 0, 0])
+        RobotSimulation(panda, np.zeros(7), velocity=np.full(7, np.inf))
+    with pytest.raises(InputError, match="not negative, found -1 of joint 'panda_joint2'"):
+        RobotSimulation(panda, np.zeros(7), damping=[0, -1, 0, 0, 0, 0, 0])
     with pytest.raises(InputError, match="step_limit"):
-        ElasticJointSimulation(panda, np.zeros(7), step_limit=0.0)
+        RobotSimulation(panda, np.zeros(7), step_limit=0.0)
     floating = random_tree(np.random.default_rng(0), 3, floating_base=True)
     with pytest.raises(InputError, match="floating base"):
-        ElasticJointSimulation(Robot.from_screws(**floating.arguments()), np.zeros(2))
+        RobotSimulation(Robot.from_screws(**floating.arguments()), np.zeros(2))

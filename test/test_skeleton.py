@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hodyn_ros import InputError, ParallelRobot, Robot, share
-from hodyn_ros.se3 import exp
-from hodyn_ros.skeleton import platform_lines, read_skeleton, tree_lines
+from hodyn_ros import BaseMotion, InputError, Robot, share
+from hodyn_ros.lie.se3 import exp
+from hodyn_ros.plotting.skeleton import read_skeleton, robot_lines
 from hodyn_ros.trajectory import read_motion
 
 
@@ -18,8 +18,8 @@ def lengths(lines: np.ndarray) -> np.ndarray:
 def test_an_arm_stretches_no_bone() -> None:
     robot = Robot.from_config(share.find("config", "panda.yaml"))
     rng = np.random.default_rng(3)
-    straight = tree_lines(robot, np.zeros(7))
-    bent = tree_lines(robot, rng.normal(size=7))
+    straight = robot_lines(robot, np.zeros(7))
+    bent = robot_lines(robot, rng.normal(size=7))
     np.testing.assert_allclose(lengths(bent), lengths(straight), rtol=1e-12, atol=1e-15)
     # from the ground up: shoulder at 0.333 m, elbow 0.316 m and 0.0825 m farther
     np.testing.assert_allclose(straight[0], [[0, 0, 0], [0, 0, 0.333]], atol=1e-12)
@@ -40,25 +40,47 @@ def test_a_floating_base_carries_both_arms() -> None:
 
 @pytest.mark.parametrize("name", ["gough_stewart_6ups.yaml", "planar_3rrr.yaml"])
 def test_limbs_reach_from_the_ground_to_the_platform(name: str) -> None:
-    robot = ParallelRobot.from_config(share.find("config", name))
-    twist = robot.model.dof @ np.linspace(0.02, 0.05, robot.model.delta)
-    home, moved = (platform_lines(robot, robot.home_pose @ exp(step * twist)) for step in (0.0, 1.0))
-    firsts = np.cumsum([0] + [limb.chain.n_joints - 1 for limb in robot.model.limbs])[:-1]
-    lasts = np.array([*firsts[1:], len(home)]) - 1
-    np.testing.assert_allclose(moved[firsts, 0], home[firsts, 0], atol=1e-15)  # on the ground
-    tip = (robot.home_pose @ exp(twist))[:3, 3]
-    np.testing.assert_allclose(moved[lasts, 1], np.tile(tip, (len(lasts), 1)), atol=1e-9)
+    robot = Robot.from_config(share.find("config", name))
+    home, closure = robot.home[1], robot.closure
+    assert home is not None and closure is not None and closure.platform is not None
+    dof = closure.platform.twists
+    assert dof is not None
+    pose = home @ exp(dof @ np.linspace(0.02, 0.05, dof.shape[1]))
+    still, moved = (robot_lines(robot, np.empty(0), place) for place in (home, pose))
+    feet = [loop.a.point for loop in closure.loops if loop.kind == "weld"]  # on the ground
+
+    def limbs(lines: np.ndarray, tip: np.ndarray) -> list[list[float]]:
+        """Return the lengths of the lines from each foot to the tip, one after the other."""
+        found, used = [], np.zeros(len(lines), dtype=bool)
+        for foot in feet:
+            way, point = [], foot
+            while np.linalg.norm(point - tip) > 1e-9:
+                nearest = np.linalg.norm(lines[:, 1] - point, axis=1) + 10.0 * used
+                nearest += np.where(lengths(lines) < 1e-9, 10.0, 0.0)
+                line = int(nearest.argmin())
+                assert nearest[line] <= 1e-9
+                used[line] = True
+                way.append(float(lengths(lines)[line]))
+                point = lines[line, 0]
+            found.append(way)
+        assert np.all(used | (lengths(lines) < 1e-9))  # and nothing else is drawn
+        return found
+
+    before, after = np.array(limbs(still, home[:3, 3])), np.array(limbs(moved, pose[:3, 3]))
     if name == "planar_3rrr.yaml":
-        np.testing.assert_allclose(lengths(moved), 0.4, rtol=1e-9)
+        assert after.shape == (3, 2)
+        np.testing.assert_allclose(after, 0.4, rtol=1e-9)
     else:
-        # what a leg changes in length is what its slide moves
-        legs = lengths(moved)[firsts + 1] - lengths(home)[firsts + 1]
-        np.testing.assert_allclose(legs, robot.drive_motion(robot.home_pose @ exp(twist))[0], atol=1e-9)
+        # a leg, and the platform from there to its origin; what a leg changes in length its slide moves
+        assert after.shape == (6, 2)
+        drives = robot.drive_state(None, BaseMotion(pose, np.zeros((2, 6)))).motion
+        np.testing.assert_allclose(after[:, 0] - before[:, 0], drives[0], atol=1e-9)
+        np.testing.assert_allclose(after[:, 1], before[:, 1], atol=1e-9)
 
 
 def test_a_platform_needs_its_pose() -> None:
     skeleton = read_skeleton(share.find("config", "planar_3rrr.yaml"))
-    with pytest.raises(InputError, match="the pose of the platform is needed"):
+    with pytest.raises(InputError, match="is moved by its platform 'tool'; give its motion as base="):
         skeleton.lines(np.empty(0), None)
 
 
@@ -78,8 +100,8 @@ def test_the_node_draws_the_desired_motion(robot: str, motion: str) -> None:
     from visualization_msgs.msg import Marker
 
     from hodyn_ros.msg import DesiredMotion
-    from hodyn_ros.nodes.diagnostics import OK
-    from hodyn_ros.nodes.messages import write_base_motion, write_desired_motion
+    from hodyn_ros.ros.conversions.messages import write_base_motion, write_desired_motion
+    from hodyn_ros.ros.diagnostics import OK
 
     sample = read_motion(share.find("config", motion)).sample(0.3, 1)
     skeleton = read_skeleton(share.find("config", robot))

@@ -22,7 +22,7 @@ from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
-from hodyn_ros.nodes.stream_executor import StreamExecutor, StreamGroup, beside_streams
+from hodyn_ros.ros.streams.stream_executor import StreamExecutor, StreamGroup, beside_streams
 
 
 @pytest.fixture

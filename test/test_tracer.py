@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 
-from hodyn_ros.engine.kernel import Kernel
-from hodyn_ros.engine.tracer import Graph, Traced
+from hodyn_ros.engine.codegen.kernel import Kernel
+from hodyn_ros.engine.codegen.tracer import Graph, Traced
 
 Array = NDArray[np.float64]
 Expression = Callable[[Any], Any]
@@ -242,6 +242,14 @@ def test_a_traced_scalar_is_no_number() -> None:
     with pytest.raises(TypeError):
         graph.input(0, 0) < 1.0  # type: ignore[operator]  # noqa: B015
     assert isinstance(graph.input(0, 0), Traced)
+
+
+def test_floors_of_either_sign_in_one_sample_and_in_lanes() -> None:
+    x = np.array([[-2.0, -1.5, -0.0, 0.0, 0.5, 0.99, 1.0, 3.7]])
+    kernel = Kernel(lambda x: [[y for s in x[0] for y in (np.floor(s), np.floor(-s))]], [("x", x.shape)])
+    exact = [[y for s in x[0] for y in (math.floor(s), math.floor(-s))]]
+    np.testing.assert_array_equal(kernel.function(x), exact)
+    np.testing.assert_array_equal(kernel.batch(x[None])[0], exact)
 
 
 def test_tables_are_looked_up_in_compiled_code() -> None:

@@ -8,10 +8,10 @@ import importlib
 import pytest
 
 MODULES = [
-    "jets",
-    *(f"trajectory.{name}" for name in ("base", "bernstein", "easing", "harmonic", "piecewise")),
+    "lie.jets",
+    *(f"trajectory.{name}" for name in ("base", "easing", "harmonic")),
+    *(f"trajectory.splines.{name}" for name in ("bernstein", "piecewise", "spline", "waypoints")),
 ]
-MODULES += ["trajectory.spline", "trajectory.waypoints"]
 
 
 @pytest.mark.parametrize("name", MODULES)

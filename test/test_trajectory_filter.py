@@ -21,15 +21,15 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
 from hodyn_ros import share
-from hodyn_ros.control.effort_trajectory import EffortFilter
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.nodes.messages import nanoseconds
-from hodyn_ros.nodes.present_joints import PresentJoints
-from hodyn_ros.nodes.refusals import Reason, Refused
 from hodyn_ros.nodes.trajectory_with_efforts import MOST_POINTS, TrajectoryEfforts
-from hodyn_ros.trajectory.densify import Waypoints
-from hodyn_ros.trajectory.start import PresentState
+from hodyn_ros.planning.effort_trajectory import EffortFilter
+from hodyn_ros.ros.conversions.joint_state_buffer import PresentJoints
+from hodyn_ros.ros.conversions.messages import nanoseconds
+from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
+from hodyn_ros.trajectory.splines.densify import Waypoints
+from hodyn_ros.trajectory.splines.start import PresentState
 
 UNKNOWN = PresentState.unknown(7)
 Change = Callable[[JointTrajectory], object]
@@ -105,7 +105,7 @@ def test_a_hold_takes_the_other_joints_from_where_they_are(panda: Robot) -> None
         [np.where(np.isin(np.arange(7), [1, 2, 3]), HOME, HOME + MOVE), np.zeros(7), np.zeros(7)]
     )
     np.testing.assert_allclose(point.effort, panda.inverse_dynamics(standing)[0, 1:4], rtol=0.0, atol=1e-9)
-    with pytest.raises(Refused, match=r"where joint 'panda_joint1' stands is not known"):
+    with pytest.raises(MessageRejected, match=r"where joint 'panda_joint1' stands is not known"):
         some.hold(dict(zip(NAMES[1:4], HOME[1:4])), UNKNOWN, 0.1)
 
 
@@ -147,7 +147,7 @@ def test_bad_trajectories_are_refused(
 ) -> None:
     msg = plan(0.4)
     change(msg)
-    with pytest.raises(Refused, match=words) as refusal:
+    with pytest.raises(MessageRejected, match=words) as refusal:
         efforts(msg, UNKNOWN)
     assert refusal.value.reason is reason, refusal.value
 
@@ -156,7 +156,7 @@ def test_the_most_points_are_counted_before_they_are_made(efforts: TrajectoryEff
     assert 2.1e3 / efforts.effort_filter.period > MOST_POINTS
     msg = plan(0.4)
     set_times(msg, 0.0, 1.0, 2.0, 3.0, 2_147_483_000.0)  # decades
-    with pytest.raises(Refused, match=r"lasts 2\.14748e\+09 s"):
+    with pytest.raises(MessageRejected, match=r"lasts 2\.14748e\+09 s"):
         efforts(msg, UNKNOWN)
 
 
@@ -167,10 +167,12 @@ def test_limits_and_departures_are_refused_or_passed(panda: Robot) -> None:
     del sparse.points[1:-1]
     strict = TrajectoryEfforts(base, tuple(NAMES), max_departure=0.01)
     lenient = TrajectoryEfforts(base, tuple(NAMES), refuse_violations=False)
-    with pytest.raises(Refused, match=r"of 'panda_joint\d' reaches .* at 0\.\d+ s, beyond .*limits:=pass"):
+    with pytest.raises(
+        MessageRejected, match=r"of 'panda_joint\d' reaches .* at 0\.\d+ s, beyond .*limits:=pass"
+    ):
         TrajectoryEfforts(base, tuple(NAMES))(fast, UNKNOWN)
     assert lenient(fast, UNKNOWN).result.violations
-    with pytest.raises(Refused, match=r"departs by 0\.0\d+ rad .* joint 'panda_joint\d' at"):
+    with pytest.raises(MessageRejected, match=r"departs by 0\.0\d+ rad .* joint 'panda_joint\d' at"):
         strict(sparse, UNKNOWN)
     assert lenient(sparse, UNKNOWN).result.dense.departure.distance > 0.01
 
@@ -191,11 +193,13 @@ def test_joints_that_are_not_named_rest_where_they_are(panda: Robot, efforts: Tr
     posture = np.concatenate([HOME[:4], present.positions[4:]])
     weight = panda.inverse_dynamics(np.stack([posture, 0.0 * HOME, 0.0 * HOME]))[0]
     np.testing.assert_allclose(values[0, 3], weight[4::-1], rtol=0.0, atol=1e-6)
-    with pytest.raises(Refused, match="joint 'panda_joint5' is missing .* publish its state") as refusal:
+    with pytest.raises(
+        MessageRejected, match="joint 'panda_joint5' is missing .* publish its state"
+    ) as refusal:
         arm(msg, UNKNOWN)
     assert refusal.value.reason is Reason.MISSING_JOINT
     msg.joint_names = NAMES[3:]  # of which the controller moves only some
-    with pytest.raises(Refused, match="joint 'panda_joint6' is unknown"):
+    with pytest.raises(MessageRejected, match="joint 'panda_joint6' is unknown"):
         arm(msg, present)
     with pytest.raises(InputError, match="joint 'hand' is unknown; the robot has"):
         TrajectoryEfforts(EffortFilter(panda), ("hand",))
@@ -229,7 +233,7 @@ def test_of_a_malformed_joint_state_nothing_is_kept(
 ) -> None:
     present = PresentJoints(["a", "b"])
     present.take(JointState(name=["a", "b"], position=[3.0, 4.0], velocity=[0.3, np.nan]))
-    with pytest.raises(Refused, match=words) as refusal:
+    with pytest.raises(MessageRejected, match=words) as refusal:
         present.take(JointState(name=["finger", "a", "b"], position=positions, velocity=velocities))
     assert refusal.value.reason is reason
     # those of another robot are none of its business
@@ -269,7 +273,7 @@ def test_damaged_trajectories_are_refused_or_right(efforts: TrajectoryEfforts) -
         known = PresentState(HOME + rng.choice([0.0, 1e300]), np.full(7, rng.choice([0.0, 0.5, np.nan])))
         try:
             out = efforts(msg, rng.choice([UNKNOWN, known])).msg
-        except Refused:
+        except MessageRejected:
             continue
         passed += 1
         instants = [nanoseconds(point.time_from_start) for point in out.points]
@@ -328,7 +332,7 @@ def test_the_node_passes_trajectories_on_and_counts_the_others(efforts: Trajecto
     ("parameters", "words"),
     [
         ({}, "parameter 'robot_config' is empty"),
-        ({"robot_config": "planar_3rrr.yaml"}, "describes a parallel robot"),
+        ({"robot_config": "planar_3rrr.yaml"}, "describes a robot that its platform moves"),
         ({"robot_config": "panda.yaml", "efforts": "both"}, "of the 'link' or of the 'motor', found 'both'"),
         ({"robot_config": "panda.yaml", "limits": "ignore"}, "choose refuse or pass"),
         ({"robot_config": "panda.yaml", "joints": "[hand]"}, "joint 'hand' is unknown"),

@@ -28,7 +28,7 @@ from ros_processes import RosProcess, start_node, start_script
 from ros_talk import Talk
 
 from hodyn_ros import Robot, share
-from hodyn_ros.nodes.messages import nanoseconds
+from hodyn_ros.ros.conversions.messages import nanoseconds
 
 Result = FollowJointTrajectory.Result
 ACTION = "trajectory_filter/follow_joint_trajectory"

@@ -14,8 +14,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from hodyn_ros.lie.se3 import Array, inverse
 from hodyn_ros.model.tree import TreeModel
-from hodyn_ros.se3 import Array, inverse
 
 EDITIONS = ("textbook", "regrouped")
 

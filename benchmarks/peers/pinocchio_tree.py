@@ -10,8 +10,8 @@ import pinocchio as pin
 from benchmarks.agreement import check
 from benchmarks.stopwatch import Contender, python_call
 from hodyn_ros import Robot
+from hodyn_ros.lie.se3 import inverse
 from hodyn_ros.model.tree import TreeModel
-from hodyn_ros.se3 import inverse
 
 _ALIGNED = (pin.JointModelRX, pin.JointModelRY, pin.JointModelRZ)
 

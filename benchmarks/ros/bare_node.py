@@ -10,7 +10,7 @@ from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 
 from hodyn_ros.msg import DesiredMotion
-from hodyn_ros.nodes.qos import stream_qos
+from hodyn_ros.ros.streams.qos import stream_qos
 
 
 class BareNode(Node):

@@ -7,7 +7,7 @@ from builtin_interfaces.msg import Time
 
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.msg import DesiredMotion
-from hodyn_ros.nodes.messages import write_desired_motion
+from hodyn_ros.ros.conversions.messages import write_desired_motion
 from hodyn_ros.share import find
 
 ROBOT = "panda.yaml"

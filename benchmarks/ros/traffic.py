@@ -23,9 +23,9 @@ from rclpy.node import Node
 
 from benchmarks.ros import samples
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
-from hodyn_ros.nodes.process import run
-from hodyn_ros.nodes.qos import stream_qos
-from hodyn_ros.nodes.stream_executor import StreamGroup
+from hodyn_ros.ros.process import run
+from hodyn_ros.ros.streams.qos import stream_qos
+from hodyn_ros.ros.streams.stream_executor import StreamGroup
 
 # The topic on which each node answers, in the namespace of its own name.
 ANSWERS: dict[str, tuple[str, Any]] = {

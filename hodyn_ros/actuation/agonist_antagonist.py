@@ -10,7 +10,7 @@ import numpy as np
 from hodyn_ros.actuation.conditions import is_positive, require
 from hodyn_ros.actuation.transmission import Loads, Transmission, require_positive
 from hodyn_ros.errors import InputError
-from hodyn_ros.jets import Array, multiply, power
+from hodyn_ros.lie.jets import Array, multiply, power
 
 
 @dataclass(frozen=True)

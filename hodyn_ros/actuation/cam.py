@@ -11,7 +11,7 @@ from hodyn_ros.actuation.hardening_spring import cubic_root
 from hodyn_ros.actuation.series_solution import reverted
 from hodyn_ros.actuation.transmission import Loads, Transmission, require_positive
 from hodyn_ros.errors import InputError
-from hodyn_ros.jets import Array, multiply
+from hodyn_ros.lie.jets import Array, multiply
 
 
 @dataclass(frozen=True)

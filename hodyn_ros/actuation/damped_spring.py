@@ -10,7 +10,7 @@ import numpy as np
 
 from hodyn_ros.actuation.phi_functions import phi_functions
 from hodyn_ros.actuation.transmission import Loads, Transmission, require_not_negative, require_positive
-from hodyn_ros.jets import Array, derivative, to_derivatives, to_taylor
+from hodyn_ros.lie.jets import Array, derivative, to_derivatives, to_taylor
 
 # Stiffness times time over damping, from which on exp(-z) is below the rounding of one.
 SETTLED = 36.8
@@ -64,7 +64,7 @@ class DampedSpring(Transmission):
         Its k-th derivative holds the error of the value times `(K/D)^k`: after `settles_within`, take
         `settled`.
         """
-        result = [np.asarray(deflection, dtype=np.float64)]
+        result = [np.asarray(deflection)]
         for k, coefficient in enumerate(torque):
             result.append((coefficient - self.stiffness * result[-1]) / (self.damping * (k + 1)))
         return np.stack(result)

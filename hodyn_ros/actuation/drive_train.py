@@ -14,7 +14,7 @@ from hodyn_ros.actuation.damped_spring import DampedSpring
 from hodyn_ros.actuation.joint_drive import JointDrive, MotorJets, joint_drive
 from hodyn_ros.checks import check_finite, real_array, shaped_array
 from hodyn_ros.errors import HodynError, InputError
-from hodyn_ros.jets import Array, to_derivatives, to_taylor
+from hodyn_ros.lie.jets import Array, to_derivatives, to_taylor
 from hodyn_ros.model.drive_spec import DriveSpec
 
 
@@ -59,8 +59,8 @@ class DriveTrain:
         given = np.full(len(counts), np.nan) if stiffness is None else np.array(stiffness, dtype=np.float64)
         if given.shape != (len(counts),):
             raise InputError(f"stiffness must have shape ({len(counts)},), found {given.shape}")
-        self._stiffness = given
-        self._compiled = CompiledMotors(self._motors)
+        self.stiffness = given  # (n,) held by the joints of variable stiffness [N.m/rad]
+        self._compiled = CompiledMotors(self.motors)
 
     @classmethod
     def of(cls, specs: Sequence[DriveSpec], joint_names: Sequence[str]) -> DriveTrain:
@@ -126,11 +126,12 @@ class DriveTrain:
         start = None
         if deflection is not None:
             start = shaped_array("deflection", deflection, (*loads.shape[:-2], self.n_joints))
-        return self._motors(motion, loads, command, start)
+        return self.motors(motion, loads, command, start)
 
-    def _motors(
+    def motors(
         self, motion: Array, loads: Array, command: Array | None = None, start: Array | None = None
     ) -> MotorMotion:
+        """Compute what `feedforward` does from arrays alone, which may hold scalars of the tracer."""
         self._match(motion, loads)
         if command is None:
             command = self._command(None, loads.shape)
@@ -138,7 +139,8 @@ class DriveTrain:
         for j, drive in enumerate(self.drives):
             with _naming(self.joint_names[j]):
                 memory = None
-                if start is not None and self.damped[j] and not np.isnan(start[..., j]).any():
+                # nan alone differs from itself, and scalars of the tracer do not
+                if start is not None and self.damped[j] and np.all(start[..., j] == start[..., j]):
                     memory = start[..., j]
                 sigma = to_taylor(_by_order(command, j)) if drive.transmission.commanded else None
                 torque = to_taylor(_by_order(loads, j))
@@ -229,7 +231,7 @@ class DriveTrain:
     def _command(self, stiffness: ArrayLike | None, shape: tuple[int, ...]) -> Array:
         if stiffness is None:
             command = np.zeros(shape)
-            command[..., 0, :] = self._stiffness
+            command[..., 0, :] = self.stiffness
             return command
         command = real_array("stiffness", stiffness, str(shape))
         if command.shape != shape:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hodyn_ros.actuation.transmission import require_not_negative, require_positive
-from hodyn_ros.jets import Array, multiply, power
+from hodyn_ros.lie.jets import Array, multiply, power
 
 
 @dataclass(frozen=True)

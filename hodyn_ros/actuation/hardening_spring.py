@@ -9,7 +9,7 @@ import numpy as np
 from hodyn_ros.actuation.conditions import Scalar, require, worst
 from hodyn_ros.actuation.series_solution import reverted
 from hodyn_ros.actuation.transmission import Loads, Transmission, require_not_negative, require_positive
-from hodyn_ros.jets import Array, multiply
+from hodyn_ros.lie.jets import Array, multiply
 
 
 @dataclass(frozen=True)

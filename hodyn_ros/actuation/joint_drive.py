@@ -17,7 +17,7 @@ from hodyn_ros.actuation.rigid import Rigid
 from hodyn_ros.actuation.tabulated_spring import TabulatedSpring
 from hodyn_ros.actuation.transmission import Transmission
 from hodyn_ros.errors import InputError
-from hodyn_ros.jets import Array, derivative
+from hodyn_ros.lie.jets import Array, derivative
 from hodyn_ros.model.drive_spec import DriveLimits, DriveSpec, FrictionSpec
 
 

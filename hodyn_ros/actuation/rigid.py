@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from hodyn_ros.actuation.transmission import Loads, Transmission
 from hodyn_ros.errors import InputError
-from hodyn_ros.jets import Array
+from hodyn_ros.lie.jets import Array
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.actuation.compiled_motors import CompiledMotors, MotorMotion
 from hodyn_ros.errors import InputError
-from hodyn_ros.se3 import Array
+from hodyn_ros.lie.se3 import Array
 
 
 class SeriesElastic:
@@ -34,7 +34,7 @@ class SeriesElastic:
         self.compliance.setflags(write=False)
         self.elastic = np.isfinite(self.stiffness)  # (n,) mask
         self._all_rigid = not self.elastic.any()
-        self._compiled = CompiledMotors(self._motors, batches=False)
+        self._compiled = CompiledMotors(self.motors, batches=False)
 
     @property
     def n_joints(self) -> int:
@@ -58,9 +58,10 @@ class SeriesElastic:
         of an elastic joint holds the second derivative of the link torque. Where all joints are rigid the
         efforts reach `order`. Raises InputError when the order does not suffice.
         """
-        return self._compiled(q, torques) or self._motors(*_real(q, torques))
+        return self._compiled(q, torques) or self.motors(*_real(q, torques))
 
-    def _motors(self, q: Array, torques: Array) -> MotorMotion:
+    def motors(self, q: Array, torques: Array) -> MotorMotion:
+        """Compute what `feedforward` does from arrays alone, which may hold scalars of the tracer."""
         self._match(q, torques)
         if self._all_rigid:
             effort = self.motor_inertia * q[..., 2:, :][..., : torques.shape[-2], :] + torques

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import comb
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.interpolate import BSpline, PPoly, make_interp_spline
 
 from hodyn_ros.actuation.conditions import Scalar, require, worst
 from hodyn_ros.actuation.series_solution import reverted
 from hodyn_ros.actuation.transmission import Loads, Transmission, set_frozen
-from hodyn_ros.engine.tracer import Traced
+from hodyn_ros.engine.codegen.tracer import Traced
 from hodyn_ros.errors import InputError
-from hodyn_ros.jets import Array, compose
+from hodyn_ros.lie.jets import Array, compose
+
+if TYPE_CHECKING:
+    from scipy.interpolate import BSpline
 
 _DEGREE = 5
 _BISECTIONS = 80
@@ -36,6 +39,8 @@ class TabulatedSpring(Transmission):
     _pieces: Array = field(init=False, repr=False)  # (6, m) their Taylor coefficients there
 
     def __post_init__(self) -> None:
+        from scipy.interpolate import PPoly, make_interp_spline  # takes a moment
+
         torques, deflections = (np.array(row, dtype=np.float64) for row in (self.torques, self.deflections))
         if torques.ndim != 1 or torques.shape != deflections.shape or len(torques) <= _DEGREE:
             raise InputError(

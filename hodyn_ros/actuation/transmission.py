@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from hodyn_ros.errors import InputError
-from hodyn_ros.jets import Array
+from hodyn_ros.lie.jets import Array
 
 
 class Loads(NamedTuple):
@@ -21,8 +21,9 @@ class Loads(NamedTuple):
 class Transmission(ABC):
     """What lies between the motors and the link of one joint, reflected to the link side.
 
-    All arguments are jets (Taylor coefficients on axis 0, see `hodyn_ros.jets`) of scalars; further axes are
-    a batch. `gained` says how many derivatives of the motor position there are beyond those of the torque.
+    All arguments are jets (Taylor coefficients on axis 0, see `hodyn_ros.lie.jets`) of scalars; further axes
+    are a batch. `gained` says how many derivatives of the motor position there are beyond those of the
+    torque.
 
     Attributes:
         n_motors: Number of motors.

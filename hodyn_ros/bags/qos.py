@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -17,6 +18,11 @@ def read_qos(text: Any) -> tuple[Qos, ...]:
     """Return the profiles that a text names; none where it cannot be read, since no number depends on it."""
     if not isinstance(text, str) or len(text) > _LONGEST:
         return ()
+    return _profiles(text)
+
+
+@lru_cache  # topics have the same few, and reading them takes as long as reading a thousand messages
+def _profiles(text: str) -> tuple[Qos, ...]:
     try:
         return tuple(parse_qos(text))
     except (ReaderError, LookupError, TypeError, ValueError, AttributeError, RecursionError):

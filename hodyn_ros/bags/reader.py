@@ -10,11 +10,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
-from hodyn_ros.bags.mcap_file import McapFile
+from hodyn_ros.bags.files.mcap_file import McapFile
+from hodyn_ros.bags.files.metadata import Metadata, read_metadata
+from hodyn_ros.bags.files.sqlite_file import SqliteFile
+from hodyn_ros.bags.files.unpacking import unpack_file, unpacked_message
 from hodyn_ros.bags.messages import DamagedError, Message, Topic
-from hodyn_ros.bags.metadata import Metadata, read_metadata
-from hodyn_ros.bags.sqlite_file import SqliteFile
-from hodyn_ros.bags.unpacking import unpack_file, unpacked_message
 from hodyn_ros.errors import InputError
 
 _STORAGES = {".mcap": "mcap", ".db3": "sqlite3"}

@@ -12,10 +12,10 @@ from typing import Any
 import yaml
 from rosbags.rosbag2.metadata import dump_qos_v9
 
+from hodyn_ros.bags.files.metadata import NAME
+from hodyn_ros.bags.files.storage_writers import McapStorage, SqliteStorage
+from hodyn_ros.bags.files.types import described
 from hodyn_ros.bags.messages import Topic
-from hodyn_ros.bags.metadata import NAME
-from hodyn_ros.bags.storage_writers import McapStorage, SqliteStorage
-from hodyn_ros.bags.types import described
 from hodyn_ros.errors import InputError
 
 STORAGES: dict[str, tuple[type[McapStorage] | type[SqliteStorage], str]] = {

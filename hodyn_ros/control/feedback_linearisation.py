@@ -8,11 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.actuation.drive_train import DriveTrain
+from hodyn_ros.checks import finite_array
+from hodyn_ros.control.links import Links
 from hodyn_ros.control.measurement import Measurement
 from hodyn_ros.control.poles import gains_from_poles
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.jets import Array, to_derivatives, to_taylor
+from hodyn_ros.lie.jets import Array, to_derivatives, to_taylor
+from hodyn_ros.lie.motion import BaseMotion
+
+_RIGID, _DAMPED, _SPRINGS = 2, 3, 4  # derivative of the links on which motors act
 
 
 def drive_train_of(robot: Robot) -> DriveTrain:
@@ -33,7 +38,7 @@ def relative_degree(robot: Robot) -> int:
     if train.commanded.any():
         bad = train.joint_names[int(np.argmax(train.commanded))]
         raise InputError(f"joint {bad!r} has a variable stiffness; this controller holds no stiffness")
-    degrees = [4 - 2 * drive.rigid - drive.transmission.damped for drive in train.drives]
+    degrees = [_SPRINGS - 2 * drive.rigid - drive.transmission.damped for drive in train.drives]
     for name, degree in zip(train.joint_names, degrees):
         if degree != degrees[0]:
             raise InputError(
@@ -44,83 +49,142 @@ def relative_degree(robot: Robot) -> int:
 
 
 class FeedbackLinearisation:
-    """Motor efforts that give the link errors the linear dynamics of chosen poles, in O(n).
+    """Motor efforts that give errors of the coordinates the linear dynamics of chosen poles.
 
-        elastic:  Q, Q' from the springs, forward dynamics of order 1 gives q'', q''';
-                  q'''' = q_d'''' + sum_i k_i (q_d - q)^(i); inverse dynamics of order 2 gives Q, Q', Q'';
+        elastic:  Q, Q' from the springs, forward dynamics of order 1 gives x'', x''';
+                  x'''' = x_d'''' + sum_i k_i (x_d - x)^(i); inverse dynamics of order 2 gives Q, Q', Q'';
                   tau = B (q'' + K^-1 Q'') + Q
         damped:   one order less each, and the deflection goes on by itself
-        rigid:    q'' = q_d'' + sum_i k_i (q_d - q)^(i), tau = B q'' + Q
+        rigid:    x'' = x_d'' + sum_i k_i (x_d - x)^(i), tau = B q'' + Q
 
-    Springs that are not linear and friction take the same way through the robot's drive train. `gains`
-    (degree,) for all joints or (degree, n), by derivative of the error; `degree` is `relative_degree(robot)`.
-    Spong (1987); De Luca & Book, Robots with flexible elements, Springer Handbook of Robotics (2016), section
-    11.1.
+    x are the coordinates of `Links`, q the driven joints; both are the joints of a tree. Springs that are not
+    linear and friction take the same way through the robot's drive train. `gains` (degree,) for all
+    coordinates or (degree, k), by derivative of the error; `degree` is `relative_degree(robot)`. Spong
+    (1987); De Luca & Book, Robots with flexible elements, Springer Handbook of Robotics (2016), section 11.1;
+    of platforms Mueller et al. (2023), section VI-B, whose error is linear however far they turn.
+
+    With more drives than coordinates the efforts have a part that moves nothing. On springs it is a state as
+    well: what the efforts e differ by from those of least norm comes to `preload` (driven,) with the two
+    `preload_poles`, `e'' = -c_1 e' - c_0 (e - preload)`.
     """
 
-    def __init__(self, robot: Robot, gains: ArrayLike) -> None:
+    def __init__(
+        self,
+        robot: Robot,
+        gains: ArrayLike,
+        *,
+        preload_poles: Sequence[complex] | None = None,
+        preload: ArrayLike | None = None,
+    ) -> None:
         self.degree = relative_degree(robot)
-        if robot.model.floating_base:
+        if robot.moves_base and (robot.closure is None or robot.closure.platform is None):
             raise InputError(f"robot {robot.name!r} has a floating base, which no motor holds")
-        self.robot = robot
+        self._links = Links(robot)
+        self.robot = self._links.robot
         self._train = drive_train_of(robot)
-        table = np.asarray(gains, dtype=np.float64)
-        if table.shape not in ((self.degree,), (self.degree, robot.n_joints)) or not np.isfinite(table).all():
+        k, table = self._links.size, np.asarray(gains, dtype=np.float64)
+        if table.shape not in ((self.degree,), (self.degree, k)) or not np.isfinite(table).all():
             raise InputError(
-                f"gains must have shape ({self.degree},) or ({self.degree}, {robot.n_joints}), found "
-                f"{table.shape}"
+                f"gains must have shape ({self.degree},) or ({self.degree}, {k}), found {table.shape}"
             )
         self.gains = table.reshape(self.degree, -1)
         self._friction = any(drive.link_friction for drive in self._train.drives)
-        self._inverse_dynamics = robot.compile(self.degree - 2)
+        self._last = self._links.home
+        self._check_preload(preload_poles, preload)
+        self._preload_gains = None if preload_poles is None else gains_from_poles(preload_poles, 2)
+        nothing = np.zeros(self._links.n_driven)
+        self._preload = nothing if preload is None else finite_array("preload", preload, nothing.shape)
+
+    def _check_preload(self, poles: Sequence[complex] | None, preload: ArrayLike | None) -> None:
+        drives, k = self._links.n_driven, self._links.size
+        if drives == k and (poles is not None or preload is not None):
+            raise InputError(
+                f"robot {self.robot.name!r} has as many coordinates as drives, {k}; leave out preload and "
+                "preload_poles, no efforts are idle"
+            )
+        if drives > k and (poles is None or self.degree != _SPRINGS):
+            raise InputError(
+                f"robot {self.robot.name!r} has {drives} drives for {k} coordinates; give the two "
+                "preload_poles of the efforts that move nothing, and all drives springs"
+            )
 
     @classmethod
-    def from_poles(cls, robot: Robot, poles: Sequence[complex]) -> FeedbackLinearisation:
-        """Choose the gains so that the error of every joint has these poles [1/s]."""
-        return cls(robot, gains_from_poles(poles, relative_degree(robot)))
+    def from_poles(
+        cls,
+        robot: Robot,
+        poles: Sequence[complex],
+        preload_poles: Sequence[complex] | None = None,
+        preload: ArrayLike | None = None,
+    ) -> FeedbackLinearisation:
+        """Choose the gains so that the error of every coordinate has these poles [1/s]."""
+        gains = gains_from_poles(poles, relative_degree(robot))
+        return cls(robot, gains, preload_poles=preload_poles, preload=preload)
 
-    def efforts(self, desired: ArrayLike, measured: Measurement) -> Array:
-        """Return the motor efforts (n,) for a desired motion (degree + 1 or more, n) and a measured state."""
+    def efforts(self, desired: ArrayLike | BaseMotion, measured: Measurement) -> Array:
+        """Return the motor efforts (n,) for a desired motion, and a measured state of drives.
+
+        `desired` (degree + 1 or more, k) of the coordinates, or `degree` twists and the pose of a platform
+        that is all of them. The coordinates are looked for from where they were at the last call.
+        """
+        degree, k = self.degree, self._links.size
+        if isinstance(desired, BaseMotion):
+            if self._links.joints_only or self.robot.n_joints:
+                raise InputError("joints are coordinates; give their motion, and not that of a platform")
+            desired = self._links.coordinates(np.empty((degree + 1, self.robot.n_joints)), desired)
         wanted = np.asarray(desired, dtype=np.float64)
-        if wanted.ndim != 2 or len(wanted) <= self.degree or wanted.shape[1] != self.robot.n_joints:
+        if wanted.ndim != 2 or len(wanted) <= degree or wanted.shape[1] != k:
             raise InputError(
-                f"the desired motion must have shape ({self.degree + 1}, {self.robot.n_joints}): positions "
-                f"and derivatives up to {self.degree}; found {wanted.shape}"
+                f"the desired motion must have shape ({degree + 1}, {k}): positions and derivatives up to "
+                f"{degree}; found {wanted.shape}"
             )
-        motion = np.empty((self.degree + 1, self.robot.n_joints))
-        motion[: self.degree] = self.link_motion(measured)
-        errors = wanted[: self.degree] - motion[: self.degree]
-        motion[self.degree] = wanted[self.degree] + (self.gains * errors).sum(axis=0)
-        torques = self._inverse_dynamics(motion)
+        motion = np.empty((degree + 1, k))
+        motion[:degree] = self.link_motion(measured)
+        errors = wanted[:degree] - motion[:degree]
+        motion[degree] = wanted[degree] + (self.gains * errors).sum(axis=0)
+        drives = self._links.drives(motion, preload=self._idle(motion, measured))
         if self.robot.actuation is not None:
-            effort: Array = self.robot.actuation.feedforward(motion, torques).effort[0]
+            effort: Array = self.robot.actuation.feedforward(drives.motion, drives.efforts).effort[0]
             return effort
         memory = None
-        if self.degree == 3:
+        if degree == _DAMPED:
             memory = self._train.deflections(measured.position, measured.motor_position)
-        return self._train.feedforward(motion, torques, deflection=memory).effort[0]
+        return self._train.feedforward(drives.motion, drives.efforts, deflection=memory).effort[0]
 
     def link_motion(self, measured: Measurement) -> Array:
-        """Return positions and derivatives (degree, n) of the links, as far as the state determines them."""
-        state = np.stack([measured.position, measured.velocity])
-        if self.degree == 2:
+        """Return x and its derivatives (degree, k), as far as the state determines them."""
+        state = self._links.locate(np.stack([measured.position, measured.velocity]), self._last)
+        self._last = state[0]
+        if self.degree == _RIGID:
             return state
+        torques = self._torques(measured)
+        if self._friction:
+            torques = torques - self._friction_rates(state, measured.velocity, torques)
+        return np.concatenate([state, self._links.accelerations(state, torques)])
+
+    def _torques(self, measured: Measurement) -> Array:
+        """Return what the springs hand to the links, and its rate where nothing damps them."""
+        links = np.stack([measured.position, measured.velocity])
         motors = np.stack([measured.motor_position, measured.motor_velocity])
         if self.robot.actuation is not None:
-            torques = self.robot.actuation.stiffness * (motors - state)
-        else:
-            torques = self._train.link_torque(state, motors)
-        if self._friction:
-            torques = torques - self._friction_rates(state, torques)
-        return np.concatenate([state, self.robot.forward_dynamics(state, torques)])
+            return np.asarray(self.robot.actuation.stiffness * (motors - links))
+        return self._train.link_torque(links, motors)
 
-    def _friction_rates(self, state: Array, torques: Array) -> Array:
+    def _idle(self, motion: Array, measured: Measurement) -> Array | None:
+        """Return the part of the efforts (3, driven) that moves nothing; None where there is none."""
+        if self._preload_gains is None:
+            return None
+        torques = self._torques(measured)
+        idle = torques - self._links.drives(motion).efforts[: len(torques)]
+        c = self._preload_gains
+        return np.stack([*idle, c[0] * (self._preload - idle[0]) - c[1] * idle[1]])
+
+    def _friction_rates(self, state: Array, velocity: Array, torques: Array) -> Array:
         """Return the friction of the links with its time derivatives, as many as there are torques."""
-        velocities = state[1:]
+        velocities = velocity[None]
         if len(torques) > 1:
             resisting = self._friction_of(velocities)
-            acceleration = self.robot.forward_dynamics(state, torques[:1] - resisting)
-            velocities = np.concatenate([velocities, acceleration])
+            found = self._links.accelerations(state, torques[:1] - resisting)
+            velocities = self._links.drives(np.concatenate([state, found])).motion[1:]
         return self._friction_of(velocities)
 
     def _friction_of(self, velocities: Array) -> Array:

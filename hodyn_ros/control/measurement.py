@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hodyn_ros.jets import Array
+from hodyn_ros.lie.jets import Array
 
 
 class Measurement(NamedTuple):

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hodyn_ros.control.recording import Recording, latencies, tracking
-from hodyn_ros.jets import Array
+from hodyn_ros.lie.jets import Array
+from hodyn_ros.simulation.recording import Recording, latencies, tracking
 from hodyn_ros.tables import FittingTable, number, table
 
 Runs = Mapping[str, Mapping[str, Any]]

@@ -12,12 +12,12 @@ from typing import IO, Any, NamedTuple
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
-from hodyn_ros.control.recording import Recording
 from hodyn_ros.demo.processes import Nodes, own_domain
 from hodyn_ros.demo.report import CAPTION, summarise, summary_table, verdict
 from hodyn_ros.errors import HodynError
-from hodyn_ros.plots import plot_demo
 from hodyn_ros.ros_presence import require_ros
+from hodyn_ros.simulation.pictures import plot_demo
+from hodyn_ros.simulation.recording import Recording
 
 MODES = ("none", "rigid", "elastic")
 ROBOT, TRAJECTORY = "panda.yaml", "panda_excitation.yaml"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hodyn_ros.dynamics.motion_stack import in_place
 from hodyn_ros.formulations import dynamic_matrices as published
 from hodyn_ros.formulations.body_jacobians import BodyJacobians
-from hodyn_ros.se3 import Array
+from hodyn_ros.lie.se3 import Array
 
 
 def com(bodies: BodyJacobians, order: int) -> Array:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hodyn_ros.errors import InputError
+from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.model.tree import TreeModel
-from hodyn_ros.motion import BaseMotion
 
 
 def fitting_base(model: TreeModel, base: BaseMotion | None, n_twists: int) -> BaseMotion | None:

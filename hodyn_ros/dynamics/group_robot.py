@@ -12,10 +12,10 @@ from hodyn_ros.dynamics.partials import LinearisedDynamics
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations.body_jacobians import BodyJacobians, JointMotion
 from hodyn_ros.formulations.parameters import dynamic_parameters
-from hodyn_ros.leibniz import product_derivative
-from hodyn_ros.model.assembly import Frame
+from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.se3 import Array, exp, log
 from hodyn_ros.model.joint_tree import JointTree
-from hodyn_ros.se3 import Array, exp, log
+from hodyn_ros.model.readers.assembly import Frame
 
 _IN_GROUP = 1e-9  # by which the pose of a joint may leave its group
 

@@ -14,9 +14,9 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import dynamic_matrices as published
 from hodyn_ros.formulations.body_jacobians import BodyJacobians
 from hodyn_ros.formulations.state_derivatives import state_derivatives
-from hodyn_ros.model.assembly import Frame
-from hodyn_ros.representations import Representation, convert_screws
-from hodyn_ros.se3 import Ad, Array, inverse
+from hodyn_ros.lie.representations import Representation, convert_screws
+from hodyn_ros.lie.se3 import Ad, Array, inverse
+from hodyn_ros.model.readers.assembly import Frame
 
 JacobianFrame = Literal["world", "body", "hybrid"]
 _REPRESENTATIONS: dict[str, Representation] = {"world": "spatial", "body": "body_fixed", "hybrid": "hybrid"}

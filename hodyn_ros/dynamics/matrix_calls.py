@@ -17,17 +17,18 @@ from hodyn_ros.dynamics.matrices import DynamicMatrices, JacobianFrame, MatrixDe
 from hodyn_ros.dynamics.motion_stack import MotionStack, joint_stack, motion_stack
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.dynamics.partials import LinearisedDynamics
-from hodyn_ros.engine import kinematics, matrix_kernels
-from hodyn_ros.engine.kernel import Kernel
+from hodyn_ros.engine import matrix_kernels
+from hodyn_ros.engine.codegen.kernel import Kernel
+from hodyn_ros.engine.recursions import kinematics
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations.body_jacobians import BodyJacobians
 from hodyn_ros.formulations.parameters import dynamic_parameters
-from hodyn_ros.model.assembly import Frame as NamedFrame
+from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.lie.representations import Representation
+from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.joint_tree import JointTree
+from hodyn_ros.model.readers.assembly import Frame as NamedFrame
 from hodyn_ros.model.tree import TreeModel
-from hodyn_ros.motion import BaseMotion
-from hodyn_ros.representations import Representation
-from hodyn_ros.se3 import Array
 
 
 def _quick(call: Callable[..., Array]) -> Callable[..., Array]:
@@ -89,7 +90,7 @@ class MatrixCalls(ABC):
         return JointTree.of(self.model)
 
     @_quick
-    def mass_matrix(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
+    def mass_matrix(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
         """Compute the mass matrix and its time derivatives, `q` (order + 1, n) -> (order + 1, m, m).
 
         Kumar & Mueller (2021), eqs. 39 and 54; compiled.
@@ -97,7 +98,7 @@ class MatrixCalls(ABC):
         return self._rows("mass_matrix", motion_stack(self.model, q, base, 0), "mass")
 
     @_quick
-    def coriolis_matrix(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
+    def coriolis_matrix(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
         """Compute the Coriolis matrix and its time derivatives, `q` (order + 2, n) -> (order + 1, m, m).
 
         `M' - 2 C` is skew. Kumar & Mueller (2021), eqs. 39 and 55, Garofalo et al. (2013), eq. 6b; compiled.
@@ -105,7 +106,7 @@ class MatrixCalls(ABC):
         return self._rows("coriolis_matrix", motion_stack(self.model, q, base, 1), "coriolis")
 
     @_quick
-    def gravity_torque(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
+    def gravity_torque(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
         """Compute what holds the robot against gravity, by order: `q` (order + 1, n) -> (order + 1, m).
 
         Kumar & Mueller (2021), eqs. 43 and 58; compiled.
@@ -113,7 +114,7 @@ class MatrixCalls(ABC):
         return self._rows("gravity_torque", motion_stack(self.model, q, base, 0), "gravity")[..., 0, :]
 
     @finite_result
-    def dynamic_matrices(self, q: ArrayLike, base: BaseMotion | None = None) -> DynamicMatrices:
+    def dynamic_matrices(self, q: ArrayLike | None, base: BaseMotion | None = None) -> DynamicMatrices:
         """Compute `mass`, `coriolis` and `gravity` in one go, from `q` (order + 2, n)."""
         of_loops = self._dynamic_matrices_of_loops(q, base, 1)
         if of_loops is not None:
@@ -201,7 +202,7 @@ class MatrixCalls(ABC):
         return self._matrix_kernel(matrix_kernels.dynamic_matrices, order, (part,))
 
     @_quick
-    def com(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
+    def com(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
         """Compute the centre of mass in the world [m] by order, `q` (order + 1, n) -> (order + 1, 3).
 
         Compiled.
@@ -281,7 +282,7 @@ class MatrixCalls(ABC):
         """
         return regressors.parameter_derivatives(*self._bodies(q, base, 1))
 
-    def inverse_dynamics_derivatives(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
+    def inverse_dynamics_derivatives(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
         """Compute the partial derivatives of Q^(r) with respect to the motion and all its derivatives.
 
         `q` (order + 3, n) -> (order + 1, order + 3, m, m): entry [r, k] is dQ^(r)/dq^(k), zero for k > r + 2.
@@ -294,7 +295,10 @@ class MatrixCalls(ABC):
         return self._inverse_dynamics_derivatives(q, base)
 
     @finite_result
-    def _inverse_dynamics_derivatives(self, q: ArrayLike, base: BaseMotion | None) -> Array:
+    def _inverse_dynamics_derivatives(self, q: ArrayLike | None, base: BaseMotion | None) -> Array:
+        of_loops = self._of_loops("inverse_dynamics_derivatives", q, base)
+        if of_loops is not None:
+            return of_loops
         stack = motion_stack(self.model, q, base, 2)
         order, m = stack.order, self._m
         if stack.base is None:
@@ -337,12 +341,14 @@ class MatrixCalls(ABC):
         (bracket,) = partials.joint_brackets(self._joint_tree, [velocities])
         return partials.linearise(found, bracket, n)
 
-    def _of_loops(self, name: str, q: ArrayLike, base: BaseMotion | None, *others: Any) -> Array | None:
+    def _of_loops(
+        self, name: str, q: ArrayLike | None, base: BaseMotion | None, *others: Any
+    ) -> Array | None:
         """Return what a call computes for a robot with couplings or loops; None for a tree."""
         return None
 
     def _dynamic_matrices_of_loops(
-        self, q: ArrayLike, base: BaseMotion | None, rates: int
+        self, q: ArrayLike | None, base: BaseMotion | None, rates: int
     ) -> DynamicMatrices | None:
         """Return the matrices of a robot with couplings or loops; None for a tree."""
         return None

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hodyn_ros.dynamics.independence import choose_coordinates
+from hodyn_ros.dynamics.loops.independence import choose_coordinates
 from hodyn_ros.errors import FigureWarning
-from hodyn_ros.model.assembly import Assembly
+from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure, Coordinate
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
 from hodyn_ros.model.drives import Drives
 from hodyn_ros.model.limits import JointLimits
-from hodyn_ros.model.mjcf import MjcfRobot, in_words
-from hodyn_ros.se3 import Array
+from hodyn_ros.model.readers.assembly import Assembly
+from hodyn_ros.model.readers.mjcf import MjcfRobot, in_words
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,9 @@ import numpy as np
 
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.formulations.spatial import SpatialMotion
+from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.lie.se3 import Ad, Array, exp_screw, inverse, spatial_inertia
 from hodyn_ros.model.tree import TreeModel
-from hodyn_ros.motion import BaseMotion
-from hodyn_ros.se3 import Ad, Array, exp_screw, inverse, spatial_inertia
 
 _NEGLIGIBLE = 1e-15  # of the mass and inertia that a body carries: less than these are rounded by
 _FLAT = 1e-12  # ratio of principal moments below which an inertia has no full rank

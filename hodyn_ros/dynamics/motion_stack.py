@@ -12,10 +12,10 @@ from hodyn_ros.checks import check_finite, real_array
 from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations.body_jacobians import BodyJacobians, joint_motion
+from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.tree import TreeModel
-from hodyn_ros.motion import BaseMotion
-from hodyn_ros.se3 import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,14 +52,19 @@ class MotionStack:
         return [self.q, *(np.tile(x, (*self.batch, 1, 1)) for x in others)]
 
 
-def motion_stack(model: TreeModel, q: ArrayLike, base: BaseMotion | None, rates: int) -> MotionStack:
+def motion_stack(model: TreeModel, q: ArrayLike | None, base: BaseMotion | None, rates: int) -> MotionStack:
     """Check a motion whose result of order r needs `rates` derivatives more than r.
 
     Raises InputError saying what was expected and found.
     """
-    joints = joint_stack(model, q, rates, "the motion")
+    joints = joint_stack(model, given(q), rates, "the motion")
     motion = fitting_base(model, base, joints.q.shape[-2] - 1)
     return joints if motion is None else replace(joints, base=motion.in_frame("body"))
+
+
+def given(values: ArrayLike | None) -> ArrayLike:
+    """Return values, none in place of None, which only robots that a platform moves may be given."""
+    return () if values is None else values
 
 
 def joint_stack(model: TreeModel, q: ArrayLike, rates: int, name: str) -> MotionStack:

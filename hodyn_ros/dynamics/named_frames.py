@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from hodyn_ros.errors import InputError
-from hodyn_ros.model.assembly import Frame
+from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.tree import TreeModel
 
 

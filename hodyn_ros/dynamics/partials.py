@@ -16,9 +16,9 @@ import numpy as np
 from hodyn_ros.dynamics.motion_stack import in_place
 from hodyn_ros.formulations.body_jacobians import BodyJacobians
 from hodyn_ros.formulations.state_derivatives import partial_derivatives
-from hodyn_ros.leibniz import product_derivative
+from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.se3 import Array, ad, matvec
 from hodyn_ros.model.joint_tree import JointTree
-from hodyn_ros.se3 import Array, ad, matvec
 
 
 class LinearisedDynamics(NamedTuple):

@@ -13,8 +13,8 @@ from hodyn_ros.dynamics.motion_stack import MotionStack, in_place
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import parameters as published
 from hodyn_ros.formulations.body_jacobians import BodyJacobians
+from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.tree import TreeModel
-from hodyn_ros.se3 import Array
 
 
 def regressor(bodies: BodyJacobians, order: int) -> Array:

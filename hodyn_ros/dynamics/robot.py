@@ -15,54 +15,73 @@ from numpy.typing import ArrayLike
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.actuation.series_elastic import SeriesElastic
 from hodyn_ros.checks import check_finite, check_result, finite_array, finite_result, real_array
-from hodyn_ros.dynamics.closing import home
-from hodyn_ros.dynamics.coordinate_motion import coordinate_motion, drive_rows, preload_rows
 from hodyn_ros.dynamics.floating_base import fitting_base
-from hodyn_ros.dynamics.forward_kinematics import (
+from hodyn_ros.dynamics.kinematics.forward_kinematics import (
     Kinematics,
     checked_motion,
     forward_kinematics,
     unpacked,
 )
-from hodyn_ros.dynamics.inverse_kinematics import Method, inverse_kinematics
-from hodyn_ros.dynamics.looped import LoopedDynamics, LoopSolution
-from hodyn_ros.dynamics.looped_matrices import TreeMatrices, looped_jacobian, looped_matrices
+from hodyn_ros.dynamics.kinematics.inverse_kinematics import Method, inverse_kinematics
+from hodyn_ros.dynamics.kinematics.pose_solver import Task
+from hodyn_ros.dynamics.loops.closing import assembled, home
+from hodyn_ros.dynamics.loops.coordinate_motion import (
+    coordinate_motion,
+    drive_rows,
+    drive_values,
+    given_base,
+    preload_rows,
+)
+from hodyn_ros.dynamics.loops.looped import LoopedDynamics, LoopSolution, into
+from hodyn_ros.dynamics.loops.looped_matrices import (
+    TreeMatrices,
+    looped_drive_jacobian,
+    looped_jacobian,
+    looped_matrices,
+    looped_regressor,
+)
+from hodyn_ros.dynamics.loops.looped_partials import forward_dynamics_partials, inverse_dynamics_partials
 from hodyn_ros.dynamics.matrices import DynamicMatrices
 from hodyn_ros.dynamics.matrix_calls import MatrixCalls
 from hodyn_ros.dynamics.mjcf_robot import build_mjcf
 from hodyn_ros.dynamics.mobility import check_mobility, check_pose
+from hodyn_ros.dynamics.motion_stack import given as given_motion
 from hodyn_ros.dynamics.named_frames import find_frame
-from hodyn_ros.dynamics.pose_solver import Task
+from hodyn_ros.dynamics.partials import LinearisedDynamics
 from hodyn_ros.engine import kernels
-from hodyn_ros.engine.kernel import Function
-from hodyn_ros.engine.kinematics import frame_motion
-from hodyn_ros.engine.loop_kernel import compiles
+from hodyn_ros.engine.codegen.kernel import Function
+from hodyn_ros.engine.loops.loop_kernel import compiles
+from hodyn_ros.engine.loops.loop_matrices import Part
+from hodyn_ros.engine.recursions.kinematics import frame_motion
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.formulations import INVERSE_DYNAMICS
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, Frame, twists_to_body
+from hodyn_ros.lie.representations import Representation, check_representation
+from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.arrays import unique_names
-from hodyn_ros.model.assembly import Frame as NamedFrame
 from hodyn_ros.model.closure import TOLERANCE, Closure, Coordinate, Named
 from hodyn_ros.model.composite_joints import CompositeJoint, unfold_arrays
-from hodyn_ros.model.config import read_config
 from hodyn_ros.model.drive_spec import DriveSpec
 from hodyn_ros.model.drives import Drives, counted, drives_in_words
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.model.loops import Coupling, Loop
-from hodyn_ros.model.mjcf import read_mjcf
+from hodyn_ros.model.parallel.config import is_parallel, read_parallel_config
+from hodyn_ros.model.readers.assembly import Frame as NamedFrame
+from hodyn_ros.model.readers.config import read_config
+from hodyn_ros.model.readers.mjcf import read_mjcf
+from hodyn_ros.model.readers.urdf import read_urdf_assembly
 from hodyn_ros.model.tree import TreeModel
-from hodyn_ros.model.urdf import read_urdf_assembly
-from hodyn_ros.motion import AppliedWrench, BaseMotion, Frame, twists_to_body
-from hodyn_ros.representations import Representation, check_representation
-from hodyn_ros.se3 import Array
 
 _HIGHEST_ORDER = 30
 _KEPT = 100  # kernels of a robot; one that walks meets many sets of contacts
 
 
-_OF_LOOPS = ("mass_matrix", "coriolis_matrix", "gravity_torque", "com", "jacobian")
+_PARTS: dict[str, Part] = {"mass_matrix": "mass", "coriolis_matrix": "coriolis", "gravity_torque": "gravity"}
+_OF_LOOPS = (*_PARTS, "com", "jacobian", "regressor", "inverse_dynamics_derivatives")
 
 Compiled = Literal[
     "inverse_dynamics",
+    "drive_state",
     "forward_dynamics",
     "forward_kinematics",
     "jacobian",
@@ -121,8 +140,9 @@ class Robot(MatrixCalls):
             tuple[int, ...], Callable[..., Any]
         ] = {}  # inverse dynamics by shape of the motion
         self._compiled_with_base: dict[tuple[int, ...], Callable[..., Any]] = {}  # by shape of the twists
-        self._kernels: dict[tuple[str, int, kernels.Setting], Function] = {}
+        self._kernels: dict[tuple[str, int, kernels.KernelSpec], Function] = {}
         self._forward: dict[Any, Callable[..., Array]] = {}  # forward dynamics by shapes
+        self._forward_with_base: dict[tuple[int, ...], Callable[..., tuple[Array, Array]]] = {}
         self._moving: dict[Any, Callable[..., Array]] = {}  # kinematics by shape and representation
         self._frame_kernels: dict[Any, Function | None] = {}
 
@@ -144,6 +164,14 @@ class Robot(MatrixCalls):
         return self._tree.floating_base if closure is None else closure.leader is not None
 
     @property
+    def platform(self) -> str | None:
+        """The name of the body whose pose is a coordinate; None where all coordinates are joints."""
+        closure = self.closure
+        if closure is None or closure.platform is None:
+            return None
+        return closure.tree.body_names[closure.platform.body]
+
+    @property
     def home(self) -> tuple[Array, Array | None]:
         """Positions (n,) at the zero configuration, and the pose (4, 4) of base or platform there."""
         if self._looped is None:
@@ -155,6 +183,10 @@ class Robot(MatrixCalls):
     def positions(self) -> Array | None:
         """What a robot with loops remembers of its last success (N,), for `reset`; None without loops."""
         return None if self._looped is None else self._looped.memory[0].copy()
+
+    def is_compiled(self, order: int) -> bool:
+        """Whether efforts of an order are computed by compiled code; those of some loops are not."""
+        return self._looped is None or self._looped.is_compiled(order)
 
     def with_tree(self, tree: TreeModel) -> Robot:
         """Return this robot with other bodies on the same joints, as with another gravity or a payload.
@@ -224,7 +256,7 @@ class Robot(MatrixCalls):
 
         Warns (FigureWarning) of forces that MuJoCo computes and this does not, such as springs. Raises
         ModelError in one line: no `mujoco`, missing files, what is not supported, or what `docs/loops.md`
-        says of loops. `hodyn_ros.model.mjcf` says how bodies, joints and frames are called.
+        says of loops. `hodyn_ros.model.readers.mjcf` says how bodies, joints and frames are called.
         """
         read = read_mjcf(path_or_xml, root, keyframe)
         try:
@@ -247,15 +279,16 @@ class Robot(MatrixCalls):
 
         `gravity` (3,) [m/s^2], pointing down, overrides the file's. Raises ModelError naming file and place.
         """
-        config = read_config(path, gravity)
+        config = (read_parallel_config if is_parallel(path) else read_config)(path, gravity)
         try:
+            closure = config.closure
             return cls(
                 config.model,
                 config.limits,
                 config.drives,
                 config.frames,
                 config.drive_specs,
-                config.closure,
+                closure if closure is None or closure.start is None else assembled(closure),
                 config.coordinate_limits,
             )
         except ModelError as error:
@@ -281,6 +314,7 @@ class Robot(MatrixCalls):
         coordinates: Sequence[Coordinate] | None = None,
         driven: Sequence[str | int] | None = None,
         tolerance: float = TOLERANCE,
+        home: Mapping[str, float] | None = None,
     ) -> Robot:
         """Build a robot of n bodies from screws and body frames in the world at its zero configuration.
 
@@ -296,11 +330,12 @@ class Robot(MatrixCalls):
         `couplings` of joints to others, and `loops` that join bodies besides, closed at the zero
         configuration. `coordinates`: the independent ones, joints by name or index, or `(body, rows)` with
         rows out of "rx", "ry", "rz", "x", "y", "z" of a body's pose; by default the `driven` joints, which
-        are by default the coordinates. `tolerance`: rows of loops whose singular values are smaller, relative
-        to the largest, count as redundant. `docs/loops.md` explains them. Raises ModelError naming the body,
-        joint, loop or coordinate at fault.
+        are by default the coordinates. `home`: positions by joint near which loops are closed, instead of
+        zero, at which they are then only described; where exactly is found. `tolerance`: rows of loops whose
+        singular values are smaller, relative to the largest, count as redundant. `docs/loops.md` explains
+        them. Raises ModelError naming the body, joint, loop or coordinate at fault.
         """
-        closes = bool(loops) or bool(couplings) or coordinates is not None or driven is not None
+        closes = bool(loops or couplings or home) or coordinates is not None or driven is not None
         if isinstance(screws, (list, tuple)) and any(isinstance(x, CompositeJoint) for x in screws):
             bodies = unique_names("body_names", body_names, len(screws), "body")
             joints = unique_names("joint_names", joint_names, len(screws) - bool(floating_base), "joint")
@@ -316,8 +351,8 @@ class Robot(MatrixCalls):
         )
         if not closes:
             return cls(model)
-        closure = Closure.build(model, loops, couplings, coordinates, driven, tolerance=tolerance)
-        return cls(model, closure=closure)
+        closure = Closure.build(model, loops, couplings, coordinates, driven, tolerance=tolerance, home=home)
+        return cls(model, closure=closure if home is None else assembled(closure))
 
     @property
     def model(self) -> TreeModel:  # type: ignore[override]
@@ -386,7 +421,10 @@ class Robot(MatrixCalls):
         return None if self.drive_specs is None else DriveTrain.of(self.drive_specs, self.driven_joints)
 
     def forward_kinematics(
-        self, q: ArrayLike, base: BaseMotion | None = None, representation: Representation = "spatial"
+        self,
+        q: ArrayLike | None,
+        base: BaseMotion | None = None,
+        representation: Representation = "spatial",
     ) -> Kinematics:
         """Compute poses, twists and joint screws of all bodies with their time derivatives.
 
@@ -404,13 +442,13 @@ class Robot(MatrixCalls):
 
     @finite_result
     def _forward_kinematics(
-        self, q: ArrayLike, base: BaseMotion | None, representation: Representation
+        self, q: ArrayLike | None, base: BaseMotion | None, representation: Representation
     ) -> Kinematics:
         if self._looped is not None:
             check_representation(representation)
             q, base = self._looped.joint_motion(*coordinate_motion(self._looped.closure, q, base, 0))
         tree = self._tree
-        stack, moving = checked_motion(tree, q, base, representation)
+        stack, moving = checked_motion(tree, given_motion(q), base, representation)
         order = stack.shape[-2] - 1
         bodies = tuple(tree.body_names)
         kernel = self._frame_kernel(order, bodies, representation, True) if order <= _HIGHEST_ORDER else None
@@ -460,7 +498,7 @@ class Robot(MatrixCalls):
         then derivatives order by order; `method` "solve", "pseudo_inverse" (least velocity, weighted with
         `weights` (n,), and its derivatives) or "decomposition" (`independent` joints follow motions of their
         own, by name). `base`: the motion of a floating base with `order` twists. Mueller (2020), Algorithm 2
-        and remark 2. The choices are explained at `hodyn_ros.dynamics.inverse_kinematics`.
+        and remark 2. The choices are explained at `hodyn_ros.dynamics.kinematics.inverse_kinematics`.
 
         Raises SingularError with the condition number at a singular pose, and near one where in a derivative
         more than a share of 1e-5 would be rounding; ConvergenceError with the distance left to a pose out of
@@ -484,10 +522,23 @@ class Robot(MatrixCalls):
     @overload
     def inverse_dynamics(
         self,
+        q: None,
+        base: BaseMotion,
+        wrenches: Sequence[AppliedWrench] | None = None,
+        formulation: str | None = None,
+        *,
+        preload: ArrayLike | None = None,
+    ) -> Array: ...
+
+    @overload
+    def inverse_dynamics(
+        self,
         q: ArrayLike,
         base: None = None,
         wrenches: Sequence[AppliedWrench] | None = None,
         formulation: str | None = None,
+        *,
+        preload: ArrayLike | None = None,
     ) -> Array: ...
 
     @overload
@@ -497,6 +548,8 @@ class Robot(MatrixCalls):
         base: BaseMotion,
         wrenches: Sequence[AppliedWrench] | None = None,
         formulation: str | None = None,
+        *,
+        preload: ArrayLike | None = None,
     ) -> tuple[Array, Array]: ...
 
     def inverse_dynamics(
@@ -505,19 +558,22 @@ class Robot(MatrixCalls):
         base: BaseMotion | None = None,
         wrenches: Sequence[AppliedWrench] | None = None,
         formulation: str | None = None,
+        *,
+        preload: ArrayLike | None = None,
     ) -> Array | tuple[Array, Array]:
         """Compute joint torques and their time derivatives from a motion and its derivatives.
 
         `q` (order + 3, n): positions and their derivatives [rad or m, /s^k]; a batch is (N, order + 3, n).
         `base`: the motion of a floating base with order + 2 twists. `wrenches` that the environment applies
         to bodies. `formulation`: "spatial", "body_fixed", "hybrid" or "closed_form" as published; by default
-        the compiled engine.
+        the compiled engine. `preload` (driven,) or (order + 1, driven): what the efforts should come near,
+        where there are more drives than coordinates; by default they are those of least norm.
 
         Returns torques (order + 1, n) [N.m/s^k or N/s^k], or (N, order + 1, n) for a batch; with a floating
         base the pair (base wrench (order + 1, 6) in the world frame, torques). Raises InputError saying what
         was expected.
         """
-        if wrenches is None and formulation is None:
+        if wrenches is None and formulation is None and preload is None:
             if type(q) is np.ndarray and base is None:
                 compiled = self._compiled.get(q.shape)
                 if compiled is not None:
@@ -530,7 +586,9 @@ class Robot(MatrixCalls):
                     if found is not None:
                         return found
         if self._looped is not None:
-            return self._looped_inverse(q, base, wrenches, formulation)
+            return self._looped_inverse(q, base, wrenches, formulation, preload)
+        if preload is not None:
+            raise self._no_preload()
         motion = self._motion([] if q is None else q)
         order = motion.shape[-2] - 3
         base_motion = fitting_base(self.model, base, order + 2)
@@ -560,6 +618,8 @@ class Robot(MatrixCalls):
         - "inverse_dynamics": q (order + 3, n) -> torques (order + 1, n). A robot with loops goes on from the
           positions of its last success, and one that is moved by a platform takes no q where no joint is a
           coordinate.
+        - "drive_state", of a robot with couplings or loops: the same -> (2 order + 4, n): the efforts, then
+          the motion of the driven joints up to derivative order + 2.
         - "forward_dynamics": state (2, n), torques (order + 1, n) -> accelerations (order + 1, n).
         - "forward_kinematics": q (order + 1, n) -> (frames, 16 + 6 order): the pose of each frame by rows,
           then its twist and the derivatives of that. `frames`: bodies and named frames, by default all
@@ -572,7 +632,9 @@ class Robot(MatrixCalls):
         With a floating base q is followed by its pose (4, 4) and as many twists (order + 2 or less, 6) as q
         has rows beyond the first, in the world frame, those of matrices and regressors body-fixed; forward
         dynamics takes its twist (1, 6) and the wrench on it (order + 1, 6) instead. Six columns of the base
-        then stand before those of the joints: the wrench on it, or the derivatives of its twist.
+        then stand before those of the joints: the wrench on it, or the derivatives of its twist. Robots with
+        loops take all twists in the world frame, the wrench on a base whose motion else is prescribed after
+        the torques, and motions of platforms as those of bases; matrices are in the coordinates.
 
         For C-contiguous float64 arrays everything is checked in compiled code; others are converted or
         refused with InputError. Compiling takes a fraction of a second; the next process finds the machine
@@ -587,12 +649,14 @@ class Robot(MatrixCalls):
             raise InputError(f"there is no {what!r} to compile; choose one of {list(get_args(Compiled))}")
         if frames is not None and what not in ("forward_kinematics", "jacobian"):
             raise InputError(f"{what} has no frames; leave them out")
-        if what == "inverse_dynamics" and self._looped is not None:
-            return self._looped.compile(order)
+        if what == "drive_state":
+            return self._need_loops("drive_state").compile(order, drives=True)
+        if self._looped is not None:
+            return self._compiled_of_loops(self._looped, order, what, frames, representation)
         base: Frame | None = "world" if self.model.floating_base else None
         if what in ("inverse_dynamics", "forward_dynamics"):
             kind: Literal["inverse", "hybrid"] = "inverse" if what == "inverse_dynamics" else "hybrid"
-            return self._kernel(kind, order, kernels.Setting(base=base)).function
+            return self._kernel(kind, order, kernels.KernelSpec(base=base)).function
         names: tuple[str | int, ...] = self.model.body_names
         if frames is not None:
             names = tuple(frames)
@@ -616,7 +680,7 @@ class Robot(MatrixCalls):
     @overload
     def forward_dynamics(
         self,
-        state: ArrayLike,
+        state: ArrayLike | None,
         torques: ArrayLike,
         base: None = None,
         base_wrench: ArrayLike | None = None,
@@ -626,7 +690,7 @@ class Robot(MatrixCalls):
     @overload
     def forward_dynamics(
         self,
-        state: ArrayLike,
+        state: ArrayLike | None,
         torques: ArrayLike,
         base: BaseMotion,
         base_wrench: ArrayLike | None = None,
@@ -635,7 +699,7 @@ class Robot(MatrixCalls):
 
     def forward_dynamics(
         self,
-        state: ArrayLike,
+        state: ArrayLike | None,
         torques: ArrayLike,
         base: BaseMotion | None = None,
         base_wrench: ArrayLike | None = None,
@@ -643,9 +707,10 @@ class Robot(MatrixCalls):
     ) -> Array | tuple[Array, Array]:
         """Compute accelerations and their time derivatives from a state, the torques and their derivatives.
 
-        `state` (2, n) positions and velocities; `torques` (order + 1, n). Of a floating base, `base` gives
-        pose and twist, `base_wrench` (order + 1, 6) what acts on it in the world frame, by default nothing.
-        `wrenches` that the environment applies to bodies.
+        `state` (2, n) positions and velocities, None where no joint is a coordinate; `torques` (order + 1,
+        n), of robots with loops those of the driven joints. Of a floating base or platform, `base` gives pose
+        and twist, `base_wrench` (order + 1, 6) what acts on a floating base in the world frame, by default
+        nothing. `wrenches` that the environment applies to bodies.
 
         Returns joint accelerations up to their derivative `order`, (order + 1, n) [rad/s^(k+2) or m/s^(k+2)];
         with a floating base a pair, followed by the derivatives 1 to order + 1 of its twist, (order + 1, 6),
@@ -658,12 +723,16 @@ class Robot(MatrixCalls):
                 accelerations: Array = compiled(state, torques)
                 return accelerations
         if self._looped is not None:
+            if wrenches is None and type(base) is BaseMotion and base.frame == "world":
+                with_base = self._forward_with_base.get(np.shape(torques))
+                if with_base is not None:
+                    return with_base(state, torques, base, base_wrench)
             return self._looped_forward(state, torques, base, base_wrench, wrenches)
-        found = self._hybrid(state, torques, base, base_wrench, wrenches, (), False)
+        found = self._hybrid(given_motion(state), torques, base, base_wrench, wrenches, (), False)
         if base is None:
             if wrenches is None and not self._massless:
                 n, order = self.n_joints, len(found) - 1
-                kernel = self._kernel("hybrid", order, kernels.Setting())
+                kernel = self._kernel("hybrid", order, kernels.KernelSpec())
                 self._forward[(2, n), (order + 1, n)] = kernel.function
             return found
         of_base, joints = _split(found)
@@ -671,7 +740,7 @@ class Robot(MatrixCalls):
 
     def hybrid_dynamics(
         self,
-        state: ArrayLike,
+        state: ArrayLike | None,
         given: ArrayLike,
         prescribed: Sequence[str | int],
         base: BaseMotion | None = None,
@@ -690,13 +759,19 @@ class Robot(MatrixCalls):
         base a pair, followed by the derivatives 1 to order + 1 of its twist in the frame of `base` or, where
         its motion is prescribed, by the base wrench in the world frame, (order + 1, 6). Ali et al., Algorithm
         4. Raises InputError saying what was expected.
+
+        Of a robot with loops `state` is that of the coordinates, as in `forward_dynamics`, and all else is of
+        the driven joints: those prescribed, what is given, and what comes back. SingularError where the
+        joints prescribed cannot all be moved freely.
         """
         if isinstance(prescribed, str) or not isinstance(prescribed, Iterable):
             raise InputError(f"prescribed must be a list of names or indices of joints, found {prescribed!r}")
-        moved = tuple(sorted({self.model.joint_index(joint) for joint in prescribed}))
         if prescribe_base and base_wrench is not None:
             raise InputError("give either the motion of the base or its wrench, not both")
-        found = self._hybrid(state, given, base, base_wrench, wrenches, moved, prescribe_base)
+        if self._looped is not None:
+            return self._looped_hybrid(state, given, prescribed, base, base_wrench, wrenches, prescribe_base)
+        moved = tuple(sorted({self.model.joint_index(joint) for joint in prescribed}))
+        found = self._hybrid(given_motion(state), given, base, base_wrench, wrenches, moved, prescribe_base)
         if base is None:
             return found
         of_base, joints = _split(found)
@@ -707,12 +782,15 @@ class Robot(MatrixCalls):
         q: ArrayLike | None = None,
         base: BaseMotion | None = None,
         wrenches: Sequence[AppliedWrench] | None = None,
+        preload: ArrayLike | None = None,
     ) -> DriveState:
         """Compute the motion of the driven joints and their efforts, one sample, compiled where it can be.
 
         Arguments and errors as in `inverse_dynamics`. Without couplings and loops the motion is that given.
         """
         if self._looped is None:
+            if preload is not None:
+                raise self._no_preload()
             motion = np.asarray(q, dtype=np.float64)
             if base is None:
                 return DriveState(motion, self.inverse_dynamics(motion, wrenches=wrenches), None, False)
@@ -721,13 +799,14 @@ class Robot(MatrixCalls):
         looped, loads = self._looped, self._loads(wrenches)
         y, given = coordinate_motion(looped.closure, q, base, 2)
         order, first = len(y) - 3, 6 if looped.closure.base_given else 0
-        table = looped.drive_table(y, given, loads)
+        preloaded = preload_rows(looped.closure, preload, order)
+        table = looped.drive_table(y, given, loads, preloaded)
         check_result(table[:-2])
         return DriveState(
             np.ascontiguousarray(table[order + 1 : -2, first:]),
             np.ascontiguousarray(table[: order + 1, first:]),
             np.ascontiguousarray(table[: order + 1, :6]) if first else None,
-            looped.is_near_singular(order, table),
+            looped.is_near_singular(order, table, loads, preloaded is not None),
         )
 
     @finite_result
@@ -740,9 +819,8 @@ class Robot(MatrixCalls):
     ) -> LoopSolution:
         """Compute everything that moves and holds a robot with couplings or loops.
 
-        Arguments as in `inverse_dynamics`, one sample; `preload` (driven,) or (order + 1, driven): what the
-        efforts should come near, where there are more drives than coordinates. Positions are found from those
-        of the last call that succeeded, which keeps the branch; `reset` starts from the zero configuration
+        Arguments as in `inverse_dynamics`, one sample. Positions are found from those of the last call that
+        succeeded, which keeps the branch; `reset` starts from the zero configuration
         again. Raises ConvergenceError naming the loop that cannot be closed, SingularError naming the loops
         at a singular pose, InputError saying what was expected.
         """
@@ -751,16 +829,64 @@ class Robot(MatrixCalls):
         preloaded = preload_rows(looped.closure, preload, len(y) - 3)
         return looped.solve(y, given, self._loads(wrenches), preloaded)
 
+    @finite_result
+    def joint_motion(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
+        """Compute the motion (order + 1, joints) of all joints of the tree from that of the coordinates.
+
+        `q` (order + 1, k), None where no joint is a coordinate; `base`: the motion of base or platform with
+        `order` twists. `tree.joint_names` has their order. Errors as of `solve`.
+        """
+        if self._looped is None:
+            return checked_motion(self._tree, given_motion(q), base, "spatial")[0]
+        return self._looped.joint_motion(*coordinate_motion(self._looped.closure, q, base, 0))[0]
+
+    @finite_result
+    def drive_jacobian(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
+        """Compute what the driven joints move by the coordinates, (order + 1, driven, coordinates).
+
+        `J` with `q_a' = J y'`, and its time derivatives; `J^T u` is what the drives do to the coordinates.
+        The rows y' of a platform are components of its body-fixed twist, those of a prescribed base its
+        body-fixed twist: `J_IK` of Mueller et al., eq. 9. Arguments and errors as of `joint_motion`.
+        """
+        looped = self._need_loops("drive_jacobian")
+        y, given = coordinate_motion(looped.closure, q, base, 0)
+        return looped_drive_jacobian(looped, y, given)
+
+    @finite_result
+    def motion_from_drives(
+        self, drives: ArrayLike, base: BaseMotion | None = None
+    ) -> tuple[Array, BaseMotion | None]:
+        """Find the motion of the coordinates from that of the driven joints, of a robot with loops.
+
+        `drives` (driven,) or (orders + 1, driven): positions and their derivatives; `base`: the motion of a
+        prescribed base, of as many orders. Returns q (orders + 1, k), and the motion of a platform with
+        spatial twists, else None. Found from the last success, which selects the assembly mode. Raises
+        ConvergenceError, SingularError, and InputError where redundant drives contradict each other.
+        """
+        looped = self._need_loops("motion_from_drives")
+        rows = drive_values("the motion of the drives", looped.closure, drives)
+        given = None
+        if looped.closure.base_given or base is not None:
+            given = given_base(looped.closure, base, len(rows) - 1)
+        return looped.move_drives(rows, given)
+
     def reset(self, positions: ArrayLike | None = None) -> None:
         """Find positions of a robot with loops from the zero configuration again, on its branch.
 
-        Or from `positions` (N,) that `positions` was before.
+        Or from `positions` (N,) that `positions` was before. Or near positions of the joints that no linear
+        coupling moves, in the order of the tree, which select another branch; a pose given stays the last.
         """
         looped = self._need_loops("reset")
+        n = len(looped.closure.leading)
         if positions is None:
             looped.known = home(looped.closure)
+        elif np.shape(positions) == (n,):
+            looped.memory[0, :n] = finite_array("the positions", positions, (n,))
         else:
             looped.memory[0] = finite_array("the positions", positions, looped.memory.shape[1:])
+
+    def _no_preload(self) -> InputError:
+        return InputError(f"a preload needs more drives than coordinates; robot {self.name!r} has as many")
 
     def _need_loops(self, what: str) -> LoopedDynamics:
         if self._looped is None:
@@ -770,7 +896,7 @@ class Robot(MatrixCalls):
     @finite_result
     def _looped_forward(
         self,
-        state: ArrayLike,
+        state: ArrayLike | None,
         efforts: ArrayLike,
         base: BaseMotion | None,
         base_wrench: ArrayLike | None,
@@ -779,12 +905,81 @@ class Robot(MatrixCalls):
         looped = self._need_loops("this")
         y, given = coordinate_motion(looped.closure, state, base, 1)
         u = drive_rows(looped.closure, efforts, base_wrench)
-        joints, twists = looped.forward_dynamics(y[:2], u, given, self._loads(wrenches))
+        table = looped.accelerations(y, u, given, self._loads(wrenches))
+        if wrenches is None:
+            self._keep_forward(looped, len(u) - 1)
+        if given is None or base is None:
+            return table
+        twists, joints = _split(table)
+        if base.frame == "body":
+            whole = np.concatenate([given.twists[:1], twists])
+            twists = np.ascontiguousarray(twists_to_body(base.pose, whole)[1:])
+        return joints, twists
+
+    def _keep_forward(self, looped: LoopedDynamics, order: int) -> None:
+        """Let further calls of an order, with arrays and a spatial base motion, find their code."""
+        closure, call = looped.closure, looped.forward_call(order)
+        given, still = (2, len(closure.joints)), np.zeros((order + 1, 6))
+        efforts = order + 1, len(closure.driven)
+        if closure.leader is None:
+            self._forward[given, efforts] = call
+            return
+
+        def with_base(
+            state: ArrayLike, torques: ArrayLike, base: BaseMotion, base_wrench: ArrayLike | None
+        ) -> tuple[Array, Array]:
+            if np.shape(state) != given or (base_wrench is not None and not closure.base_given):
+                found = self._looped_forward(state, torques, base, base_wrench, None)
+                return found[0], found[1]
+            push = [still if base_wrench is None else base_wrench] if closure.base_given else []
+            table = call(state, base.pose, base.twists[:1], torques, *push)
+            return table[:, 6:].copy(), table[:, :6].copy()
+
+        self._forward_with_base[efforts] = with_base
+
+    @finite_result
+    def _looped_hybrid(
+        self,
+        state: ArrayLike | None,
+        given: ArrayLike,
+        prescribed: Iterable[str | int],
+        base: BaseMotion | None,
+        base_wrench: ArrayLike | None,
+        wrenches: Sequence[AppliedWrench] | None,
+        prescribe_base: bool,
+    ) -> Array | tuple[Array, Array]:
+        looped = self._need_loops("this")
+        closure, first = looped.closure, 6 if looped.closure.base_given else 0
+        if prescribe_base and not first:
+            raise InputError(f"robot {self.name!r} has no base to prescribe; name driven joints")
+        y, motion = coordinate_motion(closure, state, base, 1)
+        values = drive_rows(closure, given, base_wrench)
+        moved = [first + self._driven_place(joint) for joint in prescribed]
+        if prescribe_base and motion is not None:
+            if len(motion.twists) < len(values) + 1:
+                raise InputError(f"this needs {len(values) + 1} base twists, found {len(motion.twists)}")
+            values[:, :6] = motion.twists[1 : len(values) + 1]
+            moved += range(6)
+        found, twists = looped.hybrid_dynamics(
+            y[:2], values, sorted(set(moved)), motion, self._loads(wrenches)
+        )
+        joints = np.ascontiguousarray(found[:, first:])
         if base is None or twists is None:
             return joints
+        if prescribe_base:
+            return joints, np.ascontiguousarray(found[:, :6])
         if base.frame == "body":
             twists = twists_to_body(base.pose, twists)
         return joints, np.ascontiguousarray(twists[1:])
+
+    def _driven_place(self, joint: str | int) -> int:
+        """Return where a joint, by name or by its index among the driven ones, stands among these."""
+        names = self.driven_joints
+        if isinstance(joint, str) and joint in names:
+            return names.index(joint)
+        if isinstance(joint, (int, np.integer)) and not isinstance(joint, bool) and 0 <= joint < len(names):
+            return int(joint)
+        raise InputError(f"prescribed names {joint!r}; the driven joints of {self.name!r} are {list(names)}")
 
     @finite_result
     def _looped_inverse(
@@ -793,11 +988,21 @@ class Robot(MatrixCalls):
         base: BaseMotion | None,
         wrenches: Sequence[AppliedWrench] | None,
         formulation: str | None,
+        preload: ArrayLike | None,
     ) -> Array | tuple[Array, Array]:
         looped = self._need_loops("this")
-        if formulation is not None:
-            raise InputError(f"robots with loops have no formulation {formulation!r}; leave it out")
         closure, loads = looped.closure, self._loads(wrenches)
+        if formulation is not None:
+            if formulation != "limb_decomposition":
+                raise InputError(
+                    f"robots with loops have no formulation {formulation!r}; leave it out, or choose "
+                    "'limb_decomposition' for a platform on limbs"
+                )
+            y, given = coordinate_motion(closure, q, base, 2)
+            if given is None:
+                raise InputError(f"robot {self.name!r} has no platform for 'limb_decomposition'")
+            shortened = BaseMotion(given.pose, given.twists[: len(y) - 1])
+            return looped.by_limbs(shortened, loads, preload_rows(closure, preload, len(y) - 3))
         if q is not None and np.ndim(q) == 3:
             checked = [coordinate_motion(closure, stack, base, 2) for stack in np.asarray(q)]
             if not checked:
@@ -806,13 +1011,14 @@ class Robot(MatrixCalls):
         else:
             y, given = coordinate_motion(closure, q, base, 2)
         order = y.shape[-2] - 3
+        preloaded = preload_rows(closure, preload, order)
         if looped.only_coupled and (y.ndim == 3 or not compiles(closure, order)):
             found = looped.follow(y, given, loads)
         elif y.ndim == 3:
-            found = np.array([looped.efforts(one, given, loads) for one in y])
+            found = np.array([looped.efforts(one, given, loads, preloaded) for one in y])
         else:
-            found = looped.efforts(y, given, loads)
-            if not loads:
+            found = looped.efforts(y, given, loads, preloaded)
+            if not loads and preload is None:
                 self._keep_compiled(looped, order)
         check_result(found)
         return _split(found) if closure.base_given else found
@@ -836,34 +1042,122 @@ class Robot(MatrixCalls):
 
         self._compiled_with_base[order + 2, 6] = with_base if shape[1] else of_a_platform
 
+    def _compiled_of_loops(
+        self,
+        looped: LoopedDynamics,
+        order: int,
+        what: Compiled,
+        frames: Sequence[str | int] | None,
+        representation: Representation,
+    ) -> Callable[..., Array]:
+        if what == "inverse_dynamics":
+            return looped.compile(order)
+        if what == "forward_dynamics":
+            return into(looped.forward_call(order))
+        names = tuple(frames) if frames is not None else self._tree.body_names
+        names = names if frames is not None or what != "jacobian" else names[-1:]
+        if what == "jacobian" and len(names) != 1:
+            raise InputError(f"a Jacobian is of one frame; found {list(names)}")
+
+        n_given, rows = 0 if looped.closure.leader is None else 2, order + 1
+        rows += {"coriolis_matrix": 1, "regressor": 2}.get(what, 0)
+
+        def compute(*arguments: Array) -> Array:
+            if len(arguments) != 1 + n_given or np.shape(arguments[0]) != (rows, self.n_joints):
+                further = ", pose and twists of base or platform" * bool(n_given)
+                raise InputError(f"expected a motion of shape {(rows, self.n_joints)}{further}")
+            if what in _PARTS:
+                found = looped.matrix_rows(_PARTS[what], order, *arguments)
+                if found is not None:
+                    return found
+            q, *motion = arguments
+            base = None
+            if motion:
+                base = BaseMotion(motion[0], motion[1] if len(motion[1]) else np.zeros((1, 6)))
+            if what == "forward_kinematics":
+                return self._poses_of_loops(looped, q, base, names, representation)
+            others = (names[0], representation) if what == "jacobian" else ()
+            whole = self._computed_of_loops(looped, what, q, base, *others)
+            return np.ascontiguousarray(whole.reshape(-1, whole.shape[-1]))
+
+        return into(compute)
+
+    def _poses_of_loops(
+        self,
+        looped: LoopedDynamics,
+        q: Array,
+        base: BaseMotion | None,
+        names: tuple[str | int, ...],
+        representation: Representation,
+    ) -> Array:
+        joints, moving = looped.joint_motion(*coordinate_motion(looped.closure, q, base, 0))
+        kernel = self._frame_kernel(len(joints) - 1, names, representation)
+        if kernel is None:
+            raise InputError(f"robot {self.name!r} is too large to compile its kinematics of that order")
+        twists = (
+            [] if moving is None else [moving.pose, np.ascontiguousarray(moving.twists[: len(joints) - 1])]
+        )
+        found: Array = kernel.function(np.ascontiguousarray(joints), *twists)
+        return found
+
+    @finite_result
+    def linearised_dynamics(
+        self, state: ArrayLike, torques: ArrayLike, base: BaseMotion | None = None
+    ) -> LinearisedDynamics:
+        """Linearise as `MatrixCalls` says; with loops x are the coordinates, and u those of the drives."""
+        if self._looped is None:
+            return super().linearised_dynamics(state, torques, base)
+        closure, k = self._looped.closure, self.n_joints
+        y, _ = coordinate_motion(closure, finite_array("the state", state, (2, k)), base, 1)
+        efforts = finite_array("the torques", torques, (len(closure.driven),))
+        _, partials = forward_dynamics_partials(self._looped, y, efforts)
+        A = np.concatenate([np.eye(2 * k)[k:], partials[:, : 2 * k]])
+        return LinearisedDynamics(A, np.concatenate([np.zeros((k, len(efforts))), partials[:, 2 * k :]]))
+
+    def dynamic_parameters(self) -> Array:
+        """Return the parameters (10 bodies,) as `MatrixCalls` says, with couplings and loops too."""
+        return (
+            super().dynamic_parameters() if self._looped is None else self._of_the_tree.dynamic_parameters()
+        )
+
     @cached_property
     def _of_the_tree(self) -> TreeMatrices:
         return TreeMatrices(self._tree, self.frames)
 
     def _dynamic_matrices_of_loops(
-        self, q: ArrayLike, base: BaseMotion | None, rates: int
+        self, q: ArrayLike | None, base: BaseMotion | None, rates: int
     ) -> DynamicMatrices | None:
         if self._looped is None:
             return None
         y, given = coordinate_motion(self._looped.closure, q, base, rates)
         return looped_matrices(self._looped, self._of_the_tree, y, given, rates)
 
-    def _of_loops(self, name: str, q: ArrayLike, base: BaseMotion | None, *others: Any) -> Array | None:
+    def _of_loops(
+        self, name: str, q: ArrayLike | None, base: BaseMotion | None, *others: Any
+    ) -> Array | None:
         if self._looped is None or name not in _OF_LOOPS:
             return None
         return self._computed_of_loops(self._looped, name, q, base, *others)
 
     @finite_result
     def _computed_of_loops(
-        self, looped: LoopedDynamics, name: str, q: ArrayLike, base: BaseMotion | None, *others: Any
+        self, looped: LoopedDynamics, name: str, q: ArrayLike | None, base: BaseMotion | None, *others: Any
     ) -> Array:
         if name in ("com", "jacobian"):
             y, given = coordinate_motion(looped.closure, q, base, 0)
             if name == "com":
                 return self._of_the_tree.com(*looped.joint_motion(y, given))
             return looped_jacobian(looped, self._of_the_tree, y, given, *others)
+        if name in ("regressor", "inverse_dynamics_derivatives"):
+            y, given = coordinate_motion(looped.closure, q, base, 2)
+            if name == "inverse_dynamics_derivatives":
+                return inverse_dynamics_partials(looped, y, given)
+            return looped_regressor(looped, self._of_the_tree, y, given)
         rates = 1 if name == "coriolis_matrix" else 0
         y, given = coordinate_motion(looped.closure, q, base, rates)
+        compiled = looped.matrix(_PARTS[name], y, given)
+        if compiled is not None:
+            return compiled
         found = looped_matrices(looped, self._of_the_tree, y, given, rates)
         parts = {"mass_matrix": found.mass, "coriolis_matrix": found.coriolis}
         return parts.get(name, found.gravity)
@@ -898,7 +1192,7 @@ class Robot(MatrixCalls):
             raise InputError(
                 f"robot {self.model.name!r} stands on the ground; it has no base to move or push"
             )
-        setting = kernels.Setting(
+        setting = kernels.KernelSpec(
             base=motion.frame if motion else None,
             loads=_load_places(self.model, loads),
             prescribed=prescribed,
@@ -932,13 +1226,15 @@ class Robot(MatrixCalls):
     def _inverse_kernel(
         self, order: int, base: BaseMotion | None, loads: Sequence[AppliedWrench]
     ) -> Function:
-        setting = kernels.Setting(base=base.frame if base else None, loads=_load_places(self.model, loads))
+        setting = kernels.KernelSpec(base=base.frame if base else None, loads=_load_places(self.model, loads))
         kernel = self._kernel("inverse", order, setting)
-        if setting == kernels.Setting():
+        if setting == kernels.KernelSpec():
             self._compiled[order + 3, self.n_joints] = kernel.function
         return kernel
 
-    def _kernel(self, what: Literal["inverse", "hybrid"], order: int, setting: kernels.Setting) -> Function:
+    def _kernel(
+        self, what: Literal["inverse", "hybrid"], order: int, setting: kernels.KernelSpec
+    ) -> Function:
         key = (what, order, setting)
         if key not in self._kernels:
             if len(self._kernels) >= _KEPT:

@@ -7,20 +7,16 @@ from dataclasses import dataclass
 from math import factorial
 from typing import Any
 
-import numpy as np
-
-from hodyn_ros.engine.applied import AppliedWrench
-from hodyn_ros.engine.articulated import ArticulatedRecursion
-from hodyn_ros.engine.base import FloatingBase
-from hodyn_ros.engine.canonical import canonical_bodies
-from hodyn_ros.engine.generic import TreeKernel, load_arguments
-from hodyn_ros.engine.generic_hybrid import TreeHybridKernel, hybrid_arguments
-from hodyn_ros.engine.kernel import Kernel, Shape, Stack
-from hodyn_ros.engine.recursion import Recursion
-from hodyn_ros.model.drives import Drives
+from hodyn_ros.engine.codegen.kernel import Kernel, Program, Shape, Stack
+from hodyn_ros.engine.large_trees.forward import TreeHybridKernel, hybrid_arguments
+from hodyn_ros.engine.large_trees.inverse import TreeKernel, load_arguments
+from hodyn_ros.engine.recursions.articulated import ArticulatedRecursion
+from hodyn_ros.engine.recursions.recursion import Recursion
+from hodyn_ros.engine.series.applied import AppliedWrench
+from hodyn_ros.engine.series.canonical import canonical_bodies
+from hodyn_ros.engine.series.floating_base import FloatingBase
+from hodyn_ros.lie.motion import Frame
 from hodyn_ros.model.tree import TreeModel
-from hodyn_ros.motion import Frame
-from hodyn_ros.se3 import Array
 
 _STRAIGHT_LINE_LIMIT = 500
 _STEEP = (
@@ -29,7 +25,7 @@ _STEEP = (
 
 
 @dataclass(frozen=True)
-class Setting:
+class KernelSpec:
     """What a kernel of dynamics is made for, besides robot and order.
 
     `base`: the representation of a floating base's twists; None for a fixed base. `loads`: body and frame of
@@ -48,7 +44,7 @@ def fits_straight_line(model: TreeModel, order: int) -> bool:
     return model.n_bodies * (order + 2) ** 2 <= _STRAIGHT_LINE_LIMIT
 
 
-def inverse_dynamics(model: TreeModel, order: int, setting: Setting = Setting()) -> Kernel | TreeKernel:
+def inverse_dynamics(model: TreeModel, order: int, setting: KernelSpec = KernelSpec()) -> Kernel | TreeKernel:
     """Compile `q (order + 3, n), ... -> torques (order + 1, n)`.
 
     Straight-line code, or the generic code where that would grow too long.
@@ -62,13 +58,8 @@ def inverse_dynamics(model: TreeModel, order: int, setting: Setting = Setting())
     return TreeKernel(model, order, setting.base, setting.loads)
 
 
-def inverse_dynamics_trace(
-    model: TreeModel, order: int, setting: Setting = Setting()
-) -> tuple[Callable[..., Stack], list[tuple[str, Shape]]]:
-    """Return what `inverse_dynamics` compiles: a function of scalars, names and shapes of its arguments.
-
-    `hodyn_ros.engine.kernel.traced` makes a graph of it, from which code in another language can be written.
-    """
+def inverse_dynamics_trace(model: TreeModel, order: int, setting: KernelSpec = KernelSpec()) -> Program:
+    """Return what `inverse_dynamics` compiles."""
 
     def trace(q: Stack, *others: Stack) -> Stack:
         base, twists, loads = _unpack(model, setting, others)
@@ -89,7 +80,9 @@ def inverse_dynamics_trace(
     return trace, [*arguments, *load_arguments(setting.loads, order)]
 
 
-def hybrid_dynamics(model: TreeModel, order: int, setting: Setting = Setting()) -> Kernel | TreeHybridKernel:
+def hybrid_dynamics(
+    model: TreeModel, order: int, setting: KernelSpec = KernelSpec()
+) -> Kernel | TreeHybridKernel:
     """Compile `state (2, n), given (order + 1, n), ... -> found (order + 1, n)`.
 
     `given` are accelerations of prescribed joints and torques of the others by order, `found` the reverse:
@@ -103,6 +96,11 @@ def hybrid_dynamics(model: TreeModel, order: int, setting: Setting = Setting()) 
         return TreeHybridKernel(
             model, order, setting.base, setting.loads, setting.prescribed, setting.base_prescribed
         )
+    return Kernel(*hybrid_dynamics_trace(model, order, setting))
+
+
+def hybrid_dynamics_trace(model: TreeModel, order: int, setting: KernelSpec = KernelSpec()) -> Program:
+    """Return what `hybrid_dynamics` compiles."""
 
     def trace(state: Stack, given: Stack, *others: Stack) -> Stack:
         base, twist, rest = _unpack(model, setting, others)
@@ -132,11 +130,12 @@ def hybrid_dynamics(model: TreeModel, order: int, setting: Setting = Setting()) 
             rows.append([*base_found, *_scaled(factorial(k), found)])
         return rows
 
-    return Kernel(trace, hybrid_arguments(model, order, setting.base, setting.loads, setting.base_prescribed))
+    arguments = hybrid_arguments(model, order, setting.base, setting.loads, setting.base_prescribed)
+    return trace, arguments
 
 
 def _unpack(
-    model: TreeModel, setting: Setting, others: Sequence[Stack]
+    model: TreeModel, setting: KernelSpec, others: Sequence[Stack]
 ) -> tuple[FloatingBase | None, Stack, list[Stack]]:
     """Split the arguments behind the joints' into the base, its twists and the rest."""
     if setting.base is None:
@@ -145,40 +144,8 @@ def _unpack(
     return FloatingBase(pose, model.gravity.tolist(), setting.base), twists, rest
 
 
-def _loads(setting: Setting) -> list[AppliedWrench]:
+def _loads(setting: KernelSpec) -> list[AppliedWrench]:
     return [AppliedWrench(body, frame) for body, frame in setting.loads]
-
-
-def elastic_joint_step(model: TreeModel, drives: Drives, damping: Array) -> Kernel:
-    """Compile one Runge-Kutta step of fourth order of a robot with elastic and rigid joints.
-
-    `state (4, n)`: link positions and velocities, motor positions and velocities; `effort (1, n)` of the
-    motors, held over the step; `step (1, 1)` [s]. Returns the next state (4, n). A rigid joint's motor moves
-    with its link and adds its inertia there; Spong's model for elastic ones, with `damping` (n,) [N.m s/rad]
-    beside their springs.
-    """
-    stiffness, inertia = drives.stiffness.tolist(), drives.motor_inertia.tolist()
-    damper = damping.tolist()
-    elastic = [bool(np.isfinite(k)) for k in stiffness]
-    armature = [0.0 if e else b for e, b in zip(elastic, inertia)]
-    bodies = canonical_bodies(model)
-    joints = range(model.n_joints)
-
-    def rates(state: Stack, effort: Sequence[Any]) -> Stack:
-        q, qd, theta, thetad = state
-        spring = [
-            stiffness[j] * (theta[j] - q[j]) + damper[j] * (thetad[j] - qd[j]) if elastic[j] else effort[j]
-            for j in joints
-        ]
-        recursion = ArticulatedRecursion(bodies, model.gravity.tolist(), armature=armature)
-        recursion.start(q, qd)
-        recursion.articulate()
-        qdd = recursion.hybrid_dynamics(0, spring)
-        motor = [(effort[j] - spring[j]) * (1.0 / inertia[j]) if elastic[j] else qdd[j] for j in joints]
-        return [qd, qdd, thetad, motor]
-
-    n = model.n_joints
-    return Kernel(_runge_kutta(rates), [("state", (4, n)), ("effort", (1, n)), ("step", (1, 1))])
 
 
 # Takes positions and velocities of links and motors and the efforts; returns torques on the links, and

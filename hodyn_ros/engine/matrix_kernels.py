@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from math import comb, factorial
 from typing import Any
 
-from hodyn_ros.engine.canonical import canonical_bodies
-from hodyn_ros.engine.composite import Composite
-from hodyn_ros.engine.kernel import Kernel, Shape, Stack, traced
-from hodyn_ros.engine.matrices import coriolis_matrix, gravity_forces, mass_matrix
-from hodyn_ros.engine.partials import partial_derivatives
-from hodyn_ros.engine.regressor import regressor
-from hodyn_ros.engine.series import Series, coefficient
+from hodyn_ros.engine.codegen.kernel import Kernel, Program, Shape, Stack, traced
+from hodyn_ros.engine.recursions.composite import Composite
+from hodyn_ros.engine.recursions.matrices import coriolis_matrix, gravity_forces, mass_matrix
+from hodyn_ros.engine.recursions.partials import partial_derivatives
+from hodyn_ros.engine.recursions.regressor import regressor
+from hodyn_ros.engine.series.canonical import canonical_bodies
+from hodyn_ros.engine.series.series import Series, coefficient
 from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.tree import TreeModel
 
@@ -32,6 +32,11 @@ def dynamic_matrices(
     With a floating base its pose (4, 4) and body-fixed twists (one less than rows of q) follow, and its six
     columns stand first. Velocities are needed beyond `order` where `parts` names "coriolis".
     """
+    return _compiled(*dynamic_matrices_trace(model, order, parts), limit)
+
+
+def dynamic_matrices_trace(model: TreeModel, order: int, parts: Sequence[str] = PARTS) -> Program:
+    """Return what `dynamic_matrices` compiles."""
     rates = order + 1 if "coriolis" in parts else order
     orders = range(order + 1)
 
@@ -49,19 +54,27 @@ def dynamic_matrices(
                 stacks["mass"][k] = _plus_transposed(stacks["coriolis"][k - 1])
         return [row for k in orders for part in parts for row in stacks[part][k]]
 
-    return _compiled(trace, _arguments(model, rates), limit)
+    return trace, _arguments(model, rates)
 
 
 def inverse_dynamics_derivatives(model: TreeModel, order: int) -> Kernel | None:
-    """Compile `q (order + 3, n) -> rows of dQ^(r)/dq^(k)`, fixed base: k within r, both from zero.
+    """Compile `q (order + 3, n), ... -> rows of dQ^(r)/dq^(k)`: k within r, both from zero.
 
     Since Q^(r) is the r-th time derivative of Q(q, q', q''), the series in time of three matrices hold all:
-    `dQ^(r)/dq^(k) = C(r,k) (dQ/dq)^(r-k) + C(r,k-1) (dQ/dq')^(r-k+1) + C(r,k-2) (dQ/dq'')^(r-k+2)`.
+    `dQ^(r)/dq^(k) = C(r,k) (dQ/dq)^(r-k) + C(r,k-1) (dQ/dq')^(r-k+1) + C(r,k-2) (dQ/dq'')^(r-k+2)`. With a
+    floating base its pose and body-fixed twists follow, k = 0 means a small body-fixed displacement of it,
+    and what displacements become in time is added: `hodyn_ros.dynamics.partials.assemble`.
     """
-    n = model.n_joints
+    return _compiled(*inverse_dynamics_derivatives_trace(model, order))
 
-    def trace(q: Stack) -> Stack:
-        parts = _traced_partials(model, order, q, ())
+
+def inverse_dynamics_derivatives_trace(model: TreeModel, order: int) -> Program:
+    """Return what `inverse_dynamics_derivatives` compiles."""
+    m = model.n_joints + (6 if model.floating_base else 0)
+
+    def trace(q: Stack, *others: Stack) -> Stack:
+        parts = _traced_partials(model, order, q, others)
+        carried = _carried_displacements(others[1], order) if others else []
         stack = []
         for r in range(order + 1):
             for k in range(order + 3):
@@ -70,15 +83,57 @@ def inverse_dynamics_derivatives(model: TreeModel, order: int) -> Kernel | None:
                     for shift, part in enumerate(parts)
                     if 0 <= k - shift <= r
                 ]
-                for row in range(n):
-                    stack.append([sum(c * matrix[row][i] for c, matrix in terms) for i in range(n)])
+                moved = [
+                    (float(comb(r, l)), parts[0][r - l], carried[l][k])
+                    for l in range(k + 1, r + 1)
+                    if carried
+                ]
+                for row in range(m):
+                    entries = [sum(c * matrix[row][i] for c, matrix in terms) for i in range(m)]
+                    for c, by_position, matrix in moved:
+                        for i in range(6):
+                            along = sum(by_position[row][j] * matrix[j][i] for j in range(6))
+                            entries[i] = entries[i] + c * along
+                    stack.append(entries)
         return stack
 
-    return _compiled(trace, _arguments(model, order + 2))
+    return trace, _arguments(model, order + 2)
+
+
+def _carried_displacements(twists: Stack, order: int) -> list[list[Stack]]:
+    """Return derivative l of a displacement eta of the base by x^(k), k below l: `eta' = dw - [w, eta]`."""
+    brackets = [_bracket(twist) for twist in twists[:order]]
+    unit: Stack = [[float(i == j) for j in range(6)] for i in range(6)]
+    carried = [[unit]]
+    for l in range(order):
+        row = []
+        for k in range(l + 1):
+            total: Stack = [[0.0] * 6 for _ in range(6)]
+            for i in range(l - k + 1):
+                product = _product(brackets[i], carried[l - i][k])
+                total = [[a - comb(l, i) * b for a, b in zip(*rows)] for rows in zip(total, product)]
+            row.append(total)
+        carried.append([*row, unit])
+    return carried
+
+
+def _bracket(twist: Sequence[Any]) -> Stack:
+    """Return the matrix of `eta -> [w, eta]` of a twist (omega; v)."""
+    spins = [[[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]] for x, y, z in (twist[:3], twist[3:])]
+    return [*([*row, 0.0, 0.0, 0.0] for row in spins[0]), *([*a, *b] for a, b in zip(spins[1], spins[0]))]
+
+
+def _product(a: Stack, b: Stack) -> Stack:
+    return [[sum(x * y for x, y in zip(row, column)) for column in zip(*b)] for row in a]
 
 
 def regressors(model: TreeModel, order: int) -> Kernel | None:
     """Compile `q (order + 3, n), ... -> rows of Y (m, 10 bodies)`, for one order after the other."""
+    return _compiled(*regressors_trace(model, order))
+
+
+def regressors_trace(model: TreeModel, order: int) -> Program:
+    """Return what `regressors` compiles."""
     screws = [
         [((*x[:3],), (*x[3:],)) for x in subspace.T.tolist()] for subspace in JointTree.of(model).subspaces
     ]
@@ -88,17 +143,22 @@ def regressors(model: TreeModel, order: int) -> Kernel | None:
         rows = regressor(tree, _rates(order, 2, q, others), screws)
         return [_derivatives(row, k) for k in range(order + 1) for row in rows]
 
-    return _compiled(trace, _arguments(model, order + 2))
+    return trace, _arguments(model, order + 2)
 
 
 def partial_series(model: TreeModel, order: int) -> Kernel | None:
     """Compile `q (order + 3, n), ... -> rows of dQ/dq, dQ/dq', dQ/dq''`, for one order after the other."""
+    return _compiled(*partial_series_trace(model, order))
+
+
+def partial_series_trace(model: TreeModel, order: int) -> Program:
+    """Return what `partial_series` compiles."""
 
     def trace(q: Stack, *others: Stack) -> Stack:
         parts = _traced_partials(model, order, q, others)
         return [row for k in range(order + 1) for part in parts for row in part[k]]
 
-    return _compiled(trace, _arguments(model, order + 2))
+    return trace, _arguments(model, order + 2)
 
 
 def _compiled(

@@ -1,25 +1,26 @@
-"""The inverse dynamics of one robot and one order as a C99 file with its header."""
+"""The dynamics of one robot and one order as a C99 file with its header."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.engine import kernels
-from hodyn_ros.engine.kernel import traced
 from hodyn_ros.errors import InputError
+from hodyn_ros.export import loops
+from hodyn_ros.export.c_function import CFunction, Memory
 from hodyn_ros.export.c_text import checked_name, comment_block, name_from, string
-from hodyn_ros.export.header import header_lines
-from hodyn_ros.export.interface import Interface
-from hodyn_ros.export.motors import motors_of
+from hodyn_ros.export.header import header_lines, name_arrays
+from hodyn_ros.export.motors import BOTH, left_out, motor_functions
+from hodyn_ros.export.request import Request
 from hodyn_ros.export.self_test import self_test
-from hodyn_ros.export.straight_line import statements
-from hodyn_ros.model.tree import TreeModel
+from hodyn_ros.export.straight_line import Tables
+from hodyn_ros.export.trees import OFFERED, tree_function
+from hodyn_ros.lie.representations import Representation, check_representation
 
-_MOST_OPERATIONS = 40_000  # of one function; optimizing compilers take half a minute for it, and ever longer
+_HIGHEST_ORDER = 30
 
 
 @dataclass(frozen=True)
@@ -33,97 +34,147 @@ class CSource:
     notes: tuple[str, ...]
 
 
-def c_source(robot: Robot, order: int, name: str | None = None, origin: str = "") -> CSource:
-    """Write the compiled recursion of a robot as C99 without dependencies, which C++ compiles as well.
+def c_source(
+    robot: Robot,
+    order: int,
+    name: str | None = None,
+    origin: str = "",
+    what: str | Sequence[str] = "inverse_dynamics",
+    frames: Sequence[str | int] | None = None,
+    representation: Representation = "spatial",
+    period: float | None = None,
+    wrenches: Sequence[str] = (),
+) -> CSource:
+    """Write what the engine computes of a robot as C99 without dependencies, which C++ compiles as well.
 
-    The functions are straight-line code apart from `sin` and `cos` of math.h: no branches that depend on
-    data, no memory but the stack, no state. `<name>_inverse_dynamics` takes `q` (order + 3, n) row by row and
-    gives torques (order + 1, n); with a floating base it also takes pose (4, 4) and twists (order + 2, 6) in
-    the world frame, and gives the base wrench (order + 1, 6) in the world frame. `<name>_motor_feedforward`
-    is there where the robot has series elastic drives and the order suffices. `<name>_self_test` returns the
-    largest relative error against numbers computed here by `Robot.compile`.
+    The functions are straight-line code apart from `sin` and `cos` of math.h; those of robots with loops
+    begin with Newton's method, and take a memory and return a code. `<name>_inverse_dynamics` takes `q`
+    (order + 3, n) row by row and gives torques (order + 1, n); with a floating base it also takes pose (4, 4)
+    and twists (order + 2, 6) in the world frame, and gives the base wrench (order + 1, 6) in the world frame.
+    `<name>_motor_feedforward`, and `<name>_feedforward` that does both, come with it where the robot has
+    drives and the order suffices.
+    `<name>_self_test` returns the largest relative error against numbers computed here.
 
-    `name` starts the names of all functions, by default it is made from the robot's; `origin` says in the
-    comment where the robot comes from. Raises InputError for an order, a name or a robot that cannot be
-    exported.
+    `what`: one or more of what `Robot.compile` offers, and "inverse_dynamics_derivatives"; `frames` and
+    `representation` as there. `period` [s] between two calls lets damped springs that do not settle within
+    it remember their deflection; else they follow their slow manifold. `wrenches`: bodies on which the
+    environment acts, in inverse and forward dynamics. `name` starts the names of all
+    functions, by default it is made from the robot's; `origin` says in the comment where the robot comes
+    from. Raises InputError for what cannot be exported.
     """
-    model = robot.model
     if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or order < 0:
         raise InputError(f"the order must be 0 or a positive integer, found {order!r}")
-    if not model.n_joints:
-        raise InputError(f"robot {model.name!r} has no joints; there is nothing to export")
-    chosen = checked_name(name_from(model.name) if name is None else name)
-    interface = Interface(chosen, int(order), model, motors_of(robot, int(order)))
-    body, operations = _recursion(model, interface)
+    if order > _HIGHEST_ORDER:
+        raise InputError(f"the order is {order}, and {_HIGHEST_ORDER} is the highest there is")
+    if not robot.tree.n_joints:
+        raise InputError(f"robot {robot.name!r} has no joints; there is nothing to export")
+    check_representation(representation)
+    if period is not None and not 0.0 < period < np.inf:
+        raise InputError(f"the period must be positive and finite, found {period!r} s")
+    wanted = _checked([what] if isinstance(what, str) else what, frames, wrenches)
+    prefix = checked_name(name_from(robot.name) if name is None else name)
+    tables = Tables()
+    request = Request(prefix, int(order), tuple(frames or ()), representation, period, tuple(wrenches))
+    write = tree_function if robot.closure is None else loops.loop_function
+    functions: list[CFunction] = []
+    notes = []
+    for each in wanted:
+        functions.append(write(robot, request, each, tables))
+        if each == "inverse_dynamics" and robot.drive_train is not None:
+            reason = left_out(robot, request.order, prefix)
+            if reason is None:
+                functions += motor_functions(robot, request, functions[-1], tables)
+            else:
+                notes.append(reason)
+    if period is not None and not any("deflection" in function.remembers for function in functions):
+        notes.append("the period counts for nothing: no damped spring remembers longer than that.")
     title = [
-        f"Inverse dynamics of robot {model.name!r} with time derivatives up to order {order}, written by "
+        f"{_title(wanted)} of robot {robot.name!r} with time derivatives up to order {order}, written by "
         "`hodyn export`. Do not edit; export again.",
         *([f"From {origin}."] if origin else []),
     ]
-    notes = _notes(robot, interface)
-    header = header_lines(interface, [*title, *notes])
-    test = self_test(robot, interface)
-    build = f"cc -std=c99 -O2 -D{interface.macro}_MAIN {chosen}.c -lm -o {chosen}_test && ./{chosen}_test"
+    remembered: dict[str, Memory] = {}
+    for function in functions:
+        remembered.update(function.remembers)
+    memory = [line for part in remembered.values() for line in part.members]
+    header = header_lines(robot, request.order, prefix, functions, memory, [*title, *notes])
     source = [
+        *_head(robot, prefix, title),
+        *_code(robot, prefix, functions, remembered, tables),
+        *self_test(prefix, functions),
+    ]
+    operations = sum(one.operations for one in functions if one.name != BOTH)
+    return CSource(prefix, "\n".join(header) + "\n", "\n".join(source) + "\n", operations, tuple(notes))
+
+
+def _checked(wanted: Sequence[str], frames: Sequence[str | int] | None, wrenches: Sequence[str]) -> list[str]:
+    for each in wanted:
+        if each not in OFFERED:
+            raise InputError(f"there is no {each!r} to export; choose some of {', '.join(OFFERED)}")
+    if not wanted:
+        raise InputError(f"there is nothing to export; choose some of {', '.join(OFFERED)}")
+    if frames and not {"forward_kinematics", "jacobian"} & set(wanted):
+        raise InputError("frames are of forward_kinematics and jacobian; leave them out")
+    if wrenches and not {"inverse_dynamics", "forward_dynamics"} & set(wanted):
+        raise InputError("wrenches are of inverse_dynamics and forward_dynamics; leave them out")
+    return list(dict.fromkeys(wanted))
+
+
+def _title(wanted: Sequence[str]) -> str:
+    """Write a list of what is exported, beginning with a capital letter."""
+    words = ", ".join(each.replace("_", " ") for each in wanted)
+    return words[0].upper() + words[1:]
+
+
+def _head(robot: Robot, prefix: str, title: Sequence[str]) -> list[str]:
+    macro = prefix.upper()
+    build = f"cc -std=c99 -O2 -D{macro}_MAIN {prefix}.c -lm -o {prefix}_test && ./{prefix}_test"
+    lines = [
         *comment_block(
             [*title, "", "Conventions: see the header. A program that runs the self-test:", f"  {build}"]
         ),
-        f'#include "{chosen}.h"',
+        f'#include "{prefix}.h"',
         "",
         "#include <math.h>",
-        f"#ifdef {interface.macro}_MAIN",
+        f"#ifdef {macro}_MAIN",
         "#include <stdio.h>",
         "#include <time.h>",
         "#endif",
         "",
-        f"const char *const {chosen}_joint_names[{model.n_joints}] = {{",
-        *[f"  {string(joint)}," for joint in model.joint_names],
-        "};",
-        "",
-        f"/* {operations} additions, subtractions, multiplications and divisions. */",
-        f"void {chosen}_inverse_dynamics({interface.parameters})",
-        "{",
-        *[f"  (void){argument};" for argument in interface.inputs],
-        *body,
-        "}",
-        "",
-        *([] if interface.motors is None else [*interface.motors.lines(chosen), ""]),
-        *test.lines(),
     ]
-    return CSource(chosen, "\n".join(header) + "\n", "\n".join(source) + "\n", operations, tuple(notes))
-
-
-def _recursion(model: TreeModel, interface: Interface) -> tuple[list[str], int]:
-    """Write the body of the inverse dynamics, and count its operations."""
-    setting = kernels.Setting(base="world" if model.floating_base else None)
-    trace, arguments = kernels.inverse_dynamics_trace(model, interface.order, setting)
-    graph, outputs, (_, columns) = traced(trace, [shape for _, shape in arguments])
-    operations = graph.count_operations(outputs)
-    if operations > _MOST_OPERATIONS:
-        raise InputError(
-            f"robot {model.name!r} at order {interface.order} takes {operations} operations, and C compilers "
-            f"cannot cope with more than about {_MOST_OPERATIONS} in one function; choose a lower order"
-        )
-    base_columns = columns - model.n_joints  # those of the base stand before those of the joints
-    stores: list[tuple[str, Any]] = []
-    for index, value in enumerate(outputs):
-        row, column = divmod(index, columns)
-        if column < base_columns:
-            stores.append((f"base_wrench[{row * base_columns + column}]", value))
-        else:
-            stores.append((f"tau[{row * model.n_joints + column - base_columns}]", value))
-    return statements(graph, [argument for argument, _ in arguments], stores), operations
-
-
-def _notes(robot: Robot, interface: Interface) -> list[str]:
-    if robot.drives is None or interface.motors is not None:
-        return []
-    if robot.actuation is None:
-        return [
-            f"{interface.name}_motor_feedforward is left out: the drives have friction, or springs that are "
-            "damped or not linear."
+    for (array, count), names in zip(name_arrays(robot, prefix), _names(robot)):
+        lines += [
+            f"const char *const {array}[{count}] = {{",
+            *[f"  {string(name)}," for name in names],
+            "};",
+            "",
         ]
-    return [
-        f"{interface.name}_motor_feedforward is left out: the motor efforts of elastic joints need order 2 "
-        f"or higher, and this is order {interface.order}."
-    ]
+    return lines
+
+
+def _names(robot: Robot) -> list[tuple[str, ...]]:
+    return [names for names in (robot.joint_names, robot.driven_joints) if names]
+
+
+def _code(
+    robot: Robot,
+    prefix: str,
+    functions: Sequence[CFunction],
+    remembered: Mapping[str, Memory],
+    tables: Tables,
+) -> list[str]:
+    lines = []
+    if robot.closure is not None:
+        constant = f"{prefix.upper()}_CONSTANT_TIME"
+        lines += [f"#ifndef {constant}", f"#define {constant} 0", "#endif", ""]
+    if remembered:
+        home = [f"  {line}" for part in remembered.values() for line in part.home]
+        lines += [f"void {prefix}_home({prefix}_memory *memory)", "{", *home, "}", ""]
+    lines += tables.lines()
+    helpers = {name: text for function in functions for name, text in function.helpers.items()}
+    for text in helpers.values():
+        lines += [*text, ""] if text else []
+    for function in functions:
+        count = f"/* {function.operations} additions, subtractions, multiplications and divisions. */"
+        lines += [count, *function.definition, ""]
+    return lines

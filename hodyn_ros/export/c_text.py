@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from math import inf
 from textwrap import wrap
 
 import numpy as np
 
 from hodyn_ros.errors import InputError
-from hodyn_ros.se3 import Array
+from hodyn_ros.lie.se3 import Array
 
 WIDTH = 110
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
@@ -33,8 +34,8 @@ def name_from(text: str) -> str:
 
 
 def number(value: float) -> str:
-    """Write a finite double so that a compiler reads the very same one."""
-    return repr(float(value))
+    """Write a double so that a compiler reads the very same one."""
+    return "HUGE_VAL" if value == inf else repr(float(value))
 
 
 def string(text: str) -> str:

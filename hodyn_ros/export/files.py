@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from hodyn_ros import share
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_source import CSource, c_source
-from hodyn_ros.model.mjcf_file import is_mjcf
-from hodyn_ros.model.urdf import URDF_SUFFIXES
-from hodyn_ros.parallel.config import is_parallel
+from hodyn_ros.lie.representations import Representation
+from hodyn_ros.model.readers.mjcf_file import is_mjcf
+from hodyn_ros.model.readers.urdf import URDF_SUFFIXES
 
 
 def export_c(
-    robot: str | Path, order: int, out: Path, name: str | None = None, floating_base: bool = False
+    robot: str | Path,
+    order: int,
+    out: Path,
+    name: str | None = None,
+    floating_base: bool = False,
+    what: str | Sequence[str] = "inverse_dynamics",
+    frames: Sequence[str | int] | None = None,
+    representation: Representation = "spatial",
+    period: float | None = None,
+    wrenches: Sequence[str] = (),
 ) -> tuple[CSource, list[Path]]:
     """Write `<name>.h` and `<name>.c` into the folder `out`; return their texts and paths.
 
     `robot`: a YAML file, one that is shipped with the package ("panda.yaml"), an MJCF file, or a URDF file,
-    in which case `floating_base` lets its root float. The files carry the SHA-256 of the robot's. Raises
+    in which case `floating_base` lets its root float; the others as of `c_source`. The files carry the
+    SHA-256 of the robot's. Raises
     InputError, ModelError or OSError saying what is wrong.
     """
     path = share.find("config", robot)
@@ -32,12 +43,10 @@ def export_c(
         built = Robot.from_urdf(path, floating_base)
     elif floating_base:
         raise InputError(f"a robot's YAML file says itself whether its base floats: set it in '{path.name}'")
-    elif is_parallel(path):
-        raise InputError(f"'{path.name}' is a parallel robot; only arms and trees can be exported")
     else:
         built = Robot.from_config(path)
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    code = c_source(built, order, name, f"{path.name}, SHA-256 {digest}")
+    origin = f"{path.name}, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()}"
+    code = c_source(built, order, name, origin, what, frames, representation, period, wrenches)
     out.mkdir(parents=True, exist_ok=True)
     paths = [out / f"{code.name}.h", out / f"{code.name}.c"]
     for file, text in zip(paths, (code.header, code.source)):

@@ -4,45 +4,66 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.export.c_function import CODES, CFunction
 from hodyn_ros.export.c_text import comment_block
-from hodyn_ros.export.interface import Interface
-from hodyn_ros.export.motors import Motors
-from hodyn_ros.model.tree import JointKind
+from hodyn_ros.model.tree import JointKind, TreeModel
 
 
-def header_lines(interface: Interface, title: Sequence[str]) -> list[str]:
-    """Write the header; `title` are the paragraphs that the comment at its top starts with."""
-    n, name, macro = interface.model.n_joints, interface.name, interface.macro
+def header_lines(
+    robot: Robot,
+    order: int,
+    prefix: str,
+    functions: Sequence[CFunction],
+    memory: Sequence[str],
+    title: Sequence[str],
+) -> list[str]:
+    """Write the header; `title` are the paragraphs that the comment at its top starts with.
+
+    `memory`: the members of the struct, where there is one.
+    """
+    macro = prefix.upper()
+    looped, fails = robot.closure is not None, any(function.fails for function in functions)
+    figures = {
+        "ORDER": order,
+        "JOINTS": robot.n_joints,
+        **({"DRIVEN": len(robot.driven_joints)} if looped else {}),
+        "FLOATING_BASE": int(robot.tree.floating_base),
+        "HAS_MOTORS": int(any(function.name == "motor_feedforward" for function in functions)),
+    }
     lines = [
-        *comment_block([*title, *_conventions(interface)]),
+        *comment_block([*title, *_conventions(robot, fails)]),
         f"#ifndef {macro}_H",
         f"#define {macro}_H",
         "",
-        f"#define {macro}_ORDER {interface.order}",
-        f"#define {macro}_JOINTS {n}",
-        f"#define {macro}_FLOATING_BASE {int(interface.model.floating_base)}",
-        f"#define {macro}_HAS_MOTORS {int(interface.motors is not None)}",
+        *[f"#define {macro}_{name} {value}" for name, value in figures.items()],
         "",
         "#ifdef __cplusplus",
         'extern "C" {',
         "#endif",
         "",
-        f"extern const char *const {name}_joint_names[{n}];",
-        "",
-        *comment_block(_about_inverse_dynamics(interface)),
-        f"void {name}_inverse_dynamics({interface.parameters});",
+        *[f"extern const char *const {names}[{count}];" for names, count in name_arrays(robot, prefix)],
         "",
     ]
-    if interface.motors is not None:
+    if fails:
+        lines += ["enum {", *[f"  {macro}_{code} = {i}," for i, code in enumerate(CODES[:-1])]]
+        lines += [f"  {macro}_{CODES[-1]} = {len(CODES) - 1}", "};", ""]
+    if memory:
         lines += [
-            *comment_block(_about_motors(interface.motors)),
-            f"void {name}_motor_feedforward({interface.motors.parameters});",
+            "typedef struct {",
+            *[f"  {line}" for line in memory],
+            f"}} {prefix}_memory;",
+            "",
+            *comment_block([_ABOUT_HOME if looped else _ABOUT_START]),
+            f"void {prefix}_home({prefix}_memory *memory);",
             "",
         ]
+    for function in functions:
+        lines += [*comment_block(function.about), f"{function.prototype};", ""]
     return [
         *lines,
         *comment_block([_ABOUT_SELF_TEST]),
-        f"double {name}_self_test(void);",
+        f"double {prefix}_self_test(void);",
         "",
         "#ifdef __cplusplus",
         "}",
@@ -52,54 +73,72 @@ def header_lines(interface: Interface, title: Sequence[str]) -> list[str]:
     ]
 
 
+def name_arrays(robot: Robot, prefix: str) -> list[tuple[str, int]]:
+    """Return names and lengths of the arrays of joint names."""
+    arrays = [(f"{prefix}_joint_names", robot.n_joints)] if robot.n_joints else []
+    if robot.closure is not None:
+        arrays.append((f"{prefix}_driven_names", len(robot.driven_joints)))
+    return arrays
+
+
 _ABOUT_SELF_TEST = (
-    "Compute fixed motions and return the largest error against expected numbers, relative to the largest "
-    "number of the same motion and order. Rounding leaves about 1e-14. Infinite where a result is not finite."
+    "Make fixed calls and return the largest error against expected numbers, relative to the largest number "
+    "of the same call and order. Rounding leaves about 1e-14. Infinite where a result is not finite, or a "
+    "code is another one."
+)
+_ABOUT_START = "Put a memory to its start. To be called before the first call."
+_ABOUT_HOME = (
+    "Put a memory to where the robot is described, on its branch. To be called before the first call; a "
+    "robot that stands elsewhere is led there in steps of less than half a radian."
+)
+_CONSTANT = (
+    "The functions take the same steps whatever the numbers: no branch depends on them, except within "
+    "sin and cos of math.h"
+)
+_REST = (
+    "They allocate nothing, keep no state but the memory that they are given, and may run in several threads "
+    "at once, each with a memory of its own."
 )
 
 
-def _conventions(interface: Interface) -> list[str]:
-    model = interface.model
-    kinds = model.kinds[-model.n_joints :]
-    gravity = ", ".join(repr(float(g)) for g in model.gravity)
-    return [
-        "",
-        f"Gravity ({gravity}) m/s^2 in the world frame. Joints, in the order of every array:",
-        *[
-            f"  {j} {joint} ({'m, N' if kind is JointKind.PRISMATIC else 'rad, N.m'})"
-            for j, (joint, kind) in enumerate(zip(model.joint_names, kinds))
-        ],
-        "",
-        "Derivative k of joint j stands at [k * joints + j], in the joint's unit per s^k.",
-        "",
-        "The functions take the same steps whatever the numbers: no branch depends on them, except within "
-        "sin and cos of math.h. They allocate nothing, keep no state, and may run in several threads at "
-        "once. They do not check the numbers: NaN and infinity go through to the results.",
-    ]
-
-
-def _about_inverse_dynamics(interface: Interface) -> list[str]:
-    order = interface.order
-    lines = [
-        f"q: positions and their derivatives up to order {order + 2}.",
-        f"tau: joint torques (forces) on the link side and their derivatives up to order {order}.",
-    ]
-    if interface.model.floating_base:
-        lines += [
-            "pose: homogeneous matrix of the base in the world, row by row [m].",
-            "twists: spatial twist of the base (wx wy wz vx vy vz), in world axes at the world origin "
-            f"[rad/s, m/s], and its derivatives up to order {order + 1}.",
-            "base_wrench: wrench (mx my mz fx fy fz) that has to act on the base, in world axes about the "
-            f"world origin [N.m, N], and its derivatives up to order {order}.",
+def _conventions(robot: Robot, fails: bool) -> list[str]:
+    gravity = ", ".join(repr(float(g)) for g in robot.gravity)
+    lines = ["", f"Gravity ({gravity}) m/s^2 in the world frame."]
+    if robot.closure is None:
+        lines += ["Joints, in the order of every array:", *_joints(robot.tree, robot.joint_names)]
+    else:
+        if robot.n_joints:
+            lines += ["Joints, in the order of q:", *_joints(robot.tree, robot.joint_names)]
+        lines += ["Driven joints, in the order of tau and motion:", *_joints(robot.tree, robot.driven_joints)]
+    lines += ["", "Derivative k of joint j stands at [k * joints + j], in the joint's unit per s^k.", ""]
+    if not fails:
+        return [
+            *lines,
+            f"{_CONSTANT}. They allocate nothing, keep no state, and may run in several threads at once. "
+            "They do not check the numbers: NaN and infinity go through to the results.",
         ]
+    return [*lines, f"{_CONSTANT}, and but for what follows. {_REST}", *_about_codes(robot)]
+
+
+def _about_codes(robot: Robot) -> list[str]:
+    lines = [
+        "Functions that can fail return OK or FAILED, with the prefix of all macros here. Where they fail, "
+        "NaN and infinity among the numbers included, they leave results and memory as they were."
+    ]
+    if robot.closure is not None:
+        lines.append(
+            "NEAR_SINGULAR says that the result is right, but near a pose where the coordinates do not "
+            "determine the motion, or the drives do not hold the robot. Newton's method ends when it has "
+            "arrived, after eight steps at most; compile with CONSTANT_TIME (with the prefix) defined as 1, "
+            "and it always takes eight. It fails where a loop cannot be closed, at singular poses, and where "
+            "all joints together are more than half a radian from those of the last success."
+        )
     return lines
 
 
-def _about_motors(motors: Motors) -> list[str]:
+def _joints(tree: TreeModel, names: Sequence[str]) -> list[str]:
+    kinds = dict(zip(tree.joint_names, tree.kinds[-tree.n_joints :]))
     return [
-        "q and tau: as taken and given by the inverse dynamics.",
-        "position: of the motors, reflected to the link side, with derivatives (velocity, ...) up to order "
-        f"{motors.order}: q + tau / stiffness.",
-        "effort: of the motors, reflected to the link side, with derivatives up to order "
-        f"{motors.effort_rows - 1}: motor inertia * theta'' + tau. Friction is not in it.",
+        f"  {j} {joint} ({'m, N' if kinds[joint] is JointKind.PRISMATIC else 'rad, N.m'})"
+        for j, joint in enumerate(names)
     ]

@@ -1,73 +1,345 @@
-"""What the motors have to do, as C: the series elastic drives of a robot."""
+"""What the motors have to do, as C: drives of every kind, alone or in one call with the dynamics."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from hodyn_ros.actuation.compiled_motors import MotorMotion
+from hodyn_ros.actuation.damped_spring import DampedSpring
+from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.actuation.series_elastic import SeriesElastic
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.export.c_text import vector
-from hodyn_ros.se3 import Array
+from hodyn_ros.engine.codegen.kernel import Shape, Stack, traced
+from hodyn_ros.errors import InputError
+from hodyn_ros.export.c_function import (
+    ALL_FINITE,
+    FAILED,
+    OK,
+    Cases,
+    CFunction,
+    Memory,
+    copied,
+    finite_conditions,
+    sizes,
+)
+from hodyn_ros.export.request import Request
+from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
+from hodyn_ros.lie.jets import to_taylor
+from hodyn_ros.lie.se3 import Array
+
+BOTH = "feedforward"  # name of the function that does the dynamics as well
+_SHARES = (1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4)  # of the torques to test with: the first that can be given
 
 
-@dataclass(frozen=True)
-class Motors:
-    """The drives of a robot at one order; `effort_rows` counts the motor effort and its derivatives."""
+def left_out(robot: Robot, order: int, prefix: str) -> str | None:
+    """Say why a robot with drives has no motor feedforward at an order; None where it has one."""
+    assert robot.drive_train is not None
+    if order >= 2 or not robot.drive_train.elastic.any():
+        return None
+    return (
+        f"{prefix}_motor_feedforward is left out: the motor efforts of elastic joints need order 2 or "
+        f"higher, and this is order {order}."
+    )
 
-    drives: SeriesElastic
-    order: int
-    effort_rows: int
 
-    def lines(self, name: str) -> list[str]:
-        """Write the function `<name>_motor_feedforward` with its figures."""
-        n = self.drives.n_joints
-        acceleration = f"q[(k + 2) * {n} + j]"
-        if self.drives.elastic.any():
-            acceleration = f"({acceleration} + compliance[j] * tau[(k + 2) * {n} + j])"
-        return [
-            "/* [rad/(N.m) or m/N]; zero where the joint is rigid */",
-            *vector("compliance", self.drives.compliance),
-            "",
-            "/* reflected to the link side [kg m^2 or kg] */",
-            *vector("motor_inertia", self.drives.motor_inertia),
-            "",
-            f"void {name}_motor_feedforward({self.parameters})",
-            "{",
-            "  int j, k;",
-            f"  for (k = 0; k < {self.order + 1}; ++k) {{",
-            f"    for (j = 0; j < {n}; ++j) {{",
-            f"      position[k * {n} + j] = q[k * {n} + j] + compliance[j] * tau[k * {n} + j];",
-            "    }",
-            "  }",
-            f"  for (k = 0; k < {self.effort_rows}; ++k) {{",
-            f"    for (j = 0; j < {n}; ++j) {{",
-            f"      effort[k * {n} + j] = motor_inertia[j] * {acceleration} + tau[k * {n} + j];",
-            "    }",
-            "  }",
-            "}",
+@dataclass(eq=False)
+class _Drives:
+    """The drives of a robot; those `remembered` have a damped spring that does not settle within a period."""
+
+    train: DriveTrain
+    plain: SeriesElastic | None
+    period: float | None
+    remembered: list[int] = field(init=False)
+    positions: int = field(init=False, default=0)  # rows of the traced result; efforts follow
+
+    def __post_init__(self) -> None:
+        springs = [drive.transmission for drive in self.train.drives]
+        self.remembered = [
+            j
+            for j, spring in enumerate(springs)
+            if self.period is not None
+            and isinstance(spring, DampedSpring)
+            and not spring.settles_within(self.period)
         ]
 
-    @property
-    def parameters(self) -> str:
-        """The parameters of the function."""
-        n, rows = self.drives.n_joints, self.order + 1
-        return (
-            f"const double q[{(self.order + 3) * n}], const double tau[{rows * n}], "
-            f"double position[{rows * n}], double effort[{self.effort_rows * n}]"
+    def trace(self, q: Stack, tau: Stack, *others: Stack) -> Stack:
+        """Return positions and efforts of the motors."""
+        motion, loads = np.array(q, dtype=object), np.array(tau, dtype=object)
+        if self.remembered:
+            ((now,),) = others
+            start = np.full(self.train.n_joints, np.nan, dtype=object)
+            start[self.remembered] = now
+            motors = self.train.motors(motion, loads, None, start)
+        else:
+            motors = (self.train if self.plain is None else self.plain).motors(motion, loads)
+        self.positions = len(motors.position)
+        return [*motors.position.tolist(), *motors.effort.tolist()]
+
+    def advanced(self, q: Stack, tau: Stack, deflection: Stack) -> Stack:
+        """Return the deflections a period later."""
+        assert self.period is not None
+        springs = zip(self._transmitted(q, tau), deflection[0])
+        return [[spring.advanced(torque, now, self.period) for (spring, torque), now in springs]]
+
+    def settled(self, q: Stack, tau: Stack) -> Stack:
+        """Return the deflections at the first call: those of the slow manifold."""
+        return [[spring.settled(torque)[0] for spring, torque in self._transmitted(q, tau)]]
+
+    def _transmitted(self, q: Stack, tau: Stack) -> list[tuple[DampedSpring, Array]]:
+        found = []
+        for j in self.remembered:
+            drive = self.train.drives[j]
+            assert isinstance(drive.transmission, DampedSpring)
+            columns: list[Any] = [np.array([row[j] for row in rows], dtype=object) for rows in (q, tau)]
+            torque = drive.transmitted(*[to_taylor(column) for column in columns])
+            found.append((drive.transmission, torque))
+        return found
+
+    def expected(self, q: Array, tau: Array) -> list[MotorMotion]:
+        """Return what must be found for calls one after the other."""
+        if self.remembered:
+            assert self.period is not None
+            motors = self.train.follow(q, tau, self.period).motors
+            return [MotorMotion(*one) for one in zip(*motors)]
+        drives = self.train if self.plain is None else self.plain
+        return [drives.feedforward(*one) for one in zip(q, tau)]
+
+
+def motor_functions(robot: Robot, request: Request, dynamics: CFunction, tables: Tables) -> list[CFunction]:
+    """Write what the motors do, from what `dynamics` takes and gives, and a function that does both."""
+    assert robot.drive_train is not None
+    drives = _Drives(robot.drive_train, robot.actuation, request.period)
+    motors = _motor_function(drives, request, dynamics, tables)
+    return [motors, _both(drives, dynamics, motors)]
+
+
+def _motor_function(drives: _Drives, request: Request, dynamics: CFunction, tables: Tables) -> CFunction:
+    motion = "motion" if "motion" in dynamics.results else "q"
+    shapes = {**dynamics.inputs, **dynamics.results}
+    inputs = {motion: shapes[motion], "tau": shapes["tau"]}
+    k, macro = len(drives.remembered), request.prefix.upper()
+    remembered = {"deflection": (1, k)} if k else {}
+    told = {**inputs, **remembered}
+
+    def trace(*given: Stack) -> Stack:
+        rows = drives.trace(*given)
+        if k:
+            rows.append(drives.advanced(*given)[0])
+        return rows
+
+    graph, outputs, (_, n) = traced(trace, list(told.values()))
+    operations = checked_length(graph, outputs, f"the drives of order {request.order}")
+    count = len(outputs) - k
+    results = {"position": (drives.positions, n), "effort": (count // n - drives.positions, n)}
+    code = StraightLine(graph, list(told), [*outputs, *graph.conditions], tables)
+    lines = list(code.lines)
+    conditions = [f"{code.text(margin)} >= 0.0" for margin in graph.conditions]
+    fails, helpers, memory = bool(conditions) or k > 0, {}, {}
+    if k:
+        lines = [*_start(list(inputs), k), *lines]
+        lines += [f"  next[{i}] = {code.text(value)};" for i, value in enumerate(outputs[count:])]
+        helpers["settle"] = _settle(drives, inputs, tables)
+        memory["deflection"] = _memory(drives)
+    if fails:
+        conditions += finite_conditions({**inputs, **({"next": (1, k)} if k else {})})
+        lines += [f"  if (!({' && '.join(conditions)})) {{", f"    return {macro}_FAILED;", "  }"]
+        helpers.update(ALL_FINITE)
+    if k:
+        lines += [*copied("memory->deflection", "next", k), "  memory->begun = 1;"]
+    places = [f"{name}[{i}]" for name, (rows, _) in results.items() for i in range(rows * n)]
+    lines += [f"  {place} = {code.text(value)};" for place, value in zip(places, outputs)]
+    if fails:
+        lines.append(f"  return {macro}_OK;")
+    return CFunction(
+        request.prefix,
+        "motor_feedforward",
+        inputs,
+        results,
+        _about(drives, motion, results, fails),
+        lines,
+        _cases(drives, dynamics, motion, fails),
+        remembers=memory,
+        fails=fails,
+        operations=operations,
+        helpers=helpers,
+    )
+
+
+def _start(inputs: Sequence[str], k: int) -> list[str]:
+    """Write where the deflections of this call come from."""
+    return [
+        f"  double deflection[{k}], next[{k}];",
+        "  int i;",
+        "  if (memory->begun) {",
+        *[f"  {line}" for line in copied("deflection", "memory->deflection", k)],
+        "  } else {",
+        f"    settle({', '.join(inputs)}, deflection);",
+        "  }",
+    ]
+
+
+def _settle(drives: _Drives, inputs: dict[str, Shape], tables: Tables) -> list[str]:
+    graph, outputs, _ = traced(drives.settled, list(inputs.values()))
+    code = StraightLine(graph, list(inputs), outputs, tables)
+    parameters = [*(f"const double *{name}" for name in inputs), "double *deflection"]
+    return [
+        f"static void settle({', '.join(parameters)})",
+        "{",
+        *[f"  (void){name};" for name in inputs],
+        *code.lines,
+        *[f"  deflection[{i}] = {code.text(value)};" for i, value in enumerate(outputs)],
+        "}",
+    ]
+
+
+def _memory(drives: _Drives) -> Memory:
+    names = ", ".join(drives.train.joint_names[j] for j in drives.remembered)
+    members = [
+        f"/* [rad or m] of the damped springs of {names}, at the next call */",
+        f"double deflection[{len(drives.remembered)}];",
+        "int begun; /* whether there was a call; the first one finds the springs settled */",
+    ]
+    start = [f"memory->deflection[{i}] = 0.0;" for i in range(len(drives.remembered))]
+    return Memory(members, [*start, "memory->begun = 0;"])
+
+
+def _both(drives: _Drives, dynamics: CFunction, motors: CFunction) -> CFunction:
+    """Write the function that calls one after the other; where either fails, nothing changes."""
+    prefix, macro = dynamics.prefix, dynamics.prefix.upper()
+    remembers = {**dynamics.remembers, **motors.remembers}
+    fails = dynamics.fails or motors.fails
+    about = [
+        f"Both in one call: {dynamics.full_name}, then {motors.full_name} of what it gives.",
+        *(["Where either fails, results and memory stay as they were."] if fails else []),
+    ]
+    if not fails:
+        lines = [f"  {dynamics.call()};", f"  {motors.call()};"]
+    else:
+        own = sizes(dynamics.results)
+        passed = {name: f"found_{name}" for name in own}
+        read = {name: text for name, text in passed.items() if name in motors.inputs}
+        first = dynamics.call(passed, "&next")
+        second = motors.call(read, "&next")
+        lines = [
+            *[f"  double found_{name}[{size}];" for name, size in own.items()],
+            *([f"  {prefix}_memory next = *memory;"] if remembers else []),
+            f"  int code = {macro}_OK;",
+            "  int i;",
+        ]
+        if dynamics.fails:
+            lines += [
+                f"  code = {first};",
+                f"  if (code == {macro}_FAILED) {{",
+                "    return code;",
+                "  }",
+            ]
+        else:
+            lines.append(f"  {first};")
+        if motors.fails:
+            lines += [f"  if ({second} == {macro}_FAILED) {{", f"    return {macro}_FAILED;", "  }"]
+        else:
+            lines.append(f"  {second};")
+        for name, size in own.items():
+            lines += copied(name, f"found_{name}", size)
+        lines += ["  *memory = next;"] if remembers else []
+        lines.append("  return code;")
+    return CFunction(
+        prefix,
+        BOTH,
+        dynamics.inputs,
+        {**dynamics.results, **motors.results},
+        about,
+        lines,
+        _cases_of_both(drives, dynamics, motors),
+        remembers=remembers,
+        fails=fails,
+        operations=dynamics.operations + motors.operations,
+    )
+
+
+def _about(drives: _Drives, motion: str, results: dict[str, Shape], fails: bool) -> list[str]:
+    train, names = drives.train, drives.train.joint_names
+    about = [
+        f"{motion} and tau: as taken and given by the inverse dynamics.",
+        "position: of the motors, reflected to the link side, with derivatives up to order "
+        f"{results['position'][0] - 1}.",
+        "effort: of the motors, reflected to the link side, with derivatives up to order "
+        f"{results['effort'][0] - 1}: their inertia, what their friction takes, and what their transmission "
+        "asks for.",
+    ]
+    if train.n_motors > train.n_joints:
+        about.append(f"Motors, in the order of both: {', '.join(train.motor_names)}.")
+    if drives.remembered:
+        about.append(
+            f"Called every {drives.period!r} s: the deflections of the damped springs of "
+            f"{', '.join(names[j] for j in drives.remembered)} are remembered. They go on exactly where "
+            "torques are their Taylor polynomials until the next call."
         )
+    elif train.damped.any():
+        about.append("Damped springs: the deflection on which all motions settle.")
+    if train.commanded.any():
+        held = ", ".join(
+            f"{stiffness:g} N.m/rad of {names[j]}"
+            for j, stiffness in enumerate(train.stiffness)
+            if train.commanded[j]
+        )
+        about.append(f"Variable stiffness is held at {held}.")
+    if fails:
+        about.append("Fails where a spring would have to give what it cannot: beyond its table, or slack.")
+    return about
 
-    def expected(self, q: Array, tau: Array) -> tuple[Array, Array]:
-        """Return motor positions and efforts by order."""
-        motion = self.drives.feedforward(q, tau)
-        return motion.position, motion.effort
+
+def _cases(drives: _Drives, dynamics: CFunction, motion: str, fails: bool) -> Cases:
+    """Take the calls of the dynamics that succeed, with torques that the drives can give."""
+    values = {**dynamics.cases.inputs, **dynamics.cases.results}
+    failing = dynamics.cases.failing
+    q, torques = values[motion][failing:], values["tau"][failing:]
+    found, tau = _within(drives, q, torques)
+    inputs, results = {motion: q, "tau": tau}, _motor_results(found)
+    if not fails:
+        return Cases(inputs, results)
+    # first a motion that cannot be
+    inputs = {name: np.concatenate([np.full_like(x[:1], np.inf), x]) for name, x in inputs.items()}
+    results = {name: np.concatenate([np.zeros_like(x[:1]), x]) for name, x in results.items()}
+    return Cases(inputs, results, (FAILED, *[OK] * len(q)), failing=1)
 
 
-def motors_of(robot: Robot, order: int) -> Motors | None:
-    """Return the motors of a robot; None where it has no such drives or the order does not suffice."""
-    drives = robot.actuation
-    if not isinstance(drives, SeriesElastic):
-        return None
-    rows = order - 1 if np.any(drives.elastic) else order + 1
-    return Motors(drives, order, rows) if rows > 0 else None
+def _within(drives: _Drives, q: Array, torques: Array) -> tuple[list[MotorMotion], Array]:
+    for share in _SHARES:
+        try:
+            return drives.expected(q, share * torques), share * torques
+        except InputError as error:
+            refused = error
+    raise refused
+
+
+def _motor_results(found: Sequence[MotorMotion]) -> dict[str, Array]:
+    return {name: np.array([getattr(one, name) for one in found]) for name in ("position", "effort")}
+
+
+def _cases_of_both(drives: _Drives, dynamics: CFunction, motors: CFunction) -> Cases:
+    """Take the calls of the dynamics; those whose torques the drives cannot give must fail."""
+    cases = dynamics.cases
+    values = {**cases.inputs, **cases.results}
+    motion = next(name for name in motors.inputs if name != "tau")
+    codes = list(cases.codes) if dynamics.fails else [OK] * cases.count
+    for i in range(cases.failing, cases.count):
+        try:
+            drives.expected(values[motion][i : i + 1], values["tau"][i : i + 1])
+        except InputError:
+            codes[i] = FAILED
+    good = [i for i, code in enumerate(codes) if code != FAILED]
+    results = {
+        name: np.where(np.array(codes)[:, None, None] == FAILED, 0.0, x) for name, x in cases.results.items()
+    }
+    for name, (rows, n) in motors.results.items():
+        results[name] = np.zeros((cases.count, rows, n))
+    if good:
+        found = _motor_results(drives.expected(values[motion][good], values["tau"][good]))
+        for name, rates in found.items():
+            results[name][good] = rates
+    return Cases(cases.inputs, results, tuple(codes), cases.failing)

@@ -1,98 +1,120 @@
-"""Fixed motions and the numbers that the exported functions must give for them."""
+"""Fixed calls with the numbers that the functions must give for them, and a program that times them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from random import Random
 
-import numpy as np
-
-from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.export.c_function import CFunction, sizes
 from hodyn_ros.export.c_text import table
-from hodyn_ros.export.interface import Interface
-from hodyn_ros.se3 import Array
 
-_MOTIONS = 5
 _TOLERANCE = "1e-9"  # of the program
-_REACH = 2.0  # of positions without limits, and of all derivatives [rad or m, /s^k]
 
 
-@dataclass(frozen=True, eq=False)
-class SelfTest:
-    """Arguments and expected results by the names of the arrays, (motions, rows, columns) each."""
+def self_test(prefix: str, functions: Sequence[CFunction]) -> list[str]:
+    """Write the tables, the function `<prefix>_self_test`, and a program that calls it."""
+    lines: list[str] = []
+    for function in functions:
+        lines += [*_tables(function), *_test(function), ""]
+    tests = [f"  largest = fmax(largest, test_{function.name}());" for function in functions]
+    whole = [
+        f"double {prefix}_self_test(void)",
+        "{",
+        "  double largest = 0.0;",
+        *tests,
+        "  return largest;",
+        "}",
+    ]
+    return [*_DEVIATION, "", *lines, *whole, "", *_program(prefix, functions)]
 
-    interface: Interface
-    arguments: dict[str, Array]
-    results: dict[str, Array]
 
-    def lines(self) -> list[str]:
-        """Write the tables, the function `<name>_self_test`, and a program that calls it."""
-        return [*self._tables(), *_DEVIATION, "", *self._function(), "", *self._program()]
+def _tables(function: CFunction) -> list[str]:
+    lines: list[str] = []
+    for name, values in {**function.cases.inputs, **function.cases.results}.items():
+        if values[0].size:
+            lines += [*table(f"test_{function.name}_{name}", values.reshape(len(values), -1)), ""]
+    if function.fails:
+        codes = ", ".join(map(str, function.cases.codes))
+        lines += [f"static const int test_{function.name}_codes[{function.cases.count}] = {{{codes}}};", ""]
+    return lines
 
-    def _tables(self) -> list[str]:
-        lines: list[str] = []
-        for name, values in {**self.arguments, **self.results}.items():
-            lines += [*table(f"test_{name}", values.reshape(len(values), -1)), ""]
-        return lines
 
-    def _function(self) -> list[str]:
-        checks = [
-            f"    largest = fmax(largest, deviation({name}, test_{name}[m], {rows}, {columns}));"
-            for name, (_, rows, columns) in self._shapes().items()
+def _test(function: CFunction) -> list[str]:
+    """Write the function that makes all calls and returns the largest error; of failing calls, of zeros."""
+    called = function.call(_passed(function, "m"))
+    call = [f"    {called};"]
+    if function.fails:
+        call = [
+            f"    if ({called} != test_{function.name}_codes[m]) {{",
+            "      return HUGE_VAL;",
+            "    }",
         ]
-        return [
-            f"double {self.interface.name}_self_test(void)",
-            "{",
-            "  double largest = 0.0;",
-            *self._declarations(),
-            "  int m;",
-            f"  for (m = 0; m < {_MOTIONS}; ++m) {{",
-            *[f"    {function}({self._passed(a, 'm')});" for function, a in self.interface.calls.items()],
-            *checks,
+    checks = []
+    for name, values in function.cases.results.items():
+        if values[0].size:
+            rows, columns = values.shape[1:]
+            expected = f"test_{function.name}_{name}[m]"
+            checks.append(f"    largest = fmax(largest, deviation({name}, {expected}, {rows}, {columns}));")
+    return [
+        f"static double test_{function.name}(void)",
+        "{",
+        "  double largest = 0.0;",
+        "  int m;",
+        *_memory(function.prefix, function.memory),
+        f"  for (m = 0; m < {function.cases.count}; ++m) {{",
+        *[f"    double {name}[{size}] = {{0.0}};" for name, size in sizes(function.results).items()],
+        *call,
+        *checks,
+        "  }",
+        "  return largest;",
+        "}",
+    ]
+
+
+def _program(prefix: str, functions: Sequence[CFunction]) -> list[str]:
+    """Write a `main` that reports the error of the self-test and the time of a call of each function."""
+    lines = [
+        f"#ifdef {prefix.upper()}_MAIN",
+        "int main(void)",
+        "{",
+        f"  const double error = {prefix}_self_test();",
+        "  const int calls = 20000;",
+        '  printf("largest relative error %.2g\\n", error);',
+    ]
+    for function in functions:
+        results = sizes(function.results)
+        failing, count = function.cases.failing, function.cases.count - function.cases.failing
+        row = f"{failing} + i % {count}" if failing else f"i % {count}"
+        lines += [
+            "  {",
+            "    double seconds, sum = 0.0;",
+            *[f"    double {name}[{size}];" for name, size in results.items()],
+            "    clock_t start;",
+            "    int i;",
+            *[f"  {line}" for line in _memory(prefix, function.memory)],
+            "    start = clock();",
+            "    for (i = 0; i < calls; ++i) {",
+            f"      {function.call(_passed(function, row))};",
+            f"      sum += {' + '.join(f'{name}[0]' for name in results)};",
+            "    }",
+            "    seconds = (double)(clock() - start) / CLOCKS_PER_SEC;",
+            "    /* the mean is printed so that no compiler leaves the calls out */",
+            f'    printf("{function.full_name}: %.3f microseconds per call (mean %.3g)\\n",',
+            "           1e6 * seconds / calls, sum / calls);",
             "  }",
-            "  return largest;",
-            "}",
         ]
+    return [*lines, f"  return error <= {_TOLERANCE} ? 0 : 1;", "}", "#endif"]
 
-    def _program(self) -> list[str]:
-        """Write a `main` that reports the error of the self-test and the time of a call of all functions."""
-        calls = self.interface.calls.items()
-        return [
-            f"#ifdef {self.interface.macro}_MAIN",
-            "int main(void)",
-            "{",
-            f"  const double error = {self.interface.name}_self_test();",
-            "  const int calls = 20000;",
-            "  double seconds, sum = 0.0;",
-            *self._declarations(),
-            "  clock_t start = clock();",
-            "  int i;",
-            "  for (i = 0; i < calls; ++i) {",
-            *[f"    {function}({self._passed(arrays, f'i % {_MOTIONS}')});" for function, arrays in calls],
-            f"    sum += {' + '.join(f'{name}[0]' for name in self.results)};",
-            "  }",
-            "  seconds = (double)(clock() - start) / CLOCKS_PER_SEC;",
-            "  /* the mean is printed so that no compiler leaves the calls out */",
-            '  printf("largest relative error %.2g; %.3f microseconds per call (mean %.3g)\\n", error,',
-            "         1e6 * seconds / calls, sum / calls);",
-            f"  return error <= {_TOLERANCE} ? 0 : 1;",
-            "}",
-            "#endif",
-        ]
 
-    def _shapes(self) -> dict[str, tuple[int, ...]]:
-        return {name: values.shape for name, values in self.results.items()}
+def _memory(prefix: str, needed: bool) -> list[str]:
+    return [f"  {prefix}_memory memory;", f"  {prefix}_home(&memory);"] if needed else []
 
-    def _declarations(self) -> list[str]:
-        return [f"  double {name}[{rows * columns}];" for name, (_, rows, columns) in self._shapes().items()]
 
-    def _passed(self, arrays: Sequence[str], motion: str) -> str:
-        return ", ".join(f"test_{name}[{motion}]" if name in self.arguments else name for name in arrays)
+def _passed(function: CFunction, row: str) -> dict[str, str]:
+    return {name: f"test_{function.name}_{name}[{row}]" for name in sizes(function.inputs)}
 
 
 _DEVIATION = [
-    "/* Order by order, the largest error against the largest expected number; infinite where not finite. */",
+    "/* Row by row, the largest error against the largest expected number; infinite where not finite. */",
     "static double deviation(const double *found, const double *expected, int rows, int columns)",
     "{",
     "  double largest = 0.0;",
@@ -112,65 +134,3 @@ _DEVIATION = [
     "  return largest;",
     "}",
 ]
-
-
-def self_test(robot: Robot, interface: Interface) -> SelfTest:
-    """Choose motions within the limits, the same ones every time, and compute what is expected for them."""
-    random, order, motors = Random(1), interface.order, interface.motors
-    compute = robot.compile(order)
-    arguments: dict[str, list[Array]] = {"q": []}
-    results: dict[str, list[Array]] = {"tau": []}
-    for _ in range(_MOTIONS):
-        q = _motion(robot, order, random)
-        arguments["q"].append(q)
-        if robot.model.floating_base:
-            pose, twists = _pose(random), _numbers(random, order + 2, 6)
-            efforts = compute(q, pose, twists)
-            wrench, tau = efforts[:, :6], np.ascontiguousarray(efforts[:, 6:])
-            arguments.setdefault("pose", []).append(pose)
-            arguments.setdefault("twists", []).append(twists)
-            results.setdefault("base_wrench", []).append(wrench)
-        else:
-            tau = compute(q)
-        results["tau"].append(tau)
-        if motors is not None:
-            position, effort = motors.expected(q, tau)
-            results.setdefault("position", []).append(position)
-            results.setdefault("effort", []).append(effort)
-    return SelfTest(
-        interface,
-        {name: np.stack(values) for name, values in arguments.items()},
-        {name: np.stack(values) for name, values in results.items()},
-    )
-
-
-def _motion(robot: Robot, order: int, random: Random) -> Array:
-    q = _numbers(random, order + 3, robot.n_joints)
-    lower = np.maximum(robot.limits.position_lower, -_REACH)
-    upper = np.minimum(robot.limits.position_upper, _REACH)
-    # limits that lie beyond the reach altogether are kept all the same
-    lower, upper = (
-        np.minimum(lower, robot.limits.position_upper),
-        np.maximum(upper, robot.limits.position_lower),
-    )
-    q[0] = lower + (q[0] + _REACH) / (2.0 * _REACH) * (upper - lower)
-    return q
-
-
-def _numbers(random: Random, rows: int, columns: int) -> Array:
-    return np.array(
-        [[round(random.uniform(-_REACH, _REACH), 3) for _ in range(columns)] for _ in range(rows)]
-    )
-
-
-def _pose(random: Random) -> Array:
-    w, x, y, z = (random.gauss(0.0, 1.0) for _ in range(4))
-    s = 2.0 / (w * w + x * x + y * y + z * z)
-    pose = np.eye(4)
-    pose[:3, :3] = [
-        [1.0 - s * (y * y + z * z), s * (x * y - w * z), s * (x * z + w * y)],
-        [s * (x * y + w * z), 1.0 - s * (x * x + z * z), s * (y * z - w * x)],
-        [s * (x * z - w * y), s * (y * z + w * x), 1.0 - s * (x * x + y * y)],
-    ]
-    pose[:3, 3] = _numbers(random, 1, 3)[0]
-    return pose

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from hodyn_ros.formulations.joints import body_fixed_screw, relative_pose
-from hodyn_ros.leibniz import product_derivative
+from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, wrenches_to_body, wrenches_to_world
+from hodyn_ros.lie.se3 import Ad, Array, ad, inverse, matvec, spatial_inertia
 from hodyn_ros.model.tree import TreeModel
-from hodyn_ros.motion import AppliedWrench, BaseMotion, wrenches_to_body, wrenches_to_world
-from hodyn_ros.se3 import Ad, Array, ad, inverse, matvec, spatial_inertia
 
 
 class BodyFixedMotion:

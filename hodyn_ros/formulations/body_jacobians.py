@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hodyn_ros.leibniz import product_derivative
+from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.motion import BaseMotion, inverse_adjoint_derivatives
+from hodyn_ros.lie.se3 import Array, ad, exp_screw, matvec
 from hodyn_ros.model.joint_tree import JointTree
-from hodyn_ros.motion import BaseMotion, inverse_adjoint_derivatives
-from hodyn_ros.se3 import Array, ad, exp_screw, matvec
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,12 +29,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hodyn_ros import jets
-from hodyn_ros.leibniz import product_derivative
+from hodyn_ros.lie import jets
+from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.se3 import Array, cross
 from hodyn_ros.model.closure import LoopFrame, PlacedLoop
 from hodyn_ros.model.joint_function import JointFunction
 from hodyn_ros.model.loops import LoopKind
-from hodyn_ros.se3 import Array, cross
 
 
 class Row(NamedTuple):

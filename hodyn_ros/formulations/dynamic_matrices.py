@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from hodyn_ros.formulations.body_jacobians import BodyJacobians
-from hodyn_ros.leibniz import product_derivative
+from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.se3 import Ad, Array, matvec, spatial_inertia
+from hodyn_ros.lie.se3 import pose as pose_of
 from hodyn_ros.model.joint_tree import JointTree
-from hodyn_ros.se3 import Ad, Array, matvec, spatial_inertia
-from hodyn_ros.se3 import pose as pose_of
 
 
 def mass_matrices(bodies: BodyJacobians, order: int) -> list[Array]:

@@ -36,10 +36,10 @@ from hodyn_ros.formulations.closure_rows import (
     slope,
     wrenches,
 )
-from hodyn_ros.leibniz import product_derivative
+from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
+from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure, Follower, LoopFrame
-from hodyn_ros.motion import AppliedWrench, BaseMotion
-from hodyn_ros.se3 import Array
 
 
 class Place(NamedTuple):
@@ -84,7 +84,7 @@ class LoopMotion:
         self._n_joined = len(self._masks)
         self.n_loop_rows = self._n_joined + len(closure.followers)
         self._target: MovingFrame | None = None
-        if closure.platform is not None and pose is not None:
+        if closure.platform is not None and closure.platform.rows and pose is not None:
             origin = LoopFrame(closure.platform.body, np.zeros(3), np.eye(3))
             self._target = MovingFrame(origin, pose)
             names = tuple(PLATFORM_ROWS[row] for row in closure.platform.rows)
@@ -291,16 +291,18 @@ def forces(
 ) -> Forces:
     """Return efforts and multipliers with their derivatives from the efforts Q (order + 1, m) of the tree.
 
-    `preload` (order + 1, drives): what redundant drives should come near.
+    `preload` (order + 1, drives): what redundant drives should come near. Without one, all is linear in Q,
+    which may have further axes.
     """
     rows, S = len(chosen), closure.effort_map
     jacobians = [J[chosen] for J in moved.J[: len(efforts)]]
     redundant = S.shape[1] > S.shape[0] - rows
-    start = np.zeros((len(efforts), S.shape[1])) if preload is None else preload
+    further = efforts.shape[2:]
+    start = np.zeros((len(efforts), S.shape[1], *further)) if preload is None else preload
     system = _least(jacobians[0], S) if redundant else np.concatenate([jacobians[0].T, S], axis=1)
     found: list[Array] = []
     for k, effort in enumerate(efforts):
-        right = np.zeros(len(system))
+        right = np.zeros((len(system), *further))
         right[: len(effort)] = effort - S @ start[k] if redundant else effort
         for i in range(1, k + 1):
             lower = jacobians[i].T @ found[k - i][:rows]
@@ -309,7 +311,9 @@ def forces(
                 right[len(effort) :] -= comb(k, i) * (jacobians[i] @ found[k - i][rows:])
         found.append(np.asarray(np.linalg.solve(system, right), dtype=np.float64))
     solution = np.array(found)
-    u = start + solution[:, rows:] @ S if redundant else solution[:, rows:]
+    u = solution[:, rows:]
+    if redundant:
+        u = start + np.moveaxis(np.tensordot(u, S, (1, 0)), -1, 1)
     return Forces(u, solution[:, :rows])
 
 

@@ -13,10 +13,9 @@ import numpy as np
 
 from hodyn_ros.formulations.joints import body_fixed_screw, relative_pose
 from hodyn_ros.formulations.moving_inertia import inertia_derivatives
-from hodyn_ros.leibniz import product_derivative
-from hodyn_ros.model.tree import TreeModel
-from hodyn_ros.motion import AppliedWrench, BaseMotion
-from hodyn_ros.representations import (
+from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
+from hodyn_ros.lie.representations import (
     angular_part,
     convert_screws,
     convert_wrenches,
@@ -25,7 +24,8 @@ from hodyn_ros.representations import (
     shifting,
     turning,
 )
-from hodyn_ros.se3 import Ad, Array, ad, dot, matvec, spatial_inertia
+from hodyn_ros.lie.se3 import Ad, Array, ad, dot, matvec, spatial_inertia
+from hodyn_ros.model.tree import TreeModel
 
 
 class HybridMotion:

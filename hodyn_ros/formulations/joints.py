@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from hodyn_ros.lie.se3 import Ad, Array, exp_screw, inverse, matvec
 from hodyn_ros.model.tree import TreeModel
-from hodyn_ros.se3 import Ad, Array, exp_screw, inverse, matvec
 
 
 def body_fixed_screw(model: TreeModel, body: int) -> Array:

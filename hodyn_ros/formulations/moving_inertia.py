@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hodyn_ros.leibniz import product_derivative
-from hodyn_ros.se3 import Ad, Array, ad, inverse
+from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.se3 import Ad, Array, ad, inverse
 
 
 def inertia_derivatives(body_inertia: Array, pose: Array, twists: Sequence[Array]) -> list[Array]:

@@ -13,9 +13,9 @@ import numpy as np
 
 from hodyn_ros.formulations.body_jacobians import BodyJacobians
 from hodyn_ros.formulations.dynamic_matrices import ground_acceleration, transposes
-from hodyn_ros.leibniz import product_derivative
+from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.se3 import Array, hat, matvec
 from hodyn_ros.model.joint_tree import JointTree
-from hodyn_ros.se3 import Array, hat, matvec
 
 PER_BODY = 10
 

@@ -20,8 +20,8 @@ from hodyn_ros.formulations.dynamic_matrices import (
     mass_matrices,
     transposes,
 )
-from hodyn_ros.leibniz import product_derivative
-from hodyn_ros.se3 import Array, ad, matvec
+from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.se3 import Array, ad, matvec
 
 
 @dataclass(frozen=True, eq=False)

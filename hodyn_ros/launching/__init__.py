@@ -5,6 +5,8 @@ The names here are for launch files; `launch/panda.launch.py` shows how.
 
 from hodyn_ros.launching.description import Argument, Command, Launch, Node, Process, Values, joined
 from hodyn_ros.launching.parts import (
+    command_arguments,
+    commanded_simulation,
     common_arguments,
     dynamics_node,
     motion_arguments,
@@ -27,6 +29,8 @@ __all__ = [
     "Node",
     "Process",
     "Values",
+    "command_arguments",
+    "commanded_simulation",
     "common_arguments",
     "dynamics_node",
     "joined",

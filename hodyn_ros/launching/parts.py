@@ -218,23 +218,72 @@ def viewing(values: Values) -> Iterator[Process]:
     )
 
 
-def motion_to_efforts(robot_config: str, trajectory: str) -> Launch:
-    """Describe a robot that nobody simulates: a motion from a file, and the efforts that it takes.
+def command_arguments() -> tuple[Argument, ...]:
+    """Return what `commanded_simulation` needs."""
+    return (
+        Argument(
+            "command_rate",
+            500.0,
+            "Measurements of the motors, and commands that answer them, per second [Hz]; between two motions "
+            "they go on by derivatives.",
+            low=6.0,
+            high=2000.0,
+        ),
+        Argument("feedforward", "elastic", "What motors get beside feedback.", ("none", "rigid", "elastic")),
+    )
 
-    With `trajectory:=none` dynamics_node waits for what somebody else publishes on `desired_motion`.
+
+def commanded_simulation(values: Values) -> Iterator[Process]:
+    """Yield controller_node and simulator_node."""
+    robot, rate = {"robot_config": values["robot_config"]}, values["command_rate"]
+    yield node(
+        "controller_node",
+        values,
+        **robot,
+        feedforward=values["feedforward"],
+        # a command acts for one period after its way to the robot, and patience lasts for 1.5
+        lead=2e-4 + 0.5 / rate,
+        patience=1.5 / rate,
+        # a busy machine may hold up messages of a simulated robot; a real one gets the defaults
+        timeout=max(0.1, 3.0 / values["rate"]),
+        measurement_timeout=max(0.1, 3.0 / rate),
+        latency=0.02,
+    )
+    yield node(
+        "simulator_node",
+        values,
+        **robot,
+        trajectory=trajectory_file(values),
+        rate=rate,
+        command_timeout=max(0.2, 5.0 / rate),
+    )
+
+
+def motion_to_efforts(robot_config: str, trajectory: str, *, simulation: bool = False) -> Launch:
+    """Describe a robot with a motion from a file, and the efforts that it takes.
+
+    With `trajectory:=none` dynamics_node waits for what somebody else publishes on `desired_motion`. Nobody
+    simulates the robot, but with `simulation` where `simulate:=true`.
     """
 
     def processes(values: Values) -> Iterator[Process]:
+        simulated = simulation and values["simulate"]
         yield from recording(values)
         yield from viewing(values)
         yield dynamics_node(values, clamp=values["clamp"])
+        if simulated:
+            yield from commanded_simulation(values)
         if trajectory_file(values):
-            yield trajectory_node(values)
+            yield trajectory_node(values, start_when_commanded=simulated)
 
+    simulate = Argument(
+        "simulate", False, "Whether a simulated robot follows the motion, commanded by feedback."
+    )
     arguments = (
         robot_argument(robot_config),
-        *motion_arguments(trajectory, measured=False),
+        *motion_arguments(trajectory, lowest_rate=6.0 if simulation else 1.0, measured=False),
         Argument("clamp", False, "Whether efforts are held within the robot's limits."),
+        *((simulate, *command_arguments()) if simulation else ()),
         *common_arguments(),
         *recording_arguments(),
         *viewing_arguments(),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.errors import ModelError
-from hodyn_ros.se3 import Array
+from hodyn_ros.lie.se3 import Array
 
 
 def frozen_array(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.lie.se3 import Array, inverse, pose
 from hodyn_ros.model.arrays import frozen_array
-from hodyn_ros.model.assembly import Frame
 from hodyn_ros.model.joint_function import JointFunction
 from hodyn_ros.model.loops import ROWS, Coupling, Loop, LoopKind
+from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.tree import TreeModel
-from hodyn_ros.se3 import Array, inverse, pose
 
 Coordinate = str | int | tuple[str | int, Sequence[str]]
 """A joint, or (body, rows) with components of the pose of a body, out of "rx", "ry", "rz", "x", "y", "z"."""
@@ -54,10 +54,15 @@ class Follower(NamedTuple):
 
 
 class PlatformRows(NamedTuple):
-    """A body whose pose is given, in the rows named: turns about and shifts along the axes of that pose."""
+    """A body whose pose is given, in the rows named: turns about and shifts along the axes of that pose.
+
+    `twists` (6, rows): the only ones that it can have, in its frame, where these are the same at every pose;
+    None where what the rows leave out is parasitic motion that depends on the pose.
+    """
 
     body: int
     rows: tuple[str, ...]
+    twists: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,17 +97,24 @@ class Closure:
         frames: Mapping[str, Frame] | None = None,
         tolerance: float = TOLERANCE,
         start: ArrayLike | None = None,
+        home: Mapping[str, float] | None = None,
     ) -> Closure:
         """Resolve names and place the loops; ModelError names the loop, joint or coordinate at fault.
 
         `start` (n,): the joint positions [rad or m] at which the loops are described and closed, instead of
-        zero.
+        zero. `home`: positions of joints by name near which loops are closed that are described at zero, the
+        others at zero; where they are closed is then found by `hodyn_ros.dynamics.loops.closing.assembled`.
         """
         if start is not None:
             start = frozen_array("start", start, (tree.n_joints,))
         ratios, offsets, leading, followers = _couple(tree, _listed("couplings", couplings, Coupling))
         described = tree if start is None else replace(tree, placements=tree.poses(start))
-        placed = tuple(place_loop(described, frames or {}, loop) for loop in _listed("loops", loops, Loop))
+        closed = home is None
+        placed = tuple(
+            place_loop(described, frames or {}, loop, closed) for loop in _listed("loops", loops, Loop)
+        )
+        if home is not None:
+            start = _home(tree, home, placed)
         names = [loop.name for loop in placed]
         repeated = next((name for name in names if names.count(name) > 1), None)
         if repeated is not None:
@@ -327,6 +339,17 @@ def _couple(
     return ratios, offsets, leading, followers
 
 
+def _home(tree: TreeModel, home: Mapping[str, float], loops: Sequence[PlacedLoop]) -> Array:
+    if not isinstance(home, Mapping):
+        raise ModelError(f"home must hold positions by joint, found {type(home).__name__}")
+    if not loops:
+        raise ModelError(f"robot {tree.name!r} has no loops, so it needs no home at which they close")
+    start: list[Any] = [0.0] * tree.n_joints
+    for joint, position in zip(_joint_indices(tree, "home", list(home)), home.values()):
+        start[joint] = position
+    return frozen_array("home", start, (tree.n_joints,))
+
+
 def _joint_indices(tree: TreeModel, what: str, joints: Sequence[str | int]) -> tuple[int, ...]:
     if isinstance(joints, (str, int)) or not isinstance(joints, Sequence):
         raise ModelError(f"{what} must be a list of joints by name or index, found {joints!r}")
@@ -365,8 +388,11 @@ def _coordinates(
     return joints, PlatformRows(index, tuple(row for row in ROWS if row in rows))
 
 
-def place_loop(tree: TreeModel, frames: Mapping[str, Frame], loop: Loop) -> PlacedLoop:
-    """Fix the two frames of a loop to their bodies; ModelError says what is unknown, or how it is open."""
+def place_loop(tree: TreeModel, frames: Mapping[str, Frame], loop: Loop, closed: bool = True) -> PlacedLoop:
+    """Fix the two frames of a loop to their bodies.
+
+    ModelError says what is unknown, or how a loop is open that is to be `closed` as described.
+    """
     size = robot_size(tree)
     a, b = (_carrier(tree, frames, loop, name) for name in (loop.a, loop.b))
     if a == b:
@@ -375,8 +401,10 @@ def place_loop(tree: TreeModel, frames: Mapping[str, Frame], loop: Loop) -> Plac
     point_b = point if loop.point_b is None else np.asarray(loop.point_b)
     if loop.kind == "rows":
         axes = np.asarray(loop.axes)
-        _check_rows_closed(loop, axes.T @ (point_b - point), size)
-        frames_of = _fix(tree, a, point, axes), _fix(tree, b, point_b, axes)
+        if closed:
+            _check_rows_closed(loop, axes.T @ (point_b - point), size)
+        axes_b = axes if closed or loop.axes_b is None else np.asarray(loop.axes_b)
+        frames_of = _fix(tree, a, point, axes), _fix(tree, b, point_b, axes_b)
         return PlacedLoop(loop.name, loop.kind, *frames_of, 0.0, tuple(loop.rows))
     axis = np.array([0.0, 0.0, 1.0]) if loop.axis is None else np.asarray(loop.axis)
     axis_b = axis if loop.axis_b is None else np.asarray(loop.axis_b)
@@ -385,10 +413,15 @@ def place_loop(tree: TreeModel, frames: Mapping[str, Frame], loop: Loop) -> Plac
         length = float(np.linalg.norm(point_b - point))
         if length <= _CLOSED * size:
             raise ModelError(f"loop {loop.name!r}: its rod has no length; join the points by a ball instead")
-    else:
+        if not closed:
+            raise ModelError(f"loop {loop.name!r}: with a `home` of its own a robot cannot have rods yet")
+    elif closed:
         _check_closed(loop, point_b - point, axis, axis_b, size)
     axes_b = _triad(axis_b)
     axes = axes_b if loop.kind != "universal" and np.array_equal(axis, axis_b) else _triad(axis)
+    if loop.axes is not None and not closed:
+        axes = np.asarray(loop.axes)
+        axes_b = axes if loop.axes_b is None else np.asarray(loop.axes_b)
     return PlacedLoop(
         loop.name, loop.kind, _fix(tree, a, point, axes), _fix(tree, b, point_b, axes_b), length
     )

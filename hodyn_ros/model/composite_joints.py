@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.errors import ModelError
+from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.arrays import frozen_array, unique_names
 from hodyn_ros.model.joint_groups import prismatic, revolute
-from hodyn_ros.se3 import Array
 
 _PARALLEL = 1e-6  # [rad]
 _ORIGIN = (0.0, 0.0, 0.0)

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from hodyn_ros import se3
-from hodyn_ros.se3 import Array
+from hodyn_ros.lie import se3
+from hodyn_ros.lie.se3 import Array
 
 # A right angle that is written as a decimal number has a cosine of about 6e-17. Reading it as zero keeps the
 # structural zeros of a robot exact, on which the compiled engine folds; the angle itself moves by less than

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from math import factorial
 
 import numpy as np
-from scipy.interpolate import make_interp_spline
 
 from hodyn_ros.errors import ModelError
-from hodyn_ros.se3 import Array
+from hodyn_ros.lie.se3 import Array
 
 DEGREES = (3, 5, 7, 9, 11, 13, 15)
-_SLACK = 1e-12  # share of its range by which a position may leave a table through rounding
+SLACK = 1e-12  # share of its range by which a position may leave a table through rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +49,8 @@ class JointFunction:
         intervals as its knots allow ("not a knot"), or continues at the other end where it is periodic.
         Raises ModelError saying what the table lacks.
         """
+        from scipy.interpolate import make_interp_spline  # takes a moment
+
         x, y = np.array(at, dtype=np.float64), np.array(values, dtype=np.float64)
         if x.ndim != 1 or x.shape != y.shape:
             raise ModelError(f"its table holds {x.size} positions and {y.size} values; give as many of both")
@@ -66,9 +67,11 @@ class JointFunction:
             raise ModelError(f"its table is periodic, but begins with {y[0]:g} and ends with {y[-1]:g}")
         spline = make_interp_spline(x, y, k=int(degree), bc_type="periodic" if periodic else None)
         breaks = np.unique(spline.t[(spline.t >= x[0]) & (spline.t <= x[-1])])
-        # derivatives by de Boor's algorithm: PPoly.from_spline fails above degree 5
-        pieces = [spline(breaks[:-1], nu=k) / factorial(k) for k in range(int(degree) + 1)]
-        return cls(breaks, breaks[:-1], np.stack(pieces, axis=1), int(degree) - 1, bool(periodic))
+        # derivatives by de Boor's algorithm: PPoly.from_spline fails above degree 5; within the pieces, as a
+        # periodic spline may take a break for a point of the piece before
+        centers = 0.5 * (breaks[:-1] + breaks[1:])
+        pieces = [spline(centers, nu=k) / factorial(k) for k in range(int(degree) + 1)]
+        return cls(breaks, centers, np.stack(pieces, axis=1), int(degree) - 1, bool(periodic))
 
     def taylor(self, x: float, count: int) -> Array:
         """Return the Taylor coefficients (count,) of f at x; beyond its ends f goes on straight."""
@@ -83,7 +86,7 @@ class JointFunction:
                 about[m] += (inside - self.centers[piece]) * about[m + 1]
         result = np.zeros(count)
         result[: len(about)] = about[:count]
-        if inside != x:
+        if not self.holds(x):
             slope = about[1] if len(about) > 1 else 0.0
             result[0] += slope * (x - inside)
             result[2:] = 0.0
@@ -92,5 +95,5 @@ class JointFunction:
     def holds(self, x: float) -> bool:
         """Say whether a position is in the range of the table."""
         low, high = float(self.breaks[0]), float(self.breaks[-1])
-        slack = _SLACK * (high - low) if np.isfinite(high - low) else 0.0
+        slack = SLACK * (high - low) if np.isfinite(high - low) else 0.0
         return self.periodic or low - slack <= x <= high + slack

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.errors import ModelError
-from hodyn_ros.se3 import Array
+from hodyn_ros.lie.se3 import Array
 
 _ORIGIN = (0.0, 0.0, 0.0)
 

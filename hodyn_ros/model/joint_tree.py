@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array, finite_result
 from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.lie.se3 import Ad, Array, ad, exp, inverse
 from hodyn_ros.model.arrays import frozen_array, unique_names
 from hodyn_ros.model.tree import TreeModel
-from hodyn_ros.se3 import Ad, Array, ad, exp, inverse
 
 _CLOSED = 1e-9  # by which brackets of joint screws may leave the space of the joint
 

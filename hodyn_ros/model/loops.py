@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.errors import ModelError
+from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.arrays import frozen_array
 from hodyn_ros.model.joint_function import JointFunction
-from hodyn_ros.se3 import Array
 
 LoopKind = Literal["weld", "ball", "universal", "hinge", "cylinder", "slider", "rod", "spin", "rows"]
 KINDS: tuple[LoopKind, ...] = get_args(LoopKind)
@@ -111,8 +111,10 @@ class Loop:
       "y", "z" (shifts along the axes of a frame on a, the columns of `axes` (3, 3), by default the world's).
 
     `point` (3,) [m] and `axis` (3,), of any length, in the world at the zero configuration; `point_b` and
-    `axis_b` are those of b, by default the same. `name`: by default "kind a-b". Raises ModelError naming the
-    loop and what is missing or too much.
+    `axis_b` are those of b, by default the same. Where loops close at another configuration (`home` of the
+    robot), these are where point and axis lie on each body at zero, and a weld or slider also needs `axes`
+    and `axes_b`, (3, 3), whose columns x, y, z are a frame on each; a slider goes along z. `name`: by default
+    "kind a-b". Raises ModelError naming the loop and what is missing or too much.
     """
 
     a: str | int
@@ -125,6 +127,7 @@ class Loop:
     name: str = ""
     rows: Sequence[str] = ()
     axes: ArrayLike | None = None
+    axes_b: ArrayLike | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -159,17 +162,27 @@ class Loop:
     def _check_rows(self) -> None:
         listed = isinstance(self.rows, Sequence) and not isinstance(self.rows, str)
         rows = tuple(self.rows) if listed else ("?",)
-        if self.kind != "rows":
-            if rows or self.axes is not None:
-                raise ModelError(f"loop {self.name!r}: a {self.kind} has no rows and axes of its own")
-            return
-        if not rows or any(row not in ROWS for row in rows) or len(set(rows)) < len(rows):
-            raise ModelError(f"loop {self.name!r}: rows must be some of {list(ROWS)}, found {self.rows!r}")
-        object.__setattr__(self, "rows", tuple(row for row in ROWS if row in rows))
-        axes = np.eye(3) if self.axes is None else frozen_array("axes", self.axes, (3, 3))
-        if np.abs(axes.T @ axes - np.eye(3)).max() > 1e-9 or np.linalg.det(axes) < 0.0:
-            raise ModelError(f"loop {self.name!r}: the columns of its axes must be a right-handed frame")
-        object.__setattr__(self, "axes", axes)
+        framed = self.kind in ("rows", "weld", "slider")
+        if self.kind != "rows" and rows or not framed and (self.axes is not None or self.axes_b is not None):
+            raise ModelError(f"loop {self.name!r}: a {self.kind} has no rows and axes of its own")
+        if self.axes is None and self.axes_b is not None:
+            raise ModelError(f"loop {self.name!r} has axes_b without axes; give both")
+        if self.kind == "rows":
+            if not rows or any(row not in ROWS for row in rows) or len(set(rows)) < len(rows):
+                raise ModelError(
+                    f"loop {self.name!r}: rows must be some of {list(ROWS)}, found {self.rows!r}"
+                )
+            object.__setattr__(self, "rows", tuple(row for row in ROWS if row in rows))
+            if self.axes is None:
+                object.__setattr__(self, "axes", np.eye(3))
+        for field in ("axes", "axes_b"):
+            if getattr(self, field) is not None:
+                axes = frozen_array(field, getattr(self, field), (3, 3))
+                if np.abs(axes.T @ axes - np.eye(3)).max() > 1e-9 or np.linalg.det(axes) < 0.0:
+                    raise ModelError(
+                        f"loop {self.name!r}: the columns of its {field} must be a right-handed frame"
+                    )
+                object.__setattr__(self, field, axes)
 
     def _vector(self, field: str, given: ArrayLike | None) -> Array:
         try:

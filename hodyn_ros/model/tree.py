@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.lie.se3 import exp_screw, nearest_rotation
 from hodyn_ros.model.arrays import frozen_array, unique_names
-from hodyn_ros.se3 import exp_screw, nearest_rotation
 
 Array = NDArray[np.float64]
 

@@ -7,8 +7,8 @@ a motion only where the robot stands, and stops when a check fails.
 
 Topics: `feedforward_torque` (FeedforwardTorque) in; `motor_states` (sensor_msgs/JointState) in,
 positions and velocities of the motors, reflected to the links, with the time of the measurement as stamp;
-`effort_commands` (std_msgs/Float64MultiArray) out, motor efforts in the order of the robot's joints, and an
-empty one where no more follow, for the driver to brake and hold the robot; `/diagnostics` at 1 Hz.
+`effort_commands` (std_msgs/Float64MultiArray) out, motor efforts in the order of the robot's driven joints,
+and an empty one where no more follow, for the driver to brake and hold the robot; `/diagnostics` at 1 Hz.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from collections.abc import Sequence
 from std_msgs.msg import Float64MultiArray
 
 from hodyn_ros.actuation.drive_train import DriveTrain
-from hodyn_ros.control.command_guard import CommandGuard, GuardedCommand
-from hodyn_ros.control.feedforward import Feedforward
-from hodyn_ros.control.guard_config import End, FirstEffort
-from hodyn_ros.control.guarded_robot import effort_model, guard_limits
 from hodyn_ros.control.motor_pd import FeedforwardMode, MotorGains, Reference, motor_reference
 from hodyn_ros.errors import InputError
-from hodyn_ros.nodes.feedforward_consumer import FeedforwardConsumer
-from hodyn_ros.nodes.fields import float64s
-from hodyn_ros.nodes.guard_parameters import GRAVITY, guard_config, guard_settings, with_gravity
-from hodyn_ros.nodes.parameters import Setting, chosen, value
-from hodyn_ros.nodes.process import run
-from hodyn_ros.nodes.robot_file import tree_robot
+from hodyn_ros.feedforward.feedforward import Feedforward
+from hodyn_ros.guard.command_guard import CommandGuard, GuardedCommand
+from hodyn_ros.guard.guard_config import End, FirstEffort
+from hodyn_ros.guard.guarded_robot import effort_model, guard_limits
+from hodyn_ros.ros.conversions.fields import float64s
+from hodyn_ros.ros.feedforward_consumer import FeedforwardConsumer
+from hodyn_ros.ros.parameters.guard_parameters import GRAVITY, guard_config, guard_settings, with_gravity
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, chosen, value
+from hodyn_ros.ros.parameters.robot_file import robot_of_file
+from hodyn_ros.ros.process import run
 
 SETTINGS = (
-    Setting(
+    ParameterSpec(
         "robot_config",
         "",
         "Robot to control: path of a YAML file, or the name of a shipped one such as panda.yaml.",
         read_only=True,
     ),
-    Setting(
+    ParameterSpec(
         "feedforward",
         "elastic",
         "What the motors are given beside feedback: none; rigid, the torque as if the joints were stiff; "
@@ -47,7 +47,7 @@ SETTINGS = (
         "springs that are damped or not linear, take elastic only.",
         read_only=True,
     ),
-    Setting(
+    ParameterSpec(
         "natural_frequency",
         30.0,
         "Natural frequency of the feedback on each motor [rad/s]; Kp = B w^2.",
@@ -55,7 +55,7 @@ SETTINGS = (
         high=1000.0,
         read_only=True,
     ),
-    Setting(
+    ParameterSpec(
         "damping_ratio",
         1.0,
         "Damping ratio of the feedback on each motor; Kd = 2 zeta B w.",
@@ -63,14 +63,14 @@ SETTINGS = (
         high=10.0,
         read_only=True,
     ),
-    Setting(
+    ParameterSpec(
         "proportional_gains",
         [],
         "Gains [N.m/rad or N/m], one per joint, instead of natural_frequency; with derivative_gains.",
         read_only=True,
     ),
-    Setting("derivative_gains", [], "Gains [N.m s/rad or N s/m], one per joint.", read_only=True),
-    Setting(
+    ParameterSpec("derivative_gains", [], "Gains [N.m s/rad or N s/m], one per joint.", read_only=True),
+    ParameterSpec(
         "patience",
         0.0015,
         "How long [s] to wait for a measurement before commands go on without: one and a half periods.",
@@ -78,7 +78,7 @@ SETTINGS = (
         high=1.0,
         read_only=True,
     ),
-    Setting(
+    ParameterSpec(
         "latency",
         0.005,
         "How old [s] measurements may be on average; feedback that comes later swings.",
@@ -86,7 +86,7 @@ SETTINGS = (
         high=1.0,
         read_only=True,
     ),
-    Setting(
+    ParameterSpec(
         "end_command",
         "empty",
         "What says that no more commands follow, once the robot stands and nobody looks after it: empty, a "
@@ -103,7 +103,7 @@ class ControllerNode(FeedforwardConsumer):
 
     def __init__(self) -> None:
         super().__init__("controller_node", SETTINGS)
-        robot = tree_robot(self)
+        robot = robot_of_file(self)
         train = robot.drive_train
         if train is None:
             raise InputError(f"robot {robot.name!r} has no drives; describe them in its file")
@@ -122,19 +122,19 @@ class ControllerNode(FeedforwardConsumer):
             )
         self._says_the_end = chosen(self, "end_command", ("empty", "none")) == "empty"
         guard = CommandGuard(
-            robot.joint_names,
+            robot.driven_joints,
             guard_config(self, feedback=True, first_effort=FirstEffort.FEEDFORWARD),
-            guard_limits(robot, robot.joint_names, motor=True),
+            guard_limits(robot, robot.driven_joints, motor=True),
             self._gains(train),
-            effort_model(with_gravity(self, robot), robot.joint_names, motor=True),
+            effort_model(with_gravity(self, robot), robot.driven_joints, motor=True),
         )
         self._publisher = self.publisher(Float64MultiArray, "effort_commands")
         self._without_measurement = 0
-        self.start(guard, robot.joint_names, "motor_states")
+        self.start(guard, robot.driven_joints, "motor_states")
         self._diagnostics.hardware_id = robot.name
         self._late = self.create_timer(value(self, "patience"), self._on_time, callback_group=self.streams)
         self.get_logger().info(
-            f"robot {robot.name!r}, {robot.n_joints} joints, feedforward {self._mode.value}"
+            f"robot {robot.name!r}, {train.n_joints} joints, feedforward {self._mode.value}"
         )
 
     def _gains(self, train: DriveTrain) -> MotorGains:

@@ -24,35 +24,36 @@ from rclpy.parameter import Parameter
 from std_msgs.msg import String
 
 from hodyn_ros import share
-from hodyn_ros.control.law_settings import LawSettings
-from hodyn_ros.control.robot_text import RobotText, read_robot
+from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import HodynError, InputError
+from hodyn_ros.feedforward.config import FeedforwardConfig
+from hodyn_ros.feedforward.robot_text import RobotText
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
-from hodyn_ros.nodes.account import Account
-from hodyn_ros.nodes.answerer import Answerer
-from hodyn_ros.nodes.diagnostics import OK, WARN, Diagnostics, Report
-from hodyn_ros.nodes.dynamics_settings import LIVE, SETTINGS, STRUCTURAL, law_settings
-from hodyn_ros.nodes.one_publisher import OnePublisher, motion_continues, publishers_of
-from hodyn_ros.nodes.parameters import declare, value
-from hodyn_ros.nodes.process import run
-from hodyn_ros.nodes.qos import latched_qos, overridable, stream_qos
-from hodyn_ros.nodes.qos_events import QosEvents
-from hodyn_ros.nodes.refusals import Refusals, Refused
-from hodyn_ros.nodes.robot_description import RobotDescription
-from hodyn_ros.nodes.stream_executor import StreamGroup, beside_streams
-from hodyn_ros.nodes.timeline import Timeline
-from hodyn_ros.nodes.wrench_sources import WrenchSources, check_topics
+from hodyn_ros.nodes.answer_statistics import AnswerStatistics
+from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
+from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report
+from hodyn_ros.ros.parameters.dynamics_settings import LIVE, SETTINGS, STRUCTURAL, law_settings
+from hodyn_ros.ros.parameters.parameters import declare, value
+from hodyn_ros.ros.process import run
+from hodyn_ros.ros.robot_description import RobotDescription
+from hodyn_ros.ros.streams.one_publisher import OnePublisher, motion_continues, publishers_of
+from hodyn_ros.ros.streams.qos import latched_qos, overridable, stream_qos
+from hodyn_ros.ros.streams.qos_events import QosEvents
+from hodyn_ros.ros.streams.rejections import MessageRejected, Rejections
+from hodyn_ros.ros.streams.stamp_filter import StampFilter
+from hodyn_ros.ros.streams.stream_executor import StreamGroup, beside_streams
+from hodyn_ros.ros.wrench_sources import WrenchSources, check_topics
 
 IN, OUT = "desired_motion", "feedforward_torque"
 
 
 class DynamicsNode(LifecycleNode):
-    """Answers desired motions with feedforward efforts; the answers come from an `Answerer`."""
+    """Answers desired motions with feedforward efforts; the answers come from an `FeedforwardPipeline`."""
 
     def __init__(self) -> None:
         super().__init__("dynamics_node")
-        self._answerer: Answerer | None = None
-        self._next: Answerer | None = None
+        self._answerer: FeedforwardPipeline | None = None
+        self._next: FeedforwardPipeline | None = None
         # rclpy asks the last one first, and `declare` adds one that looks at types
         self.add_on_set_parameters_callback(self._check_parameters)
         declare(self, SETTINGS)
@@ -60,12 +61,12 @@ class DynamicsNode(LifecycleNode):
         self._starting = bool(value(self, "autostart"))  # until the first robot is configured
         self._by_itself = False  # whether the present transition is the node's own
         self._failure: Exception | None = None
-        self._timeline = Timeline(value(self, "new_clock_after"))
+        self._timeline = StampFilter(value(self, "new_clock_after"))
         self._one_publisher = OnePublisher(
             partial(publishers_of, self, IN), motion_continues, value(self, "new_publisher_after")
         )
-        self._refusals = Refusals(self.get_logger().warning, IN)
-        self._account = Account()
+        self._refusals = Rejections(self.get_logger().warning, IN)
+        self._account = AnswerStatistics()
         self._troubles_reported = 0
         self._events = QosEvents(self)
         self._wrenches = WrenchSources(self)
@@ -151,27 +152,27 @@ class DynamicsNode(LifecycleNode):
 
     # the robot
 
-    def _load(self) -> Answerer:
+    def _load(self) -> FeedforwardPipeline:
         name = value(self, "robot_config")
         if name:
             path = share.find("config", name)
-            text, robot = RobotText.from_file(path), read_robot(path)
+            text, robot = RobotText.from_file(path), Robot.from_config(path)
         else:
             text = self._description.robot_text(value(self, "floating_base"))
             robot = text.robot()
-        return Answerer(text, robot, self._chosen({}), self._timeline)
+        return FeedforwardPipeline(text, robot, self._chosen({}), self._timeline)
 
-    def _chosen(self, changed: dict[str, Any]) -> LawSettings:
+    def _chosen(self, changed: dict[str, Any]) -> FeedforwardConfig:
         chosen = law_settings(self, changed)
         check_topics(chosen.wrench_bodies)
         return chosen
 
-    def _use(self, answerer: Answerer) -> None:
-        self._answerer, law = answerer, answerer.law
+    def _use(self, pipeline: FeedforwardPipeline) -> None:
+        self._answerer, law = pipeline, pipeline.law
         cutoff, timeout, limit = (value(self, f"wrench_{name}") for name in ("cutoff", "timeout", "limit"))
-        self._wrenches.use(answerer.robot, law, cutoff, timeout, limit)
+        self._wrenches.use(pipeline.robot, law, cutoff, timeout, limit)
         self._diagnostics.hardware_id = law.name
-        self._settings_publisher.publish(String(data=answerer.settings()))
+        self._settings_publisher.publish(String(data=pipeline.settings()))
         drives = "with its drives" if law.has_drives else "without drives"
         self.get_logger().info(
             f"robot {law.name!r}, {len(law.joint_names)} joints, {drives}; efforts to order {law.order}"
@@ -225,7 +226,7 @@ class DynamicsNode(LifecycleNode):
         try:
             self._events.lost(IN, self._one_publisher.check(msg, info))
             answer = self._answerer.answer(msg, self._wrenches.now())
-        except Refused as refused:
+        except MessageRejected as refused:
             self._refusals.add(refused)
             return
         self._publisher.publish(answer)

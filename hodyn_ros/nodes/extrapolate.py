@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from hodyn_ros.control.feedforward import Setpoint
 from hodyn_ros.errors import InputError
+from hodyn_ros.feedforward.feedforward import Setpoint
 from hodyn_ros.msg import FeedforwardTorque
-from hodyn_ros.nodes.joint_order import JointOrder
-from hodyn_ros.nodes.messages import read_feedforward_torque
+from hodyn_ros.ros.conversions.joint_order import JointOrder
+from hodyn_ros.ros.conversions.messages import read_feedforward_torque
 
 
 def extrapolate(msg: FeedforwardTorque, h: float, joints: JointOrder | None = None) -> Setpoint:

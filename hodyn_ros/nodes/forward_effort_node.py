@@ -16,17 +16,17 @@ from collections.abc import Sequence
 
 from std_msgs.msg import Float64MultiArray
 
-from hodyn_ros.control.command_guard import GuardedCommand
-from hodyn_ros.control.extrapolation import motor_effort_series
-from hodyn_ros.control.feedforward import Feedforward
-from hodyn_ros.control.guard_config import End, State
 from hodyn_ros.control.motor_pd import Reference
 from hodyn_ros.errors import InputError
-from hodyn_ros.nodes.fields import float64s
-from hodyn_ros.nodes.forward_commands import FORWARD_SETTINGS, ForwardCommands
-from hodyn_ros.nodes.guard_parameters import ENDS, guard_settings
-from hodyn_ros.nodes.parameters import Setting, chosen
-from hodyn_ros.nodes.process import run
+from hodyn_ros.feedforward.extrapolation import motor_effort_series
+from hodyn_ros.feedforward.feedforward import Feedforward
+from hodyn_ros.guard.command_guard import GuardedCommand
+from hodyn_ros.guard.guard_config import End, State
+from hodyn_ros.ros.conversions.fields import float64s
+from hodyn_ros.ros.forward_commands import FORWARD_SETTINGS, ForwardCommands
+from hodyn_ros.ros.parameters.guard_parameters import ENDS, guard_settings
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, chosen
+from hodyn_ros.ros.process import run
 
 _SIDES = ("link", "motor")
 _SILENT = "silent"
@@ -40,14 +40,14 @@ SETTINGS = (
         )
         if setting.name != "end"
     ),
-    Setting(
+    ParameterSpec(
         "end",
         End.ZERO.value,
         "What is sent when the robot stops: zero, efforts that go to zero; hold, those that it stands "
         "with; silent, nothing from the stop on, for drives that watch over their commands themselves.",
         read_only=True,
     ),
-    Setting(
+    ParameterSpec(
         "efforts",
         "link",
         "Which efforts are sent: link, those of the inverse dynamics, for drives that control the torque at "

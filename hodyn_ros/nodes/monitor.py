@@ -24,26 +24,26 @@ from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
-from hodyn_ros.control.recording import Recording
 from hodyn_ros.errors import InputError
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
-from hodyn_ros.nodes.diagnostics import OK
-from hodyn_ros.nodes.joint_order import JointOrder
-from hodyn_ros.nodes.messages import (
+from hodyn_ros.ros.conversions.joint_order import JointOrder
+from hodyn_ros.ros.conversions.messages import (
     nanoseconds,
     read_desired_motion,
     read_feedforward_torque,
     read_joint_state,
 )
-from hodyn_ros.nodes.parameters import Setting, declare, value
-from hodyn_ros.nodes.process import run
-from hodyn_ros.nodes.qos import stream_qos
-from hodyn_ros.nodes.stream_executor import StreamGroup
+from hodyn_ros.ros.diagnostics import OK
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, value
+from hodyn_ros.ros.process import run
+from hodyn_ros.ros.streams.qos import stream_qos
+from hodyn_ros.ros.streams.stream_executor import StreamGroup
+from hodyn_ros.simulation.recording import Recording
 
 SETTINGS = (
-    Setting("file", "", "Where the recording goes, a NumPy archive (.npz).", read_only=True),
-    Setting("orders", 5, "Orders of the desired motion that are kept.", low=1, high=9, read_only=True),
-    Setting(
+    ParameterSpec("file", "", "Where the recording goes, a NumPy archive (.npz).", read_only=True),
+    ParameterSpec("orders", 5, "Orders of the desired motion that are kept.", low=1, high=9, read_only=True),
+    ParameterSpec(
         "timeout",
         60.0,
         "How long to wait for the nodes to be ready [s].",

@@ -18,18 +18,18 @@ from collections.abc import Sequence
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from hodyn_ros.control.command_guard import GuardedCommand
-from hodyn_ros.control.extrapolation import motor_effort_series
-from hodyn_ros.control.feedforward import Feedforward
-from hodyn_ros.control.guard_config import End
 from hodyn_ros.control.motor_pd import Reference
 from hodyn_ros.errors import InputError
-from hodyn_ros.nodes.fields import float64s
-from hodyn_ros.nodes.forward_commands import FORWARD_SETTINGS, ForwardCommands
-from hodyn_ros.nodes.guard_parameters import guard_settings
-from hodyn_ros.nodes.messages import time_message
-from hodyn_ros.nodes.parameters import value
-from hodyn_ros.nodes.process import run
+from hodyn_ros.feedforward.extrapolation import motor_effort_series
+from hodyn_ros.feedforward.feedforward import Feedforward
+from hodyn_ros.guard.command_guard import GuardedCommand
+from hodyn_ros.guard.guard_config import End
+from hodyn_ros.ros.conversions.fields import float64s
+from hodyn_ros.ros.conversions.messages import time_message
+from hodyn_ros.ros.forward_commands import FORWARD_SETTINGS, ForwardCommands
+from hodyn_ros.ros.parameters.guard_parameters import guard_settings
+from hodyn_ros.ros.parameters.parameters import value
+from hodyn_ros.ros.process import run
 
 SETTINGS = (
     *FORWARD_SETTINGS,

@@ -17,21 +17,21 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSDurabilityPolicy, QoSHistoryPolicy, QoSProfile, QoSReliabilityPolicy
 
+from hodyn_ros.bags.async_bag_writer import Pen
 from hodyn_ros.bags.messages import Message, Topic
-from hodyn_ros.bags.pen import Pen
 from hodyn_ros.bags.reader import Bag
 from hodyn_ros.errors import InputError
-from hodyn_ros.nodes.diagnostics import OK, WARN, Diagnostics, Report, Stream
-from hodyn_ros.nodes.offered_qos import offered
-from hodyn_ros.nodes.parameters import Setting, declare, value
-from hodyn_ros.nodes.process import run
-from hodyn_ros.nodes.recording_time import RecordingTime
-from hodyn_ros.nodes.stream_executor import StreamGroup
+from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report, Stream
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, value
+from hodyn_ros.ros.process import run
+from hodyn_ros.ros.streams.offered_qos import offered
+from hodyn_ros.ros.streams.recording_time import RecordingTime
+from hodyn_ros.ros.streams.stream_executor import StreamGroup
 
 SETTINGS = (
-    Setting("file", "", "Folder of the bag, which must not exist yet.", read_only=True),
-    Setting("storage", "mcap", "How the bag is stored: mcap or sqlite3.", read_only=True),
-    Setting(
+    ParameterSpec("file", "", "Folder of the bag, which must not exist yet.", read_only=True),
+    ParameterSpec("storage", "mcap", "How the bag is stored: mcap or sqlite3.", read_only=True),
+    ParameterSpec(
         "topics",
         [],
         "Topics to record; empty: what `hodyn replay` needs and what tells how the motion went.",

@@ -17,29 +17,31 @@ from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker
 
 from hodyn_ros.errors import HodynError
-from hodyn_ros.jets import Array
+from hodyn_ros.lie.jets import Array
 from hodyn_ros.msg import DesiredMotion
-from hodyn_ros.nodes.diagnostics import OK, WARN, Diagnostics, Report
-from hodyn_ros.nodes.joint_order import JointOrder
-from hodyn_ros.nodes.messages import read_base_motion, read_desired_motion
-from hodyn_ros.nodes.parameters import Setting, declare, value
-from hodyn_ros.nodes.process import run
-from hodyn_ros.nodes.qos import overridable, sensor_qos, stream_qos
-from hodyn_ros.nodes.refusals import Reason, Refusals, Refused
-from hodyn_ros.nodes.robot_file import robot_file
-from hodyn_ros.nodes.stream_executor import StreamGroup
-from hodyn_ros.skeleton import read_skeleton
+from hodyn_ros.plotting.skeleton import read_skeleton
+from hodyn_ros.ros.conversions.joint_order import JointOrder
+from hodyn_ros.ros.conversions.messages import read_base_motion, read_desired_motion, warm_up_poses
+from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, value
+from hodyn_ros.ros.parameters.robot_file import robot_file
+from hodyn_ros.ros.process import run
+from hodyn_ros.ros.streams.qos import overridable, sensor_qos, stream_qos
+from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
+from hodyn_ros.ros.streams.stream_executor import StreamGroup
 
 SETTINGS = (
-    Setting(
+    ParameterSpec(
         "robot_config",
         "",
         "Robot to draw: path of a YAML file, or the name of a shipped one such as panda.yaml.",
         read_only=True,
     ),
-    Setting("rate", 30.0, "Pictures per second [Hz].", low=1.0, high=100.0, read_only=True),
-    Setting("frame_id", "world", "Frame of the lines where the motion does not name one.", read_only=True),
-    Setting("width", 0.015, "Width of the lines [m].", low=0.001, high=1.0, read_only=True),
+    ParameterSpec("rate", 30.0, "Pictures per second [Hz].", low=1.0, high=100.0, read_only=True),
+    ParameterSpec(
+        "frame_id", "world", "Frame of the lines where the motion does not name one.", read_only=True
+    ),
+    ParameterSpec("width", 0.015, "Width of the lines [m].", low=0.001, high=1.0, read_only=True),
 )
 
 
@@ -50,10 +52,12 @@ class SkeletonNode(Node):
         super().__init__("skeleton_node")
         declare(self, SETTINGS)
         self._skeleton = read_skeleton(robot_file(self))
+        if self._skeleton.moves_base:
+            warm_up_poses()
         self._joints = JointOrder(self._skeleton.joint_names)
         self._newest: DesiredMotion | None = None
         self._drawn = 0
-        self._refusals = Refusals(self.get_logger().warning, "desired_motion")
+        self._refusals = Rejections(self.get_logger().warning, "desired_motion")
         self._publisher = self.create_publisher(
             Marker, "skeleton", stream_qos(1), qos_overriding_options=overridable(publisher=True)
         )
@@ -80,11 +84,11 @@ class SkeletonNode(Node):
             q = read_desired_motion(msg, self._joints, 1)[0]
             pose = read_base_motion(msg, 1).pose if self._skeleton.moves_base else None
             lines = self._skeleton.lines(q, pose)
-        except Refused as refused:
+        except MessageRejected as refused:
             self._refusals.add(refused)
             return
         except HodynError as error:
-            self._refusals.add(Refused(Reason.UNREACHABLE, str(error)))
+            self._refusals.add(MessageRejected(Reason.UNREACHABLE, str(error)))
             return
         self._publisher.publish(self._marker(msg, lines))
         self._drawn += 1

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from hodyn_ros.control.feedforward import Status
+from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.tables import FittingTable, table
 
 STALE_AFTER = 3.5  # [s]; a node reports every second

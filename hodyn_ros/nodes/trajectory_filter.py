@@ -19,6 +19,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+import scipy.interpolate  # noqa: F401  at the start: no trajectory is to wait for it
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -26,54 +27,55 @@ from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from hodyn_ros.control.effort_trajectory import EffortFilter
-from hodyn_ros.control.law_settings import LawSettings
-from hodyn_ros.control.robot_text import read_robot
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.nodes.diagnostics import OK, WARN, Diagnostics, Report, Stream
-from hodyn_ros.nodes.load_settings import LOAD_SETTINGS
-from hodyn_ros.nodes.parameters import Setting, declare, value
-from hodyn_ros.nodes.present_joints import PresentJoints
-from hodyn_ros.nodes.process import run
-from hodyn_ros.nodes.qos import overridable, sensor_qos, stream_qos
-from hodyn_ros.nodes.refusals import Refusals, Refused
-from hodyn_ros.nodes.robot_file import robot_file
+from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.nodes.trajectory_with_efforts import Filtered, TrajectoryEfforts, in_words
-from hodyn_ros.trajectory.start import PresentState
+from hodyn_ros.planning.effort_trajectory import EffortFilter
+from hodyn_ros.ros.conversions.joint_state_buffer import PresentJoints
+from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report, Stream
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, value
+from hodyn_ros.ros.parameters.payload_parameters import LOAD_SETTINGS
+from hodyn_ros.ros.parameters.robot_file import robot_file
+from hodyn_ros.ros.process import run
+from hodyn_ros.ros.streams.qos import overridable, sensor_qos, stream_qos
+from hodyn_ros.ros.streams.rejections import MessageRejected, Rejections
+from hodyn_ros.trajectory.splines.start import PresentState
 
 if TYPE_CHECKING:
     from hodyn_ros.nodes.trajectory_proxy import TrajectoryProxy
 
 SETTINGS = (
-    Setting(
+    ParameterSpec(
         "robot_config",
         "",
         "Robot to compute: path of a YAML file, or the name of a shipped one such as panda.yaml.",
         read_only=True,
     ),
-    Setting(
+    ParameterSpec(
         "joints",
         [],
         "Joints that the controller moves, in its order; empty: all joints of the robot.",
         read_only=True,
         element=str,
     ),
-    Setting(
+    ParameterSpec(
         "controller",
         "joint_trajectory_controller",
         "Controller whose action follow_joint_trajectory takes the goals.",
         read_only=True,
     ),
-    Setting(
+    ParameterSpec(
         "efforts",
         "link",
         "Whose efforts are filled in: link, what the joints transmit, or motor, which also accelerates "
         "rotors and loads springs.",
         read_only=True,
     ),
-    Setting("period", 0.01, "Time between two points at most [s].", low=0.0005, high=1.0, read_only=True),
-    Setting(
+    ParameterSpec(
+        "period", 0.01, "Time between two points at most [s].", low=0.0005, high=1.0, read_only=True
+    ),
+    ParameterSpec(
         "ease",
         0.1,
         "An end at rest gets no jump of the acceleration; given points nearer to it than this [s] are then "
@@ -82,13 +84,13 @@ SETTINGS = (
         high=10.0,
         read_only=True,
     ),
-    Setting(
+    ParameterSpec(
         "limits",
         "refuse",
         "What becomes of a trajectory beyond a limit of the robot: refuse, or pass with a warning.",
         read_only=True,
     ),
-    Setting(
+    ParameterSpec(
         "max_departure",
         0.2,
         "By how much the smooth motion may depart [rad or m] from what the controller would make of the "
@@ -97,7 +99,7 @@ SETTINGS = (
         high=100.0,
         read_only=True,
     ),
-    Setting(
+    ParameterSpec(
         "start_tolerance",
         0.05,
         "How far [rad or m] a first point at time 0 may be from where joint_states have the robot; 0: any "
@@ -106,7 +108,7 @@ SETTINGS = (
         high=100.0,
         read_only=True,
     ),
-    Setting(
+    ParameterSpec(
         "stop_duration",
         0.5,
         "How long [s] the motion of a goal that is canceled, or replaced by a new one, takes to rest on its "
@@ -134,8 +136,8 @@ class TrajectoryFilter(Node):
         self._last: Filtered | None = None
         self._troubles_reported = 0
         self._violating = 0
-        self._refusals = Refusals(self.get_logger().warning, "trajectory")
-        self._refused_states = Refusals(self.get_logger().warning, "joint_states")
+        self._refusals = Rejections(self.get_logger().warning, "trajectory")
+        self._refused_states = Rejections(self.get_logger().warning, "joint_states")
         self._publisher = self.create_publisher(
             JointTrajectory,
             "filtered_joint_trajectory",
@@ -166,13 +168,13 @@ class TrajectoryFilter(Node):
         path = robot_file(self)
         if self._limits not in ("refuse", "pass"):
             raise InputError(f"parameter 'limits' is {self._limits!r}; choose refuse or pass")
-        robot = LawSettings(**{setting.name: value(self, setting.name) for setting in LOAD_SETTINGS}).robot(
-            read_robot(path)
-        )
-        if not isinstance(robot, Robot):
+        robot = FeedforwardConfig(
+            **{setting.name: value(self, setting.name) for setting in LOAD_SETTINGS}
+        ).robot(Robot.from_config(path))
+        if robot.platform is not None:
             raise InputError(
-                f"{path} describes a parallel robot; its drives follow from the platform, so send a "
-                "DesiredMotion to dynamics_node instead"
+                f"{path} describes a robot that its platform moves; its drives follow from the platform, so "
+                "send a DesiredMotion to dynamics_node instead"
             )
         efforts = TrajectoryEfforts(
             EffortFilter(
@@ -213,7 +215,7 @@ class TrajectoryFilter(Node):
     def _take_state(self, msg: JointState) -> None:
         try:
             self._present.take(msg)
-        except Refused as refused:
+        except MessageRejected as refused:
             self._refused_states.add(refused)
 
     # trajectories
@@ -221,7 +223,7 @@ class TrajectoryFilter(Node):
     async def _take(self, msg: JointTrajectory) -> None:
         try:
             filtered = await self._fill_in(msg)
-        except Refused as refused:
+        except MessageRejected as refused:
             self._refusals.add(refused)
         else:
             self._publisher.publish(filtered.msg)

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy.interpolate  # noqa: F401  at the start: no trajectory is to wait for it
 from builtin_interfaces.msg import Time
 from rclpy.node import Node
 from rclpy.subscription import Subscription
@@ -29,51 +30,51 @@ from trajectory_msgs.msg import JointTrajectory
 
 from hodyn_ros import share
 from hodyn_ros.errors import InputError
-from hodyn_ros.jets import Array
+from hodyn_ros.lie.jets import Array
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
-from hodyn_ros.nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Report, Stream
-from hodyn_ros.nodes.messages import (
+from hodyn_ros.ros.conversions.joint_state_buffer import PresentJoints
+from hodyn_ros.ros.conversions.messages import (
     nanoseconds,
     read_partial_trajectory,
     time_message,
     write_base_motion,
     write_desired_motion,
 )
-from hodyn_ros.nodes.moved_robot import MovedRobot
-from hodyn_ros.nodes.one_publisher import identity, publishers_of
-from hodyn_ros.nodes.pace import Pace, last_due
-from hodyn_ros.nodes.parameters import Setting, declare, value
-from hodyn_ros.nodes.present_joints import PresentJoints
-from hodyn_ros.nodes.process import run
-from hodyn_ros.nodes.qos import overridable, sensor_qos, stream_qos
-from hodyn_ros.nodes.refusals import Reason, Refusals, Refused
-from hodyn_ros.nodes.stream_executor import StreamGroup
-from hodyn_ros.trajectory.reader import read_motion
+from hodyn_ros.ros.diagnostics import ERROR, OK, WARN, Diagnostics, Report, Stream
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, value
+from hodyn_ros.ros.parameters.trajectory_target import TrajectoryTarget
+from hodyn_ros.ros.process import run
+from hodyn_ros.ros.streams.fixed_rate import FixedRate, last_due
+from hodyn_ros.ros.streams.one_publisher import identity, publishers_of
+from hodyn_ros.ros.streams.qos import overridable, sensor_qos, stream_qos
+from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
+from hodyn_ros.ros.streams.stream_executor import StreamGroup
+from hodyn_ros.trajectory.files.reader import read_motion
 from hodyn_ros.trajectory.rest import through_points
 from hodyn_ros.trajectory.robot_motion import MotionSample, RobotMotion
 from hodyn_ros.trajectory.sampling import Sampler
-from hodyn_ros.trajectory.start import Away, away_from_start
+from hodyn_ros.trajectory.splines.start import Away, away_from_start
 
 SETTINGS = (
-    Setting(
+    ParameterSpec(
         "trajectory",
         "",
         "Motion to publish: path of a YAML file, or the name of a shipped one such as panda_excitation.yaml; "
         "empty: wait for a JointTrajectory on joint_trajectory.",
         read_only=True,
     ),
-    Setting(
+    ParameterSpec(
         "robot_config",
         "",
         "Robot that is meant: path of a YAML file, or the name of a shipped one. Needed for "
         "joint_trajectory, and for a file that does not name its joints.",
         read_only=True,
     ),
-    Setting(
+    ParameterSpec(
         "order", 4, "Highest time derivative that is published; 4 is snap.", low=0, high=8, read_only=True
     ),
-    Setting("rate", 1000.0, "Samples per second [Hz].", low=1.0, high=2000.0, read_only=True),
-    Setting(
+    ParameterSpec("rate", 1000.0, "Samples per second [Hz].", low=1.0, high=2000.0, read_only=True),
+    ParameterSpec(
         "ramp",
         2.0,
         "How long [s] a motion from a file that does not start or end at rest takes to get up to speed, and "
@@ -82,7 +83,7 @@ SETTINGS = (
         high=60.0,
         read_only=True,
     ),
-    Setting(
+    ParameterSpec(
         "duration",
         0.0,
         "How long [s] a motion from a file goes at full speed between the ramps; 0: all of it.",
@@ -90,39 +91,39 @@ SETTINGS = (
         high=86400.0,
         read_only=True,
     ),
-    Setting(
+    ParameterSpec(
         "frame_id",
         "world",
         "Frame that the poses of a platform or of a floating base are given in.",
         read_only=True,
     ),
-    Setting(
+    ParameterSpec(
         "auto_start",
         True,
         "Start as soon as there is a motion; otherwise hold its first position until ~/start is called.",
         read_only=True,
     ),
-    Setting(
+    ParameterSpec(
         "start_when_answered",
         False,
         "With auto_start: hold the first position until a feedforward_torque has come, so that no part of "
         "the motion is lost on a dynamics_node that is still loading.",
         read_only=True,
     ),
-    Setting(
+    ParameterSpec(
         "start_when_commanded",
         False,
         "With auto_start: hold the first position until effort_commands have come, so that no part of the "
         "motion is lost on a controller_node that has not joined it yet.",
         read_only=True,
     ),
-    Setting(
+    ParameterSpec(
         "wait_for_robot",
         False,
         "Hold the first position until joint_states have the robot near to it; ~/start is refused as long.",
         read_only=True,
     ),
-    Setting(
+    ParameterSpec(
         "start_within",
         0.05,
         "With wait_for_robot: how far [rad or m] each joint may be from the first position. joint_states of "
@@ -131,7 +132,7 @@ SETTINGS = (
         high=10.0,
         read_only=True,
     ),
-    Setting(
+    ParameterSpec(
         "ease",
         0.1,
         "A joint_trajectory gets no jump of the acceleration at its ends; given points nearer to them than "
@@ -148,7 +149,7 @@ _STALE = 0.5  # [s] after which joint_states say nothing any more
 
 
 class TrajectoryNode(Node):
-    """Publishes a trajectory; the samples come from `Sampler`, the instants from `Pace`."""
+    """Publishes a trajectory; the samples come from `Sampler`, the instants from `FixedRate`."""
 
     def __init__(self) -> None:
         super().__init__("trajectory_node")
@@ -164,10 +165,10 @@ class TrajectoryNode(Node):
         self._obstacle = ""  # what the motion waited for when last looked at
         self._said: set[str] = set()  # what kinds of obstacles have been logged
         self._broken: MotionSample | None = None  # where a motion stands that cannot go on
-        self._pace = Pace(self._rate, self._now())
+        self._pace = FixedRate(self._rate, self._now())
         self._skipped_before = 0
         self._published = Stream()
-        self._robot = MovedRobot(value(self, "robot_config"))
+        self._robot = TrajectoryTarget(value(self, "robot_config"))
         file = value(self, "trajectory")
         if not file:
             self._robot.require_joint_trajectories()
@@ -175,7 +176,7 @@ class TrajectoryNode(Node):
         self._moves_base = motion is not None and motion.moves_base
         self._names = list(self._robot.joint_names or (motion.joint_names if motion else None) or ())
         self._frame_id: str = value(self, "frame_id") if self._moves_base else ""
-        self._refusals = Refusals(self.get_logger().warning, IN)
+        self._refusals = Rejections(self.get_logger().warning, IN)
         self._publisher = self.create_publisher(
             DesiredMotion, OUT, stream_qos(), qos_overriding_options=overridable(publisher=True)
         )
@@ -210,7 +211,7 @@ class TrajectoryNode(Node):
                 "parameter 'wait_for_robot' is true, but the motion moves a platform alone, of which "
                 "joint_states say nothing; leave it out"
             )
-        self._refused_states = Refusals(self.get_logger().warning, "joint_states")
+        self._refused_states = Rejections(self.get_logger().warning, "joint_states")
         self._states = self.create_subscription(
             JointState, "joint_states", self._take_state, sensor_qos(), qos_overriding_options=overridable()
         )
@@ -243,11 +244,11 @@ class TrajectoryNode(Node):
             if self._moving:
                 sender = publishers_of(self, IN).get(identity(info) or b"")
                 of = f" from {sender}" if sender else ""
-                raise Refused(
+                raise MessageRejected(
                     Reason.BAD_MOTION, f"a motion is under way; send the next one{of} when it has ended"
                 )
             if self._moves_base:
-                raise Refused(
+                raise MessageRejected(
                     Reason.BAD_BASE, "a JointTrajectory cannot place a platform or floating base; use a file"
                 )
             held, measured = self._where()
@@ -260,10 +261,10 @@ class TrajectoryNode(Node):
             with np.errstate(over="ignore", invalid="ignore"):  # what overflows shows in the samples
                 spline = through_points(*points, present=present, order=self._order, ease=value(self, "ease"))
             self._load(RobotMotion.of_joints(spline), nanoseconds(msg.header.stamp) or None)
-        except Refused as refused:
+        except MessageRejected as refused:
             self._refusals.add(refused)
         except InputError as error:
-            self._refusals.add(Refused(Reason.BAD_MOTION, str(error)))
+            self._refusals.add(MessageRejected(Reason.BAD_MOTION, str(error)))
 
     @property
     def _moving(self) -> bool:
@@ -300,7 +301,7 @@ class TrajectoryNode(Node):
         assert self._present is not None
         try:
             self._present.take(msg)
-        except Refused as refused:
+        except MessageRejected as refused:
             self._refused_states.add(refused)
         self._start_if_nothing_hinders()
 
@@ -411,7 +412,7 @@ class TrajectoryNode(Node):
             self.get_logger().warning("the clock has jumped; the motion goes on at the new time")
         if self._first is not None:
             self._first -= self._pace.next
-        self._pace = Pace(self._rate, last_due(self._timer, now))
+        self._pace = FixedRate(self._rate, last_due(self._timer, now))
 
     # diagnostics
 

@@ -29,11 +29,11 @@ from rclpy.task import Future
 from trajectory_msgs.msg import JointTrajectory
 
 from hodyn_ros.errors import InputError
-from hodyn_ros.nodes.controller_state import ControllerState, Reference
-from hodyn_ros.nodes.messages import time_message
-from hodyn_ros.nodes.refusals import Reason, Refusals, Refused
 from hodyn_ros.nodes.trajectory_with_efforts import Filtered, TrajectoryEfforts
-from hodyn_ros.trajectory.start import PresentState
+from hodyn_ros.ros.controller_state import ControllerState, Reference
+from hodyn_ros.ros.conversions.messages import time_message
+from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
+from hodyn_ros.trajectory.splines.start import PresentState
 
 _WATCH_PERIOD = 0.5  # [s] between two looks whether the controller is there
 
@@ -128,7 +128,7 @@ class TrajectoryProxy:
         fill_in: FillIn,
         present: Callable[[], PresentState],
         stop_duration: float,
-        refusals: Refusals,
+        refusals: Rejections,
     ) -> None:
         self.outcomes = dict.fromkeys(_OUTCOMES.values(), 0)
         self.stops = self.holds = 0
@@ -179,7 +179,7 @@ class TrajectoryProxy:
         async with self._turns:
             try:
                 self._goals[id(request)] = await self._pass_on(request)
-            except Refused as refused:
+            except MessageRejected as refused:
                 self._refusals.add(refused)
                 return GoalResponse.REJECT
         return GoalResponse.ACCEPT
@@ -187,7 +187,7 @@ class TrajectoryProxy:
     async def _pass_on(self, request: Any) -> _Goal:
         """Return a goal that the controller has accepted; raises Refused."""
         if not self.controller_is_there:
-            raise Refused(
+            raise MessageRejected(
                 Reason.CONTROLLER,
                 f"there is no action {self.action!r}; start the controller, or name it by the parameter "
                 "'controller'",
@@ -200,7 +200,7 @@ class TrajectoryProxy:
         )
         if goal.at_controller is None or not goal.at_controller.accepted:
             what = "vanished" if goal.at_controller is None else "rejected the goal; its log says why"
-            raise Refused(Reason.CONTROLLER, f"the controller behind {self.action!r} {what}")
+            raise MessageRejected(Reason.CONTROLLER, f"the controller behind {self.action!r} {what}")
         return goal
 
     async def _from_rest(self, trajectory: JointTrajectory) -> Filtered:
@@ -356,7 +356,7 @@ class TrajectoryProxy:
         """Let the controller hold where it holds, with the efforts that this takes."""
         try:
             hold = self._efforts.hold(state.positions, self._present(), _FADE)
-        except Refused as refused:
+        except MessageRejected as refused:
             self._refusals.add(refused)
             return
         if await self._give(hold):

@@ -12,16 +12,16 @@ from builtin_interfaces.msg import Duration
 from numpy.typing import NDArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from hodyn_ros.control.effort_trajectory import EffortFilter, EffortTrajectory
 from hodyn_ros.errors import InputError, OverflowingError
-from hodyn_ros.feasibility.check import Finding
-from hodyn_ros.feasibility.report import nearer_limit
-from hodyn_ros.jets import Array
-from hodyn_ros.nodes.fields import float64s
-from hodyn_ros.nodes.messages import read_partial_trajectory
-from hodyn_ros.nodes.refusals import Reason, Refused
-from hodyn_ros.trajectory.densify import Waypoints
-from hodyn_ros.trajectory.start import PresentState
+from hodyn_ros.lie.jets import Array
+from hodyn_ros.planning.check import Finding
+from hodyn_ros.planning.effort_trajectory import EffortFilter, EffortTrajectory
+from hodyn_ros.planning.report import nearer_limit
+from hodyn_ros.ros.conversions.fields import float64s
+from hodyn_ros.ros.conversions.messages import read_partial_trajectory
+from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
+from hodyn_ros.trajectory.splines.densify import Waypoints
+from hodyn_ros.trajectory.splines.start import PresentState
 
 # More points than this come from a mistake in the period or in the times, and would fill the memory.
 MOST_POINTS = 200_000
@@ -67,7 +67,7 @@ class TrajectoryEfforts:
         waypoints = self._read(msg, present)
         end = float(waypoints.times[-1])
         if end / self.effort_filter.period > MOST_POINTS:
-            raise Refused(
+            raise MessageRejected(
                 Reason.BAD_TIMES,
                 f"the trajectory lasts {end:g} s, which makes more than {MOST_POINTS} points; send it in "
                 "parts, or lengthen the period",
@@ -77,9 +77,9 @@ class TrajectoryEfforts:
             with np.errstate(over="ignore", invalid="ignore"):
                 result = self.effort_filter(waypoints, present)
         except OverflowingError as error:
-            raise Refused(Reason.RESULT_NOT_FINITE, str(error)) from error
+            raise MessageRejected(Reason.RESULT_NOT_FINITE, str(error)) from error
         except InputError as error:
-            raise Refused(Reason.BAD_MOTION, str(error)) from error
+            raise MessageRejected(Reason.BAD_MOTION, str(error)) from error
         self._judge(result)
         # where the present state comes first, it leads to the first given point too
         added = int(waypoints.times[0] > 0.0)
@@ -105,7 +105,7 @@ class TrajectoryEfforts:
         standing = np.array([positions.get(name, at) for name, at in zip(names, present.positions)])
         unknown = np.isnan(standing)
         if unknown.any():
-            raise Refused(
+            raise MessageRejected(
                 Reason.MISSING_JOINT,
                 f"where joint {names[int(np.argmax(unknown))]!r} stands is not known, so neither are the "
                 "efforts for holding; publish its state on joint_states",
@@ -129,10 +129,12 @@ class TrajectoryEfforts:
 
     def _judge(self, result: EffortTrajectory) -> None:
         if not np.isfinite(result.efforts).all():
-            raise Refused(Reason.RESULT_NOT_FINITE, "its efforts come out infinite; its values are too large")
+            raise MessageRejected(
+                Reason.RESULT_NOT_FINITE, "its efforts come out infinite; its values are too large"
+            )
         departure = result.dense.departure
         if not departure.distance <= self.max_departure:
-            raise Refused(
+            raise MessageRejected(
                 Reason.BEYOND_LIMITS,
                 f"a smooth motion departs by {departure.distance:.3g} rad (or m) from what the controller "
                 f"would make of these points, joint {self.robot_joints[departure.joint]!r} at "
@@ -140,7 +142,7 @@ class TrajectoryEfforts:
                 "each other, or raise max_departure",
             )
         if result.violations and self.refuse_violations:
-            raise Refused(
+            raise MessageRejected(
                 Reason.BEYOND_LIMITS,
                 f"{in_words(result.violations)}; plan a slower motion, or let it pass with limits:=pass",
             )

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_finite, real_array
 from hodyn_ros.errors import InputError
-from hodyn_ros.jets import Array
+from hodyn_ros.lie.jets import Array
 
 
 def frozen_array(name: str, values: ArrayLike, shape: tuple[int | str, ...]) -> Array:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.interpolate import BPoly
-from scipy.optimize import brentq
 
-from hodyn_ros import jets
 from hodyn_ros.errors import InputError
-from hodyn_ros.jets import Array
+from hodyn_ros.lie import jets
+from hodyn_ros.lie.jets import Array
 from hodyn_ros.trajectory.base import Trajectory
-from hodyn_ros.trajectory.bernstein import derivatives
 from hodyn_ros.trajectory.checks import real_number, whole_number
+from hodyn_ros.trajectory.splines.bernstein import derivatives
+
+if TYPE_CHECKING:
+    from scipy.interpolate import BPoly
 
 HIGHEST_ORDER = 10
 
@@ -33,6 +35,8 @@ class _Eased(Trajectory):
         return self.trajectory._smoother(order)
 
     def _set_up(self) -> None:
+        from scipy.interpolate import BPoly
+
         ramp_duration = real_number("ramp_duration", self.ramp_duration, positive=True)
         order = whole_number("order", self.order, 1, HIGHEST_ORDER)
         # The Hermite polynomial with these derivatives 0 ... order at both ends. It is the integral of a
@@ -55,6 +59,8 @@ class _Eased(Trajectory):
 
     def _reached(self, elapsed: Array) -> Array:
         """Return the times (N,) since standstill at which as much of the trajectory [s] has passed."""
+        from scipy.optimize import brentq
+
         times = elapsed + 0.5 * self.ramp_duration
         for i in np.flatnonzero(times < self.ramp_duration):
             times[i] = brentq(

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hodyn_ros import jets
-from hodyn_ros.jets import Array
+from hodyn_ros.lie import jets
+from hodyn_ros.lie.jets import Array
 
 COORDINATES = ("x", "y", "z", "roll", "pitch", "yaw")
 

@@ -7,11 +7,11 @@ import math
 import numpy as np
 
 from hodyn_ros.errors import InputError
-from hodyn_ros.jets import Array
+from hodyn_ros.lie.jets import Array
 from hodyn_ros.trajectory.base import Trajectory
-from hodyn_ros.trajectory.densify import REST, Waypoints, eased
 from hodyn_ros.trajectory.easing import EasedStart, EasedStop
-from hodyn_ros.trajectory.spline import WaypointSpline
+from hodyn_ros.trajectory.splines.densify import REST, Waypoints, eased
+from hodyn_ros.trajectory.splines.spline import WaypointSpline
 
 _EASED_ORDER = 6  # continuity of the ramps at least; one order more costs nothing
 _SPLINE_ORDER = 4  # continuity of a spline at least, what the torque of an elastic joint needs

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import rigid_pose
 from hodyn_ros.errors import InputError
-from hodyn_ros.jets import Array
+from hodyn_ros.lie.jets import Array
+from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.pose_coordinates import COORDINATES, body_twists, poses
 from hodyn_ros.trajectory.rearranged import Rearranged
@@ -27,6 +28,13 @@ class MotionSample(NamedTuple):
         None  # (4, 4) of the base in the world [m]; None where the robot stands on the ground
     )
     twists: Array | None = None  # (order, 6) body-fixed twist (omega; v) of the base and its derivatives
+
+    @property
+    def base(self) -> BaseMotion | None:
+        """The motion of base or platform at one time, as calls of a robot take it."""
+        if self.pose is None or self.twists is None:
+            return None
+        return BaseMotion(self.pose, self.twists, frame="body")
 
     def one(self, i: int) -> MotionSample:
         """Return one of N samples."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hodyn_ros.errors import InputError
-from hodyn_ros.jets import Array
+from hodyn_ros.lie.jets import Array
 from hodyn_ros.trajectory.base import TIME_RESOLUTION, Trajectory
 
 

@@ -71,6 +71,11 @@ class Parallel:
     def n_driven(self) -> int:
         return sum(len(driven) for driven in self.driven)
 
+    def of_limbs(self, joints: Array) -> list[Array]:
+        """Return by limb, from the ground on, what a robot has from the platform on, (..., joints)."""
+        ends = np.cumsum([tree.n_joints for tree in self.limbs])
+        return [part[..., ::-1] for part in np.split(joints, ends[:-1], axis=-1)]
+
 
 def gough_stewart(seed: int | None = None) -> Parallel:
     """Return a 6-UPS platform; a seed disturbs its points, so that no two limbs are alike."""

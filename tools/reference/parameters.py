@@ -30,8 +30,9 @@ def parameter_page() -> str:
     parts = [
         "# Nodes and parameters",
         "Generated from the nodes. A *live* parameter may be set while the node runs, with `ros2 param set`; "
-        "the others are read once, when it starts. Every node also takes `use_sim_time`, and `qos_overrides` "
-        "of its topics.",
+        "the others are read once, when it starts. Every node also takes `use_sim_time`, `qos_overrides` of "
+        "its topics, and `diagnostic_updater.period`, the time between two of its reports on /diagnostics "
+        "[s], from 0.02 to 1, by default 1.",
     ]
     for module in nodes():
         title, _, text = (module.__doc__ or "").partition("\n\n")

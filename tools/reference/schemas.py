@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hodyn_ros.model.schema import INLINE_ROBOT, PARALLEL_ROBOT, URDF_ROBOT
-from hodyn_ros.trajectory.schema import TRAJECTORIES
+from hodyn_ros.model.readers.schema import INLINE_ROBOT, PARALLEL_ROBOT, URDF_ROBOT
+from hodyn_ros.trajectory.files.schema import TRAJECTORIES
 from reference.tables import code, plain, table
 
 Schema = Mapping[str, Any]

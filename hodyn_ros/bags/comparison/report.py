@@ -1,0 +1,99 @@
+"""The outcome of a comparison in words and tables."""
+
+from __future__ import annotations
+
+import textwrap
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from hodyn_ros.bags.comparison.compare import LEFT_OUT, Alone, Comparison, Difference, TopicComparison
+
+
+def counts(name: str, topic: TopicComparison, ignore_edges: bool = False) -> str:
+    """Return in one line how the messages of a topic go together."""
+    text = f"{name}: {topic.pairs} messages compared"
+    for alone, where in ((topic.missing, "first"), (topic.extra, "second")):
+        text += _alone(alone, where, ignore_edges)
+    return text if topic.fields else f"{text}, no difference in them"
+
+
+def print_fields(topic: TopicComparison, console: Console) -> None:
+    """Print the fields that differ as a table, or in sentences where a table would be too wide."""
+    table = Table(box=SIMPLE)
+    table.add_column("field", no_wrap=True)
+    for head in ("differ", "max abs", "max rel"):
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("of", no_wrap=True)
+    table.add_column(Text("at [s]"), justify="right", no_wrap=True)
+    lines = []
+    for name, found in topic.fields.items():
+        cells = _cells(found)
+        table.add_row(Text(name), *map(Text, cells))
+        count, absolute, relative, element, time = cells
+        of = f" of {element}" if element else ""
+        lines.append(f"{name}: {count} differ, by {absolute} (relative {relative}){of} at {time} s at most")
+    unbounded = console.options.update(width=10_000)
+    if Measurement.get(console, unbounded, table).maximum <= console.width:
+        console.print(table)
+        return
+    for line in lines:
+        text = textwrap.fill(
+            line,
+            console.width,
+            initial_indent="  ",
+            subsequent_indent="    ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        console.print(text, soft_wrap=True, highlight=False, markup=False)
+
+
+def verdict(comparison: Comparison, tolerance: float) -> str:
+    """Return the outcome in one line."""
+    measure = f"within {tolerance:g}" if tolerance else "bit by bit"
+    left_out = f" ({LEFT_OUT} is left out)"
+    firsts = [
+        (found.first, f"{field} of {name}")
+        for name, topic in comparison.topics.items()
+        for field, found in topic.fields.items()
+    ]
+    if not comparison.compared:
+        return "the recordings have nothing in common: no message of one belongs to one of the other"
+    if not comparison.differs:
+        edges = any(topic.differs for topic in comparison.topics.values())
+        return f"the recordings agree {measure}{' but for their edges' if edges else ''}{left_out}"
+    if firsts:
+        time, what = min(firsts)
+        return f"the recordings differ, first at {time:.4f} s: {what}{left_out}"
+    inside = comparison.only_first or comparison.only_second
+    if inside or any(topic.differs_between for topic in comparison.topics.values()):
+        return f"the recordings differ in the messages they hold; those in both agree {measure}{left_out}"
+    return (
+        f"the recordings differ at their edges only, which --ignore-edges allows; the messages in both agree "
+        f"{measure}{left_out}"
+    )
+
+
+def _alone(alone: Alone, where: str, ignore_edges: bool) -> str:
+    if not alone.times:
+        return ""
+    text = f", {len(alone.times)} only in the {where}, from {min(alone.times):.4f} s on"
+    if not alone.edges:
+        return text
+    at_edges = "all" if not alone.between else str(len(alone.edges))
+    return f"{text} ({at_edges} at its edges{', which do not count' if ignore_edges else ''})"
+
+
+def _cells(found: Difference) -> tuple[str, str, str, str, str]:
+    """Return how a field differs: how often, absolute, relative, of what, and when [s]."""
+    return (
+        str(found.count),
+        f"{found.absolute:.3g}",
+        f"{found.relative:.3g}",
+        found.element,
+        f"{found.time:.4f}",
+    )

@@ -1,0 +1,440 @@
+"""The command line, `hodyn`. It needs no ROS until a command does."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import warnings
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any, cast
+
+from hodyn_ros.errors import FigureWarning, HodynError, InputError
+from hodyn_ros.extras import missing_extra
+from hodyn_ros.ros_presence import require_ros
+
+try:
+    import typer
+    from rich.console import Console
+except ModuleNotFoundError as error:
+    print(f"error: {missing_extra(error) or error}", file=sys.stderr)
+    raise SystemExit(2) from None
+
+_PLAIN_WARNING = warnings.showwarning
+
+app = typer.Typer(
+    help="Feedforward torques and their time derivatives for robots with elastic joints.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _drawable(picture: Path | None) -> Path | None:
+    """Return a picture to draw as it is; raises InputError for one of an unknown type, before any work."""
+    if picture is not None:
+        from hodyn_ros.simulation.pictures import check_file_type  # Matplotlib takes a moment
+
+        check_file_type(picture)
+    return picture
+
+
+# arguments of several commands
+TrajectoryFile = Annotated[str, typer.Argument(help="Trajectory: path of a YAML file, or a shipped one.")]
+RobotFile = Annotated[str, typer.Argument(help="Robot: path of a YAML, URDF or MJCF file, or a shipped one.")]
+Duration = Annotated[float | None, typer.Option(help="Seconds of the motion that count.", show_default="all")]
+Tolerance = Annotated[
+    float,
+    typer.Option(
+        help="Share of a limit to which quantities are known between samples; their peaks are known better.",
+        min=1e-9,
+        max=0.5,
+    ),
+]
+Picture = Annotated[
+    Path | None,
+    typer.Option(help="Picture to draw, such as out/picture.png.", show_default="none", callback=_drawable),
+]
+Recording = Annotated[Path, typer.Argument(help="Recording of rosbag2, mcap or sqlite3; it may be cut off.")]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"hodyn_ros {version('hodyn_ros')}")
+        raise typer.Exit()
+
+
+@app.callback()
+def hodyn(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version),
+    ] = False,
+) -> None:
+    """Feedforward torques and their time derivatives for robots with elastic joints.
+
+    Exit codes: 0 done, and what was asked holds; 1 a limit is exceeded, or recordings differ; 2 it could not
+    be done.
+    """
+
+
+@app.command()
+def demo(
+    duration: Annotated[
+        float, typer.Option(help="Seconds of the motion that are counted.", min=0.5, max=3600.0)
+    ] = 10.0,
+    out: Annotated[Path, typer.Option(help="Folder for figure, summary and recordings.")] = Path("out/demo"),
+    rate: Annotated[float, typer.Option(help="Samples per second [Hz].", min=50.0, max=2000.0)] = 500.0,
+) -> None:
+    """Let a simulated Panda follow a motion without, with rigid, and with elastic feedforward.
+
+    Its joints are elastic, its nodes separate processes that talk over DDS. Writes a figure, and the tracking
+    errors, rates, latencies and losses.
+    """
+    from hodyn_ros.demo.run import run_demo
+    from hodyn_ros.tables import console
+
+    run_demo(duration, out, rate, console())
+
+
+@app.command()
+def export(
+    robot: Annotated[str, typer.Option(help="Robot: a YAML file as in config/, a URDF or an MJCF.")],
+    order: Annotated[int, typer.Option(help="Highest time derivative of what is computed.")] = 2,
+    what: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What to export, once or more: inverse_dynamics, forward_dynamics, forward_kinematics, "
+            "jacobian, com, mass_matrix, coriolis_matrix, gravity_torque, regressor, "
+            "inverse_dynamics_derivatives.",
+            show_default="inverse_dynamics",
+        ),
+    ] = None,
+    frame: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Bodies and frames of forward_kinematics, or the one of jacobian.",
+            show_default="all, or the last body",
+        ),
+    ] = None,
+    representation: Annotated[
+        str, typer.Option(help="Of twists of frames: spatial, body_fixed or hybrid.")
+    ] = "spatial",
+    period: Annotated[
+        float | None,
+        typer.Option(help="[s] between two calls: damped springs then remember their deflection."),
+    ] = None,
+    wrench: Annotated[
+        list[str] | None, typer.Option(help="Body on which the environment acts; once or more.")
+    ] = None,
+    lang: Annotated[str, typer.Option(help="Language; c is C99 that C++ compiles as well.")] = "c",
+    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path(),
+    name: Annotated[
+        str | None, typer.Option(help="Start of all names in the code.", show_default="from the robot's name")
+    ] = None,
+    floating_base: Annotated[
+        bool, typer.Option("--floating-base", help="Let the root of a URDF file float.")
+    ] = False,
+) -> None:
+    """Write the dynamics of a robot as one C file without dependencies, for hard real-time loops.
+
+    A header and a self-test with expected numbers come with it.
+    """
+    from hodyn_ros.export import export_c
+    from hodyn_ros.lie.representations import Representation
+
+    if lang != "c":
+        raise InputError(f"there is no export to {lang!r}; choose --lang c")
+    code, paths = export_c(
+        robot,
+        order,
+        out,
+        name,
+        floating_base,
+        what or "inverse_dynamics",
+        frame,
+        cast(Representation, representation),
+        period,
+        wrench or (),
+    )
+    print(f"wrote {' and '.join(map(str, paths))}: {code.operations} operations per call")
+    for note in code.notes:
+        print(f"note: {note}")
+
+
+@app.command()
+def show(
+    robot: Annotated[
+        str, typer.Argument(help="Robot: path of a YAML, URDF or MJCF file, or the name of a shipped one.")
+    ],
+    picture: Picture = None,
+) -> None:
+    """Show what a robot file says: joints, limits, drives, masses, frames, and which figures are assumed.
+
+    Of an arm, a tree, a parallel robot, or one that floats. The picture has lines from joint to joint.
+    """
+    from hodyn_ros.cli.show import run_show
+    from hodyn_ros.tables import console
+
+    run_show(robot, picture, console())
+
+
+@app.command()
+def check(
+    trajectory: TrajectoryFile,
+    robot: RobotFile,
+    duration: Duration = None,
+    tolerance: Tolerance = 1e-3,
+    picture: Picture = None,
+) -> None:
+    """Hold a motion against every limit of a robot; exit code 1 where one is exceeded.
+
+    Of an arm, a parallel robot, or one that floats: position, velocity, acceleration, jerk, torque and torque
+    rate of the driven joints; speed, torque and torque rate of the motors; deflection of the springs, with
+    time and margin. Peaks are found however short they are beside the motion.
+    """
+    from hodyn_ros.cli.check_and_retime import run_check
+
+    if not run_check(trajectory, robot, duration, tolerance, picture, Console()):
+        raise SystemExit(1)
+
+
+@app.command()
+def simulate(
+    robot: RobotFile,
+    motion: TrajectoryFile,
+    stiffness_error: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="By how much the springs are stiffer than the file says: 20%, or several, 0,5%,-50%.",
+            show_default="0",
+        ),
+    ] = None,
+    inertia_error: Annotated[
+        str, typer.Option(help="By how much its masses and inertias are larger, such as 5%.")
+    ] = "0",
+    payload_error: Annotated[
+        float, typer.Option(help="What its last body carries [kg] that the file does not know.", min=0.0)
+    ] = 0.0,
+    duration: Duration = None,
+    ramp: Annotated[
+        float, typer.Option(help="Seconds from rest to full speed where the motion has no start.", min=0.0)
+    ] = 2.0,
+    rate: Annotated[float, typer.Option(help="Commands per second [Hz].", min=10.0, max=10000.0)] = 1000.0,
+    natural_frequency: Annotated[
+        float, typer.Option(help="Of the feedback on each motor [rad/s].", min=0.0, max=1000.0)
+    ] = 30.0,
+    damping_ratio: Annotated[float, typer.Option(help="Of the same feedback.", min=0.0, max=10.0)] = 1.0,
+    order: Annotated[
+        int, typer.Option(help="Highest derivative of the efforts in the feedforward.", min=2, max=6)
+    ] = 2,
+    out: Annotated[Path, typer.Option(help="Folder for picture and figures.")] = Path("out/simulate"),
+) -> None:
+    """Let a simulated robot follow a motion without, with rigid, and with elastic feedforward; without ROS.
+
+    A robot with the drives of its file, with couplings and loops or without, and feedback on its motors as
+    controller_node has it; a base that floats moves as the motion says. What the feedforward is worth on the
+    real robot depends on how well its stiffness is known: say with --stiffness-error how wrong it may be.
+    """
+    from hodyn_ros.cli.simulate import run_simulate, share_of, shares_of
+    from hodyn_ros.simulation.tracking_study import Loop
+    from hodyn_ros.tables import console
+
+    run_simulate(
+        robot,
+        motion,
+        shares_of(stiffness_error or ["0"]),
+        share_of(inertia_error),
+        payload_error,
+        duration,
+        ramp,
+        Loop(rate, natural_frequency, damping_ratio, order=order),
+        out,
+        console(),
+    )
+
+
+@app.command()
+def retime(
+    trajectory: TrajectoryFile,
+    robot: RobotFile,
+    out: Annotated[Path, typer.Option(help="Trajectory file to write.")] = Path("out/retimed.yaml"),
+    duration: Duration = None,
+    tolerance: Tolerance = 1e-3,
+    picture: Picture = None,
+) -> None:
+    """Slow a motion down just enough that a robot keeps all its limits, and say by how much.
+
+    The new motion touches a limit and exceeds none. Exit code 1 where no speed keeps them all.
+    """
+    from hodyn_ros.cli.check_and_retime import run_retime
+    from hodyn_ros.planning.retime import InfeasibleError
+
+    try:
+        run_retime(trajectory, robot, duration, tolerance, out, picture, Console())
+    except InfeasibleError as error:
+        raise SystemExit(_fail(error, 1)) from None
+
+
+@app.command()
+def replay(
+    bag: Recording,
+    out: Annotated[Path, typer.Option(help="Bag to write: a copy with the answers computed again.")],
+    robot: Annotated[
+        str | None,
+        typer.Option(
+            help="Another robot: path of a YAML file, or a shipped one.", show_default="as recorded"
+        ),
+    ] = None,
+    order: Annotated[
+        int | None,
+        typer.Option(
+            help="Another highest derivative of the efforts.", min=0, max=6, show_default="as recorded"
+        ),
+    ] = None,
+    namespace: Annotated[
+        str | None,
+        typer.Option(help="Which robot, where the bag holds several.", show_default="the only one"),
+    ] = None,
+    topic: Annotated[
+        str | None, typer.Option(help="Topic of the desired motion.", show_default="the only one")
+    ] = None,
+) -> None:
+    """Compute the feedforward of a recording again: same stamps, same numbers as the node published live.
+
+    Exit code 2, and no bag, where none of its motions could be answered. Needs ROS 2 for the messages, but
+    no running node.
+    """
+    require_ros("hodyn replay")
+    from hodyn_ros.replay.replay import Changes
+    from hodyn_ros.replay.replay_command import run_replay
+
+    run_replay(bag, out, Changes(robot, order), namespace, topic, Console())
+
+
+@app.command()
+def compare(
+    bag: Recording,
+    other: Annotated[Path, typer.Argument(help="Recording to compare it with.")],
+    tolerance: Annotated[
+        float, typer.Option(help="Largest difference that counts as none; 0: every bit counts.", min=0.0)
+    ] = 0.0,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(help="Topic to compare; repeat it for more.", show_default="all in both"),
+    ] = None,
+    ignore_edges: Annotated[
+        bool,
+        typer.Option(
+            "--ignore-edges",
+            help="Let messages pass that come before or after all that both have of a topic.",
+        ),
+    ] = False,
+    picture: Picture = None,
+) -> None:
+    """Show where two recordings differ, by topic and field.
+
+    Messages are matched by their stamps. computation_time is left out: it tells about the machine only. Exit
+    code 0 where the recordings agree, 1 where they differ, 2 where they cannot be compared.
+    """
+    from hodyn_ros.bags.comparison.commands import run_compare
+
+    if not run_compare(bag, other, tolerance, topic or [], picture, Console(), ignore_edges):
+        raise SystemExit(1)
+
+
+@app.command()
+def top(
+    node: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only this node, such as dynamics_node or left/*; repeat it for more.", show_default="all"
+        ),
+    ] = None,
+    once: Annotated[
+        bool,
+        typer.Option(
+            "--once",
+            help="Print one table and exit, with 1 where a node reports an error, 2 where none is heard.",
+        ),
+    ] = False,
+    timeout: Annotated[
+        float, typer.Option(help="How long --once waits for nodes at most [s].", min=0.1, max=3600.0)
+    ] = 5.0,
+) -> None:
+    """Show how the running nodes are doing, from /diagnostics; Ctrl+C ends it.
+
+    Rates, ages, latency percentiles, refused messages by reason, exceeded limits, engine and order.
+    """
+    require_ros("hodyn top")
+    from hodyn_ros.nodes.top import run_top
+
+    reports = run_top(node or [], once, timeout, Console())
+    if once and not reports:
+        raise SystemExit(2)
+    if once and any(report.failed for report in reports):
+        raise SystemExit(1)
+
+
+@app.command("run")
+def run_launch_file(
+    launch_file: Annotated[str, typer.Argument(help="Launch file: its path, or the name of a shipped one.")],
+    arguments: Annotated[
+        list[str] | None, typer.Argument(help="Arguments of the launch file, as name:=value.")
+    ] = None,
+    show_args: Annotated[
+        bool, typer.Option("--show-args", help="Print the arguments of the launch file and exit.")
+    ] = False,
+) -> None:
+    """Start the nodes of a launch file, as `ros2 launch` does, where that is not installed.
+
+    The same nodes, parameters, namespaces and topics; what they write comes line by line. Ctrl+C ends them
+    all. When one ends that the others need, all end, a line says which and how, and the exit code is 2.
+    """
+    from hodyn_ros.launching.run import run_launch, show_arguments
+
+    console = Console()
+    if show_args:
+        show_arguments(launch_file, console)
+    elif not run_launch(launch_file, arguments or [], console):
+        raise SystemExit(2)
+
+
+def main() -> None:
+    """Run the command line: exit code 2 and one line for what the user can mend, no traceback."""
+    signal.signal(signal.SIGTERM, _end)
+    warnings.showwarning = _warn
+    try:
+        app(standalone_mode=True)
+    except (HodynError, OSError) as error:
+        raise SystemExit(_fail(error, 2)) from None
+    except ModuleNotFoundError as error:
+        missing = missing_extra(error)
+        if missing is None:
+            raise
+        raise SystemExit(_fail(HodynError(missing), 2)) from None
+
+
+def _fail(error: Exception, code: int) -> int:
+    """Print what went wrong in one line, and return the exit code."""
+    print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+    return code
+
+
+def _warn(message: Warning | str, category: type[Warning], *place: Any, **named: Any) -> None:
+    """Print what is doubtful in a file in one line, and other warnings as Python does."""
+    if issubclass(category, FigureWarning):
+        print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
+    else:
+        _PLAIN_WARNING(message, category, *place, **named)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """End by an exception, so that whatever has been started is ended as well."""
+    raise SystemExit(128 + number)
+
+
+if __name__ == "__main__":
+    main()

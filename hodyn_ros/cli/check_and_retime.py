@@ -1,0 +1,121 @@
+"""What `hodyn check` and `hodyn retime` do, once their arguments are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import isinf
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import Progress
+
+from hodyn_ros import share
+from hodyn_ros.cli.robot_sheet import read_any_robot
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.planning.check import Report, check
+from hodyn_ros.planning.report import certainty, findings_table, percent, print_whole, verdict
+from hodyn_ros.planning.retime import retime
+from hodyn_ros.trajectory.files.reader import read_motion
+from hodyn_ros.trajectory.files.retimed_file import retimed_text
+from hodyn_ros.trajectory.robot_motion import RobotMotion
+
+_ATTEMPTS = 5  # to write a file that keeps its limits in spite of rounding
+
+
+def run_check(
+    trajectory: str,
+    robot: str,
+    duration: float | None,
+    tolerance: float,
+    picture: Path | None,
+    console: Console,
+) -> bool:
+    """Print the table of a check and draw its picture; return whether all limits hold.
+
+    `trajectory`: path of a YAML file, or a shipped one; `robot`: one as well, or a URDF file.
+    """
+    motion = _motion(share.find("config", trajectory), duration)
+    machine = read_any_robot(share.find("config", robot))
+    with _shown(console, "checking") as progress:
+        report = check(machine, motion, duration, tolerance, progress)
+    print_whole(console, findings_table(report))
+    if picture is not None:
+        from hodyn_ros.planning.picture import draw_usage
+
+        title = f"{Path(trajectory).name} on {machine.name}: what it uses of the limits"
+        console.print(f"wrote {draw_usage(report, title, picture)}", soft_wrap=True)
+    console.print(verdict(report), soft_wrap=True)
+    console.print(certainty(report), soft_wrap=True)
+    return not report.violations
+
+
+def run_retime(
+    trajectory: str,
+    robot: str,
+    duration: float | None,
+    tolerance: float,
+    out: Path,
+    picture: Path | None,
+    console: Console,
+) -> None:
+    """Write a trajectory file that is just slow enough, and say by how much. Raises InfeasibleError."""
+    source = share.find("config", trajectory)
+    motion = _motion(source, duration)
+    machine = read_any_robot(share.find("config", robot))
+    with _shown(console, "searching the speed") as progress:
+        found = retime(machine, motion, duration, tolerance, progress)
+    limit = f"{found.column.quantity} of {found.column.joint} at {found.time:.4f} s"
+    speed, report = _written(source, machine, found.speed, duration, tolerance, out)
+    if speed == 1.0:
+        console.print(
+            f"nothing to slow down: at most {percent(found.usage)} are used, by the {limit}", soft_wrap=True
+        )
+    else:
+        console.print(
+            f"slowed to {speed:.9f} of its speed, so it lasts {1.0 / speed:.6f} times as long; the {limit} "
+            "is at its limit",
+            soft_wrap=True,
+        )
+    console.print(f"wrote {out}", soft_wrap=True)
+    if picture is not None:
+        from hodyn_ros.planning.picture import draw_usage
+
+        title = f"{Path(trajectory).name} on {machine.name}, at {100.0 * speed:.2f} % of its speed"
+        console.print(f"wrote {draw_usage(report, title, picture)}", soft_wrap=True)
+    console.print(f"checked as it was written: {verdict(report)}", soft_wrap=True)
+
+
+def _written(
+    source: Path,
+    machine: Robot,
+    speed: float,
+    duration: float | None,
+    tolerance: float,
+    out: Path,
+) -> tuple[float, Report]:
+    """Write the file and check what it says; where rounding leaves it beyond a limit, a little slower."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    for _ in range(_ATTEMPTS):
+        note = f"Retimed to {speed:.9f} of its speed for {machine.name}."
+        out.write_text(retimed_text(source, speed, note), encoding="utf-8")
+        report = check(machine, read_motion(out), None if duration is None else duration / speed, tolerance)
+        if not report.violations:
+            return speed, report
+        speed *= 1.0 - 2.0 * (report.tightest.usage - 1.0)
+    raise InputError(f"{out} exceeds limits by rounding: {verdict(report)}")
+
+
+def _motion(source: Path, duration: float | None) -> RobotMotion:
+    motion = read_motion(source)
+    if duration is None and isinf(motion.trajectory.duration):
+        raise InputError("the motion has no end; say with --duration how many seconds count")
+    return motion
+
+
+@contextmanager
+def _shown(console: Console, what: str) -> Iterator[Callable[[float], None]]:
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=1.0)
+        yield lambda share_done: bar.update(task, completed=share_done)

@@ -1,0 +1,276 @@
+"""What a robot file says, read as a whole: joints, limits, drives, masses, frames, and what is assumed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from math import isfinite
+from pathlib import Path
+
+import numpy as np
+
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import FigureWarning
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.closure import Closure
+from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
+from hodyn_ros.model.limits import JointLimits
+from hodyn_ros.model.parallel.config import is_parallel, read_parallel_config
+from hodyn_ros.model.readers.config import WORLD, AssumedFigure, read_config
+from hodyn_ros.model.readers.mjcf_file import is_mjcf
+from hodyn_ros.model.readers.urdf import URDF_SUFFIXES, read_urdf_assembly
+from hodyn_ros.model.tree import TreeModel
+from hodyn_ros.tables import number
+
+
+@dataclass(frozen=True)
+class Block:
+    """A table: `texts` are the columns that hold words."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    texts: tuple[int, ...] = (0,)
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """All that is shown of a robot."""
+
+    summary: str
+    blocks: tuple[Block, ...]
+    assumed: tuple[str, ...]  # a line for each figure that the file marks so
+    notes: tuple[str, ...]
+
+
+def read_sheet(path: Path) -> Sheet:
+    """Read a robot of any kind, from YAML, URDF or MJCF. Raises ModelError naming file and place."""
+    if is_mjcf(path):
+        return _mjcf_sheet(path)
+    if path.suffix.lower() in URDF_SUFFIXES:
+        assembly, limits = read_urdf_assembly(path, mimic="follow")
+        closure = None
+        if assembly.couplings:
+            closure = Closure.build(assembly.model, couplings=assembly.couplings)
+            limits = limits.of_joints(closure.driven)
+        notes = (
+            "A URDF says nothing about drives, rates of torques or gravity (taken as 9.81 m/s^2 down); a "
+            "YAML file beside it does, see config/README.md.",
+        )
+        return _tree_sheet(assembly.model, limits, None, sorted(assembly.frames), (), notes, closure)
+    config = (read_parallel_config if is_parallel(path) else read_config)(path)
+    return _tree_sheet(
+        config.model,
+        config.limits,
+        config.drive_specs,
+        sorted(config.frames),
+        config.assumed,
+        (),
+        config.closure,
+    )
+
+
+def read_any_robot(path: Path) -> Robot:
+    """Read a robot of any kind, from YAML, URDF or MJCF. Raises ModelError naming file and place."""
+    if is_mjcf(path):
+        return Robot.from_mjcf(path)
+    if path.suffix.lower() in URDF_SUFFIXES:
+        return Robot.from_urdf(path)
+    return Robot.from_config(path)
+
+
+def _mjcf_sheet(path: Path) -> Sheet:
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", FigureWarning)
+        robot = Robot.from_mjcf(path)
+    notes = tuple(str(each.message) for each in said if issubclass(each.category, FigureWarning))
+    frames = sorted(robot.frames)
+    return _tree_sheet(robot.tree, robot.limits, robot.drive_specs, frames, (), notes, robot.closure)
+
+
+def _tree_sheet(
+    model: TreeModel,
+    limits: JointLimits,
+    drives: Sequence[DriveSpec] | None,
+    frames: Sequence[str],
+    assumed: Sequence[AssumedFigure],
+    notes: tuple[str, ...],
+    closure: Closure | None = None,
+) -> Sheet:
+    first = model.first_jointed_body
+    kinds = [model.kinds[first + i].value for i in range(model.n_joints)]
+    parents = [
+        "world" if parent < 0 else model.body_names[parent]
+        for parent in (model.parents[first + i] for i in range(model.n_joints))
+    ]
+    where = "floats" if model.floating_base else "stands on the ground"
+    if closure is not None and closure.platform is not None:
+        where = f"moved by its platform {model.body_names[closure.platform.body]!r}"
+    summary = (
+        f"{model.name}: {model.n_joints} joints, {model.n_bodies} bodies of {number(model.masses.sum())} kg; "
+        f"{where}, gravity {_vector(model.gravity)} m/s^2"
+    )
+    joints = Block(
+        "Joints",
+        ("joint", "type", "from", "to"),
+        tuple(zip(model.joint_names, kinds, parents, model.body_names[first:], strict=True)),
+        (0, 1, 2, 3),
+    )
+    bodies = Block(
+        "Bodies",
+        ("body", "mass [kg]", "centre of mass in its frame [m]", "moments of inertia [kg m^2]"),
+        tuple(
+            (name, number(mass), _vector(com) if mass else "", _moments(inertia) if mass else "")
+            for name, mass, com, inertia in zip(
+                model.body_names, model.masses, model.coms, model.inertias, strict=True
+            )
+        ),
+        (0, 2, 3),
+    )
+    places = range(model.n_joints) if closure is None else closure.driven
+    driven = [model.joint_names[j] for j in places]
+    ties = () if closure is None else _ties(closure)
+    own = [name for name in frames if name not in (*model.body_names, WORLD)]
+    notes = (*((f"Named frames besides the bodies: {', '.join(own)}.",) if own else ()), *notes)
+    return Sheet(
+        summary,
+        (
+            joints,
+            *ties,
+            *_limits(driven, [kinds[j] for j in places], limits),
+            *_drives(driven, [kinds[j] for j in places], drives),
+            bodies,
+        ),
+        tuple(map(_assumed, assumed)),
+        (*notes, *_missing(limits, drives)),
+    )
+
+
+def _ties(closure: Closure) -> tuple[Block, ...]:
+    """Return what couples joints and closes loops, and which joints are coordinates or driven."""
+    names, bodies = closure.tree.joint_names, ("world", *closure.tree.body_names)
+    rows = []
+    for joint, name in enumerate(names):
+        ratios = closure.spread[closure.first + joint, closure.first :]
+        follows = [
+            f"{number(ratios[c])} {names[closure.leading[c]]}"
+            for c in np.flatnonzero(ratios)
+            if joint not in closure.leading
+        ]
+        follows += [f"a curve over {names[one.of]}" for one in closure.followers if one.joint == joint]
+        coordinate = "yes" if joint in closure.joints else ""
+        rows.append((name, coordinate, "yes" if joint in closure.driven else "", " + ".join(follows)))
+    head, platform = "joint", closure.platform
+    if platform is not None:
+        head = "joint or row"
+        body = closure.tree.body_names[platform.body]
+        rows = [(f"{body}.{row}", "yes", "", "") for row in platform.rows] + rows
+    blocks = [Block("Coordinates", (head, "coordinate", "driven", "follows"), tuple(rows), (0, 1, 2, 3))]
+    if closure.loops:
+        loops = [
+            (loop.name, loop.kind, bodies[loop.a.body + 1], bodies[loop.b.body + 1]) for loop in closure.loops
+        ]
+        blocks.append(Block("Loops", ("loop", "kind", "from", "to"), tuple(loops), (0, 1, 2, 3)))
+    return tuple(blocks)
+
+
+def _limits(names: Sequence[str], kinds: Sequence[str], limits: JointLimits) -> Iterator[Block]:
+    angle, force = _units(kinds)
+    if _limited(limits):
+        rows = [limits.row(i) for i in range(len(names))]
+        yield Block(
+            f"Limits [{angle}, s, {force}]; empty: none",
+            ("joint", "from", "to", "speed", "accel.", "jerk", "effort", "effort rate"),
+            tuple(
+                (
+                    name,
+                    *map(number, (row.lower, row.upper, row.velocity, row.acceleration, row.jerk)),
+                    *map(number, (row.effort, row.effort_rate)),
+                )
+                for name, row in zip(names, rows, strict=True)
+            ),
+        )
+
+
+def _drives(
+    names: Sequence[str], kinds: Sequence[str], drives: Sequence[DriveSpec] | None
+) -> Iterator[Block]:
+    angle, force = _units(kinds)
+    if drives is not None:
+        yield Block(
+            f"Drives, on the side of the link [{force}, {angle}, kg, m, s]",
+            ("joint", "spring", "stiffness", "motor inertia", "gear", "friction", "motor torque"),
+            tuple(
+                (
+                    name,
+                    _spring(spec),
+                    number(spec.stiffness),
+                    number(spec.motor_inertia),
+                    "" if spec.gear_ratio == 1.0 else number(spec.gear_ratio),
+                    _friction(spec),
+                    number(spec.torque_limit),
+                )
+                for name, spec in zip(names, drives, strict=True)
+            ),
+            (0, 1, 5),
+        )
+
+
+def _assumed(figure: AssumedFigure) -> str:
+    why = f" ({figure.source})" if figure.source else ""
+    return f"{figure.place} = {_value(figure.value)}{why}"
+
+
+def _missing(limits: JointLimits, drives: Sequence[DriveSpec] | None) -> Iterator[str]:
+    if not _limited(limits):
+        yield "No limits: nothing is checked against them, and nothing held within them."
+    if drives is None:
+        yield "No drives: efforts of the joints are known, but neither motors nor springs."
+
+
+def _limited(limits: JointLimits) -> bool:
+    return any(np.isfinite(getattr(limits, entry.name)).any() for entry in fields(limits))
+
+
+def _spring(spec: DriveSpec) -> str:
+    if spec.variable_stiffness is not None:
+        return f"variable, {spec.variable_stiffness.kind.replace('_', '-')}"
+    if not isfinite(spec.stiffness):
+        return "rigid"
+    if spec.spring_table is not None:
+        return "tabulated"
+    if spec.cubic_stiffness:
+        return f"hardening, {number(spec.cubic_stiffness)} cubed"
+    return f"damped, {number(spec.spring_damping)} s" if spec.spring_damping else "linear"
+
+
+def _friction(spec: DriveSpec) -> str:
+    parts = [
+        f"{where} {number(friction.viscous)} viscous, {number(friction.coulomb)} Coulomb"
+        for where, friction in (("motor", spec.motor_friction), ("link", spec.link_friction))
+        if friction != FrictionSpec(transition=friction.transition)
+    ]
+    return "; ".join(parts)
+
+
+def _units(kinds: Sequence[str]) -> tuple[str, str]:
+    if all(kind == "prismatic" for kind in kinds):
+        return "m", "N"
+    if "prismatic" in kinds:
+        return "rad or m", "N·m or N"
+    return "rad", "N·m"
+
+
+def _vector(values: Array) -> str:
+    return ", ".join(f"{value:.4g}" for value in np.where(values == 0.0, 0.0, values))
+
+
+def _moments(inertia: Array) -> str:
+    return ", ".join(f"{value:.3g}" for value in np.linalg.eigvalsh(inertia))
+
+
+def _value(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_value(each)}" for key, each in value.items())
+    return ", ".join(map(_value, value)) if isinstance(value, (list, tuple)) else str(value)

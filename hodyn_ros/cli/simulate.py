@@ -1,0 +1,208 @@
+"""`hodyn simulate`: one's own robot follows a motion with each kind of feedforward, without ROS."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from hodyn_ros import share
+from hodyn_ros.cli.robot_sheet import read_any_robot
+from hodyn_ros.control.motor_pd import FeedforwardMode
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.model.tree import JointKind
+from hodyn_ros.simulation.pictures import MODE_STYLES, windowed_rms
+from hodyn_ros.simulation.tracking_study import Loop, Outcome, RobotErrors, TrackingStudy, all_runs
+from hodyn_ros.tables import table
+from hodyn_ros.trajectory.files.reader import read_motion
+
+Outcomes = Mapping[FeedforwardMode, Outcome]
+
+
+def run_simulate(
+    robot: str,
+    motion: str,
+    stiffness_errors: Sequence[float],
+    inertia_error: float,
+    payload_error: float,
+    duration: float | None,
+    ramp: float,
+    loop: Loop,
+    out: Path,
+    console: Console,
+) -> None:
+    """Print how well each feedforward tracks, and write a picture and figures to the folder `out`.
+
+    `stiffness_errors`, `inertia_error`: shares; `payload_error` [kg]. Raises InputError.
+    """
+    model = read_any_robot(share.find("config", robot))
+    source = share.find("config", motion)
+    wanted = read_motion(source)
+    cases = [RobotErrors(each, inertia_error, payload_error) for each in stiffness_errors]
+    for case in cases:
+        case.applied(model)  # what cannot be is said before any work
+    columns = (
+        TextColumn("simulating"),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f} %"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=1.0)
+        study = TrackingStudy(model, wanted, duration, ramp, loop)
+        found = all_runs(study, cases, lambda share_done: bar.update(task, completed=share_done))
+    unit = _unit(model)
+    console.print(_heading(model, source, case=cases[0], loop=loop), markup=False, highlight=False)
+    console.print(_table(cases, found, unit))
+    for line in _notes(found):
+        console.print(line, markup=False, highlight=False)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "simulate.json").write_text(json.dumps(_figures(cases, found, unit), indent=2) + "\n")
+    picture = draw_tracking(cases, found, unit, f"{model.name} on {source.name}", out / "simulate.png")
+    console.print(f"written: {picture}, {out / 'simulate.json'}", soft_wrap=True, highlight=False)
+
+
+def share_of(text: str) -> float:
+    """Return the share that a text such as 20% or 0.2 stands for. Raises InputError."""
+    try:
+        return float(text[:-1]) / 100.0 if text.endswith("%") else float(text)
+    except ValueError:
+        raise InputError(f"{text!r} is no share; write one as 20% or 0.2") from None
+
+
+def shares_of(texts: Sequence[str]) -> list[float]:
+    """Return the shares in texts, each of which may hold several with commas between them."""
+    return [share_of(part.strip()) for text in texts for part in text.split(",")]
+
+
+def draw_tracking(
+    cases: Sequence[RobotErrors], found: Sequence[Outcomes], unit: str, title: str, path: Path
+) -> Path:
+    """Draw errors over time of the first case, and beside it those of all cases where there are several."""
+    figure = Figure(figsize=(11.0, 4.8), layout="constrained", dpi=110)
+    figure.suptitle(f"Tracking error of {title}, with each kind of feedforward")
+    axes = figure.subplots(1, 2 if len(cases) > 1 else 1, squeeze=False)[0]
+    for mode, outcome in found[0].items():
+        label, colour = MODE_STYLES[mode.value]
+        times, rms = windowed_rms(outcome.times, outcome.errors)
+        axes[0].plot(times, rms, color=colour, linewidth=1.8, label=f"{label}, {outcome.rms:.1e} {unit}")
+    axes[0].set_title(f"stiffness {_signed(cases[0].stiffness)}", loc="left", fontsize=11)
+    axes[0].set_xlabel("time [s]")
+    axes[0].legend(frameon=False, fontsize=9)
+    if len(cases) > 1:
+        order = np.argsort([case.stiffness for case in cases], kind="stable")
+        for mode in found[0]:
+            label, colour = MODE_STYLES[mode.value]
+            errors = [found[i][mode].rms for i in order]
+            axes[1].plot(
+                [100.0 * cases[i].stiffness for i in order], errors, "o-", color=colour, linewidth=1.8
+            )
+        axes[1].set_title("against the error of the stiffness", loc="left", fontsize=11)
+        axes[1].set_xlabel("springs of the robot are stiffer than its model says by [%]")
+    for ax in axes:
+        ax.set_yscale("log")
+        ax.set_ylabel(f"error, RMS over the joints [{unit}]")
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.grid(alpha=0.25)
+    figure.savefig(path)
+    return path
+
+
+def _heading(model: Robot, source: Path, case: RobotErrors, loop: Loop) -> str:
+    beside = [
+        f"inertias {_signed(case.inertia)}" if case.inertia else "",
+        f"a payload of {case.payload:g} kg that the model does not know" if case.payload else "",
+    ]
+    wrong = "".join(f", {each}" for each in beside if each)
+    return (
+        f"{model.name} on {source.name}, simulated{wrong}; feedback on the motors at {loop.rate:g} Hz, "
+        f"{loop.natural_frequency:g} rad/s"
+    )
+
+
+def _table(cases: Sequence[RobotErrors], found: Sequence[Outcomes], unit: str) -> Any:
+    modes = list(found[0])
+    heads = [
+        "stiffness of the robot",
+        *(f"{mode.value}\nRMS [{unit}]" for mode in modes),
+        f"elastic\nlargest [{unit}]",
+        "gain",
+    ]
+    rows = []
+    for case, outcomes in zip(cases, found, strict=True):
+        elastic = outcomes[FeedforwardMode.ELASTIC]
+        gain = f"{_gain(outcomes):.3g}" if FeedforwardMode.RIGID in outcomes else ""
+        rows.append(
+            [
+                "as modelled" if not case.stiffness else _signed(case.stiffness),
+                *(f"{outcomes[mode].rms:.2e}" for mode in modes),
+                f"{elastic.largest:.2e}",
+                gain,
+            ]
+        )
+    return table(heads, rows)
+
+
+def _gain(outcomes: Outcomes) -> float:
+    """How many times the elastic feedforward tracks better than the rigid one."""
+    return outcomes[FeedforwardMode.RIGID].rms / outcomes[FeedforwardMode.ELASTIC].rms
+
+
+def _notes(found: Sequence[Outcomes]) -> list[str]:
+    notes = []
+    if FeedforwardMode.RIGID in found[0]:
+        notes.append("gain: how many times the elastic feedforward tracks better than the rigid one (RMS)")
+    else:
+        notes.append(
+            "elastic alone: with friction, or springs that are damped or not linear, the others leave out "
+            "part of what the drives do"
+        )
+    saturated = sum(outcome.saturated for outcomes in found for outcome in outcomes.values())
+    if saturated:
+        notes.append(f"motors were at their limits in {saturated} samples; hodyn check says which, and when")
+    return notes
+
+
+def _figures(cases: Sequence[RobotErrors], found: Sequence[Outcomes], unit: str) -> dict[str, Any]:
+    return {
+        "unit": unit,
+        "cases": [
+            {
+                "stiffness_error": case.stiffness,
+                "inertia_error": case.inertia,
+                "payload_error_kg": case.payload,
+                "runs": {
+                    mode.value: {
+                        "rms_error": outcome.rms,
+                        "max_error": outcome.largest,
+                        "saturated": outcome.saturated,
+                    }
+                    for mode, outcome in outcomes.items()
+                },
+            }
+            for case, outcomes in zip(cases, found, strict=True)
+        ],
+    }
+
+
+def _signed(value: float) -> str:
+    return f"{100.0 * value:+.3g} %" if value else "as modelled"
+
+
+def _unit(model: Robot) -> str:
+    closure, tree = model.closure, model.tree
+    joints = range(tree.n_joints) if closure is None else closure.joints
+    kinds = {tree.kinds[tree.first_jointed_body + joint] for joint in joints}
+    if closure is None or closure.platform is None:
+        if kinds == {JointKind.PRISMATIC}:
+            return "m"
+        if JointKind.PRISMATIC not in kinds:
+            return "rad"
+    return "rad or m"

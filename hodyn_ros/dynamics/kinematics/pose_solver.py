@@ -1,0 +1,105 @@
+"""Geometric inverse kinematics: joint positions of a serial chain from the pose of its end."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from hodyn_ros.checks import check_result
+from hodyn_ros.dynamics.kinematics.rate_solver import length_unit
+from hodyn_ros.dynamics.kinematics.serial_chain import ChainMotion, SerialChain
+from hodyn_ros.errors import ConvergenceError
+from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.lie.representations import turning
+from hodyn_ros.lie.se3 import Ad, Array, inverse, log, matvec
+
+Task = Literal["pose", "position", "orientation"]
+ROWS: dict[Task, slice] = {"pose": slice(0, 6), "position": slice(3, 6), "orientation": slice(0, 3)}
+"""The components of a hybrid twist that a task prescribes."""
+
+_TOLERANCE = 1e-12  # [rad], and of the length unit
+_ROUNDING = 1e-3  # share of the tolerance
+_ITERATIONS = 200
+_DAMPING = 0.1  # per square of the error: no step is then longer than 1.6 rad
+
+
+def solve_pose(
+    chain: SerialChain,
+    pose: Array,
+    seed: Array,
+    base: BaseMotion | None,
+    *,
+    movable: list[int],
+    weights: Array,
+    task: Task,
+) -> Array:
+    """Find joint positions (joints,) that bring the end of a chain to a pose (4, 4) in the world.
+
+    Levenberg and Marquardt's method from `seed` (joints,), with a damping that goes with the square of the
+    error, so that it ends as Newton's method, with quadratic convergence. Each step is the least in the norm
+    that `weights` (joints,) give, of the joints `movable`. Raises ConvergenceError with what is missing.
+
+    T. Sugihara, "Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method" (2011).
+    """
+    rows = ROWS[task]
+    position, motion = seed.copy(), ChainMotion(chain, seed, base)
+    unit = length_unit(motion.jacobians[0])
+    scale = np.repeat([1.0, 1.0 / unit], 3)[rows]
+    tolerance = _TOLERANCE * max(1.0, float(np.linalg.norm(pose[:3, 3])) / unit)
+    roots = np.sqrt(weights[movable] / weights[movable].mean())
+    error = scale * _error(motion.pose, pose, task)
+    damping = _DAMPING
+    for _ in range(_ITERATIONS):
+        size = float(np.linalg.norm(error))
+        arrived = size <= tolerance
+        jacobian = scale[:, None] * motion.jacobians[0][rows][:, movable] / roots
+        check_result(jacobian, error)
+        step = _damped_solution(jacobian, error, damping * size**2) / roots
+        trial = position.copy()
+        trial[movable] += step
+        moved = ChainMotion(chain, trial, base)
+        found = scale * _error(moved.pose, pose, task)
+        # once arrived, go on only as long as it pays; what is rounding may halve by chance
+        pays = 0.0 if size <= _ROUNDING * tolerance else 0.5 * size
+        if float(np.linalg.norm(found)) < (pays if arrived else size):
+            position, motion, error = trial, moved, found
+            damping = max(damping / 4.0, _DAMPING)
+        elif arrived:
+            return position
+        elif np.array_equal(trial, position):
+            break
+        else:
+            damping *= 8.0
+    angle, distance = _missing(motion.pose, pose, task)
+    raise ConvergenceError(
+        f"no joint positions were found near the seed that bring {chain.name!r} to the {task} asked for; "
+        f"the nearest found is off by {angle:.3g} rad and {distance:.3g} m. Give a seed nearer to it, or a "
+        "pose within reach",
+        angle,
+        distance,
+    )
+
+
+def _error(pose: Array, target: Array, task: Task) -> Array:
+    """Return what a task is away from its target, as a hybrid screw [rad, m], only the rows of the task."""
+    if task == "pose":
+        return matvec(Ad(turning(pose)), log(inverse(pose) @ target))
+    rotation = log(turning(target) @ inverse(turning(pose)))[:3]
+    return np.concatenate([rotation, target[:3, 3] - pose[:3, 3]])[ROWS[task]]
+
+
+def _damped_solution(matrix: Array, vector: Array, damping: float) -> Array:
+    """Return the x that makes `|A x - b|^2 + damping |x|^2` least, without damping the one of least norm."""
+    left, values, right = np.linalg.svd(matrix, full_matrices=False)
+    squares = values**2 + damping
+    gains = np.divide(values, squares, out=np.zeros_like(values), where=squares > 0.0)
+    solution: Array = right.T @ (gains * (left.T @ vector))
+    return solution
+
+
+def _missing(pose: Array, target: Array, task: Task) -> tuple[float, float]:
+    """Return the angle [rad] and the distance [m] to the target, zero for what the task leaves free."""
+    angle = float(np.linalg.norm(_error(pose, target, "orientation")))
+    distance = float(np.linalg.norm(_error(pose, target, "position")))
+    return (0.0 if task == "position" else angle), (0.0 if task == "orientation" else distance)

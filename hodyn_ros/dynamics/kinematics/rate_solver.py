@@ -1,0 +1,105 @@
+"""Joint velocities and their derivatives from those of the end of a serial chain, order by order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hodyn_ros.checks import check_result
+from hodyn_ros.dynamics.kinematics.serial_chain import ChainMotion
+from hodyn_ros.errors import InputError, SingularError
+from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.se3 import Array
+
+_SINGULAR = 1e6
+_INCONSISTENT = 1e-8  # of a twist, relative: what a chain with fewer joints than components cannot follow
+
+
+def length_unit(jacobian: Array) -> float:
+    """Return the longest lever arm [m] of the rotating joints of a hybrid Jacobian (6, joints); 1 m if none.
+
+    It makes lengths comparable with angles.
+    """
+    rotating = jacobian[:, jacobian[:3].any(axis=0)]
+    longest = float(np.linalg.norm(rotating[3:], axis=0).max(initial=0.0))
+    return longest if longest > 0.0 else 1.0
+
+
+def condition_number(jacobian: Array, rows: slice, columns: Sequence[int]) -> float:
+    """Return the condition number of some rows and columns of a hybrid Jacobian (6, joints).
+
+    Lengths count in units of the longest lever arm, so that it has no dimension.
+    """
+    unit = length_unit(jacobian)
+    sliding = ~jacobian[:3].any(axis=0)
+    scaled = jacobian * np.repeat([1.0, 1.0 / unit], 3)[:, None] * np.where(sliding, unit, 1.0)
+    check_result(scaled)
+    values = np.linalg.svd(scaled[rows][:, columns], compute_uv=False)
+    return float(values[0] / values[-1]) if values[-1] > 0.0 else float("inf")
+
+
+def solve_rates(
+    motion: ChainMotion,
+    wanted: Array,
+    rows: slice,
+    movable: list[int],
+    weights: Array,
+    independent: Array,
+    name: str,
+) -> Array:
+    """Find joint velocities and derivatives (order, joints) that give the end of a chain the twists wanted.
+
+    `motion` is at the position; `wanted` (order, 6) hybrid twists, of which `rows` count; `independent`
+    (order, joints) the rates of joints that are not `movable`. Mueller (2020), Algorithm 2: `S q^(r) =
+    V^(r-1) - bias`, with one decomposition of S for all orders.
+
+    Where movable joints are more than rows, `q'` is least in the norm `q'^T W q'`, so `W q' = S^T l`; both
+    equations are differentiated, and at every order the multipliers `l^(r)` follow from the same matrix.
+
+    Raises SingularError, and InputError where fewer joints cannot follow the twists.
+    """
+    jacobian = motion.jacobians[0]
+    condition = condition_number(jacobian, rows, movable)
+    if condition > _SINGULAR:
+        raise SingularError(
+            f"the Jacobian of {name!r} is singular at this pose (condition number {condition:.3g}): its "
+            "motion does not determine that of the joints; go around the pose, or prescribe less",
+            condition,
+        )
+    scale = np.repeat([1.0, 1.0 / length_unit(jacobian)], 3)[rows]
+    redundant = len(movable) > len(scale)
+    # where the solution is determined the weights do not matter, and columns of one size keep its digits
+    sizes = np.linalg.norm(scale[:, None] * jacobian[rows][:, movable], axis=0)
+    roots = np.sqrt(weights[movable]) if redundant else sizes
+
+    def weighted(matrix: Array) -> Array:
+        weighted_matrix: Array = scale[:, None] * matrix[rows][:, movable] / roots
+        return weighted_matrix
+
+    left, values, right = np.linalg.svd(weighted(jacobian), full_matrices=False)
+    multipliers: list[Array] = []
+    for r, twist in enumerate(wanted):
+        rates = independent[r].copy()
+        missing = scale * (twist - motion.bias() - jacobian @ rates)[rows]
+        known = np.zeros(len(movable))
+        if redundant:
+            transposed = [weighted(matrix).T for matrix in motion.jacobians]
+            known = product_derivative(transposed, [*multipliers, np.zeros(len(scale))], r)
+        components = (left.T @ missing - values * (right @ known)) / values
+        rates[movable] += (known + right.T @ components) / roots
+        multipliers.append(left @ (components / values))
+        lost = missing - weighted(jacobian) @ (rates[movable] * roots)
+        _check_followed(lost, np.concatenate([missing, scale * twist[rows]]), r, name)
+        motion.extend(rates)
+    return np.array(motion.rates)
+
+
+def _check_followed(lost: Array, asked: Array, order: int, name: str) -> None:
+    share = float(np.linalg.norm(lost)) / max(float(np.linalg.norm(asked)), np.finfo(float).tiny)
+    if share > _INCONSISTENT:
+        what = "twist" if order == 0 else f"derivative {order} of the twist"
+        raise InputError(
+            f"the joints that carry {name!r} cannot follow the {what} asked for, a share of {share:.3g} is "
+            "out of their reach: they are fewer than its components; prescribe less, or what they can do"
+        )

@@ -1,0 +1,128 @@
+"""What the calls of a robot with couplings or loops are given: the motion of its independent coordinates."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hodyn_ros.checks import check_finite, finite_array, real_array
+from hodyn_ros.errors import InputError
+from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.closure import Closure
+
+_HIGHEST_ORDER = 30
+
+
+def coordinate_motion(
+    closure: Closure, q: ArrayLike | None, base: BaseMotion | None, rates: int
+) -> tuple[Array, BaseMotion | None]:
+    """Check the motion of the independent joints, and of platform or base; order r needs r + `rates`.
+
+    `q` (order + rates + 1, k), or None where no joint is a coordinate. Returns the joints' motion, and that
+    of platform or base with as many spatial twists as needed. Raises InputError saying what was expected.
+    """
+    name, k = closure.tree.name, len(closure.joints)
+    _check_base(closure, base)
+    if q is None:
+        if k or base is None:
+            raise InputError(
+                f"the coordinates of robot {name!r} are the joints "
+                f"{[closure.tree.joint_names[j] for j in closure.joints]}; give their motion"
+            )
+        if len(base.twists) < rates:
+            raise InputError(
+                f"this needs {rates} base twists (the twist and its derivatives), found {len(base.twists)}"
+            )
+        q = np.zeros((len(base.twists) + 1, 0))
+    shape = f"(order + {rates + 1}, {k})"
+    stack = real_array("the motion", q, shape)
+    if stack.ndim != 2 or stack.shape[1] != k or len(stack) <= rates:
+        what = ("positions", "velocities", "accelerations")[: rates + 1]
+        raise InputError(
+            f"the motion must have shape {shape}: {', '.join(what)} at least; found {stack.shape}"
+        )
+    if len(stack) - 1 - rates > _HIGHEST_ORDER:
+        raise InputError(
+            f"a motion of shape {stack.shape} has order {len(stack) - 1 - rates}, and {_HIGHEST_ORDER} is "
+            "the highest there is; the samples of a batch stand before the derivatives"
+        )
+    check_finite("the motion", stack)
+    if base is None:
+        return stack, None
+    needed = len(stack) - 1
+    if len(base.twists) < needed:
+        raise InputError(
+            f"this needs {needed} base twists (the twist and its derivatives), found {len(base.twists)}"
+        )
+    return stack, base.in_frame("world")
+
+
+def drive_rows(closure: Closure, efforts: ArrayLike, base_wrench: ArrayLike | None) -> Array:
+    """Return efforts (order + 1, efforts): the wrench on a base that moves freely, then the drives'."""
+    n = len(closure.driven)
+    drives = real_array("the torques", efforts, f"(order + 1, {n})")
+    if drives.ndim != 2 or drives.shape[1] != n or not len(drives):
+        raise InputError(f"the torques must have shape (order + 1, {n}), found {drives.shape}")
+    if len(drives) > _HIGHEST_ORDER + 1:
+        raise InputError(f"torques of shape {drives.shape} have an order above {_HIGHEST_ORDER}")
+    check_finite("the torques", drives)
+    if not closure.base_given:
+        if base_wrench is not None:
+            raise InputError(f"robot {closure.tree.name!r} has no base to push; give wrenches on its bodies")
+        return drives
+    shape = (len(drives), 6)
+    wrench = np.zeros(shape) if base_wrench is None else finite_array("the base wrench", base_wrench, shape)
+    return np.concatenate([wrench, drives], axis=1)
+
+
+def preload_rows(closure: Closure, preload: ArrayLike | None, order: int) -> Array | None:
+    """Return a preload (order + 1, driven), filled up with zeros; refused where no drive is redundant."""
+    if preload is None:
+        return None
+    n = len(closure.driven)
+    if closure.base_given or n == closure.n_coordinates:
+        raise InputError(
+            f"a preload needs more drives than coordinates; robot {closure.tree.name!r} has {n} of both"
+        )
+    given = drive_values("the preload", closure, preload)
+    result = np.zeros((order + 1, n))
+    result[: len(given)] = given[: order + 1]
+    return result
+
+
+def drive_values(name: str, closure: Closure, values: ArrayLike) -> Array:
+    """Return values of the drives, (driven,) or (orders, driven), as the latter."""
+    n = len(closure.driven)
+    given = real_array(name, values, f"({n},) or (orders, {n})")
+    given = given[None] if given.ndim == 1 else given
+    if given.ndim != 2 or given.shape[1] != n or not len(given):
+        raise InputError(f"{name} must have shape ({n},) or (orders, {n}), found {np.shape(values)}")
+    check_finite(name, given)
+    return given
+
+
+def given_base(closure: Closure, base: BaseMotion | None, orders: int) -> BaseMotion | None:
+    """Return the motion of a prescribed base with spatial twists; InputError without enough of them."""
+    if not closure.base_given:
+        raise InputError(
+            f"robot {closure.tree.name!r} has no prescribed base; its drives alone say how it moves"
+        )
+    _check_base(closure, base)
+    assert base is not None
+    if len(base.twists) < orders:
+        raise InputError(f"this needs {orders} base twists, found {len(base.twists)}")
+    return base.in_frame("world")
+
+
+def _check_base(closure: Closure, base: BaseMotion | None) -> None:
+    name = closure.tree.name
+    if base is not None and not isinstance(base, BaseMotion):
+        raise InputError(f"base must be a BaseMotion, found {type(base).__name__}")
+    if closure.leader is None:
+        if base is not None:
+            raise InputError(f"robot {name!r} stands on the ground; a base motion does not apply")
+    elif base is None:
+        body = closure.tree.body_names[closure.leader]
+        what = "has a floating base" if closure.base_given else f"is moved by its platform {body!r}"
+        raise InputError(f"robot {name!r} {what}; give its motion as base=BaseMotion(...)")

@@ -1,0 +1,544 @@
+"""A traced graph as the text of an LLVM module: one sample at a time, or a batch in lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from hodyn_ros.engine.codegen.literals import literal, splat
+from hodyn_ros.engine.codegen.lookup import entry_lines, search_lines, search_text, table_text
+from hodyn_ros.engine.codegen.tracer import Graph, Operation, Traced
+from hodyn_ros.engine.series.sincos import sincos_function
+
+_INSTRUCTIONS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
+_FUNCTIONS: tuple[Operation, ...] = ("sin", "cos")
+
+# From 2^60 on numbers become infinite times this, and sums of them stay so or become NaN: products of a dozen
+# smaller numbers do not overflow.
+_CHECK = 2.0**963
+
+
+def kernel_text(graph: Graph, outputs: Sequence[Any], n_arguments: int) -> str:
+    """Write `void @hodyn_kernel(ptr argument_0, ..., ptr out)`: straight-line code in the order of the trace.
+
+    Sines and cosines are gathered into vectors, several angles at a time.
+    """
+    stores = [(n_arguments, index, value) for index, value in enumerate(outputs)]
+    text, widths = function_text("hodyn_kernel", graph, stores, n_arguments + 1)
+    return text + "".join(sincos_function(lanes) for lanes in sorted(widths))
+
+
+def function_text(
+    name: str, graph: Graph, stores: Sequence[tuple[int, int, Any]], n_arguments: int
+) -> tuple[str, set[int]]:
+    """Write `void @name(ptr argument_0, ...)` that stores values, each given as (argument, index, value).
+
+    All arguments are read before any is written. Returned with the widths of the sine and cosine functions
+    that the module has to define.
+    """
+    writer = _ScalarWriter(graph, [value for _, _, value in stores])
+    lines = writer.lines()
+    for k, ((argument, index, _), (made, value)) in enumerate(zip(stores, writer.output_values())):
+        lines += made
+        lines.append(f"%o{k} = getelementptr double, ptr %a{argument}, i64 {index}")
+        lines.append(f"store double {value}, ptr %o{k}, align 8")
+    arguments = ", ".join(f"ptr %a{i}" for i in range(n_arguments))
+    body = "\n".join(lines)
+    text = f"define void @{name}({arguments}) {{\n{body}\nret void\n}}\n"
+    return text + writer.declarations(), writer.widths
+
+
+def batch_text(graph: Graph, outputs: Sequence[Any], sizes: Sequence[int], lanes: int) -> str:
+    """Write `i64 @hodyn_batch(ptr argument_0, ..., ptr out, i64 count)`, with `lanes` samples at a time.
+
+    Samples lie one after the other, `sizes[i]` numbers each of argument i. The spare lanes of the last block
+    repeat the last sample. Returns whether any number may have been NaN, infinite or so large that results
+    overflow.
+    """
+    writer = _LaneWriter(graph, outputs, lanes)
+    arguments = ", ".join(f"ptr %a{i}" for i in range(len(sizes)))
+    lines = [
+        f"define i64 @hodyn_batch({arguments}, ptr %out, i64 %count) {{",
+        "entry:",
+        f"%checksum = alloca {writer.type}, align 64",
+        f"store {writer.type} {splat(0.0, lanes)}, ptr %checksum, align 64",
+        "%last = sub i64 %count, 1",
+        "%any = icmp sgt i64 %count, 0",
+        "br i1 %any, label %block, label %done",
+        "block:",
+        "%first = phi i64 [0, %entry], [%next, %block]",
+    ]
+    for lane in range(lanes):
+        lines.append(f"%wanted{lane} = add i64 %first, {lane}")
+        lines.append(f"%sample{lane} = call i64 @llvm.smin.i64(i64 %wanted{lane}, i64 %last)")
+    for argument, size in enumerate(sizes):
+        lines += writer.prefetch(argument, size)
+        lines += writer.load(argument, size)
+    lines += writer.lines()
+    lines += writer.stores()
+    lines += [
+        f"%next = add i64 %first, {lanes}",
+        "%more = icmp slt i64 %next, %count",
+        "br i1 %more, label %block, label %done",
+        "done:",
+        f"%sum = load {writer.type}, ptr %checksum, align 64",
+        f"%sum_zero = fmul {writer.type} %sum, {splat(0.0, lanes)}",
+        f"%spoiled_lanes = fcmp uno {writer.type} %sum_zero, {splat(0.0, lanes)}",
+        f"%spoiled = call i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1> %spoiled_lanes)",
+        "%answer = zext i1 %spoiled to i64",
+        "ret i64 %answer",
+        "}",
+        "declare i64 @llvm.smin.i64(i64, i64)",
+        "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
+        f"declare i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1>)",
+    ]
+    functions = "".join(sincos_function(width) for width in sorted(writer.widths))
+    return "\n".join(lines) + "\n" + writer.declarations() + functions
+
+
+def loop_text(address: int, sizes: Sequence[int]) -> str:
+    """Write `i64 @hodyn_batch(ptr argument_0, ..., i64 count)` that calls a kernel for every sample.
+
+    `sizes` are the numbers per sample of each argument, the result counted in. Returns as `batch_text` does.
+    """
+    arguments = ", ".join(f"ptr %a{i}" for i in range(len(sizes)))
+    moved = ", ".join(f"ptr %p{i}" for i in range(len(sizes)))
+    lines = [
+        f"define i64 @hodyn_batch({arguments}, i64 %count) {{",
+        "entry:",
+        "%checksum = alloca double, align 8",
+        f"store double {literal(0.0)}, ptr %checksum, align 8",
+        "%any = icmp sgt i64 %count, 0",
+        "br i1 %any, label %sample, label %done",
+        "sample:",
+        "%i = phi i64 [0, %entry], [%next, %called]",
+    ]
+    for argument, size in enumerate(sizes):
+        lines.append(f"%o{argument} = mul i64 %i, {size}")
+        lines.append(f"%p{argument} = getelementptr double, ptr %a{argument}, i64 %o{argument}")
+    lines.append("br label %check0")
+    for argument, size in enumerate(sizes[:-1]):
+        following = f"check{argument + 1}" if argument + 2 < len(sizes) else "called"
+        lines += [
+            f"check{argument}:",
+            f"%none{argument} = icmp eq i64 {size}, 0",
+            f"br i1 %none{argument}, label %{following}, label %number{argument}",
+            f"number{argument}:",
+            f"%k{argument} = phi i64 [0, %check{argument}], [%k_next{argument}, %number{argument}]",
+            f"%at{argument} = getelementptr double, ptr %p{argument}, i64 %k{argument}",
+            f"%x{argument} = load double, ptr %at{argument}, align 8",
+            f"%large{argument} = fmul double %x{argument}, {literal(_CHECK)}",
+            f"%before{argument} = load double, ptr %checksum, align 8",
+            f"%after{argument} = fadd double %before{argument}, %large{argument}",
+            f"store double %after{argument}, ptr %checksum, align 8",
+            f"%k_next{argument} = add i64 %k{argument}, 1",
+            f"%k_more{argument} = icmp slt i64 %k_next{argument}, {size}",
+            f"br i1 %k_more{argument}, label %number{argument}, label %{following}",
+        ]
+    lines += [
+        "called:",
+        f"call void inttoptr (i64 {address} to ptr)({moved})",
+        "%next = add i64 %i, 1",
+        "%more = icmp slt i64 %next, %count",
+        "br i1 %more, label %sample, label %done",
+        "done:",
+        "%sum = load double, ptr %checksum, align 8",
+        f"%sum_zero = fmul double %sum, {literal(0.0)}",
+        f"%spoiled = fcmp uno double %sum_zero, {literal(0.0)}",
+        "%answer = zext i1 %spoiled to i64",
+        "ret i64 %answer",
+        "}",
+        "declare i64 @llvm.smin.i64(i64, i64)",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def shared_text(sizes: Sequence[int], part: int) -> str:
+    """Write `i64 @hodyn_shared(ptr argument_0, ..., i64 count, i64 threads, i64 thread, ptr taken)`.
+
+    Each of `threads` threads makes this call for its own region of the batch, takes `part` samples at a
+    time, and then helps in the regions of the others. `taken` holds the samples taken in every region, 64
+    bytes apart. Regions, because a processor fetches memory ahead: walking side by side, one would snatch
+    the lines that the other is about to write. Stands beside `hodyn_batch` in its module; `sizes` are the
+    numbers per sample of each argument, the result counted in. Returns as `batch_text` does, for what this
+    thread computed.
+    """
+    arguments = ", ".join(f"ptr %a{i}" for i in range(len(sizes)))
+    moved = ", ".join(f"ptr %p{i}" for i in range(len(sizes)))
+    lines = [
+        f"define i64 @hodyn_shared({arguments}, i64 %count, i64 %threads, i64 %thread, ptr %taken) {{",
+        "entry:",
+        "br label %region",
+        "region:",
+        "%helped = phi i64 [0, %entry], [%helping, %through]",
+        "%so_far = phi i64 [0, %entry], [%before, %through]",
+        "%turn = add i64 %thread, %helped",
+        "%number = urem i64 %turn, %threads",
+        "%following = add i64 %number, 1",
+        "%weight = mul i64 %number, %count",
+        "%start = udiv i64 %weight, %threads",
+        "%end_weight = mul i64 %following, %count",
+        "%end = udiv i64 %end_weight, %threads",
+        "%place = mul i64 %number, 8",
+        "%counter = getelementptr i64, ptr %taken, i64 %place",
+        "br label %take",
+        "take:",
+        "%before = phi i64 [%so_far, %region], [%answer, %compute]",
+        f"%offset = atomicrmw add ptr %counter, i64 {part} monotonic",
+        "%first = add i64 %start, %offset",
+        "%left = sub i64 %end, %first",
+        "%any = icmp sgt i64 %left, 0",
+        "br i1 %any, label %compute, label %through",
+        "compute:",
+    ]
+    for argument, size in enumerate(sizes):
+        lines.append(f"%o{argument} = mul i64 %first, {size}")
+        lines.append(f"%p{argument} = getelementptr double, ptr %a{argument}, i64 %o{argument}")
+    lines += [
+        f"%samples = call i64 @llvm.smin.i64(i64 %left, i64 {part})",
+        f"%spoiled = call i64 @hodyn_batch({moved}, i64 %samples)",
+        "%answer = or i64 %before, %spoiled",
+        "br label %take",
+        "through:",
+        "%helping = add i64 %helped, 1",
+        "%more = icmp ult i64 %helping, %threads",
+        "br i1 %more, label %region, label %done",
+        "done:",
+        "ret i64 %before",
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+class _Writer:
+    """Writes the operations of a graph on values of one type."""
+
+    type: str
+    flags: str  # the type of comparisons
+    suffix: str  # of the type, in names of intrinsic functions
+
+    def __init__(self, graph: Graph, outputs: Sequence[Any]) -> None:
+        self.graph = graph
+        self.outputs = outputs
+        self.needed = sorted(graph.needed(outputs))
+        self.written: set[int] = set()
+        self.widths: set[int] = set()  # of the sine and cosine functions used
+        self.intrinsics: set[str] = set()  # square roots and such that are used
+        self.tables: dict[Any, str] = {}  # names of those used, by their numbers
+        self.searches: dict[Any, str] = {}  # text of the function that searches a table, by its numbers
+
+    def constant(self, number: float) -> str:
+        raise NotImplementedError
+
+    def input_lines(self, number: int) -> list[str]:
+        raise NotImplementedError
+
+    def function_lines(self, number: int) -> list[str]:
+        raise NotImplementedError
+
+    def value(self, number: int) -> str:
+        operation, a, _ = self.graph.nodes[number]
+        return self.constant(a) if operation == "constant" else f"%n{number}"
+
+    def lines(self, numbers: Sequence[int] | None = None) -> list[str]:
+        """Write the nodes `numbers`, by default all that are needed, leaving out those written before."""
+        result: list[str] = []
+        for number in self.needed if numbers is None else numbers:
+            if number in self.written:
+                continue
+            operation, a, b = self.graph.nodes[number]
+            if operation in _FUNCTIONS:
+                result += self.function_lines(number)
+                continue
+            self.written.add(number)
+            if operation == "input":
+                result += self.input_lines(number)
+            elif operation in _INSTRUCTIONS:
+                # contract: a product and a sum may become one fused operation with a single rounding
+                instruction = f"{_INSTRUCTIONS[operation]} contract {self.type}"
+                result.append(f"%n{number} = {instruction} {self.value(a)}, {self.value(b)}")
+            elif operation in ("sqrt", "floor"):
+                name = f"llvm.{operation}.{self.suffix}"
+                self.intrinsics.add(name)
+                result.append(f"%n{number} = call {self.type} @{name}({self.type} {self.value(a)})")
+            elif operation == "abs":
+                x, zero = self.value(a), self.constant(0.0)
+                result += [
+                    f"%n{number}_below = fcmp olt {self.type} {x}, {zero}",
+                    f"%n{number}_turned = fneg {self.type} {x}",
+                    f"%n{number} = select {self.flags} %n{number}_below, {self.type} %n{number}_turned, "
+                    f"{self.type} {x}",
+                ]
+            elif operation in ("piece", "entry"):
+                result += self.lookup_lines(number)
+        return result
+
+    def lookup_lines(self, number: int) -> list[str]:
+        """Write the search for a piece, or what a table says about it."""
+        operation, a, values = self.graph.nodes[number]
+        table = self.tables.setdefault(values, f"table{len(self.tables)}")
+        if operation == "entry":
+            return self.one_by_one(number, a, lambda result, piece: entry_lines(result, table, piece))
+        self.searches[values] = search_text(f"search_{table}", table, len(values))
+        return self.one_by_one(number, a, lambda result, x: search_lines(result, f"search_{table}", x))
+
+    def one_by_one(self, number: int, operand: int, write: Callable[[str, str], list[str]]) -> list[str]:
+        """Write node `number` as a function of single numbers, `write(result, x)`."""
+        raise NotImplementedError
+
+    def declarations(self) -> str:
+        """Write what the function needs beside it: square root and floor, tables."""
+        roots = [f"declare {self.type} @{name}({self.type})\n" for name in sorted(self.intrinsics)]
+        tables = [table_text(name, values) for values, name in self.tables.items()]
+        return "".join([*roots, *tables, *self.searches.values()])
+
+    def output_values(self) -> Iterator[tuple[list[str], str]]:
+        """Give the value of every output, after the lines that make it."""
+        for k, output in enumerate(self.outputs):
+            if not isinstance(output, Traced):
+                yield [], self.constant(float(output))
+            elif output.negative:
+                yield [f"%m{k} = fneg {self.type} {self.value(output.number)}"], f"%m{k}"
+            else:
+                yield [], self.value(output.number)
+
+    def angles(self) -> list[int]:
+        """Return the angles that still miss their sine and cosine and depend on no other sine or cosine."""
+        pending = [
+            number
+            for number in self.needed
+            if self.graph.nodes[number][0] in _FUNCTIONS and number not in self.written
+        ]
+        waiting = set(pending)
+        ready: dict[int, None] = {}
+        for number in pending:
+            angle = self.graph.nodes[number][1]
+            if angle not in ready and not waiting & self.graph.ancestors(angle):
+                ready[angle] = None
+        return list(ready)
+
+
+class _ScalarWriter(_Writer):
+    type = "double"
+    flags = "i1"
+    suffix = "f64"
+
+    def constant(self, number: float) -> str:
+        return literal(number)
+
+    def input_lines(self, number: int) -> list[str]:
+        _, argument, index = self.graph.nodes[number]
+        return [
+            f"%p{number} = getelementptr double, ptr %a{argument}, i64 {index}",
+            f"%n{number} = load double, ptr %p{number}, align 8",
+        ]
+
+    def one_by_one(self, number: int, operand: int, write: Callable[[str, str], list[str]]) -> list[str]:
+        return write(f"%n{number}", self.value(operand))
+
+    def function_lines(self, number: int) -> list[str]:
+        """Write all sines and cosines that can be computed by now, in vectors of four or eight angles."""
+        angles = self.angles()
+        result: list[str] = []
+        for angle in angles:
+            result += self.lines(sorted(self.graph.ancestors(angle) | {angle}))
+        while angles:
+            width = 4 if len(angles) <= 4 else 8
+            chunk, angles = angles[:width], angles[width:]
+            self.widths.add(width)
+            vector = f"<{width} x double>"
+            packed, name = splat(0.0, width), f"x{chunk[0]}"
+            for lane, angle in enumerate(chunk):
+                result.append(
+                    f"%{name}_{lane} = insertelement {vector} {packed}, double {self.value(angle)}, "
+                    f"i32 {lane}"
+                )
+                packed = f"%{name}_{lane}"
+            result.append(f"%{name}_both = call {{{vector}, {vector}}} @sincos{width}({vector} {packed})")
+            for part, function in enumerate(_FUNCTIONS):
+                result.append(
+                    f"%{name}_{function} = extractvalue {{{vector}, {vector}}} %{name}_both, {part}"
+                )
+                for lane, angle in enumerate(chunk):
+                    node = self.graph.node(function, angle)
+                    self.written.add(node)
+                    result.append(f"%n{node} = extractelement {vector} %{name}_{function}, i32 {lane}")
+        return result
+
+
+class _LaneWriter(_Writer):
+    """Values are vectors with one sample in every lane."""
+
+    def __init__(self, graph: Graph, outputs: Sequence[Any], lanes: int) -> None:
+        super().__init__(graph, outputs)
+        self.lanes = lanes
+        self.type = f"<{lanes} x double>"
+        self.flags = f"<{lanes} x i1>"
+        self.suffix = f"v{lanes}f64"
+
+    def constant(self, number: float) -> str:
+        return splat(number, self.lanes)
+
+    def input_lines(self, number: int) -> list[str]:
+        return []  # loaded with its block
+
+    def one_by_one(self, number: int, operand: int, write: Callable[[str, str], list[str]]) -> list[str]:
+        lines, packed = [], self.constant(0.0)
+        for lane in range(self.lanes):
+            x, result = f"%n{number}_x{lane}", f"%n{number}_{lane}"
+            lines.append(f"{x} = extractelement {self.type} {self.value(operand)}, i32 {lane}")
+            lines += write(result, x)
+            filled = f"%n{number}_to{lane}" if lane + 1 < self.lanes else f"%n{number}"
+            lines.append(f"{filled} = insertelement {self.type} {packed}, double {result}, i32 {lane}")
+            packed = filled
+        return lines
+
+    def function_lines(self, number: int) -> list[str]:
+        _, angle, _ = self.graph.nodes[number]
+        self.widths.add(self.lanes)
+        pair = f"{{{self.type}, {self.type}}}"
+        both = f"%x{angle}_both"
+        result = [f"{both} = call {pair} @sincos{self.lanes}({self.type} {self.value(angle)})"]
+        for part, function in enumerate(_FUNCTIONS):
+            node = self.graph.node(function, angle)
+            self.written.add(node)
+            result.append(f"%n{node} = extractvalue {pair} {both}, {part}")
+        return result
+
+    def load(self, argument: int, size: int) -> list[str]:
+        """Load the numbers of `lanes` samples and transpose them, a square block at a time."""
+        numbers = {
+            self.graph.nodes[number][2]: number
+            for number in self.needed
+            if self.graph.nodes[number][:2] == ("input", argument)
+        }
+        lines: list[str] = []
+        for start, length in _windows(size, self.lanes):
+            name = f"l{argument}_{start}"
+            rows = []
+            for lane in range(self.lanes):
+                lines += self._address(f"{name}_{lane}", f"%a{argument}", size, lane, start)
+                lines.append(f"%{name}_r{lane} = load <{length} x double>, ptr %{name}_{lane}_at, align 8")
+                rows.append(f"%{name}_r{lane}")
+            lines += self._check(name, rows, length)
+            columns, made = self._transpose(name, rows, length)
+            lines += made
+            for index in range(start, start + length):
+                if index in numbers and numbers[index] not in self.written:
+                    self.written.add(numbers[index])
+                    lines.append(_copy(f"%n{numbers[index]}", self.type, columns[index - start], self.lanes))
+        return lines
+
+    def prefetch(self, argument: int, size: int) -> list[str]:
+        """Ask for the numbers of the next block."""
+        name = f"ahead{argument}"
+        lines = [
+            f"%{name}_sample = add i64 %first, {self.lanes}",
+            f"%{name}_offset = mul i64 %{name}_sample, {8 * size}",
+            f"%{name} = getelementptr i8, ptr %a{argument}, i64 %{name}_offset",
+        ]
+        for line in range(0, 8 * size * self.lanes, 64):
+            lines.append(f"%{name}_{line} = getelementptr i8, ptr %{name}, i64 {line}")
+            lines.append(f"call void @llvm.prefetch.p0(ptr %{name}_{line}, i32 0, i32 3, i32 1)")
+        return lines
+
+    def _check(self, name: str, rows: Sequence[str], length: int) -> list[str]:
+        """Add multiples of the numbers to the checksum."""
+        vector = f"<{length} x double>"
+        lines = [f"%{name}_k0 = fmul {vector} {rows[0]}, {splat(_CHECK, length)}"]
+        for i, row in enumerate(rows[1:]):
+            lines.append(f"%{name}_z{i + 1} = fmul contract {vector} {row}, {splat(_CHECK, length)}")
+            lines.append(f"%{name}_k{i + 1} = fadd contract {vector} %{name}_k{i}, %{name}_z{i + 1}")
+        padded = [k if k < length else 0 for k in range(self.lanes)]
+        lines.append(_shuffle(f"%{name}_wide", f"%{name}_k{len(rows) - 1}", f"%{name}_k0", length, padded))
+        lines += [
+            f"%{name}_before = load {self.type}, ptr %checksum, align 64",
+            f"%{name}_after = fadd {self.type} %{name}_before, %{name}_wide",
+            f"store {self.type} %{name}_after, ptr %checksum, align 64",
+        ]
+        return lines
+
+    def stores(self) -> list[str]:
+        """Transpose the outputs back and store them sample by sample."""
+        lines: list[str] = []
+        values = []
+        for made, value in self.output_values():
+            lines += made
+            values.append(value)
+        size = len(values)
+        for start, length in _windows(size, self.lanes):
+            name = f"s{start}"
+            rows, made = self._transpose_back(name, values[start : start + length])
+            lines += made
+            for lane in range(self.lanes):
+                lines += self._address(f"{name}_{lane}", "%out", size, lane, start)
+                lines.append(f"store <{length} x double> {rows[lane]}, ptr %{name}_{lane}_at, align 8")
+        return lines
+
+    def _address(self, name: str, array: str, size: int, lane: int, start: int) -> list[str]:
+        return [
+            f"%{name}_offset = mul i64 %sample{lane}, {size}",
+            f"%{name}_index = add i64 %{name}_offset, {start}",
+            f"%{name}_at = getelementptr double, ptr {array}, i64 %{name}_index",
+        ]
+
+    def _transpose(self, name: str, rows: list[str], length: int) -> tuple[list[str], list[str]]:
+        """Turn `lanes` rows of `length` numbers into `length` vectors of `lanes`."""
+        lines: list[str] = []
+        parts = [(row, 1) for row in rows]  # each holds `height` samples, number by number
+        count = 0
+        while len(parts) > 1:
+            joined = []
+            for (a, height), (b, _) in zip(parts[::2], parts[1::2]):
+                order = []
+                for i in range(length):
+                    order += [i * height + h for h in range(height)]
+                    order += [(length + i) * height + h for h in range(height)]
+                lines.append(_shuffle(f"%{name}_t{count}", a, b, length * height, order))
+                joined.append((f"%{name}_t{count}", 2 * height))
+                count += 1
+            parts = joined
+        whole = parts[0][0]
+        columns = []
+        for i in range(length):
+            order = list(range(i * self.lanes, (i + 1) * self.lanes))
+            lines.append(_shuffle(f"%{name}_c{i}", whole, whole, length * self.lanes, order))
+            columns.append(f"%{name}_c{i}")
+        return columns, lines
+
+    def _transpose_back(self, name: str, columns: list[str]) -> tuple[list[str], list[str]]:
+        """Turn vectors of `lanes` samples into `lanes` rows."""
+        lines: list[str] = []
+        length = len(columns)
+        whole, height = columns[0], 1
+        for i, column in enumerate(columns[1:]):
+            # widen the next column so that both operands of the shuffle have one type
+            total = self.lanes * height
+            padded = f"%{name}_p{i}"
+            order = [k if k < self.lanes else 0 for k in range(total)]
+            lines.append(_shuffle(padded, column, column, self.lanes, order))
+            wider = range(total + self.lanes)
+            lines.append(_shuffle(f"%{name}_w{i}", whole, padded, total, wider))
+            whole, height = f"%{name}_w{i}", height + 1
+        rows = []
+        for lane in range(self.lanes):
+            order = [i * self.lanes + lane for i in range(length)]
+            lines.append(_shuffle(f"%{name}_row{lane}", whole, whole, length * self.lanes, order))
+            rows.append(f"%{name}_row{lane}")
+        return rows, lines
+
+
+def _windows(size: int, width: int) -> Iterator[tuple[int, int]]:
+    """Cut `size` numbers into pieces of `width`; the last one is shorter."""
+    for start in range(0, size, width):
+        yield start, min(width, size - start)
+
+
+def _shuffle(result: str, a: str, b: str, length: int, order: Sequence[int]) -> str:
+    vector = f"<{length} x double>"
+    mask = ", ".join(f"i32 {i}" for i in order)
+    return f"{result} = shufflevector {vector} {a}, {vector} {b}, <{len(order)} x i32> <{mask}>"
+
+
+def _copy(result: str, vector: str, value: str, lanes: int) -> str:
+    return _shuffle(result, value, value, lanes, range(lanes))

@@ -1,0 +1,192 @@
+"""Traced functions, compiled and callable: one sample in the least time, batches in lanes and threads."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hodyn_ros.checks import check_finite, check_out, check_result, finite_array
+from hodyn_ros.engine.codegen.emit import batch_text, kernel_text, shared_text
+from hodyn_ros.engine.codegen.fast_call import fast_call
+from hodyn_ros.engine.codegen.llvm import MachineCode, compile_text, lanes
+from hodyn_ros.engine.codegen.object_cache import ObjectCache
+from hodyn_ros.engine.codegen.tracer import Graph
+from hodyn_ros.errors import InputError
+from hodyn_ros.lie.se3 import Array
+
+Stack = list[list[Any]]  # scalars by row and column
+Shape = tuple[int, int]
+
+_WORTHWHILE = 4096  # samples of a batch for every thread that is woken
+_PART = 2048  # samples that a thread takes at a time
+
+
+def _processors() -> int:
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="hodyn_batch")
+
+
+os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked process has none of the threads
+
+
+class Call:
+    """Compiled code as a function of matrices.
+
+    `function` is the fastest callable there is, `function(*arrays, out=None)`, with everything about the
+    arrays checked in compiled code. `arguments` are the names and shapes of its arguments, `result` is the
+    shape of its result.
+    """
+
+    function: Callable[..., Any]
+
+    def __init__(self, arguments: Sequence[tuple[str, Shape]], result: Shape) -> None:
+        self.arguments = tuple(arguments)
+        self.result = result
+
+    def _bind(self, address: int) -> None:
+        """Call the code at an address, `void f(const double* argument, ..., double* out)`."""
+        shapes = [shape for _, shape in self.arguments]
+        self._call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(shapes) + 1))(address)
+        self.function = fast_call(address, shapes, self.result, self._converted)
+
+    @property
+    def _asked(self) -> list[str]:
+        """The names of the arguments that a caller knows of."""
+        return [name for name, _ in self.arguments]
+
+    def _check(self, out: Array) -> None:
+        """Refuse a result that is none."""
+        check_result(out)
+
+    def _converted(self, *arguments: ArrayLike, out: Array | None = None) -> Array:
+        """Convert what is not an array yet, and explain what cannot be used."""
+        if len(arguments) != len(self.arguments):
+            names = self._asked
+            found = len(arguments) - len(self.arguments) + len(names)
+            raise InputError(f"expected {len(names)} arrays {names}, found {found}")
+        arrays = [
+            finite_array(name, values, shape) for (name, shape), values in zip(self.arguments, arguments)
+        ]
+        if out is None:
+            out = np.empty(self.result)
+        else:
+            check_out(out, self.result)
+        self._call(*[array.ctypes.data for array in arrays], out.ctypes.data)
+        self._check(out)
+        return out
+
+
+class Function(Call, ABC):
+    """A compiled function of matrices; `code.address` is the bare C function."""
+
+    def __init__(
+        self, text: str, arguments: Sequence[tuple[str, Shape]], result: Shape, cache: ObjectCache | None
+    ) -> None:
+        super().__init__(arguments, result)
+        self._cache = cache
+        self.code = compile_text(text, "hodyn_kernel", cache)
+        self._bind(self.code.address)
+
+    @abstractmethod
+    def _batch_text(self) -> str:
+        """Write the module with `hodyn_batch`."""
+
+    def batch(self, *arrays: Array, out: Array | None = None, threads: int | None = None) -> Array:
+        """Return the results (N, ...) for N samples of every argument, (N, rows, columns) each.
+
+        Several samples are computed at a time in the lanes of vector registers, in `threads` threads, by
+        default as many as there are processors. The arrays are C-contiguous float64. `out` receives the
+        results: a large new array costs as much time as what is written into it. Raises InputError for NaN
+        and infinite numbers, and for those whose results are.
+        """
+        count = len(arrays[0])
+        if out is None:
+            out = np.empty((count, *self.result))
+        else:
+            check_out(out, (count, *self.result))
+        places = [array.ctypes.data for array in (*arrays, out)]
+        parts = max(1, min(threads or _processors(), count // _WORTHWHILE))
+        taken = np.zeros((parts, 8), dtype=np.int64)
+
+        def share(part: int) -> bool:
+            return bool(self._batch_call(*places, count, parts, part, taken.ctypes.data))
+
+        others = [_pool(parts - 1).submit(share, part) for part in range(1, parts)]
+        # all have to be done with the arrays before an error may leave here
+        spoiled = [share(0), *[other.result() for other in others]]
+        if any(spoiled):
+            for (name, _), array in zip(self.arguments, arrays):
+                check_finite(name, array)
+            check_result(out)
+        return out
+
+    @cached_property
+    def batch_code(self) -> MachineCode:
+        """The bare C function for batches, shared by the threads that call it with the same arguments.
+
+        `int64_t f(const double*, ..., double* out, int64_t count, int64_t threads, int64_t thread, int64_t
+        taken[threads][8])`, with zeros in `taken`. It returns whether any number in the samples computed by
+        this thread may have been NaN, infinite or too large.
+        """
+        sizes = [rows * columns for rows, columns in [*[shape for _, shape in self.arguments], self.result]]
+        return compile_text(self._batch_text() + shared_text(sizes, _PART), "hodyn_shared", self._cache)
+
+    @cached_property
+    def _batch_call(self) -> Callable[..., int]:
+        pointers = [ctypes.c_void_p] * (len(self.arguments) + 1)
+        count = ctypes.c_int64
+        signature = ctypes.CFUNCTYPE(count, *pointers, count, count, count, ctypes.c_void_p)
+        return signature(self.batch_code.address)
+
+
+# What a kernel is compiled from, which code in another language can be written of as well: a function of one
+# stack of scalars for every argument, and names and shapes of these.
+Program = tuple[Callable[..., Stack], list[tuple[str, Shape]]]
+
+
+class Kernel(Function):
+    """A function of matrices, traced and compiled into straight-line code.
+
+    `trace` takes one stack of scalars for every named shape in `arguments` and returns a stack. `operations`
+    counts the additions, multiplications and divisions of one call.
+    """
+
+    def __init__(self, trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]]) -> None:
+        self._trace = trace
+        self._shapes = [shape for _, shape in arguments]
+        graph, outputs, result = self._traced()
+        self.operations = graph.count_operations(outputs)
+        super().__init__(
+            kernel_text(graph, outputs, len(arguments)), arguments, result, ObjectCache.default()
+        )
+
+    def _batch_text(self) -> str:
+        graph, outputs, _ = self._traced()
+        return batch_text(graph, outputs, [rows * columns for rows, columns in self._shapes], lanes())
+
+    def _traced(self) -> tuple[Graph, list[Any], Shape]:
+        return traced(self._trace, self._shapes)
+
+
+def traced(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> tuple[Graph, list[Any], Shape]:
+    """Run `trace` on traced scalars; return the graph, the results row by row, and their shape."""
+    graph = Graph()
+    stacks = [
+        [[graph.input(a, row * columns + column) for column in range(columns)] for row in range(rows)]
+        for a, (rows, columns) in enumerate(shapes)
+    ]
+    result = trace(*stacks)
+    return graph, [value for row in result for value in row], (len(result), len(result[0]))

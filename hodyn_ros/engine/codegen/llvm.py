@@ -1,0 +1,74 @@
+"""From the text of an LLVM module to machine code, through llvmlite."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from hodyn_ros.engine.codegen.object_cache import ObjectCache
+
+
+@dataclass(frozen=True)
+class MachineCode:
+    """A compiled function; it lives as long as this object."""
+
+    address: int
+    _engine: Any
+
+
+def compile_text(ir: str, name: str, cache: ObjectCache | None, *, optimise: bool = False) -> MachineCode:
+    """Compile function `name` of an LLVM module; `optimise` first, which straight-line code does not need."""
+    machine = _target_machine()
+    key = "\n".join(
+        [ir, str(optimise), llvmlite.__version__, str(llvm.llvm_version_info), machine.triple, *_host()]
+    )
+    code = cache.get(key) if cache else None
+    if code is None:
+        code = _object_code(ir, machine, optimise)
+        if cache:
+            cache.put(key, code)
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return MachineCode(engine.get_function_address(name), engine)
+
+
+def _object_code(ir: str, machine: Any, optimise: bool) -> bytes:
+    module = llvm.parse_assembly(ir)
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    if optimise:
+        options = llvm.create_pipeline_tuning_options(speed_level=3)
+        options.loop_vectorization = True
+        builder = llvm.create_pass_builder(machine, options)
+        builder.getModulePassManager().run(module, builder)
+    # Straight-line code comes in an order that keeps few numbers alive; the scheduler only lengthens their
+    # lives.
+    llvm.set_option("", f"-enable-misched={'true' if optimise else 'false'}")
+    code: bytes = machine.emit_object(module)
+    llvm.set_option("", "-enable-misched=true")
+    return code
+
+
+def lanes() -> int:
+    """Return how many doubles a vector register of this machine holds, at least four."""
+    return 8 if "+avx512f" in _host()[1].split(",") else 4
+
+
+@cache
+def _host() -> tuple[str, str]:
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+def _target_machine() -> Any:
+    """Return a new one each time: an execution engine takes its machine over."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    cpu, features = _host()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=cpu, features=features, opt=2, jit=True
+    )

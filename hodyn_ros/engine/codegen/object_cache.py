@@ -1,0 +1,92 @@
+"""Machine code kept on disk between processes, under a key made of everything that it depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import tempfile
+from pathlib import Path
+
+_MAGIC = b"hodyn_ros object 2\n"
+_HEAD_SIZE = len(_MAGIC) + hashlib.sha256().digest_size
+_MOST_ENTRIES = 5000  # of some 16 kB each
+_LOOK_EVERY = 50  # entries that a process writes, as a look through all takes a while
+_written = itertools.count()
+
+
+class ObjectCache:
+    """A folder of compiled kernels.
+
+    An entry is named by the hash of its key and carries the hash of its name and content. One that is
+    damaged, that belongs to another key, or that another user could have written, counts as absent and is
+    replaced; writing is atomic. A folder that cannot be used costs compile time, nothing else.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def default(cls) -> ObjectCache | None:
+        """Return the user's cache: $HODYN_CACHE_DIR (empty: none), else below $XDG_CACHE_HOME or ~/.cache.
+
+        A user without a home, as in some containers, has none.
+        """
+        chosen = os.environ.get("HODYN_CACHE_DIR")
+        if chosen is not None:
+            return cls(Path(chosen)) if chosen else None
+        shared = Path(os.environ.get("XDG_CACHE_HOME", ""))
+        if not shared.is_absolute():  # to be ignored then, by the XDG specification
+            try:
+                shared = Path.home() / ".cache"
+            except RuntimeError:
+                return None
+        return cls(shared / "hodyn_ros")
+
+    def get(self, key: str) -> bytes | None:
+        """Return the machine code stored under a key, or None."""
+        path = self._path(key)
+        try:
+            with path.open("rb") as file:
+                if not _only_ours(os.fstat(file.fileno())) or not _only_ours(self.folder.stat()):
+                    return None
+                content = file.read()
+        except OSError:
+            return None
+        head = self._head(path, content[_HEAD_SIZE:])
+        return content[_HEAD_SIZE:] if content[:_HEAD_SIZE] == head else None
+
+    def put(self, key: str, code: bytes) -> None:
+        """Store machine code under a key."""
+        path = self._path(key)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            descriptor, name = tempfile.mkstemp(dir=self.folder, suffix=".tmp")
+            temporary = Path(name)
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(self._head(path, code) + code)
+                temporary.replace(path)
+            finally:
+                temporary.unlink(missing_ok=True)
+            if next(_written) % _LOOK_EVERY == 0:
+                self._forget_oldest()
+        except OSError:
+            return  # a read-only home is no reason to fail; the next process compiles again
+
+    def _forget_oldest(self) -> None:
+        """Keep the folder from growing without end, with what killed processes left behind."""
+        files = [file for pattern in ("*.o", "*.tmp") for file in self.folder.glob(pattern)]
+        for file in sorted(files, key=lambda file: file.stat().st_mtime)[:-_MOST_ENTRIES]:
+            file.unlink(missing_ok=True)
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()}.o"
+
+    @staticmethod
+    def _head(path: Path, code: bytes) -> bytes:
+        return _MAGIC + hashlib.sha256(path.name.encode() + code).digest()
+
+
+def _only_ours(status: os.stat_result) -> bool:
+    return status.st_uid == os.getuid() and not status.st_mode & 0o022

@@ -1,0 +1,198 @@
+"""Scalars that write down what is computed with them, as a graph without repetitions.
+
+Constants fold (x + 0, x · 0, x · 1, ...), signs move outward, and equal expressions share one node, so that
+tracing a recursion on one robot leaves only the operations that this robot needs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+ARITHMETIC = ("+", "-", "*", "/")
+
+Operation = Literal[
+    "constant", "input", "+", "-", "*", "/", "abs", "sin", "cos", "sqrt", "floor", "piece", "entry"
+]
+Key = tuple[Operation, Any, Any]
+
+
+@dataclass
+class Graph:
+    """The operations of a traced function, in the order in which they were first met.
+
+    Node i is `nodes[i] = (operation, a, b)`. Operands are node numbers; a "constant" has its value, an
+    "input" the number of the argument and the index into it, a "piece" the starts of intervals, an "entry"
+    the numbers that it is one of. `conditions` are scalars below zero where the function was not meant.
+    """
+
+    nodes: list[Key] = field(default_factory=list)
+    conditions: list[Traced] = field(default_factory=list)
+    _known: dict[Key, int] = field(default_factory=dict)
+
+    def node(self, operation: Operation, a: Any, b: Any = None) -> int:
+        """Return the number of a node, made anew unless the same one exists."""
+        key: Key = (operation, a, b)
+        number = self._known.get(key)
+        if number is None:
+            number = self._known[key] = len(self.nodes)
+            self.nodes.append(key)
+        return number
+
+    def input(self, argument: int, index: int) -> Traced:
+        """Return the scalar that stands for an element of an argument of the function."""
+        return Traced(self, self.node("input", argument, index))
+
+    def needed(self, outputs: Iterable[Any]) -> set[int]:
+        """Return the nodes that the traced scalars among `outputs` depend on."""
+        needed: set[int] = set()
+        pending = [output.number for output in outputs if isinstance(output, Traced)]
+        while pending:
+            number = pending.pop()
+            if number not in needed:
+                needed.add(number)
+                pending.extend(self.operands(number))
+        return needed
+
+    def operands(self, number: int) -> list[int]:
+        """Return the nodes that a node is computed from."""
+        operation, a, b = self.nodes[number]
+        if operation in ("constant", "input"):
+            return []
+        return [a] if b is None or operation in ("piece", "entry") else [a, b]
+
+    def ancestors(self, number: int) -> set[int]:
+        """Return all nodes that a node is computed from."""
+        found: set[int] = set()
+        pending = self.operands(number)
+        while pending:
+            ancestor = pending.pop()
+            if ancestor not in found:
+                found.add(ancestor)
+                pending.extend(self.operands(ancestor))
+        return found
+
+    def count_operations(self, outputs: Iterable[Any]) -> int:
+        """Count the additions, subtractions, multiplications and divisions that the outputs need."""
+        return sum(self.nodes[number][0] in ARITHMETIC for number in self.needed(outputs))
+
+    def constant(self, value: float) -> int:
+        """Return the node of a constant."""
+        return self.node("constant", float(value))
+
+
+class Traced:
+    """A scalar that stands for a node of a graph, or for its negative."""
+
+    __slots__ = ("graph", "number", "negative")
+
+    def __init__(self, graph: Graph, number: int, negative: bool = False) -> None:
+        self.graph = graph
+        self.number = number
+        self.negative = negative
+
+    def __neg__(self) -> Traced:
+        return Traced(self.graph, self.number, not self.negative)
+
+    def __add__(self, other: Traced | float) -> Traced | float:
+        if not isinstance(other, Traced):
+            if other == 0.0:
+                return self
+            other = _constant(self.graph, float(other))
+        if self.negative and other.negative:
+            return -((-self) + (-other))
+        if other.negative:
+            return _subtract(self, -other)
+        if self.negative:
+            return _subtract(other, -self)
+        a, b = sorted((self.number, other.number))
+        return Traced(self.graph, self.graph.node("+", a, b))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Traced | float) -> Traced | float:
+        return self + (-other)
+
+    def __rsub__(self, other: Traced | float) -> Traced | float:
+        return (-self) + other
+
+    def __mul__(self, other: Traced | float) -> Traced | float:
+        if not isinstance(other, Traced):
+            value = float(other)
+            if value == 0.0:
+                return 0.0
+            if value == 1.0:
+                return self
+            if value == -1.0:
+                return -self
+            other = _constant(self.graph, value)
+        a, b = sorted((self.number, other.number))
+        return Traced(self.graph, self.graph.node("*", a, b), self.negative != other.negative)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Traced | float) -> Traced | float:
+        if not isinstance(other, Traced):
+            return self * (1.0 / float(other))
+        return Traced(
+            self.graph, self.graph.node("/", self.number, other.number), self.negative != other.negative
+        )
+
+    def __rtruediv__(self, other: float) -> Traced | float:
+        return 0.0 if other == 0.0 else _constant(self.graph, float(other)) / self
+
+    def __pow__(self, exponent: float) -> Traced | float:
+        if exponent == 0.5:
+            return self.sqrt()
+        if exponent == -0.5:
+            return 1.0 / self.sqrt()
+        if exponent == -1.0:
+            return 1.0 / self
+        raise TypeError(f"the tracer knows the powers 0.5, -0.5 and -1, not {exponent}")
+
+    def __abs__(self) -> Traced:
+        return Traced(self.graph, self.graph.node("abs", self.number))
+
+    def cos(self) -> Traced:
+        """Cosine; also reached through `numpy.cos`."""
+        return Traced(self.graph, self.graph.node("cos", self.number))
+
+    def sin(self) -> Traced:
+        """Sine; also reached through `numpy.sin`."""
+        return Traced(self.graph, self.graph.node("sin", self.number), self.negative)
+
+    def sqrt(self) -> Traced:
+        """Square root; also reached through `numpy.sqrt`. That of a negative scalar is NaN."""
+        return Traced(self.graph, self.graph.node("sqrt", self._signed()))
+
+    def __floor__(self) -> Traced:
+        return Traced(self.graph, self.graph.node("floor", self._signed()))
+
+    def looked_up(self, starts: Sequence[float], rows: Sequence[Sequence[float]]) -> list[Traced]:
+        """Return from each of `rows` (m,) the number of the interval that this scalar lies in.
+
+        `starts` (m,) of the intervals increase; below the first one, the first interval counts.
+        """
+        piece = self.graph.node("piece", self._signed(), tuple(map(float, starts)))
+        return [Traced(self.graph, self.graph.node("entry", piece, tuple(map(float, row)))) for row in rows]
+
+    def _signed(self) -> int:
+        """Return the node of this scalar with its sign, which else lives outside of nodes."""
+        if not self.negative:
+            return self.number
+        return self.graph.node("-", self.graph.constant(0.0), self.number)
+
+
+def _constant(graph: Graph, value: float) -> Traced:
+    """Return a constant, its sign kept apart so that x · c and x · -c share a node."""
+    return Traced(graph, graph.constant(abs(value)), math.copysign(1.0, value) < 0.0)
+
+
+def _subtract(a: Traced, b: Traced) -> Traced | float:
+    if a.number > b.number:  # a - b and b - a share a node
+        return Traced(a.graph, a.graph.node("-", b.number, a.number), True)
+    if a.number == b.number:
+        return 0.0
+    return Traced(a.graph, a.graph.node("-", a.number, b.number))

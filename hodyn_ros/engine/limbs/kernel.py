@@ -1,0 +1,267 @@
+"""The compiled kernels of a parallel robot: limbs of one build side by side in the lanes of one code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import factorial
+from typing import Any, Literal
+
+import numpy as np
+
+from hodyn_ros.engine.codegen.emit import batch_text, kernel_text
+from hodyn_ros.engine.codegen.kernel import Call, Stack, traced
+from hodyn_ros.engine.codegen.llvm import MachineCode, compile_text, lanes
+from hodyn_ros.engine.codegen.object_cache import ObjectCache
+from hodyn_ros.engine.limbs.driver import GroupCode, driver_text
+from hodyn_ros.engine.limbs.limb_code import limb_motion, limb_result_size, newton_step
+from hodyn_ros.engine.limbs.limb_constants import LimbConstants, limb_constants
+from hodyn_ros.engine.limbs.platform_code import (
+    allowed_twists,
+    center,
+    derivatives,
+    drive_series,
+    platform_motion,
+)
+from hodyn_ros.engine.series.validity import overflow
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.parallel.model import ParallelModel
+
+Trace = Callable[..., Stack]
+What = Literal["drives", "task"]
+
+# what makes a result unusable, one and more together count as 1
+_RIGID = 1e-9  # deviation of a pose from a rigid one, and of twists from those that are allowed
+_CLOSED = 1e-8  # error before the last step of Newton's method, and length of that step
+_JUMP = 0.5  # [rad] by which all joints together may turn between two calls, or they may change the branch
+_FLAT = 1e-5  # share of a column's length, in the Jacobian of a limb or of the drives, that others lack
+
+
+@dataclass(frozen=True)
+class LimbKernelSpec:
+    """What a kernel is made for, besides robot and order.
+
+    `loads`: whether wrenches on the platform are given, in its frame and in the world; `preload`: whether one
+    is given; `what`: efforts and motion of the drives, or force and Jacobian in task space.
+    """
+
+    loads: bool = False
+    preload: bool = False
+    what: What = "drives"
+
+
+class ParallelKernel(Call):
+    """Kinematics and inverse dynamics of one robot at one order, in one call.
+
+    `function(pose (4, 4), twists (order + 2, 6), [wrenches (order + 1, 6) in the platform frame and in the
+    world frame,] [preload (order + 1, driven),] memory (1, N + 16), out=None)` returns a matrix: rows of
+    efforts and of the motion of the drives as `LoopKernel` has them, or `task_force` and `jacobians`. Twists
+    are spatial. The memory holds the joint positions from which Newton's method starts, those of a limb from
+    the platform to the ground, and the pose; both are replaced by those found.
+    `result.item(bad)` below one says that the result is right; else nothing in it counts, and the memory is
+    as it was. The first number of the last row grows without bounds towards singular poses, like the square
+    of a condition number.
+    """
+
+    def __init__(self, model: ParallelModel, order: int, setting: LimbKernelSpec = LimbKernelSpec()) -> None:
+        self.model, self.order, self.setting = model, order, setting
+        every = _all_constants(model)
+        groups = _groups(every, model.size)
+        widest = max(len(group) for group in groups)
+        told_size = 12 + 6 * (order + 2)
+        self._alive: list[Any] = []
+        basis = allowed_twists(model)
+
+        def platform(pose: Stack, twists: Stack, *loads: Stack) -> Stack:
+            told, wrench, wrong = platform_motion(model, order, pose, twists, loads)
+            return [[*(told * widest), *(value for row in wrench for value in row), wrong]]
+
+        loads_shapes = [(order + 1, 6)] * 2 if setting.loads else []
+        preload_shapes = [(order + 1, model.n_driven)] if setting.preload else []
+        inputs = ["pose", "twists", *["body_wrench", "world_wrench"][: len(loads_shapes)]]
+        given_shapes = [(4, 4), (order + 2, 6), *loads_shapes]
+        told = widest * told_size + (order + 1) * 6 + 1
+        platform_code = self._straight(platform, given_shapes)
+        codes = []
+        for group in groups:
+            limb = every[group[0]]
+            n, size = len(limb.chain), limb_result_size(limb, order)
+            constants = np.array([every[l].numbers for l in group])
+            self._alive.append(constants)
+            shapes = [(1, constants.shape[1]), (1, told_size), (1, n + 1)]
+            codes.append(
+                GroupCode(
+                    self._lanes(partial(newton_step, limb, model.length), shapes),
+                    self._lanes(
+                        partial(limb_motion, limb, model.length, model.gravity.tolist(), order), shapes
+                    ),
+                    constants.ctypes.data,
+                    len(group),
+                    n,
+                    size,
+                )
+            )
+
+        def end(work: Stack, *others: Stack) -> Stack:
+            buffers, (memory, *preload) = others[: 2 * len(groups)], others[2 * len(groups) :]
+            wrenches = work[0][widest * told_size :]
+            platform_wrench = [wrenches[6 * k : 6 * k + 6] for k in range(order + 1)]
+            return self._end(
+                every,
+                groups,
+                basis,
+                platform_wrench,
+                wrenches[-1],
+                buffers,
+                memory[0],
+                preload[0] if preload else None,
+            )
+
+        buffer_shapes = []
+        for group, code in zip(groups, codes):
+            buffer_shapes += [(1, len(group) * (code.joints + 1)), (1, len(group) * code.result)]
+        n_memory = model.n_joints + 16
+        end_code = self._straight(end, [(1, told), *buffer_shapes, (1, n_memory), *preload_shapes])
+        places = [[_joint_places(model, limb) for limb in group] for group in groups]
+        names = [*inputs, *["preload"][: len(preload_shapes)]]
+        text = driver_text(
+            names, inputs, told, platform_code, codes, places, end_code, names[len(inputs) :], self.bad
+        )
+        program = compile_text(text, "hodyn_kernel", None)
+        self._alive.append(program)
+        said = [f"the {name.replace('_', ' ')}" for name in (*names, "memory")]
+        super().__init__(list(zip(said, [*given_shapes, *preload_shapes, (1, n_memory)])), self.shape)
+        self._bind(program.address)
+
+    def _straight(self, trace: Trace, shapes: Sequence[tuple[int, int]]) -> int:
+        graph, outputs, _ = traced(trace, shapes)
+        return self._compiled(kernel_text(graph, outputs, len(shapes)), "hodyn_kernel")
+
+    def _lanes(self, trace: Trace, shapes: Sequence[tuple[int, int]]) -> int:
+        graph, outputs, _ = traced(trace, shapes)
+        text = batch_text(graph, outputs, [rows * columns for rows, columns in shapes], lanes())
+        return self._compiled(text, "hodyn_batch")
+
+    def _compiled(self, text: str, name: str) -> int:
+        code: MachineCode = compile_text(text, name, ObjectCache.default())
+        self._alive.append(code)
+        return code.address
+
+    def _end(
+        self,
+        limbs: Sequence[LimbConstants],
+        groups: Sequence[Sequence[int]],
+        basis: Array,
+        platform: Stack,
+        wrong: Any,
+        buffers: Sequence[Stack],
+        memory: Sequence[Any],
+        preload: Stack | None,
+    ) -> Stack:
+        """Trace the balance on the platform and the result."""
+        order = self.order
+        bad = wrong * (1.0 / _RIGID**2)
+        flat: Any = 0.0
+        wrenches: dict[int, Stack] = {}
+        against: dict[int, list[Stack]] = {}
+        motion: dict[int, list[list[Any]]] = {}
+        for group, states, results in zip(groups, buffers[::2], buffers[1::2]):
+            for i, l in enumerate(group):
+                limb = limbs[l]
+                n = len(limb.chain)
+                state = states[0][i * (n + 1) : (i + 1) * (n + 1)]
+                before = [memory[place] for place in _joint_places(self.model, l)]
+                bad = bad + state[n] * (1.0 / _CLOSED**2)
+                for body, now, then in zip(limb.chain, state, before):
+                    if body.rotation_gain:
+                        bad = bad + (now - then) * (now - then) * (1.0 / _JUMP**2)
+                size = limb_result_size(limb, order)
+                row = results[0][i * size : (i + 1) * size]
+                flat = flat + row[0]
+                rates = [row[1 + k * n : 1 + (k + 1) * n] for k in range(order + 2)]
+                motion[l] = [[state[d], *(rate[d] for rate in rates)] for d in limb.driven]
+                vectors = row[1 + (order + 2) * n :]
+                parts = [vectors[6 * k : 6 * k + 6] for k in range(len(vectors) // 6)]
+                split = [parts[k * (order + 1) : (k + 1) * (order + 1)] for k in range(1 + len(limb.driven))]
+                wrenches[l], against[l] = split[0], split[1:]
+        every = range(len(limbs))
+        taylor_preload = None
+        if preload is not None:
+            taylor_preload = [[v * (1.0 / factorial(k)) for v in row] for k, row in enumerate(preload)]
+        slides = any(not limbs[l].chain[d].rotation_gain for l in every for d in limbs[l].driven)
+        forces, near, force, jacobians = drive_series(
+            basis,
+            platform,
+            [wrenches[l] for l in every],
+            [drive for l in every for drive in against[l]],
+            taylor_preload,
+            self.model.length if slides else 1.0,
+        )
+        flat = flat + near
+        drives = [drive for l in every for drive in motion[l]]
+        if self.setting.what == "drives":
+            rows = [*derivatives(forces), *([drive[k] for drive in drives] for k in range(order + 3))]
+            bad = bad + flat * _FLAT**2 + overflow(forces)
+        else:
+            rows = derivatives(force)
+            bad = bad + overflow(force)
+            for k, jacobian in enumerate(jacobians):
+                rows += [[float(factorial(k)) * value for value in row] for row in jacobian]
+        rest = [0.0] * (len(rows[0]) - 1)
+        return [*rows, [bad, *rest], [flat, *rest]]
+
+    @property
+    def _columns(self) -> int:
+        return self.model.n_driven if self.setting.what == "drives" else self.model.delta
+
+    @property
+    def _rows(self) -> int:
+        if self.setting.what == "drives":
+            return 2 * self.order + 4
+        return (self.order + 1) * (1 + self.model.n_driven)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of the matrix that comes back."""
+        return self._rows + 2, self._columns
+
+    @property
+    def bad(self) -> int:
+        """Where the number is that must be below one."""
+        return self._rows * self._columns
+
+    @property
+    def task_force(self) -> slice:
+        """Rows of the force in task space by order."""
+        return slice(0, self.order + 1)
+
+    @property
+    def jacobians(self) -> slice:
+        """Rows of `J_IK` by order, one after the other."""
+        return slice(self.order + 1, (self.order + 1) * (1 + self.model.n_driven))
+
+    def _check(self, out: Array) -> None:
+        """Leave it to `bad` to say what is wrong."""
+
+
+def _all_constants(model: ParallelModel) -> list[LimbConstants]:
+    return [limb_constants(limb, model.platform, center(model)) for limb in model.limbs]
+
+
+def _groups(limbs: Sequence[LimbConstants], size: float) -> list[list[int]]:
+    groups: list[list[int]] = []
+    for l, limb in enumerate(limbs):
+        for group in groups:
+            if limb.is_like(limbs[group[0]], size):
+                group.append(l)
+                break
+        else:
+            groups.append([l])
+    return groups
+
+
+def _joint_places(model: ParallelModel, limb: int) -> list[int]:
+    """Return where the joints of a limb, from the ground on, stand in the memory of a kernel."""
+    part = model.slices[limb]
+    return list(reversed(range(part.start, part.stop)))

@@ -1,0 +1,263 @@
+"""What is computed for one limb, over abstract scalars: Newton's step, motion, and the wrench it takes.
+
+Spatial representation in the frame of the limb, on Taylor coefficients: `V_p = sum_j S_j theta_j'` and `S_j'
+= ad_(V_(j-1)) S_j` (Mueller 2020, Algorithm 1) are convolutions, and every order of the joint motion is one
+more right-hand side of the same equations (Mueller et al., eq. 15). Instead of the matrix `F` of a limb its
+products with vectors are found: the wrench `w` with `J^T w = Q` has the derivatives `J^T w^(r) = Q^(r) - sum
+C(r,k) J^(k)T w^(r-k)`, and `F^T Q = P_p^T w`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from math import factorial
+
+from hodyn_ros.engine.codegen.kernel import Stack
+from hodyn_ros.engine.limbs.limb_constants import LimbConstants
+from hodyn_ros.engine.recursions.recursion import Recursion
+from hodyn_ros.engine.series.canonical import CanonicalBody
+from hodyn_ros.engine.series.orthogonal import Column, Orthogonal
+from hodyn_ros.engine.series.turn import Turn
+from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, dot, scale, subtract
+
+Screw = tuple[Vector, Vector]
+Pose = tuple[tuple[Vector, Vector, Vector], Vector]  # columns of the rotation, translation
+
+POSE = 12  # numbers at the beginning of what a limb is told about the platform
+
+
+def newton_step(limb: LimbConstants, length: float, constants: Stack, told: Stack, state: Stack) -> Stack:
+    """Improve the joint positions of a limb.
+
+    `told` (1, ...): the pose of the platform first, (3, 4) by rows; `state` (1, N + 1): positions, and the
+    squared error of the positions before plus the squared step from there, which says how far joints are off
+    where poses hardly change with them, near a singular pose.
+    """
+    frame, attachment = _pose(constants[0]), _pose(constants[0][POSE:])
+    goal = _compose(_compose(_inverse(frame), _pose(told[0])), attachment)
+    positions = state[0][: len(limb.chain)]
+    end, screws = _chain(limb.chain, _shifted(positions, constants))
+    turned: Vector = (0.0, 0.0, 0.0)
+    for a, b in zip(end[0], goal[0]):
+        turned = add(turned, cross(a, b))
+    turned = scale(0.5, turned)
+    apart = subtract(goal[1], end[1])
+    error = dot(turned, turned) + dot(apart, apart) * (1.0 / length**2)
+    twist = [*turned, *add(apart, cross(end[1], turned))]
+    step = _factors(screws, length).solve(_scaled(twist, 1.0 / length))
+    for body, change in zip(limb.chain, step):
+        error = error + change * change * (1.0 if body.rotation_gain else 1.0 / length**2)
+    return [[*(p + s for p, s in zip(positions, step)), error]]
+
+
+def limb_result_size(limb: LimbConstants, order: int) -> int:
+    """Return how many numbers `limb_motion` returns."""
+    return 1 + (order + 2) * len(limb.chain) + (order + 1) * 6 * (1 + len(limb.driven))
+
+
+def limb_motion(
+    limb: LimbConstants,
+    length: float,
+    gravity: Sequence[float],
+    order: int,
+    constants: Stack,
+    told: Stack,
+    state: Stack,
+) -> Stack:
+    """Return the motion of a limb and the wrenches that go with it, as one row.
+
+    `told` (1, 12 + 6 (order + 2)): pose, and Taylor coefficients of the twist of the platform in the world
+    frame. The row: how near the Jacobian is to a singular one; the derivatives 1 to order + 2 of the joint
+    positions, (order + 2, N); then Taylor coefficients of wrenches in the world frame, (order + 1, 6) each:
+    the one that the platform exerts on the limb while no drive acts, and for each drive the one against its
+    unit force.
+    """
+    frame = _pose(constants[0])
+    n = len(limb.chain)
+    positions = _shifted(state[0][:n], constants)
+    _, start = _chain(limb.chain, positions)
+    factors = _factors(start, length)
+    screws: list[list[Screw]] = [[screw] for screw in start]
+    twists: list[list[Screw]] = [[] for _ in limb.chain]
+    rates: list[Column] = []  # Taylor coefficients of theta'
+    for k in range(order + 2):
+        for j in range(n) if k else ():
+            screws[j].append(_bracket_coefficient(twists[j - 1], screws[j], k) if j else _NOTHING)
+        missing = _twist_inward(frame, told[0][POSE + 6 * k : POSE + 6 * (k + 1)])
+        known = []
+        for j in range(n):
+            part = _NOTHING
+            for i in range(1, k + 1):
+                part = _plus(part, _times(rates[k - i][j], screws[j][i]))
+            known.append(part)
+            missing = _plus(missing, _times(-1.0, part))
+        rates.append(factors.solve(_scaled([*missing[0], *missing[1]], 1.0 / length)))
+        before = _NOTHING
+        for j in range(n):
+            before = _plus(before, _plus(known[j], _times(rates[k][j], start[j])))
+            twists[j].append(before)
+    wrenches = [_wrench(factors, length, screws, _torques(limb, gravity, frame, positions, rates, order))]
+    for drive in limb.driven:
+        unit = [[0.0] * n for _ in range(order + 1)]
+        unit[0][drive] = 1.0
+        wrenches.append(_wrench(factors, length, screws, unit))
+    row: list[Scalar] = [factors.nearness]
+    for k, rate in enumerate(rates):
+        row += [float(factorial(k)) * value for value in rate]
+    for wrench in wrenches:
+        for value in wrench:
+            row += _wrench_outward(frame, value)
+    return [row]
+
+
+def _torques(
+    limb: LimbConstants,
+    gravity: Sequence[float],
+    frame: Pose,
+    positions: Sequence[Scalar],
+    rates: Sequence[Column],
+    order: int,
+) -> Stack:
+    """Return Taylor coefficients (order + 1, N) of the joint torques of the limb without the platform."""
+    n = len(limb.cut)
+    if not n:
+        return [[0.0] * len(limb.chain) for _ in range(order + 1)]
+    recursion = Recursion(limb.cut, (0.0, 0.0, 0.0))
+    down = (float(gravity[0]), float(gravity[1]), float(gravity[2]))
+    recursion.ground = scale(-1.0, _turn_inward(frame, down))
+    recursion.start([p + d for p, d in zip(positions, limb.cut_shifts.tolist())], rates[0][:n])
+    accelerations = [[(k + 1.0) * rate for rate in rates[k + 1][:n]] for k in range(order + 1)]
+    rest = [0.0] * (len(limb.chain) - n)
+    return [[*row, *rest] for row in recursion.inverse_dynamics(accelerations)]
+
+
+def _wrench(
+    factors: Orthogonal, length: float, screws: Sequence[Sequence[Screw]], torques: Stack
+) -> list[Screw]:
+    """Return Taylor coefficients of the wrench `w` with `J^T w = Q`."""
+    found: list[Screw] = []
+    for k, torque in enumerate(torques):
+        right = []
+        for j, value in enumerate(torque):
+            for i in range(1, k + 1):
+                value = value - _power(screws[j][i], found[k - i])
+            right.append(value)
+        w = _scaled(factors.solve_transposed(right), 1.0 / length)
+        found.append(((w[0], w[1], w[2]), (w[3], w[4], w[5])))
+    return found
+
+
+def _shifted(positions: Sequence[Scalar], constants: Stack) -> list[Scalar]:
+    return [position + shift for position, shift in zip(positions, constants[0][2 * POSE :])]
+
+
+def _factors(screws: Sequence[Screw], length: float) -> Orthogonal:
+    """Factorise a Jacobian with lengths measured in that of the platform."""
+    return Orthogonal([_scaled([*w, *v], 1.0 / length) for w, v in screws])
+
+
+def _scaled(screw: Sequence[Scalar], factor: float) -> list[Scalar]:
+    """Multiply the linear part of a screw or wrench."""
+    return [*screw[:3], *(factor * value for value in screw[3:])]
+
+
+def _chain(bodies: Sequence[CanonicalBody], positions: Sequence[Scalar]) -> tuple[Pose, list[Screw]]:
+    """Return the pose of the last joint's frame, moved along, and the joint screws, in the limb's frame.
+
+    `positions` are those that `LimbConstants.shifts` has been added to.
+    """
+    x, y, z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+    columns: tuple[Vector, Vector, Vector] = (x, y, z)
+    place: Vector = (0.0, 0.0, 0.0)
+    screws: list[Screw] = []
+    for body, position in zip(bodies, positions):
+        place = add(place, _combine(columns, body.translation.tolist()))
+        first, second, third = (_combine(columns, body.rotation[:, i].tolist()) for i in range(3))
+        axis = third
+        screws.append(
+            (
+                scale(body.rotation_gain, axis),
+                add(
+                    scale(body.translation_gain, axis),
+                    scale(body.rotation_gain, cross(place, axis)),
+                ),
+            )
+        )
+        if body.rotation_gain:
+            turn = Turn(body.rotation_gain * position)
+            columns = (
+                add(scale(turn.cosine, first), scale(turn.sine, second)),
+                subtract(scale(turn.cosine, second), scale(turn.sine, first)),
+                axis,
+            )
+        else:
+            cosine, sine = math.cos(body.offset), math.sin(body.offset)
+            columns = (
+                add(scale(cosine, first), scale(sine, second)),
+                subtract(scale(cosine, second), scale(sine, first)),
+                axis,
+            )
+        place = add(place, scale(body.translation_gain * position, axis))
+    return (columns, place), screws
+
+
+_NOTHING: Screw = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+
+
+def _plus(a: Screw, b: Screw) -> Screw:
+    return add(a[0], b[0]), add(a[1], b[1])
+
+
+def _times(factor: Scalar, a: Screw) -> Screw:
+    return scale(factor, a[0]), scale(factor, a[1])
+
+
+def _power(a: Screw, b: Screw) -> Scalar:
+    return dot(a[0], b[0]) + dot(a[1], b[1])
+
+
+def _bracket_coefficient(twists: Sequence[Screw], screws: Sequence[Screw], k: int) -> Screw:
+    """Return coefficient k of S from `S' = ad_V S`."""
+    result = _NOTHING
+    for i in range(k):
+        (w, v), (a, b) = twists[i], screws[k - 1 - i]
+        result = _plus(result, (cross(w, a), add(cross(v, a), cross(w, b))))
+    return _times(1.0 / k, result)
+
+
+def _pose(numbers: Sequence[Scalar]) -> Pose:
+    """Read a pose (3, 4) given by rows."""
+    x, y, z, place = ((numbers[i], numbers[4 + i], numbers[8 + i]) for i in range(4))
+    return (x, y, z), place
+
+
+def _combine(columns: Sequence[Vector], x: Sequence[Scalar]) -> Vector:
+    return add(add(scale(x[0], columns[0]), scale(x[1], columns[1])), scale(x[2], columns[2]))
+
+
+def _turn_inward(pose: Pose, x: Vector) -> Vector:
+    a, b, c = pose[0]
+    return dot(a, x), dot(b, x), dot(c, x)
+
+
+def _compose(a: Pose, b: Pose) -> Pose:
+    x, y, z = (_combine(a[0], column) for column in b[0])
+    return (x, y, z), add(a[1], _combine(a[0], b[1]))
+
+
+def _inverse(pose: Pose) -> Pose:
+    a, b, c = pose[0]
+    transposed = tuple((a[i], b[i], c[i]) for i in range(3))
+    back = scale(-1.0, _turn_inward(pose, pose[1]))
+    return (transposed[0], transposed[1], transposed[2]), back
+
+
+def _twist_inward(pose: Pose, twist: Sequence[Scalar]) -> Screw:
+    w, v = (twist[0], twist[1], twist[2]), (twist[3], twist[4], twist[5])
+    return _turn_inward(pose, w), _turn_inward(pose, subtract(v, cross(pose[1], w)))
+
+
+def _wrench_outward(pose: Pose, wrench: Screw) -> list[Scalar]:
+    moment, force = _combine(pose[0], wrench[0]), _combine(pose[0], wrench[1])
+    return [*add(moment, cross(pose[1], force)), *force]

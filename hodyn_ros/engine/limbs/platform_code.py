@@ -1,0 +1,194 @@
+"""What is computed for the platform and for the whole robot, over abstract scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import factorial
+
+import numpy as np
+
+from hodyn_ros.engine.codegen.kernel import Stack
+from hodyn_ros.engine.recursions.recursion import Recursion
+from hodyn_ros.engine.series.applied import AppliedWrench
+from hodyn_ros.engine.series.canonical import CanonicalBody
+from hodyn_ros.engine.series.floating_base import FloatingBase
+from hodyn_ros.engine.series.orthogonal import Column, Orthogonal
+from hodyn_ros.engine.series.validity import distance_from_rigid
+from hodyn_ros.engine.series.vectors import Scalar, add, cross, dot, subtract
+from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.se3 import Ad, Array
+from hodyn_ros.model.parallel.model import ParallelModel
+from hodyn_ros.model.parallel.platform import Platform
+
+
+def center(model: ParallelModel) -> Array:
+    """Return the point (3,) in the world that levers are measured from, lest large ones cost digits."""
+    point: Array = model.platform.placement[:3, 3].copy()
+    return point
+
+
+def allowed_twists(model: ParallelModel) -> Array:
+    """Return a basis (6, delta) of the twists that the platform can have, in world axes about the center.
+
+    Its columns are orthonormal where lengths are measured in that of the platform. It serves every pose: the
+    columns of `P_p` form a Lie algebra, which the motions of the platform leave as it is.
+    """
+    scale = np.repeat([1.0, model.length], 3)
+    if model.delta == 6:
+        return np.diag(scale)
+    placement = model.platform.placement.copy()
+    placement[:3, 3] = 0.0
+    basis, triangle = np.linalg.qr((Ad(placement) @ model.dof) / scale[:, None])
+    basis = basis * np.where(np.diag(triangle) < 0.0, -1.0, 1.0)
+    basis = np.where(np.abs(basis - np.round(basis)) < 1e-15, np.round(basis), basis)
+    result: Array = basis * scale[:, None]
+    return result
+
+
+def platform_motion(
+    model: ParallelModel, order: int, pose: Stack, twists: Stack, loads: Sequence[Stack] = ()
+) -> tuple[list[Scalar], list[Column], Scalar]:
+    """Return what the limbs are told, the platform's wrench, and what is wrong with pose and twists.
+
+    First pose (12,) and Taylor coefficients of the twist, in world axes about the center; then those of the
+    wrench that moves the platform and holds its weight, (order + 1, 6) likewise; last a number that is zero
+    for a rigid pose and twists that `platform_dof` allows. `loads`: wrenches by order, in the platform frame
+    and in the world frame.
+    """
+    middle = center(model).tolist()
+    seen = [[*row[:3], row[3] - x] for row, x in zip(pose, middle)]
+    base = FloatingBase(seen, model.gravity.tolist(), "world")
+    frames: tuple[Frame, ...] = ("body", "world")
+    acting = [AppliedWrench(0, kind) for _, kind in zip(loads, frames)]
+    recursion = Recursion([_canonical(model.platform)], model.gravity.tolist(), base, acting)
+    scaled = [[value * (1.0 / factorial(k)) for value in twist] for k, twist in enumerate(twists)]
+    scaled = [[*t[:3], *add(t[3:], cross(t[:3], middle))] for t in scaled]
+    recursion.start((), (), scaled[0])
+    recursion.inverse_dynamics(
+        [()] * (order + 1),
+        scaled[1:],
+        [[_load(load[k], k, kind, middle) for load, kind in zip(loads, frames)] for k in range(order + 1)],
+    )
+    told = [value for row in seen for value in row]
+    for twist in scaled:
+        told += twist
+    wrong = distance_from_rigid(pose)
+    if model.delta < 6:
+        wrong = wrong + _distance_from_allowed(model, scaled)
+    return told, [recursion.base_wrench(k) for k in range(order + 1)], wrong
+
+
+def _load(values: Sequence[Scalar], k: int, frame: Frame, middle: Sequence[float]) -> list[Scalar]:
+    """Return the Taylor coefficient of a wrench, about the center if it is one in the world frame."""
+    moment, force = list(values[:3]), list(values[3:])
+    if frame == "world":
+        moment = list(subtract(moment, cross(middle, force)))
+    return [value * (1.0 / factorial(k)) for value in (*moment, *force)]
+
+
+def drive_series(
+    basis: Array,
+    platform: Sequence[Column],
+    limbs: Sequence[Sequence[Column]],
+    drives: Sequence[Sequence[Column]],
+    preload: Stack | None,
+    reach: float,
+) -> tuple[Stack, Scalar, list[Column], list[Stack]]:
+    """Return Taylor coefficients of the driven forces, nearness to singularity, the task force, and `J_IK`.
+
+    `reach`: what motions of the drives are measured in, 1 for turns and a length [m] for slides.
+    `platform`, `limbs[l]`, `drives[a]`: wrenches by order in the world frame as `platform_motion` and
+    `limb_motion` give them. Balance on the platform: the wrenches of all drives together are those of
+    platform and limbs, in the directions in which it can move.
+    """
+    orders = range(len(platform))
+    columns = [basis[:, i].tolist() for i in range(basis.shape[1])]
+    force = []
+    for k in orders:
+        total = list(platform[k])
+        for limb in limbs:
+            total = [a + b for a, b in zip(total, limb[k])]
+        force.append([dot(column, total) for column in columns])
+    rows = [[[dot(column, drive[k]) for column in columns] for drive in drives] for k in orders]
+    if len(drives) == len(columns):
+        factors = Orthogonal(rows[0])
+        square: Stack = []
+        for k in orders:
+            right = list(force[k])
+            for i in range(1, k + 1):
+                for row, u in zip(rows[i], square[k - i]):
+                    right = [value - u * entry for value, entry in zip(right, row)]
+            square.append(factors.solve(right))
+        return square, _nearness(factors, reach), force, rows
+    by_column = [[[row[i] for row in rows[k]] for i in range(len(columns))] for k in orders]
+    factors = Orthogonal(by_column[0])
+    given = [[0.0] * len(drives) for _ in orders] if preload is None else preload
+    multipliers: list[Column] = []
+    forces: Stack = []
+    for k in orders:
+        right = []
+        for i in range(len(columns)):
+            value = force[k][i]
+            for l in range(k + 1):
+                value = value - dot(by_column[l][i], given[k - l])
+            right.append(value)
+        for l in range(1, k + 1):
+            for i in range(len(columns)):
+                for j in range(len(columns)):
+                    entry: Scalar = 0.0
+                    for m in range(l + 1):
+                        entry = entry + dot(by_column[m][i], by_column[l - m][j])
+                    right[i] = right[i] - entry * multipliers[k - l][j]
+        multipliers.append(factors.solve_normal(right))
+        u = list(given[k])
+        for l in range(k + 1):
+            u = [value + dot(row, multipliers[k - l]) for value, row in zip(u, rows[l])]
+        forces.append(u)
+    return forces, _nearness(factors, reach), force, rows
+
+
+def _nearness(factors: Orthogonal, reach: float) -> Scalar:
+    """Return the sum of 1 / l^2, l what each column of `J_IK` adds to those before it, without units."""
+    result: Scalar = 0.0
+    for inverse in factors.inverses:
+        result = result + inverse
+    return result * reach**2
+
+
+def _canonical(platform: Platform) -> CanonicalBody:
+    inertia, mass, com = platform.inertia, platform.mass, platform.com
+    symmetric = 0.5 * (inertia + inertia.T)
+    second = 0.5 * np.trace(symmetric) * np.eye(3) - symmetric + mass * np.outer(com, com)
+    return CanonicalBody(
+        parent=-1,
+        joint=-1,
+        rotation=np.eye(3),
+        translation=np.zeros(3),
+        offset=0.0,
+        rotation_gain=0.0,
+        translation_gain=0.0,
+        mass=mass,
+        first_moment=mass * com,
+        second_moment=second,
+        body_in_frame=np.eye(4),
+    )
+
+
+def _distance_from_allowed(model: ParallelModel, twists: Sequence[Sequence[Scalar]]) -> Scalar:
+    """Return the sum of squares of what the platform cannot do, relative to what it is asked to do."""
+    scale = np.repeat([1.0, 1.0 / model.length], 3)
+    closed = np.linalg.svd(scale[:, None] * allowed_twists(model))[0][:, model.delta :]
+    off: Scalar = 0.0
+    whole: Scalar = 1e-300
+    for twist in twists:
+        measured = [value * factor for value, factor in zip(twist, scale.tolist())]
+        for column in closed.T.tolist():
+            part = dot(column, measured)
+            off = off + part * part
+        whole = whole + dot(measured, measured)
+    return off / whole
+
+
+def derivatives(series: Stack) -> Stack:
+    """Return derivatives by order of Taylor coefficients."""
+    return [[float(factorial(k)) * value for value in row] for k, row in enumerate(series)]

@@ -1,0 +1,209 @@
+"""Forward dynamics of robots with couplings and loops, over abstract scalars.
+
+With `z' = F y'`, M the mass matrix of the tree and Q its efforts, `F^T M F y'' = F^T (S u - Q)` where Q is
+that at `y'' = 0`. In Taylor coefficients of any order the matrix on the left is the one at the present pose:
+of coefficient k of the accelerations the part that lower ones make up is found first, at which the tree is
+moved by Q, less what lower multipliers of the loops contribute to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hodyn_ros.engine.codegen.kernel import Stack
+from hodyn_ros.engine.loops.loop_matrices import base_velocity, congruent, distribution, tree_at
+from hodyn_ros.engine.loops.loop_motion import LoopCode, taylor, to_derivatives
+from hodyn_ros.engine.loops.loop_multipliers import Multipliers
+from hodyn_ros.engine.loops.loop_series import NOTHING, TARGET, ClusterMotion, weighted
+from hodyn_ros.engine.recursions.articulated import factorise, solve
+from hodyn_ros.engine.recursions.composite import Spatial, power
+from hodyn_ros.engine.recursions.matrices import mass_matrix
+from hodyn_ros.engine.recursions.recursion import Recursion
+from hodyn_ros.engine.series.applied import AppliedWrench
+from hodyn_ros.engine.series.block_system import BlockSystem
+from hodyn_ros.engine.series.floating_base import FloatingBase
+from hodyn_ros.engine.series.series import coefficient
+from hodyn_ros.engine.series.validity import overflow
+from hodyn_ros.engine.series.vectors import Scalar, add, cross, dot, scale, subtract, times
+
+
+class AccelerationCode(LoopCode):
+    """Accelerations of the coordinates from the efforts of the drives."""
+
+    def accelerations(self, q: Stack, *others: Stack) -> Stack:
+        """Return derivatives 1 to order + 1 of the twist of platform or base, then of the joints' velocities.
+
+        From closed positions: `q` (2, k), pose and twist, efforts of the drives, and the wrench on a base
+        whose motion is else prescribed, by order; then loads. A last row says what is wrong.
+        """
+        closure, orders = self.closure, range(self.order + 1)
+        n_given = 0 if closure.leader is None else 2
+        given, (drives, *rest) = others[:n_given], others[n_given:]
+        pushes = rest.pop(0) if closure.base_given else []
+        *loads, (memory,), (state,) = rest
+        leading = self.leading_positions(q[0], state)
+        motions = self.motions(leading, given)
+        step = _Step(self, motions, leading, q[1], given)
+        rows = []
+        for k in orders:
+            efforts = [*(taylor(pushes[k], k) if pushes else ()), *taylor(drives[k], k)]
+            rows.append(step.extend(efforts, [taylor(load[k], k) for load in loads]))
+        rows = to_derivatives(rows)
+        flat = sum(system.flatness for system in step.systems)
+        bad = self.wrong(leading, state[-1], memory, motions, given, flat) + overflow(rows)
+        return [*rows, [bad, *[0.0] * (len(rows[0]) - 1)]]
+
+
+class _Step:
+    """Everything that moves, extended coefficient by coefficient of the efforts."""
+
+    def __init__(
+        self,
+        code: LoopCode,
+        motions: Sequence[ClusterMotion],
+        leading: Sequence[Scalar],
+        velocities: Sequence[Scalar],
+        given: Sequence[Stack],
+    ) -> None:
+        self.code, self.motions = code, motions
+        tree, gravity = code.closure.tree, code.closure.tree.gravity.tolist()
+        self.systems = [BlockSystem(code.system(m, columns)) for m, columns in zip(motions, code.columns_of)]
+        self.rates: list[list[Scalar]] = [[] for _ in leading]
+        for column, (place, ratio) in code.known.items():
+            self.rates[column].append(velocities[place] * (1.0 / ratio))
+        twist = code.shifted(given[1][0]) if given else NOTHING
+        code.find_rates(motions, self.systems, self.rates, twist, 0)
+        self._move(twist)
+        self.base = FloatingBase(given[0], gravity, "world") if tree.floating_base else None
+        self.multipliers = Multipliers(code, motions, self.systems)
+        self.recursion = _Recursion(
+            code.bodies, gravity, self.base, [AppliedWrench(body, frame) for body, frame in code.loads]
+        )
+        positions = code.positions(leading)
+        self.recursion.start(positions, self._of_joints(0), given[1][0] if self.base else ())
+        F = distribution(code, motions, self.systems, self.base, 1)
+        self.columns = [[coefficient(x, 0) for x in column] for column in F]
+        matrix = mass_matrix(tree_at(code, code.bodies, leading, [[0.0] for _ in positions], self.base, 1))
+        present = [[coefficient(x, 0) for x in row] for row in matrix]
+        self.factor = factorise(congruent(present, self.columns))
+
+    def extend(self, efforts: Sequence[Scalar], loads: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+        """Return the next coefficient of the accelerations from that of efforts and loads."""
+        code, k = self.code, len(self.rates[0]) - 1
+        for column in code.known:
+            self.rates[column].append(0.0)
+        code.find_rates(self.motions, self.systems, self.rates, NOTHING, k + 1)
+        applied = self.recursion.applied(loads)
+        before = self.recursion.lengths()
+        joints, on_base = self._unbalanced(k, [0.0] * 6, applied, efforts)
+        first = code.closure.first
+        if self.base is not None:
+            wrench = (*on_base[:3],), (*on_base[3:],)
+            joints = [*(power(base_velocity(code, self.base, i, 0), wrench) for i in range(6)), *joints]
+        right = [-dot(column, joints) for column in self.columns]
+        y = [x * (1.0 / (k + 1)) for x in solve(self.factor, right)]
+        change = [dot(row, y) for row in zip(*self.columns)]
+        for column, joint in enumerate(code.closure.leading):
+            self.rates[column][k + 1] = self.rates[column][k + 1] + change[first + joint]
+        twist = self._base_twist(change[:first])
+        self._move(code.shifted(twist) if self.base else NOTHING)
+        self.recursion.withdraw(before)
+        joints, _ = self._unbalanced(k, twist, applied, efforts)
+        by_leading = code.by_leading(joints)
+        self.multipliers.append(
+            [
+                self.multipliers.solve(c, [by_leading[column] for column in columns])
+                for c, columns in enumerate(code.columns_of)
+            ]
+        )
+        velocities = self._of_joints(k + 1)
+        found = [*self._given_twist(twist), *(velocities[joint] for joint in code.closure.joints)]
+        return [(k + 1.0) * x for x in found]
+
+    def _unbalanced(
+        self, k: int, twist: Sequence[Scalar], applied: Sequence[Spatial], efforts: Sequence[Scalar]
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        """Return what efforts and lower multipliers leave of those of the tree, as `Multipliers.rest`."""
+        code, closure = self.code, self.code.closure
+        accelerations = [(k + 1.0) * rate for rate in self._of_joints(k + 1)]
+        joints, on_base = self.multipliers.rest(self.recursion.efforts(k, accelerations, twist, applied))
+        push, drives = (efforts[:6], efforts[6:]) if closure.base_given else ([], efforts)
+        for joint, effort in zip(closure.driven, drives):
+            joints[joint] = joints[joint] - effort
+        if push:
+            moment = subtract(push[:3], cross(code.center.tolist(), push[3:]))
+            on_base = [a - b for a, b in zip(on_base, [*moment, *push[3:]])]
+        return joints, on_base
+
+    def _of_joints(self, k: int) -> list[Scalar]:
+        """Return coefficient k of the velocities of all joints."""
+        return [weighted(row, [rate[k] for rate in self.rates]) for row in self.code.spread]
+
+    def _base_twist(self, body_fixed: Sequence[Scalar]) -> list[Scalar]:
+        """Return a spatial twist of the base from the body-fixed one at the present pose."""
+        if self.base is None:
+            return [0.0] * 6
+        w, v = times(self.base.rotation[0], body_fixed[:3]), times(self.base.rotation[0], body_fixed[3:])
+        return [*w, *add(v, cross(self.base.position[0], w))]
+
+    def _move(self, twist: Spatial) -> None:
+        """Extend the motion of all clusters; a platform whose pose was given moves on with its body."""
+        platform = self.code.closure.platform
+        for motion in self.motions:
+            motion.extend(self.code.rates_of(motion, self.rates), twist, twist)
+            if len(self.rates[0]) > 1 and platform is not None and TARGET in motion.twists:
+                motion.twists[TARGET][-1] = motion.twists.get(platform.body, motion.twists[TARGET])[-1]
+
+    def _given_twist(self, of_base: Sequence[Scalar]) -> Sequence[Scalar]:
+        """Return the last coefficient of the spatial twist of platform or base, if one is given."""
+        closure = self.code.closure
+        if closure.leader is None or self.base is not None:
+            return of_base if self.base is not None else ()
+        motion = next(m for m in self.motions if closure.leader in m.twists)
+        return [*motion.twists[closure.leader][-1][0], *motion.twists[closure.leader][-1][1]]
+
+
+class _Recursion(Recursion):
+    """Inverse dynamics one coefficient at a time, each of which can be taken back."""
+
+    def efforts(
+        self, k: int, accelerations: Sequence[Scalar], twist: Sequence[Scalar], applied: Sequence[Spatial]
+    ) -> list[Scalar]:
+        """Return coefficient k of the wrench on a floating base, in the world, and of all joints' efforts.
+
+        `twist`: coefficient k + 1 of that of the base; `applied`: coefficient k of the wrenches on bodies.
+        """
+        for body, (moment, force) in zip(self.bodies, applied):
+            if body.constants.joint < 0:
+                self.multiply_velocities(body, k)
+                self.move_base(k, twist)
+            else:
+                self.move(body, k, accelerations[body.constants.joint])
+            own = body.wrench(k, scale(k + 1.0, body.angular[k + 1]), body.linear[k])
+            body.moment.append(subtract(own[0], moment))
+            body.force.append(subtract(own[1], force))
+        torques: list[Scalar] = [0.0] * len(self.jointed)
+        for body in reversed(self.jointed):
+            c = body.constants
+            torques[c.joint] = body.along_joint(body.moment[k], body.force[k])
+            if c.parent >= 0:
+                parent = self.bodies[c.parent]
+                moment, force = self.transmit(body, k, body.moment[k], body.force[k])
+                parent.moment[k], parent.force[k] = add(parent.moment[k], moment), add(parent.force[k], force)
+        return [*(self.base_wrench(k) if self.base else ()), *torques]
+
+    def lengths(self) -> list[int]:
+        """Return how many coefficients of everything are known, for `withdraw`."""
+        return [len(series) for series in self._series()]
+
+    def withdraw(self, lengths: Sequence[int]) -> None:
+        """Take back all coefficients that were found since."""
+        for series, length in zip(self._series(), lengths):
+            del series[length:]
+
+    def _series(self) -> list[list[Any]]:
+        """Return all lists that grow."""
+        owners: list[object] = [*self.bodies, *(body.turn for body in self.bodies)]
+        owners += [self.base] if self.base is not None else []
+        return [value for owner in owners for value in vars(owner).values() if type(value) is list]

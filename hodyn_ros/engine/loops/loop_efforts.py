@@ -1,0 +1,216 @@
+"""Efforts of the drives of a robot with couplings and loops, over abstract scalars.
+
+What `hodyn_ros.formulations.embedding` states in derivatives is traced here in Taylor coefficients. With D
+the unknown velocities and I those of the coordinates, rows J of the loops and the efforts Q of the tree,
+
+    J_D z_D' + J_I z_I' = 0        J_D^T lambda + S_D u = Q_D,   J_I^T lambda + S_I u = Q_I
+
+are solved with one factorisation of J_D at the present pose: with `p = J_D^-T Q_D` and `T = J_D^-T S_D`, the
+drives follow from `A u = b`, `A = S_I - J_I^T T` and `b = Q_I - J_I^T p`, and `lambda = p - T u`. What lower
+coefficients add to higher ones stands on the right. Rows of a platform's pose count as rows of loops whose
+multipliers vanish.
+
+Efforts of redundant drives differ from their preload by `S^T m`, where m is a velocity that the loops allow,
+`J m = 0`, at every time: with its part in I it is `A^T m_I` at the present pose, and what else lower
+coefficients of m add follows as those of the unknown velocities do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hodyn_ros.engine.codegen.kernel import Stack
+from hodyn_ros.engine.loops.loop_motion import LoopCode, Velocity, taylor, to_derivatives
+from hodyn_ros.engine.loops.loop_multipliers import Multipliers
+from hodyn_ros.engine.loops.loop_series import NOTHING, ClusterMotion, weighted
+from hodyn_ros.engine.recursions.recursion import Recursion
+from hodyn_ros.engine.series.applied import AppliedWrench
+from hodyn_ros.engine.series.block_system import BlockSystem
+from hodyn_ros.engine.series.floating_base import FloatingBase
+from hodyn_ros.engine.series.orthogonal import Orthogonal
+from hodyn_ros.engine.series.validity import overflow
+from hodyn_ros.engine.series.vectors import Scalar, add, cross, dot
+
+
+class EffortCode(LoopCode):
+    """Efforts from the motion of the coordinates."""
+
+    def efforts(self, q: Stack, *others: Stack) -> Stack:
+        """Return efforts, motion of the drives, and what is wrong with them, from closed positions.
+
+        The efforts of the tree may be given at the end, as `hodyn_ros.engine.kernels` computes them.
+        """
+        closure = self.closure
+        n_given, n_loads = 2 if closure.leader is not None else 0, len(self.loads)
+        given, loads = others[:n_given], others[n_given : n_given + n_loads]
+        rest = list(others[n_given + n_loads :])
+        preload = [taylor(row, k) for k, row in enumerate(rest.pop(0))] if self.preloaded else None
+        (memory,), (state,), *computed = rest
+        leading = self.leading_positions(q[0], state)
+        motions, systems, rates = self.move(q, leading, given)
+        if computed:
+            of_tree = [taylor(row, k) for k, row in enumerate(computed[0])]
+        else:
+            of_tree = self._tree_efforts(leading, rates, given, loads)
+        forces = Forces(self, motions, systems, preload)
+        rows = to_derivatives([forces.extend(row) for row in of_tree])
+        positions = self.positions(leading)
+        blank = [0.0] * (closure.n_efforts - len(closure.driven))
+        drives = [[positions[j] for j in closure.driven], *self.derivatives(rates, closure.driven)]
+        flat = sum(system.flatness for system in (*systems, forces.system))
+        bad = self.wrong(leading, state[-1], memory, motions, given, flat) + overflow(rows)
+        zeros = [0.0] * (closure.n_efforts - 1)
+        return [*rows, *([*blank, *row] for row in drives), [bad, *zeros], [flat, *zeros]]
+
+    def _tree_efforts(
+        self,
+        leading: Sequence[Scalar],
+        rates: Sequence[Sequence[Scalar]],
+        given: Sequence[Stack],
+        loads: Sequence[Stack],
+    ) -> Stack:
+        """Return coefficients of the efforts of the tree: the wrench on a floating base, then all joints."""
+        tree, orders = self.closure.tree, range(self.order + 1)
+        gravity = tree.gravity.tolist()
+        base = FloatingBase(given[0], gravity, "world") if tree.floating_base else None
+        acting = [AppliedWrench(body, frame) for body, frame in self.loads]
+        recursion = Recursion(self.bodies, gravity, base, acting)
+        recursion.start(self.positions(leading), [rate[0] for rate in rates], given[1][0] if base else ())
+        torques = recursion.inverse_dynamics(
+            [[(k + 1.0) * rate[k + 1] for rate in rates] for k in orders],
+            [taylor(given[1][k + 1], k + 1) for k in orders] if base else (),
+            [[taylor(load[k], k) for load in loads] for k in orders],
+        )
+        return [[*(recursion.base_wrench(k) if base else ()), *torques[k]] for k in orders]
+
+
+class Forces(Multipliers):
+    """Efforts of the drives and multipliers of the loops, coefficient by coefficient."""
+
+    def __init__(
+        self,
+        code: LoopCode,
+        motions: Sequence[ClusterMotion],
+        systems: Sequence[BlockSystem],
+        preload: Stack | None,
+    ) -> None:
+        super().__init__(code, motions, systems)
+        closure = code.closure
+        drives = code.spread[list(closure.driven)]
+        sizes = np.linalg.norm(drives * code.scale, axis=1)  # what drives are measured in
+        redundant = closure.n_efforts > closure.n_coordinates
+        self.sizes = (np.full_like(sizes, sizes.max()) if redundant else sizes).tolist()  # all weigh the same
+        self._against = [  # T by cluster and drive
+            [self.solve(c, [float(drive[column]) for column in columns]) for drive in drives]
+            for c, columns in enumerate(code.columns_of)
+        ]
+        rows = []
+        for column in sorted(code.known):
+            rows.append(
+                [
+                    float(drive[column]) - self.along(column, [found[d] for found in self._against])
+                    for d, drive in enumerate(drives)
+                ]
+            )
+        # a platform's pose as coordinates: as rows of clusters, or of the base
+        for c, motion in enumerate(motions):
+            for r, row in enumerate(motion.cluster.rows):
+                if row.loop < 0:
+                    rows.append([found[r] for found in self._against[c]])
+        if self.moves_freely:
+            balances = [self.on_base([found[d] for found in self._against]) for d in range(len(drives))]
+            rows += [[-balance[i] for balance in balances] for i in range(6)]
+        self.weights = self._row_weights(len(rows))
+        scaled = [
+            [w * x * (1.0 / size) for x, size in zip(row, self.sizes)] for w, row in zip(self.weights, rows)
+        ]
+        self.system: BlockSystem | SharedEfforts = (
+            SharedEfforts(self, scaled, preload) if redundant else BlockSystem(scaled)
+        )
+
+    @property
+    def moves_freely(self) -> bool:
+        """Whether nothing but limbs holds the base, a platform."""
+        closure = self.code.closure
+        return closure.tree.floating_base and not closure.base_given
+
+    def _row_weights(self, count: int) -> list[float]:
+        code = self.code
+        weights = [float(code.scale[column]) for column in sorted(code.known)]
+        for motion in self.motions:
+            weights += [row.size for row in motion.cluster.rows if row.loop < 0]
+        if self.moves_freely:
+            weights += [1.0] * 3 + [code.closure.size] * 3
+        assert len(weights) == count
+        return weights
+
+    def extend(self, of_tree: Sequence[Scalar]) -> list[Scalar]:
+        """Return the next coefficient of all efforts, from those of the tree."""
+        code = self.code
+        joints, on_base = self.rest(of_tree)
+        by_column = code.by_leading(joints)
+        parts = [
+            self.solve(c, [by_column[column] for column in columns])
+            for c, columns in enumerate(code.columns_of)
+        ]
+        right = [by_column[column] - self.along(column, parts) for column in sorted(code.known)]
+        for motion, part in zip(self.motions, parts):
+            right += [part[r] for r, row in enumerate(motion.cluster.rows) if row.loop < 0]
+        if self.moves_freely:
+            right += [a - b for a, b in zip(on_base, self.on_base(parts))]
+        sized = self.system.solve([w * x for w, x in zip(self.weights, right)])
+        u = [x * (1.0 / size) for x, size in zip(sized, self.sizes)]
+        self.append(
+            [
+                [value - dot([found[r] for found in against], u) for r, value in enumerate(part)]
+                for against, part in zip(self._against, parts)
+            ]
+        )
+        if not code.closure.base_given:
+            return u
+        held = self.on_base([found[-1] for found in self.multipliers])
+        rest = [a - b for a, b in zip(on_base, held)]
+        return [*add(rest[:3], cross(code.center.tolist(), rest[3:])), *rest[3:], *u]
+
+
+class SharedEfforts:
+    """Efforts of redundant drives nearest to a preload, as a system with more unknowns than `rows`.
+
+    `rows` (coordinates, drives) are those of A in the sizes and weights of `forces`.
+    """
+
+    def __init__(self, forces: Forces, rows: Stack, preload: Stack | None) -> None:
+        self._forces, self._rows, self._preload = forces, rows, preload
+        self._factors = Orthogonal(rows)
+        self._drives = forces.code.spread[list(forces.code.closure.driven)]
+        self._velocity = Velocity(forces.code, forces.motions, forces.systems)  # m
+
+    @property
+    def flatness(self) -> Scalar:
+        """The sum of 1 / l^2, l the length of what each row adds to those before it."""
+        return sum(self._factors.inverses)
+
+    def solve(self, right: Sequence[Scalar]) -> list[Scalar]:
+        """Return the next coefficient of all efforts."""
+        k, size = len(self._velocity.leading[0]), self._forces.sizes[0]
+        self._velocity.extend({})
+        velocity = [series[k] for series in self._velocity.leading]
+        near = [size * weighted(drive, velocity) for drive in self._drives]
+        if self._preload is not None:
+            near = [size * u + own for u, own in zip(self._preload[k], near)]
+        rest = [b - dot(row, near) for b, row in zip(right, self._rows)]
+        result = [u + part for u, part in zip(near, self._factors.solve_transposed(rest))]
+        if k < self._forces.code.order:
+            multipliers = self._factors.solve_normal(rest)
+            self._correct([w * x / size**2 for w, x in zip(self._forces.weights, multipliers)])
+        return result
+
+    def _correct(self, given: Sequence[Scalar]) -> None:
+        """Replace the last coefficient of m by that with this part in the coordinates."""
+        known = sorted(self._forces.code.known)
+        n = len(given) - (6 if self._forces.moves_freely else 0)
+        base = ((*given[n : n + 3],), (*given[n + 3 :],)) if n < len(given) else NOTHING
+        self._velocity.withdraw()
+        self._velocity.extend(dict(zip(known, given)), given[len(known) : n], base)

@@ -1,0 +1,308 @@
+"""Inverse dynamics of robots with couplings and loops, in one compiled call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from hodyn_ros.engine.codegen.driver_end import kept_where_good
+from hodyn_ros.engine.codegen.emit import kernel_text
+from hodyn_ros.engine.codegen.kernel import Call, Function, Shape, Stack, traced
+from hodyn_ros.engine.codegen.literals import literal
+from hodyn_ros.engine.codegen.llvm import compile_text
+from hodyn_ros.engine.codegen.object_cache import ObjectCache
+from hodyn_ros.engine.kernels import KernelSpec, fits_straight_line, inverse_dynamics
+from hodyn_ros.engine.large_trees.inverse import load_arguments
+from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode
+from hodyn_ros.engine.loops.loop_efforts import EffortCode
+from hodyn_ros.engine.loops.loop_matrices import MatrixCode, Part
+from hodyn_ros.engine.loops.loop_motion import LoadPlaces, LoopCode
+from hodyn_ros.engine.matrix_kernels import STRAIGHT_LINE_LIMIT
+from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.closure import Closure
+
+_LARGEST = 1200  # bodies times (order + 2)^2 of what takes some seconds to compile
+_ITERATIONS = 8  # of Newton's method; from a warm start two or three do
+_ARRIVED = 1e-17  # squared error [rad, and of the robot's size] before what is then the last step
+
+
+What = Literal["efforts", "joints"]
+
+
+class TooLong(Exception):
+    """Code would take too long to compile."""
+
+
+def compiles(closure: Closure, order: int, what: What = "efforts") -> bool:
+    """Whether there is a kernel.
+
+    The pose of a floating base has to be given, and tables be smooth enough. Code grows with the bodies and
+    order squared, and would take longer and longer to compile.
+    """
+    tree, platform = closure.tree, closure.platform
+    whole = platform is not None and platform.body == 0 and len(platform.rows) == 6
+    known = not tree.floating_base or closure.base_given or whole
+    limits = [one.function.smoothness for one in closure.followers]
+    smooth = all(limit is None or limit >= order + 2 for limit in limits)
+    bodies = tree.n_bodies if closure.loops else 0
+    return known and smooth and bodies * (order + 2) ** 2 <= _LARGEST
+
+
+class LoopTraces(NamedTuple):
+    """What a call repeats and ends with, as functions of scalars, for code in another language.
+
+    `step(q, [pose,] state (1, n + 1))` and `end(q, [pose, twists,] others..., memory (1, n), state)`: see
+    `_driver_text` for how they belong together. `bad` is the place in the result of the number that must be
+    below one.
+    """
+
+    step: Callable[..., Stack]
+    end: Callable[..., Stack]
+    bad: int
+    iterations: int = _ITERATIONS
+    arrived: float = _ARRIVED
+
+
+class LoopFunction(Call):
+    """Compiled code that begins with Newton's method, from the positions in a memory.
+
+    `function(told..., others..., memory (1, N), out=None)`, told being the motion, and pose and twists of
+    platform or base. The memory holds positions of the leading joints, from which Newton's method starts, and
+    the pose; both are replaced by those found. `result.item(bad)` below one says that the result is right;
+    else nothing in it counts, and the memory is as it was.
+    """
+
+    def __init__(
+        self,
+        code: LoopCode,
+        told: Sequence[tuple[str, Shape]],
+        others: Sequence[tuple[str, Shape]],
+        result: Shape,
+        end: Callable[..., Stack],
+        tree: Function | None = None,
+        *,
+        limit: float = np.inf,
+    ) -> None:
+        """Trace and compile; raise TooLong where `end` has more operations than a limit."""
+        self._step, self._end = code.newton_step, end
+        n = len(code.closure.leading)
+        memory = 1, n + (16 if len(told) > 1 else 0)
+        super().__init__([*told, *others, ("memory", memory)], result)
+        self._alive: list[Any] = [tree]
+        shapes, state = [shape for _, shape in self.arguments], (1, n + 1)
+        known = [shape for _, shape in told]
+        step = self._compiled(code.newton_step, [*known[:2], state])
+        around: _TreeCode | None = None
+        if tree is None:
+            last = self._compiled(end, [*shapes, state], limit)
+        else:
+            joints = self._compiled(code.joint_motion, [*known, state])
+            around = _TreeCode(joints, tree.code.address, tree.arguments[0][1], tree.result)
+            last = self._compiled(end, [*shapes, state, tree.result])
+        floating = code.closure.tree.floating_base
+        text = _driver_text(
+            len(shapes), len(told), len(code.loads), floating, n, step, around, last, self.bad
+        )
+        self._program = compile_text(text, "hodyn_kernel", None)
+        self._bind(self._program.address)
+
+    @property
+    def bad(self) -> int:
+        """Where the number is that must be below one: by default the first of the last row."""
+        return (self.result[0] - 1) * self.result[1]
+
+    @property
+    def traces(self) -> LoopTraces:
+        """What it is made of, all in straight-line code."""
+        return LoopTraces(self._step, self._end, self.bad)
+
+    @property
+    def _asked(self) -> list[str]:
+        return [name for name, (_, columns) in self.arguments[:-1] if columns]
+
+    def _check(self, out: Array) -> None:
+        """Leave that to the number at `bad`."""
+
+    def _compiled(self, trace: Callable[..., Stack], shapes: Sequence[Shape], limit: float = np.inf) -> int:
+        graph, outputs, _ = traced(trace, shapes)
+        if graph.count_operations(outputs) > limit:
+            raise TooLong
+        code = compile_text(kernel_text(graph, outputs, len(shapes)), "hodyn_kernel", ObjectCache.default())
+        self._alive.append(code)
+        return code.address
+
+
+class LoopKernel(LoopFunction):
+    """Inverse dynamics of one robot at one order.
+
+    `function(q (order + 3, k), [pose (4, 4), twists (order + 2, 6),] wrenches (order + 1, 6)..., [preload
+    (order + 1, driven),] memory (1, N), out=None)` returns a matrix; `efforts` and `drives` say which rows
+    are what. Twists are spatial. Efforts of redundant drives are those of least norm, or with `preload=True`
+    nearest to one. The memory holds positions of the leading joints, from which Newton's method starts, and
+    the pose; both are replaced by those found. `result.item(bad)` below one says that the result is right;
+    else nothing in it counts, and the memory is as it was. The first number of the last row grows without
+    bounds towards singular poses, like the square of a condition number.
+
+    With `what="joints"` the result is the motion of all joints of the tree up to derivative `order`, and a
+    last row: `function(q (order + 1, k), [pose, twists (order, 6),] memory)`.
+    """
+
+    def __init__(
+        self,
+        closure: Closure,
+        chosen: Array,
+        order: int,
+        loads: LoadPlaces = (),
+        what: What = "efforts",
+        *,
+        preload: bool = False,
+    ) -> None:
+        self.closure, self.what = closure, what
+        self.order = order = order if what == "efforts" else order - 2
+        code = EffortCode(closure, chosen, order, loads, preload)
+        told: list[tuple[str, Shape]] = [("the motion", (order + 3, len(closure.joints)))]
+        if closure.leader is not None:
+            told += [("the pose", (4, 4)), ("the twists", (order + 2, 6))]
+        others = load_arguments(loads, order)
+        if preload:
+            others.append(("the preload", (order + 1, len(closure.driven))))
+        if what == "joints":
+            super().__init__(code, told, others, (order + 4, closure.tree.n_joints), code.joints)
+            return
+        result = 2 * order + 6, closure.n_efforts
+        if fits_straight_line(closure.tree, order):
+            super().__init__(code, told, others, result, code.efforts)
+            return
+        # what is known of the loops stays straight-line code, around the generic code of the tree
+        base: Frame | None = "world" if closure.tree.floating_base else None
+        kernel = inverse_dynamics(closure.tree, order, KernelSpec(base=base, loads=loads))
+        super().__init__(code, told, others, result, code.efforts, kernel)
+
+    @property
+    def efforts(self) -> slice:
+        """Rows of the efforts by order: of a prescribed base, then of the drives."""
+        return slice(0, self.order + 1)
+
+    @property
+    def drives(self) -> slice:
+        """Rows of the positions of the driven joints, the last columns, and of their derivatives."""
+        return slice(self.order + 1, 2 * self.order + 4)
+
+    @property
+    def bad(self) -> int:
+        """Where the number is that must be below one."""
+        after = 2 if self.what == "efforts" else 1
+        return (self.result[0] - after) * self.result[1]
+
+
+class LoopAccelerations(LoopFunction):
+    """Forward dynamics of one robot at one order.
+
+    `function(state (2, k), [pose (4, 4), twist (1, 6),] efforts (order + 1, driven), [base wrench (order + 1,
+    6),] wrenches (order + 1, 6)..., memory (1, N), out=None)` returns accelerations (order + 2, [6 +] k):
+    after derivatives 1 to order + 1 of the spatial twist of platform or base those of the coordinates'
+    velocities, and a last row.
+    """
+
+    def __init__(self, closure: Closure, chosen: Array, order: int, loads: LoadPlaces = ()) -> None:
+        self.order = order
+        code = AccelerationCode(closure, chosen, order, loads)
+        k, moved = len(closure.joints), closure.leader is not None
+        told: list[tuple[str, Shape]] = [("the state", (2, k))]
+        told += [("the pose", (4, 4)), ("the twist", (1, 6))] if moved else []
+        others: list[tuple[str, Shape]] = [("the efforts", (order + 1, len(closure.driven)))]
+        others += [("the base wrench", (order + 1, 6))] if closure.base_given else []
+        others += load_arguments(loads, order)
+        result = order + 2, k + 6 * moved
+        super().__init__(code, told, others, result, code.accelerations, limit=STRAIGHT_LINE_LIMIT)
+
+
+class LoopMatrix(LoopFunction):
+    """Mass matrix, Coriolis matrix or gravity of one robot with loops, in its coordinates, up to one order.
+
+    `function(q (order + 1, k), [pose (4, 4), twists (order, 6),] memory (1, N), out=None)` returns the rows
+    of one order after the other, of a matrix (c, c) or a row (1, c), and a last row. The Coriolis matrix
+    takes one row and twist more. Twists are spatial.
+    """
+
+    def __init__(self, closure: Closure, chosen: Array, order: int, part: Part) -> None:
+        code = MatrixCode(closure, chosen, order, part)
+        told: list[tuple[str, Shape]] = [("the motion", (code.count + 1, len(closure.joints)))]
+        if closure.leader is not None:
+            told += [("the pose", (4, 4)), ("the twists", (code.count, 6))]
+        size = closure.n_coordinates
+        rows = (order + 1) * (1 if part == "gravity" else size)
+        super().__init__(code, told, [], (rows + 1, size), code.matrices, limit=STRAIGHT_LINE_LIMIT)
+
+
+@dataclass(frozen=True)
+class _TreeCode:
+    """Addresses of what moves all joints, and of the efforts of the tree, with the sizes of their results."""
+
+    joints: int
+    efforts: int
+    motion: Shape
+    result: Shape
+
+
+def _driver_text(
+    n_arguments: int,
+    n_told: int,
+    n_loads: int,
+    floating: bool,
+    n: int,
+    step: int,
+    tree: _TreeCode | None,
+    end: int,
+    bad: int,
+) -> str:
+    """Write `void @hodyn_kernel(ptr argument..., ptr memory, ptr out)`: those told, loads, and a preload.
+
+    The code at `step` improves `n` positions; that at `end` writes `out`. Positions and pose go to the
+    memory, from which the next call starts, where `out[bad]` is less than one.
+    """
+    names = [f"ptr %a{i}" for i in range(n_arguments)]
+    told, loads, memory = names[:n_told], names[n_told : n_told + n_loads], names[-1]
+
+    def call(address: int, *arguments: str) -> str:
+        return f"call void inttoptr (i64 {address} to ptr)({', '.join(arguments)})"
+
+    def copy(target: str, source: str, count: int) -> str:
+        size = f"i64 {8 * count}, i1 false"
+        return f"call void @llvm.memcpy.p0.p0.i64(ptr align 8 {target[4:]}, ptr align 8 {source[4:]}, {size})"
+
+    lines = [
+        f"define void @hodyn_kernel({', '.join(names)}, ptr %out) {{",
+        "entry:",
+        f"%state = alloca double, i64 {n + 1}, align 64",
+        *([f"%joints = alloca double, i64 {tree.motion[0] * tree.motion[1]}, align 64"] if tree else []),
+        *([f"%tree = alloca double, i64 {tree.result[0] * tree.result[1]}, align 64"] if tree else []),
+        copy("ptr %state", memory, n),
+        f"%error_at = getelementptr double, ptr %state, i64 {n}",
+        "br label %newton",
+        "newton:",
+        "%round = phi i64 [0, %entry], [%next, %newton]",
+        call(step, *told[:2], "ptr %state", "ptr %state"),
+        "%error = load double, ptr %error_at, align 8",
+        "%next = add i64 %round, 1",
+        f"%far = fcmp ogt double %error, {literal(_ARRIVED)}",
+        f"%early = icmp slt i64 %next, {_ITERATIONS}",
+        "%again = and i1 %far, %early",
+        "br i1 %again, label %newton, label %arrived",
+        "arrived:",
+    ]
+    results: list[str] = []
+    if tree:
+        results = ["ptr %tree"]
+        lines.append(call(tree.joints, *told, "ptr %state", "ptr %joints"))
+        lines.append(call(tree.efforts, "ptr %joints", *(told[1:] if floating else ()), *loads, *results))
+    lines.append(call(end, *names, "ptr %state", *results, "ptr %out"))
+    remember = [copy(memory, "ptr %state", n)]
+    if len(told) > 1:
+        remember += [f"%pose_at = getelementptr double, {memory}, i64 {n}", copy("ptr %pose_at", told[1], 16)]
+    lines += kept_where_good(bad, remember)
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,187 @@
+"""Matrices of robots with loops in their coordinates, over abstract scalars.
+
+With `z' = F y'` and the matrices of the tree, `M_y = F^T M F`, `C_y = F^T (C F + M F')` and `g_y = F^T g`, in
+Taylor coefficients. Coordinates are in the order of the closure: the body-fixed twist of a prescribed base,
+joints, and the rows of a platform, which are the body-fixed twist of one that is the base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import factorial
+from typing import Literal
+
+from hodyn_ros.engine.codegen.kernel import Stack
+from hodyn_ros.engine.loops.loop_motion import LoopCode, Velocity, taylor
+from hodyn_ros.engine.loops.loop_series import ClusterMotion
+from hodyn_ros.engine.recursions.composite import Composite, Spatial
+from hodyn_ros.engine.recursions.matrices import coriolis_matrix, gravity_forces, mass_matrix
+from hodyn_ros.engine.series.block_system import BlockSystem
+from hodyn_ros.engine.series.canonical import CanonicalBody, canonical_bodies
+from hodyn_ros.engine.series.floating_base import FloatingBase, convolve_vectors
+from hodyn_ros.engine.series.series import Series, coefficient
+from hodyn_ros.engine.series.validity import overflow
+from hodyn_ros.engine.series.vectors import ZERO, Scalar, cross, dot, subtract
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.closure import Closure
+
+Part = Literal["mass", "coriolis", "gravity"]
+Column = list[Series | float]  # of F: of a floating base's body-fixed twist, then of all joints
+
+
+def distribution(
+    code: LoopCode,
+    motions: Sequence[ClusterMotion],
+    systems: Sequence[BlockSystem],
+    base: FloatingBase | None,
+    terms: int,
+) -> list[Column]:
+    """Return F by columns, with as many coefficients; `base` and `motions` reach one less."""
+    closure = code.closure
+    of_base = [] if base is None else [_base_column(code, motions, systems, base, i, terms) for i in range(6)]
+    columns = {place: (column, ratio) for column, (place, ratio) in code.known.items()}
+    joints = []
+    for place in range(len(closure.joints)):
+        column, ratio = columns[place]
+        velocity = Velocity(code, motions, systems)
+        for k in range(terms):
+            velocity.extend({} if k else {column: 1.0 / ratio})
+        joints.append(_column(code, velocity))
+    if closure.base_given:
+        return [*of_base, *joints]
+    rows = [] if closure.platform is None or of_base else list(range(len(closure.platform.rows)))
+    of_platform = []
+    for row in rows:
+        velocity = Velocity(code, motions, systems)
+        for k in range(terms):
+            velocity.extend({}, [] if k else [float(i == row) for i in rows])
+        of_platform.append(_column(code, velocity))
+    return [*joints, *of_platform, *of_base]
+
+
+def base_velocity(code: LoopCode, base: FloatingBase, i: int, k: int) -> Spatial:
+    """Return coefficient k of a body-fixed unit twist of the base, seen from the point of reference."""
+    axes = [(m[0][i % 3], m[1][i % 3], m[2][i % 3]) for m in base.rotation[: k + 1]]
+    if i >= 3:
+        return ZERO, axes[k]
+    levers = [subtract(p, code.center.tolist()) if not j else p for j, p in enumerate(base.position[: k + 1])]
+    return axes[k], convolve_vectors(cross, levers, axes, k)
+
+
+def _base_column(
+    code: LoopCode,
+    motions: Sequence[ClusterMotion],
+    systems: Sequence[BlockSystem],
+    base: FloatingBase,
+    i: int,
+    terms: int,
+) -> Column:
+    velocity = Velocity(code, motions, systems)
+    for k in range(terms):
+        velocity.extend({}, (), base_velocity(code, base, i, k))
+    return [*_unit(i), *_column(code, velocity)[6:]]
+
+
+def _unit(i: int) -> Column:
+    return [float(i == j) for j in range(6)]
+
+
+def _column(code: LoopCode, velocity: Velocity) -> Column:
+    first: Column = [0.0] * code.closure.first
+    joints = [Series(code.spread_series(j, velocity.leading)) for j in range(len(code.spread))]
+    return [*first, *(0.0 if _vanishes(series) else series for series in joints)]
+
+
+def _vanishes(series: Series) -> bool:
+    return all(isinstance(x, float) and x == 0.0 for x in series.coefficients)
+
+
+def tree_at(
+    code: LoopCode,
+    bodies: Sequence[CanonicalBody],
+    leading: Sequence[Scalar],
+    rates: Sequence[Sequence[Scalar]],
+    base: FloatingBase | None,
+    terms: int,
+) -> Composite:
+    """Return the sums of the tree, with as many coefficients; missing velocities end with zero."""
+
+    def series(coefficients: Sequence[Scalar]) -> Series:
+        return Series([*coefficients, *[0.0] * terms][:terms])
+
+    velocities = [series(rate) for rate in rates]
+    rotation = None
+    if base is not None:
+        twists = [[*w, *v] for w, v in zip(base.angular, base.velocity)]
+        velocities = [*(series([twist[i] for twist in twists]) for i in range(6)), *velocities]
+        rotation = base.rotation[0]
+    gravity = code.closure.tree.gravity.tolist()
+    return Composite(bodies, gravity, code.positions(leading), velocities, rotation)
+
+
+def congruent(matrix: Stack, columns: Sequence[Column]) -> Stack:
+    """Return `F^T A F` of a symmetric matrix."""
+    n = len(columns)
+    carried = _times(matrix, columns)
+    result: Stack = [[0.0] * n for _ in range(n)]
+    for i, column in enumerate(columns):
+        for j in range(i, n):
+            result[i][j] = result[j][i] = dot(column, [row[j] for row in carried])
+    return result
+
+
+def _times(matrix: Stack, columns: Sequence[Column]) -> Stack:
+    return [[dot(row, column) for column in columns] for row in matrix]
+
+
+class MatrixCode(LoopCode):
+    """A matrix in the coordinates, and the gravity of them."""
+
+    def __init__(self, closure: Closure, chosen: Array, order: int, part: Part) -> None:
+        self.terms, self.part = order + 1, part
+        self.count = order + (part == "coriolis")  # of velocities that are needed
+        super().__init__(closure, chosen, self.count - 2, ())
+
+    def matrices(self, q: Stack, *others: Stack) -> Stack:
+        """Return the rows of one order after the other, and what is wrong, from closed positions."""
+        *given, (memory,), (state,) = others
+        leading = self.leading_positions(q[0], state)
+        motions, systems, rates = self.move(q, leading, given)
+        base = None
+        if self.closure.tree.floating_base:
+            base = FloatingBase(given[0], self.closure.tree.gravity.tolist(), "world")
+            for k in range(self.count):
+                base.extend(taylor(given[1][k], k))
+        F = distribution(self, motions, systems, base, self.count + 1)
+        bodies = canonical_bodies(self.closure.tree, regroup=False)  # or the Coriolis matrix is another one
+        tree = tree_at(self, bodies, leading, rates, base, self.terms)
+        found = self._part(tree, F)
+        rows = [
+            [float(factorial(k)) * coefficient(x, k) for x in row] for k in range(self.terms) for row in found
+        ]
+        flat = sum(system.flatness for system in systems)
+        bad = self.wrong(leading, state[-1], memory, motions, given, flat) + overflow(rows)
+        return [*rows, [bad, *[0.0] * (len(F) - 1)]]
+
+    def _part(self, tree: Composite, F: Sequence[Column]) -> Stack:
+        columns = [[_part_of(x, 0, self.terms) for x in column] for column in F]
+        if self.part == "gravity":
+            held = gravity_forces(tree)
+            return [[dot(column, held) for column in columns]]
+        mass = mass_matrix(tree)
+        if self.part == "mass":
+            return congruent(mass, columns)
+        rates = [[_part_of(x, 1, self.terms) for x in column] for column in F]
+        turned = _times(coriolis_matrix(tree), columns)
+        bent = _times(mass, rates)
+        total = [[a + b for a, b in zip(*rows)] for rows in zip(turned, bent)]
+        return [[dot(column, [row[j] for row in total]) for j in range(len(F))] for column in columns]
+
+
+def _part_of(value: Series | float, derivative: int, terms: int) -> Series | float:
+    """Return a series, or its time derivative, with as many coefficients."""
+    if not isinstance(value, Series):
+        return 0.0 if derivative else value
+    if not derivative:
+        return Series(value.coefficients[:terms])
+    return Series([(k + 1.0) * value.coefficients[k + 1] for k in range(terms)])

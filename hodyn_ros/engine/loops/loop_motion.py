@@ -1,0 +1,356 @@
+"""Positions and motion of all joints of a robot with couplings and loops, over abstract scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from math import factorial
+
+import numpy as np
+
+from hodyn_ros.engine.codegen.kernel import Stack
+from hodyn_ros.engine.loops.loop_series import (
+    NOTHING,
+    TARGET,
+    Cluster,
+    ClusterMotion,
+    FollowerRow,
+    PlacedRow,
+    weighted,
+)
+from hodyn_ros.engine.recursions.composite import Axes, Spatial
+from hodyn_ros.engine.series.block_system import BlockSystem
+from hodyn_ros.engine.series.canonical import canonical_bodies
+from hodyn_ros.engine.series.joint_curve import beyond
+from hodyn_ros.engine.series.validity import distance_from_rigid, overflow
+from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, dot, subtract
+from hodyn_ros.formulations.closure_rows import PLATFORM_ROWS, rows_of
+from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.closure import Closure, LoopFrame
+
+LoadPlaces = tuple[tuple[int, Frame], ...]  # body and frame of every applied wrench
+
+# what makes a result unusable, one and more together count as 1
+_RIGID = 1e-9  # deviation of a pose from a rigid one
+_CLOSED = 1e-8  # error of the positions before the last step of Newton's method
+_FORCED = 1e-3  # by which rows that depend on others may be open
+_JUMP = 0.5  # [rad] by which all joints together may turn between two calls, or they may change the branch
+_FLAT = 1e-5  # length, without units, of what a column of the equations adds to those before it
+
+
+class LoopCode:
+    """The motion of a robot from that of its coordinates, and what is wrong with it."""
+
+    def __init__(
+        self, closure: Closure, chosen: Array, order: int, loads: LoadPlaces, preloaded: bool = False
+    ) -> None:
+        self.closure, self.order, self.loads, self.preloaded = closure, order, loads, preloaded
+        tree, first = closure.tree, closure.first
+        self.bodies = canonical_bodies(tree)
+        self.spread: Array = closure.spread[first:, first:]
+        # leading joints that are known: ratio of the coordinate to it
+        self.known: dict[int, tuple[int, float]] = {}
+        for place, joint in enumerate(closure.joints):
+            column = int(np.flatnonzero(self.spread[joint])[0])
+            self.known[column] = (place, float(self.spread[joint, column]))
+        self.unknown = [c for c in range(len(closure.leading)) if c not in self.known]
+        base = closure.platform is not None and closure.platform.body == 0 and tree.floating_base
+        self.center = np.zeros(3) if not base else tree.placements[0][:3, 3].copy()
+        self.clusters = _clusters(closure, chosen, self.unknown, whole_base=base)
+        self.columns_of = [self._columns(cluster) for cluster in self.clusters]
+
+    def newton_step(self, q: Stack, *others: Stack) -> Stack:
+        """Improve the positions of the leading joints; returns them, and the squared error before."""
+        *given, (state,) = others
+        leading = self.leading_positions(q[0], state)
+        error: Scalar = 0.0
+        for motion, columns in zip(self.motions(leading, given), self.columns_of):
+            gaps = [motion.gap(row) * (1.0 / row.size) for row in motion.cluster.rows]
+            error = error + dot(gaps, gaps)
+            steps = BlockSystem(self.system(motion, columns)).solve([-gap for gap in gaps])
+            for column, step in zip(columns, steps):
+                leading[column] = leading[column] + step * float(self.scale[column])
+        return [[*leading, error]]
+
+    def joint_motion(self, q: Stack, *others: Stack) -> Stack:
+        """Return positions and derivatives (order + 3, n) of all joints, from closed positions."""
+        *given, (state,) = others
+        leading = self.leading_positions(q[0], state)
+        _, _, rates = self.move(q, leading, given)
+        return [self.positions(leading), *self.derivatives(rates, range(self.closure.tree.n_joints))]
+
+    def joints(self, q: Stack, *others: Stack) -> Stack:
+        """Return what `joint_motion` does, and what is wrong with it."""
+        *given, (memory,), (state,) = others
+        leading = self.leading_positions(q[0], state)
+        motions, systems, rates = self.move(q, leading, given)
+        n = self.closure.tree.n_joints
+        rows = [self.positions(leading), *self.derivatives(rates, range(n))]
+        flat = sum(system.flatness for system in systems)
+        bad = self.wrong(leading, state[-1], memory, motions, given, flat) + overflow(rows)
+        return [*rows, [bad, *[0.0] * (n - 1)]]
+
+    def move(
+        self, q: Stack, leading: Sequence[Scalar], given: Sequence[Stack]
+    ) -> tuple[list[ClusterMotion], list[BlockSystem], list[list[Scalar]]]:
+        """Return the motion of all clusters with their equations, and the rates of all joints."""
+        motions = self.motions(leading, given)
+        systems = [BlockSystem(self.system(m, columns)) for m, columns in zip(motions, self.columns_of)]
+        twists = [self.shifted(taylor(twist, k)) for k, twist in enumerate(given[1])] if given else []
+        rates: list[list[Scalar]] = [[] for _ in leading]
+        for k in range(self.order + 2):
+            for column, (place, ratio) in self.known.items():
+                rates[column].append(q[k + 1][place] * (1.0 / (factorial(k) * ratio)))
+            twist = twists[k] if twists else NOTHING
+            self.find_rates(motions, systems, rates, twist, k)
+            for motion in motions:
+                motion.extend(self.rates_of(motion, rates), twist, twist)
+        return motions, systems, [self.spread_series(joint, rates) for joint in range(len(self.spread))]
+
+    def by_leading(self, efforts: Sequence[Scalar]) -> list[Scalar]:
+        """Return the efforts on leading joints from those on all joints."""
+        return [weighted(self.spread[:, c], efforts) for c in range(self.spread.shape[1])]
+
+    def derivatives(self, rates: Sequence[Sequence[Scalar]], joints: Sequence[int]) -> Stack:
+        """Return the derivatives of some joints' positions, from the first on."""
+        return to_derivatives([[rates[j][k] for j in joints] for k in range(self.order + 2)])
+
+    def wrong(
+        self,
+        leading: Sequence[Scalar],
+        error: Scalar,
+        memory: Sequence[Scalar],
+        motions: Sequence[ClusterMotion],
+        given: Sequence[Stack],
+        flat: Scalar,
+    ) -> Scalar:
+        """Return a number that is one or more where the result does not count."""
+        bad: Scalar = error * (1.0 / _CLOSED**2)
+        if self._has_branches:
+            first = self.closure.first
+            turning = (self.closure.scale[first:] == 1.0) & self.closure.searched[first:]
+            for column, now in enumerate(leading):
+                if turning[column]:
+                    bad = bad + (now - memory[column]) * (now - memory[column]) * (1.0 / _JUMP**2)
+        bad = bad + flat * _FLAT**2
+        for motion in motions:
+            for row in motion.cluster.checked:
+                gap = motion.gap(row) * (1.0 / (row.size * _FORCED))
+                bad = bad + gap * gap
+        positions = self.positions(leading) if self.closure.followers else []
+        for _, of, function in self.closure.followers:
+            bad = bad + beyond(function, positions[of])
+        return bad + distance_from_rigid(given[0]) * (1.0 / _RIGID**2) if given else bad
+
+    @property
+    def _has_branches(self) -> bool:
+        """Whether coordinates leave a choice of positions: not where joints follow along curves alone."""
+        closure = self.closure
+        follow = [follower.joint for follower in closure.followers]
+        led = all(closure.leading[c] in follow for columns in self.columns_of for c in columns)
+        rows = (row for cluster in self.clusters for row in cluster.rows)
+        return not (led and all(isinstance(row, FollowerRow) for row in rows))
+
+    @cached_property
+    def scale(self) -> Array:
+        """What the leading joints are measured in: one radian, or the robot's size."""
+        return self.closure.scale[self.closure.first :]
+
+    def leading_positions(self, y: Sequence[Scalar], state: Sequence[Scalar]) -> list[Scalar]:
+        """Return those of the leading joints, known ones from the coordinates and the others as found."""
+        leading = list(state[: len(self.closure.leading)])
+        offsets = self.closure.offsets
+        for column, (place, ratio) in self.known.items():
+            leading[column] = (y[place] - float(offsets[self.closure.joints[place]])) * (1.0 / ratio)
+        return leading
+
+    def positions(self, leading: Sequence[Scalar]) -> list[Scalar]:
+        """Return those of all joints."""
+        return [
+            weighted(row, leading) + float(offset) for row, offset in zip(self.spread, self.closure.offsets)
+        ]
+
+    def spread_series(self, joint: int, rates: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+        """Return the coefficients of a joint's velocity from those of the leading joints."""
+        return [weighted(self.spread[joint], [r[k] for r in rates]) for k in range(len(rates[0]))]
+
+    def motions(self, leading: Sequence[Scalar], given: Sequence[Stack]) -> list[ClusterMotion]:
+        """Return all clusters at positions of the leading joints, and the pose that is given."""
+        positions, center = self.positions(leading), self.center.tolist()
+        place = self._place(given[0]) if given else None
+        on_base = self.closure.tree.floating_base
+        base, target = (place, None) if on_base else (None, place)
+        return [ClusterMotion(c, self.bodies, center, positions, base, target) for c in self.clusters]
+
+    def _place(self, pose: Stack) -> tuple[Axes, Vector]:
+        x, y, z = ((pose[0][i], pose[1][i], pose[2][i]) for i in range(3))
+        return (x, y, z), subtract((pose[0][3], pose[1][3], pose[2][3]), self.center.tolist())
+
+    def shifted(self, twist: Sequence[Scalar]) -> Spatial:
+        """Return a spatial twist seen from the point of reference."""
+        w: Vector = (twist[0], twist[1], twist[2])
+        return w, add((twist[3], twist[4], twist[5]), cross(w, self.center.tolist()))
+
+    def _columns(self, cluster: Cluster) -> list[int]:
+        """Return the unknown leading joints of a cluster."""
+        joints = {self.bodies[body].joint for body in cluster.bodies if self.bodies[body].joint >= 0}
+        joints |= {j for row in cluster.rows if isinstance(row, FollowerRow) for j in row.joints}
+        return [c for c in self.unknown if any(self.spread[j, c] for j in joints)]
+
+    def system(self, motion: ClusterMotion, columns: Sequence[int]) -> Stack:
+        """Return the rows of the loops for the unknown joints, without units."""
+        result = []
+        for r, row in enumerate(motion.cluster.rows):
+            entries = self.by_column(motion, r)
+            result.append([entries.get(c, 0.0) * float(self.scale[c] / row.size) for c in columns])
+        return result
+
+    def by_column(self, motion: ClusterMotion, r: int) -> dict[int, Scalar]:
+        """Return the present entries of a row by leading joint."""
+        result: dict[int, Scalar] = {}
+        for joint, entry in motion.entries(r).items():
+            for c in np.flatnonzero(self.spread[joint]):
+                result[int(c)] = result.get(int(c), 0.0) + entry * float(self.spread[joint, c])
+        return result
+
+    def find_rates(
+        self,
+        motions: Sequence[ClusterMotion],
+        systems: Sequence[BlockSystem],
+        rates: list[list[Scalar]],
+        given: Spatial,
+        k: int,
+    ) -> None:
+        """Append coefficient k of the unknown velocities."""
+        for c in self.unknown:
+            rates[c].append(0.0)
+        for motion, system, columns in zip(motions, systems, self.columns_of):
+            trial = self.rates_of(motion, rates)
+            motion.append(motion.twists, trial, given, given)
+            gaps = [motion.residual(r, trial) * (1.0 / row.size) for r, row in enumerate(motion.cluster.rows)]
+            motion.withdraw()
+            for c, rate in zip(columns, system.solve([-gap for gap in gaps])):
+                rates[c][k] = rate * float(self.scale[c])
+
+    def rates_of(self, motion: ClusterMotion, rates: Sequence[Sequence[Scalar]]) -> dict[int, list[Scalar]]:
+        """Return the series of the joints of a cluster from those of the leading joints."""
+        return {j: self.spread_series(j, rates) for j in motion.joints}
+
+
+class Velocity:
+    """A velocity that the loops allow at every time, by Taylor coefficients of its part in the coordinates.
+
+    `leading` holds those of the leading joints; the rows of the loops are as `motions` left them.
+    """
+
+    def __init__(
+        self, code: LoopCode, motions: Sequence[ClusterMotion], systems: Sequence[BlockSystem]
+    ) -> None:
+        self._code, self._motions, self._systems = code, motions, systems
+        self.leading: list[list[Scalar]] = [[] for _ in code.closure.leading]
+        self._twists: list[dict[int, list[Spatial]]] = [
+            {body: [] for body in motion.twists} for motion in motions
+        ]
+
+    def extend(
+        self, known: Mapping[int, Scalar], rows: Sequence[Scalar] = (), base: Spatial = NOTHING
+    ) -> None:
+        """Append the next coefficient, by known column, by row of a platform and of the twist of a base.
+
+        That twist is seen from the point of reference.
+        """
+        code, left = self._code, list(rows)
+        for column, series in enumerate(self.leading):
+            series.append(known.get(column, 0.0))
+        for c, (motion, system, twists) in enumerate(zip(self._motions, self._systems, self._twists)):
+            trial = code.rates_of(motion, self.leading)
+            motion.append(twists, trial, base)
+            gaps = [motion.residual(r, trial, twists) for r in range(len(motion.cluster.rows))]
+            for series_of_body in twists.values():
+                series_of_body.pop()
+            sized = [
+                ((left.pop(0) if row.loop < 0 and left else 0.0) - gap) * (1.0 / row.size)
+                for row, gap in zip(motion.cluster.rows, gaps)
+            ]
+            for column, rate in zip(code.columns_of[c], system.solve(sized)):
+                self.leading[column][-1] = rate * float(code.scale[column])
+            motion.append(twists, code.rates_of(motion, self.leading), base)
+
+    def withdraw(self) -> None:
+        """Take back what the last `extend` has appended."""
+        for series in self.leading:
+            series.pop()
+        for twists in self._twists:
+            for series_of_body in twists.values():
+                series_of_body.pop()
+
+
+def _clusters(closure: Closure, chosen: Array, unknown: Sequence[int], *, whole_base: bool) -> list[Cluster]:
+    """Put rows together that share unknown joints."""
+    tree, first = closure.tree, closure.first
+    flat: list[PlacedRow | FollowerRow] = []
+    for number, loop in enumerate(closure.loops):
+        for row in rows_of(loop):
+            size = closure.size if row.what in ("point", "distance") else 1.0
+            flat.append(PlacedRow(row, loop.a, loop.b, loop.length, size, number))
+    for number, follower in enumerate(closure.followers, len(closure.loops)):
+        turns = tree.screws[tree.first_jointed_body + follower.joint, :3].any()
+        flat.append(FollowerRow(follower, 1.0 if turns else closure.size, number))
+    kept = [flat[i] for i in chosen]
+    rest = [row for i, row in enumerate(flat) if i not in set(chosen.tolist())]
+    if closure.platform is not None and not whole_base:
+        target = LoopFrame(TARGET, np.zeros(3), np.eye(3))
+        origin = LoopFrame(closure.platform.body, np.zeros(3), np.eye(3))
+        for name in closure.platform.rows:
+            row = PLATFORM_ROWS[name]
+            size = closure.size if row.what == "point" else 1.0
+            kept.append(PlacedRow(row, target, origin, 0.0, size, -1))
+
+    def path(body: int) -> list[int]:
+        way = []
+        while body >= 0:
+            way.append(body)
+            body = tree.parents[body]
+        return way
+
+    def columns(row: PlacedRow | FollowerRow) -> set[int]:
+        if isinstance(row, FollowerRow):
+            joints = list(row.joints)
+        else:
+            between = set(path(row.a.body)) ^ set(path(row.b.body))
+            joints = [tree.joint_of(b) for b in between if b >= first_body]
+        used = {int(c) for j in joints for c in np.flatnonzero(closure.spread[first + j, first:])}
+        return used & set(unknown)
+
+    first_body = tree.first_jointed_body
+    groups: list[tuple[set[int], list[PlacedRow | FollowerRow]]] = []
+    for row in kept:
+        used, together = columns(row), [row]
+        for group in [group for group in groups if group[0] & used]:
+            groups.remove(group)
+            used, together = used | group[0], group[1] + together
+        groups.append((used, together))
+    result: list[Cluster] = []
+    for _, rows in groups:
+        loops = {row.loop for row in rows}
+        between = [row for row in rows if isinstance(row, PlacedRow)]
+        paths = [path(frame.body) for row in between for frame in (row.a, row.b)]
+        common = set(paths[0]).intersection(*paths[1:]) if paths else set()
+        root = max(common, default=-1)
+        bodies = sorted({body for way in paths for body in way} - set(path(root)))
+        checked = tuple(
+            row for row in rest if row.loop in loops or (isinstance(row, FollowerRow) and not result)
+        )
+        result.append(Cluster(root, tuple(bodies), tuple(rows), checked))
+    return result
+
+
+def taylor(values: Sequence[Scalar], k: int) -> list[Scalar]:
+    """Return a derivative as Taylor coefficient."""
+    return [value * (1.0 / factorial(k)) for value in values]
+
+
+def to_derivatives(coefficients: Stack) -> Stack:
+    """Return the derivatives of Taylor coefficients."""
+    return [[float(factorial(k)) * value for value in row] for k, row in enumerate(coefficients)]

@@ -1,0 +1,83 @@
+"""Multipliers of the loops, coefficient by coefficient, and what they leave of the efforts of the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hodyn_ros.engine.loops.loop_motion import LoopCode
+from hodyn_ros.engine.loops.loop_series import ClusterMotion
+from hodyn_ros.engine.recursions.composite import Spatial, power
+from hodyn_ros.engine.series.block_system import BlockSystem
+from hodyn_ros.engine.series.vectors import Scalar, cross, subtract
+
+
+class Multipliers:
+    """The multipliers of all rows by cluster and coefficient."""
+
+    def __init__(
+        self, code: LoopCode, motions: Sequence[ClusterMotion], systems: Sequence[BlockSystem]
+    ) -> None:
+        self.code, self.motions, self.systems = code, motions, systems
+        self.multipliers: list[list[list[Scalar]]] = [[] for _ in motions]  # by cluster and coefficient
+        self.carried: list[list[dict[int, Spatial]]] = [[] for _ in motions]  # wrenches by body
+        self._entries = [
+            [code.by_column(motion, r) for r in range(len(motion.cluster.rows))] for motion in motions
+        ]
+
+    def solve(self, cluster: int, right: Sequence[Scalar]) -> list[Scalar]:
+        """Return the multipliers of a cluster's rows that balance efforts on its unknown joints."""
+        code, rows = self.code, self.motions[cluster].cluster.rows
+        scaled = [x * float(code.scale[c]) for x, c in zip(right, code.columns_of[cluster])]
+        return [y * (1.0 / row.size) for y, row in zip(self.systems[cluster].solve_transposed(scaled), rows)]
+
+    def along(self, column: int, multipliers: Sequence[Sequence[Scalar]]) -> Scalar:
+        """Return the effort of multipliers on a known joint."""
+        result: Scalar = 0.0
+        for entries, found in zip(self._entries, multipliers):
+            for entry, value in zip(entries, found):
+                result = result + entry.get(column, 0.0) * value
+        return result
+
+    def on_base(self, multipliers: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+        """Return the wrench of multipliers on the base, about the point of reference."""
+        total = [0.0] * 6
+        for motion, found in zip(self.motions, multipliers):
+            loads = motion.loads([found], 0, 0)
+            if 0 in loads and self.code.bodies[0].joint < 0:
+                total = [a + b for a, b in zip(total, [*loads[0][0], *loads[0][1]])]
+        return total
+
+    def rest(self, of_tree: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+        """Return what the next multipliers and drives have to make up of the efforts of the tree.
+
+        By joint, and on the base about the point of reference: the next coefficient, less what lower
+        multipliers contribute to it.
+        """
+        code, k = self.code, len(self.carried[0]) if self.carried else 0
+        center, first = code.center.tolist(), code.closure.first
+        wrench, torques = [*of_tree[:first], *[0.0] * (6 - first)], of_tree[first:]
+        known = [
+            [*found, [0.0] * len(motion.cluster.rows)]
+            for motion, found in zip(self.motions, self.multipliers)
+        ]
+        past = [motion.loads(found, k, 1) for motion, found in zip(self.motions, known)]
+        left = list(torques)
+        moment, force = subtract(wrench[:3], cross(center, wrench[3:])), (wrench[3], wrench[4], wrench[5])
+        for motion, carried, lower in zip(self.motions, self.carried, past):
+            for body, screws in motion.screws.items():
+                joint = code.bodies[body].joint
+                left[joint] = left[joint] - power(screws[0], lower[body])
+                for i in range(1, k + 1):
+                    left[joint] = left[joint] - power(screws[i], carried[k - i][body])
+            if 0 in lower and code.bodies[0].joint < 0:
+                moment, force = subtract(moment, lower[0][0]), subtract(force, lower[0][1])
+        for motion, found in zip(self.motions, known):
+            for joint, effort in motion.efforts(found, k, 1).items():
+                left[joint] = left[joint] - effort
+        return left, [*moment, *force]
+
+    def append(self, values: Sequence[Sequence[Scalar]]) -> None:
+        """Append the next coefficient, by cluster; multipliers of a platform's pose vanish."""
+        for found, carried, motion, given in zip(self.multipliers, self.carried, self.motions, values):
+            found.append([0.0 if row.loop < 0 else x for row, x in zip(motion.cluster.rows, given)])
+            carried.append(motion.loads(found, len(found) - 1, 0))

@@ -1,0 +1,382 @@
+"""Bodies between which loops close, by Taylor coefficients over abstract scalars, and the rows of the loops.
+
+Loops that share no unknown joint have nothing to do with each other. Those that do are one cluster, seen from
+the body from which all its branches start, whose own motion does not matter: screws and twists in spatial
+representation, `V_j = V_p + S_j q_j'` and `S_j' = ad_{V_p} S_j` (Mueller 2020, Algorithm 1), and the rows of
+`hodyn_ros.formulations.closure_rows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hodyn_ros.engine.recursions.composite import Axes, Spatial, bracket, combine, plus, power, scaled
+from hodyn_ros.engine.series.canonical import CanonicalBody
+from hodyn_ros.engine.series.floating_base import convolve_vectors
+from hodyn_ros.engine.series.joint_curve import curve, slopes
+from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, convolve, cross, dot, scale, subtract
+from hodyn_ros.formulations.closure_rows import Row
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.closure import Follower, LoopFrame
+
+NOTHING: Spatial = (ZERO, ZERO)
+UNITS: Axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+TARGET = -2  # in the place of a body: the pose that is given of a platform
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedRow:
+    """A row between frames on two bodies, -1 being the ground or the body that a cluster is seen from."""
+
+    row: Row
+    a: LoopFrame
+    b: LoopFrame
+    length: float  # [m] of a rod, else zero
+    size: float  # what it is measured in: the robot's size, or one radian
+    loop: int  # number of its loop
+
+
+@dataclass(frozen=True, eq=False)
+class FollowerRow:
+    """The row of a joint that follows another one along a curve, `q_j' - f'(q_i) q_i' = 0`."""
+
+    follower: Follower
+    size: float  # what the joint is measured in
+    loop: int
+
+    @property
+    def joints(self) -> tuple[int, int]:
+        """Both joints."""
+        return self.follower.joint, self.follower.of
+
+
+@dataclass(frozen=True, eq=False)
+class Cluster:
+    """Bodies on the way between the ends of some loops, from `root` outward, and the rows of these loops."""
+
+    root: int
+    bodies: tuple[int, ...]
+    rows: tuple[PlacedRow | FollowerRow, ...]
+    checked: tuple[PlacedRow | FollowerRow, ...]  # rows that depend on the others
+
+    def path(self, parents: Sequence[int], body: int) -> tuple[int, ...]:
+        """Return a body and all inward of it, up to the root."""
+        path = []
+        while body >= 0 and body != self.root:
+            path.append(body)
+            body = parents[body]
+        return tuple(path)
+
+
+class MovingFrame:
+    """A frame fixed to a body, by Taylor coefficients of its point and axes."""
+
+    def __init__(self, axes: Axes, point: Vector) -> None:
+        self.axes = [[axis] for axis in axes]
+        self.point = [point]
+
+    def extend(self, twists: Sequence[Spatial]) -> None:
+        """Go one coefficient further with the twist of the body up to the one before."""
+        k = len(self.point) - 1
+        step = 1.0 / (k + 1)
+        for series in self.axes:
+            series.append(scale(step, _turned(twists, series, k)))
+        self.point.append(scale(step, add(twists[k][1], _turned(twists, self.point, k))))
+
+
+class ClusterMotion:
+    """The motion of the bodies of a cluster; `rates[j]` are coefficients of the velocity of joint j.
+
+    `base`: axes and position of body 0 and the coefficients of its twist, where it is moved as given;
+    `target`: those of the pose given of a platform. All are seen from the point of reference.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        bodies: Sequence[CanonicalBody],
+        center: Sequence[float],
+        positions: Sequence[Scalar],
+        base: tuple[Axes, Vector] | None,
+        target: tuple[Axes, Vector] | None,
+    ) -> None:
+        self.cluster = cluster
+        self._bodies = bodies
+        self._positions = positions
+        self._rates: Mapping[int, Sequence[Scalar]] = {}
+        self._center = np.asarray(center)
+        self._places: dict[int, tuple[Axes, Vector]] = {-1: (UNITS, ZERO)}
+        if cluster.root >= 0:
+            self._places[cluster.root] = (UNITS, ZERO)
+        elif base is not None:
+            self._places[0] = base
+        self.screws: dict[int, list[Spatial]] = {}
+        self.twists: dict[int, list[Spatial]] = {body: [] for body in self._places}
+        for j in cluster.bodies:
+            body = bodies[j]
+            if body.joint < 0:
+                continue
+            axes, place = self._places[body.parent]
+            shift = body.translation - self._center if body.parent < 0 else body.translation
+            place = add(place, combine(axes, shift.tolist()))
+            x, y, z = (combine(axes, column) for column in body.rotation.T.tolist())
+            lever = scale(body.rotation_gain, cross(place, z))
+            self.screws[j] = [(scale(body.rotation_gain, z), add(lever, scale(body.translation_gain, z)))]
+            c, s = _turn(body, positions[body.joint])
+            axes = (add(scale(c, x), scale(s, y)), subtract(scale(c, y), scale(s, x)), z)
+            along = scale(body.translation_gain * positions[body.joint], z)
+            self._places[j] = (axes, add(place, along))
+            self.twists[j] = []
+        if target is not None:
+            self._places[TARGET] = target
+            self.twists[TARGET] = []
+        self._frames: dict[tuple[int, bytes, bytes], MovingFrame] = {}
+        self._wrenches: list[list[Spatial]] = [[] for _ in cluster.rows]
+        parents = [body.parent for body in bodies]
+        self._supports: list[tuple[set[int], set[int]]] = []  # of rows between bodies
+        for row in cluster.rows:
+            ends = () if isinstance(row, FollowerRow) else (row.a.body, row.b.body)
+            of_a, of_b = (set(cluster.path(parents, end)) for end in ends) if ends else (set(), set())
+            self._supports.append((of_a, of_b))
+        joints = [bodies[body].joint for body in self.screws]
+        joints += [
+            j for row in (*cluster.rows, *cluster.checked) if isinstance(row, FollowerRow) for j in row.joints
+        ]
+        self.joints = tuple(dict.fromkeys(joints))  # whose velocities count
+
+    def frame(self, loop_frame: LoopFrame, k: int = 0) -> MovingFrame:
+        """Return a frame of a loop up to coefficient k at least; twists up to k - 1 are needed."""
+        key = (loop_frame.body, loop_frame.point.tobytes(), loop_frame.axes.tobytes())
+        body = self._known(loop_frame.body)
+        if key not in self._frames:
+            axes, place = self._places[body]
+            local = np.eye(4)
+            local[:3, :3], local[:3, 3] = loop_frame.axes, loop_frame.point
+            if loop_frame.body >= 0:
+                local = self._bodies[loop_frame.body].body_in_frame @ local
+            elif loop_frame.body == -1:
+                local[:3, 3] -= self._center
+            x, y, z = (combine(axes, column) for column in _clean(local[:3, :3]).T.tolist())
+            self._frames[key] = MovingFrame((x, y, z), add(place, combine(axes, local[:3, 3].tolist())))
+        frame, twists = self._frames[key], self.twists[body]
+        while len(frame.point) <= k:
+            frame.extend(twists)
+        return frame
+
+    def _known(self, body: int) -> int:
+        return -1 if body == self.cluster.root else body
+
+    def extend(
+        self,
+        rates: Mapping[int, Sequence[Scalar]],
+        base_twist: Spatial = NOTHING,
+        target_twist: Spatial = NOTHING,
+    ) -> None:
+        """Append the next coefficient of all twists, and of the screws the one after it."""
+        self._rates = rates
+        k = len(self.twists[-1])
+        self.append(self.twists, rates, base_twist, target_twist)
+        for body, screws in self.screws.items():
+            above = self.twists[self._above(body)]
+            rate = bracket(above[k], screws[0])
+            for i in range(1, k + 1):
+                rate = plus(rate, bracket(above[k - i], screws[i]))
+            screws.append(scaled(1.0 / (k + 1), rate))
+
+    def append(
+        self,
+        twists: Mapping[int, list[Spatial]],
+        rates: Mapping[int, Sequence[Scalar]],
+        base_twist: Spatial = NOTHING,
+        target_twist: Spatial = NOTHING,
+    ) -> None:
+        """Append the next coefficient to the twists of all bodies, whether they are those of the motion."""
+        k = len(twists[-1])
+        for body, series in twists.items():
+            if body == TARGET:
+                series.append(target_twist)
+            elif body == 0 and self._bodies[0].joint < 0 and self.cluster.root < 0:
+                series.append(base_twist)
+            elif body not in self.screws:
+                series.append(NOTHING)
+            else:
+                own = moved(self.screws[body], rates[self._bodies[body].joint], k)
+                series.append(plus(twists[self._above(body)][k], own))
+
+    def _above(self, body: int) -> int:
+        parent = self._bodies[body].parent
+        return -1 if parent < 0 or parent == self.cluster.root else parent
+
+    def withdraw(self) -> None:
+        """Take back what the last `append` has added to the twists of the motion."""
+        for twists in self.twists.values():
+            twists.pop()
+
+    def gap(self, row: PlacedRow | FollowerRow) -> Scalar:
+        """Return by how much a row is open [m or rad]."""
+        if isinstance(row, FollowerRow):
+            joint, of, function = row.follower
+            return self._positions[joint] - curve(function, self._positions[of], 1)[0]
+        return open_by(row, self.frame(row.a), self.frame(row.b))
+
+    def wrench(self, row: int, k: int) -> Spatial:
+        """Return coefficient k of the wrench of a row between bodies; twists up to k - 1 are needed."""
+        series = self._wrenches[row]
+        while len(series) <= k:
+            placed = self.cluster.rows[row]
+            assert isinstance(placed, PlacedRow)
+            m = len(series)
+            series.append(_wrench(placed, self.frame(placed.a, m), self.frame(placed.b, m), m))
+        return series[k]
+
+    def slopes(self, row: int, k: int) -> list[Scalar]:
+        """Return the coefficients up to k of `f'(q_i)` of a follower's row."""
+        placed = self.cluster.rows[row]
+        assert isinstance(placed, FollowerRow)
+        of = placed.follower.of
+        motion = [self._positions[of], *(rate / (i + 1.0) for i, rate in enumerate(self._rates.get(of, ())))]
+        return slopes(placed.follower.function, motion[: k + 1])
+
+    def residual(
+        self,
+        row: int,
+        rates: Mapping[int, Sequence[Scalar]],
+        twists: Mapping[int, Sequence[Spatial]] | None = None,
+    ) -> Scalar:
+        """Return coefficient k of a row's rate, k being that of the last rates and twists.
+
+        By default the twists are those of the motion.
+        """
+        twists = self.twists if twists is None else twists
+        k = len(twists[-1]) - 1
+        placed = self.cluster.rows[row]
+        if isinstance(placed, FollowerRow):
+            joint, of = placed.joints
+            return rates[joint][k] - convolve(self.slopes(row, k), rates[of], k)
+        a, b = twists[self._known(placed.a.body)], twists[self._known(placed.b.body)]
+        result: Scalar = 0.0
+        for i in range(k + 1):
+            result = result + power(_minus(b[k - i], a[k - i]), self.wrench(row, i))
+        return result
+
+    def entries(self, row: int, k: int = 0) -> dict[int, Scalar]:
+        """Return coefficient k of a row of the Jacobian, by joint."""
+        result: dict[int, Scalar] = {}
+        placed = self.cluster.rows[row]
+        if isinstance(placed, FollowerRow):
+            joint, of = placed.joints
+            return {joint: 0.0 if k else 1.0, of: -self.slopes(row, k)[k]}
+        of_a, of_b = self._supports[row]
+        for body in of_a ^ of_b:
+            if body not in self.screws:
+                continue
+            value: Scalar = 0.0
+            for i in range(k + 1):
+                value = value + power(self.screws[body][k - i], self.wrench(row, i))
+            result[self._bodies[body].joint] = value if body in of_b else -value
+        return result
+
+    def loads(self, multipliers: Sequence[Sequence[Scalar]], k: int, least: int) -> dict[int, Spatial]:
+        """Return by body coefficient k of the wrench that all loops exert on what a joint carries.
+
+        `multipliers[i]` (rows,) by coefficient; products with coefficients of wrenches from `least` on.
+        """
+        result = dict.fromkeys(self.twists, NOTHING)
+        for row, placed in enumerate(self.cluster.rows):
+            if isinstance(placed, FollowerRow):
+                continue
+            total = NOTHING
+            for i in range(least, k + 1):
+                total = plus(total, scaled(multipliers[k - i][row], self.wrench(row, i)))
+            of_a, of_b = self._supports[row]
+            for body in of_b - of_a:
+                result[body] = plus(result[body], total)
+            for body in of_a - of_b:
+                result[body] = plus(result[body], scaled(-1.0, total))
+        return result
+
+    def efforts(self, multipliers: Sequence[Sequence[Scalar]], k: int, least: int) -> dict[int, Scalar]:
+        """Return by joint coefficient k of the effort of the followers' rows, as `loads` those of loops."""
+        result: dict[int, Scalar] = {}
+        for row, placed in enumerate(self.cluster.rows):
+            if isinstance(placed, FollowerRow):
+                for i in range(least, k + 1):
+                    for joint, entry in self.entries(row, i).items():
+                        result[joint] = result.get(joint, 0.0) + entry * multipliers[k - i][row]
+        return result
+
+
+def moved(screws: Sequence[Spatial], rates: Sequence[Scalar], k: int) -> Spatial:
+    """Return coefficient k of a screw times a velocity."""
+    result = NOTHING
+    for i in range(k, -1, -1):
+        result = plus(result, scaled(rates[k - i], screws[i]))
+    return result
+
+
+def open_by(placed: PlacedRow, a: MovingFrame, b: MovingFrame) -> Scalar:
+    """Return by how much a row is open [m or rad]."""
+    row, apart = placed.row, subtract(b.point[0], a.point[0])
+    A, B = ([series[0] for series in frame.axes] for frame in (a, b))
+    if row.what == "point":
+        return dot(A[row.i], apart)
+    if row.what == "turn":
+        j, k = (row.i + 1) % 3, (row.i + 2) % 3
+        return 0.5 * (dot(A[k], B[j]) - dot(A[j], B[k]))
+    if row.what == "normal":
+        return dot(A[row.i], B[row.j])
+    if row.what == "distance":
+        return (dot(apart, apart) - placed.length**2) * (0.5 / placed.length)
+    return 0.0
+
+
+def _wrench(placed: PlacedRow, a: MovingFrame, b: MovingFrame, k: int) -> Spatial:
+    row = placed.row
+    if row.what == "point":
+        axis = a.axes[row.i]
+        return convolve_vectors(cross, b.point, axis, k), axis[k]
+    if row.what == "turn":
+        m, n = (row.i + 1) % 3, (row.i + 2) % 3
+        couple = subtract(
+            convolve_vectors(cross, b.axes[m], a.axes[n], k), convolve_vectors(cross, b.axes[n], a.axes[m], k)
+        )
+        return scale(0.5, couple), ZERO
+    if row.what == "normal":
+        return convolve_vectors(cross, b.axes[row.j], a.axes[row.i], k), ZERO
+    if row.what == "distance":
+        apart = [subtract(q, p) for p, q in zip(a.point[: k + 1], b.point)]
+        factor = 1.0 / placed.length
+        return scale(factor, convolve_vectors(cross, a.point, apart, k)), scale(factor, apart[k])
+    return b.axes[2][k], ZERO
+
+
+def _turned(twists: Sequence[Spatial], series: Sequence[Vector], k: int) -> Vector:
+    return convolve_vectors(cross, [twist[0] for twist in twists[: k + 1]], series, k)
+
+
+def _turn(body: CanonicalBody, position: Scalar) -> tuple[Scalar, Scalar]:
+    angle = body.rotation_gain * position + body.offset
+    return np.cos(angle), np.sin(angle)
+
+
+def _clean(matrix: Any) -> Any:
+    """Return a rotation with entries that miss 0 or 1 by rounding alone set right."""
+    nearest = np.round(matrix)
+    return np.where(np.abs(matrix - nearest) < 4e-15, nearest, matrix)
+
+
+def weighted(weights: Array, values: Sequence[Scalar]) -> Scalar:
+    """Return the sum of values times weights, most of which are zero."""
+    result: Scalar = 0.0
+    for weight, value in zip(weights.tolist(), values):
+        if weight:
+            result = result + value * weight
+    return result
+
+
+def _minus(a: Spatial, b: Spatial) -> Spatial:
+    return subtract(a[0], b[0]), subtract(a[1], b[1])

@@ -1,0 +1,318 @@
+"""Sums over subtrees in world axes: mass and Coriolis matrices, gravity, and partial derivatives of torques.
+
+Everything that the equations of motion and their first derivatives need of the bodies beyond a joint is a sum
+of few numbers per body, seen from one point: mass, first and second moment, momentum and force. An entry for
+joints i and j is then a product of screws with the sums of whichever joint lies further out. S. Singh, R.
+Russell & P. Wensing, "Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra"
+(2022), in which their matrix 2 B shrinks to a 6×3 one: `2 B (alpha; beta)` is the sum of x × f and of f over
+mass points at x with velocity r, where `f = 2 alpha × r`.
+
+Time derivatives come as series: poses are needed at the start only, from where everything moves with its
+body, `S' = ad_V S` and likewise for moments of mass. Scalars are abstract, and so the terms of a series. The
+point of reference is where the first body is at the start, whatever the distance from the world's origin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hodyn_ros.engine.series.canonical import CanonicalBody
+from hodyn_ros.engine.series.series import Series, coefficient
+from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, cross, dot, scale, subtract, times
+
+Matrix = tuple[Vector, Vector, Vector]
+Spatial = tuple[Vector, Vector]  # (angular; linear) of a motion, (moment; force) of a wrench
+Axes = tuple[Vector, Vector, Vector]
+Rows = list[list[Scalar]]
+
+_PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # entries of a symmetric matrix
+
+
+@dataclass
+class Placed:
+    """A body with its joint: what is known at the start, and series in world axes."""
+
+    parent: int
+    columns: list[int]  # of its joint's velocities
+    axes: Axes  # of its frame, at the start
+    position: Vector
+    screws: list[Spatial]
+    rates: list[Spatial]  # of the screws
+    twist: Spatial
+
+
+class Composite:
+    """A robot that moves from `positions` (scalars) with `velocities` (series).
+
+    The velocities are those of all joints, after the body-fixed twist of a floating base, whose axes at the
+    start are the columns of `rotation`.
+    """
+
+    def __init__(
+        self,
+        bodies: Sequence[CanonicalBody],
+        gravity: Sequence[float],
+        positions: Sequence[Scalar],
+        velocities: Sequence[Series],
+        rotation: Sequence[Sequence[Scalar]] | None = None,
+    ) -> None:
+        self.constants = list(bodies)
+        self.ground: Spatial = (ZERO, (-float(gravity[0]), -float(gravity[1]), -float(gravity[2])))
+        self.velocities = list(velocities)
+        self.size = len(self.velocities)
+        self.placed: list[Placed] = []
+        self.moments: list[Moments] = []
+        first = 0 if rotation is None else 6
+        for body in bodies:
+            if body.joint < 0:
+                assert rotation is not None
+                x, y, z = zip(*[row[:3] for row in rotation[:3]])
+                axes: Axes = (x, y, z)
+                position, columns = ZERO, list(range(6))
+                screws = [*((axis, ZERO) for axis in axes), *((ZERO, axis) for axis in axes)]
+            else:
+                axes, position, screw = self._place(body, positions[body.joint])
+                columns, screws = [first + body.joint], [screw]
+            self._move(body.parent, columns, axes, position, screws)
+            self.moments.append(self._moments(len(self.placed) - 1))
+
+    def _place(self, body: CanonicalBody, coordinate: Scalar) -> tuple[Axes, Vector, Spatial]:
+        """Return axes, position and joint screw of a body at the start."""
+        rotation: list[list[float]] = body.rotation.tolist()
+        if body.parent < 0:
+            x, y, z = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+            above: Axes = (x, y, z)
+            x, y, z = (body.translation - self.constants[0].translation).tolist()
+            position: Vector = (x, y, z)
+        else:
+            parent = self.placed[body.parent]
+            above = parent.axes
+            position = add(parent.position, combine(above, body.translation.tolist()))
+        x, y, z = (combine(above, column) for column in zip(*rotation))
+        angle = body.rotation_gain * coordinate + body.offset
+        c, s = np.cos(angle), np.sin(angle)
+        axes = (add(scale(c, x), scale(s, y)), subtract(scale(c, y), scale(s, x)), z)
+        position = add(position, scale(body.translation_gain * coordinate, z))
+        lever = scale(body.rotation_gain, cross(position, z))
+        return axes, position, (scale(body.rotation_gain, z), add(lever, scale(body.translation_gain, z)))
+
+    def _move(
+        self, parent: int, columns: list[int], axes: Axes, position: Vector, screws: Sequence[Spatial]
+    ) -> None:
+        """Find the series of a body's screws and twist: `S' = ad_V S`."""
+        above = [term(self.twist_of(parent), k) for k in range(self.terms)]
+        speeds = [self.velocities[column].coefficients for column in columns]
+        moved = [[screw] for screw in screws]
+        rates: list[list[Spatial]] = [[] for _ in screws]
+        twists: list[Spatial] = []
+        for k in range(self.terms):
+            twist = above[k]
+            for series, speed in zip(moved, speeds):
+                for i in range(k + 1):
+                    twist = plus(twist, scaled(speed[k - i], series[i]))
+            twists.append(twist)
+            # a single screw does not move under its own joint
+            carrier = above if len(screws) == 1 else twists
+            for series, rate in zip(moved, rates):
+                rate.append(_sum([bracket(carrier[k - i], series[i]) for i in range(k + 1)]))
+                series.append(scaled(1.0 / (k + 1), rate[k]))
+        self.placed.append(
+            Placed(
+                parent,
+                columns,
+                axes,
+                position,
+                [series_of(series[: self.terms]) for series in moved],
+                [series_of(rate) for rate in rates],
+                series_of(twists),
+            )
+        )
+
+    def _moments(self, j: int) -> Moments:
+        """Find the series of a body's moments of mass: `h' = m v + w × h`, `S' = D + D^T`."""
+        body, own = self.constants[j], self.placed[j]
+        first, second = _moments_at_start(body, own.axes, own.position)
+        firsts, seconds = [first], [second]
+        for k in range(self.terms - 1):
+            h = scale(body.mass, term(own.twist, k)[1])
+            rows: Any = [[0.0] * 3 for _ in range(3)]  # D = v h^T + w~ S
+            for i in range(k + 1):
+                w, v = term(own.twist, k - i)
+                h = add(h, cross(w, firsts[i]))
+                columns = [
+                    add(scale(firsts[i][b], v), cross(w, row)) for b, row in enumerate(_rows(seconds[i]))
+                ]
+                rows = [[rows[a][b] + columns[b][a] for b in range(3)] for a in range(3)]
+            step = 1.0 / (k + 1)
+            firsts.append(scale(step, h))
+            seconds.append(tuple(step * (rows[a][b] + rows[b][a]) for a, b in _PAIRS))
+        x, y, z = (Series(list(values)) for values in zip(*firsts))
+        return Moments(body.mass, (x, y, z), tuple(Series(list(values)) for values in zip(*seconds)))
+
+    @property
+    def terms(self) -> int:
+        """Number of terms of all series."""
+        return len(self.velocities[0].coefficients)
+
+    def twist_of(self, j: int) -> Spatial:
+        """Return the twist of a body, or of the world, -1."""
+        return (ZERO, ZERO) if j < 0 else self.placed[j].twist
+
+    def accelerations(self, rates: Sequence[Scalar]) -> list[Spatial]:
+        """Return the spatial accelerations of all bodies, against gravity, from rates of the velocities."""
+        result: list[Spatial] = []
+        for own in self.placed:
+            a = self.ground if own.parent < 0 else result[own.parent]
+            for column, screw, screw_rate in zip(own.columns, own.screws, own.rates):
+                a = plus(a, scaled(rates[column], screw))
+                if len(own.columns) == 1:  # a twist by itself, as that of a base, has no rate: ad_V V = 0
+                    a = plus(a, scaled(self.velocities[column], screw_rate))
+            result.append(a)
+        return result
+
+    def frame(self, j: int) -> tuple[Axes, Vector]:
+        """Return the series of the axes and of the position of the frame that the user gave to a body."""
+        own, placement = self.placed[j], self.constants[j].body_in_frame
+        at_start = [combine(own.axes, column) for column in placement[:3, :3].T.tolist()]
+        position = add(own.position, combine(own.axes, placement[:3, 3].tolist()))
+        x, y, z, p = ([vector] for vector in (*at_start, position))
+        for k in range(self.terms - 1):
+            for series in (x, y, z, p):
+                rate = term(own.twist, k)[1] if series is p else ZERO
+                for i in range(k + 1):
+                    rate = add(rate, cross(term(own.twist, k - i)[0], series[i]))
+                series.append(scale(1.0 / (k + 1), rate))
+        return (_vector(x), _vector(y), _vector(z)), _vector(p)
+
+    def accumulate(self, values: list[list[Scalar]]) -> list[list[Scalar]]:
+        """Add to the numbers of every body those of the bodies beyond it."""
+        totals = [list(own) for own in values]
+        for j in reversed(range(len(totals))):
+            parent = self.placed[j].parent
+            if parent >= 0:
+                totals[parent] = [a + b for a, b in zip(totals[parent], totals[j])]
+        return totals
+
+    def total_moments(self) -> list[Moments]:
+        """Return the moments of mass of every body with all beyond it."""
+        flat = self.accumulate([[m.mass, *m.first, *m.second] for m in self.moments])
+        return [Moments(t[0], (t[1], t[2], t[3]), tuple(t[4:])) for t in flat]
+
+    def path(self, j: int) -> list[int]:
+        """Return body j and all inward of it."""
+        path = []
+        while j >= 0:
+            path.append(j)
+            j = self.placed[j].parent
+        return path
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Mass, first moment (3,) and second moment (xx, yy, zz, xy, xz, yz) about the point of reference."""
+
+    mass: Scalar
+    first: Vector
+    second: tuple[Scalar, ...]
+
+    @property
+    def second_rows(self) -> Matrix:
+        """The second moment `integral of x x^T dm` by rows."""
+        return _rows(self.second)
+
+    @property
+    def inertia_rows(self) -> Matrix:
+        """The rotational inertia by rows."""
+        xx, yy, zz, xy, xz, yz = self.second
+        return ((yy + zz, -xy, -xz), (-xy, xx + zz, -yz), (-xz, -yz, xx + yy))
+
+    def at_start(self) -> Moments:
+        """Return the first terms of the series."""
+        x, y, z = (coefficient(value, 0) for value in self.first)
+        return Moments(self.mass, (x, y, z), tuple(coefficient(value, 0) for value in self.second))
+
+    def times(self, motion: Spatial) -> Spatial:
+        """Multiply the spatial inertia with a motion."""
+        w, v = motion
+        moment = add(times(self.inertia_rows, w), cross(self.first, v))
+        return moment, add(scale(self.mass, v), cross(w, self.first))
+
+
+def bracket(a: Spatial, b: Spatial) -> Spatial:
+    """Return the Lie bracket `ad_a b` of two motions."""
+    return cross(a[0], b[0]), add(cross(a[0], b[1]), cross(a[1], b[0]))
+
+
+def dual_bracket(a: Spatial, wrench: Spatial) -> Spatial:
+    """Return `-ad_a^T W`."""
+    return add(cross(a[0], wrench[0]), cross(a[1], wrench[1])), cross(a[0], wrench[1])
+
+
+def power(motion: Spatial, wrench: Spatial) -> Scalar:
+    """Multiply a motion with a wrench."""
+    return dot([*motion[0], *motion[1]], [*wrench[0], *wrench[1]])
+
+
+def plus(a: Spatial, b: Spatial) -> Spatial:
+    """Add two motions or two wrenches."""
+    return add(a[0], b[0]), add(a[1], b[1])
+
+
+def scaled(factor: Scalar, a: Spatial) -> Spatial:
+    """Multiply a motion or a wrench by a scalar."""
+    return scale(factor, a[0]), scale(factor, a[1])
+
+
+def _sum(items: Sequence[Spatial]) -> Spatial:
+    result = items[0]
+    for item in items[1:]:
+        result = plus(result, item)
+    return result
+
+
+def combine(vectors: Sequence[Vector], factors: Sequence[Scalar]) -> Vector:
+    """Return the sum of vectors times factors."""
+    result = scale(factors[0], vectors[0])
+    for vector, factor in zip(vectors[1:], factors[1:]):
+        result = add(result, scale(factor, vector))
+    return result
+
+
+def _rows(second: Sequence[Scalar]) -> Matrix:
+    xx, yy, zz, xy, xz, yz = second
+    return ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
+
+
+def _moments_at_start(body: CanonicalBody, axes: Axes, position: Vector) -> tuple[Vector, tuple[Scalar, ...]]:
+    """Return the first and second moment of a body about the point of reference."""
+    h = combine(axes, body.first_moment.tolist())
+    rows: list[list[float]] = body.second_moment.tolist()
+    turned = [combine(axes, row) for row in rows]  # rows of S R^T, for R S R^T
+    half = add(h, scale(0.5 * body.mass, position))
+    second = [
+        dot([axis[a] for axis in axes], [row[b] for row in turned])
+        + (position[a] * half[b] + position[b] * half[a])
+        for a, b in _PAIRS
+    ]
+    return add(h, scale(body.mass, position)), tuple(second)
+
+
+def term(motion: Spatial, k: int) -> Spatial:
+    """Return a coefficient of the series that make up a motion."""
+    (a, b, c), (d, e, f) = (tuple(coefficient(x, k) for x in vector) for vector in motion)
+    return (a, b, c), (d, e, f)
+
+
+def _vector(terms: Sequence[Vector]) -> Vector:
+    """Return a vector of series from its coefficients."""
+    x, y, z = (Series(list(values)) for values in zip(*terms))
+    return x, y, z
+
+
+def series_of(terms: Sequence[Spatial]) -> Spatial:
+    """Return a motion by series from its coefficients."""
+    return _vector([term[0] for term in terms]), _vector([term[1] for term in terms])

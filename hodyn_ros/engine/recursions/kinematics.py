@@ -1,0 +1,244 @@
+"""Kernels of kinematics: poses, twists and joint screws of frames, and Jacobians, with their derivatives.
+
+The recursion in spatial representation (Mueller 2020, Algorithm 1) on Taylor coefficients, seen from a point
+near the robot, whatever its distance from the world's origin; other representations follow by the series of
+axes and origin of each frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import factorial
+
+import numpy as np
+
+from hodyn_ros.engine.codegen.kernel import Kernel, Program, Shape, Stack, traced
+from hodyn_ros.engine.loops.loop_series import Cluster, ClusterMotion, MovingFrame
+from hodyn_ros.engine.recursions.composite import Spatial
+from hodyn_ros.engine.series.canonical import canonical_bodies
+from hodyn_ros.engine.series.floating_base import convolve_vectors
+from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, cross, dot
+from hodyn_ros.lie.representations import Representation
+from hodyn_ros.lie.se3 import Ad, Array, inverse
+from hodyn_ros.model.closure import LoopFrame
+from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.tree import TreeModel
+
+STRAIGHT_LINE_LIMIT = 30_000  # operations; LLVM takes about three seconds for them
+POSE = 16  # numbers of a pose, by rows
+
+
+def frame_motion(
+    model: TreeModel,
+    order: int,
+    frames: Sequence[Frame],
+    representation: Representation,
+    screws: bool = False,
+) -> Kernel | None:
+    """Compile `q (order + 1, n), ... -> (frames, 16 + 6 order)`: pose by rows, twist and its derivatives.
+
+    With a floating base its pose (4, 4) and spatial twists (order, 6) follow q. With `screws` each row goes
+    on with the screw of the joint that moves the frame's body, (order + 1, 6), zero where none does. None
+    where that would take too long to compile.
+    """
+    return _compiled(*frame_motion_trace(model, order, frames, representation, screws))
+
+
+def frame_motion_trace(
+    model: TreeModel,
+    order: int,
+    frames: Sequence[Frame],
+    representation: Representation,
+    screws: bool = False,
+) -> Program:
+    """Return what `frame_motion` compiles."""
+
+    def trace(q: Stack, *others: Stack) -> Stack:
+        moved = _Moved(model, order, q, others)
+        rows = []
+        for frame in frames:
+            row = moved.pose(frame)
+            for twist in moved.represented(frame, moved.motion.twists[frame.body], representation, order):
+                row += twist
+            if screws:
+                for screw in moved.own_screw(frame, representation):
+                    row += screw
+            rows.append(row)
+        return rows
+
+    return trace, arguments(model, order)
+
+
+def frame_jacobian(
+    model: TreeModel, order: int, frame: Frame, representation: Representation
+) -> Kernel | None:
+    """Compile `q (order + 1, n), ... -> ((order + 1) 6, m)`, arguments as of `frame_motion`.
+
+    The m velocities are q', after the body-fixed twist of a floating base.
+    """
+    return _compiled(*frame_jacobian_trace(model, order, frame, representation))
+
+
+def frame_jacobian_trace(
+    model: TreeModel, order: int, frame: Frame, representation: Representation
+) -> Program:
+    """Return what `frame_jacobian` compiles."""
+
+    def trace(q: Stack, *others: Stack) -> Stack:
+        moved = _Moved(model, order, q, others)
+        columns: list[Stack] = []
+        body, path = frame.body, set()
+        while body >= 0:
+            path.add(body)
+            body = model.parents[body]
+        nothing = [[0.0] * 6] * (order + 1)
+        if model.floating_base:
+            for series in moved.base_screws():
+                on_it = 0 in path
+                columns.append(
+                    moved.represented(frame, series, representation, order + 1) if on_it else nothing
+                )
+        carriers = {model.joint_of(b): b for b in range(model.first_jointed_body, model.n_bodies)}
+        for joint in range(model.n_joints):
+            carrier = carriers[joint]
+            if carrier in path:
+                series = moved.motion.screws[carrier]
+                columns.append(moved.represented(frame, series, representation, order + 1))
+            else:
+                columns.append(nothing)
+        return [[column[k][i] for column in columns] for k in range(order + 1) for i in range(6)]
+
+    return trace, arguments(model, order)
+
+
+def com(model: TreeModel, order: int) -> Kernel | None:
+    """Compile `q (order + 1, n), ... -> (order + 1, 3)`, the centre of mass [m] and its derivatives."""
+    return _compiled(*com_trace(model, order))
+
+
+def com_trace(model: TreeModel, order: int) -> Program:
+    """Return what `com` compiles."""
+
+    def trace(q: Stack, *others: Stack) -> Stack:
+        moved = _Moved(model, order, q, others)
+        total = [[0.0] * 3 for _ in range(order + 1)]
+        for body in range(model.n_bodies):
+            share = float(model.masses[body] / model.masses.sum())
+            if not share:
+                continue
+            frame = moved.frame(Frame(body, _at(model.coms[body])), order)
+            for k, row in enumerate(total):
+                total[k] = [x + share * y for x, y in zip(row, frame.point[k])]
+        total[0] = [x + c for x, c in zip(total[0], moved.center)]
+        return [[float(factorial(k)) * x for x in row] for k, row in enumerate(total)]
+
+    return trace, arguments(model, order)
+
+
+def arguments(model: TreeModel, order: int) -> list[tuple[str, Shape]]:
+    """Return names and shapes of what the kernels take."""
+    names: list[tuple[str, Shape]] = [("the motion", (order + 1, model.n_joints))]
+    if model.floating_base:
+        names += [("the pose", (4, 4)), ("the twists", (order, 6))]
+    return names
+
+
+def _compiled(trace: Callable[..., Stack], told: Sequence[tuple[str, Shape]]) -> Kernel | None:
+    graph, outputs, _ = traced(trace, [shape for _, shape in told])
+    if graph.count_operations(outputs) > STRAIGHT_LINE_LIMIT:
+        return None
+    return Kernel(trace, told)
+
+
+class _Moved:
+    """All bodies of a tree in motion, seen from `center` (3,) in the world."""
+
+    def __init__(self, model: TreeModel, order: int, q: Stack, others: Sequence[Stack]) -> None:
+        self.model, self.order = model, order
+        cluster = Cluster(-1, tuple(range(model.n_bodies)), (), ())
+        base = None
+        self.center: Sequence[Scalar] = model.placements[0, :3, 3].tolist()
+        if others:
+            pose = others[0]
+            x, y, z = ((pose[0][i], pose[1][i], pose[2][i]) for i in range(3))
+            base, self.center = ((x, y, z), ZERO), [pose[i][3] for i in range(3)]
+        start = [0.0] * 3 if others else self.center
+        self.motion = ClusterMotion(cluster, canonical_bodies(model), start, q[0], base, None)
+        rates = {j: [q[k + 1][j] * (1.0 / factorial(k)) for k in range(order)] for j in range(model.n_joints)}
+        for k in range(order):
+            self.motion.extend(rates, self._twist(others[1][k], k) if others else (ZERO, ZERO))
+
+    def _twist(self, twist: Sequence[Scalar], k: int) -> Spatial:
+        values = [value * (1.0 / factorial(k)) for value in twist]
+        w: Vector = (values[0], values[1], values[2])
+        return w, add((values[3], values[4], values[5]), cross(w, self.center))
+
+    def frame(self, frame: Frame, k: int) -> MovingFrame:
+        """Return axes and origin of a frame on a body up to coefficient k."""
+        place = LoopFrame(frame.body, frame.pose[:3, 3], frame.pose[:3, :3])
+        return self.motion.frame(place, k)
+
+    def pose(self, frame: Frame) -> list[Scalar]:
+        """Return a pose by rows."""
+        if frame.body < 0:
+            fixed: list[Scalar] = frame.pose.ravel().tolist()
+            return fixed
+        moving = self.frame(frame, 0)
+        point = [x + c for x, c in zip(moving.point[0], self.center)]
+        rows = [[*(axis[0][i] for axis in moving.axes), point[i]] for i in range(3)]
+        return [value for row in [*rows, [0.0, 0.0, 0.0, 1.0]] for value in row]
+
+    def represented(
+        self, frame: Frame, screws: Sequence[Spatial], representation: Representation, count: int
+    ) -> Stack:
+        """Return derivatives (count, 6) of a screw, seen from the center, in a frame's representation."""
+        if frame.body < 0:
+            return [[0.0] * 6] * count
+        angular = [screw[0] for screw in screws[:count]]
+        if representation == "spatial":
+            center = (self.center[0], self.center[1], self.center[2])
+            found = [(w, add(screw[1], cross(center, w))) for w, screw in zip(angular, screws)]
+        else:
+            moving = self.frame(frame, max(count - 1, 0))
+            found = [
+                (angular[k], add(screws[k][1], convolve_vectors(cross, angular, moving.point, k)))
+                for k in range(count)
+            ]
+        if representation == "body_fixed":
+            parts = [[part[i] for part in found] for i in range(2)]
+            found = [(_in_axes(moving, parts[0], k), _in_axes(moving, parts[1], k)) for k in range(count)]
+        return [[float(factorial(k)) * value for value in (*w, *v)] for k, (w, v) in enumerate(found)]
+
+    def own_screw(self, frame: Frame, representation: Representation) -> Stack:
+        """Return derivatives (order + 1, 6) of the screw of the joint that moves a frame's body."""
+        nothing = [[0.0] * 6] * self.order
+        if frame.body < self.model.first_jointed_body:
+            return [[0.0] * 6, *nothing]
+        if representation == "body_fixed":  # constant
+            place = self.model.placements[frame.body] @ frame.pose
+            constant: list[float] = (Ad(inverse(place)) @ self.model.screws[frame.body]).tolist()
+            return [constant, *nothing]
+        return self.represented(frame, self.motion.screws[frame.body], representation, self.order + 1)
+
+    def base_screws(self) -> list[list[Spatial]]:
+        """Return the screws of the body-fixed twist of a floating base."""
+        base = self.frame(Frame(0, _at([0.0, 0.0, 0.0])), self.order)
+        turns = [
+            [(axis[k], convolve_vectors(cross, base.point, axis, k)) for k in range(self.order + 1)]
+            for axis in base.axes
+        ]
+        return [*turns, *([(ZERO, axis[k]) for k in range(self.order + 1)] for axis in base.axes)]
+
+
+def _in_axes(frame: MovingFrame, series: Sequence[Vector], k: int) -> Vector:
+    x, y, z = (
+        sum((dot(axis[i], series[k - i]) for i in range(1, k + 1)), start=dot(axis[0], series[k]))
+        for axis in frame.axes
+    )
+    return x, y, z
+
+
+def _at(point: Sequence[float]) -> Array:
+    pose: Array = np.eye(4)
+    pose[:3, 3] = point
+    return pose

@@ -1,0 +1,94 @@
+"""Square linear systems over abstract scalars, taken apart into blocks by the places of their zeros.
+
+Entries that are zero whatever the pose are known when code is traced. Rows and columns are ordered so that a
+system becomes lower triangular by blocks that cannot be taken apart further (A. L. Dulmage & N. S. Mendelsohn
+1958; I. S. Duff & J. K. Reid, "An implementation of Tarjan's algorithm for the block triangularization of a
+matrix" 1978); each is factorised by orthogonal columns. One factorisation serves all right-hand sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hodyn_ros.engine.series.orthogonal import Orthogonal
+from hodyn_ros.engine.series.vectors import Scalar, dot
+
+Rows = Sequence[Sequence[Scalar]]
+
+
+class BlockSystem:
+    """The factors of a square matrix given by rows."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self._blocks = _blocks([[_present(x) for x in row] for row in rows])
+        self._factors = [
+            Orthogonal([[rows[i][j] for i in block_rows] for j in columns])
+            for block_rows, columns in self._blocks
+        ]
+
+    @property
+    def flatness(self) -> Scalar:
+        """The sum of 1 / l^2, l the length of what each column of a block adds to those before it.
+
+        It grows without bounds where a block becomes singular; entries are without units.
+        """
+        result: Scalar = 0.0
+        for factors in self._factors:
+            for inverse in factors.inverses:
+                result = result + inverse
+        return result
+
+    def solve(self, right: Sequence[Scalar]) -> list[Scalar]:
+        """Return the x with `A x = b`."""
+        x: list[Scalar] = [0.0] * len(right)
+        for (rows, columns), factors in zip(self._blocks, self._factors):
+            # columns of the blocks before are known, all others are zero in these rows or belong to x
+            rest = [right[i] - dot(self._rows[i], x) for i in rows]
+            if any(_present(value) for value in rest):
+                for j, value in zip(columns, factors.solve(rest)):
+                    x[j] = value
+        return x
+
+    def solve_transposed(self, right: Sequence[Scalar]) -> list[Scalar]:
+        """Return the y with `A^T y = b`."""
+        y: list[Scalar] = [0.0] * len(right)
+        for (rows, columns), factors in reversed(list(zip(self._blocks, self._factors))):
+            rest = [right[j] - dot([row[j] for row in self._rows], y) for j in columns]
+            if any(_present(value) for value in rest):
+                for i, value in zip(rows, factors.solve_transposed(rest)):
+                    y[i] = value
+        return y
+
+
+def _present(value: Scalar) -> bool:
+    """Whether an entry is other than zero, as far as that is known without numbers."""
+    return not (isinstance(value, float) and value == 0.0)
+
+
+def _blocks(present: Sequence[Sequence[bool]]) -> list[tuple[list[int], list[int]]]:
+    """Return rows and columns of the blocks, in an order in which each needs only those before it."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
+
+    n = len(present)
+    if not n:
+        return []
+    pattern = csr_array(np.array(present, dtype=np.int8))
+    column_of = maximum_bipartite_matching(pattern, perm_type="column")  # by row
+    if (column_of < 0).any():
+        raise ZeroDivisionError("a square system is singular whatever the numbers in it")
+    row_of = np.argsort(column_of)
+    needs = csr_array(np.array(present, dtype=np.int8)[:, column_of])  # row i needs what row k determines
+    count, labels = connected_components(needs, directed=True, connection="strong")
+    members = [[i for i in range(n) if labels[i] == block] for block in range(count)]
+    uses = [
+        {int(labels[row_of[j]]) for i in rows for j in range(n) if present[i][j]} - {block}
+        for block, rows in enumerate(members)
+    ]
+    order: list[int] = []
+    while len(order) < count:
+        order.append(next(b for b in range(count) if b not in order and uses[b] <= set(order)))
+    return [(members[b], [int(column_of[i]) for i in members[b]]) for b in order]

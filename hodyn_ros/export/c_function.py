@@ -1,0 +1,119 @@
+"""One exported function: what it takes and gives, its code, and numbers to test it with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hodyn_ros.engine.codegen.kernel import Shape
+from hodyn_ros.lie.se3 import Array
+
+OK, NEAR_SINGULAR, FAILED = range(3)
+CODES = ("OK", "NEAR_SINGULAR", "FAILED")
+
+
+@dataclass(frozen=True, eq=False)
+class Cases:
+    """Calls one after the other with what they must give: arrays by name, (calls, rows, columns) each.
+
+    Errors are measured by the largest number of each row. The first `failing` of the calls must fail.
+    """
+
+    inputs: Mapping[str, Array]
+    results: Mapping[str, Array]
+    codes: tuple[int, ...] = ()
+    failing: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many calls there are."""
+        return len(next(iter(self.results.values())))
+
+
+class Memory(NamedTuple):
+    """Members of the struct that the caller keeps, and the statements that initialise them."""
+
+    members: Sequence[str]
+    home: Sequence[str]
+
+
+@dataclass(frozen=True, eq=False)
+class CFunction:
+    """A function `<prefix>_<name>` of arrays row by row; those without elements are left out.
+
+    `lines` are its body. Where it remembers something a struct `<prefix>_memory` is its first parameter; with
+    `fails` it returns a code. `helpers` are static functions by name, `about` the paragraphs of its comment.
+    """
+
+    prefix: str
+    name: str
+    inputs: Mapping[str, Shape]
+    results: Mapping[str, Shape]
+    about: Sequence[str]
+    lines: Sequence[str]
+    cases: Cases
+    remembers: Mapping[str, Memory] = field(default_factory=dict)
+    fails: bool = False
+    operations: int = 0
+    helpers: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def full_name(self) -> str:
+        """The name as C has it."""
+        return f"{self.prefix}_{self.name}"
+
+    @property
+    def memory(self) -> bool:
+        """Whether it takes a memory."""
+        return bool(self.remembers)
+
+    @property
+    def prototype(self) -> str:
+        """The declaration, without a semicolon."""
+        memory = [f"{self.prefix}_memory *memory"] if self.memory else []
+        inputs = [f"const double {name}[{size}]" for name, size in sizes(self.inputs).items()]
+        results = [f"double {name}[{size}]" for name, size in sizes(self.results).items()]
+        kind = "int" if self.fails else "void"
+        return f"{kind} {self.full_name}({', '.join([*memory, *inputs, *results])})"
+
+    def call(self, passed: Mapping[str, str] | None = None, memory: str = "&memory") -> str:
+        """Write a call; arrays are passed by their own names, or as `passed` says."""
+        names = {name: name for name in sizes({**self.inputs, **self.results})} | dict(passed or {})
+        return f"{self.full_name}({', '.join([*([memory] if self.memory else []), *names.values()])})"
+
+    @property
+    def definition(self) -> list[str]:
+        """The function with its body."""
+        unused = [f"  (void){name};" for name in sizes(self.inputs)]
+        return [self.prototype, "{", *unused, *self.lines, "}"]
+
+
+def sizes(shapes: Mapping[str, Shape]) -> dict[str, int]:
+    """Return the number of elements of the arrays that have any."""
+    return {name: rows * columns for name, (rows, columns) in shapes.items() if rows * columns}
+
+
+def copied(target: str, source: str, count: int) -> list[str]:
+    """Write the loop over `i` that copies an array."""
+    return [f"  for (i = 0; i < {count}; ++i) {{", f"    {target}[i] = {source}[i];", "  }"]
+
+
+def finite_conditions(shapes: Mapping[str, Shape]) -> list[str]:
+    """Write the conditions that arrays hold neither NaN nor infinity."""
+    return [f"all_finite({name}, {size})" for name, size in sizes(shapes).items()]
+
+
+ALL_FINITE = {
+    "all_finite": [
+        "static int all_finite(const double *values, int count)",
+        "{",
+        "  double zero = 0.0;",
+        "  int k;",
+        "  for (k = 0; k < count; ++k) {",
+        "    zero += 0.0 * values[k];",
+        "  }",
+        "  return zero == 0.0;",
+        "}",
+    ]
+}

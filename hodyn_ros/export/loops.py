@@ -1,0 +1,310 @@
+"""What is exported of a robot with couplings or loops: Newton's method, straight-line code, and a check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hodyn_ros.dynamics.loops.looped import LoopedDynamics
+from hodyn_ros.dynamics.named_frames import find_frame
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.engine.codegen.kernel import Kernel, Shape, Stack, traced
+from hodyn_ros.engine.loops.loop_kernel import LoopKernel, compiles
+from hodyn_ros.engine.recursions import kinematics
+from hodyn_ros.engine.recursions.kinematics import POSE
+from hodyn_ros.errors import InputError
+from hodyn_ros.export import motions, words
+from hodyn_ros.export.c_function import (
+    ALL_FINITE,
+    FAILED,
+    NEAR_SINGULAR,
+    OK,
+    Cases,
+    CFunction,
+    Memory,
+    copied,
+    finite_conditions,
+)
+from hodyn_ros.export.c_text import comment_block, number
+from hodyn_ros.export.request import Request
+from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
+from hodyn_ros.lie.se3 import Array, exp
+from hodyn_ros.model.closure import Closure
+
+_NEAR_HOME = (0.1, 0.03, 0.01, 0.001)  # [rad or m] how far from home the tests are: the first that can be
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """A kernel of loops, how its end is written, and where parts of the result stand in that of the end.
+
+    `read` takes the kernel's table to the same parts; `flat` is the place of the number that says how near a
+    singular pose is, and from where on it is near; None where there is none.
+    """
+
+    looped: LoopedDynamics
+    kernel: LoopKernel
+    inputs: dict[str, Shape]
+    end: Callable[..., Stack]
+    bad: int
+    places: dict[str, NDArray[np.int_]]
+    read: Callable[[Array, Sequence[Array]], dict[str, Array]]
+    about: list[str]
+    flat: tuple[int, float] | None = None
+
+    @property
+    def closure(self) -> Closure:
+        return self.looped.closure
+
+    @property
+    def n(self) -> int:
+        """Number of positions that the memory holds."""
+        return len(self.closure.leading)
+
+
+def loop_function(robot: Robot, request: Request, what: str, tables: Tables) -> CFunction:
+    """Write a function of a robot with couplings or loops.
+
+    It takes a memory and the motion of the coordinates, and returns a code.
+    """
+    if what not in _PLANS:
+        raise InputError(
+            f"{what} of robot {robot.name!r} cannot be exported: of robots with couplings or loops there are "
+            f"{' and '.join(_PLANS)}"
+        )
+    plan = _PLANS[what](robot, request)
+    graph, outputs, _ = traced(plan.end, [*plan.inputs.values(), (1, plan.n), (1, plan.n + 1)])
+    operations = checked_length(graph, outputs, f"{what} of robot {robot.name!r} at order {request.order}")
+    code = StraightLine(graph, [*plan.inputs, "memory->leading", "state"], outputs, tables)
+    step, more = _step(plan, tables)
+    macro = request.prefix.upper()
+    answer = f"{macro}_OK"
+    if plan.flat is not None:
+        place, limit = plan.flat
+        answer = f"{code.text(outputs[place])} > {number(limit)} ? {macro}_NEAR_SINGULAR : {macro}_OK"
+    counts = [f"{code.text(outputs[plan.bad])} < 1.0", *finite_conditions(plan.inputs)]
+    lines = [
+        *_newton(plan, bool(step), macro),
+        *code.lines,
+        f"  if (!({' && '.join(counts)})) {{",
+        f"    return {macro}_FAILED;",
+        "  }",
+        *copied("memory->leading", "state", plan.n),
+        *[
+            f"  {name}[{i}] = {code.text(outputs[place])};"
+            for name, all_places in plan.places.items()
+            for i, place in enumerate(all_places.flat)
+        ],
+        f"  return {answer};",
+    ]
+    return CFunction(
+        request.prefix,
+        what,
+        plan.inputs,
+        {name: (len(places), places.shape[1]) for name, places in plan.places.items()},
+        plan.about,
+        lines,
+        _cases(plan),
+        remembers={"leading": _memory(plan.closure)},
+        fails=True,
+        operations=operations + more,
+        helpers={"newton_step": step, **ALL_FINITE},
+    )
+
+
+def _inverse_dynamics(robot: Robot, request: Request) -> _Plan:
+    closure, order = _closure_of(robot), request.order
+    _check_compiled(robot, compiles(closure, order), f"inverse dynamics of order {order}")
+    looped = LoopedDynamics(closure)
+    kernel = LoopKernel(closure, looped.independence.rows, order, request.loads(robot.tree))
+    first = 6 if closure.base_given else 0
+    found = np.arange(kernel.result[0] * kernel.result[1]).reshape(kernel.result)
+    places = {"tau": found[kernel.efforts, first:], "motion": found[kernel.drives, first:]}
+    about = [*_about(closure, order + 2)]
+    if first:
+        places = {"base_wrench": found[kernel.efforts, :6], **places}
+        about.append(words.base_wrench(order))
+    about += [
+        *words.wrenches(request),
+        f"tau: efforts of the driven joints on the link side and their derivatives up to order {order}.",
+        f"motion: positions of the driven joints and their derivatives up to order {order + 2}.",
+    ]
+    return _Plan(
+        looped,
+        kernel,
+        {**_inputs(closure, order + 2), **request.wrench_shapes()},
+        kernel.traces.end,
+        kernel.bad,
+        places,
+        lambda table, given: {name: table.ravel()[rows] for name, rows in places.items()},
+        about,
+        (int(found[-1, 0]), looped.near_singular_from(order)),
+    )
+
+
+def _forward_kinematics(robot: Robot, request: Request) -> _Plan:
+    closure, order, tree = _closure_of(robot), request.order, robot.tree
+    compiled = compiles(closure, max(order - 2, 0), "joints")
+    _check_compiled(robot, compiled, f"kinematics of order {order}")
+    looped = LoopedDynamics(closure)
+    kernel = LoopKernel(closure, looped.independence.rows, order, (), "joints")
+    names = request.frames or tree.body_names
+    frames = [find_frame(tree, robot.frames, name) for name in names]
+    moved, _ = program = kinematics.frame_motion_trace(tree, order, frames, request.representation)
+    of_tree = Kernel(*program)
+    n_given = 2 if tree.floating_base else 0
+
+    def end(q: Stack, *others: Stack) -> Stack:
+        *joints, (bad, *_) = kernel.traces.end(q, *others)
+        width = POSE + 6 * order
+        return [*moved(joints, *others[:n_given]), [bad, *[0.0] * (width - 1)]]
+
+    def read(table: Array, given: Sequence[Array]) -> dict[str, Array]:
+        found = of_tree.function(np.ascontiguousarray(table[:-1]), *given[:n_given])
+        parts = {"frame_poses": found[:, :POSE], "frame_twists": found[:, POSE:]}
+        return {name: parts[name] for name in places}
+
+    whole = np.arange(len(names) * (POSE + 6 * order)).reshape(len(names), -1)
+    places = {"frame_poses": whole[:, :POSE], **({"frame_twists": whole[:, POSE:]} if order else {})}
+    about = [*_about(closure, order), *words.frame_motion(names, request)]
+    return _Plan(looped, kernel, _inputs(closure, order), end, whole.size, places, read, about)
+
+
+_PLANS: dict[str, Callable[[Robot, Request], _Plan]] = {
+    "inverse_dynamics": _inverse_dynamics,
+    "forward_kinematics": _forward_kinematics,
+}
+
+
+def _closure_of(robot: Robot) -> Closure:
+    closure = robot.closure
+    assert closure is not None
+    return closure
+
+
+def _check_compiled(robot: Robot, compiled: bool, what: str) -> None:
+    if not compiled:
+        raise InputError(
+            f"robot {robot.name!r} has no compiled {what} that could be exported; docs/loops.md says which "
+            "robots with loops have none"
+        )
+
+
+def _memory(closure: Closure) -> Memory:
+    """Return positions as they are remembered, at first those at which the loops are described."""
+    names = ", ".join(closure.tree.joint_names[joint] for joint in closure.leading)
+    about = f"positions [rad or m] at the last success, from which the next are found: {names}"
+    home = closure.home[list(closure.leading)]
+    return Memory(
+        [*comment_block([about]), f"double leading[{len(home)}];"],
+        [f"memory->leading[{i}] = {number(value)};" for i, value in enumerate(home)],
+    )
+
+
+def _inputs(closure: Closure, order: int) -> dict[str, Shape]:
+    inputs: dict[str, Shape] = {"q": (order + 1, len(closure.joints))}
+    if closure.leader is not None:
+        inputs |= {"pose": (4, 4), "twists": (order, 6)}
+    return inputs
+
+
+def _newton(plan: _Plan, iterates: bool, macro: str) -> list[str]:
+    """Write Newton's method for the positions, from those in the memory."""
+    n, traces = plan.n, plan.kernel.traces
+    start = [f"  double state[{n + 1}];", "  int i;", *copied("state", "memory->leading", n)]
+    if not iterates:
+        return [*start, f"  state[{n}] = 0.0;"]
+    far = f"({macro}_CONSTANT_TIME || state[{n}] > {number(traces.arrived)})"
+    return [
+        *start,
+        "  i = 0;",
+        "  do {",
+        f"    newton_step({', '.join([*_told(plan), 'state'])});",
+        "    ++i;",
+        f"  }} while (i < {traces.iterations} && {far});",
+    ]
+
+
+def _step(plan: _Plan, tables: Tables) -> tuple[list[str], int]:
+    """Write the function that improves positions, with the most operations that all steps together take.
+
+    Nothing where no positions are unknown.
+    """
+    told, names = _told(plan), [name for name in ("q", "pose") if name in plan.inputs]
+    traces, shapes = plan.kernel.traces, [*(plan.inputs[name] for name in names), (1, plan.n + 1)]
+    graph, outputs, _ = traced(traces.step, shapes)
+    operations = graph.count_operations(outputs)
+    if not operations:
+        return [], 0
+    code = StraightLine(graph, [*names, "state"], outputs, tables)
+    parameters = [*(f"const double *{name}" for name in told), "double *state"]
+    lines = [
+        f"static void newton_step({', '.join(parameters)})",
+        "{",
+        *[f"  (void){name};" for name in told],
+        *code.lines,
+        *[f"  state[{i}] = {code.text(value)};" for i, value in enumerate(outputs)],
+        "}",
+    ]
+    return lines, operations * traces.iterations
+
+
+def _told(plan: _Plan) -> list[str]:
+    """Return the names of what positions follow from."""
+    return [name for name in ("q", "pose") if np.prod(plan.inputs.get(name, (0,)))]
+
+
+def _about(closure: Closure, order: int) -> list[str]:
+    """Say what is given, up to derivative `order` of positions."""
+    lines = [words.motion(order)] if closure.joints else []
+    if closure.leader is not None:
+        what = "base" if closure.base_given else f"platform (body {closure.tree.body_names[closure.leader]})"
+        lines += words.base(order - 1, what)
+    return lines
+
+
+def _cases(plan: _Plan) -> Cases:
+    """Choose motions near home that the kernel follows, from the first to the last and around again."""
+    for reach in _NEAR_HOME:
+        cases = _near_home(plan, reach)
+        if cases is not None:
+            return cases
+    raise InputError(
+        f"robot {plan.closure.tree.name!r} cannot be exported: the poses near its home are singular, and "
+        "there is nothing to test the code with"
+    )
+
+
+def _near_home(plan: _Plan, reach: float) -> Cases | None:
+    """Return the calls, a motion that cannot be first; None where the kernel refuses one."""
+    closure, kernel, random = plan.closure, plan.kernel, Random(1)
+    start, memory, calls = plan.looped.known, plan.looped.memory.copy(), []
+    for _ in range(motions.COUNT):
+        q = motions.numbers(random, *plan.inputs["q"])
+        q[0] = start.y + q[0] * (reach / motions.REACH)
+        given = []
+        if start.pose is not None:
+            shift = motions.numbers(random, 1, 6, reach)[0] * np.array([1.0] * 3 + [closure.size] * 3)
+            given = [start.pose @ exp(shift), motions.numbers(random, *plan.inputs["twists"])]
+        shapes = [shape for name, shape in plan.inputs.items() if name not in ("q", "pose", "twists")]
+        calls.append([q, *given, *(motions.numbers(random, *shape) for shape in shapes)])
+    tables = [kernel.function(*call, memory) for call in [*calls, calls[0]]][:-1]
+    if not all(table.item(kernel.bad) < 1.0 for table in tables):
+        return None
+    impossible = [np.full_like(values, np.inf) for values in calls[0]]
+    found = [plan.read(table, given) for table, (_, *given) in zip(tables, calls)]
+    found.insert(0, {name: np.zeros(rows.shape) for name, rows in plan.places.items()})
+    codes = [FAILED]
+    for table in tables:
+        near = plan.flat is not None and table.item(plan.flat[0]) > plan.flat[1]
+        codes.append(NEAR_SINGULAR if near else OK)
+    return Cases(
+        {name: np.array(values) for name, values in zip(plan.inputs, zip(impossible, *calls))},
+        {name: np.array([one[name] for one in found]) for name in plan.places},
+        tuple(codes),
+        failing=1,
+    )

@@ -1,0 +1,81 @@
+"""What headers say of arrays that several functions take or give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.export.request import Request
+from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.representations import Representation
+
+_TWISTS: dict[Representation, str] = {
+    "spatial": "in world axes at the world origin",
+    "body_fixed": "in the frame's axes at its origin",
+    "hybrid": "in world axes at the frame's origin",
+}
+
+
+def motion(order: int) -> str:
+    """Say what the motion of the joints is, up to a derivative."""
+    return f"q: positions{'' if order == 0 else f' and their derivatives up to order {order}'}."
+
+
+def base(order: int, what: str = "base", frame: Frame = "world") -> list[str]:
+    """Say what the pose and the twists of a base are, up to derivative `order` of the twist."""
+    pose = f"pose: homogeneous matrix of the {what} in the world, row by row [m]."
+    if order < 0:
+        return [pose]
+    place = "in world axes at the world origin" if frame == "world" else "in its axes at its origin"
+    rates = f", and its derivatives up to order {order}" if order else ""
+    kind = "spatial" if frame == "world" else "body-fixed"
+    return [pose, f"twists: {kind} twist of the {what} (wx wy wz vx vy vz), {place} [rad/s, m/s]{rates}."]
+
+
+def base_wrench(order: int) -> str:
+    """Say what the wrench on a base is."""
+    return (
+        "base_wrench: wrench (mx my mz fx fy fz) that has to act on the base, in world axes about the "
+        f"world origin [N.m, N], and its derivatives up to order {order}."
+    )
+
+
+def wrenches(request: Request) -> list[str]:
+    """Say what the environment does."""
+    return [
+        f"{name}: wrench (mx my mz fx fy fz) of the environment on body {body}, in world axes about the "
+        f"world origin [N.m, N], and its derivatives up to order {request.order}."
+        for name, body in zip(request.wrench_names, request.wrenches)
+    ]
+
+
+def frame_motion(names: Sequence[str | int], request: Request) -> list[str]:
+    """Say what forward kinematics gives."""
+    listed = ", ".join(map(str, names))
+    lines = [f"frame_poses: homogeneous matrices in the world, row by row [m], of {listed}."]
+    if request.order:
+        lines.append(
+            "frame_twists: of each frame one after the other its twist (wx wy wz vx vy vz), "
+            f"{_TWISTS[request.representation]} [rad/s, m/s], with derivatives up to order "
+            f"{request.order - 1}."
+        )
+    return lines
+
+
+def jacobian(name: str | int, m: int, request: Request) -> str:
+    """Say what a Jacobian is."""
+    return (
+        f"jacobian: of {name}, for each order up to {request.order} a matrix (6, {m}) by rows, which takes "
+        f"velocities to the twist {_TWISTS[request.representation]}; of a floating base the body-fixed twist "
+        "stands first."
+    )
+
+
+def by_order(what: str, m: int, robot: Robot, order: int) -> str:
+    """Say what a matrix of the dynamics is."""
+    shape = f"({m})" if what == "gravity_torque" else f"({m}, {m}) by rows"
+    first = "the body-fixed twist of the base, then " if robot.tree.floating_base else ""
+    return (
+        f"{what.split('_')[0]}: {what.replace('_', ' ')} {shape}, one order up to {order} after the other; "
+        f"velocities are {first}those of the joints."
+    )

@@ -1,0 +1,153 @@
+"""The feedforward law: from a desired motion to the feedforward, by inverse dynamics, drives and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.engine.kernels import fits_straight_line
+from hodyn_ros.errors import InputError
+from hodyn_ros.feedforward.feedforward import Feedforward, Status
+from hodyn_ros.feedforward.feedforward_limits import FeedforwardLimits, clamped
+from hodyn_ros.lie.motion import FRAMES, AppliedWrench, BaseMotion, Frame
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.limits import JointLimits
+
+
+class FeedforwardModel:
+    """From a desired motion to the feedforward: inverse dynamics, then the drives, then the limits.
+
+    `order` of the efforts; `limits` of the joints that have efforts, by default those of the robot; `clamp`
+    holds efforts within them. The environment pushes `wrench_bodies` with wrenches that are represented in
+    `wrench_frame`, "world" or "body" as in `AppliedWrench`. `motor_*` come out as far as the drives of the
+    robot and the order allow: motor positions to `order`, motor efforts to `order - 2` (to `order` when all
+    drives are rigid); without drives, or for an elastic joint at an order below 2, they have no rows.
+
+    The motion is that of the independent coordinates: joints (`motion_joints`), and a floating base or a
+    platform (`moves_base`); efforts, limits and motors are those of the driven joints (`joint_names`). A
+    robot with loops goes on from its last success, which a call that fails leaves as it was.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        order: int,
+        clamp: bool = False,
+        limits: JointLimits | None = None,
+        wrench_bodies: Sequence[str] = (),
+        wrench_frame: Frame = "body",
+    ) -> None:
+        if order < 0:
+            raise InputError(f"the order must be 0 or higher, found {order}")
+        self.robot = robot
+        self.name = robot.name
+        self.joint_names = robot.driven_joints
+        self.motion_joints = robot.joint_names
+        self.moves_base = robot.moves_base
+        self.order = order
+        self.clamp = clamp
+        self.wrench_bodies = tuple(wrench_bodies)
+        for body in self.wrench_bodies:
+            robot.tree.body_index(body)
+        self.wrench_frame: Frame = wrench_frame
+        self.has_drives = robot.drive_train is not None
+        self._actuation = robot.actuation
+        self._limits = FeedforwardLimits.of(robot.limits if limits is None else limits, robot.drive_train)
+        self._drive_train = robot.drive_train if robot.actuation is None else None
+        n = len(self.joint_names)
+        self._nothing, self._no_wrench = np.empty((0, n)), np.empty((0, 6))
+        if self._drive_train is not None and self._drive_train.n_motors != n:
+            raise InputError(
+                f"robot {self.name!r} has {self._drive_train.n_motors} motors for {n} joints, and a "
+                "feedforward holds one motor per joint; use robot.drive_train instead"
+            )
+        # the fastest call there is, for arms
+        self._compiled = None if robot.closure is not None or self.moves_base else robot.compile(order)
+
+    @property
+    def motion_orders(self) -> int:
+        """Number of orders of the motion that is needed, positions included: order + 3."""
+        return self.order + 3
+
+    @property
+    def engine(self) -> str:
+        """What computes the inverse dynamics, in words."""
+        robot, order = self.robot, self.order
+        if not robot.is_compiled(order):
+            return "interpreted"
+        return "straight-line code" if fits_straight_line(robot.tree, order) else "loops"
+
+    @property
+    def positions(self) -> list[float] | None:
+        """Where a robot with loops has been, from which the next call starts; None without loops."""
+        positions = self.robot.positions
+        return None if positions is None else positions.tolist()
+
+    def start_from(self, positions: Sequence[float]) -> None:
+        """Go on from where another law of this robot has been."""
+        self.robot.reset(positions)
+
+    def compute(self, q: Array, base: BaseMotion | None = None, wrenches: Array | None = None) -> Feedforward:
+        """Return the feedforward for a motion.
+
+        `q` (order + 3, joints of the motion) contiguous float64, finite; `base` the motion of a floating base
+        or of a platform with order + 2 twists; `wrenches` (wrench bodies, order + 1, 6) [N.m, N] and their
+        time derivatives, None for none.
+        """
+        if self._compiled is not None and wrenches is None:
+            if base is not None:
+                raise InputError(f"robot {self.name!r} stands on the ground; a base motion does not apply")
+            return self._finished(q, self._compiled(q), self._no_wrench)
+        applied = None if wrenches is None else self._applied(wrenches)
+        state = self.robot.drive_state(q, base, applied)
+        status = Status.NEAR_SINGULARITY if state.near_singularity else Status.OK
+        of_base = self._no_wrench if state.base_wrench is None else state.base_wrench
+        return self._finished(state.motion, state.efforts, of_base, status)
+
+    def warm_up(self) -> None:
+        """Compute once at rest at the zero configuration, a moved base in both representations of twists."""
+        start, pose = self.robot.home
+        q = np.zeros((self.motion_orders, len(start)))
+        q[0] = start
+        if pose is None:
+            self.compute(q, None, self._no_wrenches())
+            return
+        for frame in FRAMES:
+            base = BaseMotion(pose, np.zeros((self.order + 2, 6)), frame=frame)
+            self.compute(q, base, self._no_wrenches())
+
+    def _no_wrenches(self) -> Array | None:
+        """Return zeros in place of the wrenches, where there may be some."""
+        return np.zeros((len(self.wrench_bodies), self.order + 1, 6)) if self.wrench_bodies else None
+
+    def _applied(self, wrenches: Array) -> list[AppliedWrench]:
+        return [
+            AppliedWrench(body, values, frame=self.wrench_frame)
+            for body, values in zip(self.wrench_bodies, wrenches, strict=True)
+        ]
+
+    def _finished(
+        self, q: Array, efforts: Array, base_wrenches: Array, status: Status = Status.OK
+    ) -> Feedforward:
+        """Add the motors to motion (order + 3, n) and efforts (order + 1, n), and hold them to the limits."""
+        motor_positions, motor_efforts = self._motors(q, efforts)
+        limits = self._limits
+        if limits is not None and (exceeded := limits.status(q, efforts, motor_positions, motor_efforts)):
+            status |= exceeded
+            if self.clamp and status & Status.EFFORT_LIMIT_EXCEEDED:
+                efforts = clamped(efforts, limits.effort)
+                motor_efforts = clamped(motor_efforts, limits.motor_effort)
+                status |= Status.EFFORT_CLAMPED
+        return Feedforward(efforts, motor_positions, motor_efforts, base_wrenches, status)
+
+    def _motors(self, q: Array, efforts: Array) -> tuple[Array, Array]:
+        if self._actuation is None:
+            if self._drive_train is None:
+                return self._nothing, self._nothing
+            return self._drive_train.feedforward(q, efforts)
+        if self.order < 2 and self._actuation.elastic.any():
+            return self._actuation.motor_position(q, efforts), self._nothing
+        motor = self._actuation.feedforward(q, efforts)
+        return motor.position, motor.effort

@@ -1,0 +1,67 @@
+"""Limits of efforts and of their steps, kept and reported."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hodyn_ros.errors import InputError
+from hodyn_ros.lie.se3 import Array
+
+_MILLISECOND = 1e-3
+
+
+class Limited(NamedTuple):
+    """An effort within its limits, and which of them it met; (n,) each."""
+
+    effort: Array
+    saturated: NDArray[np.bool_]  # cut to the limit of the effort
+    rate_limited: NDArray[np.bool_]  # its step was cut
+
+
+class EffortLimiter:
+    """Cuts efforts to `limit` (n,) [N.m] and their steps to `rate_limit` (n,) [N.m/s] times the time between.
+
+    Within a millisecond or more a step up to `step` [N.m] is let through whatever the rate. The first effort
+    is taken as it comes, but for `limit`. Counts how often each joint met a limit.
+    """
+
+    def __init__(self, limit: ArrayLike, rate_limit: ArrayLike, step: float = 0.0) -> None:
+        self.limit = np.atleast_1d(np.asarray(limit, dtype=np.float64))
+        self.rate_limit = np.broadcast_to(np.asarray(rate_limit, dtype=np.float64), self.limit.shape)
+        for name, values in (("limit", self.limit), ("rate limit", self.rate_limit)):
+            if not (values > 0.0).all():
+                raise InputError(f"every {name} must be positive, found {values}")
+        if not step >= 0.0:
+            raise InputError(f"the step must not be negative, found {step}")
+        self._unlimited = np.isinf(self.rate_limit)
+        self._finite_rate = np.where(self._unlimited, 0.0, self.rate_limit)
+        self._step = step
+        self.last: Array | None = None  # the last effort, (n,)
+        self.saturated_count = np.zeros(self.limit.shape, dtype=np.int64)
+        self.rate_limited_count = np.zeros(self.limit.shape, dtype=np.int64)
+
+    def __call__(self, effort: Array, elapsed: float) -> Limited:
+        """Return the effort within the limits, `elapsed` [s] after the last one.
+
+        Raises InputError for one that is not finite.
+        """
+        if not np.isfinite(effort).all():
+            raise InputError(f"the effort of joint {int(np.argmin(np.isfinite(effort)))} is not finite")
+        cut = np.minimum(np.maximum(effort, -self.limit), self.limit)
+        saturated = cut != effort
+        result = cut
+        if self.last is not None:
+            step = self._reach(max(elapsed, 0.0))
+            result = np.minimum(np.maximum(cut, self.last - step), self.last + step)
+        slowed = result != cut
+        self.last = result
+        self.saturated_count += saturated
+        self.rate_limited_count += slowed
+        return Limited(result, saturated, slowed)
+
+    def _reach(self, elapsed: float) -> Array:
+        step = np.maximum(self._finite_rate * elapsed, self._step * min(elapsed / _MILLISECOND, 1.0))
+        return np.where(self._unlimited, np.inf, step)

@@ -1,0 +1,95 @@
+"""Ways from one course to another: offsets that fade, and motions that brake, without a step."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hodyn_ros.lie.se3 import Array
+
+
+class Motion(NamedTuple):
+    """Position, velocity and acceleration (n,) at one instant [rad or m, /s, /s^2]."""
+
+    position: Array
+    velocity: Array
+    acceleration: Array
+
+
+class Fading(NamedTuple):
+    """An offset (n,) and its rate that go to zero within `duration` [s] from `start` [s] on.
+
+    By the polynomial of fifth degree in s = (t - start) / duration whose acceleration is zero at both ends:
+    `x = value (1 - 10 s^3 + 15 s^4 - 6 s^5) + rate duration (s - 6 s^3 + 8 s^4 - 3 s^5)`.
+    """
+
+    value: Array
+    rate: Array
+    start: float
+    duration: float
+
+    def at(self, t: float) -> Motion:
+        """Return what is left at the time t [s]; before the start it goes on evenly."""
+        elapsed = t - self.start
+        if elapsed < 0.0:
+            return Motion(self.value + self.rate * elapsed, self.rate, np.zeros_like(self.rate))
+        s = elapsed / self.duration
+        if s >= 1.0:
+            nothing = np.zeros_like(self.value)
+            return Motion(nothing, nothing, nothing)
+        per, ramp = 1.0 / self.duration, self.rate * self.duration
+        left = (1.0 - s) ** 2
+        return Motion(
+            self.value * (left * (1.0 - s) * (1.0 + 3.0 * s + 6.0 * s**2))
+            + ramp * (s * left * (1.0 - s) * (1.0 + 3.0 * s)),
+            (self.value * (-30.0 * s**2 * left) + ramp * (left * (1.0 + 2.0 * s - 15.0 * s**2))) * per,
+            (
+                self.value * (-60.0 * s + 180.0 * s**2 - 120.0 * s**3)
+                + ramp * (-36.0 * s + 96.0 * s**2 - 60.0 * s**3)
+            )
+            * per**2,
+        )
+
+
+class Braking(NamedTuple):
+    """A motion from `begin` to a standstill, from `start` [s] on; its acceleration has no step.
+
+    The velocity goes to zero within `duration` [s], along `1 - 3 u^2 + 2 u^3`. What the motion was
+    accelerated by goes within `relief` [s], which is short, lest the motion become much faster first.
+    """
+
+    begin: Motion
+    start: float
+    duration: float
+    relief: float
+
+    @classmethod
+    def within(cls, begin: Motion, start: float, deceleration: float, shortest: float) -> Braking:
+        """Brake by no more than `deceleration` [rad/s^2 or m/s^2], and for no less than `shortest` [s]."""
+        fastest = float(np.abs(begin.velocity).max(initial=0.0))
+        duration = max(shortest, 1.5 * fastest / deceleration)
+        return cls(begin, start, duration, min(duration, _RELIEF))
+
+    @property
+    def end(self) -> float:
+        """When it stands [s]."""
+        return self.start + self.duration
+
+    def at(self, t: float) -> Motion:
+        """Return the motion at the time t [s]; before the start it was even."""
+        (position, velocity, acceleration), elapsed = self.begin, t - self.start
+        if elapsed < 0.0:
+            return Motion(position + velocity * elapsed, velocity, acceleration)
+        u, w = min(elapsed / self.duration, 1.0), min(elapsed / self.relief, 1.0)
+        way, eased = velocity * self.duration, acceleration * self.relief
+        return Motion(
+            position
+            + way * (u - u**3 + 0.5 * u**4)
+            + eased * self.relief * (w**2 * (0.5 - 2.0 / 3.0 * w + 0.25 * w**2)),
+            velocity * (1.0 - 3.0 * u**2 + 2.0 * u**3) + eased * (w * (1.0 - w) ** 2),
+            velocity * (6.0 * (u**2 - u) / self.duration) + acceleration * ((1.0 - w) * (1.0 - 3.0 * w)),
+        )
+
+
+_RELIEF = 0.1  # [s]

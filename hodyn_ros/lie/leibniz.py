@@ -1,0 +1,24 @@
+"""The product rule of any order, on stacks of derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import comb
+from typing import Any
+
+from hodyn_ros.lie.se3 import Array, matvec
+
+
+def product_derivative(a: Any, b: Any, order: int, multiply: Callable[[Any, Any], Any] = matvec) -> Array:
+    """Return the derivative of a product, `(a b)^(r) = sum_l C(r, l) a^(r-l) b^(l)` with r = `order`.
+
+    `a[k]`, `b[k]` are the k-th derivatives of the factors; Kumar & Mueller (2021), eq. 2.
+
+    >>> from operator import mul
+    >>> product_derivative([1.0, 2.0, 3.0], [4.0, 5.0, 6.0], 2, mul)
+    38.0
+    """
+    result = multiply(a[order], b[0])
+    for k in range(1, order + 1):
+        result = result + comb(order, k) * multiply(a[order - k], b[k])
+    return result

@@ -1,0 +1,177 @@
+"""The motion of a floating base or platform, and wrenches, in world and body representation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hodyn_ros.checks import finite_result, rigid_pose
+from hodyn_ros.errors import InputError
+from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.se3 import Ad, Array, ad, inverse
+
+Stack = Sequence[Array] | Array  # derivatives by order
+Frame = Literal["world", "body"]
+FRAMES: tuple[Frame, ...] = ("world", "body")
+
+
+def _finite(name: str, values: ArrayLike) -> Array:
+    try:
+        if np.iscomplexobj(values):
+            raise TypeError("found complex ones")
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be real numbers: {error}") from None
+    if not np.isfinite(array).all():
+        raise InputError(f"{name} holds NaN or infinite numbers")
+    array.setflags(write=False)
+    return array
+
+
+def check_frame(frame: str) -> None:
+    """Refuse an unknown frame with InputError."""
+    if not isinstance(frame, str) or frame not in FRAMES:
+        raise InputError(f"frame must be one of {list(FRAMES)}, found {frame!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class BaseMotion:
+    """Pose and twists by order of a floating base, in world or in body representation.
+
+    `pose` (4, 4) in the world [m]; `twists` (orders, 6): the twist `(omega; v)` [rad/s, m/s] and its time
+    derivatives. `frame="world"` means the spatial twist (world axes, at the world origin), `"body"` the
+    body-fixed one (body axes, at the body origin). Inverse dynamics of order r needs r + 2 twists.
+    """
+
+    pose: Array
+    twists: Array
+    frame: Frame = field(default="world", kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_frame(self.frame)
+        pose, twists = rigid_pose("the base pose", self.pose), _finite("the base twists", self.twists)
+        if twists.ndim != 2 or twists.shape[1] != 6 or not len(twists):
+            raise InputError(f"the base twists must have shape (orders, 6), found {twists.shape}")
+        pose.setflags(write=False)
+        object.__setattr__(self, "pose", pose)
+        object.__setattr__(self, "twists", twists)
+
+    def in_frame(self, frame: Frame) -> BaseMotion:
+        """Return the same motion in the representation `frame`."""
+        check_frame(frame)
+        if frame == self.frame:
+            return self
+        convert = twists_to_world if frame == "world" else twists_to_body
+        return BaseMotion(self.pose, convert(self.pose, self.twists), frame=frame)
+
+    def wrenches_in_body(self, world_wrenches: Stack) -> Array:
+        """Return wrenches on the base by order (orders, 6), given in the world frame, in the body frame.
+
+        Inverse dynamics returns the base wrench in the world frame, moments about the world origin; here they
+        are in body axes, about the body origin, with their derivatives. Needs as many twists as derivatives.
+        """
+        return wrenches_to_body(self.pose, self.in_frame("body").twists, world_wrenches)
+
+
+def adjoint_derivatives(pose: Array, body_twists: Stack, order: int) -> list[Array]:
+    """Return `Ad_C` and its derivatives up to `order`, each (..., 6, 6), from body-fixed twists by order.
+
+    `Ad_C' = Ad_C ad_{V^b}`, differentiated with the product rule.
+    """
+    brackets = [ad(twist) for twist in body_twists[:order]]
+    result = [Ad(pose)]
+    for k in range(order):
+        result.append(product_derivative(result, brackets, k, np.matmul))
+    return result
+
+
+def inverse_adjoint_derivatives(pose: Array, body_twists: Stack, order: int) -> list[Array]:
+    """Return `Ad_C^{-1}` and its derivatives up to `order`, (..., 6, 6) each, from body-fixed twists.
+
+    `(Ad_C^{-1})' = -ad_{V^b} Ad_C^{-1}`, differentiated with the product rule.
+    """
+    brackets = [-ad(twist) for twist in body_twists[:order]]
+    result = [Ad(inverse(pose))]
+    for k in range(order):
+        result.append(product_derivative(brackets, result, k, np.matmul))
+    return result
+
+
+@finite_result
+def twists_to_world(pose: Array, body_twists: Stack) -> Array:
+    """Convert body-fixed twists by order (orders, ..., 6) to spatial ones, `V^0 = Ad_C V^b`."""
+    orders = range(len(body_twists))
+    adjoints = adjoint_derivatives(pose, body_twists, len(body_twists) - 1)
+    return np.stack([product_derivative(adjoints, body_twists, k) for k in orders])
+
+
+@finite_result
+def twists_to_body(pose: Array, world_twists: Stack) -> Array:
+    """Convert spatial twists by order (orders, ..., 6) to body-fixed ones, `V^b = Ad_C^{-1} V^0`."""
+    # the inverse pose moves with the body-fixed twist -V^0
+    reversed_twists = [-np.asarray(twist) for twist in world_twists]
+    return -twists_to_world(inverse(pose), reversed_twists)
+
+
+@finite_result
+def wrenches_to_world(pose: Array, body_twists: Stack, body_wrenches: Stack) -> Array:
+    """Convert wrenches by order (orders, ..., 6) from the body frame to the world frame.
+
+    Moments are about the frame's origin. `W^0 = Ad_C^{-T} W^b` with derivatives; needs one body-fixed twist
+    less than wrenches.
+    """
+    adjoints = inverse_adjoint_derivatives(pose, body_twists, len(body_wrenches) - 1)
+    return _transposed_products(adjoints, body_wrenches)
+
+
+@finite_result
+def wrenches_to_body(pose: Array, body_twists: Stack, world_wrenches: Stack) -> Array:
+    """Convert wrenches by order (orders, ..., 6) from the world frame to the body frame.
+
+    Moments are about the frame's origin. `W^b = Ad_C^T W^0` with derivatives; needs one body-fixed twist less
+    than wrenches.
+    """
+    return _transposed_products(
+        adjoint_derivatives(pose, body_twists, len(world_wrenches) - 1), world_wrenches
+    )
+
+
+def _transposed_products(adjoints: list[Array], wrenches: Stack) -> Array:
+    transposed = [np.swapaxes(adjoint, -1, -2) for adjoint in adjoints]
+    return np.stack([product_derivative(transposed, wrenches, k) for k in range(len(wrenches))])
+
+
+@dataclass(frozen=True, eq=False)
+class AppliedWrench:
+    """A wrench that the environment applies to a body, with its time derivatives.
+
+    `body` is the name or the index of the body; `values` (orders, 6) the wrench `(m; f)` [N.m, N] and its
+    derivatives, the rest counting as zero. `frame="world"`: world axes, about the world origin; `"body"`:
+    body axes, about the body origin.
+    """
+
+    body: str | int
+    values: Array
+    frame: Frame = field(default="world", kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_frame(self.frame)
+        values = _finite(f"the wrench on body {self.body!r}", self.values)
+        if values.ndim == 1:
+            values = values[None]
+        if values.ndim != 2 or values.shape[1] != 6 or not len(values):
+            raise InputError(
+                f"the wrench on body {self.body!r} must have shape (orders, 6), found {values.shape}"
+            )
+        object.__setattr__(self, "values", values)
+
+    def up_to(self, order: int) -> Array:
+        """Return the values (order + 1, 6), padded with zeros."""
+        result = np.zeros((order + 1, 6))
+        given = self.values[: order + 1]
+        result[: len(given)] = given
+        return result

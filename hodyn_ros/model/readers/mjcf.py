@@ -1,0 +1,495 @@
+"""Read robots from MJCF: the model that MuJoCo compiles, as a tree with couplings and loops."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.polynomial import Polynomial
+
+from hodyn_ros.errors import ModelError
+from hodyn_ros.lie.se3 import exp_screw, inverse, pose
+from hodyn_ros.model.composite_joints import FREEDOMS
+from hodyn_ros.model.drive_spec import FrictionSpec
+from hodyn_ros.model.limits import JointLimit, JointLimits
+from hodyn_ros.model.loops import Coupling, Loop
+from hodyn_ros.model.readers.assembly import Assembly, Frame, Joint, Link, assemble, locked
+from hodyn_ros.model.readers.mjcf_file import compile_mjcf, import_mujoco
+from hodyn_ros.model.tree import Array
+
+_WORLD = 0  # MuJoCo's index of the world
+_SLACK = 1e-15  # entries of a rotation that are rounding; exact zeros are what the engine folds on
+_OPEN = 1e-5  # [rad] by which a weld may be open at home, as loops may
+_CLOSED, _ITERATIONS, _TOLERANCE = 1e-12, 50, 1e-6  # [rad and m], and the least singular value that counts
+
+
+@dataclass(frozen=True, eq=False)
+class MjcfRobot:
+    """What an MJCF says of a robot; arrays are (n,), over the joints of the tree."""
+
+    assembly: Assembly  # with sites among its frames, couplings, and damping and dry friction of the joints
+    limits: JointLimits
+    loops: tuple[Loop, ...]
+    home: Array  # positions at which the loops are closed and described [rad or m]
+    rotors: Array  # armatures: inertias of rotors, reflected to the side of the link [kg m^2]
+    actuated: tuple[str, ...]  # joints on which an actuator acts, by itself or through a tendon
+    source: str  # what to call the file in errors
+    ignored: tuple[str, ...]  # a line for each thing that MuJoCo computes and hodyn_ros does not
+
+
+class _Moved(NamedTuple):
+    """A joint of one degree of freedom, as MuJoCo has it."""
+
+    joint: Joint
+    id: int
+    dof: int | None  # None of the hinges of a ball, whose own velocities are others
+
+
+def read_mjcf(
+    path_or_xml: str | os.PathLike[str], root: str | None = None, keyframe: str | None = None
+) -> MjcfRobot:
+    """Read a robot from an MJCF file, or from the text of one that starts with "<".
+
+    MuJoCo compiles it, so includes, defaults, frames, compiler settings and inertias of geoms count as there.
+    `root`: the body to read with all that it carries, where more than a robot moves in the file. A body with
+    a free joint is a floating base; a ball is three hinges as in `composite_joints`, called after it with
+    "_rz", "_ry" and "_rx", with bodies without mass between, as between several joints of one body.
+    Coordinates of hinges and slides are MuJoCo's.
+
+    Equality constraints: "connect" and "weld" are loops; "joint" is a coupling, and with one joint holds it.
+    Those that are not active do not count, nor do contacts. Loops are closed at qpos0, or at a `keyframe`;
+    where they are open there, by the smallest change of all joints. Raises ModelError in one line.
+    """
+    model, source = compile_mjcf(path_or_xml)
+    try:
+        return _Reader(model, import_mujoco(source), root, keyframe).read(source)
+    except ModelError as error:
+        raise ModelError(f"{source}: {error}") from error
+
+
+class _Reader:
+    """A compiled model under reading; bodies, joints and others by MuJoCo's indices."""
+
+    def __init__(self, model: Any, mujoco: Any, root: str | None, keyframe: str | None) -> None:
+        self.m, self.mj = model, mujoco
+        if model.nflex:
+            raise ModelError("it has flexes, which are not rigid bodies; only these are read")
+        self.bodies = [model.body(i).name or f"body{i}" for i in range(model.nbody)]
+        self.joints = [self._joint_name(i) for i in range(model.njnt)]
+        self.qpos, self.poses = self._closed(self._start(keyframe))
+        self.base, self.kept = self._choose(root)
+        self.held: dict[int, float] = {}  # positions of joints that an equality holds
+
+    def read(self, source: str) -> MjcfRobot:
+        couplings, loops = self._equalities()
+        links = [self._link(body) for body in sorted(self.kept)]
+        moved = list(self._moved(links))
+        joints = [*(one.joint for one in moved), *self._fixed()]
+        if self.base is None:
+            links.insert(0, Link("world"))
+        assembly = assemble(
+            self._model_name(),
+            links,
+            joints,
+            gravity=self._gravity(),
+            floating_base=self.base is not None,
+            link_word="body",
+            any_rank=True,
+            base=None if self.base is None else self.poses[self.base],
+        )
+        by_name = {one.joint.name: one for one in moved}
+        order = [by_name[name] for name in assembly.model.joint_names]
+        actuators = self._actuators()
+        assembly = replace(
+            assembly,
+            frames=self._frames(assembly.frames),
+            frictions={one.joint.name: self._friction(one) for one in order},
+            couplings=tuple(couplings),
+        )
+        return MjcfRobot(
+            assembly,
+            JointLimits.of(
+                assembly.model.joint_names, [self._limit(one, actuators.get(one.id, [])) for one in order]
+            ),
+            tuple(loops),
+            np.array([self._position(one) for one in order]),
+            np.array([self._rotor(one) for one in order]),
+            tuple(one.joint.name for one in order if one.id in actuators),
+            source,
+            tuple(self._ignored(order)),
+        )
+
+    def _model_name(self) -> str:
+        return bytes(self.m.names).split(b"\0", 1)[0].decode("utf-8", "replace") or "robot"
+
+    def _joint_name(self, joint: int) -> str:
+        body = int(self.m.jnt_bodyid[joint])
+        count, first = int(self.m.body_jntnum[body]), int(self.m.body_jntadr[body])
+        number = "" if count == 1 else str(joint - first)
+        return self.m.joint(joint).name or f"{self.bodies[body]}_joint{number}"
+
+    def _start(self, keyframe: str | None) -> Array:
+        if keyframe is None:
+            return np.array(self.m.qpos0)
+        names = [self.m.key(i).name for i in range(self.m.nkey)]
+        if keyframe not in names:
+            raise ModelError(f"there is no keyframe {keyframe!r}; there are {names}")
+        return np.array(self.m.key_qpos[names.index(keyframe)])
+
+    def _closed(self, qpos: Array) -> tuple[Array, Array]:
+        """Close all equalities by Newton's method; return qpos and the poses (bodies, 4, 4) of all bodies."""
+        m, mujoco = self.m, self.mj
+        data = mujoco.MjData(m)
+        data.qpos[:] = qpos
+        off, flags, form = mujoco.mjtDisableBit, m.opt.disableflags, m.opt.jacobian
+        m.opt.disableflags = flags | off.mjDSBL_CONTACT | off.mjDSBL_LIMIT | off.mjDSBL_FRICTIONLOSS
+        m.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
+        for _ in range(_ITERATIONS):
+            mujoco.mj_fwdPosition(m, data)
+            if np.abs(data.efc_pos).max(initial=0.0) < _CLOSED:
+                break
+            rows = data.efc_J.reshape(-1, m.nv)[: data.nefc]
+            change = -np.linalg.lstsq(rows, data.efc_pos, rcond=_TOLERANCE)[0]
+            mujoco.mj_integratePos(m, data.qpos, change, 1.0)
+        m.opt.disableflags, m.opt.jacobian = flags, form
+        turns = np.where(np.abs(data.xmat) < _SLACK, 0.0, data.xmat).reshape(-1, 3, 3)
+        return np.array(data.qpos), np.array([pose(turn, at) for turn, at in zip(turns, data.xpos)])
+
+    def _placement(self, body: int) -> Array:
+        return pose(_rotation(self.m.body_quat[body]), self.m.body_pos[body])
+
+    def _choose(self, root: str | None) -> tuple[int | None, set[int]]:
+        """Return the floating base, if there is one, and the bodies that belong to the robot."""
+        m = self.m
+        within = set(range(1, m.nbody)) if root is None else self._carried_by(root)
+        tops = [b for b in sorted(within) if m.body_jntnum[b] and m.body_weldid[m.body_parentid[b]] == _WORLD]
+        floating = [b for b in tops if m.jnt_type[m.body_jntadr[b]] == self.mj.mjtJoint.mjJNT_FREE]
+        roots = [self.bodies[b] for b in dict.fromkeys(m.body_rootid[b] for b in tops)]
+        if floating and len(roots) > 1:
+            names = ", ".join(map(repr, roots[:5])) + (", ..." if len(roots) > 5 else "")
+            raise ModelError(
+                f"body {self.bodies[floating[0]]!r} floats beside others ({names}); one robot is read at a "
+                "time: say by its `root` which"
+            )
+        if not floating:
+            return None, within
+        return floating[0], {b for b in within if m.body_rootid[b] == floating[0]}
+
+    def _carried_by(self, root: str) -> set[int]:
+        """Return a body that stands or moves on the world with all that it carries."""
+        m = self.m
+        known = [b for b in range(1, m.nbody) if m.body_weldid[m.body_parentid[b]] == _WORLD]
+        names = [self.bodies[b] for b in known]
+        if root not in names:
+            raise ModelError(
+                f"there is no body {root!r} that stands or moves on the world; there are {names}"
+            )
+        carried = {known[names.index(root)]}
+        for body in range(1, m.nbody):
+            if m.body_parentid[body] in carried:
+                carried.add(body)
+        return carried
+
+    def _link(self, body: int) -> Link:
+        m = self.m
+        turn = _rotation(m.body_iquat[body])
+        inertia = turn @ np.diag(m.body_inertia[body]) @ turn.T
+        return Link(
+            self.bodies[body],
+            float(m.body_mass[body]),
+            np.array(m.body_ipos[body]),
+            0.5 * (inertia + inertia.T),
+        )
+
+    def _carrier(self, body: int) -> tuple[str, Array]:
+        """Return what carries a body, and its place there at qpos0."""
+        parent = int(self.m.body_parentid[body])
+        place = self._placement(body)
+        return (self.bodies[parent], place) if parent in self.kept else ("world", self.poses[parent] @ place)
+
+    def _fixed(self) -> Iterator[Joint]:
+        """Join the bodies without joints to what carries them."""
+        for body in sorted(self.kept):
+            if not self.m.body_jntnum[body]:
+                carrier, place = self._carrier(body)
+                name = f"{self.bodies[body]} on {carrier}"
+                yield Joint(name, "fixed", carrier, self.bodies[body], place, np.zeros(3))
+
+    def _moved(self, links: list[Link]) -> Iterator[_Moved]:
+        """Yield the joints of all bodies but a floating base; add bodies without mass between to links."""
+        for body in sorted(self.kept):
+            if body == self.base or not self.m.body_jntnum[body]:
+                continue
+            carrier, place = self._carrier(body)
+            parts = list(self._parts(body))
+            for number, (name, joint, axis, dof) in enumerate(parts):
+                last = number == len(parts) - 1
+                child = self.bodies[body] if last else f"{name}_link"
+                if not last:
+                    links.append(Link(child))
+                slide = self.m.jnt_type[joint] == self.mj.mjtJoint.mjJNT_SLIDE
+                kind = "prismatic" if slide else "revolute"
+                point = np.array(self.m.jnt_pos[joint])
+                described = Joint(name, kind, carrier, child, place, axis, point=point)
+                at = 0.0 if dof is None else float(self.m.qpos0[self.m.jnt_qposadr[joint]])
+                if at:  # what the file describes is the robot with this coordinate, not with zero
+                    moment = np.zeros(3) if slide else np.cross(point, axis)
+                    screw = np.concatenate([np.zeros(3), axis] if slide else [axis, moment])
+                    described = replace(described, placement=place @ exp_screw(screw, np.array(-at)))
+                if joint in self.held:
+                    described = locked(described, self.held[joint], JointLimit())
+                yield _Moved(described, joint, dof)
+                carrier, place = child, np.eye(4)
+
+    def _parts(self, body: int) -> Iterator[tuple[str, int, Array, int | None]]:
+        """Yield the joints of a body with one degree of freedom each, from its parent on."""
+        first = int(self.m.body_jntadr[body])
+        for joint in range(first, first + int(self.m.body_jntnum[body])):
+            name = self.joints[joint]
+            if self.m.jnt_type[joint] == self.mj.mjtJoint.mjJNT_BALL:
+                for axis, part in zip("zyx", FREEDOMS["ball"]):
+                    yield f"{name}_{part}", joint, np.eye(3)["xyz".index(axis)], None
+            else:
+                yield name, joint, np.array(self.m.jnt_axis[joint]), int(self.m.jnt_dofadr[joint])
+
+    def _position(self, moved: _Moved) -> float:
+        """Return where a joint is at home."""
+        from scipy.spatial.transform import Rotation
+
+        at = int(self.m.jnt_qposadr[moved.id])
+        if moved.dof is not None:
+            return float(self.qpos[at])
+        angles = Rotation.from_quat(np.roll(self.qpos[at : at + 4], -1)).as_euler("ZYX")
+        return float(angles["zyx".index(moved.joint.name[-1])])
+
+    def _gravity(self) -> Array:
+        off = self.m.opt.disableflags & self.mj.mjtDisableBit.mjDSBL_GRAVITY
+        return np.zeros(3) if off else np.array(self.m.opt.gravity)
+
+    def _frames(self, known: Mapping[str, Frame]) -> Mapping[str, Frame]:
+        """Return the frames of all bodies, and of the sites whose name no body has."""
+        frames = dict(known)
+        for body, name in enumerate(self.bodies):
+            if name not in frames and self.m.body_weldid[body] == _WORLD:
+                frames[name] = Frame(-1, self.poses[body])
+        for i in range(self.m.nsite):
+            name, carrier = self.m.site(i).name, self.bodies[self.m.site_bodyid[i]]
+            if name and name not in frames and carrier in frames:
+                body, place = frames[carrier]
+                frames[name] = Frame(body, place @ self._site(i))
+        return MappingProxyType(frames)
+
+    def _site(self, site: int) -> Array:
+        return pose(_rotation(self.m.site_quat[site]), self.m.site_pos[site])
+
+    def _friction(self, moved: _Moved) -> FrictionSpec:
+        if moved.dof is None:
+            return FrictionSpec()
+        damping = float(self.m.dof_damping[moved.dof]) + self._of_actuators("damping", moved.id)
+        return FrictionSpec(damping, float(self.m.dof_frictionloss[moved.dof]))
+
+    def _rotor(self, moved: _Moved) -> float:
+        if moved.dof is None:
+            return 0.0
+        return float(self.m.dof_armature[moved.dof]) + self._of_actuators("armature", moved.id)
+
+    def _of_actuators(self, what: str, joint: int) -> float:
+        """Return a figure of actuators, there since MuJoCo 4, reflected to the joint they move."""
+        m, figures = self.m, getattr(self.m, f"actuator_{what}", np.zeros(self.m.nu))
+        mine = [i for i in range(m.nu) if self._moves_a_joint(i) and m.actuator_trnid[i, 0] == joint]
+        return float(sum(m.actuator_gear[i, 0] ** 2 * figures[i] for i in mine))
+
+    def _moves_a_joint(self, actuator: Any) -> bool:
+        kinds = self.mj.mjtTrn
+        kind = kinds(self.m.actuator_trntype[actuator])
+        return kind in (kinds.mjTRN_JOINT, kinds.mjTRN_JOINTINPARENT)
+
+    def _equalities(self) -> tuple[list[Coupling], list[Loop]]:
+        couplings: list[Coupling] = []
+        loops: list[Loop] = []
+        kinds = self.mj.mjtEq
+        if self.m.opt.disableflags & self.mj.mjtDisableBit.mjDSBL_EQUALITY:
+            return couplings, loops
+        for i in range(self.m.neq):
+            if not self.m.eq_active0[i]:
+                continue
+            kind = kinds(self.m.eq_type[i])
+            if kind == kinds.mjEQ_JOINT:
+                couplings.extend(self._coupling(i))
+            elif kind in (kinds.mjEQ_CONNECT, kinds.mjEQ_WELD):
+                loops.extend(self._loop(i, weld=kind == kinds.mjEQ_WELD))
+            else:
+                raise ModelError(
+                    f"{self._equality_name(i)} is of the kind {kind.name[5:].lower()!r}, which is not "
+                    "supported; connect, weld and joint are"
+                )
+        return couplings, loops
+
+    def _equality_name(self, i: int) -> str:
+        name = self.m.equality(i).name
+        return f"equality {name!r}" if name else f"equality {i}"
+
+    def _coupling(self, i: int) -> Iterator[Coupling]:
+        """Yield a coupling `q - q0 = a0 + a1 (x - x0) + ...`, or note that a joint is held at q0 + a0."""
+        m = self.m
+        joint, of, figures = int(m.eq_obj1id[i]), int(m.eq_obj2id[i]), m.eq_data[i, :5]
+        if not self._concerns(i, [m.jnt_bodyid[j] for j in (joint, of) if j >= 0]):
+            return
+        start = float(m.qpos0[m.jnt_qposadr[joint]])
+        if of < 0:
+            self.held[joint] = start + float(figures[0])
+            return
+        shifted = Polynomial(figures)(Polynomial([-float(m.qpos0[m.jnt_qposadr[of]]), 1.0])) + start
+        terms = np.zeros(2)
+        terms[: min(len(shifted.coef), 2)] = shifted.coef[:2]
+        if figures[2:].any():
+            yield Coupling(self.joints[joint], self.joints[of], polynomial=tuple(shifted.coef))
+        else:
+            yield Coupling(self.joints[joint], self.joints[of], float(terms[1]), float(terms[0]))
+
+    def _concerns(self, i: int, bodies: Iterable[int]) -> bool:
+        """Say whether an equality is one of the robot that is read; ModelError where it holds others too."""
+        moving = [int(b) for b in bodies if self.m.body_weldid[b] != _WORLD]
+        inside = [b in self.kept for b in moving]
+        if any(inside) and not all(inside):
+            other = self.bodies[moving[inside.index(False)]]
+            raise ModelError(
+                f"{self._equality_name(i)} joins the robot to {other!r}, which is not part of it"
+            )
+        return any(inside)
+
+    def _loop(self, i: int, weld: bool) -> Iterator[Loop]:
+        m = self.m
+        ids, figures = (int(m.eq_obj1id[i]), int(m.eq_obj2id[i])), m.eq_data[i]
+        if m.eq_objtype[i] == self.mj.mjtObj.mjOBJ_SITE:
+            bodies = [int(m.site_bodyid[site]) for site in ids]
+            a, b = (self.poses[body] @ self._site(site) for body, site in zip(bodies, ids))
+        else:
+            bodies = list(ids)
+            a, b = (self.poses[body] for body in bodies)
+            points = (figures[3:6], figures[:3]) if weld else (figures[:3], figures[3:6])
+            a = a @ pose(_rotation(figures[6:10]) if weld else np.eye(3), points[0])
+            b = b @ pose(np.eye(3), points[1])
+        if not self._concerns(i, bodies):
+            return
+        names = ["world" if m.body_weldid[body] == _WORLD else self.bodies[body] for body in bodies]
+        turned = (inverse(a) @ b)[:3, :3]
+        angle = float(np.linalg.norm(turned - np.eye(3))) / np.sqrt(2.0)
+        if weld and angle > _OPEN:
+            raise ModelError(
+                f"{self._equality_name(i)} welds {names[0]!r} to {names[1]!r}, which are turned apart by "
+                f"{angle:.3g} rad at home; give a keyframe at which they fit"
+            )
+        point, point_b = a[:3, 3], b[:3, 3]
+        yield Loop(
+            names[0],
+            names[1],
+            "weld" if weld else "ball",
+            point,
+            point_b=point_b,
+            name=m.equality(i).name or f"{'weld' if weld else 'connect'} {i} {names[0]}-{names[1]}",
+        )
+
+    def _actuators(self) -> dict[int, list[tuple[float, float]]]:
+        """Return by joint the ranges of effort of the actuators that act on it; infinite through tendons."""
+        m, kinds = self.m, self.mj.mjtTrn
+        found: dict[int, list[tuple[float, float]]] = {}
+        for i in range(m.nu):
+            kind, target = kinds(m.actuator_trntype[i]), int(m.actuator_trnid[i, 0])
+            if self._moves_a_joint(i):
+                gear = float(m.actuator_gear[i, 0])
+                bounds = sorted(gear * bound for bound in self._forces(i))
+                found.setdefault(target, []).append((bounds[0], bounds[1]))
+            elif kind == kinds.mjTRN_TENDON:
+                wraps = range(m.tendon_adr[target], m.tendon_adr[target] + m.tendon_num[target])
+                for wrap in wraps:
+                    if m.wrap_type[wrap] == self.mj.mjtWrap.mjWRAP_JOINT:
+                        found.setdefault(int(m.wrap_objid[wrap]), []).append((-np.inf, np.inf))
+        return found
+
+    def _forces(self, i: int) -> tuple[float, float]:
+        """Return the least and the largest force of an actuator."""
+        m = self.m
+        if m.actuator_forcelimited[i]:
+            low, high = m.actuator_forcerange[i]
+            return float(low), float(high)
+        fixed = m.actuator_gaintype[i] == self.mj.mjtGain.mjGAIN_FIXED
+        if fixed and m.actuator_biastype[i] == self.mj.mjtBias.mjBIAS_NONE and m.actuator_ctrllimited[i]:
+            low, high = m.actuator_gainprm[i, 0] * m.actuator_ctrlrange[i]
+            return float(low), float(high)
+        return -np.inf, np.inf
+
+    def _limit(self, moved: _Moved, forces: Sequence[tuple[float, float]]) -> JointLimit:
+        if moved.dof is None:
+            return JointLimit()
+        m, joint = self.m, moved.id
+        bounds = [_both_ways(np.array(forces).sum(axis=0))] if forces else []
+        if m.jnt_actfrclimited[joint]:
+            bounds.append(_both_ways(m.jnt_actfrcrange[joint]))
+        lower, upper = m.jnt_range[joint] if m.jnt_limited[joint] else (-np.inf, np.inf)
+        return JointLimit(float(lower), float(upper), effort=min(bounds, default=np.inf))
+
+    def _ignored(self, moved: Sequence[_Moved]) -> Iterator[str]:
+        """Yield a line for each kind of force that MuJoCo adds, with the names it concerns."""
+        m = self.m
+        dofs = {int(m.jnt_dofadr[j]): self.joints[j] for j in {one.id for one in moved}}
+        many = [one.id for one in moved if one.dof is None]
+        if self.base is not None:
+            many.append(int(m.body_jntadr[self.base]))
+        sprung = self._marked("jnt_stiffness", "jnt_stiffnesspoly")
+        yield from in_words(
+            "springs of joints",
+            [name for j, name in enumerate(self.joints) if sprung[j] and m.jnt_bodyid[j] in self.kept],
+        )
+        heavy = [self.joints[j] for j in dict.fromkeys(many) if m.dof_armature[m.jnt_dofadr[j]]]
+        yield from in_words("armatures of the ball or free joints", heavy)
+        damped = self._marked("dof_damping", "dof_frictionloss", "dof_dampingpoly")
+        several = [name for dof, name in dofs.items() if damped[dof] and m.jnt_type[m.dof_jntid[dof]] <= 1]
+        yield from in_words("friction of the ball or free joints", several)
+        carried = [name for b, name in enumerate(self.bodies) if b in self.kept and m.body_gravcomp[b]]
+        yield from in_words("gravity compensation of bodies", carried)
+        tendons = self._marked(
+            *(f"tendon_{what}" for what in ("stiffness", "damping", "frictionloss", "armature"))
+        )
+        yield from in_words(
+            "forces of tendons", [m.tendon(i).name or f"{i}" for i in np.flatnonzero(tendons)]
+        )
+        inert = self._marked("actuator_armature", "actuator_damping")
+        others = [i for i in np.flatnonzero(inert) if not self._moves_a_joint(i)]
+        yield from in_words(
+            "armatures and damping of actuators", [m.actuator(i).name or f"{i}" for i in others]
+        )
+        if m.opt.density or m.opt.viscosity:
+            yield "forces of the surrounding fluid do not count"
+
+    def _marked(self, *arrays: str) -> Array:
+        """Return for each joint, degree of freedom or tendon whether one of these figures is not zero."""
+        found = [np.asarray(getattr(self.m, name)) for name in arrays if hasattr(self.m, name)]
+        rows = [array.astype(bool).reshape(len(array), array[:1].size).any(axis=1) for array in found]
+        marked: Array = np.any(rows, axis=0) if rows else np.zeros(0, dtype=bool)
+        return marked
+
+
+def in_words(what: str, names: Sequence[str], hint: str = "") -> Iterator[str]:
+    """Yield a line that says of which names something does not count, if there are any."""
+    if names:
+        shown = ", ".join(map(repr, names[:3])) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        yield f"{what} {shown} do not count{hint}"
+
+
+def _both_ways(bounds: Array) -> float:
+    """Return the effort that is possible in both directions, or in the only one there is."""
+    low, high = sorted(abs(float(bound)) for bound in bounds)
+    return low or high or np.inf
+
+
+def _rotation(quaternion: Array) -> Array:
+    """Return the rotation (3, 3) of a quaternion (w, x, y, z) of any length."""
+    from scipy.spatial.transform import Rotation
+
+    rotation = Rotation.from_quat(np.roll(quaternion, -1)).as_matrix()
+    return np.where(np.abs(rotation) < _SLACK, 0.0, rotation)

@@ -1,0 +1,99 @@
+"""Whether a robot can do a motion: every limit with its margin, the joint and the time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.lie.jets import Array
+from hodyn_ros.planning.along import DemandAlong
+from hodyn_ros.planning.limit_set import Column, LimitSet
+from hodyn_ros.planning.peaks import TOLERANCE
+from hodyn_ros.planning.record import Record
+from hodyn_ros.trajectory.base import Trajectory
+from hodyn_ros.trajectory.robot_motion import RobotMotion
+
+# A limit that is met to rounding holds.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Finding:
+    """How one limit fares where it is used most."""
+
+    column: Column
+    time: float  # [s]
+    value: float
+    margin: float  # to the limit, negative beyond it, in the unit of the column
+    usage: float  # share of the limit
+    error: float  # by which the largest usage may be above this one, as estimated
+
+    @property
+    def violated(self) -> bool:
+        """Whether the limit is exceeded by more than rounding."""
+        return self.usage > 1.0 + ROUNDING
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """All findings of a motion, and samples along it: more where more happens, fewer of a long motion."""
+
+    findings: tuple[Finding, ...]
+    times: Array  # (N,) [s]
+    values: Array  # (N, columns)
+    usage: Array  # (N, columns)
+    evaluations: int  # instants that were looked at
+    tolerance: float  # of the search, a share of the limits
+
+    @property
+    def violations(self) -> tuple[Finding, ...]:
+        """The limits that are exceeded, the worst first."""
+        found = [finding for finding in self.findings if finding.violated]
+        return tuple(sorted(found, key=lambda finding: -finding.usage))
+
+    @property
+    def tightest(self) -> Finding:
+        """The limit that is used most."""
+        return max(self.findings, key=lambda finding: finding.usage)
+
+    @property
+    def error(self) -> float:
+        """The largest share of a limit by which a usage may be above what was found, as estimated."""
+        return max(finding.error for finding in self.findings)
+
+
+def check(
+    robot: Robot,
+    motion: Trajectory | RobotMotion,
+    duration: float | None = None,
+    tolerance: float = TOLERANCE,
+    progress: Callable[[float], None] | None = None,
+) -> Report:
+    """Hold a motion of the joints, of a platform, or of a floating base with its joints against all limits.
+
+    `duration` [s], by default to the end. `tolerance`: every quantity is known everywhere to this share of
+    its limit, and its peak much better; how, and what of it is certain, is said in `peaks`. Raises InputError
+    where the motion does not fit the robot or is too rough for a limit to make sense: the torque rate of a
+    motion whose torque jumps is infinite.
+    """
+    demand = LimitSet(robot)
+    along = DemandAlong(demand, RobotMotion.of(motion), duration)
+    record = Record()
+    peaks = along.peaks(tolerance=tolerance, progress=progress, visit=record.add)
+    values = demand.absolute(peaks.values)
+    findings = tuple(
+        Finding(column, float(time), float(value), float(margin), float(usage), float(error))
+        for column, time, value, margin, usage, error in zip(
+            demand.columns,
+            peaks.times,
+            values,
+            demand.margins(values),
+            demand.usage(peaks.sizes),
+            peaks.errors,
+            strict=True,
+        )
+    )
+    times, relative = record.samples()
+    usage = demand.usage(along.sizes(relative))
+    return Report(findings, times, demand.absolute(relative), usage, peaks.evaluations, tolerance)

@@ -1,0 +1,135 @@
+"""A joint trajectory with the efforts that it takes, for a controller that adds them to its feedback."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.lie.jets import Array
+from hodyn_ros.planning.check import Finding, check
+from hodyn_ros.planning.limit_set import LimitSet
+from hodyn_ros.trajectory.base import Trajectory
+from hodyn_ros.trajectory.easing import EasedStop
+from hodyn_ros.trajectory.splines.densify import DenseMotion, Waypoints, densify
+from hodyn_ros.trajectory.splines.start import PresentState, start_from
+
+Side = Literal["link", "motor"]
+
+
+class EffortTrajectory(NamedTuple):
+    """A dense motion with its efforts."""
+
+    dense: DenseMotion
+    motion: Array  # (N, 3, n) positions, velocities, accelerations at `dense.times`
+    efforts: Array  # (N, n) [N·m or N]
+    # (n,) by how much a straight line between two instants misses the effort at most [N·m or N]
+    between: Array
+    violations: tuple[Finding, ...]  # limits that are exceeded, the worst first
+
+
+class EffortPoints(NamedTuple):
+    """Points of a motion with their efforts."""
+
+    times: Array  # (N,) [s] of the motion's own time
+    motion: Array  # (N, 3, n) positions, velocities, accelerations
+    efforts: Array  # (N, n) [N·m or N]
+
+
+class EffortFilter:
+    """Makes effort trajectories of waypoints, for a robot that stands on the ground.
+
+    `side`: efforts of the links (what the joints have to transmit), or of the motors, which also accelerate
+    their rotors and load their springs. Instants are at most `period` [s] apart. `ease` [s] is explained at
+    `densify`, `start_tolerance` [rad or m] at `start_from`. Raises InputError for a robot that cannot have
+    such efforts.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        side: Side = "link",
+        period: float = 0.01,
+        ease: float = 0.1,
+        start_tolerance: float = 0.0,
+    ) -> None:
+        name = robot.name
+        if side not in get_args(Side):
+            raise InputError(f"efforts are those of the 'link' or of the 'motor', found {side!r}")
+        if robot.model.floating_base:
+            raise InputError(f"robot {name!r} has a floating base, which a joint trajectory does not move")
+        if not 0.0 < period < math.inf:
+            raise InputError(f"the period must be positive and finite, found {period} s")
+        drives = robot.drive_train
+        if side == "motor" and drives is None:
+            raise InputError(f"robot {name!r} has no drives in its file; ask for efforts of the link side")
+        if side == "motor" and drives is not None and drives.n_motors != robot.n_joints:
+            raise InputError(
+                f"robot {name!r} has {drives.n_motors} motors for {robot.n_joints} joints, and a joint "
+                "trajectory holds one effort per joint"
+            )
+        self.robot = robot
+        self.side = side
+        self.period = period
+        self.ease = ease
+        self.start_tolerance = start_tolerance
+        self._has_limits = _has_limits(robot)
+
+    def __call__(self, waypoints: Waypoints, present: PresentState | None = None) -> EffortTrajectory:
+        """Return the effort trajectory through waypoints; raises InputError for bad ones."""
+        if present is None:
+            present = PresentState.unknown(self.robot.n_joints)
+        started = start_from(waypoints, present, self.robot.joint_names, self.start_tolerance)
+        dense = densify(started, self.period, self.ease)
+        times = dense.times
+        # the instants, and between each two of them the middle
+        doubled = np.empty(2 * len(times) - 1)
+        doubled[::2] = times
+        doubled[1::2] = 0.5 * (times[:-1] + times[1:])
+        motion = dense.motion.sample(doubled, 4)
+        efforts = self._efforts(motion)
+        missed = np.abs(efforts[1::2] - 0.5 * (efforts[:-1:2] + efforts[2::2])).max(axis=0)
+        violations: tuple[Finding, ...] = ()
+        if self._has_limits:
+            violations = check(self.robot, dense.motion).violations
+        return EffortTrajectory(dense, motion[::2, :3], efforts[::2], missed, violations)
+
+    def stop(self, motion: Trajectory, since: float, begin: float, duration: float) -> EffortPoints:
+        """Return a motion from its time `since` on, brought to rest on its own path.
+
+        It goes on unchanged until `begin`, then slows down, and rests `duration` later [s], continuous up to
+        snap. Raises InputError where it is over before it could rest so.
+        """
+        stopped = EasedStop(motion, duration, begin + 0.5 * duration)
+        count = max(1, math.ceil((stopped.duration - since) / self.period - 1e-6))
+        times = np.linspace(since, stopped.duration, count + 1)
+        rows = stopped.sample(times, 4)
+        return EffortPoints(times, rows[:, :3], self._efforts(rows))
+
+    def hold(self, positions: Array) -> Array:
+        """Return the efforts (n,) of a robot that stands at positions (n,)."""
+        standing = np.zeros((1, 5, self.robot.n_joints))
+        standing[0, 0] = positions
+        return self._efforts(standing)[0]
+
+    def _efforts(self, motion: Array) -> Array:
+        """Return efforts (N, n) of a motion (N, 5, n)."""
+        robot = self.robot
+        if self.side == "link":
+            return robot.inverse_dynamics(np.ascontiguousarray(motion[:, :3]))[:, 0]
+        torques = robot.inverse_dynamics(motion)
+        drives = robot.actuation if robot.actuation is not None else robot.drive_train
+        if drives is None:
+            raise InputError(f"robot {robot.name!r} has no drives")
+        return drives.feedforward(motion, torques).effort[:, 0]
+
+
+def _has_limits(robot: Robot) -> bool:
+    try:
+        LimitSet(robot)
+    except InputError:  # on the ground, so it has none
+        return False
+    return True

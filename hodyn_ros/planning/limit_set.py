@@ -1,0 +1,208 @@
+"""What a motion demands of a robot, column by column beside the limit that it has to keep."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from hodyn_ros.actuation.compiled_motors import MotorMotion
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.lie.jets import Array
+from hodyn_ros.model.limits import JointLimits
+from hodyn_ros.planning.motion_evaluator import MotionEvaluator
+from hodyn_ros.planning.peaks import Samples
+from hodyn_ros.trajectory.robot_motion import MotionSample, RobotMotion
+
+
+class Column(NamedTuple):
+    """One limit of one joint or motor."""
+
+    quantity: str
+    joint: str  # or motor
+    unit: str
+    lower: float
+    upper: float
+    order: int  # highest derivative of the motion that the quantity follows from
+
+
+class _Place(NamedTuple):
+    """Where a quantity stands in what is computed from samples of a motion."""
+
+    stack: str  # an attribute of _Computed
+    derivative: int
+    number: int  # of joint or motor
+
+
+class LimitSet:
+    """All finite limits of a robot, and the quantities that have to keep them, from samples of a motion.
+
+    Positions of the joints up to their jerks; torques of the links with their rates; speeds, torques and
+    torque rates of the motors; deflections of the springs. The limits of a drive are its own; where its file
+    gives none, those of its joint count for the motor as well. Damped springs are taken on their slow
+    manifold. Of a robot with loops its driven joints count, and coordinates that nothing drives. Nothing
+    limits the wrench on a floating base.
+
+    A quantity is *relative* to its limits when -1 and 1 are its bounds. One with a single bound, or with a
+    range that has no width, has the distance beyond it instead [in its unit].
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        self.subject = MotionEvaluator(robot)
+        self.columns: list[Column] = []
+        self._places: list[_Place] = []
+        self._gather()
+        if not self.columns:
+            raise InputError(
+                f"robot {self.subject.name!r} has no limits; give its joints `limits` in the robot file"
+            )
+        self.lower = np.array([column.lower for column in self.columns])
+        self.upper = np.array([column.upper for column in self.columns])
+        self.order = max(self.subject.least_order, *(column.order for column in self.columns))
+        # positions do not change with the speed of a motion
+        self.timed = np.array([column.quantity != "position" for column in self.columns])
+        bounded = np.isfinite(self.lower) & np.isfinite(self.upper)
+        self._wide = bounded & (self.lower < self.upper)
+        self.one_sided = ~bounded
+        has_upper = np.isfinite(self.upper)
+        single = np.where(has_upper, self.upper, self.lower)
+        with np.errstate(invalid="ignore"):
+            middle, half = 0.5 * (self.upper + self.lower), 0.5 * (self.upper - self.lower)
+        self._centre = np.where(bounded, middle, single)
+        self._span = np.where(self._wide, half, np.where(bounded | has_upper, 1.0, -1.0))
+
+    def fitted(self, motion: RobotMotion) -> RobotMotion:
+        """Return the motion with the joints of the robot; InputError unless every quantity is bounded."""
+        fitted = self.subject.fitted(motion)
+        # the highest derivative may jump, as long as it stays finite
+        fitted.trajectory.require_smoothness(self.order - 1)
+        return fitted
+
+    def relative(self, sample: MotionSample) -> Samples:
+        """Return the relative quantities (N, columns) at N samples of a motion up to `order`.
+
+        With their integrals over time, where these are quantities themselves. Raises SampleError.
+        """
+        computed = _Computed(self.subject, sample)
+        values = np.stack(
+            [getattr(computed, p.stack)[:, p.derivative, p.number] for p in self._places], axis=1
+        )
+        integrals = np.full(values.shape, np.nan)
+        for column, place in enumerate(self._places):
+            if place.derivative:
+                stack = getattr(computed, place.stack)
+                integrals[:, column] = stack[:, place.derivative - 1, place.number] / self._span[column]
+        return Samples((values - self._centre) / self._span, integrals)
+
+    def absolute(self, relative: Array) -> Array:
+        """Return quantities (..., columns) in their units."""
+        return np.asarray(self._centre + self._span * relative)
+
+    def usage(self, sizes: Array) -> Array:
+        """Return by which share limits are used (..., columns), from sizes of relative quantities.
+
+        At most one where all hold. Of a position, measured from the middle of its range; with one bound only,
+        or a range without a width, zero while it holds.
+        """
+        return np.asarray(np.where(self._wide, sizes, np.where(sizes > 0.0, 1.0 + sizes, 0.0)))
+
+    def margins(self, values: Array) -> Array:
+        """Return the distances (..., columns) to the nearer limit, negative beyond it, in the units."""
+        return np.asarray(np.minimum(self.upper - values, values - self.lower))
+
+    def _gather(self) -> None:
+        subject, limits, train = self.subject, self.subject.limits, self.subject.train
+        prismatic = subject.prismatic
+        for j, name in enumerate(subject.joint_names):
+            self._add_motion("motion", j, name, prismatic[j], limits)
+            force = "N" if prismatic[j] else "N·m"
+            self._symmetric("torque", name, force, limits.effort[j], 2, _Place("torques", 0, j))
+            rate = limits.effort_rate[j]
+            self._symmetric("torque rate", name, f"{force}/s", rate, 3, _Place("torques", 1, j))
+        for j, name in enumerate(subject.robot.joint_names):
+            if name not in subject.joint_names:  # a coordinate that nothing drives
+                self._add_motion(
+                    "coordinates", j, name, subject.slides(name), subject.robot.coordinate_limits
+                )
+        if train is None:
+            return
+        lost = 2 if train.elastic.any() else 0  # rows are as long as those of the joint that has fewest
+        for m, (joint, name) in enumerate(zip(train.motor_joints, train.motor_names)):
+            length, force = ("m", "N") if prismatic[joint] else ("rad", "N·m")
+            own = train.drives[joint].limits
+            # a motor that presses a spring has nothing in common with the joint's limits
+            shared = train.motor_joints.index(joint) == m
+            speed = _first_finite(own.speed, limits.velocity[joint] if shared else np.inf)
+            torque = _first_finite(own.torque, limits.effort[joint] if shared else np.inf)
+            rate = _first_finite(own.torque_rate, limits.effort_rate[joint] if shared else np.inf)
+            if train.elastic[joint]:
+                self._symmetric("motor speed", name, f"{length}/s", speed, 3, _Place("motor_positions", 1, m))
+            else:
+                self._symmetric("motor speed", name, f"{length}/s", own.speed, 1, _Place("motion", 1, joint))
+            efforts = (("motor torque", force, torque), ("motor torque rate", f"{force}/s", rate))
+            for k, (quantity, unit, bound) in enumerate(efforts):
+                self._symmetric(quantity, name, unit, bound, 2 + k + lost, _Place("motor_efforts", k, m))
+        for j, (name, drive) in enumerate(zip(subject.joint_names, train.drives)):
+            length = "m" if prismatic[j] else "rad"
+            if not drive.rigid:
+                self._symmetric(
+                    "deflection", name, length, drive.limits.deflection, 2, _Place("deflections", 0, j)
+                )
+
+    def _add_motion(self, stack: str, j: int, name: str, slides: bool, limits: JointLimits) -> None:
+        """Add the limits of joint j that its motion has to keep."""
+        length = "m" if slides else "rad"
+        lower, upper = float(limits.position_lower[j]), float(limits.position_upper[j])
+        self._add(Column("position", name, length, lower, upper, 0), _Place(stack, 0, j))
+        rates = (("velocity", "s", limits.velocity), ("acceleration", "s²", limits.acceleration))
+        for order, (quantity, per, bounds) in enumerate((*rates, ("jerk", "s³", limits.jerk)), start=1):
+            self._symmetric(quantity, name, f"{length}/{per}", bounds[j], order, _Place(stack, order, j))
+
+    def _symmetric(
+        self, quantity: str, joint: str, unit: str, bound: float, order: int, place: _Place
+    ) -> None:
+        self._add(Column(quantity, joint, unit, -float(bound), float(bound), order), place)
+
+    def _add(self, column: Column, place: _Place) -> None:
+        if np.isfinite(column.lower) or np.isfinite(column.upper):
+            self.columns.append(column)
+            self._places.append(place)
+
+
+class _Computed:
+    """Motion, torques and motors at N instants (N, derivatives, n); each is computed when first asked for."""
+
+    def __init__(self, subject: MotionEvaluator, sample: MotionSample) -> None:
+        self.subject = subject
+        self.coordinates = sample.joints
+        self.motion, self.torques = subject.evaluate(sample)
+
+    @property
+    def motor_positions(self) -> Array:
+        return self._motors.position
+
+    @property
+    def motor_efforts(self) -> Array:
+        return self._motors.effort
+
+    @cached_property
+    def deflections(self) -> Array:
+        train = self.subject.train
+        if train is None:
+            raise InputError(f"robot {self.subject.name!r} has no drives")
+        return train.deflections(self.motion[:, 0], self.motor_positions[:, 0])[:, None]
+
+    @cached_property
+    def _motors(self) -> MotorMotion:
+        plain, train = self.subject.actuation, self.subject.train
+        if plain is not None and (self.torques.shape[1] > 2 or not plain.elastic.any()):
+            return plain.feedforward(self.motion, self.torques)
+        if train is None:
+            raise InputError(f"robot {self.subject.name!r} has no drives")
+        return train.feedforward(self.motion, self.torques)
+
+
+def _first_finite(own: float, shared: float) -> float:
+    return own if np.isfinite(own) else float(shared)

@@ -1,0 +1,49 @@
+"""The answers of a dynamics_node in a bag: when each was recorded, and which external wrenches it assumed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hodyn_ros.bags.comparison.sources import FEEDFORWARD_TORQUE
+from hodyn_ros.bags.messages import stamp_of
+from hodyn_ros.bags.reader import Bag
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.msg import FeedforwardTorque
+from hodyn_ros.ros.conversions.exact_bytes import Deserialiser
+from hodyn_ros.ros.conversions.messages import read_wrenches
+
+
+class RecordedAnswers:
+    """Finds answers by their stamps; a clock that has started again is followed."""
+
+    def __init__(self, bag: Bag, topic: str, wrenches: bool) -> None:
+        """Look through a topic of a bag; `wrenches`: whether the answers assume some."""
+        times, stamps = [], []
+        self._wrenches: list[Array | None] = []
+        deserialise = Deserialiser(topic, FEEDFORWARD_TORQUE, FeedforwardTorque)
+        for message in bag.messages([topic]):
+            times.append(message.time)
+            stamps.append(stamp_of(message.data))
+            if wrenches:
+                self._wrenches.append(read_wrenches(deserialise(message)))
+        self._times = np.array(times, dtype=np.int64)
+        order = np.argsort(np.array(stamps, dtype=np.int64), kind="stable")
+        self._places, self._stamps = order, np.array(stamps, dtype=np.int64)[order]
+        self._found = np.zeros(len(times), dtype=bool)
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    def find(self, stamp: int) -> tuple[int, Array | None] | None:
+        """Return the time [ns] and the wrenches (bodies, orders, 6) of an answer with a stamp.
+
+        They come in the order of their recording, each once.
+        """
+        first, last = np.searchsorted(self._stamps, [stamp, stamp + 1])
+        places = self._places[first:last]
+        left = places[~self._found[places]]
+        if not len(left):
+            return None
+        place = int(left[0])
+        self._found[place] = True
+        return int(self._times[place]), self._wrenches[place] if self._wrenches else None

@@ -1,0 +1,216 @@
+"""What dynamics_node would have published, computed again from a bag: the same numbers, without a node.
+
+The settings come from the bag as well (`dynamics_node/settings`); the external wrenches are those that the
+recorded answers assumed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from std_msgs.msg import String
+
+from hodyn_ros import share
+from hodyn_ros.bags.comparison.gaps import find_gaps
+from hodyn_ros.bags.comparison.sources import DESIRED_MOTION, FEEDFORWARD_TORQUE, STRING, Sources
+from hodyn_ros.bags.files.types import todays_hash, type_hash
+from hodyn_ros.bags.messages import Message, Topic, stamp_of
+from hodyn_ros.bags.reader import Bag
+from hodyn_ros.bags.writer import BagWriter
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.feedforward.config import FeedforwardConfig
+from hodyn_ros.feedforward.robot_text import RobotText
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.msg import DesiredMotion
+from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
+from hodyn_ros.outputs import complete
+from hodyn_ros.replay.recorded_answers import RecordedAnswers
+from hodyn_ros.replay.settings_intervals import SettingsInterval, read_eras
+from hodyn_ros.ros.conversions.exact_bytes import Deserialiser, Serialiser
+from hodyn_ros.ros.streams.rejections import MessageRejected, Rejections
+
+
+class NothingAnsweredError(InputError):
+    """None of the motions in a bag could be answered."""
+
+
+class Changes(NamedTuple):
+    """What a replay does in another way than the recorded node; None: as recorded."""
+
+    robot: str | None = None  # path of a YAML file, or the name of a shipped one
+    order: int | None = None
+
+
+AS_RECORDED = Changes()
+
+
+@dataclass
+class Outcome:
+    """What came of a replay, in numbers of samples and answers."""
+
+    samples: int
+    recorded: int  # answers that the bag holds
+    answers: int = 0
+    matched: int = 0  # of the recorded ones have a counterpart now
+    without_settings: int = 0  # samples before the first settings in the bag, which are left out
+
+
+class Replay:
+    """A replay of the topics `sources` of a bag, ready to be written.
+
+    `log` takes a line for refused samples, at most one a second of the recording for each reason. Raises
+    InputError for a bag that lacks something, ModelError for a robot that cannot be read.
+    """
+
+    def __init__(
+        self, bag: Bag, sources: Sources, changes: Changes = AS_RECORDED, log: Callable[[str], object] = print
+    ) -> None:
+        _check_type(bag, sources.desired_motion)
+        self._bag, self._sources, self._changes = bag, sources, changes
+        self._read_motion = Deserialiser(sources.desired_motion, DESIRED_MOTION, DesiredMotion)
+        self._read_settings = Deserialiser(sources.settings, STRING, String)
+        times, stamps, settings = self._look_through()
+        self.gaps = find_gaps(stamps)  # what the bag lacks of the motions
+        self._eras = read_eras(np.array(times), np.array(stamps), settings) or [self._era_of_changes()]
+        # built now, so that errors come before anything is written
+        self._answerer = self._build(self._eras[0])
+        pushed = any(era.pushed for era in self._eras)
+        self._recorded = RecordedAnswers(bag, sources.feedforward_torque, pushed)
+        self.outcome = Outcome(len(times), len(self._recorded))
+        self.refusals = Rejections(log, sources.desired_motion.lstrip("/"), clock=self._clock)
+        self._now = 0.0  # [s] when the present sample was recorded
+        self._wrenches: Array | None = None
+        self._serialise = Serialiser(FEEDFORWARD_TORQUE)
+
+    def write(self, out: Path, progress: Callable[[float], object] = lambda share_done: None) -> None:
+        """Write a copy of the bag, with the answers computed again under the times of the recorded ones.
+
+        It is there when all of it is. Raises InputError where `out` exists, NothingAnsweredError where there
+        would be no answer in it.
+        """
+        if out.exists():
+            raise InputError(f"'{out}' exists already; choose another name, or remove it")
+        with complete(out) as part:
+            self._write(part, progress)
+            if not self.outcome.answers:
+                raise NothingAnsweredError(
+                    f"none of the {self.outcome.samples} samples of {self._sources.desired_motion} could be "
+                    f"answered ({self.refusals.reasons() or 'all are from before the first settings'}); "
+                    "nothing is written"
+                )
+
+    def _write(self, out: Path, progress: Callable[[float], object]) -> None:
+        sources, sample, serialise_settings = self._sources, 0, Serialiser(STRING)
+        recorded = self._bag.topics.get(sources.feedforward_torque)
+        answered = Topic(sources.feedforward_torque, FEEDFORWARD_TORQUE, qos=recorded.qos if recorded else ())
+        with BagWriter(out, self._bag.storage) as writer:
+            for topic in (self._bag.topics | {answered.name: answered}).values():
+                writer.add(topic)
+            for message in self._bag.messages():
+                if message.topic == answered.name:
+                    continue
+                if message.topic == sources.settings:
+                    text = self._read_settings(message).data
+                    if self._changed(text) != text:
+                        data = serialise_settings(String(data=self._changed(text)))
+                        message = message._replace(data=data)
+                writer.write(*message)
+                if message.topic == sources.desired_motion:
+                    answer = self._answer(sample, message)
+                    if answer is not None:
+                        writer.write(answered.name, *answer)
+                    sample += 1
+                    progress(sample / self.outcome.samples)
+
+    def _look_through(self) -> tuple[list[int], list[int], list[tuple[int, str]]]:
+        """Return times and stamps [ns] of the samples, and the settings with their times."""
+        times, stamps, settings = [], [], []
+        for message in self._bag.messages([self._sources.desired_motion, self._sources.settings]):
+            if message.topic == self._sources.settings:
+                settings.append((message.time, str(self._read_settings(message).data)))
+            else:
+                times.append(message.time)
+                stamps.append(stamp_of(message.data))
+        return times, stamps, settings
+
+    def _answer(self, sample: int, message: Message) -> tuple[int, bytes] | None:
+        """Return time [ns] and bytes of the answer to a sample; None for one that is refused or left out."""
+        outcome = self.outcome
+        if sample < self._eras[0].begin:
+            outcome.without_settings += 1
+            return None
+        while len(self._eras) > 1 and self._eras[1].begin <= sample:
+            self._go_on(self._eras.pop(1))
+        self._now = 1e-9 * message.time
+        time, wrenches = self._recorded.find(stamp_of(message.data)) or (None, None)
+        if wrenches is not None:
+            self._wrenches = _to_order(wrenches, self._answerer.law.order)
+        try:
+            answer = self._answerer.answer(self._read_motion(message), self._wrenches)
+        except MessageRejected as refused:
+            self.refusals.add(refused)
+            return None
+        outcome.answers += 1
+        outcome.matched += time is not None
+        return message.time if time is None else time, self._serialise(answer)
+
+    def _go_on(self, era: SettingsInterval) -> None:
+        """Answer under other settings from now on."""
+        pipeline = self._build(era)
+        if era.goes_on:
+            pipeline.timeline = self._answerer.timeline
+        self._answerer, self._wrenches = pipeline, None
+
+    def _build(self, era: SettingsInterval) -> FeedforwardPipeline:
+        return FeedforwardPipeline.from_settings(self._changed(era.settings), self._clock)
+
+    def _clock(self) -> float:
+        return self._now
+
+    def _changed(self, settings: str) -> str:
+        """Return settings as this replay uses them."""
+        if self._changes == AS_RECORDED:
+            return settings
+        data = json.loads(settings)
+        if self._changes.robot is not None:
+            data["robot"] = RobotText.from_file(share.find("config", self._changes.robot)).to_json()
+            data["positions"] = None
+        if self._changes.order is not None:
+            data["law"]["order"] = self._changes.order
+        return json.dumps(data)
+
+    def _era_of_changes(self) -> SettingsInterval:
+        """Return settings for a bag that has none."""
+        if self._changes.robot is None:
+            raise InputError(
+                f"'{self._bag.path}' holds nothing on {self._sources.settings}; say which robot it was with "
+                "--robot"
+            )
+        path = share.find("config", self._changes.robot)
+        pipeline = FeedforwardPipeline(
+            RobotText.from_file(path), Robot.from_config(path), FeedforwardConfig()
+        )
+        return SettingsInterval(0, pipeline.settings(), False)
+
+
+def _check_type(bag: Bag, topic: str) -> None:
+    """Refuse messages of another version of this package: their bytes mean something else."""
+    recorded, today = type_hash(bag.topics[topic]), todays_hash(DESIRED_MOTION)
+    if recorded != today:
+        raise InputError(
+            f"{topic} in '{bag.path}' was recorded with another version of {DESIRED_MOTION} ({recorded}, "
+            f"here {today}); replay it with the hodyn_ros that recorded it"
+        )
+
+
+def _to_order(wrenches: Array, order: int) -> Array:
+    """Return wrenches (bodies, orders, 6) with as many orders as efforts of an order need."""
+    result = np.zeros((len(wrenches), order + 1, 6))
+    result[:, : wrenches.shape[1]] = wrenches[:, : order + 1]
+    return result

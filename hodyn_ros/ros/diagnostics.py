@@ -1,0 +1,134 @@
+"""How a node is doing, on /diagnostics once a second, or more often."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rclpy.qos_overriding_options import QoSOverridingOptions
+
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, value
+from hodyn_ros.ros.streams.middleware_failures import failures_of
+
+OK: bytes = DiagnosticStatus.OK
+WARN: bytes = DiagnosticStatus.WARN
+ERROR: bytes = DiagnosticStatus.ERROR
+STALE: bytes = DiagnosticStatus.STALE
+
+PERIOD = 1.0  # [s] at most
+SETTING = ParameterSpec(
+    "diagnostic_updater.period",  # as nodes with a diagnostic_updater name it
+    PERIOD,
+    "Time between two reports on /diagnostics [s].",
+    low=0.02,
+    high=PERIOD,
+    read_only=True,
+)
+PACKAGE_KEY, PACKAGE = "package", "hodyn_ros"  # first among the values, so that `hodyn top` knows its nodes
+
+FAILURES_KEY = "failures of the middleware"
+
+
+class Report(NamedTuple):
+    """What a node says about itself: a level, one line, and values by name."""
+
+    level: bytes
+    message: str
+    values: Mapping[str, object]
+
+
+class Durations:
+    """The last `window` of some durations [s], for percentiles."""
+
+    def __init__(self, window: int = 1000) -> None:
+        self._durations: deque[float] = deque(maxlen=window)
+        self.add = self._durations.append
+
+    def percentiles(self, *percents: float) -> list[float]:
+        """Return percentiles of the durations [s]; NaN while there are none."""
+        if not self._durations:
+            return [float("nan")] * len(percents)
+        return [float(x) for x in np.percentile(np.array(self._durations), percents)]
+
+
+class Stream:
+    """Counts the messages of a topic: how many, how often, and how long ago the last one came.
+
+    Also keeps the durations [s] of the last `window` messages, for percentiles.
+    """
+
+    def __init__(self, window: int = 1000, clock: Callable[[], float] = time.monotonic) -> None:
+        self.count = 0
+        self._clock = clock
+        self._last: float | None = None
+        self._counted, self._counted_at = 0, clock()
+        self._durations = Durations(window)
+        self.percentiles = self._durations.percentiles
+
+    def tick(self, duration: float | None = None) -> None:
+        """Count one message, with the time [s] it took to deal with it."""
+        self.count += 1
+        self._last = self._clock()
+        if duration is not None:
+            self._durations.add(duration)
+
+    def rate(self) -> float:
+        """Return the messages per second since the last call."""
+        now = self._clock()
+        elapsed, messages = now - self._counted_at, self.count - self._counted
+        self._counted, self._counted_at = self.count, now
+        return messages / elapsed if elapsed > 0.0 else 0.0
+
+    def age(self) -> float:
+        """Return how long ago [s] the last message came; infinite before the first."""
+        return float("inf") if self._last is None else self._clock() - self._last
+
+
+class Diagnostics:
+    """Publishes what `report` returns on /diagnostics, by a timer, under the full name of the node."""
+
+    def __init__(self, node: Node, report: Callable[[], Report], hardware_id: str = "") -> None:
+        declare(node, [SETTING])
+        self.hardware_id = hardware_id
+        self._node = node
+        self._report = report
+        self._failures = 0
+        self._name = node.get_fully_qualified_name().lstrip("/")
+        self._publisher = node.create_publisher(
+            DiagnosticArray,
+            "/diagnostics",
+            QoSProfile(depth=10),
+            qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+        )
+        # real time: a simulation that stands still does not silence the node
+        clock = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = node.create_timer(value(node, SETTING.name), self.publish, clock=clock)
+
+    def publish(self) -> None:
+        """Publish now; the timer calls this."""
+        level, message, given = self._report()
+        failures, self._failures = self._failures, failures_of(self._node)
+        if self._failures > failures and level == OK:
+            level, message = WARN, "the middleware has failed, see the log"
+        values = {PACKAGE_KEY: PACKAGE, **given, FAILURES_KEY: self._failures}
+        status = DiagnosticStatus(
+            level=level,
+            name=self._name,
+            message=message,
+            hardware_id=self.hardware_id,
+            values=[KeyValue(key=key, value=_text(value)) for key, value in values.items()],
+        )
+        array = DiagnosticArray(status=[status])
+        array.header.stamp = self._node.get_clock().now().to_msg()
+        self._publisher.publish(array)
+
+
+def _text(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

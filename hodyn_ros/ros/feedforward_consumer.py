@@ -1,0 +1,247 @@
+"""What the nodes that command a robot share: topics, the guard, its words in log and diagnostics."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from rclpy.duration import Duration
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+from hodyn_ros.control.motor_pd import Reference
+from hodyn_ros.errors import InputError
+from hodyn_ros.feedforward.feedforward import Feedforward
+from hodyn_ros.guard.command_guard import CommandGuard, GuardedCommand
+from hodyn_ros.guard.guard_config import State, StreamError
+from hodyn_ros.msg import FeedforwardTorque
+from hodyn_ros.ros.conversions.joint_subset import JointChoice
+from hodyn_ros.ros.conversions.messages import nanoseconds
+from hodyn_ros.ros.diagnostics import ERROR, OK, WARN, Diagnostics, Report, Stream
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare
+from hodyn_ros.ros.streams.qos import overridable, sensor_qos, stream_qos
+from hodyn_ros.ros.streams.qos_events import QosEvents
+from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
+from hodyn_ros.ros.streams.stream_executor import StreamGroup
+
+IN = "feedforward_torque"
+_START_POSE = "start pose invalid"  # as reasons of the guard begin where the robot is not at the motion
+_REMINDER = 10.0  # [s] from one line to the next about a robot that stands somewhere else
+_ARRIVAL = Duration(seconds=0.5)  # that the last command may take
+
+
+class FeedforwardConsumer(Node, ABC):
+    """Takes feedforwards and measurements, and sends what its guard commands.
+
+    A node that `StopsFirst`: told to end, it brings the robot to rest and sends the end of its commands.
+    """
+
+    stop_within = 4.0  # [s]
+
+    def __init__(self, name: str, settings: Sequence[ParameterSpec]) -> None:
+        super().__init__(name)
+        declare(self, settings)
+        self.streams = StreamGroup()
+        self._feedforwards, self._commands, self._measurements = Stream(), Stream(), Stream()
+        self._rejected_feedforwards = Rejections(self.get_logger().warning, IN)
+        self._events = QosEvents(self)
+        self._largest_step = 0.0
+        self._saturated = self._limited = self._troubles_reported = 0
+        self._command_publishers: list[Any] = []
+        self._commanding = False  # whether anything was sent since the last end
+
+    def publisher(self, kind: Any, topic: str) -> Any:
+        """Return a publisher of commands; an old one is worth nothing, so only the last is kept."""
+        made = self.create_publisher(
+            kind,
+            topic,
+            stream_qos(1),
+            qos_overriding_options=overridable(publisher=True),
+            event_callbacks=self._events.of_publisher(topic),
+        )
+        self._events.watch(topic, made)
+        self._command_publishers.append(made)
+        return made
+
+    def start(self, guard: CommandGuard, joint_names: Sequence[str], measured_on: str) -> None:
+        """Begin to listen, once the node is ready; to measurements where the guard asks for them."""
+        self.guard = guard
+        self.joint_names = list(joint_names)
+        self._named_in_feedforward, self._named_in_measurement = (
+            JointChoice(joint_names),
+            JointChoice(joint_names),
+        )
+        self._rejected_measurements = Rejections(self.get_logger().warning, measured_on)
+        # Only the newest of each counts.
+        self._kept = [self._listen(FeedforwardTorque, IN, self._take_feedforward, stream_qos(1))]
+        if guard.config.measured or guard.config.join_within > 0.0:
+            qos = stream_qos(1) if guard.config.measured else sensor_qos()
+            self._kept.append(self._listen(JointState, measured_on, self._take_measurement, qos))
+        self._diagnostics = Diagnostics(self, self._report)
+
+    def _listen(self, kind: Any, topic: str, callback: Any, qos: Any) -> Any:
+        made = self.create_subscription(
+            kind,
+            topic,
+            callback,
+            qos,
+            callback_group=self.streams,
+            qos_overriding_options=overridable(),
+            event_callbacks=self._events.of_subscription(topic),
+        )
+        self._events.watch(topic, made)
+        return made
+
+    # what a node adds
+
+    @abstractmethod
+    def reference(self, feedforward: Feedforward) -> Reference:
+        """Return what of a feedforward is followed. Raises InputError where it holds too little."""
+
+    @abstractmethod
+    def send(self, at: int, command: GuardedCommand) -> bool:
+        """Send a command, which acts at an instant [ns]; return whether that has been done."""
+
+    @abstractmethod
+    def send_end(self) -> None:
+        """Send what tells drives that no more commands come, where there is such a thing."""
+
+    @abstractmethod
+    def facts(self) -> dict[str, object]:
+        """Return what this node has to say in diagnostics beside what all say."""
+
+    def on_feedforward(self) -> None:
+        """A feedforward has been taken."""
+
+    def on_measurement(self) -> None:
+        """A measurement has been taken."""
+
+    # messages
+
+    def now(self) -> int:
+        """Return the reading of the clock [ns]."""
+        return int(self.get_clock().now().nanoseconds)
+
+    def _take_feedforward(self, msg: FeedforwardTorque) -> None:
+        try:
+            feedforward = self._named_in_feedforward.feedforward(msg)
+            stamp = nanoseconds(msg.header.stamp)
+            step = self.guard.follow(self.now(), stamp, self.reference(feedforward), feedforward.status)
+        except MessageRejected as rejected:
+            self._rejected_feedforwards.add(rejected)
+        except StreamError as error:
+            reason = Reason.BAD_TIMES if error.clock else Reason.BAD_MOTION
+            self._rejected_feedforwards.add(MessageRejected(reason, str(error)))
+        except InputError as error:
+            self._rejected_feedforwards.add(MessageRejected(Reason.MISSING_DERIVATIVES, str(error)))
+        else:
+            self._feedforwards.tick()
+            self._largest_step = max(self._largest_step, step)
+            self.on_feedforward()
+
+    def _take_measurement(self, msg: JointState) -> None:
+        try:
+            position, velocity = self._named_in_measurement.state(
+                msg, with_velocity=self.guard.config.measured
+            )
+            self.guard.measure(self.now(), nanoseconds(msg.header.stamp), position, velocity)
+        except MessageRejected as rejected:
+            self._rejected_measurements.add(rejected)
+        except StreamError as error:
+            reason = Reason.BAD_TIMES if error.clock else Reason.BAD_MOTION
+            self._rejected_measurements.add(MessageRejected(reason, str(error)))
+        else:
+            self._measurements.tick()
+            self.on_measurement()
+
+    # commands
+
+    def command(self, at: int) -> None:
+        """Command for an instant [ns], which is about now."""
+        command = self.guard.command(at)
+        for change in self.guard.transitions:
+            text = f"{change.before.value} -> {change.after.value}: {change.reason}"
+            if change.after in (State.JOINING, State.FOLLOWING):
+                self.get_logger().info(text)
+            else:  # a line of its own, as rclpy takes one severity for each
+                self.get_logger().warning(text)
+        self.guard.transitions.clear()
+        if self.guard.reason.startswith(_START_POSE):
+            self.get_logger().warning(self.guard.reason, throttle_duration_sec=_REMINDER)
+        if command is not None:
+            self._saturated += command.saturated
+            self._limited += command.rate_limited
+            if self.send(at + round(1e9 * self.guard.config.lead), command):
+                self._commanding = True
+                self._commands.tick()
+        elif self._commanding and self.guard.ended:
+            self._end()
+
+    def _end(self) -> None:
+        self.send_end()
+        self._commanding = False
+
+    # the end of the process
+
+    def stopping(self) -> bool:
+        """Begin to bring the robot to rest; False where nothing has been commanded."""
+        if not self._commanding:
+            return False
+        self.guard.stop()
+        return True
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the robot stands and the end has been sent."""
+        return not self._commanding
+
+    def destroy_node(self) -> None:
+        """End the commands where there was no time to stop, and see that the last one arrives."""
+        if self.context.ok():
+            if self._commanding:
+                self._end()
+            for publisher in self._command_publishers:
+                publisher.wait_for_all_acked(_ARRIVAL)
+        super().destroy_node()
+
+    # diagnostics
+
+    def _report(self) -> Report:
+        self._events.look()
+        guard = self.guard
+        step, self._largest_step = self._largest_step, 0.0
+        rejected = self._rejected_feedforwards.total
+        values: dict[str, object] = {
+            "state": guard.state.value,
+            "reason": guard.reason,
+            "feedforwards": self._feedforwards.count,
+            "feedforward rate [1/s]": self._feedforwards.rate(),
+            "age of the last feedforward [s]": self._feedforwards.age(),
+            "measurements": self._measurements.count,
+            "measurement rate [1/s]": self._measurements.rate(),
+            "age of the last measurement [s]": self._measurements.age(),
+            "mean age of measurements by their stamps [s]": guard.measured.latency,
+            "commands": self._commands.count,
+            "command rate [1/s]": self._commands.rate(),
+            "commands cut to an effort limit": self._saturated,
+            "commands whose step was cut": self._limited,
+            "largest step in effort at a feedforward [N.m or N]": step,
+            "full turns by which encoders have jumped": guard.measured.wraps,
+            **self.facts(),
+            **{f"stopped for: {fault.value}": count for fault, count in guard.faults.items()},
+            "refused": rejected,
+            **self._rejected_feedforwards.as_values(),
+            "refused measurements": self._rejected_measurements.total,
+            **self._events.as_values(),
+        }
+        troubles = rejected + self._rejected_measurements.total + self._saturated + self._limited
+        new, self._troubles_reported = troubles - self._troubles_reported, troubles
+        text = f"{guard.state.value}: {guard.reason}"
+        if guard.state in (State.STOPPING, State.STOPPED):
+            return Report(ERROR if guard.ended else WARN, text, values)
+        if guard.state is State.WAITING:
+            return Report(WARN, text, values)
+        if new:
+            return Report(WARN, f"{guard.state.value}, but messages were refused, or commands cut", values)
+        return Report(OK, guard.state.value, values)

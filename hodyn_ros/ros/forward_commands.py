@@ -1,0 +1,97 @@
+"""What the nodes in front of forward controllers share: commands at a rate of their own."""
+
+from __future__ import annotations
+
+from hodyn_ros.guard.command_guard import CommandGuard
+from hodyn_ros.guard.guard_config import FirstEffort
+from hodyn_ros.guard.guarded_robot import effort_model, guard_limits
+from hodyn_ros.ros.controller_activity import ControllerActivity
+from hodyn_ros.ros.feedforward_consumer import FeedforwardConsumer
+from hodyn_ros.ros.parameters.guard_parameters import GRAVITY, guard_config, guarded_robot
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, value
+from hodyn_ros.ros.streams.fixed_rate import FixedRate, last_due
+
+FORWARD_SETTINGS = (
+    ParameterSpec(
+        "joints",
+        [],
+        "Joints to command, in the order of the controller that takes the commands.",
+        read_only=True,
+        element=str,
+    ),
+    ParameterSpec(
+        "robot_config",
+        "",
+        "Robot whose limits are kept and whose weight is carried while it stops: path of a YAML file, or the "
+        "name of a shipped one; empty: no limits are known.",
+        read_only=True,
+    ),
+    GRAVITY,
+    ParameterSpec(
+        "controllers",
+        [],
+        "Controllers that take the commands: nothing is sent until all of them are active, and it fades in "
+        "then; empty: it is not looked at.",
+        read_only=True,
+        element=str,
+    ),
+    ParameterSpec(
+        "controller_manager",
+        "controller_manager",
+        "Name of the controller manager that has them.",
+        read_only=True,
+    ),
+    ParameterSpec(
+        "rate",
+        1000.0,
+        "Commands per second [Hz]; 0: one for each feedforward, and 100 per second when none come.",
+        low=0.0,
+        high=2000.0,
+        read_only=True,
+    ),
+)
+
+_WATCH_RATE = 100.0  # [Hz]
+
+
+class ForwardCommands(FeedforwardConsumer):
+    """Commands at the parameter `rate`; `settings` of the node begin with FORWARD_SETTINGS."""
+
+    def start_guarded(self, *, motor: bool, end: str) -> None:
+        """Make the guard and begin; with `motor` efforts are those of the motors."""
+        names, robot = value(self, "joints"), guarded_robot(self)
+        guard = CommandGuard(
+            names,
+            guard_config(self, feedback=False, first_effort=FirstEffort.ZERO, end=end),
+            None if robot is None else guard_limits(robot, names, motor=motor),
+            model=None if robot is None else effort_model(robot, names, motor=motor),
+        )
+        self.start(guard, names, "joint_states")
+        controllers = value(self, "controllers")
+        manager = value(self, "controller_manager")
+        self._activity = ControllerActivity(self, controllers, manager) if controllers else None
+        self._rate: float = value(self, "rate")
+        rate = self._rate or _WATCH_RATE
+        self._timer = self.create_timer(1.0 / rate, self._on_time, callback_group=self.streams)
+        self._grid = FixedRate(rate, self.now(), most=1)
+        rhythm = f"{self._rate:g} commands per second" if self._rate else "a command for each feedforward"
+        limits = "no limits known" if robot is None else f"limits of {robot.name!r}"
+        self.get_logger().info(f"{len(names)} joints, {rhythm}, {limits}; waiting for the first feedforward")
+
+    def on_feedforward(self) -> None:
+        """Command at once where no rate is given."""
+        if not self._rate:
+            self.command(self.now())
+
+    def _on_time(self) -> None:
+        now = self.now()
+        self.guard.listening = self._activity is None or self._activity.all_active
+        if self._grid.next == 0 or self._grid.lost(now):
+            self._grid = FixedRate(self._grid.rate, last_due(self._timer, now), most=1)
+        for k in self._grid.due(now):
+            # the newest instant alone, so that commands are evenly spaced, or one is left out
+            if self._rate or not self.guard.desired.in_time(now):
+                self.command(self._grid.instant(k))
+
+    def send_end(self) -> None:
+        """Leave the last command: controllers hold it, and refuse an empty one."""

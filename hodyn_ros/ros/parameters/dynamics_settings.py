@@ -1,0 +1,123 @@
+"""The parameters of dynamics_node, and the settings of its law that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rclpy.node import Node
+
+from hodyn_ros.feedforward.config import FeedforwardConfig
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, value
+from hodyn_ros.ros.parameters.payload_parameters import LOAD_SETTINGS
+
+MAX_ORDER = 6
+
+_LAW = (
+    ParameterSpec(
+        "order", 2, "Highest time derivative of the efforts that is computed.", low=0, high=MAX_ORDER
+    ),
+    ParameterSpec("clamp", False, "Hold efforts within the limits, with derivatives of zero while held."),
+    *LOAD_SETTINGS,
+    ParameterSpec(
+        "effort_limits",
+        [],
+        "Limits of the efforts [N.m or N], one per joint, .inf for none; empty: those of the robot's file.",
+    ),
+    ParameterSpec(
+        "effort_rate_limits",
+        [],
+        "Limits of the rates of the efforts [N.m/s or N/s], one per joint; empty: those of the robot's file.",
+    ),
+    ParameterSpec(
+        "velocity_limits",
+        [],
+        "Limits of the joint velocities [rad/s or m/s], one per joint; empty: those of the robot's file.",
+    ),
+    ParameterSpec(
+        "wrench_bodies",
+        [],
+        "Bodies with a measured external wrench, each on the topic external_wrench/<body>.",
+        element=str,
+    ),
+    ParameterSpec(
+        "wrench_frame",
+        "body",
+        "Frame that measured wrenches are given and filtered in: body (axes and origin of the body, or of a "
+        "frame fixed to it) or world (axes and origin of the world).",
+    ),
+)
+_WRENCHES = (
+    ParameterSpec(
+        "wrench_cutoff",
+        10.0,
+        "Where the filter of measured wrenches lets 1/sqrt(2) of a sine through [Hz].",
+        low=0.01,
+        high=1000.0,
+    ),
+    ParameterSpec(
+        "wrench_timeout",
+        0.1,
+        "How long [s] a measured wrench counts; then it is taken as gone, and fades through the filter.",
+        low=0.001,
+        high=3600.0,
+    ),
+    ParameterSpec(
+        "wrench_limit",
+        1e6,
+        "Largest component of a measured wrench [N, N.m]; a measurement beyond it is refused.",
+        low=0.001,
+        high=1e9,
+    ),
+)
+_STRUCTURE = (
+    ParameterSpec(
+        "robot_config",
+        "",
+        "Robot to compute: path of a YAML file, or the name of a shipped one such as panda.yaml; empty: wait "
+        "for a URDF on robot_description. Fixed while the node is configured; clean it up to load another.",
+    ),
+    ParameterSpec(
+        "floating_base",
+        False,
+        "Whether the first link of the URDF on robot_description floats. Fixed while the node is configured.",
+    ),
+)
+SETTINGS = (
+    *_STRUCTURE,
+    *_LAW,
+    *_WRENCHES,
+    ParameterSpec(
+        "new_clock_after",
+        5.0,
+        "After how long [s] without an accepted sample stamps before the last one are accepted again.",
+        low=0.1,
+        high=3600.0,
+        read_only=True,
+    ),
+    ParameterSpec(
+        "new_publisher_after",
+        0.5,
+        "After how long [s] without a sample of the publisher of desired_motion another one is followed.",
+        low=0.01,
+        high=3600.0,
+        read_only=True,
+    ),
+    ParameterSpec(
+        "autostart",
+        True,
+        "Configure and activate at the start, without waiting for a lifecycle manager.",
+        read_only=True,
+    ),
+)
+STRUCTURAL = frozenset(setting.name for setting in _STRUCTURE)
+LIVE = frozenset(setting.name for setting in (*_LAW, *_WRENCHES))
+
+
+def law_settings(node: Node, changed: Mapping[str, Any]) -> FeedforwardConfig:
+    """Return what the parameters ask for, with some of them changed; InputError names one that cannot be."""
+    chosen: dict[str, Any] = {}
+    for setting in _LAW:
+        found = changed.get(setting.name, value(node, setting.name))
+        chosen[setting.name] = () if found is None else found  # an array that is not set
+    return FeedforwardConfig(**chosen)

@@ -1,0 +1,138 @@
+"""Parameters of the nodes: declared from a table, each with a description and a range."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from rcl_interfaces.msg import (
+    FloatingPointRange,
+    IntegerRange,
+    ParameterDescriptor,
+    SetParametersResult,
+)
+from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from hodyn_ros.errors import InputError
+
+Value = bool | int | float | str | list[float] | list[str]
+
+
+@dataclass(frozen=True)
+class ParameterSpec:
+    """One parameter: its default (which gives the type), what it means with its unit, and what it may be.
+
+    `low` and `high` bound a number, both included. `read_only` parameters are set at the start of the node
+    only. The default of a list is the empty one, meaning "not given", of numbers or, with `element=str`, of
+    texts.
+    """
+
+    name: str
+    default: Value
+    description: str
+    low: float | None = None
+    high: float | None = None
+    read_only: bool = False
+    element: type[float] | type[str] = float
+
+    @property
+    def type(self) -> Parameter.Type:
+        """The type that ROS has for the values."""
+        if isinstance(self.default, list):
+            return Parameter.Type.DOUBLE_ARRAY if self.element is float else Parameter.Type.STRING_ARRAY
+        return Parameter.Type.from_parameter_value(self.default)
+
+    def descriptor(self) -> ParameterDescriptor:
+        """Return what `ros2 param describe` shows."""
+        descriptor = ParameterDescriptor(
+            name=self.name,
+            type=self.type.value,
+            description=self.description,
+            read_only=self.read_only,
+            # an empty list says nothing about its type, so rclpy would never let a list be emptied again
+            dynamic_typing=isinstance(self.default, list),
+        )
+        if self.low is None or self.high is None:
+            return descriptor
+        if isinstance(self.default, int):
+            low, high = int(self.low), int(self.high)
+            descriptor.integer_range = [IntegerRange(from_value=low, to_value=high, step=0)]
+        else:
+            descriptor.floating_point_range = [
+                FloatingPointRange(from_value=float(self.low), to_value=float(self.high), step=0.0)
+            ]
+        return descriptor
+
+    def fits(self, parameter: Parameter[Any]) -> bool:
+        """Say whether a list may be the value of this parameter; rclpy looks after all others."""
+        if not isinstance(self.default, list) or parameter.type_ == Parameter.Type.NOT_SET:
+            return True
+        empty = parameter.type_.name.endswith("_ARRAY") and not len(parameter.value)
+        whole = self.element is float and parameter.type_ == Parameter.Type.INTEGER_ARRAY
+        return empty or whole or parameter.type_ == self.type
+
+    def takes(self) -> str:
+        """Return in words what values are taken."""
+        kind = self.type.name.lower().replace("_", " ")
+        return kind if self.low is None else f"{kind} from {self.low:g} to {self.high:g}"
+
+
+def declare(node: Node, settings: Sequence[ParameterSpec]) -> None:
+    """Declare parameters on a node; raises InputError naming one whose value from outside does not fit."""
+    by_name = {setting.name: setting for setting in settings}
+
+    def check(parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
+        for parameter in parameters:
+            setting = by_name.get(parameter.name)
+            if setting is not None and not setting.fits(parameter):
+                reason = f"parameter {setting.name!r} takes {setting.takes()}, not {parameter.value!r}"
+                return SetParametersResult(successful=False, reason=reason)
+        return SetParametersResult(successful=True)
+
+    node.add_on_set_parameters_callback(check)
+    for setting in settings:
+        is_list = isinstance(setting.default, list)
+        # `ros2 param dump` writes null for a list that is not set, which comes back as a text
+        unset = is_list and _override(node, setting.name) == "null"
+        default = None if is_list else setting.default
+        try:
+            node.declare_parameter(setting.name, default, setting.descriptor(), ignore_override=unset)
+        except (InvalidParameterTypeException, InvalidParameterValueException) as error:
+            reason = str(error).removesuffix(f": {setting.name}")
+            raise InputError(f"parameter {setting.name!r} takes {setting.takes()}. {reason}") from None
+
+
+def _override(node: Node, name: str) -> Any:
+    """Return the value of a parameter from outside, None where there is none; rclpy has no public name."""
+    return node._parameter_overrides[name].value if name in node._parameter_overrides else None
+
+
+def warn_of_unknown_parameters(node: Node) -> None:
+    """Log the parameters from outside that a node, complete by now, has not declared: a typo, most likely."""
+    declared = list(node.get_parameters_by_prefix(""))
+    for name in node._parameter_overrides:
+        # those of QoS are declared with their topic, which may come later
+        if name not in declared and not name.startswith("qos_overrides."):
+            near = get_close_matches(name, declared, 1)
+            mend = f"did you mean {near[0]!r}?" if near else "`ros2 param list` shows what there is"
+            node.get_logger().warning(f"parameter {name!r} is unknown, and ignored; {mend}")
+
+
+def chosen(node: Node, name: str, choices: Sequence[str]) -> str:
+    """Return the value of a parameter that takes some texts only; InputError where it is another one."""
+    found: str = value(node, name)
+    if found not in choices:
+        raise InputError(f"parameter {name!r} is {found!r}; choose one of {', '.join(choices)}")
+    return found
+
+
+def value(node: Node, name: str) -> Any:
+    """Return the value of a declared parameter; arrays come as lists, empty where not set."""
+    found = node.get_parameter_or(name).value
+    if found is None:
+        return []
+    return list(found) if isinstance(found, Sequence) and not isinstance(found, str) else found

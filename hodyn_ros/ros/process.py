@@ -1,0 +1,165 @@
+"""A node as a process: one readable line when the start fails, a proper end on SIGINT and SIGTERM."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import rclpy
+from rclpy.exceptions import NameValidationException, ParameterException, ROSInterruptException
+from rclpy.executors import Executor, ExternalShutdownException
+from rclpy.node import Node
+from rclpy.signals import uninstall_signal_handlers
+
+from hodyn_ros.errors import HodynError
+from hodyn_ros.parent import end_with_parent
+from hodyn_ros.ros.parameters.parameters import warn_of_unknown_parameters
+from hodyn_ros.ros.streams.middleware_failures import MiddlewareFailures
+from hodyn_ros.ros.streams.stream_executor import HOUSEKEEPING_PERIOD, StreamExecutor
+
+# What a start fails with because of what the user gave. rclpy has no root for its errors: unfit QoS,
+# unknown arguments and whatever rcl refuses come as RuntimeError.
+_START_ERRORS = (HodynError, OSError, RuntimeError, ParameterException, NameValidationException)
+
+_LOOK_WHILE_STOPPING = 0.01  # [s] from one look at `stopped` to the next
+_ECHO = 1.0  # [s] after a signal in which another one is taken for the same
+
+
+@runtime_checkable
+class StopsFirst(Protocol):
+    """A node that has something to do between the signal and its end, such as to bring a robot to rest.
+
+    `run` calls `stopping` when the process is told to end, and goes on serving all callbacks of the node,
+    streams and timers included, with its context valid and its topics open, until `stopped` is true or
+    `stop_within` seconds have passed. `ros2 launch` sends SIGTERM five seconds after its SIGINT, and SIGKILL
+    after another five, so `stop_within` is to be shorter than five.
+    """
+
+    stopped: bool  # whether all is done; looked at a hundred times a second
+    stop_within: float  # [s]
+
+    def stopping(self) -> bool:
+        """Begin to stop; False where there is nothing to do, and the node ends at once."""
+
+
+class _Signals:
+    """How often the process was told to end, from now on, in the place of whatever it would do.
+
+    `ros2 launch` passes on the SIGINT that the terminal has sent to everybody, and both mean the same; so
+    what follows within _ECHO seconds is not counted. From the second one on the system's own action is back,
+    so that a third one ends a process that hangs.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._at = float("-inf")
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._take)
+        if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # the terminal is gone; nohup ignores it
+            signal.signal(signal.SIGHUP, self._take)
+
+    def _take(self, number: int, frame: object) -> None:
+        now = time.monotonic()
+        if now - self._at < _ECHO:
+            return
+        self._at = now
+        self.count += 1
+        if self.count > 1:
+            for each in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(each, signal.SIG_DFL)
+
+
+def run(
+    make_node: Callable[[], Node],
+    args: Sequence[str] | None = None,
+    make_executor: Callable[[], Executor] = StreamExecutor,
+) -> int:
+    """Build a node, spin it until the process is told to end, and return the exit code.
+
+    0 after SIGINT, SIGTERM, SIGHUP or a shutdown of its context; 1, with one line on stderr and no traceback,
+    when the node cannot be built: HodynError, OSError, or an error of rclpy. `args` default to those of the
+    process, which ignores SIGINT afterwards.
+
+    A node goes on where the middleware fails in a callback, see `MiddlewareFailures`. No signal interrupts a
+    callback. A node that `StopsFirst` goes on after the signal; a second signal, more than a second after the
+    first, ends it at once.
+    """
+    signals = _Signals()
+    end_with_parent()
+    _ensure_log_folder()
+    node, started = None, False
+    try:
+        try:
+            # until the node is built, rclpy shuts its context down at a signal, and what waits gives up
+            rclpy.init(args=list(sys.argv if args is None else args))
+            started = True
+            node = make_node()
+        except _START_ERRORS as error:
+            # told to end meanwhile, rclpy can do nothing more, and whatever follows from that has to fail
+            return 0 if signals.count or (started and not rclpy.ok()) else _fail(error)
+        uninstall_signal_handlers()
+        # What was made at the start stays. Searching all of it for garbage again and again would cost a pause
+        # of tens of milliseconds each time, and a second at the end.
+        gc.collect()
+        gc.freeze()
+        if signals.count or not rclpy.ok():  # a half-built executor complains
+            return 0
+        warn_of_unknown_parameters(node)
+        executor = make_executor()
+        executor.add_node(node)
+        failures = MiddlewareFailures(node)
+        while rclpy.ok() and not signals.count:
+            with failures:
+                executor.spin_once(HOUSEKEEPING_PERIOD)
+        if rclpy.ok():
+            _stop(node, executor, signals, failures)
+    except (ExternalShutdownException, ROSInterruptException):
+        return 0
+    except Exception:
+        if rclpy.ok():
+            raise
+        return 0  # as above
+    finally:
+        # ros2 launch passes on the SIGINT that the terminal has sent to everybody; once is enough, to the
+        # very end of the process: that of Python takes longer than that of the node.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if node is not None:
+            node.destroy_node()
+        rclpy.try_shutdown()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # rclpy has put back what was there before it
+    return 0
+
+
+def _stop(node: Node, executor: Executor, signals: _Signals, failures: MiddlewareFailures) -> None:
+    """Serve a node that stops first until it has stopped, its time is over, or another signal comes."""
+    if not isinstance(node, StopsFirst) or not node.stopping():
+        return
+    end = time.monotonic() + node.stop_within
+    while rclpy.ok() and signals.count < 2 and not node.stopped and time.monotonic() < end:
+        with failures:
+            executor.spin_once(_LOOK_WHILE_STOPPING)
+
+
+def _fail(error: Exception) -> int:
+    line = " ".join(str(error).split())
+    kind = "" if isinstance(error, HodynError) else f"{type(error).__name__}: "
+    print(f"error: {kind}{line}", file=sys.stderr, flush=True)
+    return 1
+
+
+def _ensure_log_folder() -> None:
+    """Let rcl find a place for its logs where the environment is empty; it asks HOME and gives up without."""
+    if any(os.environ.get(name) for name in ("HOME", "ROS_HOME", "ROS_LOG_DIR")):
+        return
+    try:
+        os.environ["HOME"] = str(Path.home())
+    except RuntimeError:  # a user without an entry in the password database
+        os.environ["ROS_LOG_DIR"] = tempfile.mkdtemp(prefix="hodyn_ros_log_")

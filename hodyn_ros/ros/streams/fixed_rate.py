@@ -1,0 +1,67 @@
+"""The instants at which a node that keeps time has something to do."""
+
+from __future__ import annotations
+
+from rclpy.timer import Timer
+
+from hodyn_ros.errors import InputError
+
+# Of a period: how early an instant may be taken for due; timer and clock never agree to the last microsecond.
+_EARLY = 0.2
+
+# [s] A clock that jumps further than this, either way, starts a new pace.
+_JUMP = 1.0
+
+
+class FixedRate:
+    """The instants `origin + k / rate`, k = 0, 1, ..., without drift, and which of them are due.
+
+    Instants and clock readings are in nanoseconds. Where a node was held up it catches up with at most
+    `most` instants; those before are skipped, and counted in `skipped`.
+
+    >>> pace = Pace(1000.0, 5_000_000, most=3)
+    >>> pace.due(5_000_000), pace.due(6_500_000), pace.due(6_700_000)
+    (range(0, 1), range(1, 2), range(2, 2))
+    >>> pace.due(17_000_000), pace.skipped
+    (range(10, 13), 8)
+    >>> pace.instant(12)
+    17000000
+    """
+
+    def __init__(self, rate: float, origin: int, most: int = 20) -> None:
+        if not 0.0 < rate < float("inf"):
+            raise InputError(f"the rate must be positive and finite, found {rate} Hz")
+        self.rate = float(rate)
+        self.origin = origin
+        self.next = 0
+        self.skipped = 0
+        self._most = most
+
+    def instant(self, k: int) -> int:
+        """Return the k-th instant."""
+        return self.origin + round(k * 1e9 / self.rate)
+
+    def number(self, instant: int) -> int:
+        """Return the number of the instant nearest to `instant`."""
+        return round((instant - self.origin) * 1e-9 * self.rate)
+
+    def due(self, now: int) -> range:
+        """Return the instants that have become due since the last call, as their numbers."""
+        end = int((now - self.origin) * 1e-9 * self.rate + _EARLY) + 1 if now >= self.origin else 0
+        end = max(end, self.next)
+        first = max(self.next, end - self._most)
+        self.skipped += first - self.next
+        self.next = end
+        return range(first, end)
+
+    def lost(self, now: int) -> bool:
+        """Whether the clock has jumped, so that counting on from the origin makes no sense any more."""
+        return abs(now - self.instant(self.next)) > _JUMP * 1e9 + 1e9 / self.rate
+
+
+def last_due(timer: Timer, now: int) -> int:
+    """Return the instant [ns] at which a timer was last due, within its callback at the clock reading `now`.
+
+    A pace that begins there stays in step with the timer, even where this callback came late.
+    """
+    return int(now + timer.time_until_next_call() - timer.timer_period_ns)

@@ -1,0 +1,93 @@
+"""Messages that are refused: why, how often, and one throttled line in the log for each kind."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from enum import Enum
+
+from hodyn_ros.errors import InputError
+
+
+class Reason(str, Enum):
+    """Why a message was refused; the value is the key under which /diagnostics counts it."""
+
+    NO_NAMES = "no joint names"
+    UNKNOWN_JOINT = "unknown joint"
+    MISSING_JOINT = "missing joint"
+    REPEATED_JOINT = "repeated joint"
+    WRONG_LENGTH = "wrong length"
+    NOT_FINITE = "not finite"
+    MISSING_DERIVATIVES = "missing derivatives"
+    SECOND_PUBLISHER = "second publisher"
+    TIME_BACKWARDS = "time going backwards"
+    BAD_TIMES = "bad times"
+    BAD_MOTION = "bad motion"
+    BAD_BASE = "bad base motion"
+    BAD_FRAME = "bad frame"
+    UNREACHABLE = "out of reach or singular"
+    RESULT_NOT_FINITE = "result not finite"
+    BEYOND_LIMITS = "beyond limits"
+    CONTROLLER = "no or unwilling controller"
+
+
+class MessageRejected(InputError):
+    """A message is refused; `str()` names the thing and the mend, `reason` is what it counts as."""
+
+    def __init__(self, reason: Reason, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
+class Rejections:
+    """Counts refused messages by reason, and logs at most one line per reason in `period` seconds.
+
+    >>> lines = []
+    >>> refusals = Refusals(lines.append, "desired_motion")
+    >>> for _ in range(3):
+    ...     refusals.add(Refused(Reason.NOT_FINITE, "velocities holds NaN for joint 'a'"))
+    >>> lines
+    ["desired_motion refused: velocities holds NaN for joint 'a'"]
+    >>> refusals.total, refusals.counts[Reason.NOT_FINITE]
+    (3, 3)
+    """
+
+    def __init__(
+        self,
+        log: Callable[[str], object],
+        topic: str,
+        period: float = 1.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.counts: dict[Reason, int] = dict.fromkeys(Reason, 0)
+        self._log = log
+        self._topic = topic
+        self._period = period
+        self._clock = clock
+        self._logged_at: dict[Reason, float] = {}
+        self._unlogged: dict[Reason, int] = dict.fromkeys(Reason, 0)
+
+    @property
+    def total(self) -> int:
+        """Number of refused messages, whatever the reason."""
+        return sum(self.counts.values())
+
+    def add(self, refused: MessageRejected) -> None:
+        """Count a refused message, and log it unless another of its kind was logged a moment ago."""
+        reason, now = refused.reason, self._clock()
+        self.counts[reason] += 1
+        if now - self._logged_at.get(reason, float("-inf")) < self._period:
+            self._unlogged[reason] += 1
+            return
+        more = f" ({self._unlogged[reason]} more of this kind before it)" if self._unlogged[reason] else ""
+        self._log(f"{self._topic} refused: {refused}{more}")
+        self._logged_at[reason] = now
+        self._unlogged[reason] = 0
+
+    def reasons(self) -> str:
+        """Return in words what was refused, and how often."""
+        return ", ".join(f"{count} {reason.value}" for reason, count in self.counts.items() if count)
+
+    def as_values(self) -> dict[str, int]:
+        """Return the counts as the keys and values of a diagnostic status."""
+        return {f"refused: {reason.value}": count for reason, count in self.counts.items()}

@@ -1,0 +1,91 @@
+"""The pictures of this package."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backend_bases import FigureCanvasBase
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from hodyn_ros.errors import InputError
+from hodyn_ros.lie.jets import Array
+from hodyn_ros.plotting.legends import legend_below
+from hodyn_ros.simulation.recording import Recording, seconds, tracking
+
+# Palettes that can be told apart also by those who see colours differently (Okabe and Ito; Tol).
+MODE_STYLES = {
+    "none": ("feedback only", "#888888"),
+    "rigid": ("rigid feedforward", "#E69F00"),
+    "elastic": ("elastic feedforward", "#0072B2"),
+}
+_JOINT_COLOURS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#777777")
+_WINDOW = 0.1  # [s] over which errors are taken together
+_HEADROOM = 1.6  # between a curve and its label, as a factor
+
+
+def check_file_type(path: Path) -> None:
+    """Raise InputError unless the suffix is that of a picture: what is drawn last is refused at first."""
+    types = sorted(FigureCanvasBase.get_supported_filetypes())
+    if path.suffix[1:].lower() not in types:
+        raise InputError(f"'{path}' does not end like a picture; choose one of .{', .'.join(types)}")
+
+
+def plot_demo(recordings: Mapping[str, Recording], begin: float, end: float, path: Path) -> None:
+    """Draw the feedforward of the last run and the errors of all, from `begin` to `end` [s] of the motion."""
+    recording = list(recordings.values())[-1]
+    figure = Figure(figsize=(11.0, 7.0), layout="constrained")
+    axes = figure.subplots(2, 2, sharex=True).ravel()
+    elapsed = seconds(recording.feedforward_stamps - recording.start)
+    chosen = (begin <= elapsed) & (elapsed <= end)
+    titles = ("torque [N·m]", "torque rate [N·m/s]", "torque acceleration [N·m/s²]")
+    for order, (ax, title) in enumerate(zip(axes, titles)):
+        _draw_joints(ax, elapsed[chosen] - begin, recording.efforts[chosen, order], recording.joint_names)
+        ax.set_title(title, loc="left", fontsize=11)
+    _draw_errors(axes[3], recordings, begin, end)
+    axes[3].set_title("tracking error, RMS over the joints [rad]", loc="left", fontsize=11)
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.grid(alpha=0.25)
+        ax.set_xlim(0.0, end - begin)
+    for ax in axes[2:]:
+        ax.set_xlabel("time [s]")
+    handles, names = axes[0].get_legend_handles_labels()
+    legend_below(figure, handles, names)
+    figure.suptitle("Feedforward torque of a Panda with elastic joints, and how well the arm follows with it")
+    figure.savefig(path, dpi=110)
+
+
+def _draw_joints(ax: Axes, times: Array, values: Array, names: NDArray[np.str_]) -> None:
+    for joint, name in enumerate(names):
+        colour = _JOINT_COLOURS[joint % len(_JOINT_COLOURS)]
+        ax.plot(times, values[:, joint], color=colour, linewidth=1.4, label=name)
+
+
+def _draw_errors(ax: Axes, recordings: Mapping[str, Recording], begin: float, end: float) -> None:
+    ax.set_yscale("log")
+    top = 0.0
+    for mode, recording in recordings.items():
+        errors = tracking(recording, begin, end)
+        times, rms = windowed_rms(errors.times - begin, errors.errors)
+        label, colour = MODE_STYLES[mode]
+        ax.plot(times, rms, color=colour, linewidth=1.8)
+        # where it is as high as the curve gets under the words, so that they never meet
+        height = float(rms[: len(rms) // 2 + 1].max()) * _HEADROOM
+        ax.text(
+            0.02 * (end - begin), height, f"{label}, {errors.rms:.1e} rad", color=colour, fontweight="bold"
+        )
+        top = max(top, height)
+    ax.set_ylim(top=2.5 * top)
+
+
+def windowed_rms(times: Array, errors: Array) -> tuple[Array, Array]:
+    """Return the middles of windows of time, and the RMS in them over instants and joints."""
+    window = (times / _WINDOW).astype(int)
+    counts = np.bincount(window)
+    filled = np.flatnonzero(counts)
+    squares = np.bincount(window, weights=np.mean(errors**2, axis=1))[filled] / counts[filled]
+    return np.asarray((filled + 0.5) * _WINDOW), np.asarray(np.sqrt(squares))

@@ -1,0 +1,210 @@
+"""How well a robot follows a motion with each kind of feedforward, when it is not quite as modelled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from hodyn_ros.control.links import Links
+from hodyn_ros.control.motor_pd import FeedforwardMode, MotorGains, Reference, motor_reference
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.feedforward.feedforward import Feedforward, Status
+from hodyn_ros.feedforward.model import FeedforwardModel
+from hodyn_ros.feedforward.payload import Payload
+from hodyn_ros.guard.command_guard import CommandGuard
+from hodyn_ros.guard.guard_config import GuardConfig, GuardLimits
+from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.simulation.closed_loop import GuardedController, run_loop
+from hodyn_ros.simulation.model_errors import with_scaled_inertia, with_stiffness
+from hodyn_ros.simulation.simulation import RobotSimulation
+from hodyn_ros.trajectory.base import Trajectory
+from hodyn_ros.trajectory.robot_motion import RobotMotion
+
+SETTLING = 1.0  # [s] for which the first position is held before the motion starts
+
+
+@dataclass(frozen=True)
+class RobotErrors:
+    """What the robot has that its model does not know."""
+
+    stiffness: float = 0.0  # share by which its springs are stiffer
+    inertia: float = 0.0  # share by which its masses and inertias are larger
+    payload: float = 0.0  # [kg] at the origin of its last body
+
+    def applied(self, model: Robot) -> Robot:
+        """Return the robot. Raises InputError for one that cannot be."""
+        for name, share in (("stiffness", self.stiffness), ("inertia", self.inertia)):
+            if not -1.0 < share < np.inf:
+                raise InputError(
+                    f"an error of the {name} of {100.0 * share:g} % leaves nothing; say more than -100 %"
+                )
+        robot = model
+        if self.stiffness and model.drives is not None:
+            if any(spec.spring_table or spec.variable_stiffness for spec in model.drive_specs or ()):
+                raise InputError(
+                    "springs with a table, or of variable stiffness, have no stiffness to be wrong"
+                )
+            robot = with_stiffness(robot, model.drives.stiffness * (1.0 + self.stiffness))
+        if self.inertia:
+            robot = with_scaled_inertia(robot, 1.0 + self.inertia)
+        if self.payload:
+            robot = robot.with_tree(Payload(self.payload).on_tree(robot))
+        return robot
+
+
+@dataclass(frozen=True)
+class Loop:
+    """How the motors are controlled: as `controller_node` does."""
+
+    rate: float = 1000.0  # [Hz]
+    natural_frequency: float = 30.0  # [rad/s] of the feedback on each motor
+    damping_ratio: float = 1.0
+    damping_time: float = 2e-4  # [s] of the simulated springs, damping over stiffness; assumed
+    order: int = 2  # highest derivative of the efforts in a feedforward; springs need 2
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """One run; the times and errors are those that count, without settling and ramps."""
+
+    times: Array  # (N,) [s] of the motion
+    errors: Array  # (N, k) of the coordinates, the joints of a tree [rad or m]
+    saturated: int  # samples in which a motor was at its limit
+
+    @property
+    def rms(self) -> float:
+        """Root of the mean square over instants and coordinates."""
+        return float(np.sqrt(np.mean(self.errors**2)))
+
+    @property
+    def largest(self) -> float:
+        """The largest error of any coordinate."""
+        return float(np.abs(self.errors).max())
+
+
+class TrackingStudy:
+    """Runs of one motion with one model; `modes` are those that its drives allow.
+
+    `motion` of the joints that are coordinates, and of a platform or of a base, which moves as it says
+    without error; it gets a smooth start and stop of `ramp` [s] where it has none. `duration` [s] of it
+    counts, None for all. Raises InputError for a robot without drives, and for a motion without end.
+    """
+
+    def __init__(
+        self,
+        model: Robot,
+        motion: Trajectory | RobotMotion,
+        duration: float | None,
+        ramp: float,
+        loop: Loop,
+    ) -> None:
+        train, moved = model.drive_train, RobotMotion.of(motion)
+        if train is None:
+            raise InputError(f"robot {model.name!r} has no drives; describe them in its file")
+        if train.commanded.any():
+            joint = train.joint_names[int(train.commanded.argmax())]
+            raise InputError(f"joint {joint!r} has a variable stiffness, which is not simulated here")
+        if moved.moves_base and not model.moves_base:
+            raise InputError(
+                f"the motion moves a platform or a floating base, and robot {model.name!r} has none"
+            )
+        if model.moves_base and not moved.moves_base:
+            raise InputError(f"the motion does not move the base or platform of robot {model.name!r}")
+        moved = moved.for_joints(model.joint_names)
+        own = moved.trajectory
+        if duration is None and np.isinf(own.duration):
+            raise InputError("the motion has no end; say with --duration how many seconds count")
+        law = FeedforwardModel(model, loop.order)
+        self._model, self._loop, self._orders = model, loop, law.motion_orders
+        self._motion = moved.rest_to_rest(ramp, duration, law.motion_orders - 1)
+        self._begin = 0.0 if own.starts_at_rest else ramp
+        self._length = own.duration if duration is None else duration
+        self.modes = tuple(FeedforwardMode) if model.actuation is not None else (FeedforwardMode.ELASTIC,)
+        self._gains = MotorGains.from_frequency(
+            train.motor_inertia, loop.natural_frequency, loop.damping_ratio
+        )
+        self._effort_limits = train.effort_limits(model.limits.effort)
+        count = round((SETTLING + self._motion.trajectory.duration) * loop.rate)
+        desired = [self._desired(i / loop.rate) for i in range(count + 1)]
+        links = Links(model, self._base)
+        self._wanted = np.stack([links.coordinates(*each)[0] for each in desired])
+        self._feedforwards: list[Feedforward] = [law.compute(*each) for each in desired]
+
+    def _desired(self, time: float) -> tuple[Array, BaseMotion | None]:
+        """Return the motion of joints and base at a time of the run, held at the start."""
+        sample = self._motion.sample(max(time - SETTLING, 0.0), self._orders - 1)
+        if time <= SETTLING:
+            sample = sample.at_rest()
+        if sample.pose is None or sample.twists is None:
+            return sample.joints, None
+        return sample.joints, BaseMotion(sample.pose, sample.twists, frame="body").in_frame("world")
+
+    def _base(self, time: float) -> BaseMotion:
+        base = self._desired(time)[1]
+        assert base is not None
+        return base
+
+    def run(
+        self, errors: RobotErrors, mode: FeedforwardMode, progress: Callable[[float], None] | None = None
+    ) -> Outcome:
+        """Let a robot with errors follow the motion."""
+        robot, loop = errors.applied(self._model), self._loop
+        stiffness = np.zeros(len(self._effort_limits)) if robot.drives is None else robot.drives.stiffness
+        damping = np.where(np.isfinite(stiffness), stiffness, 0.0) * loop.damping_time
+        base = lru_cache(maxsize=4)(self._base) if robot.moves_base else None
+        simulation = RobotSimulation(robot, self._wanted[0], damping=damping, base=base)
+        guard = CommandGuard(
+            robot.driven_joints, _tolerant(loop.rate), GuardLimits(effort=self._effort_limits), self._gains
+        )
+
+        def reference(time: float) -> Reference:
+            return motor_reference(mode, self._model.actuation, self._feedforwards[round(time * loop.rate)])
+
+        control = GuardedController(guard, reference)
+        duration = (len(self._feedforwards) - 1) / loop.rate
+        record = run_loop(simulation, control, duration, 1.0 / loop.rate, progress=progress)
+        times = record.times - SETTLING - self._begin
+        counted = (times >= 0.0) & (times <= self._length + 0.5 / loop.rate)
+        return Outcome(times[counted], (record.positions - self._wanted)[counted], control.saturated)
+
+
+def _tolerant(rate: float) -> GuardConfig:
+    """Return a guard's configuration under which errors are measured, and not stopped for."""
+    return GuardConfig(
+        timeout=max(0.05, 2.0 / rate),
+        measured=True,
+        measurement_timeout=max(0.05, 2.0 / rate),
+        lead=0.5 / rate,
+        join_within=0.0,
+        settle=0.0,
+        speed_margin=1e6,
+        tracking_error=1e6,
+        effort_step=1e9,
+        saturation_time=1e9,
+        stop_on=Status.OK,
+    )
+
+
+def all_runs(
+    study: TrackingStudy, cases: Sequence[RobotErrors], progress: Callable[[float], None] | None = None
+) -> list[dict[FeedforwardMode, Outcome]]:
+    """Return the outcome of each mode for each case."""
+    total, done = len(cases) * len(study.modes), 0
+    found = []
+    for case in cases:
+        outcomes = {}
+        for mode in study.modes:
+
+            def tell(share: float, before: int = done) -> None:
+                if progress is not None:
+                    progress((before + share) / total)
+
+            outcomes[mode] = study.run(case, mode, tell)
+            done += 1
+        found.append(outcomes)
+    return found

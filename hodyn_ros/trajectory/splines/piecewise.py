@@ -1,0 +1,56 @@
+"""The plain interpolation of ROS's joint trajectory controller, with its true smoothness."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hodyn_ros.lie.jets import Array
+from hodyn_ros.trajectory.splines.bernstein import derivatives
+from hodyn_ros.trajectory.splines.waypoints import WaypointTrajectory
+
+if TYPE_CHECKING:
+    from scipy.interpolate import BPoly
+
+
+@dataclass(frozen=True, eq=False)
+class PiecewisePolynomial(WaypointTrajectory):
+    """The motion that ROS's joint_trajectory_controller makes of the same waypoints.
+
+    Between two waypoints it is linear where positions alone are given, cubic with velocities, quintic with
+    accelerations too: then the velocity, the acceleration or the jerk jumps at the waypoints. It shows what
+    becomes of a trajectory without a WaypointSpline, and `require_smoothness` tells where that does not
+    suffice.
+
+    >>> motion = PiecewisePolynomial([0.0, 1.0], [[0.0], [1.0]], [[0.0], [0.0]])
+    >>> motion.sample(0.5, 3)[:, 0]
+    array([  0.5,   1.5,   0. , -12. ])
+    >>> motion.smoothness
+    1
+    """
+
+    smoothness: float = field(init=False, repr=False)
+    starts_at_rest: bool = field(init=False, repr=False)
+    ends_at_rest: bool = field(init=False, repr=False)
+    _polynomials: BPoly = field(init=False, repr=False)
+
+    def _set_up(self) -> None:
+        from scipy.interpolate import BPoly
+
+        first, *inside, last = self._given
+        starts_at_rest, ends_at_rest = not first[1:].any(), not last[1:].any()
+        joints = inside + [first] * starts_at_rest + [last] * ends_at_rest
+        self._set(
+            starts_at_rest=starts_at_rest,
+            ends_at_rest=ends_at_rest,
+            smoothness=min((len(rows) - 1 for rows in joints), default=math.inf),
+            # copied, as SciPy 1.11 cannot evaluate over breakpoints that are read-only
+            _polynomials=BPoly.from_derivatives(self.times.copy(), list(self._given)),
+        )
+
+    def _smoother(self, order: int) -> str:
+        return f"make a WaypointSpline of the same waypoints, with order={max(order, 4)}"
+
+    def _derivatives(self, times: Array, order: int) -> Array:
+        return derivatives(self._polynomials, times, order)

@@ -1,0 +1,152 @@
+"""The smoothest motion through waypoints: a spline of high degree, continuous up to snap and beyond."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hodyn_ros.errors import InputError
+from hodyn_ros.lie.jets import Array
+from hodyn_ros.trajectory.checks import whole_number
+from hodyn_ros.trajectory.splines.waypoints import WaypointTrajectory
+
+if TYPE_CHECKING:
+    from scipy.interpolate import BSpline
+
+HIGHEST_ORDER = 8
+
+# The spline has to meet the waypoints to this part of the size of the motion, and does so by far unless their
+# times are very uneven.
+ROUNDING = 1e-9
+
+# for each derivative 0, 1, ...: the waypoints where it is prescribed, with its values (n,) there
+Conditions = list[list[tuple[int, Array]]]
+
+
+@dataclass(frozen=True, eq=False)
+class WaypointSpline(WaypointTrajectory):
+    """A motion through waypoints whose derivatives are continuous up to `order`, by default up to snap.
+
+    Of all such motions through the given positions (and velocities and accelerations, where given), it is
+    the one with the least integral of its squared derivative `order + 1`. That is a spline of degree
+    `2 order + 1` with as many knots at a waypoint as values are given there: with order 4, the degree is 9,
+    and the motion passes the waypoints with continuous derivatives up to 8 if positions alone are given, 7
+    with velocities, 6 with accelerations. Source: de Boor, A Practical Guide to Splines (Springer 2001),
+    chapters IX and XIII.
+
+    At the two ends, the derivatives up to `order` that are not given are zero, so that without velocities
+    the motion starts and ends at rest. With `at_rest=False` they are left to the least integral instead.
+
+    >>> motion = WaypointSpline([0.0, 1.0, 2.0], [[0.0], [1.0], [0.0]])
+    >>> abs(motion.sample([0.0, 1.0, 2.0], 4)[:, :, 0]).round(1)
+    array([[  0. ,   0. ,   0. ,   0. ,   0. ],
+           [  1. ,   0. ,  10.3,   0. , 259.2],
+           [  0. ,   0. ,   0. ,   0. ,   0. ]])
+    >>> motion.smoothness
+    4
+    """
+
+    order: int = field(default=4, kw_only=True)
+    at_rest: bool = field(default=True, kw_only=True)
+    smoothness: float = field(init=False, repr=False)
+    starts_at_rest: bool = field(init=False, repr=False)
+    ends_at_rest: bool = field(init=False, repr=False)
+    # over the time since times[0]
+    _spline: BSpline = field(init=False, repr=False)
+
+    def _set_up(self) -> None:
+        order = whole_number("order", self.order, 2, HIGHEST_ORDER)
+        given = sum(len(rows) for rows in self._given)
+        if not self.at_rest and given <= order:
+            raise InputError(
+                f"without rest at the ends, a spline of order {order} needs at least {order + 1} given "
+                f"positions, velocities and accelerations, found {given}"
+            )
+        first, *inside, last = self._given
+        starts_at_rest, ends_at_rest = (self.at_rest and not rows[1:].any() for rows in (first, last))
+        # the lowest derivative that jumps at each waypoint inside, and at an end at rest
+        jumps = [2 * order + 2 - len(rows) for rows in inside]
+        if starts_at_rest or ends_at_rest:
+            jumps.append(order + 1)
+        self._set(
+            order=order,
+            starts_at_rest=starts_at_rest,
+            ends_at_rest=ends_at_rest,
+            smoothness=min(jumps, default=math.inf) - 1,
+        )
+        self._set(_spline=self._interpolate())
+
+    def _smoother(self, order: int) -> str:
+        if order > HIGHEST_ORDER:
+            return f"a WaypointSpline can be continuous up to derivative {HIGHEST_ORDER}"
+        return f"build it with order={order} or more"
+
+    def _derivatives(self, times: Array, order: int) -> Array:
+        return np.stack([self._spline(times - self.times[0], nu=k) for k in range(order + 1)])
+
+    def _interpolate(self) -> BSpline:
+        from scipy.interpolate import BSpline
+
+        degree = 2 * self.order + 1
+        elapsed = self.times - self.times[0]
+        multiplicities = [degree + 1, *(len(rows) for rows in self._given[1:-1]), degree + 1]
+        knots = np.repeat(elapsed, multiplicities)
+        try:
+            spline = BSpline(knots, _coefficients(elapsed, knots, degree, self._conditions()), degree)
+            missed = np.abs(spline(elapsed) - self.positions).max()
+        except (RuntimeError, ValueError):  # a singular matrix, or numbers beyond the range of float64
+            missed = math.inf
+        steps = np.diff(elapsed)
+        size = max(np.abs(row).max() * steps.max() ** k for rows in self._given for k, row in enumerate(rows))
+        if not missed <= ROUNDING * size:
+            raise InputError(
+                f"the waypoints are too uneven in time for a spline of degree {degree}: steps range from "
+                f"{steps.min():g} s to {steps.max():g} s; space them more evenly, or lower the order"
+            )
+        return spline
+
+    def _conditions(self) -> Conditions:
+        result: Conditions = [[] for _ in range(2 * self.order + 1)]
+        for i, rows in enumerate(self._given):
+            for k, row in enumerate(rows):
+                result[k].append((i, row))
+        for i in (0, len(self._given) - 1):
+            given = len(self._given[i])
+            # for each derivative left free, the least integral makes one beyond `order` vanish
+            free = self.order + 1 - given
+            lowest = given if self.at_rest else self.order + 1
+            for k in range(lowest, lowest + free):
+                result[k].append((i, np.zeros(self.n_joints)))
+        return result
+
+
+def _coefficients(times: Array, knots: Array, degree: int, conditions: Conditions) -> Array:
+    """Return the B-spline coefficients (N, n) that meet the conditions at the times (m,)."""
+    from scipy.interpolate import BSpline
+    from scipy.sparse import diags, vstack
+    from scipy.sparse.linalg import splu
+
+    differences = diags(np.ones(len(knots) - degree - 1), format="csr")
+    rows, values = [], []
+    for k, prescribed in enumerate(conditions):
+        if k:
+            # the derivative of a spline has one degree less, and lacks the outermost two knots
+            spans = knots[degree + 1 : -1] - knots[1 : -degree - 1]
+            # where all knots of a basis function coincide, there is no function left
+            rates = np.divide(degree, spans, out=np.zeros_like(spans), where=spans > 0.0)
+            shape = (len(rates), len(rates) + 1)
+            differences = diags([-rates, rates], offsets=[0, 1], shape=shape).tocsr() @ differences
+            knots, degree = knots[1:-1], degree - 1
+        if prescribed:
+            at = times[[i for i, _ in prescribed]]
+            rows.append(BSpline.design_matrix(at, knots, degree) @ differences)
+            values.append(np.stack([value for _, value in prescribed]))
+    matrix = vstack(rows, format="csr")
+    # conditions on different derivatives differ in size by powers of the time step
+    scale = 1.0 / abs(matrix).max(axis=1).toarray().reshape(-1)
+    factors = splu((diags(scale) @ matrix).tocsc())
+    solution: Array = factors.solve(scale[:, None] * np.concatenate(values))
+    return solution

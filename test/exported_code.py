@@ -1,0 +1,56 @@
+"""Exported C code, compiled by the system's compiler and called through ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hodyn_ros.export import CSource
+
+Array = NDArray[np.float64]
+WARNINGS = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-Wshadow", "-Wconversion")
+RELATIVE = 1e-12
+
+CC = next((path for path in map(shutil.which, ("cc", "gcc", "clang")) if path), None)
+needs_c = pytest.mark.skipif(CC is None, reason="there is no C compiler (cc, gcc or clang) on the path")
+
+
+def write(code: CSource, folder: Path) -> Path:
+    """Write both files; return the path of the source."""
+    (folder / f"{code.name}.h").write_text(code.header)
+    path = folder / f"{code.name}.c"
+    path.write_text(code.source)
+    return path
+
+
+def compiled(code: CSource, folder: Path, *flags: str) -> ctypes.CDLL:
+    """Compile strictly, as a library."""
+    assert CC is not None
+    library = folder / f"{code.name}.so"
+    strict = ("-std=c99", *WARNINGS, "-Wmissing-prototypes", "-O1", "-fPIC", "-shared", *flags)
+    subprocess.run([CC, *strict, write(code, folder), "-o", library, "-lm"], check=True, timeout=120)
+    loaded = ctypes.CDLL(str(library))
+    if hasattr(loaded, f"{code.name}_self_test"):
+        getattr(loaded, f"{code.name}_self_test").restype = ctypes.c_double
+    return loaded
+
+
+def call(function: Callable[..., Any], *arrays: Array) -> Any:
+    """Call a function of C-contiguous arrays."""
+    assert all(array.flags.c_contiguous and array.dtype == np.float64 for array in arrays)
+    return function(*[array.ctypes.data_as(ctypes.POINTER(ctypes.c_double)) for array in arrays])
+
+
+def assert_rows_close(found: Array, expected: Array, relative: float = RELATIVE) -> None:
+    """Compare order by order, against the largest number of the order."""
+    scale = np.abs(expected).max(axis=-1, keepdims=True)
+    assert np.isfinite(found).all()
+    assert (np.abs(found - expected) <= relative * scale).all(), np.abs(found - expected) / scale

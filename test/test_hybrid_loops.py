@@ -1,0 +1,97 @@
+"""Hybrid dynamics of robots with couplings and loops, against their inverse and forward dynamics."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from oracles.cases import relative_errors
+from oracles.motions import random_stack
+
+from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot, SingularError, share
+
+Array = NDArray[np.float64]
+NAMES = ("delta", "palletiser", "panda_hand", "humanoid_leg", "gough_stewart_6ups")
+ORDER = 2
+
+
+@cache
+def robot_of(name: str) -> Robot:
+    return Robot.from_config(share.find("config", f"{name}.yaml"))
+
+
+def motion_of(robot: Robot, seed: int) -> tuple[Array | None, BaseMotion | None]:
+    """Return a motion of the coordinates near home, of order + 3 rows."""
+    rng = np.random.default_rng(seed)
+    start, pose = robot.home
+    q = random_stack(rng, ORDER + 3, len(start), rate=1.0) * 0.3
+    limits = robot.coordinate_limits
+    low, high = np.maximum(limits.position_lower, start - 1.0), np.minimum(limits.position_upper, start + 1.0)
+    q[0] = start + 0.2 * (np.clip(start, low, high) - start) + 0.1 * rng.uniform(-1, 1, len(start))
+    if robot.name == "humanoid_leg":
+        q[0, 3] = 0.7
+    base = None if pose is None else BaseMotion(pose, 0.2 * random_stack(rng, ORDER + 2, 6))
+    return (q if len(start) else None), base
+
+
+def wrench_on(robot: Robot) -> list[AppliedWrench]:
+    return [AppliedWrench(robot.tree.body_names[-2], random_stack(4, ORDER + 1, 6), frame="world")]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_returns_what_was_left_out(name: str, count: int) -> None:
+    """Of the motion and efforts of inverse dynamics, some of each are given, and the others come back."""
+    robot = robot_of(name)
+    q, base = motion_of(robot, 3)
+    wrenches = wrench_on(robot)
+    state = robot.drive_state(q, base, wrenches)
+    accelerations, efforts = state.motion[2 : ORDER + 3], state.efforts
+    prescribed = list(robot.driven_joints[::2][:count])
+    chosen = [robot.driven_joints.index(joint) for joint in prescribed]
+    given, expected = efforts.copy(), accelerations.copy()
+    given[:, chosen], expected[:, chosen] = accelerations[:, chosen], efforts[:, chosen]
+    start = None if q is None else q[:2]
+    moving = None if base is None else BaseMotion(base.pose, base.twists[:1])
+    found: Any = robot.hybrid_dynamics(
+        start, given, prescribed, moving, base_wrench=state.base_wrench, wrenches=wrenches
+    )
+    if base is not None:
+        assert relative_errors(found[1], base.twists[1:]).max() < 1e-8
+        found = found[0]
+    assert relative_errors(found, expected).max() < 1e-8
+
+
+def test_all_prescribed_is_inverse_dynamics_and_none_forward_dynamics() -> None:
+    robot = robot_of("humanoid_leg")
+    q, base = motion_of(robot, 5)
+    assert q is not None and base is not None
+    state = robot.drive_state(q, base)
+    efforts, wrench = robot.hybrid_dynamics(
+        q[:2], state.motion[2 : ORDER + 3], robot.driven_joints, base, prescribe_base=True
+    )
+    assert relative_errors(efforts, state.efforts).max() < 1e-10
+    assert relative_errors(wrench, state.base_wrench).max() < 1e-10
+    still = BaseMotion(base.pose, base.twists[:1])
+    free, twists = robot.hybrid_dynamics(q[:2], state.efforts, [], still, base_wrench=state.base_wrench)
+    joints, rates = robot.forward_dynamics(q[:2], state.efforts, still, state.base_wrench)
+    assert relative_errors(twists, rates).max() < 1e-8
+    assert relative_errors(free, state.motion[2 : ORDER + 3]).max() < 1e-8
+    assert joints.shape == (ORDER + 1, 6)
+
+
+def test_bad_input_is_named() -> None:
+    robot = robot_of("palletiser")
+    start = np.stack([robot.home[0], np.zeros(len(robot.home[0]))])
+    given = np.zeros((1, len(robot.driven_joints)))
+    with pytest.raises(InputError, match="prescribed names 'elbow'; the driven joints of 'palletiser' are"):
+        robot.hybrid_dynamics(start, given, ["elbow"])
+    with pytest.raises(InputError, match="has no base to prescribe"):
+        robot.hybrid_dynamics(start, given, [], prescribe_base=True)
+    planar = robot_of("planar_3rrr")
+    rest = BaseMotion(planar.home[1], np.zeros((1, 6)))  # type: ignore[arg-type]
+    with pytest.raises(SingularError, match="prescribed joints of robot 'planar_3rrr' cannot all be moved"):
+        planar.hybrid_dynamics(None, np.zeros((1, 3)), planar.driven_joints, rest)

@@ -1,0 +1,95 @@
+"""What is imported when: little at first, and nothing any more once a node answers."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ros_processes import child_environment
+
+import hodyn_ros
+
+LATE = (
+    *("scipy", "llvmlite", "matplotlib", "jsonschema", "yaml", "urdf_parser_py", "mujoco"),
+    *("rosbags", "mcap", "rich", "typer", "rclpy"),
+)
+
+
+def loaded(code: str, already: str = "") -> set[str]:
+    """Modules that a piece of code loads in a fresh interpreter, after what is loaded already."""
+    code = f"import json, sys\n{already}\nbefore = set(sys.modules)\n{code}\n"
+    result = subprocess.run(
+        [sys.executable, "-c", code + "print(json.dumps(sorted(set(sys.modules) - before)))"],
+        env=child_environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert result.returncode == 0, result.stderr
+    return set(json.loads(result.stdout.splitlines()[-1]))
+
+
+def test_the_package_alone_imports_nothing_heavy() -> None:
+    assert not loaded("import hodyn_ros") & {"numpy", *LATE}
+
+
+def test_a_robot_needs_numpy_llvmlite_and_yaml_only() -> None:
+    assert loaded("from hodyn_ros import Robot") & {"numpy", *LATE} == {"numpy", "llvmlite", "yaml"}
+
+
+def test_the_command_line_imports_no_mathematics_before_a_command_does() -> None:
+    assert loaded("import hodyn_ros.cli.app") & {"numpy", *LATE} == {"rich", "typer"}
+
+
+def test_public_names_come_from_where_type_checkers_see_them() -> None:
+    tree = ast.parse(Path(hodyn_ros.__file__).read_text())
+    seen = {
+        alias.name: node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("hodyn_ros.")
+        for alias in node.names
+    }
+    assert sorted(seen) == hodyn_ros.__all__
+    assert set(hodyn_ros.__all__) <= set(dir(hodyn_ros))
+    for name, module in seen.items():
+        value = getattr(hodyn_ros, name)
+        assert (value.__name__, value.__module__) == (name, module)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match=r"^module 'hodyn_ros' has no attribute 'Robbot'$"):
+        hodyn_ros.Robbot  # noqa: B018
+    with pytest.raises(ImportError, match="Robbot"):
+        from hodyn_ros import Robbot  # noqa: F401
+
+
+@pytest.mark.parametrize(
+    "name", ["panda.yaml", "aerial_manipulator.yaml", "gough_stewart_6ups.yaml", "humanoid_leg.yaml"]
+)
+def test_the_first_answer_of_a_node_waits_for_no_import(name: str) -> None:
+    pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+    code = f"""
+import numpy as np
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Point, Pose, Quaternion
+from hodyn_ros import Robot, share
+from hodyn_ros.feedforward.config import FeedforwardConfig
+from hodyn_ros.feedforward.robot_text import RobotText
+from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
+from hodyn_ros.ros.conversions.messages import write_desired_motion
+
+path = share.find("config", {name!r})
+answerer = FeedforwardPipeline(RobotText.from_file(path), Robot.from_config(path), FeedforwardConfig())
+law = answerer.law
+at_rest = np.zeros((law.motion_orders, len(law.motion_joints)))
+msg = write_desired_motion(law.motion_joints, Time(sec=1), at_rest)
+if law.moves_base:
+    place = answerer.robot.home[1][:3, 3].tolist()
+    msg.base_pose = [Pose(position=Point(**dict(zip("xyz", place))), orientation=Quaternion(w=1.0))]
+    msg.base_twists = np.zeros(6 * (law.motion_orders - 1))
+"""
+    assert not loaded("assert np.isfinite(answerer.answer(msg).efforts).all()", code)
