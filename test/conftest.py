@@ -24,7 +24,7 @@ from hodyn_ros.engine.codegen import llvm
 # Domains above 101 would use ports that Linux hands out to other programs; 0 is everybody's default.
 DOMAINS = range(1, 102)
 
-STARTERS = ("subprocess", "ros_processes", "run_examples", "warm_python")  # of processes
+STARTERS = ("subprocess", "ros_processes", "ros_launch", "run_examples", "warm_python")  # of processes
 
 WORKER = "PYTEST_XDIST_WORKER" in os.environ  # one of several
 

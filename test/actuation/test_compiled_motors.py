@@ -1,0 +1,205 @@
+"""Motors in compiled code: held against the same equations on numbers, which a batch of one sample takes."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from drive_specs import DEFLECTIONS, PAIR, SPECS, TABLE, TABULATED
+from numpy.typing import NDArray
+from oracles.motions import random_stack
+
+from hodyn_ros import InputError, MotorMotion, SeriesElastic
+from hodyn_ros.actuation.agonist_antagonist import AgonistAntagonist
+from hodyn_ros.actuation.drive_train import DriveTrain
+from hodyn_ros.actuation.hardening_spring import cubic_root
+from hodyn_ros.engine.codegen.kernel import Kernel
+from hodyn_ros.errors import OverflowingError
+from hodyn_ros.model.drive_spec import DriveSpec
+
+Array = NDArray[np.float64]
+
+
+def train_of(specs: list[DriveSpec]) -> DriveTrain:
+    return DriveTrain.of(specs, [str(j) for j in range(len(specs))])
+
+
+def sample(order: int, n: int, seed: int = 0) -> tuple[Array, Array]:
+    return random_stack(seed, order + 3, n), 10.0 * random_stack(seed + 100, order + 1, n)
+
+
+def in_numpy(train: DriveTrain, q: Array, torques: Array) -> MotorMotion:
+    """Return the motors by NumPy, which takes the deflections that are given, or not known."""
+    return train.feedforward(q, torques, deflection=np.full((*q.shape[:-2], train.n_joints), np.nan))
+
+
+def hold(found: Any, exact: Any) -> None:
+    for one, other in zip(found, exact, strict=True):
+        assert one.shape == other.shape
+        assert (np.abs(one - other) <= 1e-12 * np.abs(other).max(axis=-1, keepdims=True, initial=0.0)).all()
+
+
+@pytest.mark.parametrize("order", range(7))
+@pytest.mark.parametrize("kind", SPECS)
+def test_every_kind_of_drive_is_compiled(kind: str, order: int) -> None:
+    train = train_of(SPECS[kind])
+    for seed in range(5):
+        q, torques = sample(order, train.n_joints, seed)
+        hold(train.feedforward(q, torques), in_numpy(train, q, torques))
+    assert train._compiled(q, torques) is not None
+
+
+@pytest.mark.parametrize("order", [0, 2, 4])
+def test_batches_are_compiled(order: int) -> None:
+    train = train_of(SPECS["mixed"])
+    samples = [sample(order, train.n_joints, seed) for seed in range(6)]
+    q, torques = (np.stack(stacks).reshape(2, 3, -1, train.n_joints) for stacks in zip(*samples, strict=True))
+    found = train.feedforward(q, torques)
+    hold(found, in_numpy(train, q, torques))
+    assert train._compiled(q, torques) is not None
+    for spread in (np.asfortranarray, lambda x: np.repeat(x, 2, axis=0)[::2]):
+        hold(train.feedforward(spread(q), spread(torques)), found)
+    torques[1, 1, 0, :] = 2.0 * TABLE[0][-1]
+    with pytest.raises(InputError, match="joint '9': a torque of 2240 N·m lies beyond the spring table"):
+        train.feedforward(q, torques)
+    torques[1, 1, 0, 1] = np.nan
+    with pytest.raises(
+        InputError, match=r"torques holds NaN or infinite numbers, first at index \(4, 0, 1\)"
+    ):
+        train.feedforward(q, torques)
+    assert len(train.feedforward(q[:0], torques[:0]).position) == 0
+
+
+@pytest.mark.parametrize("order", range(7))
+@pytest.mark.parametrize("stiffness", [[900.0, np.inf, 500.0], [np.inf] * 3])
+def test_series_elastic_drives_are_compiled(stiffness: list[float], order: int) -> None:
+    drives = SeriesElastic(stiffness, [0.4, 0.2, 0.0])
+    q, torques = sample(order, 3)
+    if order < 2 and np.isfinite(stiffness).any():
+        with pytest.raises(InputError, match="needs the torque and its first two derivatives"):
+            drives.feedforward(q, torques)
+        return
+    hold(drives.feedforward(q, torques), [x[0] for x in drives.feedforward(q[None], torques[None])])
+
+
+def test_more_orders_of_motion_than_needed_change_nothing() -> None:
+    train = train_of(SPECS["mixed"])
+    q, torques = sample(4, train.n_joints)
+    hold(train.feedforward(q, torques[:3]), train.feedforward(q[:5], torques[:3]))
+    hold(train.feedforward(q.tolist(), torques.tolist()), train.feedforward(q, torques))
+    hold(
+        train.feedforward(q[:, ::-1], torques[:, ::-1]),
+        train.feedforward(q[:, ::-1].copy(), torques[:, ::-1]),
+    )
+
+
+def test_copies_of_drives_compute_the_same() -> None:
+    train, plain = train_of(SPECS["mixed"]), SeriesElastic([900.0] * 13, 0.3)
+    q, torques = sample(3, train.n_joints)
+    for drives in (train, plain):
+        exact = drives.feedforward(q, torques)
+        for twin in (copy.deepcopy(drives), pickle.loads(pickle.dumps(drives))):
+            hold(twin.feedforward(q, torques), exact)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"torques": 1121.0}, r"joint '0': a torque of 1121 N·m lies beyond the spring table, -1120"),
+        ({"torques": -1121.0}, r"joint '0': a torque of -1121 N·m lies beyond"),
+        ({"torques": np.nan}, "torques holds NaN or infinite numbers, first at index"),
+        ({"q": np.inf}, "link motion holds NaN or infinite numbers, first at index"),
+        ({"q": np.zeros((4, 2))}, "torques of 3 orders need 5 orders of motion, found 4"),
+        ({"q": np.zeros((5, 3))}, r"must have shapes .* found \(5, 3\) and \(3, 2\)"),
+        ({"torques": np.zeros(2)}, r"must have shapes .* found \(5, 2\) and \(2,\)"),
+        ({"q": np.zeros((5, 2), dtype=complex)}, "link motion must hold real numbers"),
+    ],
+)
+def test_what_cannot_be_is_refused_as_before(change: dict[str, Any], words: str) -> None:
+    train = train_of([TABULATED, PAIR])
+    q, torques = sample(2, 2)
+    train.feedforward(q, torques)
+    given = {"q": q, "torques": torques}
+    for name, value in change.items():
+        if isinstance(value, float):
+            given[name][0, 0] = value
+        else:
+            given[name] = value
+    with pytest.raises(InputError, match=words):
+        train.feedforward(**given)
+
+
+def test_springs_that_go_slack_are_refused_by_name() -> None:
+    train = train_of([TABULATED, PAIR])
+    q, torques = sample(2, 2)
+    limit = 500.0**2 / 360.0
+    for side in (1.0, -1.0):
+        torques[0, 1] = side * limit * (1.0 - 1e-12)
+        train.feedforward(q, torques)
+        torques[0, 1] = side * limit * (1.0 + 1e-12)
+        with pytest.raises(InputError, match=r"joint '1': a spring goes slack: a torque of 694\.444 N·m"):
+            train.feedforward(q, torques)
+
+
+def test_a_variable_spring_without_a_stiffness_is_refused_by_name() -> None:
+    drives = train_of([TABULATED, PAIR]).drives
+    train = DriveTrain(drives, ["a", "b"], [np.nan, -1.0])
+    with pytest.raises(InputError, match=r"joint 'b': the commanded stiffness is -1 N·m/rad"):
+        train.feedforward(*sample(2, 2))
+
+
+def test_numbers_too_large_are_refused() -> None:
+    train = train_of([DriveSpec(900.0, 4.0)])
+    with pytest.raises(OverflowingError):
+        train.feedforward(np.full((5, 1), 1e308), np.full((3, 1), 1e308))
+
+
+def test_ends_of_a_table_belong_to_it() -> None:
+    train = train_of([TABULATED])
+    for torque, deflection in ((TABLE[0][0], -0.2), (TABLE[0][-1], 0.2), (TABLE[0][7], DEFLECTIONS[7])):
+        motors = train.feedforward(np.zeros((5, 1)), np.array([[torque], [0.0], [0.0]]))
+        assert motors.position[0, 0] == pytest.approx(deflection, rel=1e-13)
+        with pytest.raises(InputError, match="lies beyond the spring table"):
+            train.feedforward(np.zeros((5, 1)), np.array([[2.0 * TABLE[0][-1]], [0.0], [0.0]]))
+
+
+def test_the_deflection_of_a_hardening_spring_is_exact_to_rounding() -> None:
+    """`y + y^3 = c` is solved by `2 / sqrt(3) sinh(asinh(sqrt(27) c / 2) / 3)`."""
+    c = 10.0 ** np.linspace(-12.0, 18.0, 601)
+    with mpmath.workdps(40):
+        third = [mpmath.asinh(mpmath.sqrt(27) * mpmath.mpf(x) / 2) / 3 for x in c.tolist()]
+        exact = np.array([float(2 / mpmath.sqrt(3) * mpmath.sinh(x)) for x in third])
+    for sign in (1.0, -1.0):
+        np.testing.assert_allclose(cubic_root(sign * c, 1.0, 1.0), sign * exact, rtol=1e-15)
+        np.testing.assert_allclose(
+            cubic_root(sign * c * 200.0 * 0.5, 200.0, 800.0), sign * 0.5 * exact, rtol=1e-15
+        )
+    assert cubic_root(np.zeros(()), 1.0, 1.0) == 0.0
+
+
+def test_a_slack_spring_holds_nothing_in_compiled_code() -> None:
+    """Stretches above, at and below zero, to the last number; `loads` is what the simulator compiles."""
+    pair = AgonistAntagonist(90.0)
+
+    def trace(x: Any) -> Any:
+        jet = np.array(x, dtype=object)
+        loads = pair.loads(jet[:, 0], jet[:, 1:].T)
+        return [[*loads.link, *loads.motors.ravel()]]
+
+    function = Kernel(trace, [("x", (2, 3))]).function
+    for first, second in (
+        (0.4, -0.3),
+        (0.0, 0.0),
+        (-0.4, 0.3),
+        (5e-324, -5e-324),
+        (1e-9, 0.2),
+        (-1e-9, -0.2),
+    ):
+        x = np.array([[0.0, first, second], [0.1, 2.0, -3.0]])
+        loads = pair.loads(x[:, 0], x[:, 1:].T)
+        assert np.all(loads.motors[:, 0] == [90.0 * max(first, 0.0) ** 2, -90.0 * max(-second, 0.0) ** 2])
+        np.testing.assert_allclose(function(x)[0], [*loads.link, *loads.motors.ravel()], rtol=1e-15)

@@ -1,0 +1,111 @@
+"""Bags with damaged bytes: `hodyn replay` and `hodyn compare` end as they should, whatever the bytes are."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import bag_damager
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+
+from bag_samples import SECOND, START, serialised
+from hinged_arm import HINGED_ARM
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
+
+from hodyn_ros.bags.comparison.sources import DESIRED_MOTION, FEEDFORWARD_TORQUE, STRING
+from hodyn_ros.bags.files.types import learn, ros_types
+from hodyn_ros.bags.messages import Message, Topic
+from hodyn_ros.bags.writer import BagWriter
+from hodyn_ros.feedforward.config import FeedforwardConfig
+from hodyn_ros.feedforward.robot_text import RobotText
+from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
+from hodyn_ros.ros.conversions.exact_bytes import Serialiser
+from hodyn_ros.ros.conversions.messages import time_message, write_desired_motion
+
+TOPICS = (
+    Topic("/arm/desired_motion", DESIRED_MOTION),
+    Topic("/arm/feedforward_torque", FEEDFORWARD_TORQUE),
+    Topic("/arm/dynamics_node/settings", STRING),
+)
+SAMPLES = 120
+CALLS, SEED = 150, 20261121
+
+
+def recording() -> list[Message]:
+    """Return what a recorder hears of an arm with one joint, pushed at its link."""
+    text = RobotText("robot_description", HINGED_ARM, kind="urdf")
+    pipeline = FeedforwardPipeline(text, text.robot(), FeedforwardConfig(wrench_bodies=("link",)))
+    to_bytes = {topic.type: Serialiser(topic.type) for topic in TOPICS[:2]}
+    messages = [Message(TOPICS[2].name, START, serialised(STRING, data=pipeline.settings()))]
+    for k in range(SAMPLES):
+        time = START + k * SECOND // 1000
+        position = np.sin(0.01 * k + 0.5 * np.pi * np.arange(5))[:, None]
+        motion = write_desired_motion(["hinge"], time_message(time), position)
+        answer = pipeline.answer(motion, np.full((1, 3, 6), 0.1 * k))
+        messages += [
+            Message(TOPICS[0].name, time, to_bytes[DESIRED_MOTION](motion)),
+            Message(TOPICS[1].name, time + 200_000, to_bytes[FEEDFORWARD_TORQUE](answer)),
+        ]
+    return messages
+
+
+def write_as_others_do(path: Path, plugin: StoragePlugin, mode: CompressionMode, bag: list[Message]) -> None:
+    """Write a bag without checksums, as rosbag2 does."""
+    store = ros_types()
+    writer = Writer(path, version=9, storage_plugin=plugin)
+    writer.set_compression(mode, CompressionFormat.ZSTD)
+    with writer:
+        connections = {}
+        for topic in TOPICS:
+            learn(store, topic.type)
+            connections[topic.name] = writer.add_connection(topic.name, topic.type, typestore=store)
+        for message in bag:
+            writer.write(connections[message.topic], message.time, message.data)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Bags in every form."""
+    folder, bag = tmp_path_factory.mktemp("bags"), recording()
+    for storage in ("mcap", "sqlite3"):
+        with BagWriter(folder / f"whole_{storage}", storage) as writer:
+            for topic in TOPICS:
+                writer.add(topic)
+            for message in bag:
+                writer.write(*message)
+    mcap, sqlite = StoragePlugin.MCAP, StoragePlugin.SQLITE3
+    write_as_others_do(folder / "whole_plain", mcap, CompressionMode.NONE, bag)
+    write_as_others_do(folder / "whole_chunks", mcap, CompressionMode.STORAGE, bag)
+    write_as_others_do(folder / "whole_file", mcap, CompressionMode.FILE, bag)
+    write_as_others_do(folder / "whole_messages", sqlite, CompressionMode.MESSAGE, bag)
+    return folder
+
+
+def test_every_call_on_a_damaged_bag_ends_well(whole: Path) -> None:
+    """One line where something could not be done; never a traceback, a part of a file, or all the memory."""
+    ended = subprocess.run(
+        [sys.executable, bag_damager.__file__, str(SEED), str(CALLS), str(whole)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    outcomes = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert ended.returncode == 0, ended.stderr
+    assert len(outcomes) == CALLS
+    for outcome in outcomes:
+        left, errors = outcome["left"], outcome["errors"]
+        assert outcome["code"] in (0, 1, 2), outcome
+        if outcome["code"] == 2:
+            assert len(errors) == 1, outcome
+            assert errors[0].startswith("error: "), outcome
+            assert left == [], outcome
+        else:
+            assert errors == [], outcome
+            assert left in ([], ["out.png"]) if outcome["command"] == "compare" else left == ["out"], outcome
+    found = {(outcome["command"], outcome["code"]) for outcome in outcomes}
+    assert found >= {("replay", 0), ("replay", 2), ("compare", 0), ("compare", 1), ("compare", 2)}

@@ -1,0 +1,107 @@
+"""`hodyn run`: real nodes, started from launch files without launch."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+
+from ros_processes import RosProcess, start_launch_file, wait_until
+from ros_talk import Talk
+from sensor_msgs.msg import JointState
+
+from hodyn_ros.msg import FeedforwardTorque
+from hodyn_ros.ros.diagnostics import OK
+
+
+def pid_of(process: RosProcess, title: str) -> int:
+    """Return the process id of what was started last under a title."""
+    return int(re.findall(rf"^{title}: process (\d+) started", process.output(), re.MULTILINE)[-1])
+
+
+def gone(pids: list[int]) -> bool:
+    return not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+def test_nodes_have_their_namespace_parameters_and_topics(tmp_path: Path) -> None:
+    parameters = tmp_path / "parameters.yaml"
+    parameters.write_text("/**/dynamics_node:\n  ros__parameters:\n    order: 1\n")
+    arguments = ("namespace:=cell/one", "rate:=100", "duration:=0.5", f"params_file:={parameters}")
+    with start_launch_file("gough_stewart.launch.py", *arguments) as process, Talk("cell/one") as talk:
+        heard = talk.hear(FeedforwardTorque, "feedforward_torque")
+        assert (len(heard[0].effort_rates), len(heard[0].effort_accelerations)) == (6, 0)
+        line = talk.wait_for_line(process, "the motion has ended after")
+        assert line.startswith("[trajectory_node-2] ")
+        assert process.stop(signal.SIGINT) == 0, process.output()
+        assert "Traceback" not in process.output()
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSEGV])
+def test_all_end_when_a_node_dies(how: signal.Signals) -> None:
+    with start_launch_file("gough_stewart.launch.py", "rate:=50") as process:
+        process.wait_for_line("the motion starts")
+        nodes = [pid_of(process, title) for title in ("dynamics_node-1", "trajectory_node-2")]
+        os.kill(nodes[0], how)
+        process.wait_for_line(f"dynamics_node-1 has been ended by signal {how.value} ({how.name})")
+        assert process.wait() == 2
+        assert gone(nodes)
+
+
+def test_a_node_that_cannot_start_is_not_tried_again() -> None:
+    arguments = ("robot_config:=nowhere.yaml", "respawn:=true")
+    with start_launch_file("gough_stewart.launch.py", *arguments) as process:
+        process.wait_for_line("error: no file 'nowhere.yaml'")
+        assert process.wait() == 2
+        assert process.output().count("dynamics_node-1: process") == 1
+
+
+def test_a_node_that_may_comes_back() -> None:
+    with start_launch_file("gough_stewart.launch.py", "rate:=50", "respawn:=true") as process:
+        process.wait_for_line("the motion starts")
+        os.kill(pid_of(process, "dynamics_node-1"), signal.SIGKILL)
+        process.wait_for_line("dynamics_node-1 has been ended by signal 9 (SIGKILL); starting it again")
+        wait_until(
+            lambda: process.output().count("efforts to order 2") == 2, 60.0, "the second dynamics_node"
+        )
+        assert process.stop(signal.SIGTERM) == 0, process.output()
+
+
+def test_no_node_outlives_it() -> None:
+    with start_launch_file("gough_stewart.launch.py", "rate:=50") as process:
+        process.wait_for_line("the motion starts")
+        nodes = [pid_of(process, title) for title in ("dynamics_node-1", "trajectory_node-2")]
+        process.stop(signal.SIGKILL)
+        wait_until(lambda: gone(nodes), 20.0, "the end of all nodes")
+
+
+@pytest.mark.parametrize("argument", ["rate", "speed:=1", "rate:=0"])
+def test_wrong_arguments_start_nothing(argument: str) -> None:
+    with start_launch_file("gough_stewart.launch.py", argument) as process:
+        assert process.wait() == 2
+        (line,) = process.lines
+        assert line.startswith("error: ")
+
+
+def test_a_robot_with_loops_is_simulated_and_commanded() -> None:
+    arguments = ("simulate:=true", "rate:=100", "command_rate:=200", "duration:=0.5", "namespace:=cell")
+    with start_launch_file("delta.launch.py", *arguments, "order:=3") as process, Talk("cell") as talk:
+        states = talk.hear(JointState, "joint_states")
+        for node in ("trajectory_node", "dynamics_node", "controller_node", "simulator_node"):
+            talk.status(node, lambda status, _: status.level == OK)
+        talk.wait_for_line(process, "the motion has ended after")
+        moved = max(abs(a - b) for a, b in zip(states[0].position, states[-1].position))
+        assert moved > 0.01
+        assert process.stop(signal.SIGINT) == 0, process.output()
+        assert "STOPPING" not in process.output().upper().partition("THE MOTION HAS ENDED")[0]
+
+
+def test_arguments_are_shown() -> None:
+    with start_launch_file("panda.launch.py", "--show-args") as process:
+        assert process.wait() == 0
+        assert "feedforward:=elastic" in process.lines
+        assert any("From 6 to 2000." in line for line in process.lines)

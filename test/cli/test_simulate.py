@@ -1,0 +1,152 @@
+"""`hodyn simulate`: how well each feedforward tracks on robots that are not quite as modelled."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import matplotlib.image
+import numpy as np
+import pytest
+from command_line import run
+from scipy.optimize import fsolve
+
+from hodyn_ros import Robot, share
+from hodyn_ros.cli.simulate import share_of, shares_of
+from hodyn_ros.control.motor_pd import FeedforwardMode
+from hodyn_ros.errors import InputError
+from hodyn_ros.simulation.tracking_study import Loop, RobotErrors, TrackingStudy
+from hodyn_ros.trajectory import Cosines, WaypointSpline
+
+pytestmark = pytest.mark.thorough
+
+NONE, RIGID, ELASTIC = FeedforwardMode
+PENDULUM = """
+name: pendulum
+gravity: [0, 0, -9.81]
+bodies:
+  - {name: arm, mass: 2, com: [0.5, 0, 0], inertia: INERTIA}
+joints:
+  - name: hinge
+    type: revolute
+    parent: world
+    child: arm
+    axis: [0, -1, 0]
+    drive: {motor_inertia: 0.2, stiffness: 500}
+""".replace("INERTIA", "{about: com, ixx: 0.01, ixy: 0, ixz: 0, iyy: 0.1, iyz: 0, izz: 0.1}")
+
+
+@pytest.fixture(name="pendulum")
+def make_pendulum(tmp_path: Path) -> Robot:
+    file = tmp_path / "pendulum.yaml"
+    file.write_text(PENDULUM)
+    return Robot.from_config(file)
+
+
+def swing() -> WaypointSpline:
+    return WaypointSpline([0.0, 0.6, 1.2], [[0.0], [0.8], [0.0]], order=6)
+
+
+def test_the_elastic_feedforward_tracks_where_the_model_is_right(pendulum: Robot) -> None:
+    study = TrackingStudy(pendulum, swing(), None, 2.0, Loop())
+    found = {mode: study.run(RobotErrors(), mode) for mode in study.modes}
+    assert found[ELASTIC].rms < 2e-3 * found[RIGID].rms < found[NONE].rms
+    assert len(found[ELASTIC].times) == 1201
+    assert found[ELASTIC].largest >= found[ELASTIC].rms
+
+
+@pytest.mark.parametrize("error", [0.2, -0.2, -0.5])
+def test_a_wrong_stiffness_shows_as_the_statics_say(pendulum: Robot, error: float) -> None:
+    """A robot that stands still is where its spring, its weight and the feedback on its motor agree."""
+    at = 0.3
+    still = WaypointSpline([0.0, 0.3, 0.6], [[at], [at], [at]], order=6)
+    study = TrackingStudy(pendulum, still, None, 2.0, Loop())
+    gain = 0.2 * 30.0**2  # B w^2
+
+    def weight(q: float) -> float:
+        return float(pendulum.inverse_dynamics(np.array([[q], [0.0], [0.0]]))[0, 0])
+
+    def unbalanced(place: np.ndarray) -> list[float]:
+        link, motor = place
+        spring = 500.0 * (1.0 + error) * (motor - link)
+        wanted = at + weight(at) / 500.0
+        return [spring - weight(link), weight(at) + gain * (wanted - motor) - spring]
+
+    link, _ = fsolve(unbalanced, [at, at])
+    found = study.run(RobotErrors(stiffness=error), ELASTIC)
+    np.testing.assert_allclose(found.errors[-1, 0], link - at, rtol=1e-3)
+
+
+def test_payload_and_inertia_are_those_of_the_robot_alone(pendulum: Robot) -> None:
+    heavy = RobotErrors(inertia=0.1, payload=0.5).applied(pendulum)
+    assert heavy.model.masses[0] == pytest.approx(2.0 * 1.1 + 0.5)
+    assert heavy.drive_specs == pendulum.drive_specs
+    softer = RobotErrors(stiffness=-0.5).applied(pendulum)
+    assert softer.drives is not None and softer.drives.stiffness[0] == 250.0
+    for wrong in (RobotErrors(stiffness=-1.0), RobotErrors(inertia=-2.0)):
+        with pytest.raises(InputError, match="leaves nothing"):
+            wrong.applied(pendulum)
+
+
+def test_only_what_is_between_the_ramps_counts(pendulum: Robot) -> None:
+    motion = Cosines([0.5], [2.0])
+    study = TrackingStudy(pendulum, motion, 1.0, 0.5, Loop(rate=500.0))
+    outcome = study.run(RobotErrors(), ELASTIC)
+    assert (outcome.times[0], outcome.times[-1]) == pytest.approx((0.0, 1.0), abs=2e-3)
+    with pytest.raises(InputError, match="the motion has no end"):
+        TrackingStudy(pendulum, motion, None, 0.5, Loop())
+
+
+@pytest.mark.parametrize(("text", "share"), [("20%", 0.2), ("-50%", -0.5), ("0.05", 0.05), ("0", 0.0)])
+def test_shares_are_read(text: str, share: float) -> None:
+    assert share_of(text) == pytest.approx(share)
+    assert shares_of([f"{text},5%", "1"]) == pytest.approx([share, 0.05, 1.0])
+
+
+def test_the_command_leaves_a_table_a_picture_and_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    robot, motion = tmp_path / "pendulum.yaml", tmp_path / "motion.yaml"
+    robot.write_text(PENDULUM)
+    motion.write_text("type: cosines\namplitudes: [0.4]\nangular_frequencies: [3.0]\n")
+    arguments = (
+        "--duration",
+        "0.5",
+        "--ramp",
+        "0.5",
+        "--stiffness-error",
+        "0,-50%",
+        "--out",
+        str(tmp_path / "out"),
+    )
+    assert run(monkeypatch, "simulate", str(robot), str(motion), *arguments) == 0
+    out = capsys.readouterr().out
+    assert "as modelled" in out and "-50 %" in out and "gain" in out
+    cases = json.loads((tmp_path / "out" / "simulate.json").read_text())["cases"]
+    assert [case["stiffness_error"] for case in cases] == [0.0, -0.5]
+    right, wrong = (case["runs"]["elastic"]["rms_error"] for case in cases)
+    assert right < 0.01 * wrong
+    assert matplotlib.image.imread(tmp_path / "out" / "simulate.png").shape[1] > 800
+
+
+@pytest.mark.parametrize(
+    ("robot", "motion", "wanted"),
+    [
+        ("gough_stewart_6ups.yaml", "gough_stewart_motion.yaml", "has no drives; describe them in its file"),
+        ("delta.yaml", "planar_3rrr_motion.yaml", "moves a platform or a floating base, and robot 'delta'"),
+        (
+            "planar_3rrr.yaml",
+            "delta_motion.yaml",
+            "does not move the base or platform of robot",
+        ),
+        ("panda.urdf", "panda_excitation.yaml", "has no drives; describe them in its file"),
+        ("panda.yaml", "panda_excitation.yaml", "the motion has no end; say with --duration"),
+        ("panda.yaml", "planar_3rrr_motion.yaml", "moves a platform or a floating base"),
+    ],
+)
+def test_what_cannot_be_simulated_is_said(
+    robot: str, motion: str, wanted: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert share.find("config", robot).exists()
+    assert run(monkeypatch, "simulate", robot, motion) == 2
+    assert wanted in capsys.readouterr().err

@@ -1,0 +1,461 @@
+"""Inverse kinematics of any order: what it returns must move the body as asked, and be the solution meant."""
+
+from __future__ import annotations
+
+from math import factorial
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from oracles.motions import random_base, random_stack
+from oracles.random_trees import Tree, random_pose, random_tree
+from places import CONFIG
+from scipy.linalg import null_space
+
+from hodyn_ros import BaseMotion, ConvergenceError, InputError, Kinematics, Robot, SingularError
+from hodyn_ros.dynamics.kinematics import pose_solver
+from hodyn_ros.model.readers.assembly import Frame
+
+Array = NDArray[np.float64]
+
+PANDA = CONFIG / "panda.yaml"
+HOME = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
+
+POSE, TWIST = 1e-12, 1e-11
+"""Allowed errors of poses [rad, m] and of twists, relative to the largest component of the order."""
+
+frames = pytest.mark.parametrize("frame", ["world", "body"])
+seeds = st.integers(0, 2**32 - 1)
+
+
+def examples(count: int) -> Any:
+    return settings(max_examples=count, deadline=None, derandomize=True)
+
+
+def robot_of(tree: Tree) -> Robot:
+    return Robot.from_screws(**tree.arguments())
+
+
+@pytest.fixture(scope="module")
+def panda() -> Robot:
+    return Robot.from_config(PANDA)
+
+
+def six_joint_arm() -> Robot:
+    """An arm with a spherical wrist: three axes through one point."""
+    z, y, x = np.eye(3)[::-1]
+    points = np.array([[0, 0, 0], [0, 0, 0.4], [0, 0, 0.8], [0.4, 0, 0.8], [0.4, 0, 0.8], [0.4, 0, 0.8]])
+    screws = [np.concatenate([e, np.cross(p, e)]) for e, p in zip((z, y, y, x, y, x), points, strict=True)]
+    return robot_in(screws, in_world_axes([*points[:5], (0.5, 0.0, 0.8)]))
+
+
+def in_world_axes(origins: Any) -> Array:
+    placements = np.tile(np.eye(4), (len(origins), 1, 1))
+    placements[:, :3, 3] = origins
+    return placements
+
+
+def robot_in(screws: Any, placements: Array) -> Robot:
+    """Return a serial robot with some masses."""
+    n = len(screws)
+    return Robot.from_screws(
+        range(-1, n - 1), screws, placements, np.ones(n), np.zeros((n, 3)), np.tile(np.eye(3), (n, 1, 1))
+    )
+
+
+def motion_near(position: Array, seed: int, order: int = 4, reach: float = 0.3) -> Array:
+    q = random_stack(seed, order + 1, len(position))
+    q[0] = position + reach * q[0]
+    return q
+
+
+def kinematics(robot: Robot, q: Array, frame: str, base: BaseMotion | None = None) -> Kinematics:
+    return robot.forward_kinematics(q, base, "spatial" if frame == "world" else "body_fixed")
+
+
+def goal(robot: Robot, q: Array, frame: str, body: str | int, base: BaseMotion | None = None) -> Any:
+    motion = kinematics(robot, q, frame, base)
+    return motion.pose_of(body), motion.twists_of(body)
+
+
+def assert_moves(
+    robot: Robot, q: Array, body: str | int, pose: Array, twists: Array, frame: str, base: Any = None
+) -> None:
+    found, found_twists = goal(robot, q, frame, body, base)
+    np.testing.assert_allclose(found, pose, rtol=0, atol=POSE * max(1.0, float(np.abs(pose).max())))
+    assert found_twists.shape == twists.shape
+    for k, (a, b) in enumerate(zip(found_twists, twists, strict=True)):
+        np.testing.assert_allclose(
+            a, b, rtol=0, atol=TWIST * np.abs(twists[: k + 1]).max(), err_msg=f"order {k}"
+        )
+
+
+def condition(robot: Robot, q: Array) -> float:
+    jacobian = robot.forward_kinematics(q[:1], representation="hybrid").jacobian_of(robot.n_joints - 1)[0]
+    return float(np.linalg.cond(jacobian))
+
+
+class TestDeterminedArms:
+    @frames
+    @given(
+        seed=seeds, kinds=st.sampled_from([("revolute",), ("revolute", "helical"), ("revolute", "prismatic")])
+    )
+    @examples(25)
+    def test_random_chains_of_six_joints(self, frame: Any, seed: int, kinds: tuple[str, ...]) -> None:
+        robot = robot_of(random_tree(seed, 6, branching=0.0, kinds=kinds))
+        q = random_stack(seed, 5, 6)
+        assume(condition(robot, q) < 100.0)
+        pose, twists = goal(robot, q, frame, 5)
+        start = q[0] + 0.1 * np.random.default_rng(seed).normal(size=6)
+        assert_moves(robot, robot.inverse_kinematics(pose, twists, frame, seed=start), 5, pose, twists, frame)
+
+    @frames
+    def test_the_joint_motion_is_found_again(self, frame: Any) -> None:
+        robot = six_joint_arm()
+        q = motion_near(np.array([0.1, 0.2, 0.3, 0.4, 0.8, 0.6]), 1, order=5)
+        pose, twists = goal(robot, q, frame, 5)
+        found = robot.inverse_kinematics(pose, twists, frame, seed=q[0] + 0.05)
+        for k in range(6):
+            np.testing.assert_allclose(found[k], q[k], rtol=0, atol=1e-10 * np.abs(q[: k + 1]).max())
+
+    def test_both_frames_say_the_same(self) -> None:
+        robot = six_joint_arm()
+        q = motion_near(np.array([0.1, 0.2, 0.3, 0.4, 0.8, 0.6]), 2)
+        world, body = (
+            robot.inverse_kinematics(*goal(robot, q, frame, 5), frame, seed=q[0])
+            for frame in ("world", "body")
+        )
+        np.testing.assert_allclose(world, body, rtol=0, atol=1e-10 * np.abs(q).max())
+
+    @pytest.mark.parametrize("order", [0, 1, 6])
+    def test_there_are_as_many_orders_as_asked_for(self, order: int) -> None:
+        robot = six_joint_arm()
+        q = motion_near(np.array([0.1, 0.2, 0.3, 0.4, 0.8, 0.6]), 3, order)
+        pose, twists = goal(robot, q, "world", 5)
+        found = robot.inverse_kinematics(pose, twists, seed=q[0])
+        assert found.shape == (order + 1, 6)
+        assert_moves(robot, found, 5, pose, twists, "world")
+        np.testing.assert_array_equal(found[0], robot.inverse_kinematics(pose, seed=q[0])[0])
+
+    def test_far_from_the_origin(self) -> None:
+        tree = random_tree(6, 6, branching=0.0, kinds=("revolute",))
+        far = random_pose(np.random.default_rng(5))
+        far[:3, 3] = (300.0, -200.0, 100.0)
+        q = random_stack(6, 4, 6)
+        here, there = robot_of(tree), robot_of(tree.moved(far))
+        assert condition(here, q) < 100.0
+        expected = here.inverse_kinematics(*goal(here, q, "body", 5), "body", seed=q[0] + 0.05)
+        found = there.inverse_kinematics(*goal(there, q, "body", 5), "body", seed=q[0] + 0.05)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 * np.abs(q).max())
+
+    def test_a_body_on_a_floating_base(self) -> None:
+        tree = random_tree(7, 7, floating_base=True, branching=0.0, kinds=("revolute",))
+        robot, q = robot_of(tree), random_stack(8, 4, 6)
+        moving = random_base(9, 2, "body")
+        base = BaseMotion(moving.pose, moving.twists, frame="body")
+        pose, twists = goal(robot, q, "world", 6, base)
+        found = robot.inverse_kinematics(pose, twists, seed=q[0] + 0.05, base=base)
+        assert_moves(robot, found, 6, pose, twists, "world", base)
+        with pytest.raises(InputError, match="3 base twists.*found 2"):
+            short = BaseMotion(moving.pose, moving.twists[:2], frame="body")
+            robot.inverse_kinematics(pose, twists, base=short)
+
+
+class TestNewton:
+    def test_it_converges_quadratically_and_the_warmer_the_faster(self, monkeypatch: Any) -> None:
+        """The number of correct digits doubles: one more evaluation for twice the digits of the start."""
+        evaluations = []
+        count = pose_solver.ChainMotion
+        monkeypatch.setattr(pose_solver, "ChainMotion", lambda *args: evaluations.append(1) or count(*args))
+        robot = six_joint_arm()
+        q = np.array([[0.1, 0.2, 0.3, 0.4, 0.8, 0.6]])
+        pose, _ = goal(robot, q, "world", 5)
+        needed = []
+        for offset in (0.0, 1e-8, 1e-4, 1e-2, 0.2):
+            evaluations.clear()
+            found = robot.inverse_kinematics(pose, seed=q[0] + offset)
+            needed.append(len(evaluations))
+            np.testing.assert_allclose(found, q, rtol=0, atol=1e-13)
+        assert needed[0] == 2  # the start, and a last step that cannot better it
+        assert needed == sorted(needed)
+        assert needed[2] <= 5
+        assert needed[-1] <= 9
+
+    def test_it_mostly_converges_from_afar(self) -> None:
+        """Newton's method may end in a local minimum, which it tells, but seldom does."""
+        robot, failures = six_joint_arm(), 0
+        for seed in range(40):
+            position, start = np.random.default_rng(seed).uniform(-2.0, 2.0, size=(2, 6))
+            pose, _ = goal(robot, position[None], "world", 5)
+            try:
+                found = robot.inverse_kinematics(pose, seed=start)
+            except ConvergenceError:
+                failures += 1
+            else:
+                np.testing.assert_allclose(goal(robot, found, "world", 5)[0], pose, rtol=0, atol=POSE)
+        assert failures <= 3
+
+    def test_a_pose_out_of_reach_is_told_with_its_distance(self, panda: Robot) -> None:
+        pose = np.eye(4)
+        pose[0, 3] = 5.0
+        with pytest.raises(ConvergenceError, match=r"panda_link7.*rad and 4\.\d+ m") as refusal:
+            panda.inverse_kinematics(pose, seed=HOME)
+        assert 4.0 < refusal.value.distance < 5.0
+        assert isinstance(refusal.value, InputError)
+
+    def test_nothing_is_kept_from_a_failure(self, panda: Robot) -> None:
+        q = motion_near(HOME, 10)
+        pose, twists = goal(panda, q, "world", 6)
+        before = panda.inverse_kinematics(pose, twists, seed=HOME)
+        out_of_reach, start = np.eye(4), HOME.copy()
+        out_of_reach[0, 3] = 5.0
+        with pytest.raises(ConvergenceError):
+            panda.inverse_kinematics(out_of_reach, twists, seed=start)
+        np.testing.assert_array_equal(start, HOME)
+        np.testing.assert_array_equal(panda.inverse_kinematics(pose, twists, seed=HOME), before)
+
+
+class TestRedundantArms:
+    @frames
+    @pytest.mark.parametrize("body", ["panda_link7", "panda_link8"])
+    @pytest.mark.parametrize("seed", range(4))
+    def test_the_panda_moves_as_asked(self, panda: Robot, frame: Any, body: str, seed: int) -> None:
+        q = motion_near(HOME, seed)
+        pose, twists = goal(panda, q, frame, body)
+        found = panda.inverse_kinematics(pose, twists, frame, body, seed=HOME)
+        assert_moves(panda, found, body, pose, twists, frame)
+
+    @pytest.mark.parametrize(
+        "weights", [None, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], [1e3, 1, 1, 1, 1e-3, 1, 1]]
+    )
+    def test_the_velocity_is_the_least_of_all(self, panda: Robot, weights: Any) -> None:
+        q = motion_near(HOME, 11)
+        pose, twists = goal(panda, q, "world", 6)
+        found = panda.inverse_kinematics(pose, twists, seed=q[0], weights=weights)
+        w = np.ones(7) if weights is None else np.array(weights)
+        (idle,) = null_space(panda.forward_kinematics(found[:1]).jacobian_of(6)[0]).T
+        assert abs(idle @ (w * found[1])) <= 1e-12 * np.abs(w * found[1]).max()
+        assert w @ found[1] ** 2 < w @ q[1] ** 2
+
+    @pytest.mark.parametrize("weights", [None, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]])
+    def test_higher_orders_are_derivatives_of_the_least_velocity(self, panda: Robot, weights: Any) -> None:
+        """Along the polynomial found, what the velocity has too much leaves with the order after the last."""
+        order = 4
+        w = np.ones(7) if weights is None else np.array(weights)
+        q = motion_near(HOME, 12, order)
+        pose, twists = goal(panda, q, "world", 6)
+        found = panda.inverse_kinematics(pose, twists, seed=q[0], weights=weights)
+
+        def idle_part(t: float) -> float:
+            position = sum(found[k] * t**k / factorial(k) for k in range(order + 1))
+            velocity = sum(found[k] * t ** (k - 1) / factorial(k - 1) for k in range(1, order + 1))
+            (idle,) = null_space(panda.forward_kinematics(position[None]).jacobian_of(6)[0]).T
+            return float(abs(idle @ (w * velocity)))
+
+        assert idle_part(0.0) <= 1e-12
+        slope = np.log2(idle_part(4e-2) / idle_part(2e-2))
+        assert abs(slope - order) <= 0.3
+
+    @frames
+    @pytest.mark.parametrize("joint", ["panda_joint3", 0, "panda_joint7"])
+    def test_decomposition_finds_the_motion_that_the_independent_joint_has(
+        self, panda: Robot, frame: Any, joint: str | int
+    ) -> None:
+        q = motion_near(HOME, 13)
+        pose, twists = goal(panda, q, frame, 6)
+        independent = {joint: q[:, panda.model.joint_index(joint)]}
+        start = q[0] + 0.02
+        found = panda.inverse_kinematics(
+            pose, twists, frame, seed=start, method="decomposition", independent=independent
+        )
+        for k in range(5):
+            np.testing.assert_allclose(found[k], q[k], rtol=0, atol=1e-10 * np.abs(q[: k + 1]).max())
+        again = panda.inverse_kinematics(pose, twists, frame, seed=start, independent=independent)
+        np.testing.assert_array_equal(again, found)
+
+    def test_an_independent_joint_can_be_held(self, panda: Robot) -> None:
+        q = motion_near(HOME, 14)
+        q[1:, 2] = 0.0
+        pose, twists = goal(panda, q, "world", 6)
+        held = panda.inverse_kinematics(pose, twists, seed=HOME, independent={"panda_joint3": q[0, 2]})
+        np.testing.assert_array_equal(held[:, 2], q[:, 2])
+        assert_moves(panda, held, 6, pose, twists, "world")
+
+    def test_the_choice_must_fit_the_arm(self, panda: Robot) -> None:
+        pose, twists = goal(panda, motion_near(HOME, 15), "world", 6)
+        with pytest.raises(InputError, match="7 joints.*6 components.*pseudo_inverse"):
+            panda.inverse_kinematics(pose, twists, method="solve")
+        with pytest.raises(InputError, match="leave 1 joints independent; independent holds 0"):
+            panda.inverse_kinematics(pose, twists, method="decomposition")
+        with pytest.raises(InputError, match="independent holds 2"):
+            panda.inverse_kinematics(pose, twists, independent={0: 0.0, 1: 0.0})
+        with pytest.raises(InputError, match="decomposition.*'pseudo_inverse'"):
+            panda.inverse_kinematics(pose, twists, method="pseudo_inverse", independent={0: 0.0})
+        with pytest.raises(InputError, match=r"'magic'"):
+            panda.inverse_kinematics(pose, twists, method="magic")  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="elbow.*panda_joint1"):
+            panda.inverse_kinematics(pose, twists, independent={"elbow": 0.0})
+        with pytest.raises(InputError, match=r"panda_joint2.*\(5,\).*\(2,\)"):
+            panda.inverse_kinematics(pose, twists, independent={"panda_joint2": [0.0, 0.0]})
+
+
+class TestSingularPoses:
+    @pytest.mark.parametrize("offset", [0.0, 1e-9, 1e-3, 0.1])
+    @pytest.mark.parametrize(
+        "position", [[0.1, 0.2, 0.3, 0.4, 0.0, 0.6], [0.1, 0.2, -np.pi / 2, 0.4, 0.5, 0.6]]
+    )
+    def test_wrist_and_elbow_are_told_with_the_condition_number(
+        self, position: list[float], offset: float
+    ) -> None:
+        robot = six_joint_arm()
+        q = np.stack([np.array(position), np.ones(6)])
+        pose, twists = goal(robot, q, "world", 5)
+        start = q[0] + offset * np.array([1, -1, 1, 1, -1, 1])
+        with pytest.raises(SingularError, match=r"'body6' is singular.*condition number") as refusal:
+            robot.inverse_kinematics(pose, twists, seed=start)
+        assert refusal.value.condition > 1e6
+        # the pose itself can be reached
+        found = robot.inverse_kinematics(pose, seed=start)
+        np.testing.assert_allclose(goal(robot, found, "world", 5)[0], pose, rtol=0, atol=POSE)
+
+    def test_a_redundant_arm_stretched_out(self, panda: Robot) -> None:
+        pose, twists = goal(panda, np.zeros((3, 7)), "world", 6)
+        with pytest.raises(SingularError) as refusal:
+            panda.inverse_kinematics(pose, twists)
+        assert refusal.value.condition > 1e6
+        assert isinstance(refusal.value, InputError)
+
+    def test_the_condition_number_has_no_dimension(self) -> None:
+        """A robot of micrometres is no more singular than one of metres of the same shape."""
+        tree = random_tree(23, 6, branching=0.0, kinds=("revolute", "prismatic"))
+        slides = ~tree.screws[:, :3].any(axis=1)
+        assert 1 <= slides.sum() <= 2
+        screws, placements = tree.screws.copy(), tree.placements.copy()
+        screws[~slides, 3:] *= 1e-6
+        placements[:, :3, 3] *= 1e-6
+        large, small = robot_of(tree), robot_in(screws, placements)
+        q = random_stack(30, 3, 6)
+        assert condition(large, q) < 100.0
+        pose, twists = goal(large, q, "world", 5)
+        pose[:3, 3] *= 1e-6
+        twists = twists * np.repeat([1.0, 1e-6], 3)
+        scale = np.where(slides, 1e-6, 1.0)
+        found = small.inverse_kinematics(pose, twists, seed=scale * (q[0] + 0.05))
+        np.testing.assert_allclose(found / scale, q, rtol=0, atol=1e-10 * np.abs(q).max())
+
+
+class TestFewerJoints:
+    @pytest.fixture(scope="class")
+    def scara(self) -> Robot:
+        z = np.array([0.0, 0.0, 1.0])
+        origins = [(0.0, 0.0, 0.0), (0.4, 0.0, 0.0), (0.7, 0.0, 0.0), (0.7, 0.0, 0.0)]
+        screws = [np.concatenate([z, np.cross(p, z)]) for p in origins[:3]]
+        return robot_in([*screws, np.concatenate([np.zeros(3), z])], in_world_axes(origins))
+
+    @frames
+    def test_a_scara_arm_follows_what_it_can(self, scara: Robot, frame: Any) -> None:
+        q = motion_near(np.array([0.3, 0.9, -0.4, 0.1]), 17)
+        pose, twists = goal(scara, q, frame, 3)
+        found = scara.inverse_kinematics(pose, twists, frame, seed=q[0] + 0.05)
+        assert_moves(scara, found, 3, pose, twists, frame)
+        np.testing.assert_allclose(found, q, rtol=0, atol=1e-9 * np.abs(q).max())
+
+    def test_what_it_cannot_is_refused(self, scara: Robot) -> None:
+        q = motion_near(np.array([0.3, 0.9, -0.4, 0.1]), 18)
+        pose, twists = goal(scara, q, "world", 3)
+        tilted = twists.copy()
+        tilted[0, 0] += 0.1
+        with pytest.raises(InputError, match="cannot follow the twist"):
+            scara.inverse_kinematics(pose, tilted, seed=q[0])
+        tilted = twists.copy()
+        tilted[2, 1] += 0.1
+        with pytest.raises(InputError, match="cannot follow the derivative 2"):
+            scara.inverse_kinematics(pose, tilted, seed=q[0])
+        with pytest.raises(ConvergenceError, match="rad"):
+            scara.inverse_kinematics(random_pose(np.random.default_rng(19)), seed=q[0])
+
+    @pytest.mark.parametrize("task", ["position", "orientation"])
+    @frames
+    def test_half_a_task_for_three_joints(self, task: Any, frame: Any) -> None:
+        robot = robot_of(random_tree(34, 3, branching=0.0, kinds=("revolute",)))
+        q = random_stack(21, 5, 3)
+        pose, twists = goal(robot, q, frame, 2)
+        found = robot.inverse_kinematics(pose, twists, frame, seed=q[0] + 0.05, task=task)
+        for k in range(5):
+            np.testing.assert_allclose(found[k], q[k], rtol=0, atol=1e-10 * np.abs(q[: k + 1]).max())
+
+    @pytest.mark.parametrize("task", ["position", "orientation"])
+    def test_half_a_task_for_seven_joints(self, panda: Robot, task: Any) -> None:
+        q = motion_near(HOME, 22)
+        pose, twists = goal(panda, q, "world", 6)
+        found = panda.inverse_kinematics(pose, twists, seed=HOME, task=task)
+        rows = slice(3, 6) if task == "position" else slice(0, 3)
+        wanted, done = (panda.forward_kinematics(x, representation="hybrid") for x in (q, found))
+        for k in range(4):
+            a, b = done.twists_of(6)[k, rows], wanted.twists_of(6)[k, rows]
+            np.testing.assert_allclose(a, b, rtol=0, atol=TWIST * np.abs(b).max())
+        part = (slice(0, 3), 3) if task == "position" else (slice(0, 3), slice(0, 3))
+        np.testing.assert_allclose(done.pose_of(6)[part], pose[part], rtol=0, atol=POSE)
+        assert np.abs(done.pose_of(6) - pose).max() > 1e-3
+
+
+class TestTrees:
+    def test_joints_off_the_way_stay_where_they_are(self) -> None:
+        tree = random_tree(23, 9, branching=0.0, kinds=("revolute",))
+        parents = (*tree.parents[:6], 1, 6, 2)  # two side branches
+        robot = robot_of(Tree(**{**tree.arguments(), "parents": parents}))
+        q = random_stack(24, 4, 9)
+        pose, twists = goal(robot, q, "world", "body6")
+        start = q[0] + 0.05
+        with pytest.raises(InputError, match=r"body6.*body8.*body9.*body=\.\.\."):
+            robot.inverse_kinematics(pose, twists, seed=start)
+        found = robot.inverse_kinematics(pose, twists, body="body6", seed=start)
+        assert_moves(robot, found, "body6", pose, twists, "world")
+        np.testing.assert_array_equal(found[0, 6:], start[6:])
+        np.testing.assert_array_equal(found[1:, 6:], 0.0)
+
+    def test_a_named_frame_can_be_the_tool(self) -> None:
+        tree = random_tree(25, 6, branching=0.0, kinds=("revolute",))
+        offset = random_pose(np.random.default_rng(26), 0.2)
+        robot = Robot(robot_of(tree).model, frames={"tool": Frame(5, offset), "table": Frame(-1, offset)})
+        q = random_stack(27, 4, 6)
+        pose, twists = goal(robot, q, "body", "tool")
+        found = robot.inverse_kinematics(pose, twists, "body", "tool", seed=q[0] + 0.05)
+        assert_moves(robot, found, "tool", pose, twists, "body")
+        with pytest.raises(InputError, match="no joint moves 'table'"):
+            robot.inverse_kinematics(pose, twists, "body", "table")
+        with pytest.raises(InputError, match=r"'hand'.*body1.*tool"):
+            robot.inverse_kinematics(pose, twists, "body", "hand")
+
+
+BAD_INPUT = {
+    "pose too small": ({"pose": np.eye(3)}, [r"the pose.*\(4, 4\).*\(3, 3\)"]),
+    "pose no rotation": ({"pose": 2.0 * np.eye(4)}, ["the pose.*rotation"]),
+    "pose mirrored": ({"pose": np.diag([-1.0, 1.0, 1.0, 1.0])}, ["the pose.*rotation"]),
+    "pose NaN": ({"pose": np.full((4, 4), np.nan)}, ["the pose.*NaN"]),
+    "twist alone": ({"twists": np.zeros(6)}, [r"the twists.*\(order, 6\).*\(6,\)"]),
+    "twists too short": ({"twists": np.zeros((2, 5))}, [r"the twists.*\(order, 6\).*\(2, 5\)"]),
+    "twists infinite": ({"twists": np.full((2, 6), np.inf)}, [r"the twists.*infinite.*\(0, 0\)"]),
+    "twists text": ({"twists": [["a"] * 6]}, ["the twists.*numbers"]),
+    "seed too short": ({"seed": np.zeros(6)}, [r"the seed.*\(7,\).*\(6,\)"]),
+    "seed NaN": ({"seed": np.full(7, np.nan)}, ["the seed.*NaN"]),
+    "weights too many": ({"weights": np.ones(8)}, [r"the weights.*\(7,\).*\(8,\)"]),
+    "weight zero": ({"weights": [1, 1, 0, 1, 1, 1, 1]}, [r"the weights.*above zero.*0\.0.*index 2"]),
+    "frame unknown": ({"frame": "hybrid"}, [r"frame.*world.*body.*'hybrid'"]),
+    "task unknown": ({"task": "rows"}, [r"task.*pose.*position.*orientation.*'rows'"]),
+    "base on the ground": ({"base": BaseMotion(np.eye(4), np.zeros((2, 6)))}, ["stands on the ground"]),
+}
+
+
+@pytest.mark.parametrize("name", BAD_INPUT)
+def test_bad_input_is_refused_with_expected_and_found(panda: Robot, name: str) -> None:
+    changed, words = BAD_INPUT[name]
+    pose, twists = goal(panda, motion_near(HOME, 28, 2), "world", 6)
+    arguments: dict[str, Any] = {"pose": pose, "twists": twists, "seed": HOME, **changed}
+    with pytest.raises(InputError) as refusal:
+        panda.inverse_kinematics(**arguments)
+    for word in words:
+        assert refusal.match(word)

@@ -1,0 +1,522 @@
+"""Robots exported as C, compiled by the system's compilers and called through ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, get_args
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import warm_python
+from exported_code import CC, RELATIVE, WARNINGS, assert_rows_close, call, compiled, needs_c, write
+from oracles.motions import random_base, random_motion
+from oracles.random_trees import Tree, random_tree
+from places import CONFIG, DATA, ROOT
+from ros_processes import child_environment
+
+from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot
+from hodyn_ros.actuation.conditions import is_positive
+from hodyn_ros.dynamics.robot import Compiled
+from hodyn_ros.engine.codegen.kernel import Kernel, Stack, traced
+from hodyn_ros.engine.codegen.tracer import Operation
+from hodyn_ros.export import CSource, c_source, export_c, straight_line
+from hodyn_ros.export.straight_line import WRITTEN, StraightLine, Tables
+from hodyn_ros.export.trees import OFFERED
+from hodyn_ros.lie.representations import Representation
+from hodyn_ros.model.drives import Drives
+
+CXX = next((path for path in map(shutil.which, ("c++", "g++", "clang++")) if path), None)
+needs_cxx = pytest.mark.skipif(CXX is None, reason="there is no C++ compiler (c++, g++, clang++) on the path")
+
+
+def panda() -> Robot:
+    return Robot.from_config(CONFIG / "panda.yaml")
+
+
+def robot_of(tree: Tree) -> Robot:
+    return Robot.from_screws(**tree.arguments())
+
+
+class TestNumbers:
+    @needs_c
+    @pytest.mark.parametrize("order", (0, 2, 3))
+    def test_the_panda_as_the_engine_has_it(self, order: int, tmp_path: Path) -> None:
+        robot, rng = panda(), np.random.default_rng(order)
+        library = compiled(c_source(robot, order), tmp_path)
+        assert library.panda_self_test() <= RELATIVE
+        compute = robot.compile(order)
+        for _ in range(20):
+            q, tau = rng.uniform(-2.0, 2.0, (order + 3, 7)), np.empty((order + 1, 7))
+            call(library.panda_inverse_dynamics, q, tau)
+            assert_rows_close(tau, compute(q))
+
+    @needs_c
+    @pytest.mark.parametrize("floating", (False, True), ids=("fixed", "floating"))
+    def test_random_trees_as_the_published_formulation_has_them(self, floating: bool, tmp_path: Path) -> None:
+        """All kinds of joints; the base wrench, too, where the base floats."""
+        for seed in range(3):
+            rng, order = np.random.default_rng(seed), 2
+            tree = random_tree(rng, 6, floating_base=floating)
+            robot = robot_of(tree)
+            code = c_source(robot, order, f"tree{seed}")
+            library = compiled(code, tmp_path)
+            assert getattr(library, f"{code.name}_self_test")() <= RELATIVE
+            function = getattr(library, f"{code.name}_inverse_dynamics")
+            q, tau = random_motion(rng, tree, order), np.empty((order + 1, robot.n_joints))
+            if not floating:
+                call(function, q, tau)
+                assert_rows_close(tau, robot.inverse_dynamics(q, formulation="spatial"))
+                continue
+            base, wrench = random_base(rng, order, "world"), np.empty((order + 1, 6))
+            pose, twists = np.ascontiguousarray(base.pose), np.ascontiguousarray(base.twists[: order + 2])
+            call(function, q, pose, twists, wrench, tau)
+            expected = robot.compile(order)(q, pose, twists)
+            assert_rows_close(wrench, expected[:, :6])
+            assert_rows_close(tau, expected[:, 6:])
+
+    @needs_c
+    @pytest.mark.parametrize(
+        ("stiffness", "order", "rows"),
+        (((800.0, 500.0), 2, 1), ((np.inf, 500.0), 3, 2), ((np.inf, np.inf), 1, 2)),
+        ids=("elastic", "mixed", "rigid"),
+    )
+    def test_motors(self, stiffness: tuple[float, float], order: int, rows: int, tmp_path: Path) -> None:
+        rng = np.random.default_rng(5)
+        tree = random_tree(rng, 2, kinds=("revolute",))
+        drives = Drives(np.array(stiffness), np.array([0.3, 0.2]))
+        robot = Robot(robot_of(tree).model, drives=drives)
+        library = compiled(c_source(robot, order, "driven"), tmp_path)
+        assert library.driven_self_test() <= RELATIVE
+        q = random_motion(rng, tree, order)
+        tau = robot.compile(order)(q)
+        position, effort = np.empty((order + 1, 2)), np.empty((rows, 2))
+        call(library.driven_motor_feedforward, q, tau, position, effort)
+        assert robot.actuation is not None
+        expected = robot.actuation.feedforward(q, tau)
+        assert_rows_close(position, expected.position)
+        assert_rows_close(effort, expected.effort)
+
+    @needs_c
+    def test_results_may_overwrite_the_motion(self, tmp_path: Path) -> None:
+        library = compiled(c_source(panda(), 1), tmp_path)
+        q = np.random.default_rng(0).uniform(-1.0, 1.0, (4, 7))
+        expected = panda().compile(1)(q)
+        call(library.panda_inverse_dynamics, q, q)
+        assert_rows_close(q[:2], expected)
+
+
+def aerial() -> Robot:
+    return Robot.from_config(CONFIG / "aerial_manipulator.yaml")
+
+
+# of robots with loops, inverse dynamics gives the state of the drives as well
+EVERYTHING = (*(what for what in get_args(Compiled) if what != "drive_state"), "inverse_dynamics_derivatives")
+
+
+class TestWhat:
+    """All that `Robot.compile` offers, and partial derivatives."""
+
+    @needs_c
+    @pytest.mark.parametrize("robot", (panda(), aerial()), ids=("fixed", "floating"))
+    def test_as_the_engine_has_it(self, robot: Robot, tmp_path: Path) -> None:
+        floating, order, rng = robot.model.floating_base, 1, np.random.default_rng(6)
+        chosen = [what for what in EVERYTHING if what != "regressor"]  # these take long to compile
+        code = c_source(robot, order, "robot", what=chosen)
+        library = compiled(code, tmp_path, "-O0")
+        assert library.robot_self_test() <= 1e-11
+        pose, _ = random_base(rng, 0, "world").pose, None
+        values = {
+            "q": rng.uniform(-1.0, 1.0, (order + 3, robot.n_joints)),
+            "pose": np.ascontiguousarray(pose),
+        }
+        values["twists"] = rng.uniform(-1.0, 1.0, (order + 2, 6))
+        values |= {"state": values["q"][:2], "twist": values["twists"][:1]}
+        efforts = robot.compile(order)(
+            *([values[x] for x in ("q", "pose", "twists")] if floating else [values["q"]])
+        )
+        values["tau"] = np.ascontiguousarray(efforts[:, 6:] if floating else efforts)
+        values["base_wrench"] = np.ascontiguousarray(efforts[:, :6])
+        for what in chosen:
+            prototype = re.search(rf"void robot_{what}\(([^)]*)\);", code.header)
+            assert prototype is not None
+            given, found = [], []
+            for const, name, size in re.findall(r"(const )?double (\w+)\[(\d+)\]", prototype[1]):
+                if const:
+                    rows = int(size) // values[name].shape[1]
+                    given.append(np.ascontiguousarray(values[name][:rows]))
+                else:
+                    found.append(np.full(int(size), np.nan))
+            call(getattr(library, f"robot_{what}"), *given, *found)
+            if what == "inverse_dynamics_derivatives":
+                base = BaseMotion(given[1], given[2], frame="body") if floating else None
+                expected = robot.inverse_dynamics_derivatives(given[0], base)
+            else:
+                expected = robot.compile(order, what)(*given)
+            rows = len(expected) if len(found) > 1 else 1
+            whole = np.concatenate([one.reshape(rows, -1) for one in found], axis=1)
+            scale = np.abs(expected).max()
+            np.testing.assert_allclose(whole.ravel(), expected.ravel(), rtol=0.0, atol=1e-11 * scale)
+
+    def test_everything_is_offered(self) -> None:
+        assert set(EVERYTHING) == set(OFFERED)
+
+    @needs_c
+    def test_regressors(self, tmp_path: Path) -> None:
+        library = compiled(c_source(panda(), 0, what="regressor"), tmp_path, "-O0")
+        assert library.panda_self_test() <= RELATIVE
+
+    @needs_c
+    def test_frames_and_representations(self, tmp_path: Path) -> None:
+        robot, order = panda(), 2
+        kinds: tuple[Representation, ...] = ("spatial", "body_fixed", "hybrid")
+        for kind in kinds:
+            code = c_source(
+                robot,
+                order,
+                kind,
+                what=("forward_kinematics",),
+                frames=("panda_link4", "world"),
+                representation=kind,
+            )
+            library = compiled(code, tmp_path, "-O0")
+            q = np.random.default_rng(0).uniform(-1.0, 1.0, (order + 1, 7))
+            poses, twists = np.empty((2, 16)), np.empty((2, 12))
+            call(getattr(library, f"{kind}_forward_kinematics"), q, poses, twists)
+            motion = robot.forward_kinematics(q, representation=kind)
+            for i, name in enumerate(("panda_link4", "world")):
+                np.testing.assert_allclose(poses[i].reshape(4, 4), motion.pose_of(name), atol=1e-13)
+                np.testing.assert_allclose(twists[i].reshape(2, 6), motion.twists_of(name), atol=1e-13)
+
+    @needs_c
+    def test_wrenches_of_the_environment(self, tmp_path: Path) -> None:
+        order, bodies = 2, ("panda_link7", "panda_link3")
+        robot, rng = panda(), np.random.default_rng(1)
+        code = c_source(robot, order, what=("inverse_dynamics", "forward_dynamics"), wrenches=bodies)
+        library = compiled(code, tmp_path, "-O0")
+        assert library.panda_self_test() <= 1e-11
+        q, loads = rng.uniform(-1.0, 1.0, (order + 3, 7)), rng.uniform(-1.0, 1.0, (2, order + 1, 6))
+        tau, rates = np.empty((order + 1, 7)), np.empty((order + 1, 7))
+        acting = [AppliedWrench(body, load) for body, load in zip(bodies, loads)]
+        call(library.panda_inverse_dynamics, q, *loads, tau)
+        assert_rows_close(tau, robot.inverse_dynamics(q, wrenches=acting))
+        call(library.panda_forward_dynamics, q[:2].copy(), tau, *loads, rates)
+        np.testing.assert_allclose(rates, q[2:], atol=1e-10)
+
+    def test_bodies_whose_names_c_cannot_tell_apart(self) -> None:
+        tree = random_tree(np.random.default_rng(1), 2)
+        robot = Robot.from_screws(**{**tree.arguments(), "body_names": ["a b", "a-b"]})
+        header = c_source(robot, 0, "two", wrenches=("a b", "a-b")).header
+        assert "const double wrench_a_b_0[6], const double wrench_a_b_1[6]" in header
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        (
+            ({"wrenches": ["gripper"]}, "gripper"),
+            ({"what": "com", "wrenches": ["panda_link1"]}, "wrenches are of inverse_dynamics"),
+            ({"what": "torques"}, "there is no 'torques' to export; choose some of inverse_dynamics, "),
+            ({"what": ()}, "there is nothing to export"),
+            ({"frames": ["panda_link1"]}, "frames are of forward_kinematics and jacobian"),
+            ({"what": "jacobian", "frames": ["panda_link1", "panda_link2"]}, "a Jacobian is of one frame"),
+            ({"what": "jacobian", "frames": ["gripper"]}, "gripper"),
+            ({"what": "jacobian", "representation": "world"}, "representation must be one of"),
+        ),
+    )
+    def test_bad_wishes_give_one_line(self, arguments: dict[str, Any], words: str) -> None:
+        with pytest.raises(InputError, match=words) as refused:
+            c_source(panda(), 1, **arguments)
+        assert len(str(refused.value).splitlines()) == 1
+
+
+class TestOperations:
+    def test_c_knows_every_operation_of_the_tracer(self) -> None:
+        assert set(get_args(Operation)) == {"constant", "input", *WRITTEN}
+
+    @needs_c
+    @pytest.mark.parametrize("parted", (False, True), ids=("whole", "parts"))
+    def test_each_does_what_the_engine_does(
+        self, parted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        starts, row, places = [-1.0, -0.25, 0.1, 0.5, 2.0], [3.0, -1.5, 0.25, 4.0, 7.5], list(range(9))
+
+        def trace(rows: Stack) -> Stack:
+            ((x, y),) = rows
+            found, place = x.looked_up(starts, [row, [float(i) for i in places[: len(starts)]]])
+            only = y.looked_up([0.3], [[2.5]])[0]
+            return [
+                [x + y, x - y, y - 2.5, x * y, x / y, 3.0 / -x, abs(x), abs(-y * 0.5)],
+                [np.cos(x), np.sin(-y), np.sqrt(abs(x)), -found, place, only, is_positive(x), 0.125],
+                [np.floor(x), np.floor(-y * 3.0), *[0.0] * 6],
+            ]
+
+        kernel = Kernel(trace, [("x", (1, 2))])
+        graph, outputs, _ = traced(trace, [(1, 2)])
+        used = {graph.nodes[node][0] for node in graph.needed(outputs)}
+        assert used == set(get_args(Operation))
+        if parted:
+            monkeypatch.setattr(straight_line, "_PART", 3)
+        tables = Tables()
+        code = StraightLine(graph, ["a"], outputs, tables)
+        stores = [f"  out[{i}] = {code.text(value)};" for i, value in enumerate(outputs)]
+        head = ["#include <math.h>", *tables.lines(), "void f(const double *a, double *out);"]
+        function = ["void f(const double *a, double *out)", "{", *code.lines, *stores, "}"]
+        library = compiled(CSource("f", "", "\n".join([*head, *function, ""]), 0, ()), tmp_path)
+        for x in (*starts, -3.0, np.nextafter(0.1, 0.0), 0.3, 1e5, 0.0, 5e-324, -5e-324):
+            for y in (0.7, -2.0, 0.3):
+                out = np.empty((3, 8))
+                call(library.f, np.array([[x, y]]), out)
+                if abs(x) > 1e-300:
+                    expected = kernel.function(np.array([[x, y]]))
+                    np.testing.assert_allclose(out, expected, rtol=1e-15, atol=0.0)
+                assert out[1, 3] == -row[max(np.searchsorted(starts, x, side="right") - 1, 0)]
+                assert out[1, 6] == float(x > 0.0)
+
+
+class TestSelfTest:
+    @needs_c
+    def test_long_functions_in_parts(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of any length: the very same numbers, whatever is handed on."""
+        whole = compiled(c_source(panda(), 1, "whole"), tmp_path)
+        q, expected, tau = (
+            np.random.default_rng(0).uniform(-1.0, 1.0, (4, 7)),
+            np.empty((2, 7)),
+            np.empty((2, 7)),
+        )
+        call(whole.whole_inverse_dynamics, q, expected)
+        for length in (1, 7, 500):
+            monkeypatch.setattr(straight_line, "_PART", length)
+            name = f"parts{length}"
+            code = c_source(panda(), 1, name)
+            assert code.source.count("static void part") > 500 // length
+            found = compiled(code, tmp_path, "-O0")
+            call(getattr(found, f"{name}_inverse_dynamics"), q, tau)
+            assert_rows_close(tau, expected, 1e-15)
+
+    @needs_c
+    def test_a_wrong_constant_is_found(self, tmp_path: Path) -> None:
+        code = c_source(panda(), 0)
+        lines = code.source.splitlines()
+        at = next(i for i, line in enumerate(lines) if re.search(r"= \d\.\d{4,} \* x\d+;|= x\d+ \* \d", line))
+        lines[at] = re.sub(r"(\d+\.\d+)", lambda match: repr(float(match[1]) * 1.001), lines[at])
+        spoiled = CSource(code.name, code.header, "\n".join(lines) + "\n", code.operations, code.notes)
+        assert compiled(spoiled, tmp_path).panda_self_test() > 1e-7
+
+    @needs_c
+    def test_nan_is_found(self, tmp_path: Path) -> None:
+        code = c_source(panda(), 0)
+        source = re.sub(r"tau\[3\] = .*;", "tau[3] = sqrt(-1.0 - q[0] * q[0]);", code.source)
+        assert source != code.source
+        spoiled = CSource(code.name, code.header, source, code.operations, code.notes)
+        assert compiled(spoiled, tmp_path).panda_self_test() == np.inf
+
+    @needs_c
+    def test_the_program_says_so(self, tmp_path: Path) -> None:
+        assert CC is not None
+        source, program = write(c_source(panda(), 2), tmp_path), tmp_path / "panda_test"
+        flags = ("-std=c99", *WARNINGS, "-DPANDA_MAIN", "-O1")
+        subprocess.run([CC, *flags, source, "-o", program, "-lm"], check=True, timeout=120)
+        result = subprocess.run([program], capture_output=True, text=True, timeout=60)
+        assert result.returncode == 0
+        assert "largest relative error" in result.stdout and "microseconds" in result.stdout
+
+
+class TestLanguage:
+    @needs_cxx
+    def test_cpp_compiles_it_and_links_to_the_c_code(self, tmp_path: Path) -> None:
+        assert CC is not None and CXX is not None
+        source = write(c_source(panda(), 2), tmp_path)
+        as_cpp = ("-x", "c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only")
+        subprocess.run([CXX, *as_cpp, source], check=True, timeout=120)
+        user = tmp_path / "user.cpp"
+        user.write_text(
+            '#include "panda.h"\n'
+            "static_assert(PANDA_JOINTS == 7 && PANDA_ORDER == 2);\n"
+            "static_assert(PANDA_HAS_MOTORS && !PANDA_FLOATING_BASE);\n"
+            "int main() { return panda_joint_names[6][0] == 'p' && panda_self_test() < 1e-12 ? 0 : 1; }\n"
+        )
+        code, program = tmp_path / "panda.o", tmp_path / "user"
+        subprocess.run([CC, "-std=c99", "-O1", "-c", source, "-o", code], check=True, timeout=120)
+        subprocess.run([CXX, "-std=c++17", user, code, "-o", program], check=True, timeout=120)
+        assert subprocess.run([program], timeout=60).returncode == 0
+
+    def test_the_recursion_is_straight_line_code(self) -> None:
+        """No branch, no loop and no call but those of sine and cosine: constant time, and no memory."""
+        for robot in (panda(), Robot.from_config(CONFIG / "aerial_manipulator.yaml")):
+            source = c_source(robot, 2, "robot").source
+            body = source.split("void robot_inverse_dynamics(")[1].split("\n}\n")[0].splitlines()[2:]
+            operand = r"(x\d+|\d+(\.\d+)?(e[-+]?\d+)?)"
+            statement = re.compile(
+                r"  \(void\)\w+;"
+                r"|  const double x\d+ = (q|pose|twists)\[\d+\];"
+                rf"|  const double x\d+ = ({operand} [-+*/] {operand}|(sin|cos)\({operand}\));"
+                rf"|  (tau|base_wrench)\[\d+\] = -?{operand};"
+            )
+            assert len(body) > 1000
+            assert [line for line in body if not statement.fullmatch(line)] == []
+
+    @needs_c
+    @pytest.mark.skipif(shutil.which("nm") is None, reason="there is no nm to list symbols with")
+    def test_it_needs_sine_and_cosine_and_keeps_no_state(self, tmp_path: Path) -> None:
+        assert CC is not None
+        source, code = write(c_source(panda(), 2), tmp_path), tmp_path / "panda.o"
+        subprocess.run([CC, "-std=c99", "-O1", "-c", source, "-o", code], check=True, timeout=120)
+        symbols = subprocess.run(["nm", code], check=True, capture_output=True, text=True).stdout.splitlines()
+        kinds = {line.split()[-1]: line.split()[-2] for line in symbols}
+        needed = {name for name, kind in kinds.items() if kind == "U"}
+        assert needed - {"sin", "cos", "sincos", "fmax", "__stack_chk_fail", "_GLOBAL_OFFSET_TABLE_"} == set()
+        # writable data; nm counts the joints' names to it where code may move, as they are pointers
+        assert {name for name, kind in kinds.items() if kind in "bBcCdD"} <= {"panda_joint_names"}
+
+    @needs_c
+    def test_names_from_outside_stay_within_their_quotes(self, tmp_path: Path) -> None:
+        """Comments that would end, strings with quotes and trigraphs, and letters that are not ASCII."""
+        names = ('*/ int x; /* "\\', "größe ??/ ??)\n")
+        tree = random_tree(np.random.default_rng(1), 2)
+        robot = Robot.from_screws(**{**tree.arguments(), "joint_names": names, "name": "*/ 2*/*"})
+        code = c_source(robot, 0, origin="a*/b\\")
+        assert code.name == "robot_2"
+        library = compiled(code, tmp_path)
+        found = (ctypes.c_char_p * 2).in_dll(library, "robot_2_joint_names")
+        assert tuple(name.decode() for name in found if name is not None) == names
+
+    def test_every_number_comes_back_the_same(self) -> None:
+        code = c_source(panda(), 2)
+        text = code.source.split("test_inverse_dynamics_tau[5][21] = {")[1].split("};")[0]
+        numbers = np.array([float(x) for x in re.findall(r"-?\d[\d.e+-]*", text)]).reshape(5, 3, 7)
+        text = code.source.split("test_inverse_dynamics_q[5][35] = {")[1].split("};")[0]
+        motions = np.array([float(x) for x in re.findall(r"-?\d[\d.e+-]*", text)]).reshape(5, 5, 7)
+        for q, tau in zip(motions, numbers):
+            assert np.array_equal(panda().compile(2)(q), tau)
+
+
+class TestExample:
+    """The ros2_control example, as far as it can be looked at without ros2_control."""
+
+    FOLDER = ROOT / "examples" / "ros2_control_feedforward"
+
+    def test_it_uses_what_the_export_offers(self) -> None:
+        controller = (self.FOLDER / "src" / "feedforward_controller.cpp").read_text()
+        used = set(re.findall(r"\b(?:panda|PANDA)_\w+", controller))
+        header = c_source(panda(), 2).header
+        assert {"panda_inverse_dynamics", "panda_motor_feedforward", "PANDA_JOINTS"} <= used
+        assert used <= set(re.findall(r"\b(?:panda|PANDA)_\w+", header))
+
+    def test_its_files_name_the_same_plugin(self) -> None:
+        library = ElementTree.parse(self.FOLDER / "feedforward_controller.xml").getroot()
+        plugin = library.find("class")
+        assert plugin is not None
+        controller = (self.FOLDER / "src" / "feedforward_controller.cpp").read_text()
+        exported = f"PLUGINLIB_EXPORT_CLASS({plugin.get('type')}, {plugin.get('base_class_type')})"
+        assert exported in controller
+        assert f"type: {plugin.get('name')}" in (ROOT / "docs" / "export.md").read_text()
+        package = ElementTree.parse(self.FOLDER / "package.xml").getroot()
+        cmake = (self.FOLDER / "CMakeLists.txt").read_text()
+        assert f"project({library.get('path')} " in cmake
+        assert package.findtext("name") == library.get("path")
+        found = set(re.findall(r"find_package\((\w+)", cmake)) - {"ament_cmake"}
+        assert found == {depend.text for depend in package.findall("depend")}
+
+
+class TestWords:
+    def test_the_file_says_where_it_comes_from_and_what_it_takes(self, tmp_path: Path) -> None:
+        path = CONFIG / "panda.yaml"
+        code, paths = export_c("panda.yaml", 2, tmp_path / "new" / "folder")
+        assert [p.name for p in paths] == ["panda.h", "panda.c"]
+        assert [p.read_text() for p in paths] == [code.header, code.source]
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        for text in (code.header, code.source):
+            assert f"panda.yaml, SHA-256 {digest}" in text
+            assert str(ROOT) not in text
+        for words in (
+            "up to order 2",
+            "panda_joint4 (rad, N.m)",
+            "up to order 4",
+            "no branch depends on them",
+        ):
+            assert words in code.header
+
+    def test_the_same_robot_gives_the_same_file(self) -> None:
+        assert c_source(panda(), 1) == c_source(panda(), 1)
+
+    def test_motors_that_need_a_higher_order_are_left_out_with_a_word(self) -> None:
+        code = c_source(panda(), 1)
+        assert "panda_motor_feedforward(" not in code.header
+        assert "#define PANDA_HAS_MOTORS 0" in code.header
+        assert code.notes == (
+            "panda_motor_feedforward is left out: the motor efforts of elastic joints need order 2 or "
+            "higher, and this is order 1.",
+        )
+
+    @pytest.mark.parametrize("name", ("", "2nd", "a b", "a__b", "_a", "a_", "ä", "a" * 64, "a;b"))
+    def test_names_that_c_cannot_take_are_refused(self, name: str) -> None:
+        with pytest.raises(InputError, match="cannot start a C function"):
+            c_source(panda(), 0, name)
+
+    def test_orders_beyond_all_are_refused(self) -> None:
+        with pytest.raises(InputError, match="the order is 31, and 30 is the highest"):
+            c_source(panda(), 31)
+
+    @pytest.mark.parametrize("order", (-1, True, 1.5))
+    def test_orders_that_make_no_sense_are_refused(self, order: int) -> None:
+        with pytest.raises(InputError, match="the order must be 0 or a positive integer"):
+            c_source(panda(), order)
+
+    def test_what_is_too_long_for_a_compiler_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(straight_line, "_MOST_OPERATIONS", 2000)
+        c_source(panda(), 1)
+        with pytest.raises(InputError, match="'panda' at order 2 takes 2573 operations"):
+            c_source(panda(), 2)
+
+    def test_the_base_of_a_yaml_file_floats_by_the_file(self, tmp_path: Path) -> None:
+        with pytest.raises(InputError, match="says itself whether its base floats"):
+            export_c("panda.yaml", 0, tmp_path, floating_base=True)
+
+
+class TestCommand:
+    def run(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        command = ("-m", "hodyn_ros.cli.app", "export", *arguments)
+        return warm_python.run(*command, environment=child_environment())
+
+    def test_it_says_what_it_wrote(self, tmp_path: Path) -> None:
+        result = self.run(
+            "--robot", "panda.yaml", "--order", "1", "--lang", "c", "--out", tmp_path, "--name", "arm"
+        )
+        assert (result.returncode, result.stderr) == (0, "")
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["arm.c", "arm.h"]
+        assert "arm.h" in result.stdout and "arm.c" in result.stdout and "operations" in result.stdout
+        assert "note: arm_motor_feedforward is left out" in result.stdout
+
+    @needs_c
+    def test_a_urdf_file_whose_root_floats(self, tmp_path: Path) -> None:
+        urdf = DATA / "branched.urdf"
+        result = self.run(
+            "--robot", urdf, "--floating-base", "--order", "1", "--out", tmp_path, "--name", "two"
+        )
+        assert (result.returncode, result.stderr) == (0, "")
+        code = CSource("two", (tmp_path / "two.h").read_text(), (tmp_path / "two.c").read_text(), 0, ())
+        assert "#define TWO_FLOATING_BASE 1" in code.header
+        assert compiled(code, tmp_path).two_self_test() <= RELATIVE
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        (
+            (("--robot", "nowhere.yaml"), "no file 'nowhere.yaml'"),
+            (("--robot", "panda.yaml", "--lang", "fortran"), "no export to 'fortran'; choose --lang c"),
+            (("--robot", "panda.yaml", "--order", "-1"), "the order must be 0 or a positive integer"),
+            (("--robot", "panda.yaml", "--name", "7 arms"), "the name '7 arms'"),
+            (("--robot", "panda.yaml", "--out", "/proc/none"), "/proc/none"),
+            (("--robot", "planar_3rrr.yaml"), "robot 'planar_3rrr' has no compiled inverse dynamics"),
+            (("--robot", "panda_validation.yaml"), "panda_validation.yaml"),
+        ),
+        ids=("robot", "language", "order", "name", "folder", "platform", "file"),
+    )
+    def test_bad_arguments_give_one_line(self, arguments: tuple[str, ...], words: str) -> None:
+        result = self.run(*arguments)
+        assert result.returncode == 2 and result.stdout == ""
+        assert len(result.stderr.splitlines()) == 1 and result.stderr.startswith("error: ")
+        assert words in result.stderr

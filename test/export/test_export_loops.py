@@ -1,0 +1,308 @@
+"""Robots with couplings and loops exported as C, called along motions, into failure and back."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from exported_code import CC, RELATIVE, WARNINGS, Array, assert_rows_close, call, compiled, needs_c, write
+from linkages import motion_of, robot_of
+from oracles.mechanisms import MECHANISMS
+
+from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot, share
+from hodyn_ros.engine.loops.loop_kernel import compiles
+from hodyn_ros.errors import HodynError
+from hodyn_ros.export import CSource, c_source
+from hodyn_ros.trajectory import read_motion
+
+SHIPPED = ("delta", "humanoid_leg", "palletiser", "panda_hand")
+OK, NEAR_SINGULAR, FAILED = range(3)
+OPERAND = r"([xw]\d+|work\[\d+\]|\d+(\.\d+)?(e[-+]?\d+)?)"
+STRAIGHT = (
+    r"  \(void\)\w+;"
+    r"|  const double x\d+ = (q|pose|twists|state|memory->leading|a\d)\[\d+\];"
+    r"|  const double w\d+ = work\[\d+\];"
+    rf"|  const double x\d+ = ({OPERAND} [-+*/] {OPERAND}|(sin|cos)\({OPERAND}\));"
+    rf"|  (tau|motion|base_wrench|work)\[\d+\] = -?{OPERAND};"
+    r"|  double work\[\d+\];|  part\d+\([\w>, -]+\);"
+)
+
+
+def shipped(name: str) -> Robot:
+    return Robot.from_config(share.find("config", f"{name}.yaml"))
+
+
+class Exported:
+    """The C code of a robot with its memory, beside the robot."""
+
+    def __init__(self, robot: Robot, order: int, folder: Path, *flags: str) -> None:
+        self.robot, self.order = robot, order
+        self.code = c_source(robot, order, "robot")
+        self.library = compiled(self.code, folder, "-O0", *flags)
+        closure = robot.closure
+        assert closure is not None
+        self.memory = np.full(len(closure.leading), np.nan)
+        n = len(robot.driven_joints)
+        self.tau, self.motion = np.zeros((order + 1, n)), np.zeros((order + 3, n))
+        self.wrench = np.zeros((order + 1, 6)) if closure.base_given else None
+        call(self.library.robot_home, self.memory)
+
+    def __call__(self, q: Array | None, base: BaseMotion | None = None) -> int:
+        arrays = [self.memory, *([] if q is None else [np.ascontiguousarray(q)])]
+        if base is not None:
+            twists = base.in_frame("world").twists[: self.order + 2]
+            arrays += [np.ascontiguousarray(base.pose), np.ascontiguousarray(twists)]
+        results = [*([] if self.wrench is None else [self.wrench]), self.tau, self.motion]
+        return int(call(self.library.robot_inverse_dynamics, *arrays, *results))
+
+    def lead(self, to: Array, base: BaseMotion | None = None) -> None:
+        """Go from home to positions, in still poses half a tenth of the way apart."""
+        home = self.robot.home[0]
+        for share_of in np.linspace(0.05, 1.0, 20):
+            q = np.zeros((self.order + 3, len(to)))
+            q[0] = home + share_of * (to - home)
+            assert self(q, base) in (OK, NEAR_SINGULAR)
+
+    def agrees(self, q: Array | None, base: BaseMotion | None = None) -> None:
+        """Call both, and compare all that they return."""
+        expected = self.robot.drive_state(q, base)
+        assert self(q, base) == (NEAR_SINGULAR if expected.near_singularity else OK)
+        assert_rows_close(self.tau, expected.efforts)
+        np.testing.assert_allclose(self.motion[0], expected.motion[0], rtol=0.0, atol=RELATIVE)
+        assert_rows_close(self.motion[1:], expected.motion[1:])
+        if self.wrench is not None:
+            assert_rows_close(self.wrench, expected.base_wrench)
+
+
+def samples(name: str, order: int, count: int = 60) -> list[tuple[Array, BaseMotion | None]]:
+    """Return coordinates (order + 3, k) and motion of the base along the shipped motion."""
+    motion = read_motion(share.find("config", f"{name}_motion.yaml")).for_joints(shipped(name).joint_names)
+    found = []
+    for time in np.linspace(0.0, motion.trajectory.duration, count):
+        sample = motion.sample(float(time), order + 2)
+        base = None
+        if sample.pose is not None and sample.twists is not None:
+            base = BaseMotion(sample.pose, sample.twists, frame="body").in_frame("world")
+        found.append((sample.joints, base))
+    return found
+
+
+@needs_c
+@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("order", (0, 2))
+def test_along_the_shipped_motion(name: str, order: int, tmp_path: Path) -> None:
+    exported = Exported(shipped(name), order, tmp_path)
+    assert exported.library.robot_self_test() <= RELATIVE
+    motion = samples(name, order)
+    exported.lead(motion[0][0][0], motion[0][1])
+    for q, base in motion:
+        exported.agrees(q, base)
+
+
+def still(robot: Robot, change: Array, order: int) -> Array:
+    """Return a pose at rest, given by the change of the coordinates from home."""
+    q = np.zeros((order + 3, robot.n_joints))
+    q[0] = robot.home[0] + change
+    return q
+
+
+class TestFailure:
+    def test_the_delta_stretched_until_it_cannot_and_back(self, tmp_path: Path) -> None:
+        """Through poses near singular ones into failure; neither results nor memory change there."""
+        robot = shipped("delta")
+        exported, codes, depths = Exported(robot, 1, tmp_path), [], np.arange(0.0, -0.3, -0.0005)
+        for depth in depths:
+            q = still(robot, np.array([0.0, 0.0, depth]), 1)
+            before = [array.copy() for array in (exported.memory, exported.tau, exported.motion)]
+            codes.append(exported(q))
+            if codes[-1] == FAILED:
+                after = (exported.memory, exported.tau, exported.motion)
+                assert all(np.array_equal(a, b) for a, b in zip(before, after))
+                continue
+            assert codes[-1] == (NEAR_SINGULAR if robot.drive_state(q).near_singularity else OK)
+        assert codes == sorted(codes) and set(codes) == {OK, NEAR_SINGULAR, FAILED}
+        with pytest.raises(HodynError):
+            robot.drive_state(q)
+        robot.reset()
+        back = float(depths[codes.index(FAILED) - 1])
+        for depth in (back, *np.linspace(back, 0.0, 60)[1:]):
+            q = np.random.default_rng(3).uniform(-1.0, 1.0, (4, 3))
+            q[0] = [0.0, 0.0, depth]
+            expected = robot.drive_state(q)
+            assert exported(q) == (NEAR_SINGULAR if expected.near_singularity else OK)
+            assert_rows_close(exported.tau, expected.efforts, 1e-10 if depth == back else RELATIVE)
+
+    def test_numbers_that_are_none_leave_everything_as_it_is(self, tmp_path: Path) -> None:
+        for name in SHIPPED:
+            (folder := tmp_path / name).mkdir()
+            exported = Exported(shipped(name), 0, folder)
+            q, base = samples(name, 0, 3)[0]
+            exported.lead(q[0], base)
+            assert exported(q, base) != FAILED
+            kept = [exported.memory.copy(), exported.tau.copy(), exported.motion.copy()]
+            for place in np.ndindex(q.shape):
+                for value in (np.nan, np.inf):
+                    spoiled = q.copy()
+                    spoiled[place] = value
+                    assert exported(spoiled, base) == FAILED
+            assert np.array_equal(kept[0], exported.memory)
+            assert np.array_equal(kept[1], exported.tau) and np.array_equal(kept[2], exported.motion)
+
+    def test_a_jump_is_refused(self, tmp_path: Path) -> None:
+        robot = shipped("palletiser")
+        exported = Exported(robot, 0, tmp_path)
+        assert exported(still(robot, np.full(4, 0.6), 0)) == FAILED
+        exported.agrees(still(robot, np.full(4, 0.1), 0))
+
+    def test_a_wrong_constant_of_newtons_method_is_found(self, tmp_path: Path) -> None:
+        code = c_source(shipped("delta"), 0)
+        begin = code.source.index("static void newton_step")
+        step = code.source[begin:]
+        spoiled = step.replace("sin(", "0.9 * sin(", 1)
+        assert spoiled != step
+        wrong = CSource("delta", code.header, code.source[:begin] + spoiled, 0, ())
+        assert compiled(wrong, tmp_path).delta_self_test() == np.inf
+
+
+class TestForm:
+    def test_constant_time_gives_the_same(self, tmp_path: Path) -> None:
+        exported = Exported(shipped("delta"), 2, tmp_path, "-DROBOT_CONSTANT_TIME=1")
+        motion = samples("delta", 2)
+        exported.lead(motion[0][0][0])
+        for q, _ in motion:
+            exported.agrees(q)
+
+    @pytest.mark.parametrize("name", SHIPPED)
+    def test_no_branch_but_the_stated_ones(self, name: str) -> None:
+        source = c_source(shipped(name), 2, "robot").source
+        body = source.split("int robot_inverse_dynamics(")[1].split("\n}\n")[0].splitlines()[2:]
+        kept = [line.strip() for line in body if not re.fullmatch(STRAIGHT, line)]
+        kept = [re.sub(OPERAND, "#", line) for line in kept]
+        for part in source.split("static void part")[1:]:
+            lines = part.split("\n}\n")[0].splitlines()[2:]
+            assert [line for line in lines if not re.fullmatch(STRAIGHT, line)] == []
+        copy = ["for (i = #; i < #; ++i) {", "state[i] = memory->leading[i];", "}"]
+        given = ", pose" if "pose" in source else ""
+        finite = " && all_finite(pose, #) && all_finite(twists, #)" if given else ""
+        newton = [
+            "i = #;",
+            "do {",
+            f"newton_step(q{given}, state);",
+            "++i;",
+            "} while (i < # && (ROBOT_CONSTANT_TIME || state[#] > #));",
+        ]
+        expected = [
+            "double state[#];",
+            "int i;",
+            *copy,
+            *(["state[#] = #;"] if name == "panda_hand" else newton),
+            f"if (!(# < # && all_finite(q, #){finite})) {{",
+            "return ROBOT_FAILED;",
+            "}",
+            copy[0],
+            "memory->leading[i] = state[i];",
+            "}",
+            "return # > # ? ROBOT_NEAR_SINGULAR : ROBOT_OK;",
+        ]
+        assert kept == expected
+
+    @needs_c
+    def test_the_program_and_cpp(self, tmp_path: Path) -> None:
+        assert CC is not None
+        source, program = write(c_source(shipped("palletiser"), 2), tmp_path), tmp_path / "test"
+        flags = ("-std=c99", *WARNINGS, "-DPALLETISER_MAIN", "-O1")
+        subprocess.run([CC, *flags, source, "-o", program, "-lm"], check=True, timeout=120)
+        result = subprocess.run([program], capture_output=True, text=True, timeout=60)
+        assert result.returncode == 0
+        assert "palletiser_inverse_dynamics" in result.stdout and "microseconds" in result.stdout
+        cxx = next((path for path in map(shutil.which, ("c++", "g++", "clang++")) if path), None)
+        if cxx is not None:
+            as_cpp = ("-x", "c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only")
+            subprocess.run([cxx, *as_cpp, source], check=True, timeout=120)
+
+    def test_the_branch_of_the_robot_stays_where_it_is(self) -> None:
+        robot = shipped("palletiser")
+        robot.inverse_dynamics(still(robot, np.full(4, 0.1), 0))
+        before = robot.positions
+        c_source(robot, 0)
+        assert np.array_equal(before, robot.positions)
+
+    def test_names_and_units_of_both_sides(self) -> None:
+        header = c_source(shipped("delta"), 0).header
+        for words in ("0 x (m, N)", "0 drive1 (rad, N.m)", "DELTA_DRIVEN 3", "DELTA_NEAR_SINGULAR = 1"):
+            assert words in header
+
+    def test_what_the_engine_does_not_compile_is_refused_in_a_line(self) -> None:
+        with pytest.raises(InputError, match="'delta' has no compiled inverse dynamics of order 9"):
+            c_source(shipped("delta"), 9)
+
+
+@needs_c
+@pytest.mark.parametrize("name", ("palletiser", "humanoid_leg"))
+def test_wrenches_of_the_environment(name: str, tmp_path: Path) -> None:
+    robot, order, rng = shipped(name), 1, np.random.default_rng(2)
+    body = robot.tree.body_names[-1]
+    closure, n = robot.closure, len(robot.driven_joints)
+    assert closure is not None
+    library = compiled(c_source(robot, order, "robot", wrenches=[body]), tmp_path, "-O0")
+    assert library.robot_self_test() <= RELATIVE
+    memory = np.empty(len(closure.leading))
+    call(library.robot_home, memory)
+    tau, motion, wrench = np.empty((order + 1, n)), np.empty((order + 3, n)), np.empty((order + 1, 6))
+    for q, base in samples(name, order, 10):
+        q[0] = robot.home[0] + 0.2 * (q[0] - robot.home[0])
+        load = rng.uniform(-9.0, 9.0, (order + 1, 6))
+        given = [q] if base is None else [q, np.ascontiguousarray(base.pose), base.twists[: order + 2].copy()]
+        results = [*([] if base is None else [wrench]), tau, motion]
+        assert call(library.robot_inverse_dynamics, memory, *given, load, *results) == OK
+        state = robot.drive_state(q, base, [AppliedWrench(body, load)])
+        assert_rows_close(tau, state.efforts)
+        if base is not None:
+            assert_rows_close(wrench, state.base_wrench)
+
+
+@needs_c
+@pytest.mark.parametrize("name", ("palletiser", "humanoid_leg"))
+def test_kinematics_of_all_bodies(name: str, tmp_path: Path) -> None:
+    """In one file with the inverse dynamics, whose memory it shares."""
+    robot, order = shipped(name), 1
+    code = c_source(robot, order, "robot", what=("inverse_dynamics", "forward_kinematics"))
+    library = compiled(code, tmp_path, "-O0")
+    assert library.robot_self_test() <= RELATIVE
+    closure = robot.closure
+    assert closure is not None
+    memory, count = np.empty(len(closure.leading)), len(robot.tree.body_names)
+    call(library.robot_home, memory)
+    poses, twists = np.empty((count, 4, 4)), np.empty((count, 1, 6))
+    home = robot.home[0]
+    for q, base in samples(name, order - 2):
+        q[0] = home + 0.2 * (q[0] - home)
+        given = [] if base is None else [np.ascontiguousarray(base.pose), np.ascontiguousarray(base.twists)]
+        assert call(library.robot_forward_kinematics, memory, q, *given, poses, twists) == OK
+        motion = robot.forward_kinematics(q, base)
+        np.testing.assert_allclose(poses, motion.poses, atol=1e-12)
+        np.testing.assert_allclose(twists[:, 0], motion.twists[0], atol=1e-11)
+    with pytest.raises(InputError, match="mass_matrix of robot '.*' cannot be exported"):
+        c_source(robot, order, what="mass_matrix")
+
+
+@needs_c
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_mechanisms_of_the_references(name: str, tmp_path: Path) -> None:
+    """Loops of all kinds, platforms and floating bases; the robots are held against references elsewhere."""
+    mechanism = MECHANISMS[name]()
+    robot = robot_of(mechanism)
+    if not compiles(robot.closure, 1):
+        with pytest.raises(InputError, match="has no compiled inverse dynamics"):
+            c_source(robot, 1)
+        return
+    exported = Exported(robot, 1, tmp_path)
+    assert exported.library.robot_self_test() <= 1e-11
+    for seed in range(5):
+        q, base = motion_of(mechanism, 1, seed)
+        q[0] *= 0.3  # no jump from one to the next
+        exported.agrees(q if len(mechanism.joints) else None, base)

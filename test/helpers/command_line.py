@@ -1,0 +1,17 @@
+"""The command line in this process."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from hodyn_ros.cli import app
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    """Run `hodyn` with arguments; return its exit code."""
+    monkeypatch.setattr(sys, "argv", ["hodyn", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        app.main()
+    return int(ended.value.code or 0)

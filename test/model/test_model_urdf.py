@@ -1,0 +1,342 @@
+"""URDF against Pinocchio's own reading of it, and everything that must be refused."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from places import DATA
+
+from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.lie import se3
+from hodyn_ros.model.frames import from_modified_dh, from_rpy
+from hodyn_ros.model.readers.urdf import read_urdf, read_urdf_assembly
+from hodyn_ros.model.tree import JointKind, TreeModel
+
+BRANCHED = DATA / "branched.urdf"
+RTOL = 1e-12
+
+
+def link(name: str, mass: float | str = 1.0, xyz: str = "0 0 0") -> str:
+    return (
+        f'<link name="{name}"><inertial><origin xyz="{xyz}"/><mass value="{mass}"/>'
+        '<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>'
+    )
+
+
+def joint(name: str, parent: str, child: str, kind: str = "revolute", inside: str = "") -> str:
+    return (
+        f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
+        f'<axis xyz="0 0 1"/>{inside}</joint>'
+    )
+
+
+def robot(*parts: str) -> str:
+    return '<robot name="r">' + "".join(parts) + "</robot>"
+
+
+def poses_of(model: TreeModel, q: np.ndarray, base: np.ndarray | None = None) -> list[np.ndarray]:
+    """Place the bodies by the product of exponentials of the model's screws."""
+    displacements: list[np.ndarray] = []
+    for i, parent in enumerate(model.parents):
+        if base is not None and i == 0:
+            displacements.append(base)
+            continue
+        motion = se3.exp_screw(model.screws[i], q[model.joint_of(i)])
+        displacements.append(motion if parent < 0 else displacements[parent] @ motion)
+    return [d @ placement for d, placement in zip(displacements, model.placements, strict=True)]
+
+
+def to_pinocchio(theirs: Any, names: tuple[str, ...], q: np.ndarray) -> np.ndarray:
+    """Write joint coordinates as Pinocchio wants them: its order, cosine and sine for continuous joints."""
+    configuration = pin.neutral(theirs)
+    for name, value in zip(names, q, strict=True):
+        item = theirs.joints[theirs.getJointId(name)]
+        values = [value] if item.nq == 1 else [np.cos(value), np.sin(value)]
+        configuration[item.idx_q : item.idx_q + item.nq] = values
+    return configuration
+
+
+@pytest.mark.parametrize("floating", [False, True])
+def test_placements_masses_and_coms_are_those_of_pinocchio(floating: bool) -> None:
+    model, _ = read_urdf(BRANCHED, floating_base=floating)
+    text = BRANCHED.read_text()
+    theirs = (
+        pin.buildModelFromXML(text, pin.JointModelFreeFlyer()) if floating else pin.buildModelFromXML(text)
+    )
+    data = theirs.createData()
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        q = rng.uniform(-3.0, 3.0, model.n_joints)
+        base = np.eye(4)
+        configuration = to_pinocchio(theirs, model.joint_names, q)
+        if floating:
+            base = se3.exp_screw(np.array([0.6, 0.0, 0.8, 0.4, -0.2, 1.0]), np.array(rng.uniform(-2, 2)))
+            configuration[:7] = pin.SE3ToXYZQUAT(pin.SE3(base))
+        poses = poses_of(model, q, base if floating else None)
+        pin.centerOfMass(theirs, data, configuration)
+        pin.updateFramePlacements(theirs, data)
+        coms = []
+        for name, pose, com in zip(model.body_names, poses, model.coms, strict=True):
+            expected = data.oMf[theirs.getFrameId(name)].homogeneous
+            np.testing.assert_allclose(pose, expected, rtol=0, atol=RTOL)
+            coms.append(pose[:3, :3] @ com + pose[:3, 3])
+        total = model.masses.sum()
+        assert total == pytest.approx(pin.computeTotalMass(theirs), rel=RTOL)
+        np.testing.assert_allclose(model.masses @ np.array(coms) / total, data.com[0], rtol=0, atol=RTOL)
+
+
+@pytest.mark.parametrize("floating", [False, True])
+def test_merged_inertias_are_those_of_pinocchio(floating: bool) -> None:
+    model, _ = read_urdf(BRANCHED, floating_base=floating)
+    text = BRANCHED.read_text()
+    theirs = (
+        pin.buildModelFromXML(text, pin.JointModelFreeFlyer()) if floating else pin.buildModelFromXML(text)
+    )
+    for i in range(model.n_bodies):
+        name = "root_joint" if model.kinds[i] is JointKind.BASE else model.joint_names[model.joint_of(i)]
+        inertia = theirs.inertias[theirs.getJointId(name)]
+        assert model.masses[i] == pytest.approx(inertia.mass, rel=RTOL, abs=0)
+        if inertia.mass > 0.0:
+            np.testing.assert_allclose(model.coms[i], inertia.lever, rtol=0, atol=RTOL)
+        np.testing.assert_allclose(model.inertias[i], inertia.inertia, rtol=0, atol=RTOL * 0.1)
+
+
+def test_order_is_depth_first_in_the_order_of_the_file() -> None:
+    model, _ = read_urdf(BRANCHED)
+    assert model.joint_names == ("waist", "right_shoulder", "left_shoulder", "slide", "hand_turn")
+    assert model.body_names == ("torso", "right_arm", "left_arm", "wrist", "hand")
+    assert model.parents == (-1, 0, 0, 2, 3)
+    assert [kind.value for kind in model.kinds] == ["revolute"] * 3 + ["prismatic", "revolute"]
+
+
+def test_limits_come_from_the_file() -> None:
+    model, limits = read_urdf(BRANCHED)
+    assert dict(zip(model.joint_names, limits.position_lower, strict=True)) == {
+        "waist": -1.5, "right_shoulder": -np.inf, "left_shoulder": -np.inf, "slide": -0.1, "hand_turn": 0.0
+    }  # fmt: skip
+    assert limits.position_upper.tolist() == [1.25, np.inf, np.inf, 0.25, 2.0]
+    assert limits.velocity.tolist() == [2.5, 3.0, np.inf, 0.5, 4.0]
+    assert limits.effort.tolist() == [150.0, 40.0, np.inf, 120.0, 9.0]
+    assert np.isinf(limits.effort_rate).all()
+
+
+@pytest.mark.parametrize("floating", [False, True])
+def test_every_link_stays_known_as_a_frame(floating: bool) -> None:
+    assembly, _ = read_urdf_assembly(BRANCHED, floating_base=floating)
+    theirs = pin.buildModelFromXML(BRANCHED.read_text())
+    data = theirs.createData()
+    pin.framesForwardKinematics(theirs, data, pin.neutral(theirs))
+    assert set(assembly.frames) == {frame.name for frame in theirs.frames if frame.type == pin.FrameType.BODY}
+    for name, (body, pose) in assembly.frames.items():
+        placement = np.eye(4) if body < 0 else assembly.model.placements[body]
+        expected = data.oMf[theirs.getFrameId(name)].homogeneous
+        np.testing.assert_allclose(placement @ pose, expected, rtol=0, atol=RTOL)
+
+
+def test_text_and_path_read_the_same() -> None:
+    from_path, _ = read_urdf(str(BRANCHED))
+    for text in (BRANCHED.read_text(), "\n  " + BRANCHED.read_text()):
+        model, _ = read_urdf(text)
+        assert model.joint_names == from_path.joint_names
+        np.testing.assert_array_equal(model.screws, from_path.screws)
+
+
+def test_a_body_without_merged_parts_keeps_its_figures_as_written() -> None:
+    model, _ = read_urdf(BRANCHED)
+    left = model.body_names.index("left_arm")
+    assert model.masses[left] == 2.2
+    assert model.coms[left].tolist() == [0.0, 0.15, 0.02]
+    assert model.inertias[left].tolist() == [[0.02, 0, 0.0001], [0, 0.022, 0], [0.0001, 0, 0.0031]]
+
+
+def test_right_angles_leave_exact_zeros() -> None:
+    half = np.pi / 2
+    for rotation in (from_rpy(np.zeros(3), np.array([half, -half, half])), from_modified_dh(0.1, -half, 0.2)):
+        assert set(np.abs(rotation[:3, :3]).ravel()) == {0.0, 1.0}
+    np.testing.assert_allclose(from_modified_dh(0.1, -half, 0.2)[:3, 3], [0.1, 0.2, 0.0], rtol=0, atol=1e-16)
+
+
+def test_a_chain_longer_than_the_recursion_limit_is_read() -> None:
+    n = sys.getrecursionlimit() + 200
+    parts = [link("l0")] + [link(f"l{i}") + joint(f"j{i}", f"l{i - 1}", f"l{i}") for i in range(1, n + 1)]
+    model, _ = read_urdf(robot(*parts))
+    assert model.n_joints == n
+    assert model.parents == tuple(range(-1, n - 1))
+
+
+def test_foreign_tags_leave_stderr_quiet() -> None:
+    code = f"from hodyn_ros.model.readers.urdf import read_urdf; read_urdf({str(BRANCHED)!r})"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    run = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert run.stderr == ""
+
+
+def test_a_default_namespace_is_no_obstacle() -> None:
+    text = robot(link("a"), link("b"), joint("j", "a", "b")).replace("<robot ", '<robot xmlns="urn:urdf" ')
+    assert read_urdf(text)[0].joint_names == ("j",)
+
+
+TWO = link("a") + link("b")
+
+REFUSED = {
+    "mimic": (TWO + joint("follower", "a", "b", inside='<mimic joint="x"/>'), ["'follower'", "mimic"]),
+    "unknown kind": (TWO + joint("j", "a", "b", "ball"), ["'j'", "'ball'", "revolute"]),
+    "two roots": (TWO + link("c") + joint("j", "a", "b"), ["'a'", "'c'", "root"]),
+    "loop": (TWO + joint("j", "a", "b") + joint("k", "b", "a"), ["loop"]),
+    "loop beside a tree": (
+        TWO + link("c") + link("d") + joint("j", "a", "b") + joint("k", "c", "d") + joint("l", "d", "c"),
+        ["'c'", "loop", "cut"],
+    ),
+    "two parents": (TWO + link("c") + joint("j", "a", "b") + joint("k", "a", "c") + joint("l", "c", "b"),
+                    ["'b'", "'j'", "'l'", "cut"]),
+    "unknown parent": (TWO + joint("j", "nowhere", "b"), ["'j'", "'nowhere'", "parent"]),
+    "unknown child": (TWO + joint("j", "a", "nowhere"), ["'j'", "'nowhere'", "child"]),
+    "same link twice": (TWO + link("b") + joint("j", "a", "b"), ["link 'b'", "twice"]),
+    "same joint twice": (
+        TWO + link("c") + joint("j", "a", "b") + joint("j", "b", "c"), ["joint 'j'", "twice"]
+    ),
+    "no joint moves": (TWO + joint("j", "a", "b", "fixed"), ["moves"]),
+    "no link": ("", ["no link"]),
+    "zero axis": ((TWO + joint("j", "a", "b")).replace("0 0 1", "0 0 0"), ["'j'", "axis", "direction"]),
+    "short axis": ((TWO + joint("j", "a", "b")).replace("0 0 1", "0 1"), ["'j'", "axis"]),
+    "nan origin": (TWO + joint("j", "a", "b", inside='<origin xyz="0 nan 0"/>'), ["'j'", "xyz", "finite"]),
+    "text for a number": (link("a") + link("b", "heavy") + joint("j", "a", "b"), ["'b'", "heavy", "mass"]),
+    "infinite mass": (link("a") + link("b", "inf") + joint("j", "a", "b"), ["'b'", "mass", "finite"]),
+    "negative mass": (link("a") + link("b", "-1") + joint("j", "a", "b"), ["'b'", "-1 kg"]),
+    "negative mass, hidden by merging": (
+        TWO + link("c", -0.5) + joint("j", "a", "b") + joint("k", "b", "c", "fixed"), ["'c'", "-0.5 kg"]
+    ),
+    "massless leaf": (
+        link("a") + '<link name="feather"/>' + joint("j", "a", "feather"), ["'feather'", "no mass"]
+    ),
+    "no inertia": ((link("a") + link("b") + joint("j", "a", "b")).replace('ixx="0.1"', ""), ["'a'", "ixx"]),
+    "negative inertia": (
+        (TWO + joint("j", "a", "b")).replace('ixx="0.1"', 'ixx="-0.1"'), ["'b'", "positive"]
+    ),
+    "xacro value": (TWO + joint("j", "a", "b", inside='<origin xyz="${x} 0 0"/>'), ["'j'", "expand"]),
+    "xacro tag": ('<x:macro xmlns:x="http://www.ros.org/wiki/xacro" name="m"/>', ["xacro:macro", "expand"]),
+    "unbound xacro": ("<xacro:include/>", ["xacro", "expand"]),
+    "no parent attribute": (TWO + joint("j", "a", "b").replace('link="a"', ""), ["'j'", "parent", "link"]),
+    "no parent": (TWO + joint("j", "a", "b").replace('<parent link="a"/>', ""), ["'j'", "parent"]),
+    "nameless link": (TWO + "<link/>" + joint("j", "a", "b"), ["link", "name"]),
+    "nameless joint": (TWO + joint("", "a", "b"), ["joint", "name"]),
+    "two origins": (TWO + joint("j", "a", "b", inside="<origin/><origin/>"), ["'j'", "<origin>", "twice"]),
+    "quaternion": (TWO + joint("j", "a", "b", inside='<origin quat_xyzw="0 0 0 1"/>'), ["'j'", "rpy"]),
+    "crossed limits": (
+        TWO + joint("j", "a", "b", inside='<limit lower="1" upper="-1" effort="1" velocity="1"/>'),
+        ["'j'", "lower limit 1", "upper limit -1"],
+    ),
+    "negative limit": (
+        TWO + joint("j", "a", "b", inside='<limit lower="-1" upper="1" effort="-5" velocity="1"/>'),
+        ["'j'", "effort", "-5"],
+    ),
+    "nan limit": (
+        TWO + joint("j", "a", "b", inside='<limit lower="nan" upper="1" effort="5" velocity="1"/>'),
+        ["'j'", "lower"],
+    ),
+    "incomplete limit": (TWO + joint("j", "a", "b", inside='<limit lower="0"/>'), ["'j'", "limit", "effort"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused_in_one_line_that_names_the_thing(case: str, capfd: pytest.CaptureFixture[str]) -> None:
+    parts, words = REFUSED[case]
+    with pytest.raises(ModelError) as caught:
+        read_urdf(robot(parts))
+    message = str(caught.value)
+    assert "\n" not in message
+    for word in words:
+        assert word in message
+    assert capfd.readouterr().err == ""
+
+
+def test_a_floating_base_needs_mass_counting_what_is_fixed_to_it() -> None:
+    empty = '<link name="a"/>' + link("b") + joint("j", "a", "b")
+    with pytest.raises(ModelError, match=r"'a' has no mass and is the base"):
+        read_urdf(robot(empty), floating_base=True)
+    ballast = link("ballast", 2.0, "0 0 1") + joint("f", "a", "ballast", "fixed", '<origin xyz="0 1 0"/>')
+    model, _ = read_urdf(robot(empty, ballast), floating_base=True)
+    assert model.body_names == ("a", "b")
+    assert model.masses.tolist() == [2.0, 1.0]
+    np.testing.assert_allclose(model.coms[0], [0.0, 1.0, 1.0], rtol=1e-15)
+
+
+def test_a_fixed_base_ignores_the_inertia_of_its_root() -> None:
+    model, _ = read_urdf(robot(link("a", 1e9), link("b"), joint("j", "a", "b")))
+    assert model.masses.tolist() == [1.0]
+
+
+def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
+    for path in (tmp_path / "absent.urdf", str(tmp_path), "nul\0byte", ""):
+        with pytest.raises(ModelError, match="cannot read"):
+            read_urdf(path)
+    with pytest.raises(InputError, match="NoneType"):
+        read_urdf(None)  # type: ignore[arg-type]
+
+
+def test_a_broken_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "broken.urdf"
+    path.write_text('<robot name="r"><link name="a">')
+    with pytest.raises(ModelError, match=r"broken\.urdf: not well-formed XML: .*line 1"):
+        read_urdf(path)
+    path.write_text('<sdf version="1.7"/>')
+    with pytest.raises(ModelError, match=r"<sdf>.*<robot>"):
+        read_urdf(path)
+
+
+@settings(max_examples=300, deadline=None)
+@given(content=st.binary(max_size=200))
+def test_random_bytes_in_a_file_give_model_errors(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes
+) -> None:
+    path = tmp_path_factory.mktemp("fuzz") / "robot.urdf"
+    path.write_bytes(content)
+    with pytest.raises(ModelError):
+        read_urdf(path)
+
+
+@settings(max_examples=300, deadline=None)
+@given(content=st.text(max_size=200))
+def test_random_text_gives_model_errors(content: str) -> None:
+    with pytest.raises(ModelError):
+        read_urdf("<" + content)
+
+
+WORDS = st.sampled_from(
+    ["", "0", "1", "nan", "inf", "-1", "1e400", "1e308", "1 2 3", "0 0 0", "1e200 1e200 0", "a", "b", "c",
+     "fixed", "revolute", "prismatic", "world", "${x}", "é", "1,2,3", "0x10"]
+)  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.data())
+def test_a_damaged_urdf_gives_a_model_or_a_model_error(data: st.DataObject) -> None:
+    text = BRANCHED.read_text()
+    for _ in range(data.draw(st.integers(1, 4))):
+        pieces = text.split('"')
+        place = data.draw(st.integers(0, len(pieces) // 2 - 1)) * 2 + 1
+        pieces[place] = data.draw(WORDS)
+        text = '"'.join(pieces)
+    if data.draw(st.booleans()):
+        lines = text.splitlines()
+        del lines[data.draw(st.integers(3, len(lines) - 2))]
+        text = "\n".join(lines)
+    try:
+        with np.errstate(all="ignore"):
+            model, limits = read_urdf(text, floating_base=data.draw(st.booleans()))
+    except ModelError as error:
+        assert "\n" not in str(error)
+    else:
+        assert model.n_joints == len(limits.velocity) > 0
+        assert np.isfinite(model.screws).all()

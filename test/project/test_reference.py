@@ -1,0 +1,173 @@
+"""The documentation: the reference names all there is, and the whole of it builds without a warning."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from places import ROOT
+
+from hodyn_ros.cli.app import app
+from hodyn_ros.model.readers.schema import INLINE_ROBOT, PARALLEL_ROBOT, URDF_ROBOT
+from hodyn_ros.trajectory.files.schema import TRAJECTORIES
+
+
+@pytest.fixture(autouse=True)
+def generator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The generator is in tools/, where docs/conf.py finds it as well."""
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+
+
+def test_every_field_of_every_message_has_a_row() -> None:
+    pytest.importorskip("rclpy", reason="no ROS 2 here")
+    from reference.messages import message_page
+
+    import hodyn_ros.msg as messages
+
+    page = message_page(ROOT / "msg")
+    for path in (ROOT / "msg").glob("*.msg"):
+        section = page.partition(f"## {path.stem}\n")[2].partition("\n## ")[0]
+        names = getattr(messages, path.stem).get_fields_and_field_types()
+        assert len(names) > 5
+        for name in names:
+            row = next(line for line in section.splitlines() if line.startswith(f"| `{name}` |"))
+            meaning = row.split(" | ")[3].rstrip(" |")
+            assert meaning or name.endswith("_representation") or name == "status", row
+
+
+def test_units_values_and_continued_comments_are_kept(tmp_path: Path) -> None:
+    from reference.messages import message_page
+
+    text = "# About\n# it.\n\nuint8 A=1  # first\nfloat64[] x  # [N.m]\n    # and more\n"
+    (tmp_path / "Sample.msg").write_text(text)
+    lines = message_page(tmp_path).rstrip().splitlines()
+    assert "About it." in lines
+    assert lines[-2:] == [
+        "| `A` | `uint8` | `1` | first |",
+        r"| `x` | `float64[]` |  | \[N.m\] and more |",
+    ]
+
+
+def test_every_parameter_of_every_node_has_a_row() -> None:
+    pytest.importorskip("rclpy", reason="no ROS 2 here")
+    from reference.parameters import nodes, parameter_page
+
+    page = parameter_page()
+    found = {module.__name__.rpartition(".")[2]: module for module in nodes()}
+    assert {"dynamics_node", "trajectory_node", "simulator_node", "controller_node"} <= set(found)
+    for node, module in found.items():
+        section = page.partition(f"## {node}\n")[2].partition("\n## ")[0]
+        rows = {line.split("`")[1]: line for line in section.splitlines() if line.startswith("| `")}
+        assert set(rows) == {setting.name for setting in module.SETTINGS}
+        for setting in module.SETTINGS:
+            assert ("| live |" in rows[setting.name]) is not setting.read_only
+
+
+def test_every_command_and_option_is_there() -> None:
+    from reference.commands import command_page
+
+    page = command_page()
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    assert {"demo", "export", "check", "retime"} <= set(commands)
+    for name, command in commands.items():
+        section = page.partition(f"## `hodyn {name}`\n")[2].partition("\n## ")[0]
+        for parameter in command.params:
+            assert f"* `{parameter.opts[0]}" in section, f"{parameter.opts[0]} of hodyn {name}"
+
+
+def test_every_launch_file_has_its_arguments() -> None:
+    from reference.launch_files import launch_arguments, launch_page
+
+    page = launch_page(ROOT / "launch")
+    for path in (ROOT / "launch").glob("*.launch.py"):
+        arguments = launch_arguments(path)
+        assert arguments
+        section = page.partition(f"## {path.name}\n")[2].partition("\n## ")[0]
+        for argument in arguments:
+            assert f"| `{argument.name}` |" in section
+            assert argument.description
+    assert "launch" not in sys.modules or not hasattr(sys.modules["launch"], "mock_calls")
+
+
+def test_arguments_are_those_that_launch_sees() -> None:
+    pytest.importorskip(
+        "launch_ros", reason="launch_ros is not installed; it comes with a ROS 2, not from PyPI"
+    )
+    from launch import LaunchContext
+    from launch.launch_description_sources import get_launch_description_from_python_launch_file
+    from launch.utilities import perform_substitutions
+    from reference.launch_files import launch_arguments
+
+    for path in (ROOT / "launch").glob("*.launch.py"):
+        declared = get_launch_description_from_python_launch_file(str(path)).get_launch_arguments()
+        found = launch_arguments(path)
+        assert [argument.name for argument in found] == [argument.name for argument in declared]
+        for ours, theirs in zip(found, declared):
+            assert ours.default_text == perform_substitutions(LaunchContext(), theirs.default_value)
+            assert theirs.description.startswith(ours.description)  # the choices may follow
+
+
+def keys(schema: Any) -> Iterator[str]:
+    """All keys of all mappings that a schema allows, but those that every mapping has."""
+    if isinstance(schema, dict):
+        yield from schema.get("properties", {})
+        for part in (*schema.get("properties", {}).values(), schema.get("items")):
+            yield from keys(part)
+
+
+def test_every_key_of_every_file_is_there() -> None:
+    from reference.schemas import schema_page
+
+    sections = schema_page().split("\n## ")[1:]
+    schemas = [INLINE_ROBOT, URDF_ROBOT, PARALLEL_ROBOT, *TRAJECTORIES.values()]
+    assert len(sections) == len(schemas)
+    for section, schema in zip(sections, schemas):
+        wanted = set(keys(schema)) - {"source", "note", "assumed", "value"}
+        assert len(wanted) >= 5
+        missing = [key for key in wanted if f"| `{key}` |" not in section]
+        assert not missing, section.splitlines()[0]
+
+
+def test_links_lead_to_where_things_are_in_the_documentation() -> None:
+    from reference.links import relinked
+
+    text = "[a](../config/README.md#drives) [b](matrices.md) ![c](pictures/c.png) [d](../LICENSE) [e](https://e.org)"
+    expected = "[a](reference/config.md#drives) [b](matrices.md) ![c](pictures/c.png) d [e](https://e.org)"
+    assert relinked(text, "docs/page.md", "page.md") == expected
+    assert relinked("[b](docs/matrices.md)", "README.md", "reference/readme.md") == "[b](../matrices.md)"
+    block = "```\n[a](../config/README.md)\n```\n"
+    assert relinked(block, "docs/page.md", "page.md") == block
+
+
+def test_html_builds_without_a_warning(tmp_path: Path) -> None:
+    for module in ("sphinx", "myst_parser", "furo", "rclpy"):
+        if importlib.util.find_spec(module) is None:
+            pytest.skip(f"{module} is not installed; `make docs` brings it along")
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-b",
+        "html",
+        "-d",
+        tmp_path / "cache",
+        "-q",
+        "-W",
+        "--keep-going",
+    ]
+    result = subprocess.run(
+        [*command, ROOT / "docs", tmp_path / "html"], capture_output=True, text=True, timeout=240
+    )
+    assert result.returncode == 0, result.stderr
+    index = (tmp_path / "html" / "index.html").read_text(encoding="utf-8")
+    for page in ("reference/messages.html", "reference/parameters.html", "reference/api/index.html"):
+        assert page in index
+        assert (tmp_path / "html" / page).exists()
+    api = (tmp_path / "html" / "reference" / "api" / "hodyn_ros.dynamics.html").read_text(encoding="utf-8")
+    assert 'id="hodyn_ros.dynamics.robot.Robot.inverse_dynamics"' in api

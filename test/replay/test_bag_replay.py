@@ -1,0 +1,629 @@
+"""Recorder, replay and player over real DDS: a replay gives the numbers that the live node has published."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import resource
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import run
+
+pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Point, Pose, Quaternion, WrenchStamped
+from rclpy.qos import QoSDurabilityPolicy, QoSProfile, QoSReliabilityPolicy
+from rclpy.serialization import deserialize_message, serialize_message
+from rich.console import Console
+from ros_peer import Peer
+from ros_processes import RosProcess, start_node, start_script
+from ros_stream import JOINTS, motion
+from rosbags.interfaces import QosDurability, QosReliability
+from rosbags.rosbag2 import Reader
+from rosgraph_msgs.msg import Clock
+from std_msgs.msg import String
+
+from hodyn_ros.bags.comparison.compare import Comparison, compare
+from hodyn_ros.bags.comparison.sources import DESIRED_MOTION, find_sources
+from hodyn_ros.bags.files.types import todays_hash
+from hodyn_ros.bags.messages import Message, Topic, stamp_of
+from hodyn_ros.bags.reader import Bag
+from hodyn_ros.bags.writer import BagWriter
+from hodyn_ros.errors import InputError
+from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
+from hodyn_ros.replay.replay import AS_RECORDED, Changes, Replay
+from hodyn_ros.replay.replay_command import run_replay
+from hodyn_ros.replay.settings_intervals import read_eras
+from hodyn_ros.ros.conversions.exact_bytes import Serialiser
+from hodyn_ros.ros.conversions.fields import float64s
+from hodyn_ros.ros.conversions.messages import time_message, write_desired_motion
+from hodyn_ros.ros.streams.rejections import Reason
+
+PANDA = {"robot_config": "panda.yaml"}
+COUNT = 1500  # motions of a recording while settings change
+MOTION, ANSWERS, SETTINGS = (
+    f"/robot/{name}" for name in ("desired_motion", "feedforward_torque", "dynamics_node/settings")
+)
+MILLISECOND, SECOND = 1_000_000, 1_000_000_000
+
+
+@contextmanager
+def recording(
+    bag: Path, storage: str, folder: Path, count: int
+) -> Iterator[tuple[RosProcess, RosProcess, Peer]]:
+    """Record a Panda's dynamics_node: the recorder, a publisher that waits for "go", and a peer."""
+    with (
+        start_node("dynamics_node", PANDA, "robot") as node,
+        start_script(
+            "ros_stream.py", "publish", str(count), "1000", str(folder / "sent.npy"), namespace="robot"
+        ) as publisher,
+        Peer("robot") as peer,
+    ):
+        # the first answers come late, so that a recording would begin with answers to unknown motions
+        peer.wait_until(lambda: len(peer.answers) > 5, "answers")
+        with start_node("recorder", {"file": bag, "storage": storage}, "robot") as recorder:
+            recorder.wait_for_line("recording into")
+            peer.wait_for_topics(listeners=2)
+            peer.wait_until(lambda: {MOTION, ANSWERS, SETTINGS} <= so_far(bag).keys(), "the recording")
+            yield recorder, publisher, peer
+        publisher.tell("end")
+        assert publisher.wait() == 0, publisher.output()
+        assert node.stop() == 0, node.output()
+
+
+def so_far(bag: Path) -> dict[str, list[Message]]:
+    """Return by topic what has been written of a bag whose recording goes on."""
+    found: dict[str, list[Message]] = {}
+    # nothing is written yet, or it is being written just now
+    with suppress(InputError, FileNotFoundError), Bag(bag) as begun:
+        for message in begun.messages():
+            found.setdefault(message.topic, []).append(message)
+    return found
+
+
+def wait_for_the_last(peer: Peer, bag: Path, topic: str, stamp: int) -> None:
+    """Wait until a message with a stamp [ns] has been written."""
+
+    def written() -> bool:
+        return any(stamp_of(message.data) == stamp for message in so_far(bag).get(topic, [])[-50:])
+
+    peer.wait_until(written, f"the message of {stamp} ns on {topic}")
+
+
+def warm_up(peer: Peer, bag: Path, make: Callable[[int], DesiredMotion]) -> int:
+    """Send the motions `make(0)`, `make(1)`, ... slowly until an answer is recorded; return their number."""
+    numbers = itertools.count()
+
+    def recorded() -> bool:
+        peer.send(make(next(numbers)))
+        time.sleep(0.05)
+        return so_far(bag).keys() >= {MOTION, ANSWERS, SETTINGS}
+
+    peer.wait_until(recorded, "a recorded answer")
+    return next(numbers)
+
+
+def replayed(bag: Path, out: Path, changes: Changes = AS_RECORDED) -> Replay:
+    with Bag(bag) as found:
+        replay = Replay(found, find_sources(found), changes)
+        replay.write(out)
+    return replay
+
+
+def compared(first: Path, second: Path, *topics: str) -> Comparison:
+    with Bag(first) as one, Bag(second) as other:
+        return compare(one, other, topics=topics)
+
+
+def stamps(bag: Path, topic: str) -> list[int]:
+    with Bag(bag) as found:
+        return [stamp_of(message.data) for message in found.messages([topic])]
+
+
+def assert_same_answers(live: Path, again: Path, at_least: int) -> None:
+    """Check that the answers to all recorded motions came again, bit by bit, and nothing else differs.
+
+    A recording may begin and end between motions and their answers.
+    """
+    found = compared(live, again)
+    answers = found.topics[ANSWERS]
+    assert not answers.fields
+    assert answers.pairs >= at_least
+    motions, before, after = stamps(live, MOTION), stamps(live, ANSWERS), stamps(again, ANSWERS)
+    missing, extra = set(before) - set(after), set(after) - set(before)
+    assert (len(missing), len(extra)) == (len(answers.missing.times), len(answers.extra.times))
+    known = list(filter(None, motions))  # the bad motions have no stamp
+    assert not [stamp for stamp in missing if min(known) <= stamp <= max(known)]
+    assert not [stamp for stamp in extra if before[0] < stamp < before[-1]]
+    assert not answers.differs_between
+    for name, topic in found.topics.items():
+        assert name == ANSWERS or not topic.differs
+    assert not found.only_first
+    assert not found.only_second
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(("mcap", signal.SIGINT), marks=pytest.mark.realtime),
+        pytest.param(("sqlite3", signal.SIGTERM), marks=pytest.mark.realtime),
+    ],
+    ids=lambda p: p[0],
+)
+def changing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording of COUNT motions at 1 kHz, with bad ones between, while order and gravity change."""
+    storage, how = request.param
+    folder = tmp_path_factory.mktemp(storage)
+    bag = folder / "bag"
+    with recording(bag, storage, folder, COUNT) as (recorder, publisher, peer):
+        publisher.tell("go")
+        assert peer.set_parameters(order=0).successful
+        peer.send(DesiredMotion(joint_names=["knee"], positions=[1.0]))
+        peer.send(DesiredMotion())
+        peer.wait_until(lambda: not peer.answers[-1].effort_rates, "answers of order 0")
+        assert peer.set_parameters(order=1, gravity=[0.0, 3.0, -9.0]).successful
+        peer.send(DesiredMotion(joint_names=["knee"], positions=[1.0]))
+        peer.wait_until(lambda: peer.answers[-1].effort_rates, "answers of order 1")
+        publisher.wait_for_line(f"published {COUNT}")
+        wait_for_the_last(peer, bag, MOTION, int(np.load(folder / "sent.npy")[-1]))
+        assert len(so_far(bag)[SETTINGS]) == 3
+        assert recorder.stop(how) == 0, recorder.output()
+        assert recorder.lines[-1].startswith("recorded ")
+        assert "lost" not in recorder.output()
+    return bag
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording of 500 motions."""
+    folder = tmp_path_factory.mktemp("plain")
+    with recording(folder / "bag", "mcap", folder, 500) as (recorder, publisher, peer):
+        publisher.tell("go")
+        publisher.wait_for_line("published 500")
+        wait_for_the_last(peer, folder / "bag", ANSWERS, int(np.load(folder / "sent.npy")[-1]))
+        assert recorder.stop() == 0, recorder.output()
+    return folder / "bag"
+
+
+# recording
+
+
+def test_a_recording_is_a_bag_of_rosbag2(changing: Path) -> None:
+    with Reader(changing) as reader:
+        connections = {connection.topic: connection for connection in reader.connections}
+        assert {MOTION, ANSWERS, SETTINGS, "/diagnostics", "/parameter_events"} <= connections.keys()
+        for topic in (MOTION, ANSWERS, SETTINGS):
+            connection = connections[topic]
+            assert connection.digest == todays_hash(connection.msgtype)
+            assert connection.msgdef.data
+            (offered,) = connection.ext.offered_qos_profiles[:1]  # type: ignore[union-attr]
+            assert offered.reliability == QosReliability.RELIABLE
+            latched = topic == SETTINGS
+            assert offered.durability == (
+                QosDurability.TRANSIENT_LOCAL if latched else QosDurability.VOLATILE
+            )
+        times = [time for _, time, _ in reader.messages([connections[MOTION]])]
+    assert times == sorted(times)
+    assert len(times) >= COUNT // 2
+
+
+def test_nothing_is_lost_on_the_way_into_a_bag(changing: Path) -> None:
+    sent = set(np.load(changing.parent / "sent.npy").tolist())
+    got = set(stamps(changing, MOTION))
+    first = min(filter(None, got))  # the publisher may have found the recorder a moment after it began
+    assert {stamp for stamp in sent if stamp >= first} <= got
+    assert len(sent & got) >= COUNT // 2
+
+
+def test_topics_that_appear_later_are_recorded_as_they_are_offered(tmp_path: Path) -> None:
+    best_effort = QoSProfile(depth=10, reliability=QoSReliabilityPolicy.BEST_EFFORT)
+    latched = QoSProfile(depth=1, durability=QoSDurabilityPolicy.TRANSIENT_LOCAL)
+    parameters = {"file": tmp_path / "bag", "topics": ["late", "/elsewhere/said_before"]}
+    with start_node("recorder", parameters, "robot") as recorder, Peer("robot") as peer:
+        recorder.wait_for_line("recording into")
+        latched_publisher = peer.node.create_publisher(String, "/elsewhere/said_before", latched)
+        latched_publisher.publish(String(data="before anybody heard"))
+        late = peer.node.create_publisher(String, "late", best_effort)
+        other = peer.node.create_publisher(String, "other", 10)
+
+        def recorded() -> bool:
+            for publisher in (late, other):
+                publisher.publish(String(data="now"))
+            return so_far(tmp_path / "bag").keys() >= {"/robot/late", "/elsewhere/said_before"}
+
+        peer.wait_until(recorded, "the recording")
+        assert recorder.stop() == 0, recorder.output()
+    with Bag(tmp_path / "bag") as bag:
+        found = {m.topic: deserialize_message(m.data, String).data for m in bag.messages()}
+        assert found == {"/elsewhere/said_before": "before anybody heard", "/robot/late": "now"}
+        assert bag.topics["/robot/late"].qos[0].reliability == QosReliability.BEST_EFFORT
+        assert bag.topics["/elsewhere/said_before"].qos[0].durability == QosDurability.TRANSIENT_LOCAL
+
+
+@pytest.mark.realtime
+def test_times_go_on_where_simulated_time_goes_back(tmp_path: Path) -> None:
+    """Two runs of a simulation that is reset in between, each of 60 messages 20 ms apart."""
+    parameters = {"file": tmp_path / "bag", "topics": ["note"], "use_sim_time": True}
+    with start_node("recorder", parameters, "robot") as recorder, Peer("robot") as peer:
+        recorder.wait_for_line("recording into")
+        clock = peer.node.create_publisher(Clock, "/clock", 10)
+        notes = peer.node.create_publisher(String, "note", 100)
+        peer.wait_until(lambda: clock.get_subscription_count() and notes.get_subscription_count(), "ears")
+        for begin in (100, 3):
+            for k in range(60):
+                now = begin * SECOND + 20 * k * MILLISECOND
+                clock.publish(Clock(clock=time_message(now)))
+                time.sleep(0.01)
+                notes.publish(String(data=str(now)))
+                time.sleep(0.01)
+        peer.wait_until(lambda: len(so_far(tmp_path / "bag").get("/robot/note", [])) == 120, "the recording")
+        assert recorder.stop() == 0, recorder.output()
+    went_back = "time went back once; recorded times go on, 98.1"
+    assert sum(went_back in line for line in recorder.lines[:-1]) == 1
+    assert went_back in recorder.lines[-1]
+    with Bag(tmp_path / "bag") as bag:
+        found = [(m.time, int(deserialize_message(m.data, String).data)) for m in bag.messages()]
+    times, told = np.array(found).T
+    assert (np.diff(times) >= 0).all()
+    assert len(set(times)) > 90  # clock and messages may overtake each other
+    assert np.abs(times[:60] - told[:60]).max() <= 60 * MILLISECOND
+    assert np.abs(times[60:] - told[60:] - 98_180 * MILLISECOND).max() <= 100 * MILLISECOND
+
+
+@pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
+def test_a_killed_recorder_leaves_all_but_the_last_second(storage: str, tmp_path: Path) -> None:
+    bag = tmp_path / "bag"
+    with recording(bag, storage, tmp_path, 3000) as (recorder, publisher, peer):
+        publisher.tell("go")
+        peer.wait_until(lambda: len(so_far(bag)[MOTION]) > 500, "half a second of motions")
+        recorder.stop(signal.SIGKILL)
+    with Bag(bag) as found:
+        assert "it has no metadata.yaml" in found.warning
+        assert found.counts[MOTION] > 500
+    outcome = replayed(bag, tmp_path / "out").outcome
+    assert outcome.matched > 100
+    assert_same_answers(bag, tmp_path / "out", 100)
+
+
+@pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
+def test_a_full_disk_ends_the_recording_with_one_error(storage: str, tmp_path: Path) -> None:
+    bag = tmp_path / "bag"
+    with recording(bag, storage, tmp_path, 5000) as (recorder, publisher, _):
+        resource.prlimit(recorder.pid, resource.RLIMIT_FSIZE, (2_000_000, 2_000_000))
+        publisher.tell("go")
+        assert recorder.wait() == 1, recorder.output()
+    errors = [line for line in recorder.lines if "rror" in line]
+    assert len(errors) == 1
+    assert errors[0].startswith("error: the recording has ended too early: ")
+    assert f"{bag} holds the first" in errors[0]
+    assert "Traceback" not in recorder.output()
+    safe = int(errors[0].split("the first ")[1].split()[0])
+    assert safe > 0
+    with Bag(bag) as found:
+        assert found.counts.total() == safe
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error"),
+    [
+        ({}, "error: parameter 'file' is empty; say where the bag goes"),
+        ({"file": "/"}, "error: '/' exists already; choose another name, or remove it"),
+        ({"file": "/proc/bag"}, "error: FileNotFoundError: [Errno 2] No such file or directory: '/proc/bag'"),
+        (
+            {"file": "/x", "storage": "rosbag1"},
+            "error: there is no storage 'rosbag1'; choose mcap or sqlite3",
+        ),
+    ],
+)
+def test_a_recorder_that_cannot_start_says_why(parameters: dict[str, object], error: str) -> None:
+    with start_node("recorder", parameters, "robot") as recorder:
+        assert recorder.wait() == 1
+    assert recorder.lines == [error]
+
+
+# replay
+
+
+def test_a_replay_is_bit_identical_although_settings_have_changed(changing: Path, tmp_path: Path) -> None:
+    replay = replayed(changing, tmp_path / "out")
+    assert_same_answers(changing, tmp_path / "out", COUNT // 2)
+    with Bag(changing) as bag:
+        assert bag.counts[SETTINGS] == 3
+        orders = {
+            sum(bool(getattr(answer, name)) for name in ("efforts", "effort_rates", "effort_accelerations"))
+            for message in bag.messages([ANSWERS])
+            for answer in [deserialize_message(message.data, FeedforwardTorque)]
+        }
+    assert orders == {1, 2, 3}
+    assert replay.outcome.samples == replay.outcome.answers + 3
+    refused = {reason: count for reason, count in replay.refusals.counts.items() if count}
+    assert refused == {Reason.TIME_BACKWARDS: 3}
+
+
+def test_a_replay_keeps_the_times_of_the_recording(changing: Path, tmp_path: Path) -> None:
+    replayed(changing, tmp_path / "out")
+    with Bag(changing) as one, Bag(tmp_path / "out") as other:
+        assert one.storage == other.storage
+        times = {stamp_of(message.data): message.time for message in one.messages([ANSWERS])}
+        again = {stamp_of(message.data): message.time for message in other.messages([ANSWERS])}
+        common = times.keys() & again.keys()
+        assert len(common) >= COUNT // 2
+        assert all(times[stamp] == again[stamp] for stamp in common)
+        assert list(one.messages([MOTION, SETTINGS])) == list(other.messages([MOTION, SETTINGS]))
+
+
+def test_the_command_says_what_came_of_it(changing: Path, tmp_path: Path) -> None:
+    console = Console(width=80, record=True, file=(tmp_path / "printed").open("w"))
+    run_replay(changing, tmp_path / "out", AS_RECORDED, None, None, console)
+    printed = console.export_text()
+    assert f"samples of {MOTION};" in printed
+    assert "refused 3 samples: 3 time going backwards" in printed
+    assert "desired_motion refused: its stamp 0.000000000 s lies" in printed
+
+
+def test_the_exit_code_tells_whether_anything_was_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = write_desired_motion(JOINTS, time_message(1), motion(1))
+    bad = write_desired_motion(["elbow", *JOINTS[1:]], time_message(2), motion(2))
+    for name, motions in (("bad", [bad]), ("both", [good, bad])):
+        with BagWriter(tmp_path / name, "mcap") as writer:
+            writer.add(Topic(MOTION, DESIRED_MOTION))
+            for k, msg in enumerate(motions):
+                writer.write(MOTION, k, serialize_message(msg))
+
+    def replay(name: str) -> int:
+        arguments = ("replay", tmp_path / name, "--robot", "panda.yaml", "--out", tmp_path / f"{name}_again")
+        return run(monkeypatch, *arguments)
+
+    assert replay("both") == 0
+    assert f"replayed 2 samples of {MOTION}; 1 answers" in capsys.readouterr().out
+    assert replay("bad") == 2
+    (error,) = capsys.readouterr().err.splitlines()
+    assert error == (
+        f"error: none of the 1 samples of {MOTION} could be answered (1 unknown joint); nothing is written"
+    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad", "both", "both_again"]
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_a_cut_recording_is_replayed_up_to_the_cut(changing: Path, share: float, tmp_path: Path) -> None:
+    bag = tmp_path / "bag"
+    bag.mkdir()
+    (file,) = (path for path in changing.iterdir() if path.suffix in (".mcap", ".db3"))
+    content = file.read_bytes()
+    (bag / file.name).write_bytes(content[: int(share * len(content))])
+    outcome = replayed(bag, tmp_path / "out").outcome
+    assert outcome.matched > COUNT // 3 * share
+    assert_same_answers(bag, tmp_path / "out", int(COUNT // 3 * share))
+
+
+def test_another_order_and_another_robot_can_be_asked_for(plain: Path, tmp_path: Path) -> None:
+    replayed(plain, tmp_path / "lower", Changes(order=1))
+    fields = compared(plain, tmp_path / "lower", ANSWERS).topics[ANSWERS].fields
+    assert fields["effort_accelerations"].element == "length"
+    with Bag(tmp_path / "lower") as bag:
+        (message,) = bag.messages([SETTINGS])
+        assert json.loads(deserialize_message(message.data, String).data)["law"]["order"] == 1
+    same = replayed(tmp_path / "lower", tmp_path / "back", Changes(order=2, robot="panda.yaml"))
+    assert same.outcome.answers == same.outcome.matched
+    assert not compared(plain, tmp_path / "back", ANSWERS).topics[ANSWERS].fields
+
+
+def without(bag: Path, out: Path, *topics: str, begin: int = 0) -> Path:
+    """Copy a bag without some topics, and without motions and answers stamped before `begin` [ns]."""
+    with Bag(bag) as found, BagWriter(out, found.storage) as writer:
+        for topic in found.topics.values():
+            writer.add(topic)
+        for message in found.messages():
+            stamped = message.topic in (MOTION, ANSWERS)
+            if message.topic not in topics and not (stamped and stamp_of(message.data) < begin):
+                writer.write(*message)
+    return out
+
+
+def test_external_wrenches_are_replayed_as_the_node_assumed_them(tmp_path: Path) -> None:
+    bag, body = tmp_path / "bag", "panda_link7"
+    pushed = {**PANDA, "wrench_bodies": f"[{body}]"}
+    with (
+        start_node("dynamics_node", pushed, "robot") as node,
+        start_node("recorder", {"file": bag}, "robot") as recorder,
+        Peer("robot") as peer,
+    ):
+        sensor = peer.node.create_publisher(WrenchStamped, f"external_wrench/{body}", 10)
+        peer.wait_for_topics(listeners=2)
+        peer.wait_until(lambda: sensor.get_subscription_count() == 2, "who listens to the sensor")
+
+        def make(k: int) -> DesiredMotion:
+            stamp = k * MILLISECOND
+            return write_desired_motion(JOINTS, time_message(100 * SECOND + stamp), motion(stamp))
+
+        warm = warm_up(peer, bag, make)
+        for k in range(warm, warm + 300):
+            msg = WrenchStamped()
+            msg.header.frame_id = body
+            msg.wrench.force.z = 0.1 * k
+            sensor.publish(msg)
+            peer.send(make(k))
+            time.sleep(0.002)
+        last = 100 * SECOND + k * MILLISECOND
+        wait_for_the_last(peer, bag, ANSWERS, last)
+        peer.wait_until(lambda: last in peer.stamps()[-1:], "the last answer")
+        assert peer.answers[-1].wrench_bodies == [body]
+        assert any(peer.answers[-1].wrenches)
+        assert recorder.stop() == 0, recorder.output()
+        assert node.stop() == 0, node.output()
+    replayed(bag, tmp_path / "out")
+    assert_same_answers(bag, tmp_path / "out", 250)
+    with Bag(bag) as found:
+        assert found.counts[f"/robot/external_wrench/{body}"] > 250
+
+
+def test_a_bag_without_settings_needs_the_robot(plain: Path, tmp_path: Path) -> None:
+    bag = without(plain, tmp_path / "bag", SETTINGS)
+    with pytest.raises(InputError, match=f"holds nothing on {SETTINGS}; say which robot it was with --robot"):
+        replayed(bag, tmp_path / "out")
+    replayed(bag, tmp_path / "out", Changes(robot="panda.yaml"))
+    assert_same_answers(bag, tmp_path / "out", 500)
+
+
+def test_answers_that_were_recorded_out_of_order_keep_their_times(plain: Path, tmp_path: Path) -> None:
+    with Bag(plain) as found, BagWriter(tmp_path / "late", found.storage) as writer:
+        for topic in found.topics.values():
+            writer.add(topic)
+        answer = itertools.count()
+        for message in found.messages():
+            late = message.topic == ANSWERS and next(answer) % 3 == 0
+            writer.write(*message._replace(time=message.time + (10 * MILLISECOND if late else 0)))
+    outcome = replayed(tmp_path / "late", tmp_path / "out").outcome
+    assert outcome.matched == len(set(stamps(plain, MOTION)) & set(stamps(plain, ANSWERS))) >= 500
+    assert_same_answers(tmp_path / "late", tmp_path / "out", 500)
+    with Bag(tmp_path / "late") as one, Bag(tmp_path / "out") as other:
+        times, again = (
+            {stamp_of(message.data): message.time for message in bag.messages([ANSWERS])}
+            for bag in (one, other)
+        )
+    assert all(times[stamp] == time for stamp, time in again.items() if stamp in times)
+
+
+def test_an_error_leaves_no_bag_behind(plain: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no file 'unknown\.yaml'"):
+        replayed(plain, tmp_path / "out", Changes(robot="unknown.yaml"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_motions_of_another_version_are_refused(plain: Path, tmp_path: Path) -> None:
+    with Bag(plain) as found:
+        topic = found.topics[MOTION]
+    old = replace(topic, definition="float64[] positions\n", hash="")
+    with BagWriter(tmp_path / "old", "mcap") as writer:
+        writer.add(old)
+        writer.write(MOTION, 0, b"\x00\x01\x00\x00" + bytes(12))
+    with pytest.raises(InputError, match="recorded with another version of hodyn_ros/msg/DesiredMotion"):
+        replayed(tmp_path / "old", tmp_path / "out")
+
+
+def test_settings_hold_from_the_sample_after_the_last_one_answered_before() -> None:
+    stamps = np.arange(10)
+    times = 100 * MILLISECOND + stamps * MILLISECOND
+
+    def eras(*settings: tuple[int, int | None]) -> list[int]:
+        texts = [(time * MILLISECOND, json.dumps({"after_stamp": after})) for time, after in settings]
+        return [era.begin for era in read_eras(times, stamps, texts)]
+
+    assert eras((0, None)) == [0]
+    assert eras((105, None)) == [0]  # heard late, from before the recording
+    assert eras((105, -7)) == [0]
+    assert eras((0, None), (108, 4)) == [0, 5]  # samples have waited for the new settings
+    assert eras((0, None), (103, 4)) == [0, 5]  # heard before a sample that it follows
+    assert eras((0, None), (106, None)) == [0, 7]  # the node has started again
+    assert eras((104, 4)) == [5]  # those before are unknown
+    lost = read_eras(
+        times[stamps != 4],
+        stamps[stamps != 4],
+        [(0, '{"after_stamp": null}'), (108 * MILLISECOND, '{"after_stamp": 4}')],
+    )
+    assert [era.begin for era in lost] == [0, 4]
+    with pytest.raises(InputError, match="are not those of a dynamics_node"):
+        read_eras(times, stamps, [(0, "gain: 3")])
+
+
+def test_bytes_are_those_that_travel(plain: Path) -> None:
+    serialise = Serialiser("hodyn_ros/msg/FeedforwardTorque")
+    with Bag(plain) as bag:
+        message = next(bag.messages([ANSWERS]))
+    answer = deserialize_message(message.data, FeedforwardTorque)
+    # not all bytes are the same: what fills up to the next place for a number may be anything
+    assert len(serialise(answer)) == len(message.data)
+    assert deserialize_message(serialise(answer), FeedforwardTorque) == answer
+    assert len(serialize_message(FeedforwardTorque())) >= len(serialise(FeedforwardTorque()))
+
+
+# playing
+
+
+@pytest.mark.parametrize("simulated", [False, True], ids=["real time", "simulated time"])
+def test_a_node_answers_a_played_bag_as_it_answered_live(
+    plain: Path, simulated: bool, tmp_path: Path
+) -> None:
+    everything, clock = tmp_path / "everything", ["--clock"] if simulated else []
+    with (
+        # whoever warms up is another publisher than the player
+        start_node(
+            "dynamics_node", {**PANDA, "use_sim_time": simulated, "new_publisher_after": 0.01}, "robot"
+        ) as node,
+        start_node("recorder", {"file": everything, "use_sim_time": simulated}, "robot") as recorder,
+        start_script("ros_player.py", str(plain), *clock, "2", MOTION) as player,
+        Peer("robot") as peer,
+    ):
+        player.wait_for_line("player matched")
+        warm_up(peer, everything, lambda k: write_desired_motion(JOINTS, time_message(k), motion(k)))
+        player.tell("go")
+        player.wait_for_line("played")
+        wait_for_the_last(peer, everything, ANSWERS, stamps(plain, MOTION)[-1])
+        assert recorder.stop() == 0, recorder.output()
+        player.tell("end")
+        assert player.wait() == 0, player.output()
+        assert node.stop() == 0, node.output()
+    bag = without(everything, tmp_path / "played", begin=stamps(plain, MOTION)[0])
+    found = compared(plain, bag, MOTION, ANSWERS)
+    assert not found.topics[MOTION].differs
+    answers = found.topics[ANSWERS]
+    assert not answers.fields
+    assert answers.pairs >= 500
+    motions = set(stamps(plain, MOTION))
+    assert {stamp for stamp in stamps(plain, ANSWERS) if stamp in motions} <= set(stamps(bag, ANSWERS))
+    if simulated:
+        with Bag(plain) as live, Bag(bag) as played:
+            times = [message.time for message in live.messages([MOTION])]
+            again = [message.time for message in played.messages([MOTION])]
+        assert times[0] <= again[0]
+        assert abs(again[-1] - times[-1]) < 200 * MILLISECOND
+
+
+# parallel robots
+
+
+def platform_motion(k: int) -> DesiredMotion:
+    """Return a translation of the Gough-Stewart platform, a few centimetres about its home."""
+    t, omega = 1e-3 * k, 3.0
+    sine = [0.02 * omega**n * np.sin(omega * t + 0.5 * np.pi * n) for n in range(6)]
+    twists = np.zeros((5, 6))
+    twists[:, 3] = sine[1:]
+    twists[:, 5] = np.multiply(0.5, sine[1:])
+    msg = DesiredMotion(base_twists=float64s(twists), base_twist_representation=DesiredMotion.HYBRID)
+    msg.header.stamp = Time(sec=100, nanosec=k * MILLISECOND)
+    msg.base_pose = [Pose(position=Point(x=sine[0], z=0.39 + 0.5 * sine[0]), orientation=Quaternion(w=1.0))]
+    return msg
+
+
+def test_a_parallel_robot_is_replayed_bit_by_bit_from_its_beginning(tmp_path: Path) -> None:
+    """Each of its answers starts the search for the legs from the one before."""
+    bag, parameters = tmp_path / "bag", {"robot_config": "gough_stewart_6ups.yaml"}
+    with (
+        start_node("dynamics_node", parameters, "robot") as node,
+        start_node("recorder", {"file": bag}, "robot") as recorder,
+        Peer("robot") as peer,
+    ):
+        peer.wait_for_topics(listeners=2)
+        warm = warm_up(peer, bag, platform_motion)
+        for k in range(warm, warm + 400):
+            peer.send(platform_motion(k))
+            time.sleep(0.001)
+        wait_for_the_last(peer, bag, ANSWERS, 100 * SECOND + k * MILLISECOND)
+        assert recorder.stop() == 0, recorder.output()
+        assert node.stop() == 0, node.output()
+    replayed(bag, tmp_path / "out")
+    assert_same_answers(bag, tmp_path / "out", 400)
+    later = without(bag, tmp_path / "later", begin=stamps(bag, MOTION)[150])
+    replayed(later, tmp_path / "later_out")
+    with Bag(later) as one, Bag(tmp_path / "later_out") as other:
+        assert not compare(one, other, 1e-9).differs
