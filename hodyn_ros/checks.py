@@ -71,6 +71,20 @@ def check_out(out: Any, shape: tuple[int, ...]) -> None:
         raise InputError(f"out must be a C-contiguous, aligned, writable float64 array of shape {shape}")
 
 
+def into(call: Callable[..., Array]) -> Callable[..., Array]:
+    """Return a call that can write its result into an array, `out`."""
+
+    def compiled(*arguments: Array, out: Array | None = None) -> Array:
+        result = call(*arguments)
+        if out is None:
+            return result
+        check_out(out, result.shape)
+        out[...] = result
+        return out
+
+    return compiled
+
+
 def check_result(*arrays: Array) -> None:
     """Refuse results, or what is to be decomposed on the way to them, that are not finite."""
     if not all(np.isfinite(array).all() for array in arrays):

@@ -9,7 +9,8 @@ from math import ceil
 
 import numpy as np
 
-from hodyn_ros.dynamics.robot import DriveState, Robot
+from hodyn_ros.dynamics.calls.inverse_dynamics import DriveState
+from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import ConvergenceError, InputError
 from hodyn_ros.lie.exponential import body_twists, coordinate_rates, differential
 from hodyn_ros.lie.jets import Array

@@ -22,7 +22,7 @@ from ros_processes import child_environment
 
 from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot
 from hodyn_ros.actuation.conditions import is_positive
-from hodyn_ros.dynamics.robot import Compiled
+from hodyn_ros.dynamics.calls.compiling import Compiled
 from hodyn_ros.engine.codegen.kernel import Kernel, Stack, traced
 from hodyn_ros.engine.codegen.tracer import Operation
 from hodyn_ros.export import CSource, c_source, export_c, straight_line

@@ -11,7 +11,7 @@ from command_line import run
 from numpy.typing import NDArray
 
 from hodyn_ros import BaseMotion, InputError, Robot, share
-from hodyn_ros.dynamics.robot import DriveState
+from hodyn_ros.dynamics.calls.inverse_dynamics import DriveState
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.planning.check import check
 from hodyn_ros.planning.retime import retime

@@ -21,6 +21,8 @@ Each package has a page.
 ```
 """
 
+_ROBOT, _CALLS = "hodyn_ros.dynamics.robot", "hodyn_ros.dynamics.calls"  # the latter stand with the robot
+
 
 def api_pages(root: Path) -> dict[str, str]:
     """Return the pages by path below docs/."""
@@ -44,7 +46,12 @@ def api_pages(root: Path) -> dict[str, str]:
     for package, modules in packages.items():
         parts = [f"# {package}", automodule(package, "")]
         for module in modules:
-            parts += [f"## {module.removeprefix(package + '.')}", automodule(module, "   :members:\n")]
+            options = "   :members:\n"
+            if module == _ROBOT:
+                options += "   :inherited-members: object\n"
+            elif package == _CALLS:
+                options = ""
+            parts += [f"## {module.removeprefix(package + '.')}", automodule(module, options)]
         pages[f"reference/api/{package}.md"] = "\n\n".join(parts)
     return pages
 

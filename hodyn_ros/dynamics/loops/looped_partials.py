@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hodyn_ros.dynamics.loops.looped import LoopedDynamics
+from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
 from hodyn_ros.engine.series.dual import Dual
@@ -25,7 +25,7 @@ from hodyn_ros.lie.se3 import Ad, Array, hat
 from hodyn_ros.model.loops import ROWS
 
 
-def inverse_dynamics_partials(looped: LoopedDynamics, y: Array, given: BaseMotion | None) -> Array:
+def inverse_dynamics_partials(looped: LoopedMotion, y: Array, given: BaseMotion | None) -> Array:
     """Return du^(r)/dy^(k) (order + 1, order + 3, efforts, coordinates) for a motion y (order + 3, k).
 
     `given`: the motion of a prescribed base or of a platform, whose coordinates are small body-fixed
@@ -46,7 +46,7 @@ def inverse_dynamics_partials(looped: LoopedDynamics, y: Array, given: BaseMotio
     return np.moveaxis(found.reshape(order + 1, -1, order + 3, columns.count), 2, 1)
 
 
-def forward_dynamics_partials(looped: LoopedDynamics, state: Array, efforts: Array) -> tuple[Array, Array]:
+def forward_dynamics_partials(looped: LoopedMotion, state: Array, efforts: Array) -> tuple[Array, Array]:
     """Return accelerations (k,) and their derivatives (k, 2 k + driven) by positions, velocities, efforts.
 
     `state` (2, k), `efforts` (driven,).
@@ -75,7 +75,7 @@ class _Columns:
     many directions for each of `orders`, and some `more`.
     """
 
-    def __init__(self, looped: LoopedDynamics, orders: int, more: int = 0) -> None:
+    def __init__(self, looped: LoopedMotion, orders: int, more: int = 0) -> None:
         closure = looped.closure
         self.looped, self.closure = looped, closure
         self.parts = list(range(6)) if closure.base_given else []  # components of the body-fixed displacement

@@ -21,8 +21,7 @@ from scipy.interpolate import make_interp_spline
 from hodyn_ros import AppliedWrench, BaseMotion, Coupling, Loop, ParallelRobot, Robot, share
 from hodyn_ros.dynamics.kinematics.forward_kinematics import forward_kinematics
 from hodyn_ros.dynamics.loops.closing import home
-from hodyn_ros.dynamics.loops.looped import LoopSolution
-from hodyn_ros.dynamics.loops.looped_matrices import looped_matrices
+from hodyn_ros.dynamics.loops.looped_efforts import LoopSolution
 from hodyn_ros.engine.kernels import fits_straight_line
 from hodyn_ros.engine.loops.loop_kernel import compiles
 from hodyn_ros.errors import ConvergenceError, InputError, ModelError, SingularError
@@ -251,7 +250,7 @@ class TestCompiledAccelerations:
         assert looped is not None
         y, base = motion_of(mechanism, order, seed=2)
         given = None if base is None else base.in_frame("world")
-        expected = looped_matrices(looped, robot._of_the_tree, y[: order + 2], given, 1)
+        expected = looped.dynamic_matrices(y[: order + 2], given, 1)
         for part, of_it in (
             ("mass", expected.mass),
             ("coriolis", expected.coriolis),

@@ -16,7 +16,7 @@ from oracles.parallel_robots import Parallel, gough_stewart, planar_3rrr
 from oracles.random_trees import Tree
 
 from hodyn_ros import AppliedWrench, BaseMotion, ParallelRobot, Robot, SeriesElastic
-from hodyn_ros.dynamics.robot import DriveState
+from hodyn_ros.dynamics.calls.inverse_dynamics import DriveState
 from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.formulations import closed_form, limb_decomposition
 from hodyn_ros.lie.leibniz import product_derivative

@@ -5,18 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import finite_array, finite_result
-from hodyn_ros.dynamics import centroid, matrices, partials, regressors
-from hodyn_ros.dynamics.floating_base import fitting_base
+from hodyn_ros.checks import finite_result
+from hodyn_ros.dynamics import centroid, matrices, regressors
+from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion
 from hodyn_ros.dynamics.matrices import DynamicMatrices, JacobianFrame, MatrixDerivatives
 from hodyn_ros.dynamics.motion_stack import MotionStack, joint_stack, motion_stack
 from hodyn_ros.dynamics.named_frames import find_frame
-from hodyn_ros.dynamics.partials import LinearisedDynamics
 from hodyn_ros.engine import matrix_kernels
 from hodyn_ros.engine.codegen.kernel import Kernel
 from hodyn_ros.engine.recursions import kinematics
@@ -29,6 +28,9 @@ from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.readers.assembly import Frame as NamedFrame
 from hodyn_ros.model.tree import TreeModel
+
+if TYPE_CHECKING:
+    from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 
 
 def _quick(call: Callable[..., Array]) -> Callable[..., Array]:
@@ -44,28 +46,28 @@ def _quick(call: Callable[..., Array]) -> Callable[..., Array]:
             found = self._noted.get((name, q.shape))
             if found is not None:
                 return found[0](q).reshape(found[1])
-        of_loops = self._of_loops(name, q, base)
-        return careful(self, q, base) if of_loops is None else of_loops
+        if self._looped is not None:
+            return self._looped.computed(name, q, base)
+        return careful(self, q, base)
 
     return quick
 
 
 class MatrixCalls(ABC):
-    """Matrices of a robot by order.
+    """Matrices of a robot by order; `Robot` says what they have in common."""
 
-    Every call takes a derivative stack `q` (orders, n), or a batch (N, orders, n), and returns as many orders
-    as it determines, the order on axis 0 (axis 1 of a batch). The m velocities are q' or, with a floating
-    base, its body-fixed twist and then q' (m = 6 + n); forces begin with the body-fixed wrench on the base,
-    about its origin, in its axes. `base`: the motion of a floating base, in any frame, with one twist less
-    than `q` has rows. All raise InputError saying what was expected and found.
-
-    Mass and Coriolis matrix, gravity, centre of mass and Jacobians of robots with couplings and loops are
-    those of the coordinates: velocities are those of `robot.coordinates`, after the body-fixed twist of a
-    prescribed base; in NumPy, one sample at a time. `docs/loops.md`.
-    """
-
-    model: TreeModel
     frames: Mapping[str, NamedFrame]
+    _looped: LoopedDynamics | None
+
+    @property
+    @abstractmethod
+    def model(self) -> TreeModel:
+        """The tree of bodies; InputError where there are couplings and loops besides."""
+
+    @property
+    @abstractmethod
+    def tree(self) -> TreeModel:
+        """The tree of bodies."""
 
     @cached_property
     def _matrix_kernels(self) -> dict[Any, Kernel | None]:
@@ -82,12 +84,8 @@ class MatrixCalls(ABC):
             self._noted[(name, stack.q.shape, *about)] = kernel.function, (stack.order + 1, *shape)
 
     @cached_property
-    def _fast_partials(self) -> dict[tuple[int, ...], tuple[Callable[..., Array], tuple[int, ...]]]:
-        return {}  # by shape of the motion
-
-    @cached_property
     def _joint_tree(self) -> JointTree:
-        return JointTree.of(self.model)
+        return JointTree.of(self.tree)
 
     @_quick
     def mass_matrix(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
@@ -116,9 +114,9 @@ class MatrixCalls(ABC):
     @finite_result
     def dynamic_matrices(self, q: ArrayLike | None, base: BaseMotion | None = None) -> DynamicMatrices:
         """Compute `mass`, `coriolis` and `gravity` in one go, from `q` (order + 2, n)."""
-        of_loops = self._dynamic_matrices_of_loops(q, base, 1)
-        if of_loops is not None:
-            return of_loops
+        if self._looped is not None:
+            y, given = coordinate_motion(self._looped.closure, q, base, 1)
+            return self._looped.dynamic_matrices(y, given, 1)
         rows, m = self._rows("", motion_stack(self.model, q, base, 1), *matrix_kernels.PARTS), self._m
         return DynamicMatrices(rows[..., :m, :], rows[..., m : 2 * m, :], rows[..., 2 * m, :])
 
@@ -169,8 +167,9 @@ class MatrixCalls(ABC):
             found = self._noted.get(("jacobian", q.shape, body, frame))
             if found is not None:
                 return found[0](q).reshape(found[1])
-        of_loops = self._of_loops("jacobian", q, base, body, frame)
-        return self._jacobian(q, body, frame, base) if of_loops is None else of_loops
+        if self._looped is not None:
+            return self._looped.computed("jacobian", q, base, body, frame)
+        return self._jacobian(q, body, frame, base)
 
     @finite_result
     def _jacobian(
@@ -182,7 +181,7 @@ class MatrixCalls(ABC):
             place = find_frame(self.model, self.frames, body)
             return matrices.jacobian(stack.bodies(self._joint_tree), place, frame)
         self._note("jacobian", kernel, stack, 6, self._m, about=(body, frame))
-        return _called(kernel, stack.in_world()).reshape(*stack.batch, stack.order + 1, 6, self._m)
+        return called(kernel, stack.in_world()).reshape(*stack.batch, stack.order + 1, 6, self._m)
 
     def _jacobian_kernel(self, order: int, name: str | int, representation: Representation) -> Kernel | None:
         key = (kinematics.frame_jacobian, order, name, representation)
@@ -212,7 +211,7 @@ class MatrixCalls(ABC):
         if kernel is None:
             return centroid.com(stack.bodies(self._joint_tree), stack.order)
         self._note("com", kernel, stack, 3)
-        return _called(kernel, stack.in_world())
+        return called(kernel, stack.in_world())
 
     @finite_result
     def com_jacobian(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
@@ -253,7 +252,7 @@ class MatrixCalls(ABC):
         if kernel is None:
             return regressors.regressor(stack.bodies(self._joint_tree), stack.order)
         self._note("regressor", kernel, stack, self._m, 10 * self.model.n_bodies)
-        return _called(kernel, stack).reshape(*stack.batch, stack.order + 1, self._m, -1)
+        return called(kernel, stack).reshape(*stack.batch, stack.order + 1, self._m, -1)
 
     @finite_result
     def slotine_li_regressor(
@@ -282,81 +281,6 @@ class MatrixCalls(ABC):
         """
         return regressors.parameter_derivatives(*self._bodies(q, base, 1))
 
-    def inverse_dynamics_derivatives(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
-        """Compute the partial derivatives of Q^(r) with respect to the motion and all its derivatives.
-
-        `q` (order + 3, n) -> (order + 1, order + 3, m, m): entry [r, k] is dQ^(r)/dq^(k), zero for k > r + 2.
-        With a floating base, k = 0 means a small body-fixed displacement of it, and k > 0 derivative k - 1 of
-        its body-fixed twist. Compiled.
-        """
-        if type(q) is np.ndarray and base is None and q.shape in self._fast_partials:
-            function, shape = self._fast_partials[q.shape]
-            return function(q).reshape(shape)
-        return self._inverse_dynamics_derivatives(q, base)
-
-    @finite_result
-    def _inverse_dynamics_derivatives(self, q: ArrayLike | None, base: BaseMotion | None) -> Array:
-        of_loops = self._of_loops("inverse_dynamics_derivatives", q, base)
-        if of_loops is not None:
-            return of_loops
-        stack = motion_stack(self.model, q, base, 2)
-        order, m = stack.order, self._m
-        if stack.base is None:
-            kernel = self._matrix_kernel(matrix_kernels.inverse_dynamics_derivatives, order)
-            if kernel is not None:
-                shape = (order + 1, order + 3, m, m)
-                self._fast_partials[order + 3, m] = kernel.function, shape
-                return _called(kernel, stack).reshape(*stack.batch, *shape)
-        else:
-            kernel = self._matrix_kernel(matrix_kernels.partial_series, order)
-        bodies = stack.bodies(self._joint_tree)
-        if kernel is None:
-            series = partials.closed_form_series(bodies, order)
-        else:
-            series = _called(kernel, stack).reshape(*stack.batch, order + 1, 3, m, m)
-        return partials.assemble(series, partials.joint_brackets(bodies.tree, bodies.motion.velocities))
-
-    @finite_result
-    def linearised_dynamics(
-        self, state: ArrayLike, torques: ArrayLike, base: BaseMotion | None = None
-    ) -> LinearisedDynamics:
-        """Linearise forward dynamics at a state (2, n) under torques (n,): `dx' = A dx + B du`.
-
-        x are the positions, then the m velocities; of a floating base, a small body-fixed displacement before
-        the joint positions. u are the joint torques. A (2 m, 2 m), B (2 m, n).
-        """
-        n = self.model.n_joints
-        values = finite_array("the state", state, (2, n))
-        effort = finite_array("the torques", torques, (n,))
-        motion = fitting_base(self.model, base, 1)
-        if motion is not None:
-            motion = motion.in_frame("body")
-            motion = BaseMotion(motion.pose, motion.twists[:1], frame="body")
-        accelerations = self._accelerations(values, effort, motion)
-        q = np.vstack([values, accelerations[-n:]])
-        if motion is not None:
-            motion = BaseMotion(motion.pose, np.vstack([motion.twists, accelerations[:6]]), frame="body")
-        found = self.inverse_dynamics_derivatives(q, motion)[0]
-        velocities = values[1] if motion is None else np.concatenate([motion.twists[0], values[1]])
-        (bracket,) = partials.joint_brackets(self._joint_tree, [velocities])
-        return partials.linearise(found, bracket, n)
-
-    def _of_loops(
-        self, name: str, q: ArrayLike | None, base: BaseMotion | None, *others: Any
-    ) -> Array | None:
-        """Return what a call computes for a robot with couplings or loops; None for a tree."""
-        return None
-
-    def _dynamic_matrices_of_loops(
-        self, q: ArrayLike | None, base: BaseMotion | None, rates: int
-    ) -> DynamicMatrices | None:
-        """Return the matrices of a robot with couplings or loops; None for a tree."""
-        return None
-
-    @abstractmethod
-    def _accelerations(self, state: Array, torques: Array, base: BaseMotion | None) -> Array:
-        """Return accelerations (m,), by forward dynamics."""
-
     @property
     def _m(self) -> int:
         return self.model.n_joints + (6 if self.model.floating_base else 0)
@@ -374,7 +298,7 @@ class MatrixCalls(ABC):
         if name:
             m = self._m
             self._note(name, kernel, stack, *((m,) if name == "gravity_torque" else (m, m)))
-        return _called(kernel, stack).reshape(*stack.batch, stack.order + 1, -1, self._m)
+        return called(kernel, stack).reshape(*stack.batch, stack.order + 1, -1, self._m)
 
     def _matrix_kernel(
         self, make: Callable[..., Kernel | None], order: int, *others: Sequence[str]
@@ -385,6 +309,7 @@ class MatrixCalls(ABC):
         return self._matrix_kernels[key]
 
 
-def _called(kernel: Kernel, stack: MotionStack) -> Array:
+def called(kernel: Kernel, stack: MotionStack) -> Array:
+    """Call a kernel with one sample or a batch."""
     arguments = stack.arguments()
     return kernel.batch(*arguments) if stack.batch else kernel.function(*arguments)

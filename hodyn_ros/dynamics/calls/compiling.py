@@ -1,0 +1,169 @@
+"""The fastest callable that there is for a call of `Robot`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, get_args
+
+import numpy as np
+
+from hodyn_ros.checks import into
+from hodyn_ros.dynamics.calls.description import check_order
+from hodyn_ros.dynamics.calls.kinematics import KinematicCalls
+from hodyn_ros.dynamics.calls.matrices import MatrixCalls
+from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion
+from hodyn_ros.dynamics.loops.looped import LoopedDynamics
+from hodyn_ros.dynamics.loops.looped_matrices import PARTS
+from hodyn_ros.engine import kernels
+from hodyn_ros.errors import InputError
+from hodyn_ros.lie.motion import BaseMotion, Frame
+from hodyn_ros.lie.representations import Representation, check_representation
+from hodyn_ros.lie.se3 import Array
+
+Compiled = Literal[
+    "inverse_dynamics",
+    "drive_state",
+    "forward_dynamics",
+    "forward_kinematics",
+    "jacobian",
+    "com",
+    "mass_matrix",
+    "coriolis_matrix",
+    "gravity_torque",
+    "regressor",
+]
+
+
+class CompileCalls(KinematicCalls, MatrixCalls):
+    """Compiled calls of one order."""
+
+    def compile(
+        self,
+        order: int,
+        what: Compiled = "inverse_dynamics",
+        frames: Sequence[str | int] | None = None,
+        representation: Representation = "spatial",
+    ) -> Callable[..., Array]:
+        """Compile one call of one order for this robot, and return the fastest callable there is.
+
+        `f(q)` takes an array and returns one; `f(q, out=array)` writes it there. Of `what`:
+
+        - "inverse_dynamics": q (order + 3, n) -> torques (order + 1, n). A robot with loops goes on from the
+          positions of its last success, and one that is moved by a platform takes no q where no joint is a
+          coordinate.
+        - "drive_state", of a robot with couplings or loops: the same -> (2 order + 4, n): the efforts, then
+          the motion of the driven joints up to derivative order + 2.
+        - "forward_dynamics": state (2, n), torques (order + 1, n) -> accelerations (order + 1, n).
+        - "forward_kinematics": q (order + 1, n) -> (frames, 16 + 6 order): the pose of each frame by rows,
+          then its twist and the derivatives of that. `frames`: bodies and named frames, by default all
+          bodies; `representation` of the twists.
+        - "jacobian": q (order + 1, n) -> ((order + 1) 6, m), one order after the other, of the one frame that
+          `frames` names, by default the last body; takes velocities to its twist in `representation`.
+        - "com", "mass_matrix", "gravity_torque": q (order + 1, n), "coriolis_matrix": q (order + 2, n),
+          "regressor": q (order + 3, n) -> the rows of what the calls of that name return.
+
+        With a floating base q is followed by its pose (4, 4) and as many twists (order + 2 or less, 6) as q
+        has rows beyond the first, in the world frame, those of matrices and regressors body-fixed; forward
+        dynamics takes its twist (1, 6) and the wrench on it (order + 1, 6) instead. Six columns of the base
+        then stand before those of the joints: the wrench on it, or the derivatives of its twist. Robots with
+        loops take all twists in the world frame, the wrench on a base whose motion else is prescribed after
+        the torques, and motions of platforms as those of bases; matrices are in the coordinates.
+
+        For C-contiguous float64 arrays everything is checked in compiled code; others are converted or
+        refused with InputError. Compiling takes a fraction of a second; the next process finds the machine
+        code on disk.
+        """
+        if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or order < 0:
+            raise InputError(f"the order must be 0 or a positive integer, found {order!r}")
+        check_order(int(order), "the order is")
+        order = int(order)
+        check_representation(representation)
+        if what not in get_args(Compiled):
+            raise InputError(f"there is no {what!r} to compile; choose one of {list(get_args(Compiled))}")
+        if frames is not None and what not in ("forward_kinematics", "jacobian"):
+            raise InputError(f"{what} has no frames; leave them out")
+        if what == "drive_state":
+            return self._need_loops("drive_state").compile(order, drives=True)
+        if self._looped is not None:
+            return self._compiled_of_loops(self._looped, order, what, frames, representation)
+        base: Frame | None = "world" if self.model.floating_base else None
+        if what in ("inverse_dynamics", "forward_dynamics"):
+            kind: Literal["inverse", "hybrid"] = "inverse" if what == "inverse_dynamics" else "hybrid"
+            return self._kernel(kind, order, kernels.KernelSpec(base=base)).function
+        names: tuple[str | int, ...] = self.model.body_names
+        if frames is not None:
+            names = tuple(frames)
+        elif what == "jacobian":
+            names = names[-1:]
+        if what == "forward_kinematics":
+            kernel = self._frame_kernel(order, names, representation)
+        elif what == "jacobian":
+            if len(names) != 1:
+                raise InputError(f"a Jacobian is of one frame; found {list(names)}")
+            kernel = self._jacobian_kernel(order, names[0], representation)
+        else:
+            kernel = self._kernel_of(what, order)
+        if kernel is None:
+            raise InputError(
+                f"robot {self.name!r} is too large to compile {what} of order {order} in seconds; the call "
+                f"robot.{what}(...) computes it"
+            )
+        return kernel.function
+
+    def _compiled_of_loops(
+        self,
+        looped: LoopedDynamics,
+        order: int,
+        what: Compiled,
+        frames: Sequence[str | int] | None,
+        representation: Representation,
+    ) -> Callable[..., Array]:
+        if what == "inverse_dynamics":
+            return looped.compile(order)
+        if what == "forward_dynamics":
+            return into(looped.forward_call(order))
+        names = tuple(frames) if frames is not None else self._tree.body_names
+        names = names if frames is not None or what != "jacobian" else names[-1:]
+        if what == "jacobian" and len(names) != 1:
+            raise InputError(f"a Jacobian is of one frame; found {list(names)}")
+
+        n_given, rows = 0 if looped.closure.leader is None else 2, order + 1
+        rows += {"coriolis_matrix": 1, "regressor": 2}.get(what, 0)
+
+        def compute(*arguments: Array) -> Array:
+            if len(arguments) != 1 + n_given or np.shape(arguments[0]) != (rows, self.n_joints):
+                further = ", pose and twists of base or platform" * bool(n_given)
+                raise InputError(f"expected a motion of shape {(rows, self.n_joints)}{further}")
+            if what in PARTS:
+                found = looped.matrix_rows(PARTS[what], order, *arguments)
+                if found is not None:
+                    return found
+            q, *motion = arguments
+            base = None
+            if motion:
+                base = BaseMotion(motion[0], motion[1] if len(motion[1]) else np.zeros((1, 6)))
+            if what == "forward_kinematics":
+                return self._poses_of_loops(looped, q, base, names, representation)
+            others = (names[0], representation) if what == "jacobian" else ()
+            whole = looped.computed(what, q, base, *others)
+            return np.ascontiguousarray(whole.reshape(-1, whole.shape[-1]))
+
+        return into(compute)
+
+    def _poses_of_loops(
+        self,
+        looped: LoopedDynamics,
+        q: Array,
+        base: BaseMotion | None,
+        names: tuple[str | int, ...],
+        representation: Representation,
+    ) -> Array:
+        joints, moving = looped.joint_motion(*coordinate_motion(looped.closure, q, base, 0))
+        kernel = self._frame_kernel(len(joints) - 1, names, representation)
+        if kernel is None:
+            raise InputError(f"robot {self.name!r} is too large to compile its kinematics of that order")
+        twists = (
+            [] if moving is None else [moving.pose, np.ascontiguousarray(moving.twists[: len(joints) - 1])]
+        )
+        found: Array = kernel.function(np.ascontiguousarray(joints), *twists)
+        return found

@@ -1,0 +1,272 @@
+"""What a robot consists of, and what all its calls need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hodyn_ros.actuation.drive_train import DriveTrain
+from hodyn_ros.actuation.series_elastic import SeriesElastic
+from hodyn_ros.checks import finite_array
+from hodyn_ros.dynamics.loops.closing import home
+from hodyn_ros.dynamics.loops.looped import LoopedDynamics
+from hodyn_ros.dynamics.mobility import check_mobility
+from hodyn_ros.engine import kernels
+from hodyn_ros.engine.codegen.kernel import Function
+from hodyn_ros.errors import InputError
+from hodyn_ros.lie.motion import AppliedWrench, Frame
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.closure import Closure
+from hodyn_ros.model.drive_spec import DriveSpec
+from hodyn_ros.model.drives import Drives, counted, drives_in_words
+from hodyn_ros.model.limits import JointLimits
+from hodyn_ros.model.readers.assembly import Frame as NamedFrame
+from hodyn_ros.model.tree import TreeModel
+
+HIGHEST_ORDER = 30
+_KEPT = 100  # kernels of a robot; one that walks meets many sets of contacts
+
+
+class RobotDescription:
+    """Model, drives and limits of a robot, its names and coordinates."""
+
+    def __init__(
+        self,
+        model: TreeModel,
+        limits: JointLimits | None = None,
+        drives: Drives | None = None,
+        frames: Mapping[str, NamedFrame] | None = None,
+        drive_specs: Sequence[DriveSpec] | None = None,
+        closure: Closure | None = None,
+        coordinate_limits: JointLimits | None = None,
+    ) -> None:
+        """Put a robot together; `limits` and `drives` are of the driven joints.
+
+        `coordinate_limits`: of the joints that are coordinates, where these are others.
+        """
+        self._tree = model
+        self._looped = None if closure is None else LoopedDynamics(closure, frames or {})
+        self._massless = [] if closure is not None else check_mobility(model)
+        self.limits = limits if limits is not None else JointLimits.unlimited(len(self.driven_joints))
+        if coordinate_limits is None and self.driven_joints == self.joint_names:
+            coordinate_limits = self.limits
+        self.coordinate_limits = coordinate_limits or JointLimits.unlimited(self.n_joints)
+        self.drives = drives
+        self.frames: Mapping[str, NamedFrame] = MappingProxyType(
+            dict(frames or {})
+        )  # besides the bodies, by name
+        self.drive_specs = _specs(drives, drive_specs)
+        # with friction, or springs that are damped or not linear, only the drive train is right
+        plain = drives is not None and all(spec.is_plain for spec in self.drive_specs or ())
+        self.actuation = SeriesElastic(drives.stiffness, drives.motor_inertia) if drives and plain else None
+        # inverse dynamics by shape of the motion, or of the twists
+        self._compiled: dict[tuple[int, ...], Callable[..., Any]] = {}
+        self._compiled_with_base: dict[tuple[int, ...], Callable[..., Any]] = {}
+        self._kernels: dict[tuple[str, int, kernels.KernelSpec], Function] = {}
+        self._forward: dict[Any, Callable[..., Array]] = {}  # forward dynamics by shapes
+        self._forward_with_base: dict[tuple[int, ...], Callable[..., tuple[Array, Array]]] = {}
+        self._moving: dict[Any, Callable[..., Array]] = {}  # kinematics by shape and representation
+        self._frame_kernels: dict[Any, Function | None] = {}
+
+    @property
+    def name(self) -> str:
+        """The name of the robot."""
+        return self._tree.name
+
+    @property
+    def moves_base(self) -> bool:
+        """Whether a motion has to come with one of a floating base, or of a platform."""
+        closure = self.closure
+        return self._tree.floating_base if closure is None else closure.leader is not None
+
+    @property
+    def platform(self) -> str | None:
+        """The name of the body whose pose is a coordinate; None where all coordinates are joints."""
+        closure = self.closure
+        if closure is None or closure.platform is None:
+            return None
+        return closure.tree.body_names[closure.platform.body]
+
+    @property
+    def home(self) -> tuple[Array, Array | None]:
+        """Positions (n,) at the zero configuration, and the pose (4, 4) of base or platform there."""
+        if self._looped is None:
+            return np.zeros(self.n_joints), np.eye(4) if self._tree.floating_base else None
+        start = home(self._looped.closure)
+        return start.y, start.pose
+
+    @property
+    def positions(self) -> Array | None:
+        """What a robot with loops remembers of its last success (N,), for `reset`; None without loops."""
+        return None if self._looped is None else self._looped.memory[0].copy()
+
+    def reset(self, positions: ArrayLike | None = None) -> None:
+        """Find positions of a robot with loops from the zero configuration again, on its branch.
+
+        Or from `positions` (N,) that `positions` was before. Or near positions of the joints that no linear
+        coupling moves, in the order of the tree, which select another branch; a pose given stays the last.
+        """
+        looped = self._need_loops("reset")
+        n = len(looped.closure.leading)
+        if positions is None:
+            looped.known = home(looped.closure)
+        elif np.shape(positions) == (n,):
+            looped.memory[0, :n] = finite_array("the positions", positions, (n,))
+        else:
+            looped.memory[0] = finite_array("the positions", positions, looped.memory.shape[1:])
+
+    def __repr__(self) -> str:
+        model, closure = self._tree, self.closure
+        base = "floating base" if model.floating_base else "fixed base"
+        loops = ""
+        if closure is not None:
+            loops = f"{counted(len(closure.loops), 'loop')}, {counted(len(self.coordinates), 'coordinate')}, "
+        return (
+            f"<{type(self).__name__} {model.name!r}: {counted(model.n_joints, 'joint')}, "
+            f"{counted(model.n_bodies, 'body', 'bodies')}, {base}, {loops}{drives_in_words(self.drives)}, "
+            f"{model.masses.sum():.4g} kg>"
+        )
+
+    @property
+    def model(self) -> TreeModel:  # type: ignore[override]
+        """The tree of bodies, of a robot that is no more than a tree.
+
+        Raises InputError for one with couplings or loops: what asks for it does not know them.
+        """
+        if self._looped is not None:
+            raise InputError(
+                f"robot {self._tree.name!r} has couplings or loops, which this does not know yet; "
+                "docs/loops.md lists what does"
+            )
+        return self._tree
+
+    @property
+    def tree(self) -> TreeModel:
+        """The tree of bodies, whatever couplings and loops there are besides."""
+        return self._tree
+
+    @property
+    def closure(self) -> Closure | None:
+        """Couplings, loops, coordinates and drives; None for a robot that is no more than a tree."""
+        return None if self._looped is None else self._looped.closure
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the joints, in the order of every array: of those that are independent coordinates."""
+        closure = self.closure
+        return self._tree.joint_names if closure is None else _names(self._tree, closure.joints)
+
+    @property
+    def n_joints(self) -> int:
+        """Number of joints n, of those that are independent coordinates."""
+        closure = self.closure
+        return self._tree.n_joints if closure is None else len(closure.joints)
+
+    @property
+    def driven_joints(self) -> tuple[str, ...]:
+        """Names of the joints on which drives act, in the order of efforts."""
+        closure = self.closure
+        return self._tree.joint_names if closure is None else _names(self._tree, closure.driven)
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """The independent coordinates: joints by name, then rows of a platform's pose as "body.row"."""
+        closure = self.closure
+        if closure is None or closure.platform is None:
+            return self.joint_names
+        platform = closure.platform
+        rows = (f"{self._tree.body_names[platform.body]}.{row}" for row in platform.rows)
+        return (*self.joint_names, *rows)
+
+    @property
+    def overconstrained_loops(self) -> tuple[str, ...]:
+        """Loops with rows that depend on others: only their sum carries load, and shares are not unique."""
+        return () if self._looped is None else self._looped.redundant
+
+    @property
+    def gravity(self) -> Array:
+        """Gravity (3,) in the world frame, pointing down [m/s^2]."""
+        return self._tree.gravity
+
+    @cached_property
+    def drive_train(self) -> DriveTrain | None:
+        """The drives of all joints, of any kind; None for a robot without drives."""
+        return None if self.drive_specs is None else DriveTrain.of(self.drive_specs, self.driven_joints)
+
+    def _need_loops(self, what: str) -> LoopedDynamics:
+        if self._looped is None:
+            raise InputError(f"{what} is for robots with couplings or loops; {self._tree.name!r} has none")
+        return self._looped
+
+    def _no_preload(self) -> InputError:
+        return InputError(f"a preload needs more drives than coordinates; robot {self.name!r} has as many")
+
+    def _kernel(
+        self, what: Literal["inverse", "hybrid"], order: int, setting: kernels.KernelSpec
+    ) -> Function:
+        key = (what, order, setting)
+        if key not in self._kernels:
+            if len(self._kernels) >= _KEPT:
+                del self._kernels[next(iter(self._kernels))]
+            build = kernels.inverse_dynamics if what == "inverse" else kernels.hybrid_dynamics
+            self._kernels[key] = build(self.model, order, setting)
+        return self._kernels[key]
+
+    def _loads(self, wrenches: Sequence[AppliedWrench] | AppliedWrench | None) -> tuple[AppliedWrench, ...]:
+        if wrenches is None:
+            return ()
+        if isinstance(wrenches, AppliedWrench):
+            return (wrenches,)
+        given: object = wrenches
+        if not isinstance(given, (list, tuple)):
+            raise InputError(f"wrenches must be a list of AppliedWrench, found {type(given).__name__}")
+        for found in given:
+            if not isinstance(found, AppliedWrench):
+                raise InputError(
+                    f"wrenches must be a list of AppliedWrench, found {type(found).__name__} in it"
+                )
+            named = isinstance(found.body, str) and found.body not in self._tree.body_names
+            frame = self.frames.get(str(found.body)) if named else None
+            if frame is not None and frame.body >= 0:
+                carrier = self._tree.body_names[frame.body]
+                raise InputError(
+                    f"{found.body!r} is a frame fixed to body {carrier!r}; give the wrench on that body, in "
+                    "its frame or in the world"
+                )
+        return tuple(wrenches)
+
+
+def _specs(drives: Drives | None, specs: Sequence[DriveSpec] | None) -> tuple[DriveSpec, ...] | None:
+    if drives is None:
+        return None
+    if specs is None:
+        return tuple(DriveSpec(float(k), float(b)) for k, b in zip(drives.stiffness, drives.motor_inertia))
+    return tuple(specs)
+
+
+def _names(tree: TreeModel, joints: Sequence[int]) -> tuple[str, ...]:
+    return tuple(tree.joint_names[joint] for joint in joints)
+
+
+def check_order(order: int, found: str) -> None:
+    """Refuse what would take minutes to compile, and is most likely samples where derivatives belong."""
+    if order > HIGHEST_ORDER:
+        raise InputError(
+            f"{found} {order}, and {HIGHEST_ORDER} is the highest there is; the samples of a batch stand "
+            "before the derivatives: (N, order + 3, n)"
+        )
+
+
+def load_places(model: TreeModel, loads: Sequence[AppliedWrench]) -> tuple[tuple[int, Frame], ...]:
+    """Return where wrenches act: the bodies, and the frames that they are given in."""
+    return tuple((model.body_index(load.body), load.frame) for load in loads)
+
+
+def split(efforts: Array) -> tuple[Array, Array]:
+    """Split what a kernel returns for a floating base into the base's columns and those of the joints."""
+    return np.ascontiguousarray(efforts[..., :6]), np.ascontiguousarray(efforts[..., 6:])

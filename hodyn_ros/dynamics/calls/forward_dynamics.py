@@ -1,0 +1,257 @@
+"""The calls of `Robot` that return accelerations from efforts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hodyn_ros.checks import check_result, finite_array, finite_result, real_array
+from hodyn_ros.dynamics.calls.description import RobotDescription, check_order, load_places, split
+from hodyn_ros.dynamics.floating_base import fitting_base
+from hodyn_ros.dynamics.loops.coordinate_motion import (
+    coordinate_motion,
+    drive_rows,
+)
+from hodyn_ros.dynamics.loops.looped import LoopedDynamics
+from hodyn_ros.dynamics.mobility import check_pose
+from hodyn_ros.dynamics.motion_stack import given as given_motion
+from hodyn_ros.engine import kernels
+from hodyn_ros.errors import InputError
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, twists_to_body
+from hodyn_ros.lie.se3 import Array
+
+
+class ForwardDynamicsCalls(RobotDescription):
+    """Forward dynamics, and what is moved and driven in parts."""
+
+    @overload
+    def forward_dynamics(
+        self,
+        state: ArrayLike | None,
+        torques: ArrayLike,
+        base: None = None,
+        base_wrench: ArrayLike | None = None,
+        wrenches: Sequence[AppliedWrench] | None = None,
+    ) -> Array: ...
+
+    @overload
+    def forward_dynamics(
+        self,
+        state: ArrayLike | None,
+        torques: ArrayLike,
+        base: BaseMotion,
+        base_wrench: ArrayLike | None = None,
+        wrenches: Sequence[AppliedWrench] | None = None,
+    ) -> tuple[Array, Array]: ...
+
+    def forward_dynamics(
+        self,
+        state: ArrayLike | None,
+        torques: ArrayLike,
+        base: BaseMotion | None = None,
+        base_wrench: ArrayLike | None = None,
+        wrenches: Sequence[AppliedWrench] | None = None,
+    ) -> Array | tuple[Array, Array]:
+        """Compute accelerations and their time derivatives from a state, the torques and their derivatives.
+
+        `state` (2, n) positions and velocities, None where no joint is a coordinate; `torques` (order + 1,
+        n), of robots with loops those of the driven joints. Of a floating base or platform, `base` gives pose
+        and twist, `base_wrench` (order + 1, 6) what acts on a floating base in the world frame, by default
+        nothing. `wrenches` that the environment applies to bodies.
+
+        Returns joint accelerations up to their derivative `order`, (order + 1, n) [rad/s^(k+2) or m/s^(k+2)];
+        with a floating base a pair, followed by the derivatives 1 to order + 1 of its twist, (order + 1, 6),
+        in the frame of `base`. Ali et al., Algorithm 3. High orders amplify rounding in the torques: see
+        `docs/dynamics.md`. Raises InputError saying what was expected.
+        """
+        if base is None and wrenches is None and type(state) is np.ndarray and type(torques) is np.ndarray:
+            compiled = self._forward.get((state.shape, torques.shape))
+            if compiled is not None and base_wrench is None:
+                accelerations: Array = compiled(state, torques)
+                return accelerations
+        if self._looped is not None:
+            if wrenches is None and type(base) is BaseMotion and base.frame == "world":
+                with_base = self._forward_with_base.get(np.shape(torques))
+                if with_base is not None:
+                    return with_base(state, torques, base, base_wrench)
+            return self._looped_forward(state, torques, base, base_wrench, wrenches)
+        found = self._hybrid(given_motion(state), torques, base, base_wrench, wrenches, (), False)
+        if base is None:
+            if wrenches is None and not self._massless:
+                n, order = self.n_joints, len(found) - 1
+                kernel = self._kernel("hybrid", order, kernels.KernelSpec())
+                self._forward[(2, n), (order + 1, n)] = kernel.function
+            return found
+        of_base, joints = split(found)
+        return joints, of_base
+
+    def hybrid_dynamics(
+        self,
+        state: ArrayLike | None,
+        given: ArrayLike,
+        prescribed: Sequence[str | int],
+        base: BaseMotion | None = None,
+        base_wrench: ArrayLike | None = None,
+        wrenches: Sequence[AppliedWrench] | None = None,
+        prescribe_base: bool = False,
+    ) -> Array | tuple[Array, Array]:
+        """Compute what is not given where some joints are moved and others are driven.
+
+        `state` (2, n) positions and velocities; `prescribed`: names or indices of the joints whose motion is
+        given; `given` (order + 1, n): for those the acceleration and its derivatives, for the others the
+        torque and its derivatives. Of a floating base either the wrench is given, as in `forward_dynamics`,
+        or with `prescribe_base=True` its motion, as in `inverse_dynamics` with order + 2 twists.
+
+        Returns (order + 1, n): torques of the prescribed joints, accelerations of the others; with a floating
+        base a pair, followed by the derivatives 1 to order + 1 of its twist in the frame of `base` or, where
+        its motion is prescribed, by the base wrench in the world frame, (order + 1, 6). Ali et al., Algorithm
+        4. Raises InputError saying what was expected.
+
+        Of a robot with loops `state` is that of the coordinates, as in `forward_dynamics`, and all else is of
+        the driven joints: those prescribed, what is given, and what comes back. SingularError where the
+        joints prescribed cannot all be moved freely.
+        """
+        if isinstance(prescribed, str) or not isinstance(prescribed, Iterable):
+            raise InputError(f"prescribed must be a list of names or indices of joints, found {prescribed!r}")
+        if prescribe_base and base_wrench is not None:
+            raise InputError("give either the motion of the base or its wrench, not both")
+        if self._looped is not None:
+            return self._looped_hybrid(state, given, prescribed, base, base_wrench, wrenches, prescribe_base)
+        moved = tuple(sorted({self.model.joint_index(joint) for joint in prescribed}))
+        found = self._hybrid(given_motion(state), given, base, base_wrench, wrenches, moved, prescribe_base)
+        if base is None:
+            return found
+        of_base, joints = split(found)
+        return joints, of_base
+
+    @finite_result
+    def _looped_forward(
+        self,
+        state: ArrayLike | None,
+        efforts: ArrayLike,
+        base: BaseMotion | None,
+        base_wrench: ArrayLike | None,
+        wrenches: Sequence[AppliedWrench] | None,
+    ) -> Array | tuple[Array, Array]:
+        looped = self._need_loops("this")
+        y, given = coordinate_motion(looped.closure, state, base, 1)
+        u = drive_rows(looped.closure, efforts, base_wrench)
+        table = looped.accelerations(y, u, given, self._loads(wrenches))
+        if wrenches is None:
+            self._keep_forward(looped, len(u) - 1)
+        if given is None or base is None:
+            return table
+        twists, joints = split(table)
+        if base.frame == "body":
+            whole = np.concatenate([given.twists[:1], twists])
+            twists = np.ascontiguousarray(twists_to_body(base.pose, whole)[1:])
+        return joints, twists
+
+    def _keep_forward(self, looped: LoopedDynamics, order: int) -> None:
+        """Let further calls of an order, with arrays and a spatial base motion, find their code."""
+        closure, call = looped.closure, looped.forward_call(order)
+        given, still = (2, len(closure.joints)), np.zeros((order + 1, 6))
+        efforts = order + 1, len(closure.driven)
+        if closure.leader is None:
+            self._forward[given, efforts] = call
+            return
+
+        def with_base(
+            state: ArrayLike, torques: ArrayLike, base: BaseMotion, base_wrench: ArrayLike | None
+        ) -> tuple[Array, Array]:
+            if np.shape(state) != given or (base_wrench is not None and not closure.base_given):
+                found = self._looped_forward(state, torques, base, base_wrench, None)
+                return found[0], found[1]
+            push = [still if base_wrench is None else base_wrench] if closure.base_given else []
+            table = call(state, base.pose, base.twists[:1], torques, *push)
+            return table[:, 6:].copy(), table[:, :6].copy()
+
+        self._forward_with_base[efforts] = with_base
+
+    @finite_result
+    def _looped_hybrid(
+        self,
+        state: ArrayLike | None,
+        given: ArrayLike,
+        prescribed: Iterable[str | int],
+        base: BaseMotion | None,
+        base_wrench: ArrayLike | None,
+        wrenches: Sequence[AppliedWrench] | None,
+        prescribe_base: bool,
+    ) -> Array | tuple[Array, Array]:
+        looped = self._need_loops("this")
+        closure, first = looped.closure, 6 if looped.closure.base_given else 0
+        if prescribe_base and not first:
+            raise InputError(f"robot {self.name!r} has no base to prescribe; name driven joints")
+        y, motion = coordinate_motion(closure, state, base, 1)
+        values = drive_rows(closure, given, base_wrench)
+        moved = [first + self._driven_place(joint) for joint in prescribed]
+        if prescribe_base and motion is not None:
+            if len(motion.twists) < len(values) + 1:
+                raise InputError(f"this needs {len(values) + 1} base twists, found {len(motion.twists)}")
+            values[:, :6] = motion.twists[1 : len(values) + 1]
+            moved += range(6)
+        found, twists = looped.hybrid_dynamics(
+            y[:2], values, sorted(set(moved)), motion, self._loads(wrenches)
+        )
+        joints = np.ascontiguousarray(found[:, first:])
+        if base is None or twists is None:
+            return joints
+        if prescribe_base:
+            return joints, np.ascontiguousarray(found[:, :6])
+        if base.frame == "body":
+            twists = twists_to_body(base.pose, twists)
+        return joints, np.ascontiguousarray(twists[1:])
+
+    def _driven_place(self, joint: str | int) -> int:
+        """Return where a joint, by name or by its index among the driven ones, stands among these."""
+        names = self.driven_joints
+        if isinstance(joint, str) and joint in names:
+            return names.index(joint)
+        if isinstance(joint, (int, np.integer)) and not isinstance(joint, bool) and 0 <= joint < len(names):
+            return int(joint)
+        raise InputError(f"prescribed names {joint!r}; the driven joints of {self.name!r} are {list(names)}")
+
+    def _hybrid(
+        self,
+        state: ArrayLike,
+        given: ArrayLike,
+        base: BaseMotion | None,
+        base_wrench: ArrayLike | None,
+        wrenches: Sequence[AppliedWrench] | None,
+        prescribed: tuple[int, ...],
+        prescribe_base: bool,
+    ) -> Array:
+        n = self.n_joints
+        values = real_array("the torques", given, f"(order + 1, {n})")
+        if values.ndim != 2 or values.shape[1] != n or not len(values):
+            raise InputError(f"the torques must have shape (order + 1, {n}), found {values.shape}")
+        order = len(values) - 1
+        check_order(order, f"torques of shape {values.shape} have order")
+        motion = fitting_base(self.model, base, order + 2 if prescribe_base else 1)
+        loads = self._loads(wrenches)
+        others: list[ArrayLike] = []
+        if motion is not None:
+            wrench = np.zeros((order + 1, 6)) if base_wrench is None else base_wrench
+            twists = motion.twists
+            others = [motion.pose, twists[:1], twists[1 : order + 2] if prescribe_base else wrench]
+        elif base_wrench is not None or prescribe_base:
+            raise InputError(
+                f"robot {self.model.name!r} stands on the ground; it has no base to move or push"
+            )
+        setting = kernels.KernelSpec(
+            base=motion.frame if motion else None,
+            loads=load_places(self.model, loads),
+            prescribed=prescribed,
+            base_prescribed=prescribe_base,
+        )
+        function = self._kernel("hybrid", order, setting).function
+        if self._massless:
+            positions, _ = finite_array("the state", state, (2, n))
+            check_pose(self.model, self._massless, positions, prescribed)
+        found = function(state, values, *others, *[load.up_to(order) for load in loads])
+        check_result(found)
+        return found

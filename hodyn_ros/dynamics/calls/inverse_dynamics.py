@@ -1,0 +1,279 @@
+"""The calls of `Robot` that return efforts from motions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hodyn_ros.checks import check_finite, check_result, finite_result, real_array
+from hodyn_ros.dynamics.calls.description import RobotDescription, check_order, load_places, split
+from hodyn_ros.dynamics.floating_base import fitting_base
+from hodyn_ros.dynamics.loops.coordinate_motion import (
+    coordinate_motion,
+    preload_rows,
+)
+from hodyn_ros.dynamics.loops.looped import LoopedDynamics
+from hodyn_ros.dynamics.loops.looped_efforts import LoopSolution
+from hodyn_ros.engine import kernels
+from hodyn_ros.engine.codegen.kernel import Function
+from hodyn_ros.engine.loops.loop_kernel import compiles
+from hodyn_ros.errors import InputError
+from hodyn_ros.formulations import INVERSE_DYNAMICS
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
+from hodyn_ros.lie.se3 import Array
+
+
+class DriveState(NamedTuple):
+    """What the drives do, by derivative order."""
+
+    motion: Array  # (order + 3, driven) positions of the driven joints and their derivatives [rad or m, /s^k]
+    efforts: Array  # (order + 1, driven) [N.m/s^k or N/s^k]
+    base_wrench: Array | None  # (order + 1, 6) on a prescribed base, in the world frame
+    near_singularity: bool  # whether the pose is close to a singular one; efforts may be large
+
+
+class InverseDynamicsCalls(RobotDescription):
+    """Efforts, and all that moves and holds a robot."""
+
+    @overload
+    def inverse_dynamics(
+        self,
+        q: None,
+        base: BaseMotion,
+        wrenches: Sequence[AppliedWrench] | None = None,
+        formulation: str | None = None,
+        *,
+        preload: ArrayLike | None = None,
+    ) -> Array: ...
+
+    @overload
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        base: None = None,
+        wrenches: Sequence[AppliedWrench] | None = None,
+        formulation: str | None = None,
+        *,
+        preload: ArrayLike | None = None,
+    ) -> Array: ...
+
+    @overload
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        base: BaseMotion,
+        wrenches: Sequence[AppliedWrench] | None = None,
+        formulation: str | None = None,
+        *,
+        preload: ArrayLike | None = None,
+    ) -> tuple[Array, Array]: ...
+
+    def inverse_dynamics(
+        self,
+        q: ArrayLike | None,
+        base: BaseMotion | None = None,
+        wrenches: Sequence[AppliedWrench] | None = None,
+        formulation: str | None = None,
+        *,
+        preload: ArrayLike | None = None,
+    ) -> Array | tuple[Array, Array]:
+        """Compute joint torques and their time derivatives from a motion and its derivatives.
+
+        `q` (order + 3, n): positions and their derivatives [rad or m, /s^k]; a batch is (N, order + 3, n).
+        `base`: the motion of a floating base with order + 2 twists. `wrenches` that the environment applies
+        to bodies. `formulation`: "spatial", "body_fixed", "hybrid" or "closed_form" as published; by default
+        the compiled engine. `preload` (driven,) or (order + 1, driven): what the efforts should come near,
+        where there are more drives than coordinates; by default they are those of least norm.
+
+        Returns torques (order + 1, n) [N.m/s^k or N/s^k], or (N, order + 1, n) for a batch; with a floating
+        base the pair (base wrench (order + 1, 6) in the world frame, torques). Raises InputError saying what
+        was expected.
+        """
+        if wrenches is None and formulation is None and preload is None:
+            if type(q) is np.ndarray and base is None:
+                compiled = self._compiled.get(q.shape)
+                if compiled is not None:
+                    torques: Array = compiled(q)
+                    return torques
+            if type(base) is BaseMotion and base.frame == "world":
+                with_base = self._compiled_with_base.get(base.twists.shape)
+                if with_base is not None:
+                    found = with_base(q, base)
+                    if found is not None:
+                        return found
+        if self._looped is not None:
+            return self._looped_inverse(q, base, wrenches, formulation, preload)
+        if preload is not None:
+            raise self._no_preload()
+        motion = self._motion([] if q is None else q)
+        order = motion.shape[-2] - 3
+        base_motion = fitting_base(self.model, base, order + 2)
+        loads = self._loads(wrenches)
+        if formulation is not None:
+            return self._by_formulation(formulation, motion, base_motion, loads)
+        kernel = self._inverse_kernel(order, base_motion, loads)
+        others = [] if base_motion is None else [base_motion.pose, base_motion.twists[: order + 2]]
+        others += [load.up_to(order) for load in loads]
+        if motion.ndim == 2:
+            efforts = kernel.function(motion, *others)
+        else:
+            efforts = kernel.batch(motion, *[np.tile(other, (len(motion), 1, 1)) for other in others])
+        return efforts if base_motion is None else split(efforts)
+
+    def drive_state(
+        self,
+        q: ArrayLike | None = None,
+        base: BaseMotion | None = None,
+        wrenches: Sequence[AppliedWrench] | None = None,
+        preload: ArrayLike | None = None,
+    ) -> DriveState:
+        """Compute the motion of the driven joints and their efforts, one sample, compiled where it can be.
+
+        Arguments and errors as in `inverse_dynamics`. Without couplings and loops the motion is that given.
+        """
+        if self._looped is None:
+            if preload is not None:
+                raise self._no_preload()
+            motion = np.asarray(q, dtype=np.float64)
+            if base is None:
+                return DriveState(motion, self.inverse_dynamics(motion, wrenches=wrenches), None, False)
+            wrench, efforts = self.inverse_dynamics(motion, base, wrenches)
+            return DriveState(motion, efforts, wrench, False)
+        looped, loads = self._looped, self._loads(wrenches)
+        y, given = coordinate_motion(looped.closure, q, base, 2)
+        order, first = len(y) - 3, 6 if looped.closure.base_given else 0
+        preloaded = preload_rows(looped.closure, preload, order)
+        table = looped.drive_table(y, given, loads, preloaded)
+        check_result(table[:-2])
+        return DriveState(
+            np.ascontiguousarray(table[order + 1 : -2, first:]),
+            np.ascontiguousarray(table[: order + 1, first:]),
+            np.ascontiguousarray(table[: order + 1, :6]) if first else None,
+            looped.is_near_singular(order, table, loads, preloaded is not None),
+        )
+
+    @finite_result
+    def solve(
+        self,
+        q: ArrayLike | None = None,
+        base: BaseMotion | None = None,
+        wrenches: Sequence[AppliedWrench] | None = None,
+        preload: ArrayLike | None = None,
+    ) -> LoopSolution:
+        """Compute everything that moves and holds a robot with couplings or loops.
+
+        Arguments as in `inverse_dynamics`, one sample. Positions are found from those of the last call that
+        succeeded, which keeps the branch; `reset` starts from the zero configuration
+        again. Raises ConvergenceError naming the loop that cannot be closed, SingularError naming the loops
+        at a singular pose, InputError saying what was expected.
+        """
+        looped = self._need_loops("solve")
+        y, given = coordinate_motion(looped.closure, q, base, 2)
+        preloaded = preload_rows(looped.closure, preload, len(y) - 3)
+        return looped.solve(y, given, self._loads(wrenches), preloaded)
+
+    def is_compiled(self, order: int) -> bool:
+        """Whether efforts of an order are computed by compiled code; those of some loops are not."""
+        return self._looped is None or self._looped.is_compiled(order)
+
+    @finite_result
+    def _looped_inverse(
+        self,
+        q: ArrayLike | None,
+        base: BaseMotion | None,
+        wrenches: Sequence[AppliedWrench] | None,
+        formulation: str | None,
+        preload: ArrayLike | None,
+    ) -> Array | tuple[Array, Array]:
+        looped = self._need_loops("this")
+        closure, loads = looped.closure, self._loads(wrenches)
+        if formulation is not None:
+            if formulation != "limb_decomposition":
+                raise InputError(
+                    f"robots with loops have no formulation {formulation!r}; leave it out, or choose "
+                    "'limb_decomposition' for a platform on limbs"
+                )
+            y, given = coordinate_motion(closure, q, base, 2)
+            if given is None:
+                raise InputError(f"robot {self.name!r} has no platform for 'limb_decomposition'")
+            shortened = BaseMotion(given.pose, given.twists[: len(y) - 1])
+            return looped.by_limbs(shortened, loads, preload_rows(closure, preload, len(y) - 3))
+        if q is not None and np.ndim(q) == 3:
+            checked = [coordinate_motion(closure, stack, base, 2) for stack in np.asarray(q)]
+            if not checked:
+                raise InputError("a batch holds one sample or more, found none")
+            y, given = np.array([one for one, _ in checked]), checked[0][1]
+        else:
+            y, given = coordinate_motion(closure, q, base, 2)
+        order = y.shape[-2] - 3
+        preloaded = preload_rows(closure, preload, order)
+        if looped.only_coupled and (y.ndim == 3 or not compiles(closure, order)):
+            found = looped.follow(y, given, loads)
+        elif y.ndim == 3:
+            found = np.array([looped.efforts(one, given, loads, preloaded) for one in y])
+        else:
+            found = looped.efforts(y, given, loads, preloaded)
+            if not loads and preload is None:
+                self._keep_compiled(looped, order)
+        check_result(found)
+        return split(found) if closure.base_given else found
+
+    def _keep_compiled(self, looped: LoopedDynamics, order: int) -> None:
+        """Let further calls of an order, with arrays and a spatial base motion that fits, find their code."""
+        shape = order + 3, len(looped.closure.joints)
+        compiled, split = looped.compile(order), looped.closure.base_given
+        if looped.closure.leader is None:
+            self._compiled[shape] = compiled
+            return
+
+        def with_base(q: ArrayLike | None, base: BaseMotion) -> Array | tuple[Array, Array] | None:
+            if type(q) is not np.ndarray or q.shape != shape:
+                return None
+            table = compiled(q, base.pose, base.twists)
+            return (table[:, :6].copy(), table[:, 6:].copy()) if split else table
+
+        def of_a_platform(q: ArrayLike | None, base: BaseMotion) -> Array | None:
+            return compiled(base.pose, base.twists) if q is None else None
+
+        self._compiled_with_base[order + 2, 6] = with_base if shape[1] else of_a_platform
+
+    def _by_formulation(
+        self,
+        name: str,
+        motion: Array,
+        base: BaseMotion | None,
+        loads: Sequence[AppliedWrench],
+    ) -> Array | tuple[Array, Array]:
+        if not isinstance(name, str) or name not in INVERSE_DYNAMICS:
+            raise InputError(f"there is no formulation {name!r}; choose one of {sorted(INVERSE_DYNAMICS)}")
+        check_finite("the motion", motion)
+        formulation = INVERSE_DYNAMICS[name]
+        with np.errstate(over="ignore", invalid="ignore"):
+            torques, ground = formulation(self.model, np.moveaxis(motion, -2, 0), base, loads)
+        check_result(torques, *(() if base is None else (ground,)))
+        torques = np.ascontiguousarray(np.moveaxis(torques, 0, -2))
+        return torques if base is None else (np.ascontiguousarray(np.moveaxis(ground, 0, -2)), torques)
+
+    def _inverse_kernel(
+        self, order: int, base: BaseMotion | None, loads: Sequence[AppliedWrench]
+    ) -> Function:
+        setting = kernels.KernelSpec(base=base.frame if base else None, loads=load_places(self.model, loads))
+        kernel = self._kernel("inverse", order, setting)
+        if setting == kernels.KernelSpec():
+            self._compiled[order + 3, self.n_joints] = kernel.function
+        return kernel
+
+    def _motion(self, q: ArrayLike) -> Array:
+        n = self.n_joints
+        shapes = f"(order + 3, {n}) or (N, order + 3, {n})"
+        motion = real_array("the motion", q, shapes)
+        if motion.ndim not in (2, 3) or motion.shape[-1] != n or motion.shape[-2] < 3:
+            raise InputError(
+                f"the motion must have shape {shapes}: positions, velocities and accelerations at least; "
+                f"found {motion.shape}"
+            )
+        check_order(motion.shape[-2] - 3, f"a motion of shape {motion.shape} has order")
+        return motion

@@ -1,0 +1,175 @@
+"""The calls of `Robot` that return motions from motions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hodyn_ros.checks import finite_result
+from hodyn_ros.dynamics.calls.description import HIGHEST_ORDER, RobotDescription
+from hodyn_ros.dynamics.kinematics.forward_kinematics import (
+    Kinematics,
+    checked_motion,
+    forward_kinematics,
+    unpacked,
+)
+from hodyn_ros.dynamics.kinematics.inverse_kinematics import Method, inverse_kinematics
+from hodyn_ros.dynamics.kinematics.pose_solver import Task
+from hodyn_ros.dynamics.loops.coordinate_motion import (
+    coordinate_motion,
+    drive_values,
+    given_base,
+)
+from hodyn_ros.dynamics.motion_stack import given as given_motion
+from hodyn_ros.dynamics.named_frames import find_frame
+from hodyn_ros.engine.codegen.kernel import Function
+from hodyn_ros.engine.recursions.kinematics import frame_motion
+from hodyn_ros.lie.motion import BaseMotion, Frame
+from hodyn_ros.lie.representations import Representation, check_representation
+from hodyn_ros.lie.se3 import Array
+
+
+class KinematicCalls(RobotDescription):
+    """Kinematics of bodies, joints and drives, both ways."""
+
+    def forward_kinematics(
+        self,
+        q: ArrayLike | None,
+        base: BaseMotion | None = None,
+        representation: Representation = "spatial",
+    ) -> Kinematics:
+        """Compute poses, twists and joint screws of all bodies with their time derivatives.
+
+        `q` (order + 1, n): positions and their derivatives [rad or m, /s^k]; a batch is (N, order + 1, n).
+        `base`: the motion of a floating base with `order` twists. `representation` of twists and screws:
+        "spatial", "body_fixed" or "hybrid". Look up bodies and named frames in the result with `pose_of`,
+        `twists_of` and `jacobian_of`. Mueller (2020), Algorithm 1; Ali et al., Algorithm 1. Raises InputError
+        saying what was expected. Compiled, but for robots too large to compile in seconds.
+        """
+        if type(q) is np.ndarray and base is None:
+            compiled = self._moving.get((q.shape, representation))
+            if compiled is not None:
+                return unpacked(self._tree, compiled(q), len(q) - 1, representation, self.frames)
+        return self._forward_kinematics(q, base, representation)
+
+    @finite_result
+    def _forward_kinematics(
+        self, q: ArrayLike | None, base: BaseMotion | None, representation: Representation
+    ) -> Kinematics:
+        if self._looped is not None:
+            check_representation(representation)
+            q, base = self._looped.joint_motion(*coordinate_motion(self._looped.closure, q, base, 0))
+        tree = self._tree
+        stack, moving = checked_motion(tree, given_motion(q), base, representation)
+        order = stack.shape[-2] - 1
+        bodies = tuple(tree.body_names)
+        kernel = self._frame_kernel(order, bodies, representation, True) if order <= HIGHEST_ORDER else None
+        if kernel is None:
+            return forward_kinematics(tree, stack, moving, representation, self.frames)
+        if moving is None and self._looped is None and stack.ndim == 2:
+            self._moving[stack.shape, representation] = kernel.function
+        others: list[Array] = []
+        if moving is not None:
+            spatial = moving.in_frame("world")
+            others = [spatial.pose, np.ascontiguousarray(spatial.twists[:order])]
+        if stack.ndim == 3:
+            others = [np.tile(other, (len(stack), 1, 1)) for other in others]
+            table = kernel.batch(np.ascontiguousarray(stack), *others)
+        else:
+            table = kernel.function(np.ascontiguousarray(stack), *others)
+        return unpacked(tree, table, order, representation, self.frames)
+
+    def _frame_kernel(
+        self, order: int, names: tuple[str | int, ...], representation: Representation, screws: bool = False
+    ) -> Function | None:
+        key = (order, names, representation, screws)
+        if key not in self._frame_kernels:
+            places = [find_frame(self._tree, self.frames, name) for name in names]
+            self._frame_kernels[key] = frame_motion(self._tree, order, places, representation, screws)
+        return self._frame_kernels[key]
+
+    def inverse_kinematics(
+        self,
+        pose: ArrayLike,
+        twists: ArrayLike | None = None,
+        frame: Frame = "world",
+        body: str | int | None = None,
+        *,
+        seed: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        method: Method | None = None,
+        independent: Mapping[str | int, ArrayLike] | None = None,
+        task: Task = "pose",
+        base: BaseMotion | None = None,
+    ) -> Array:
+        """Find the joint motion (order + 1, n) that moves a body or named frame as given.
+
+        `pose` (4, 4) in the world [m]; `twists` (order, 6): its twist `(omega; v)` [rad/s, m/s] and the
+        derivatives, spatial with `frame="world"`, body-fixed with `frame="body"`. `body`: by default the last
+        one; `task`: its "pose", "position" or "orientation". Positions by Newton's method from `seed` (n,),
+        then derivatives order by order; `method` "solve", "pseudo_inverse" (least velocity, weighted with
+        `weights` (n,), and its derivatives) or "decomposition" (`independent` joints follow motions of their
+        own, by name). `base`: the motion of a floating base with `order` twists. Mueller (2020), Algorithm 2
+        and remark 2. The choices are explained at `hodyn_ros.dynamics.kinematics.inverse_kinematics`.
+
+        Raises SingularError with the condition number at a singular pose, and near one where in a derivative
+        more than a share of 1e-5 would be rounding; ConvergenceError with the distance left to a pose out of
+        reach; InputError saying what was expected.
+        """
+        return inverse_kinematics(
+            self.model,
+            pose,
+            twists,
+            frame,
+            body,
+            seed=seed,
+            weights=weights,
+            method=method,
+            independent=independent,
+            task=task,
+            base=base,
+            frames=self.frames,
+        )
+
+    @finite_result
+    def joint_motion(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
+        """Compute the motion (order + 1, joints) of all joints of the tree from that of the coordinates.
+
+        `q` (order + 1, k), None where no joint is a coordinate; `base`: the motion of base or platform with
+        `order` twists. `tree.joint_names` has their order. Errors as of `solve`.
+        """
+        if self._looped is None:
+            return checked_motion(self._tree, given_motion(q), base, "spatial")[0]
+        return self._looped.joint_motion(*coordinate_motion(self._looped.closure, q, base, 0))[0]
+
+    @finite_result
+    def drive_jacobian(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
+        """Compute what the driven joints move by the coordinates, (order + 1, driven, coordinates).
+
+        `J` with `q_a' = J y'`, and its time derivatives; `J^T u` is what the drives do to the coordinates.
+        The rows y' of a platform are components of its body-fixed twist, those of a prescribed base its
+        body-fixed twist: `J_IK` of Mueller et al., eq. 9. Arguments and errors as of `joint_motion`.
+        """
+        looped = self._need_loops("drive_jacobian")
+        y, given = coordinate_motion(looped.closure, q, base, 0)
+        return looped.drive_jacobian(y, given)
+
+    @finite_result
+    def motion_from_drives(
+        self, drives: ArrayLike, base: BaseMotion | None = None
+    ) -> tuple[Array, BaseMotion | None]:
+        """Find the motion of the coordinates from that of the driven joints, of a robot with loops.
+
+        `drives` (driven,) or (orders + 1, driven): positions and their derivatives; `base`: the motion of a
+        prescribed base, of as many orders. Returns q (orders + 1, k), and the motion of a platform with
+        spatial twists, else None. Found from the last success, which selects the assembly mode. Raises
+        ConvergenceError, SingularError, and InputError where redundant drives contradict each other.
+        """
+        looped = self._need_loops("motion_from_drives")
+        rows = drive_values("the motion of the drives", looped.closure, drives)
+        given = None
+        if looped.closure.base_given or base is not None:
+            given = given_base(looped.closure, base, len(rows) - 1)
+        return looped.move_drives(rows, given)

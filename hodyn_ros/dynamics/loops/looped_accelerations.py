@@ -1,0 +1,222 @@
+"""Accelerations of a robot with couplings and loops, compiled where that is possible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import comb
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hodyn_ros.checks import finite_result
+from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, drive_rows
+from hodyn_ros.dynamics.loops.independence import mass_of
+from hodyn_ros.dynamics.loops.looped_motion import KEPT, SINGULAR, LoopedMotion
+from hodyn_ros.dynamics.loops.platform_dynamics import PlatformDynamics
+from hodyn_ros.engine.loops.loop_kernel import LoopAccelerations, TooLong, compiles
+from hodyn_ros.engine.loops.loop_motion import LoadPlaces
+from hodyn_ros.errors import InputError, SingularError
+from hodyn_ros.formulations import embedding
+from hodyn_ros.formulations.embedding import LoopMotion
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
+from hodyn_ros.lie.se3 import Array
+
+
+class LoopedAccelerations(LoopedMotion):
+    """Forward and hybrid dynamics in the independent coordinates."""
+
+    def forward_dynamics(
+        self,
+        state: Array,
+        efforts: Array,
+        given: BaseMotion | None,
+        wrenches: Sequence[AppliedWrench] = (),
+    ) -> tuple[Array, Array | None]:
+        """Compute accelerations and derivatives (order + 1, k) of the coordinates from state and efforts.
+
+        `state` (2, k); `efforts` (order + 1, efforts) as `Closure.effort_map` takes them; `given`: pose and
+        spatial twist of platform or base, which then move freely. Returns also the spatial twist of platform
+        or base with its derivatives (order + 2, 6).
+
+        With `z' = F y'`, M the mass matrix of the tree and e = Q - S u, which the loops balance, `F^T e = 0`:
+        at order k `F^T M F y^(k+2) = - sum_{i>=1} C(k,i) F^(i)T e^(k-i) - F^T e^(k)`, e^(k) with y^(k+2) = 0.
+        """
+        if self.platform is not None and given is not None:
+            twists = self._platform_forward(self.platform, given, efforts, wrenches)
+            if twists is not None:
+                return np.zeros((len(efforts), 0)), twists
+        moved, _ = self._accelerate(state, efforts, (), given, wrenches)
+        joints = moved.joint_motion()[2:, list(self.closure.joints)]
+        leads = self.closure.leader
+        return joints, None if leads is None else np.array(moved.twists_of(leads))
+
+    def hybrid_dynamics(
+        self,
+        state: Array,
+        values: Array,
+        prescribed: Sequence[int],
+        given: BaseMotion | None,
+        wrenches: Sequence[AppliedWrench] = (),
+    ) -> tuple[Array, Array | None]:
+        """Compute what is not given where some drives are moved and others push.
+
+        As `forward_dynamics`; `values` (order + 1, efforts) holds accelerations and their derivatives in the
+        `prescribed` columns, efforts in the others. Returns efforts in the prescribed columns, accelerations
+        in those of the other drives, and the spatial twist of platform or base.
+
+        With P the columns of S that are prescribed, at order k
+
+            F^T M F y^(k+2) - F^T P u_p^(k) = ...,   P^T F y^(k+2) = a_p^(k) - P^T z^(k+2) at y^(k+2) = 0
+        """
+        closure = self.closure
+        moved, efforts = self._accelerate(state, values, prescribed, given, wrenches)
+        rates = np.array(moved.rates[1:]) @ closure.effort_map
+        found = rates.copy()
+        found[:, list(prescribed)] = efforts[:, list(prescribed)]
+        return found, None if closure.leader is None else np.array(moved.twists_of(closure.leader))
+
+    def _accelerate(
+        self,
+        state: Array,
+        values: Array,
+        prescribed: Sequence[int],
+        given: BaseMotion | None,
+        wrenches: Sequence[AppliedWrench],
+    ) -> tuple[LoopMotion, Array]:
+        """Return the motion that follows from what is given of the drives, and all efforts."""
+        closure, rows = self.closure, self.independence.rows
+        if self.independence.idle:
+            raise InputError(self.independence.idle)
+        efforts = values.copy()
+        efforts[:, list(prescribed)] = 0.0
+        moved, _ = self.locate(state[0], given, len(efforts) + 1)
+        P = closure.effort_map[:, list(prescribed)]
+        twist = None if given is None else given.twists[0]
+        moved.extend(embedding.next_rate(rows, moved, state[1], twist))
+        still = np.zeros(state.shape[1])
+        mass = mass_of(closure, moved)
+        unbalanced: list[Array] = []
+        for k, effort in enumerate(efforts):
+            trial = embedding.next_rate(rows, moved, still, None if twist is None else np.zeros(6))
+            joints, base = _with(moved, trial)
+            open_by = (self.tree_efforts(joints, base, wrenches) @ closure.spread)[k]
+            open_by = open_by - closure.effort_map @ effort
+            F = embedding.distribution(rows, moved, k)
+            right = F[0].T @ open_by
+            for i in range(1, k + 1):
+                right = right + comb(k, i) * (F[i].T @ unbalanced[k - i])
+            system, moving = F[0].T @ mass @ F[0], P.T @ F[0]
+            if len(moving):
+                self._check_prescribed(moving)
+                zeros = np.zeros((len(moving), len(moving)))
+                system = np.block([[system, -moving.T], [moving, zeros]])
+            missing = values[k, list(prescribed)] - P.T @ trial
+            found = np.linalg.solve(system, np.concatenate([-right, missing]))
+            split = len(found) - len(moving)
+            change = F[0] @ found[:split]
+            efforts[k, list(prescribed)] = found[split:]
+            unbalanced.append(open_by + mass @ change - P @ found[split:])
+            moved.extend(trial + change)
+        self._remember(moved, state[0], given)
+        return moved, efforts
+
+    def _check_prescribed(self, moving: Array) -> None:
+        """Refuse drives that cannot be moved as one likes, from what they move by the coordinates."""
+        sized = moving / np.maximum(np.linalg.norm(moving, axis=1, keepdims=True), np.finfo(float).tiny)
+        least = float(np.linalg.svd(sized, compute_uv=False)[-1]) if len(sized) <= sized.shape[1] else 0.0
+        if least < SINGULAR:
+            raise SingularError(
+                f"the prescribed joints of robot {self.closure.tree.name!r} cannot all be moved freely there "
+                f"(smallest singular value {least:.3g}); prescribe fewer",
+                1.0 / max(least, 1e-300),
+            )
+
+    def _platform_forward(
+        self,
+        platform: PlatformDynamics,
+        given: BaseMotion,
+        efforts: Array,
+        wrenches: Sequence[AppliedWrench],
+    ) -> Array | None:
+        """Compute spatial twists of a platform on limbs (order + 2, 6), compiled where that is possible."""
+        places = self._places(wrenches)
+        twist = given.twists[:1]
+        platform.check_twists(given.pose, twist)
+        platform.check_loads(given.pose, twist, wrenches, 0)  # of higher orders, motion is not known yet
+        if not platform.compiles(len(efforts) - 1, places):
+            return None
+        return platform.forward_dynamics(given.pose, twist[0], efforts, wrenches, self.memory)
+
+    def accelerations(
+        self,
+        state: Array,
+        efforts: Array,
+        given: BaseMotion | None,
+        wrenches: Sequence[AppliedWrench] = (),
+    ) -> Array:
+        """Compute what `LoopAccelerations` returns but for its last row, from arguments as above."""
+        places = self._places(wrenches)
+        motion = [] if given is None else [given.pose, np.ascontiguousarray(given.twists[:1])]
+        pushes = [np.ascontiguousarray(efforts[:, :6])] if self.closure.base_given else []
+        drives = np.ascontiguousarray(efforts[:, 6:] if pushes else efforts)
+        order = len(efforts) - 1
+        loads = [load.up_to(order) for load in wrenches]
+        call = self.forward_call(order, places)
+        return call(np.ascontiguousarray(state[:2]), *motion, drives, *pushes, *loads)
+
+    def forward_call(self, order: int, loads: LoadPlaces = ()) -> Callable[..., Array]:
+        """Return `f(state, [pose, twist,] efforts, [base wrench,] load...)`, compiled where it can be."""
+        key = order, loads
+        if key not in self._forward_calls:
+            if len(self._forward_calls) >= KEPT:
+                del self._forward_calls[next(iter(self._forward_calls))]
+            self._forward_calls[key] = self._forward_made(*key)
+        return self._forward_calls[key]
+
+    def _forward_made(self, order: int, loads: LoadPlaces) -> Callable[..., Array]:
+        closure = self.closure
+        n_given = 0 if closure.leader is None else 2
+        count = 2 + n_given + closure.base_given + len(loads)
+
+        @finite_result
+        def carefully(*arguments: ArrayLike) -> Array:
+            if len(arguments) != count:
+                raise InputError(f"expected {count} arguments, found {len(arguments)}")
+            state, *rest = arguments
+            base = BaseMotion(rest.pop(0), rest.pop(0)) if n_given else None  # type: ignore[arg-type]
+            y, given = coordinate_motion(closure, state, base, 1)
+            drives = rest.pop(0)
+            u = drive_rows(closure, drives, rest.pop(0) if closure.base_given else None)
+            if len(y) != 2 or len(u) != order + 1:
+                raise InputError(f"expected a state of 2 rows and efforts of {order + 1}")
+            wrenches = [
+                AppliedWrench(body, values, frame=frame)  # type: ignore[arg-type]
+                for (body, frame), values in zip(loads, rest)
+            ]
+            joints, twists = self.forward_dynamics(y, u, given, wrenches)
+            return joints if twists is None else np.concatenate([twists[1:], joints], axis=1)
+
+        of_limbs = self.platform is not None and self.platform.compiles(order, loads)
+        if of_limbs or self.independence.idle or not compiles(closure, order):
+            return carefully
+        try:
+            kernel = LoopAccelerations(closure, self.independence.rows, order, loads)
+        except TooLong:
+            return carefully
+        function, memory, bad = kernel.function, self.memory, kernel.bad
+
+        def quickly(*arguments: Array) -> Array:
+            result: Array = function(*arguments, memory)
+            return result[:-1] if result.item(bad) < 1.0 else carefully(*arguments)
+
+        return quickly
+
+
+def _with(moved: LoopMotion, rate: Array) -> tuple[Array, BaseMotion | None]:
+    """Return the motion of joints and base with one more derivative of z'."""
+    closure = moved.closure
+    joints = np.concatenate([moved.joint_motion(), (closure.spread[closure.first :] @ rate)[None]])
+    if moved.place.base is None:
+        return joints, None
+    twists = np.array([*(r[:6] for r in moved.rates), rate[:6]])
+    return joints, BaseMotion(moved.place.base, twists)

@@ -1,0 +1,264 @@
+"""Motions of a robot with couplings and loops, from those of its independent coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from types import MappingProxyType
+
+import numpy as np
+
+from hodyn_ros.checks import check_result
+from hodyn_ros.dynamics.loops.closing import MOST_STEPS, Known, home, reach
+from hodyn_ros.dynamics.loops.independence import choose_coordinates, conditions, find_independence
+from hodyn_ros.dynamics.loops.platform_dynamics import PlatformDynamics
+from hodyn_ros.engine import kernels
+from hodyn_ros.engine.codegen.kernel import Function
+from hodyn_ros.engine.loops.loop_kernel import LoopKernel, LoopMatrix, compiles
+from hodyn_ros.engine.loops.loop_matrices import Part
+from hodyn_ros.engine.loops.loop_motion import LoadPlaces
+from hodyn_ros.errors import ConvergenceError, HodynError, InputError, SingularError
+from hodyn_ros.formulations import embedding
+from hodyn_ros.formulations.embedding import LoopMotion, Place
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.closure import Closure, PlatformRows
+from hodyn_ros.model.readers.assembly import Frame
+
+# Singular values, without units, below which nothing is computed: at a singular pose positions are known to
+# half of their digits only, and the singular values found there are of that size.
+SINGULAR = 1e-6
+_AGREE = 1e-9  # share of the fastest drive, and of the robot's size, in which redundant drives may differ
+KEPT = 100  # compiled calls of a robot; one that walks meets many sets of contacts
+
+
+class LoopedMotion:
+    """The motion of a robot with couplings and loops; remembers where it was, to stay on its branch.
+
+    `memory` (1, N): the positions of the leading joints at the last success, and the pose given then.
+    """
+
+    def __init__(self, closure: Closure, frames: Mapping[str, Frame] = MappingProxyType({})) -> None:
+        self.closure = closure
+        self.frames = frames  # besides the bodies, by name
+        self.independence = find_independence(closure)
+        on_limbs = closure.platform is not None and closure.platform.twists is not None
+        self.platform = PlatformDynamics(closure) if on_limbs else None
+        start = home(closure)
+        self._base = start.place.base
+        self.memory = np.zeros((1, len(closure.leading) + (0 if start.pose is None else 16)))
+        self.known = start
+        self._kernels: dict[tuple[int, kernels.KernelSpec], Function] = {}
+        self._calls: dict[tuple[int, LoadPlaces, bool], Callable[..., Array]] = {}
+        self._flat_at_home: dict[tuple[int, LoadPlaces, bool], float] = {}
+        self._joint_kernels: dict[int, LoopKernel] = {}
+        self._forward_calls: dict[tuple[int, LoadPlaces], Callable[..., Array]] = {}
+        self._matrix_kernels: dict[tuple[Part, int], LoopMatrix | None] = {}
+
+    @property
+    def known(self) -> Known:
+        """Where the last success was, from which the next positions are found."""
+        return self._known_from(self.memory)
+
+    @known.setter
+    def known(self, known: Known) -> None:
+        n = len(self.closure.leading)
+        self.memory[0, :n] = known.place.joints[list(self.closure.leading)]
+        if known.pose is not None:
+            self.memory[0, n:] = known.pose.ravel()
+        self._base = known.place.base
+
+    def _known_from(self, memory: Array) -> Known:
+        closure, n = self.closure, len(self.closure.leading)
+        joints = closure.spread[closure.first :, closure.first :] @ memory[0, :n] + closure.offsets
+        pose = memory[0, n:].reshape(4, 4).copy() if memory.shape[1] > n else None
+        base = pose if closure.leader == 0 and closure.tree.floating_base else self._base
+        return Known(Place(joints, base), joints[list(closure.joints)], pose)
+
+    def locate(
+        self, y: Array, given: BaseMotion | None, derivative: int
+    ) -> tuple[LoopMotion, tuple[float, float]]:
+        """Find the motion of order 0 for independent joints (k,) and the pose given, and its margins.
+
+        `derivative`: the highest that will be taken of the motion, which couplings must be smooth enough for.
+        """
+        if self.platform is not None and given is not None:
+            moved = self._reach_on_limbs(self.platform, y, given.pose)
+        else:
+            moved = self._reach(self.known, y, given.pose if given else None)
+        self.closure.check_curves(moved.place.joints, derivative)
+        margins = conditions(self.closure, moved, self.independence.rows)
+        self._check_margin(moved, margins[0])
+        if self.platform is not None and given is not None:
+            self.platform.check_pose(moved.body_pose(0), given.pose)
+        return moved, margins
+
+    def _reach(self, known: Known, y: Array, pose: Array | None, most_steps: int = MOST_STEPS) -> LoopMotion:
+        return reach(self.closure, self.independence.rows, known, y, pose, most_steps)
+
+    def _reach_on_limbs(self, platform: PlatformDynamics, y: Array, pose: Array) -> LoopMotion:
+        """Reach a platform's pose, by kernels as far as these go, or say what is wrong there."""
+        memory = self.memory.copy()
+        platform.approach(pose, memory)
+        try:
+            return self._reach(self._known_from(memory), y, pose, 0)
+        except ConvergenceError as error:
+            platform.check_limbs(pose, memory)
+            there = self._reach(self._known_from(memory), y, pose, 0)
+            margins = conditions(self.closure, there, self.independence.rows)
+            self._check_margin(there, margins[0])
+            self.check_held(margins[1])
+            raise ConvergenceError(
+                f"robot {self.closure.tree.name!r} does not get to that pose from the last one in short "
+                "steps, as beside a singular pose on the way; give poses nearer to the last ones, and "
+                "keep away from singular ones",
+                error.angle,
+                error.distance,
+            ) from None
+
+    @contextmanager
+    def _kept_on_error(self) -> Iterator[None]:
+        """Stay where the last success was where a computation fails."""
+        before = self.known
+        try:
+            yield
+        except HodynError:
+            self.known = before
+            raise
+
+    def move(self, y: Array, given: BaseMotion | None) -> tuple[LoopMotion, tuple[float, float]]:
+        """Return the motion from that of the coordinates, y (orders + 1, k), and its margins.
+
+        `given`: the motion of platform or base, with spatial twists.
+        """
+        if self.platform is not None and given is not None:
+            self.platform.check_twists(given.pose, given.twists[: len(y) - 1])
+        moved, margins = self.locate(y[0], given, len(y) - 1)
+        embedding.follow(self.independence.rows, moved, y, given)
+        check_result(*moved.rates)
+        self._remember(moved, y[0], given)
+        return moved, margins
+
+    def move_drives(self, drives: Array, given: BaseMotion | None) -> tuple[Array, BaseMotion | None]:
+        """Return the motion of the coordinates, and of a platform, from that of the drives (orders, driven).
+
+        `given`: the motion of a prescribed base, with spatial twists. With more drives than coordinates some
+        determine the motion, and the others have to agree: InputError.
+        """
+        closure, twin = self.closure, self._moved_by_drives
+        now = self.known.place
+        twin.known = Known(now, now.joints[list(twin.closure.joints)], now.base)
+        columns = [closure.driven.index(joint) for joint in twin.closure.joints]
+        moved, _ = twin.move(drives[:, columns], given)
+        joints = moved.joint_motion()
+        apart = (
+            np.abs(joints[:, list(closure.driven)] - drives)
+            / np.abs(drives).max(axis=1, initial=closure.size)[:, None]
+        )
+        if apart.max(initial=0.0) > _AGREE:
+            worst = closure.driven[int(apart.max(axis=0).argmax())]
+            raise InputError(
+                f"the drives of robot {closure.tree.name!r} contradict each other: joint "
+                f"{closure.tree.joint_names[worst]!r} does not move like that where the others do"
+            )
+        platform = None
+        if closure.platform is not None:
+            body = closure.platform.body
+            twists = moved.twists_of(body) or [np.zeros(6)]
+            platform = BaseMotion(moved.body_pose(body), np.array(twists))
+        y = joints[:, list(closure.joints)]
+        self._remember(moved, y[0], given if platform is None else platform)
+        return y, platform
+
+    @cached_property
+    def _moved_by_drives(self) -> LoopedMotion:
+        """This robot with driven joints as coordinates."""
+        closure = self.closure
+        joints, hold = closure.driven, True
+        if closure.n_efforts > closure.n_coordinates:
+            joints, hold = choose_coordinates(closure, closure.driven)
+        if not hold:
+            raise SingularError(
+                f"the drives of robot {closure.tree.name!r} do not determine its motion near its home", np.inf
+            )
+        free = closure.tree.floating_base and not closure.base_given
+        platform = PlatformRows(0, ()) if free else None
+        return LoopedMotion(replace(closure, joints=joints, driven=joints, platform=platform))
+
+    def _remember(self, moved: LoopMotion, y: Array, given: BaseMotion | None) -> None:
+        pose = moved.place.base if given is None else given.pose
+        self.known = Known(moved.place, y.copy(), pose)
+
+    def joint_motion(self, y: Array, base: BaseMotion | None) -> tuple[Array, BaseMotion | None]:
+        """Return the motion of all joints of the tree, and of its base, up to the order of y (orders + 1, k).
+
+        `base`: that of platform or base, with spatial twists.
+        """
+        closure, order = self.closure, len(y) - 1
+        if not compiles(closure, max(order - 2, 0), "joints"):
+            moved, _ = self.move(y, base)
+            return moved.joint_motion(), moved.base_motion
+        if order not in self._joint_kernels:
+            kernel = LoopKernel(closure, self.independence.rows, order, (), "joints")
+            self._joint_kernels[order] = kernel
+        kernel = self._joint_kernels[order]
+        given = [] if base is None else [base.pose, np.ascontiguousarray(base.twists[:order])]
+        table = kernel.function(y, *given, self.memory)
+        if not table.item(kernel.bad) < 1.0:
+            moved, _ = self.move(y, base)
+            return moved.joint_motion(), moved.base_motion
+        return table[:-1], base if closure.tree.floating_base else None
+
+    def tree_efforts(
+        self, joints: Array, base: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()
+    ) -> Array:
+        """Return efforts (..., order + 1, 6 + n or n) of the tree, compiled: joints (..., order + 3, n)."""
+        tree, order = self.closure.tree, joints.shape[-2] - 3
+        setting = kernels.KernelSpec(
+            base="world" if tree.floating_base else None, loads=self._places(wrenches)
+        )
+        if (order, setting) not in self._kernels:
+            self._kernels[order, setting] = kernels.inverse_dynamics(tree, order, setting)
+        others = [] if base is None else [base.pose, np.ascontiguousarray(base.twists[: order + 2])]
+        others += [load.up_to(order) for load in wrenches]
+        kernel, motion = self._kernels[order, setting], np.ascontiguousarray(joints)
+        efforts: Array
+        if motion.ndim == 2:
+            efforts = kernel.function(motion, *others)
+        else:
+            efforts = kernel.batch(motion, *[np.tile(other, (len(motion), 1, 1)) for other in others])
+        return efforts
+
+    def _check_loads(self, base: BaseMotion | None, wrenches: Sequence[AppliedWrench], order: int) -> None:
+        if self.platform is not None and wrenches and base is not None:
+            self.platform.check_loads(base.pose, base.twists, wrenches, order)
+
+    def _places(self, wrenches: Sequence[AppliedWrench]) -> LoadPlaces:
+        return tuple((self.closure.tree.body_index(load.body), load.frame) for load in wrenches)
+
+    def _check_margin(self, moved: LoopMotion, margin: float) -> None:
+        if margin >= SINGULAR:
+            return
+        closure = self.closure
+        raise SingularError(
+            f"the pose of robot {closure.tree.name!r} is singular: its coordinates do not determine the "
+            f"motion of {moved.idle_loops(self.independence.rows)} there (smallest singular value "
+            f"{margin:.3g}); keep away from this pose",
+            1.0 / max(margin, 1e-300),
+        )
+
+    def check_held(self, margin: float) -> None:
+        """Refuse a pose at which drives do not hold the robot, from their margin; SingularError."""
+        if margin < SINGULAR:
+            raise SingularError(
+                f"the pose of robot {self.closure.tree.name!r} is singular: its driven joints do not hold it "
+                f"there (smallest singular value {margin:.3g}); keep away from this pose",
+                1.0 / max(margin, 1e-300),
+            )
+
+    @cached_property
+    def redundant(self) -> tuple[str, ...]:
+        """Names of the loops that are overconstrained: their loads depend on which rows were taken."""
+        return self.independence.redundant
