@@ -12,7 +12,7 @@ from benchmarks.stopwatch import Array, Contender, python_call
 from benchmarks.table import Bound, Row, Section
 from hodyn_ros import MotorMotion, SeriesElastic
 from hodyn_ros.actuation.drive_train import DriveTrain
-from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, VariableStiffnessSpec
+from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, SpringTable, VariableStiffnessSpec
 
 PLAIN = "SeriesElastic.feedforward"
 _JOINTS = 7
@@ -28,7 +28,7 @@ _KINDS = {
     "linear springs, with friction": DriveSpec(900.0, 0.4, **_DRY),
     "damped springs, with friction": DriveSpec(900.0, 0.4, spring_damping=6.0, **_DRY),
     "hardening springs, with friction": DriveSpec(900.0, 0.4, cubic_stiffness=5e3, **_DRY),
-    "springs from tables, with friction": DriveSpec(2000.0, 0.4, spring_table=_TABLE, **_DRY),
+    "springs from tables, with friction": DriveSpec(2000.0, 0.4, spring_table=SpringTable(*_TABLE), **_DRY),
     "pairs of springs": DriveSpec(
         500.0, 0.1, variable_stiffness=VariableStiffnessSpec("agonist_antagonist", 90.0)
     ),

@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.progress import Progress
 
 from hodyn_ros import share
-from hodyn_ros.cli.robot_sheet import read_any_robot
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.planning.check import Report, check
@@ -37,7 +36,7 @@ def run_check(
     `trajectory`: path of a YAML file, or a shipped one; `robot`: one as well, or a URDF file.
     """
     motion = _motion(share.find("config", trajectory), duration)
-    machine = read_any_robot(share.find("config", robot))
+    machine = Robot.from_config(share.find("config", robot))
     with _shown(console, "checking") as progress:
         report = check(machine, motion, duration, tolerance, progress)
     print_whole(console, findings_table(report))
@@ -63,7 +62,7 @@ def run_retime(
     """Write a trajectory file that is just slow enough, and say by how much. Raises InfeasibleError."""
     source = share.find("config", trajectory)
     motion = _motion(source, duration)
-    machine = read_any_robot(share.find("config", robot))
+    machine = Robot.from_config(share.find("config", robot))
     with _shown(console, "searching the speed") as progress:
         found = retime(machine, motion, duration, tolerance, progress)
     limit = f"{found.column.quantity} of {found.column.joint} at {found.time:.4f} s"

@@ -10,18 +10,21 @@ from pathlib import Path
 
 import numpy as np
 
-from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.dynamics.read_robot import format_of, read_robot
 from hodyn_ros.errors import FigureWarning
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
+from hodyn_ros.model.description import RobotDescription
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
 from hodyn_ros.model.limits import JointLimits
-from hodyn_ros.model.parallel.config import is_parallel, read_parallel_config
-from hodyn_ros.model.readers.config import WORLD, AssumedFigure, read_config
-from hodyn_ros.model.readers.mjcf_file import is_mjcf
-from hodyn_ros.model.readers.urdf import URDF_SUFFIXES, read_urdf_assembly
-from hodyn_ros.model.tree import TreeModel
+from hodyn_ros.model.readers.document import AssumedFigure
+from hodyn_ros.model.readers.robot_file import WORLD
 from hodyn_ros.tables import number
+
+_URDF_NOTES: tuple[str, ...] = (
+    "A URDF says nothing about drives, rates of torques or gravity (taken as 9.81 m/s^2 down); a YAML file "
+    "beside it does, see config/README.md.",
+)
 
 
 @dataclass(frozen=True)
@@ -46,58 +49,17 @@ class Sheet:
 
 def read_sheet(path: Path) -> Sheet:
     """Read a robot of any kind, from YAML, URDF or MJCF. Raises ModelError naming file and place."""
-    if is_mjcf(path):
-        return _mjcf_sheet(path)
-    if path.suffix.lower() in URDF_SUFFIXES:
-        assembly, limits = read_urdf_assembly(path, mimic="follow")
-        closure = None
-        if assembly.couplings:
-            closure = Closure.build(assembly.model, couplings=assembly.couplings)
-            limits = limits.of_joints(closure.driven)
-        notes = (
-            "A URDF says nothing about drives, rates of torques or gravity (taken as 9.81 m/s^2 down); a "
-            "YAML file beside it does, see config/README.md.",
-        )
-        return _tree_sheet(assembly.model, limits, None, sorted(assembly.frames), (), notes, closure)
-    config = (read_parallel_config if is_parallel(path) else read_config)(path)
-    return _tree_sheet(
-        config.model,
-        config.limits,
-        config.drive_specs,
-        sorted(config.frames),
-        config.assumed,
-        (),
-        config.closure,
-    )
+    form = format_of(path)
+    with warnings.catch_warnings(record=form == "mjcf") as said:
+        robot = read_robot(path)
+    notes = _URDF_NOTES
+    if form != "urdf":
+        notes = tuple(str(each.message) for each in said or () if issubclass(each.category, FigureWarning))
+    return _sheet(robot, notes)
 
 
-def read_any_robot(path: Path) -> Robot:
-    """Read a robot of any kind, from YAML, URDF or MJCF. Raises ModelError naming file and place."""
-    if is_mjcf(path):
-        return Robot.from_mjcf(path)
-    if path.suffix.lower() in URDF_SUFFIXES:
-        return Robot.from_urdf(path)
-    return Robot.from_config(path)
-
-
-def _mjcf_sheet(path: Path) -> Sheet:
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always", FigureWarning)
-        robot = Robot.from_mjcf(path)
-    notes = tuple(str(each.message) for each in said if issubclass(each.category, FigureWarning))
-    frames = sorted(robot.frames)
-    return _tree_sheet(robot.tree, robot.limits, robot.drive_specs, frames, (), notes, robot.closure)
-
-
-def _tree_sheet(
-    model: TreeModel,
-    limits: JointLimits,
-    drives: Sequence[DriveSpec] | None,
-    frames: Sequence[str],
-    assumed: Sequence[AssumedFigure],
-    notes: tuple[str, ...],
-    closure: Closure | None = None,
-) -> Sheet:
+def _sheet(robot: RobotDescription, notes: tuple[str, ...]) -> Sheet:
+    model, closure, limits, drives = robot.model, robot.closure, robot.limits, robot.drive_specs
     first = model.first_jointed_body
     kinds = [model.kinds[first + i].value for i in range(model.n_joints)]
     parents = [
@@ -131,7 +93,7 @@ def _tree_sheet(
     places = range(model.n_joints) if closure is None else closure.driven
     driven = [model.joint_names[j] for j in places]
     ties = () if closure is None else _ties(closure)
-    own = [name for name in frames if name not in (*model.body_names, WORLD)]
+    own = [name for name in sorted(robot.frames) if name not in (*model.body_names, WORLD)]
     notes = (*((f"Named frames besides the bodies: {', '.join(own)}.",) if own else ()), *notes)
     return Sheet(
         summary,
@@ -142,7 +104,7 @@ def _tree_sheet(
             *_drives(driven, [kinds[j] for j in places], drives),
             bodies,
         ),
-        tuple(map(_assumed, assumed)),
+        tuple(map(_assumed, robot.assumed)),
         (*notes, *_missing(limits, drives)),
     )
 

@@ -8,7 +8,7 @@ import numpy as np
 from rich.console import Console
 
 from hodyn_ros import share
-from hodyn_ros.cli.robot_sheet import read_any_robot, read_sheet
+from hodyn_ros.cli.robot_sheet import read_sheet
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.plotting.skeleton import robot_lines
@@ -32,7 +32,9 @@ def run_show(robot: str, picture: Path | None, console: Console) -> None:
     for line in sheet.notes:
         console.print(line, markup=False, highlight=False)
     if picture is not None:
-        console.print(f"wrote {draw_robot(read_any_robot(path), picture)}", soft_wrap=True, highlight=False)
+        console.print(
+            f"wrote {draw_robot(Robot.from_config(path), picture)}", soft_wrap=True, highlight=False
+        )
 
 
 def draw_robot(robot: Robot, path: Path) -> Path:

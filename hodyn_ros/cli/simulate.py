@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from hodyn_ros import share
-from hodyn_ros.cli.robot_sheet import read_any_robot
 from hodyn_ros.control.motor_pd import FeedforwardMode
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
@@ -42,7 +41,7 @@ def run_simulate(
 
     `stiffness_errors`, `inertia_error`: shares; `payload_error` [kg]. Raises InputError.
     """
-    model = read_any_robot(share.find("config", robot))
+    model = Robot.from_config(share.find("config", robot))
     source = share.find("config", motion)
     wanted = read_motion(source)
     cases = [RobotErrors(each, inertia_error, payload_error) for each in stiffness_errors]

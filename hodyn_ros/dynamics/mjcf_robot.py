@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,23 +11,9 @@ from hodyn_ros.dynamics.loops.independence import choose_coordinates
 from hodyn_ros.errors import FigureWarning
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure, Coordinate
+from hodyn_ros.model.description import RobotDescription
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
-from hodyn_ros.model.drives import Drives
-from hodyn_ros.model.limits import JointLimits
-from hodyn_ros.model.readers.assembly import Assembly
 from hodyn_ros.model.readers.mjcf import MjcfRobot, in_words
-
-
-@dataclass(frozen=True, eq=False)
-class BuiltMjcf:
-    """The parts of a robot."""
-
-    assembly: Assembly
-    limits: JointLimits  # of the driven joints
-    coordinate_limits: JointLimits
-    drives: Drives | None
-    drive_specs: tuple[DriveSpec, ...] | None
-    closure: Closure | None
 
 
 def build_mjcf(
@@ -36,7 +21,7 @@ def build_mjcf(
     coordinates: Sequence[Coordinate] | None = None,
     driven: Sequence[str | int] | None = None,
     friction: bool | None = None,
-) -> BuiltMjcf:
+) -> RobotDescription:
     """Choose what an MJCF leaves open; arguments and warnings as of `Robot.from_mjcf`."""
     tree, couplings = mjcf.assembly.model, mjcf.assembly.couplings
     closure = None
@@ -64,16 +49,13 @@ def build_mjcf(
     specs = _drives(mjcf, closure, drives, bool(friction))
     for line in [*lines, *_not_driven(mjcf, closure, drives, friction)]:
         warnings.warn(f"robot {tree.name!r}: {line}", FigureWarning, stacklevel=3)
-    known = any(spec != DriveSpec() for spec in specs)
-    return BuiltMjcf(
-        mjcf.assembly,
-        mjcf.limits.of_joints(drives),
-        mjcf.limits.of_joints(joints),
-        Drives(np.full(len(specs), np.inf), np.array([spec.motor_inertia for spec in specs]))
-        if known
-        else None,
-        specs if known else None,
-        closure,
+    return RobotDescription(
+        model=tree,
+        limits=mjcf.limits.of_joints(drives),
+        drive_specs=specs if any(spec != DriveSpec() for spec in specs) else None,
+        frames=mjcf.assembly.frames,
+        closure=closure,
+        coordinate_limits=mjcf.limits.of_joints(joints),
     )
 
 

@@ -16,16 +16,13 @@ from hodyn_ros.dynamics.calls.kinematics import KinematicCalls
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls
 from hodyn_ros.dynamics.calls.partials import PartialCalls
 from hodyn_ros.dynamics.loops.closing import assembled
-from hodyn_ros.dynamics.mjcf_robot import build_mjcf
+from hodyn_ros.dynamics.read_robot import read_mjcf_robot, read_robot, read_urdf_robot
 from hodyn_ros.errors import ModelError
 from hodyn_ros.model.arrays import unique_names
 from hodyn_ros.model.closure import TOLERANCE, Closure, Coordinate, Named
 from hodyn_ros.model.composite_joints import CompositeJoint, unfold_arrays
+from hodyn_ros.model.description import RobotDescription
 from hodyn_ros.model.loops import Coupling, Loop
-from hodyn_ros.model.parallel.config import is_parallel, read_parallel_config
-from hodyn_ros.model.readers.config import read_config
-from hodyn_ros.model.readers.mjcf import read_mjcf
-from hodyn_ros.model.readers.urdf import read_urdf_assembly
 from hodyn_ros.model.tree import TreeModel
 
 
@@ -77,13 +74,7 @@ class Robot(
         Joints that mimic others follow them, and are no coordinates; with `mimic=False` all joints move by
         themselves. Raises ModelError naming the link or joint at fault.
         """
-        assembly, limits = read_urdf_assembly(
-            path_or_xml, floating_base, mimic="follow" if mimic else "ignore"
-        )
-        if not assembly.couplings:
-            return cls(assembly.model, limits, frames=assembly.frames)
-        closure = Closure.build(assembly.model, couplings=assembly.couplings)
-        return cls(assembly.model, limits.of_joints(closure.driven), frames=assembly.frames, closure=closure)
+        return cls.of(read_urdf_robot(path_or_xml, floating_base, mimic))
 
     @classmethod
     def from_mjcf(
@@ -110,41 +101,32 @@ class Robot(
         ModelError in one line: no `mujoco`, missing files, what is not supported, or what `docs/loops.md`
         says of loops. `hodyn_ros.model.readers.mjcf` says how bodies, joints and frames are called.
         """
-        read = read_mjcf(path_or_xml, root, keyframe)
-        try:
-            built = build_mjcf(read, coordinates, driven, friction)
-            return cls(
-                built.assembly.model,
-                built.limits,
-                built.drives,
-                built.assembly.frames,
-                built.drive_specs,
-                built.closure,
-                built.coordinate_limits,
-            )
-        except ModelError as error:
-            raise ModelError(f"{read.source}: {error}") from error
+        return cls.of(read_mjcf_robot(path_or_xml, root, keyframe, coordinates, driven, friction))
 
     @classmethod
     def from_config(cls, path: str | Path, gravity: ArrayLike | None = None) -> Robot:
-        """Read a robot with its drives and limits from a YAML file as in `config/`.
+        """Read a robot with its drives and limits from a YAML file as in `config/`, or from URDF or MJCF.
 
         `gravity` (3,) [m/s^2], pointing down, overrides the file's. Raises ModelError naming file and place.
         """
-        config = (read_parallel_config if is_parallel(path) else read_config)(path, gravity)
+        return cls.of(read_robot(path, gravity))
+
+    @classmethod
+    def of(cls, description: RobotDescription) -> Robot:
+        """Build what a file describes. Raises ModelError naming the file."""
         try:
-            closure = config.closure
             return cls(
-                config.model,
-                config.limits,
-                config.drives,
-                config.frames,
-                config.drive_specs,
-                closure if closure is None or closure.start is None else assembled(closure),
-                config.coordinate_limits,
+                description.model,
+                description.limits,
+                description.drives,
+                description.frames,
+                description.drive_specs,
+                description.closure,
+                description.coordinate_limits,
             )
         except ModelError as error:
-            raise ModelError(f"{config.source}: {error}") from error
+            where = f"{description.source}: " if description.source else ""
+            raise ModelError(f"{where}{error}") from error
 
     @classmethod
     def from_screws(

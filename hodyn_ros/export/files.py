@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hodyn_ros import share
+from hodyn_ros.dynamics.read_robot import format_of
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_source import CSource, c_source
 from hodyn_ros.lie.representations import Representation
-from hodyn_ros.model.readers.mjcf_file import is_mjcf
-from hodyn_ros.model.readers.urdf import URDF_SUFFIXES
 
 
 def export_c(
@@ -35,16 +34,13 @@ def export_c(
     InputError, ModelError or OSError saying what is wrong.
     """
     path = share.find("config", robot)
-    if is_mjcf(path):
-        if floating_base:
-            raise InputError(f"MJCF says itself whether a base floats: by a free joint in '{path.name}'")
-        built = Robot.from_mjcf(path)
-    elif path.suffix.lower() in URDF_SUFFIXES:
-        built = Robot.from_urdf(path, floating_base)
-    elif floating_base:
-        raise InputError(f"a robot's YAML file says itself whether its base floats: set it in '{path.name}'")
-    else:
-        built = Robot.from_config(path)
+    form = format_of(path)
+    if floating_base and form != "urdf":
+        said = "MJCF says itself whether a base floats: by a free joint in"
+        if form == "yaml":
+            said = "a robot's YAML file says itself whether its base floats: set it in"
+        raise InputError(f"{said} '{path.name}'")
+    built = Robot.from_urdf(path, floating_base) if form == "urdf" else Robot.from_config(path)
     origin = f"{path.name}, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()}"
     code = c_source(built, order, name, origin, what, frames, representation, period, wrenches)
     out.mkdir(parents=True, exist_ok=True)

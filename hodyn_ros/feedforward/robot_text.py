@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from hodyn_ros.dynamics.read_robot import read_yaml_robot
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import ModelError
 from hodyn_ros.model.readers.files import read_file
@@ -58,7 +59,7 @@ class RobotText:
             path = Path(folder, self.name)
             for name, text in {self.name: self.text, **self.urdfs}.items():
                 Path(folder, name).write_bytes(text.encode("utf-8", "surrogateescape"))
-            return Robot.from_config(path)
+            return Robot.of(read_yaml_robot(path))  # by no other reader, whatever the name
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data for JSON."""

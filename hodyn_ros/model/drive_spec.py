@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, fields
-from typing import Literal
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
 from hodyn_ros.errors import ModelError
+from hodyn_ros.model.keys import Entry, Key
+
+_ABOVE_ZERO = {"exclusiveMinimum": 0}
 
 # Figures beyond these are most likely in other units [N·m/rad, kg m^2].
 _STIFF = 1e8
@@ -19,22 +23,26 @@ _FAST = 500.0  # [Hz] of a motor that swings on its spring, the link held
 
 @dataclass(frozen=True)
 class FrictionSpec:
-    """Viscous and smooth Coulomb friction, reflected to the link side."""
+    """Viscous and smooth Coulomb friction."""
 
-    viscous: float = 0.0  # [N·m·s/rad]
-    coulomb: float = 0.0  # [N·m]
-    transition: float = 0.01  # [rad/s] velocity at which 71 % of the Coulomb friction act
+    viscous: Annotated[float, Key("reflected to the link side [N·m·s/rad]", minimum=0)] = 0.0
+    coulomb: Annotated[float, Key("reflected to the link side [N·m]", minimum=0)] = 0.0
+    transition: Annotated[
+        float, Key("velocity at which 71 % of the Coulomb friction act [rad/s]", exclusiveMinimum=0)
+    ] = 0.01
 
 
 @dataclass(frozen=True)
 class DriveLimits:
-    """What a drive may do at most, reflected to the link side; infinite where nothing is said."""
+    """Limits of the drive; what is left out is unlimited."""
 
-    torque: float = np.inf  # of the motor [N·m]
-    torque_rate: float = np.inf  # of the motor [N·m/s]
-    speed: float = np.inf  # of the motor [rad/s]
-    deflection: float = np.inf  # of the spring [rad]
-    current: float = np.inf  # of the motor [A]
+    torque: Annotated[float, Key("of the motor, reflected to the link side [N·m]", **_ABOVE_ZERO)] = np.inf
+    torque_rate: Annotated[float, Key("of the motor, reflected to the link side [N·m/s]", **_ABOVE_ZERO)] = (
+        np.inf
+    )
+    speed: Annotated[float, Key("of the motor, reflected to the link side [rad/s]", **_ABOVE_ZERO)] = np.inf
+    deflection: Annotated[float, Key("of the spring [rad]", **_ABOVE_ZERO)] = np.inf
+    current: Annotated[float, Key("of the motor [A]; needs torque_constant", **_ABOVE_ZERO)] = np.inf
 
     def __post_init__(self) -> None:
         for entry in fields(self):
@@ -43,37 +51,75 @@ class DriveLimits:
                 raise ModelError(f"the drive's limit {entry.name} is {value:g}; make it positive")
 
 
+class SpringTable(NamedTuple):
+    """Measured spring."""
+
+    torque: Annotated[tuple[float, ...], Key("increasing [N·m]")]
+    deflection: Annotated[tuple[float, ...], Key("increasing [rad]")]
+
+
 @dataclass(frozen=True)
 class VariableStiffnessSpec:
-    """A drive with two motors whose stiffness is commanded."""
+    """Two motors, stiffness commanded."""
 
-    kind: Literal["agonist_antagonist", "cam"]
-    spring: float  # [N·m/rad^2] quadratic spring; of a cam [N·m/rad]
-    curvature: float = 0.0  # of a cam [1/rad]
-    motor_inertia: float = 0.0  # of the second motor [kg m^2]; agonist_antagonist: as the first
+    kind: Annotated[Literal["agonist_antagonist", "cam"], Key(name="type")]
+    spring: Annotated[float, Key("agonist_antagonist [N·m/rad^2]; cam [N·m/rad]", **_ABOVE_ZERO)]
+    curvature: Annotated[float, Key("of a cam's lift [1/rad]", **_ABOVE_ZERO)] = 0.0
+    motor_inertia: Annotated[float, Key("of the second motor of a cam [kg m^2]", **_ABOVE_ZERO)] = 0.0
+
+    def __post_init__(self) -> None:
+        own = [name for name in ("curvature", "motor_inertia") if getattr(self, name) != 0.0]
+        if self.kind == "cam" and len(own) < 2:
+            raise ModelError("a cam needs its curvature and the motor_inertia of the second motor")
+        if self.kind != "cam" and own:
+            raise ModelError(f"{own[0]} belongs to a cam; both motors of an antagonist pair are alike")
 
 
 @dataclass(frozen=True)
-class DriveSpec:
-    """The drive of one joint. Read m and N for rad and N·m where the joint is prismatic.
+class DriveSpec(Entry):
+    """Motor and spring of a joint. Read m and N for rad and N·m where the joint is prismatic.
 
     `stiffness` is that of the spring without deflection, infinite for a rigid drive, and the stiffness at
-    rest of a variable one.
+    rest of a variable one. `rotor_inertia` is that of the rotor itself, instead of `motor_inertia`, which it
+    gives: the rotor turns `gear_ratio` times as fast.
     """
 
-    stiffness: float = np.inf  # [N·m/rad]
-    motor_inertia: float = 0.0  # reflected to the link side [kg m^2]
-    spring_damping: float = 0.0  # [N·m·s/rad]
-    cubic_stiffness: float = 0.0  # [N·m/rad^3]
-    spring_table: tuple[tuple[float, ...], tuple[float, ...]] | None = None  # torques, deflections
+    stiffness: Annotated[
+        float, Key("joint stiffness [N·m/rad], or rigid", words={"rigid": np.inf}, needed=True, **_ABOVE_ZERO)
+    ] = np.inf
+    motor_inertia: Annotated[float, Key("reflected to the link side [kg m^2]", minimum=0)] = 0.0
+    spring_damping: Annotated[float, Key("of the spring [N·m·s/rad]", minimum=0)] = 0.0
+    cubic_stiffness: Annotated[float, Key("of a hardening spring [N·m/rad^3]", minimum=0)] = 0.0
+    spring_table: SpringTable | None = None
     variable_stiffness: VariableStiffnessSpec | None = None
     motor_friction: FrictionSpec = field(default_factory=FrictionSpec)
     link_friction: FrictionSpec = field(default_factory=FrictionSpec)
-    gear_ratio: float = 1.0  # rotor turns per turn of the link
-    torque_constant: float | None = None  # of the rotor [N·m/A]
+    gear_ratio: Annotated[float, Key("rotor turns per turn of the link", **_ABOVE_ZERO)] = 1.0
+    torque_constant: Annotated[float | None, Key("of the rotor [N·m/A]", **_ABOVE_ZERO)] = None
     limits: DriveLimits = field(default_factory=DriveLimits)
+    rotor_inertia: Annotated[
+        float | None,
+        Key(
+            "of the rotor, as in its data sheet [kg m^2], instead of motor_inertia; needs gear_ratio",
+            **_ABOVE_ZERO,
+        ),
+    ] = None
+
+    @classmethod
+    def check_keys(cls, given: Collection[str]) -> None:
+        """Refuse a file that does not give exactly one inertia."""
+        if ("motor_inertia" in given) == ("rotor_inertia" in given):
+            raise ModelError(
+                "give either motor_inertia [kg m^2], reflected to the link side, or rotor_inertia [kg m^2], "
+                "that of the rotor itself, with gear_ratio"
+            )
+        if "rotor_inertia" in given and "gear_ratio" not in given:
+            raise ModelError("a rotor_inertia needs the gear_ratio; for a direct drive write 1")
 
     def __post_init__(self) -> None:
+        if self.rotor_inertia is not None:
+            object.__setattr__(self, "motor_inertia", self.gear_ratio**2 * self.rotor_inertia)
+            object.__setattr__(self, "rotor_inertia", None)  # or another gear_ratio would reflect it again
         elastic = np.isfinite(self.stiffness)
         if not self.stiffness > 0.0:
             raise ModelError(f"its stiffness is {self.stiffness:g} N·m/rad; make it positive (inf is rigid)")

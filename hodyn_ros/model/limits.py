@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field, fields
-from typing import NamedTuple
+from typing import Annotated
 
 import numpy as np
 
 from hodyn_ros.errors import ModelError
+from hodyn_ros.model.keys import Entry, Key
 from hodyn_ros.model.tree import Array
 
 
-class JointLimit(NamedTuple):
-    """The limits of one joint; infinite where there is none. [rad or m, and N·m or N]."""
+@dataclass(frozen=True)
+class JointLimit(Entry):
+    """Limits of the joint; what is left out is unlimited. Read m and N for rad and N·m of a prismatic one."""
 
-    lower: float = -np.inf
-    upper: float = np.inf
-    velocity: float = np.inf
-    effort: float = np.inf
-    effort_rate: float = np.inf
-    acceleration: float = np.inf
-    jerk: float = np.inf
+    lower: Annotated[float, Key("[rad]")] = -np.inf
+    upper: Annotated[float, Key("[rad]")] = np.inf
+    velocity: Annotated[float, Key("[rad/s]", exclusiveMinimum=0)] = np.inf
+    effort: Annotated[float, Key("[N·m]", exclusiveMinimum=0)] = np.inf
+    effort_rate: Annotated[float, Key("[N·m/s]", exclusiveMinimum=0)] = np.inf
+    acceleration: Annotated[float, Key("[rad/s^2]", exclusiveMinimum=0)] = np.inf
+    jerk: Annotated[float, Key("[rad/s^3]", exclusiveMinimum=0)] = np.inf
 
 
 def _none() -> Array:
@@ -72,7 +74,9 @@ class JointLimits:
     @classmethod
     def of(cls, joint_names: Sequence[str], limits: Sequence[JointLimit]) -> JointLimits:
         """Gather the limits of single joints, in order."""
-        table = np.array(limits, dtype=np.float64).reshape(len(joint_names), len(JointLimit._fields))
+        names = [entry.name for entry in fields(JointLimit)]
+        rows = [[getattr(limit, name) for name in names] for limit in limits]
+        table = np.array(rows, dtype=np.float64).reshape(len(joint_names), len(names))
         columns = {entry.name: column for entry, column in zip(fields(cls), table.T, strict=True)}
         return cls(**columns, joint_names=joint_names)
 

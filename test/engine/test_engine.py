@@ -16,6 +16,7 @@ from oracles.motions import Frame, random_stack
 from oracles.random_trees import KINDS, Tree, random_tree
 
 from hodyn_ros import BaseMotion, Robot
+from hodyn_ros.dynamics.read_robot import read_robot
 from hodyn_ros.engine import kernels
 from hodyn_ros.engine.codegen.kernel import Kernel
 from hodyn_ros.engine.large_trees.inverse import TreeKernel
@@ -24,7 +25,6 @@ from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.canonical import CanonicalBody, canonical_bodies
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.errors import InputError
-from hodyn_ros.model.readers.config import read_config
 from hodyn_ros.model.tree import JointKind, TreeModel
 from hodyn_ros.share import find
 
@@ -38,7 +38,7 @@ def model_of(tree: Tree) -> TreeModel:
 
 
 def panda() -> TreeModel:
-    return read_config(find("config", "panda.yaml")).model
+    return read_robot(find("config", "panda.yaml")).model
 
 
 def coefficients(derivatives: Scalars) -> list[list[Any]]:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from hodyn_ros import ParallelRobot, Robot
+from hodyn_ros.dynamics.read_robot import read_robot
 from hodyn_ros.errors import HodynError, ModelError
 from hodyn_ros.feedforward.robot_text import RobotText
-from hodyn_ros.model.readers.config import read_config
 from hodyn_ros.model.readers.files import read_file
 from hodyn_ros.model.readers.yaml_text import MOST_BYTES, MOST_DEPTH, read_yaml
 from hodyn_ros.trajectory import read_motion
@@ -54,7 +54,7 @@ def test_what_is_no_regular_file_is_not_read(tmp_path: Path, device: str) -> Non
         pytest.skip("here it is a regular file")
     path = tmp_path / "robot.yaml"
     path.write_text(f"urdf: {device}\n")
-    for call in (read_config, RobotText.from_file, Robot.from_config):
+    for call in (read_robot, RobotText.from_file, Robot.from_config):
         assert "is not a regular file" in quickly(call, path)
     for call in (read_yaml, Robot.from_config, Robot.from_urdf, ParallelRobot.from_config, read_motion):
         assert "is not a regular file" in quickly(call, device)
@@ -99,7 +99,7 @@ def test_depths_and_aliases_are_bounded(tmp_path: Path, text: str, words: str) -
 def test_an_alias_is_what_it_stands_for(tmp_path: Path) -> None:
     path = tmp_path / "robot.yaml"
     path.write_text(TWO_ALIKE)
-    config = read_config(path)
+    config = read_robot(path)
     assert config.drives is not None
     assert config.drives.stiffness.tolist() == [900.0, 900.0]
     np.testing.assert_array_equal(config.model.inertias[0], config.model.inertias[1])
@@ -113,4 +113,4 @@ def test_an_error_in_what_an_alias_stands_for_names_its_line(tmp_path: Path) -> 
     path = tmp_path / "robot.yaml"
     path.write_text(TWO_ALIKE.replace("drive: *small", "drive: *level"))
     with pytest.raises(ModelError, match=r"joints\[1\].drive: must be a mapping .*, found a list"):
-        read_config(path)
+        read_robot(path)

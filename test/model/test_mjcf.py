@@ -22,7 +22,7 @@ from oracles.random_trees import Tree
 from scipy.spatial.transform import Rotation
 
 from hodyn_ros import BaseMotion, Robot
-from hodyn_ros.cli.robot_sheet import read_any_robot, read_sheet
+from hodyn_ros.cli.robot_sheet import read_sheet
 from hodyn_ros.errors import FigureWarning, InputError, ModelError
 from hodyn_ros.export.files import export_c
 from hodyn_ros.model.readers.mjcf_file import is_mjcf
@@ -513,7 +513,7 @@ def test_commands_take_files_of_mjcf(tmp_path: Path) -> None:
         "Drives,",
         "Bodies",
     ]
-    arm = read_any_robot(tmp_path / "arm.xml")
+    arm = Robot.from_config(tmp_path / "arm.xml")
     assert arm.joint_names == ("j",)
     code, _ = export_c(tmp_path / "arm.xml", 1, tmp_path)
     assert "arm.xml, SHA-256" in code.source

@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from places import DATA
 
+from hodyn_ros.dynamics.read_robot import read_robot
 from hodyn_ros.errors import ModelError
 from hodyn_ros.lie import se3
+from hodyn_ros.model.description import RobotDescription
 from hodyn_ros.model.drives import Drives
+from hodyn_ros.model.keys import schema_of
 from hodyn_ros.model.limits import JointLimit, JointLimits
-from hodyn_ros.model.readers.config import RobotConfig, read_config
-from hodyn_ros.model.readers.schema import INLINE_ROBOT, URDF_ROBOT
+from hodyn_ros.model.readers.robot_entries import InlineFile, LimbsFile, UrdfFile
 from hodyn_ros.model.readers.urdf import read_urdf
 
 EVERY_JOINT = DATA / "every_joint.yaml"
@@ -55,13 +57,13 @@ def write(tmp_path: Path) -> Writer:
 
 
 def test_the_schemas_are_schemas() -> None:
-    for schema in (INLINE_ROBOT, URDF_ROBOT):
-        Draft202012Validator.check_schema(schema)
+    for kind in (InlineFile, UrdfFile, LimbsFile):
+        Draft202012Validator.check_schema(schema_of(kind))
 
 
 def test_one_joint(write: Writer) -> None:
     path = write(ONE_JOINT)
-    config = read_config(path)
+    config = read_robot(path)
     assert (config.model.name, config.model.joint_names, config.model.body_names) == (
         "one",
         ("hinge",),
@@ -74,12 +76,12 @@ def test_one_joint(write: Writer) -> None:
     assert config.limits.jerk.tolist() == [500.0]
     assert config.drives is not None
     assert (config.drives.stiffness.tolist(), config.drives.motor_inertia.tolist()) == ([1e4], [0.5])
-    assert config.source == path
+    assert config.source == str(path)
     assert config.assumed == ()
 
 
 def test_every_kind_of_joint() -> None:
-    config = read_config(EVERY_JOINT)
+    config = read_robot(EVERY_JOINT)
     model = config.model
     # depth first: the wheel hangs on the column, after all that hangs on the slider
     assert model.joint_names == ("turn", "slide", "bore", "spin")
@@ -107,7 +109,7 @@ def test_every_kind_of_joint() -> None:
 
 
 def test_inertia_about_the_origin_is_moved_to_the_centre_of_mass() -> None:
-    model = read_config(EVERY_JOINT).model
+    model = read_robot(EVERY_JOINT).model
     screw = model.body_names.index("screw")
     np.testing.assert_allclose(model.inertias[screw], np.diag([0.01, 0.01, 0.01]), rtol=0, atol=1e-16)
     # the same spatial inertia about the origin: the figure that the file holds
@@ -117,7 +119,7 @@ def test_inertia_about_the_origin_is_moved_to_the_centre_of_mass() -> None:
 
 
 def test_a_fixed_body_is_merged_with_its_spatial_inertia() -> None:
-    config = read_config(EVERY_JOINT)
+    config = read_robot(EVERY_JOINT)
     model = config.model
     wheel = model.body_names.index("wheel")
     body, pose = config.frames["plate"]
@@ -130,7 +132,7 @@ def test_a_fixed_body_is_merged_with_its_spatial_inertia() -> None:
 
 
 def test_frames() -> None:
-    config = read_config(EVERY_JOINT)
+    config = read_robot(EVERY_JOINT)
     wheel = config.model.body_names.index("wheel")
     cosine, sine = np.cos(0.5), np.sin(0.5)
     tip = config.frames["tip"]
@@ -144,24 +146,24 @@ def test_frames() -> None:
 
 
 def test_assumed_figures_are_listed() -> None:
-    com, inertia = read_config(EVERY_JOINT).assumed
+    com, inertia = read_robot(EVERY_JOINT).assumed
     assert (com.place, com.value, com.source) == ("bodies[1] slider: com", [0.1, -0.05, 0.2], "half way")
     assert inertia.place == "bodies[1] slider: inertia"
     assert inertia.value["izz"] == 0.025
 
 
 def test_gravity_of_the_call_overrides_the_file(write: Writer) -> None:
-    assert read_config(EVERY_JOINT).model.gravity.tolist() == [0.5, 0, -9.7]
-    assert read_config(EVERY_JOINT, gravity=(0, 0, 0)).model.gravity.tolist() == [0, 0, 0]
+    assert read_robot(EVERY_JOINT).model.gravity.tolist() == [0.5, 0, -9.7]
+    assert read_robot(EVERY_JOINT, gravity=(0, 0, 0)).model.gravity.tolist() == [0, 0, 0]
     with pytest.raises(ModelError, match=r"every_joint\.yaml: gravity must have shape \(3,\)"):
-        read_config(EVERY_JOINT, gravity=(0, -9.81))
+        read_robot(EVERY_JOINT, gravity=(0, -9.81))
 
 
 def test_floating_base(write: Writer) -> None:
     text = ONE_JOINT.replace("joints:", "  - {name: hull, mass: 10, com: [0, 0, 0], inertia: {about: com, "
                              "ixx: 1, ixy: 0, ixz: 0, iyy: 1, iyz: 0, izz: 1}}\njoints:")  # fmt: skip
     text = text.replace("parent: world", "parent: hull") + "floating_base: true\n"
-    config = read_config(write(text))
+    config = read_robot(write(text))
     assert config.model.floating_base
     assert config.model.body_names == ("hull", "arm")
     assert config.model.parents == (-1, 0)
@@ -182,7 +184,7 @@ frames:
 
 
 def test_a_urdf_with_drives_and_limits(write: Writer) -> None:
-    config = read_config(write(URDF_ROBOT_TEXT))
+    config = read_robot(write(URDF_ROBOT_TEXT))
     plain, limits = read_urdf(DATA / "two_link.urdf")
     assert config.model.name == "two_link"
     assert config.model.gravity.tolist() == [0, 0, -1.62]
@@ -201,7 +203,7 @@ def test_the_path_of_a_urdf_is_relative_to_its_file(write: Writer, monkeypatch: 
     write((DATA / "two_link.urdf").read_text(), "two_link.urdf")
     path = write("urdf: two_link.urdf\nname: renamed\n")
     monkeypatch.chdir("/")
-    config = read_config(path)
+    config = read_robot(path)
     assert config.model.name == "renamed"
     assert config.drives is None
 
@@ -212,14 +214,14 @@ def test_the_path_of_a_urdf_is_relative_to_its_file(write: Writer, monkeypatch: 
      ("rigid", np.inf), ("{value: .Inf}", np.inf)],
 )  # fmt: skip
 def test_numbers_read_as_in_yaml_1_2(write: Writer, written: str, value: float) -> None:
-    config = read_config(write(ONE_JOINT.replace("1e4", written)))
+    config = read_robot(write(ONE_JOINT.replace("1e4", written)))
     assert config.drives is not None
     assert config.drives.stiffness.tolist() == [value]
 
 
 @pytest.mark.parametrize("name", ["on", "no", "1:30", "2001-01-01", "0x1F", "<<"])
 def test_words_that_yaml_1_1_would_turn_into_something_else(write: Writer, name: str) -> None:
-    assert read_config(write(ONE_JOINT.replace("hinge", name))).model.joint_names == (name,)
+    assert read_robot(write(ONE_JOINT.replace("hinge", name))).model.joint_names == (name,)
 
 
 BODY = ONE_JOINT[ONE_JOINT.index("    mass") : ONE_JOINT.index("joints")]
@@ -307,7 +309,7 @@ def test_refused_in_one_line_that_names_file_and_thing(write: Writer, case: str)
     assert old in ONE_JOINT
     path = write(ONE_JOINT.replace(old, new, 1))
     with pytest.raises(ModelError) as caught:
-        read_config(path)
+        read_robot(path)
     message = str(caught.value)
     assert message.startswith(f"{path}:")
     assert message.count(str(path)) == 1
@@ -337,7 +339,7 @@ def test_refused_in_one_line_that_names_file_and_thing(write: Writer, case: str)
 )
 def test_other_files_refused(write: Writer, text: str, words: list[str]) -> None:
     with pytest.raises(ModelError) as caught:
-        read_config(write(text))
+        read_robot(write(text))
     for word in ["robot.yaml", *words]:
         assert word in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -346,7 +348,7 @@ def test_other_files_refused(write: Writer, text: str, words: list[str]) -> None
 def test_unreadable_paths(tmp_path: Path) -> None:
     for path in (tmp_path / "absent.yaml", tmp_path, "nul\0byte"):
         with pytest.raises(ModelError, match="cannot read"):
-            read_config(path)
+            read_robot(path)
 
 
 def test_limits_and_drives_check_their_own_arrays() -> None:
@@ -372,10 +374,10 @@ def test_limits_and_drives_check_their_own_arrays() -> None:
         limits.velocity[0] = 1.0
 
 
-def _read_or_refuse(path: Path) -> RobotConfig | None:
+def _read_or_refuse(path: Path) -> RobotDescription | None:
     try:
         with np.errstate(all="ignore"):
-            return read_config(path)
+            return read_robot(path)
     except ModelError as error:
         assert "\n" not in str(error)
         return None

@@ -10,9 +10,10 @@ import pinocchio as pin
 import pytest
 from places import CONFIG
 
+from hodyn_ros.dynamics.read_robot import read_robot
 from hodyn_ros.formulations.spatial import inverse_dynamics
 from hodyn_ros.lie import se3
-from hodyn_ros.model.readers.config import RobotConfig, read_config
+from hodyn_ros.model.description import RobotDescription
 
 PANDA = CONFIG / "panda.yaml"
 G = 9.80665
@@ -41,8 +42,8 @@ Q = np.array([0.3, -0.5, 0.7, -1.9, 0.4, 1.6, -0.8])
 
 
 @pytest.fixture(scope="module")
-def config() -> RobotConfig:
-    return read_config(PANDA)
+def config() -> RobotDescription:
+    return read_robot(PANDA)
 
 
 def pinocchio_panda(height_of_first_com: float) -> Any:
@@ -61,11 +62,11 @@ def pinocchio_panda(height_of_first_com: float) -> Any:
     return model
 
 
-def torques(config: RobotConfig, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+def torques(config: RobotDescription, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
     return inverse_dynamics(config.model, np.array([q, v, a]))[0][0]
 
 
-def mass_matrix(config: RobotConfig, q: np.ndarray) -> np.ndarray:
+def mass_matrix(config: RobotDescription, q: np.ndarray) -> np.ndarray:
     """Sum `J^T M J` over the bodies, with Jacobians from the screws of the model."""
     model = config.model
     displacement, columns, result = np.eye(4), np.zeros((6, 7)), np.zeros((7, 7))
@@ -78,7 +79,7 @@ def mass_matrix(config: RobotConfig, q: np.ndarray) -> np.ndarray:
     return result
 
 
-def test_names_and_frames(config: RobotConfig) -> None:
+def test_names_and_frames(config: RobotDescription) -> None:
     assert config.model.name == "panda"
     assert config.model.joint_names == tuple(f"panda_joint{i}" for i in range(1, 8))
     assert config.model.body_names == tuple(f"panda_link{i}" for i in range(1, 8))
@@ -91,7 +92,7 @@ def test_names_and_frames(config: RobotConfig) -> None:
     np.testing.assert_array_equal(zero[:3, :3], np.diag([1.0, -1.0, -1.0]))
 
 
-def test_screws_hold_only_the_figures_of_the_table(config: RobotConfig) -> None:
+def test_screws_hold_only_the_figures_of_the_table(config: RobotDescription) -> None:
     figures = [0, 1, 0.333, 0.333 + 0.316, 0.333 + 0.316 + 0.384, 0.0825, 0.088]
     found = np.abs(config.model.screws).ravel()
     distance = np.abs(found[:, None] - np.array(figures)).min(axis=1)
@@ -99,7 +100,7 @@ def test_screws_hold_only_the_figures_of_the_table(config: RobotConfig) -> None:
     assert np.count_nonzero(found) == 7 + 5  # no cosine of a rounded right angle among them
 
 
-def test_every_torque_of_order_0_is_that_of_pinocchio(config: RobotConfig) -> None:
+def test_every_torque_of_order_0_is_that_of_pinocchio(config: RobotDescription) -> None:
     theirs = pinocchio_panda(-0.175)
     data = theirs.createData()
     rng = np.random.default_rng(11)
@@ -118,7 +119,7 @@ def test_every_torque_of_order_0_is_that_of_pinocchio(config: RobotConfig) -> No
         np.testing.assert_allclose(mass_matrix(config, q), expected, rtol=0, atol=RTOL * abs(expected).max())
 
 
-def test_mass_matrix_and_gravity_torques_are_of_the_size_of_the_arm(config: RobotConfig) -> None:
+def test_mass_matrix_and_gravity_torques_are_of_the_size_of_the_arm(config: RobotDescription) -> None:
     matrix = mass_matrix(config, Q)
     assert np.linalg.eigvalsh(matrix)[0] > 0.0
     assert 0.5 < matrix[0, 0] < 1.5
@@ -127,7 +128,7 @@ def test_mass_matrix_and_gravity_torques_are_of_the_size_of_the_arm(config: Robo
     assert (np.abs(gravity) < config.limits.effort).all()
 
 
-def test_the_unidentified_height_of_the_first_com_has_no_influence(config: RobotConfig) -> None:
+def test_the_unidentified_height_of_the_first_com_has_no_influence(config: RobotDescription) -> None:
     rng = np.random.default_rng(5)
     for height in (-1.0, 0.0, 0.3):
         theirs = pinocchio_panda(height)
@@ -138,7 +139,9 @@ def test_the_unidentified_height_of_the_first_com_has_no_influence(config: Robot
         )
 
 
-def test_identified_inertias_are_physical_about_the_com_and_not_about_the_origin(config: RobotConfig) -> None:
+def test_identified_inertias_are_physical_about_the_com_and_not_about_the_origin(
+    config: RobotDescription,
+) -> None:
     model = config.model
     about_origin = []
     for mass, com, inertia in zip(model.masses, model.coms, model.inertias, strict=True):
@@ -150,7 +153,7 @@ def test_identified_inertias_are_physical_about_the_com_and_not_about_the_origin
     assert about_origin == [True, True, False, False, True, False, True]
 
 
-def test_drives_limits_and_what_is_assumed(config: RobotConfig) -> None:
+def test_drives_limits_and_what_is_assumed(config: RobotDescription) -> None:
     assert config.drives is not None
     # Franka's figures for the FR3, in three sizes of joint module
     np.testing.assert_array_equal(
@@ -169,6 +172,6 @@ def test_drives_limits_and_what_is_assumed(config: RobotConfig) -> None:
     assert limits.effort_rate.tolist() == [1000.0] * 7
 
 
-def test_gravity_is_that_of_the_identification(config: RobotConfig) -> None:
+def test_gravity_is_that_of_the_identification(config: RobotDescription) -> None:
     assert config.model.gravity.tolist() == [0.0, 0.0, -G]
-    assert read_config(PANDA, gravity=(0, 0, -1.62)).model.gravity.tolist() == [0.0, 0.0, -1.62]
+    assert read_robot(PANDA, gravity=(0, 0, -1.62)).model.gravity.tolist() == [0.0, 0.0, -1.62]

@@ -10,11 +10,12 @@ import pytest
 from oracles.motions import random_stack
 
 from hodyn_ros import Robot, share
+from hodyn_ros.dynamics.read_robot import read_robot
 from hodyn_ros.errors import FigureWarning, ModelError
 from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.feedforward.robot_text import RobotText
+from hodyn_ros.model.description import RobotDescription
 from hodyn_ros.model.drive_spec import FrictionSpec
-from hodyn_ros.model.readers.config import RobotConfig, read_config
 
 ARM = """\
 name: arm
@@ -44,10 +45,10 @@ def written(folder: Path, text: str) -> Path:
 
 def arm(
     folder: Path, beside: str = "", drive: str = PLAIN, elbow: str = "", kind: str = "revolute"
-) -> RobotConfig:
+) -> RobotDescription:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return read_config(written(folder, ARM.format(beside=beside, drive=drive, elbow=elbow, kind=kind)))
+        return read_robot(written(folder, ARM.format(beside=beside, drive=drive, elbow=elbow, kind=kind)))
 
 
 class TestRotors:
@@ -87,7 +88,7 @@ class TestRotors:
     ) -> None:
         path = written(tmp_path, ARM.format(beside="", drive=drive, elbow="", kind="revolute"))
         with pytest.warns(FigureWarning) as found:
-            read_config(path)
+            read_robot(path)
         lines = [str(line.message) for line in found]
         assert len(lines) == 3
         assert all(words in line and "give it as rotor_inertia" in line for line in lines)
@@ -186,7 +187,7 @@ class TestLockedJoints:
             ("{name: joint4, locked: 0.5}", "there is no joint 'joint4' to lock"),
         ):
             with pytest.raises(ModelError, match=words):
-                read_config(written(tmp_path, f"urdf: {urdf}\njoints: [{joint}]\n"))
+                read_robot(written(tmp_path, f"urdf: {urdf}\njoints: [{joint}]\n"))
 
 
 class TestFrictionOfUrdf:
@@ -218,7 +219,7 @@ class TestFrictionOfUrdf:
         assert robot.drive_specs[0].link_friction == FrictionSpec()
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            read_config(self.file(tmp_path, "urdf_friction: false"))
+            read_robot(self.file(tmp_path, "urdf_friction: false"))
 
     def test_it_counts_in_the_drives_and_not_in_inverse_dynamics(self, tmp_path: Path) -> None:
         with warnings.catch_warnings():
@@ -240,4 +241,4 @@ class TestFrictionOfUrdf:
             Robot.from_urdf(self.ROBOT.replace('damping="0.5"', 'damping="-0.5"'))
         self.file(tmp_path)
         with pytest.raises(ModelError, match="urdf_friction needs drives"):
-            read_config(written(tmp_path, "urdf: robot.urdf\nurdf_friction: true\n"))
+            read_robot(written(tmp_path, "urdf: robot.urdf\nurdf_friction: true\n"))

@@ -14,8 +14,7 @@ import typer
 from places import ROOT
 
 from hodyn_ros.cli.app import app
-from hodyn_ros.model.readers.schema import INLINE_ROBOT, PARALLEL_ROBOT, URDF_ROBOT
-from hodyn_ros.trajectory.files.schema import TRAJECTORIES
+from hodyn_ros.model.keys import schema_of
 
 
 @pytest.fixture(autouse=True)
@@ -122,10 +121,11 @@ def keys(schema: Any) -> Iterator[str]:
 
 
 def test_every_key_of_every_file_is_there() -> None:
-    from reference.schemas import schema_page
+    from reference.schemas import FORMS, schema_page
 
     sections = schema_page().split("\n## ")[1:]
-    schemas = [INLINE_ROBOT, URDF_ROBOT, PARALLEL_ROBOT, *TRAJECTORIES.values()]
+    schemas = [schema_of(kind) for kind in FORMS.values()]
+    assert len(schemas) == 7
     assert len(sections) == len(schemas)
     for section, schema in zip(sections, schemas):
         wanted = set(keys(schema)) - {"source", "note", "assumed", "value"}

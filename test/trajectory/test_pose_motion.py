@@ -226,14 +226,14 @@ def test_files(tmp_path: Path) -> None:
     [
         ("type: pose\n", ":1", "the key 'base' is missing"),
         ("type: posse\n", ":1", "type: must be .* did you mean 'pose'?"),
-        ("type: pose\nbase: 3\n", ":2", "base: must be a mapping, found 3"),
+        ("type: pose\nbase: 3\n", ":2", "base: must be a mapping .a motion .*, found 3"),
         ("type: pose\nbase: {}\n", ":2", "base: the key 'type' is missing"),
         (POSE.replace("cosines", "cosinus"), ":5", "base.type: .* did you mean 'cosines'?"),
         (POSE.replace("fourier", "pose"), ":10", "joints.type: must be fourier or cosines or waypoints"),
         (POSE.replace("roll]", "rol]"), ":6", "did you mean 'roll'?"),
         (POSE.replace("[z, roll]", "[z]"), "", "the base has 1 coordinates, but its motion 2 columns"),
         (POSE.replace("[z, roll]", "[z, z]"), "", "coordinate 'z' of the base is given twice"),
-        (POSE.replace("coordinates", "joint_names"), ":6", "joint_names: unknown key"),
+        (POSE.replace("coordinates", "joint_names"), ":6", "base.joint_names: a base has no joints"),
         (POSE.replace("[0, 0, 1]", "[0, 0]"), ":3", "origin.xyz: "),
         (POSE.replace("xyz", "xzy"), ":3", "origin.xzy: unknown key; did you mean 'xyz'?"),
         (
@@ -241,7 +241,7 @@ def test_files(tmp_path: Path) -> None:
             "",
             r"base: angular_frequencies must have shape \(2,\), found \(1,\)",
         ),
-        (POSE.replace("[0.3]", "[.nan]"), "", "joints: offsets holds NaN or infinite numbers"),
+        (POSE.replace("[0.3]", "[.nan]"), ":15", r"joints.offsets\[0\]: nan is not a finite number"),
         (POSE.replace("[1, 2]\n", "[1, 2]\n  duration: 3\n"), "", "one motion ends at 3 s, not at rest"),
     ],
 )

@@ -1,37 +1,40 @@
-"""The reference of robot and trajectory files, from the JSON schemas that they are checked with."""
+"""The reference of robot and trajectory files, from what says which keys they have."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hodyn_ros.model.readers.schema import INLINE_ROBOT, PARALLEL_ROBOT, URDF_ROBOT
-from hodyn_ros.trajectory.files.schema import TRAJECTORIES
+from hodyn_ros.model.keys import schema_of
+from hodyn_ros.model.readers.robot_entries import InlineFile, LimbsFile, UrdfFile
+from hodyn_ros.trajectory.files.entries import TRAJECTORIES, PoseFile
 from reference.tables import code, plain, table
 
 Schema = Mapping[str, Any]
 
 _REMARKS = ("source", "note", "assumed")
-_PLAIN = {"object": "mapping", "string": "text", "number": "number"}
+_PLAIN = {"object": "mapping", "string": "text", "number": "number", "integer": "whole number"}
+
+FORMS: Mapping[str, type] = {
+    "A robot in one file": InlineFile,
+    "A robot with a URDF": UrdfFile,
+    "A platform on limbs": LimbsFile,
+    **{f"A trajectory of type {name}": kind for name, kind in TRAJECTORIES.items()},
+    "A trajectory of type pose": PoseFile,
+}
 
 
 def schema_page() -> str:
     """Return the page on all forms of files."""
     parts = [
         "# Keys of robot and trajectory files",
-        "Generated from the JSON schemas that files are checked with. What the keys mean together is told "
-        "in [Robot files](config.md). Every mapping also takes `source` and `note`. A *figure* is a plain "
+        "Generated from what files are checked with. What the keys mean together is told in [Robot "
+        "files](config.md). Every mapping also takes `source`, `note` and `assumed`. A *figure* is a plain "
         "value, or `{value: 10000, source: data sheet, assumed: true}`.",
     ]
-    forms = {
-        "A robot in one file": INLINE_ROBOT,
-        "A robot with a URDF": URDF_ROBOT,
-        "A parallel robot": PARALLEL_ROBOT,
-        **{f"A trajectory of type {name}": schema for name, schema in TRAJECTORIES.items()},
-    }
-    for title, schema in forms.items():
+    for title, form in FORMS.items():
         parts.append(f"## {title}")
-        for path, mapping in mappings("", schema):
+        for path, mapping in mappings("", schema_of(form)):
             description = plain(mapping.get("description", "")) if path else ""
             parts.append(f"**{code(path)}** {description}".rstrip() if path else "At the top of the file:")
             parts.append(table(["key", "value", "needed", "meaning"], rows(mapping)))
@@ -67,7 +70,7 @@ def kind(schema: Schema) -> str:
         limits = [f"{sign} {schema[key]}" for key, sign in bounds.items() if key in schema]
         return " ".join(["number", *limits])
     if name == "string" and "pattern" in schema:
-        return code(schema["pattern"].strip("^$"))
+        return code(schema["pattern"].strip("^()$"))
     return "`true` or `false`" if name == "boolean" else _PLAIN[name]
 
 

@@ -1,22 +1,35 @@
-"""A YAML document that fits its schema, and errors that say where in the file something is wrong."""
+"""A YAML file as the dataclasses of its keys, and errors that say where in the file something is wrong."""
 
 from __future__ import annotations
 
 import difflib
+import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Union, get_args, get_origin
 
 from hodyn_ros.errors import ModelError
-from hodyn_ros.model.readers.schema import Schema
-from hodyn_ros.model.readers.yaml_text import Place, YamlText, read_yaml
-from hodyn_ros.model.tree import Array
+from hodyn_ros.model.keys import (
+    REMARKS,
+    Entry,
+    Field,
+    Key,
+    Place,
+    Schema,
+    fields_of,
+    is_mapping,
+    schema_of,
+    without_options,
+)
+from hodyn_ros.model.readers.yaml_text import YamlText, place_name, read_yaml
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
+
+_Root = TypeVar("_Root")
+_Root_co = TypeVar("_Root_co", covariant=True)
 
 
 @dataclass(frozen=True)
@@ -29,102 +42,142 @@ class AssumedFigure:
 
 
 @dataclass(frozen=True)
-class Document:
-    """The validated content of a YAML file."""
+class Document(Generic[_Root_co]):
+    """What a file holds."""
 
-    path: str
     text: YamlText
-    assumed: list[AssumedFigure] = field(default_factory=list)  # grows as sections are read
+    root: _Root_co
+    assumed: tuple[AssumedFigure, ...]
 
     @property
-    def root(self) -> Section:
-        """The outermost mapping."""
-        return Section(self, (), self.text.data)
+    def path(self) -> Path:
+        """The file."""
+        return Path(self.text.path)
 
-    def error(self, place: Place, reason: str) -> ModelError:
-        """Make an error that names file, line and place, in one line."""
-        where = place_name(place)
-        # a key may hold a line break
-        said = " ".join(f"{where + ': ' if where else ''}{reason}".split())
-        return ModelError(f"{self.path}:{self.text.line(place)}: {said}")
+    @property
+    def data(self) -> dict[str, Any]:
+        """The data as they are written."""
+        data: dict[str, Any] = self.text.data
+        return data
 
-    def blame(self, error: ModelError) -> ModelError:
-        """Make an error that names the file, unless it does already."""
-        return error if str(error).startswith(f"{self.path}:") else ModelError(f"{self.path}: {error}")
+    def part(self, choose: Callable[[dict[str, Any]], type[_Root]], key: str) -> _Root:
+        """Return a mapping whose kind its own content says. Raises ModelError as `read_document`."""
+        return _Builder(self.text).checked(choose(self.data[key]), (key,))
+
+
+def read_document(
+    path: str | os.PathLike[str], choose: Callable[[dict[str, Any]], type[_Root]]
+) -> Document[_Root]:
+    """Read a YAML file as the dataclass that is chosen by its content; `model.keys` says how it is described.
+
+    Raises ModelError for the first thing that is wrong, in one line, and says how many more there are.
+    """
+    text = read_yaml(path)
+    if not isinstance(text.data, dict):
+        raise text.error((), f"must hold keys and values, found {_shown(text.data)}")
+    builder = _Builder(text)
+    root = builder.checked(choose(text.data), ())
+    return Document(text, root, tuple(builder.assumed))
 
 
 @dataclass(frozen=True)
-class Section:
-    """A mapping in a document. Reads figures in either form, and notes those that are marked as assumed."""
+class _Builder:
+    """From data that fit a schema to what it stands for."""
 
-    document: Document
-    place: Place
-    data: dict[str, Any]
+    text: YamlText
+    assumed: list[AssumedFigure] = field(default_factory=list)
 
-    def __contains__(self, key: str) -> bool:
-        return key in self.data
+    def checked(self, kind: Any, place: Place) -> Any:
+        """Return what a place holds, once that fits the schema."""
+        from jsonschema import Draft202012Validator  # takes a moment
 
-    def __getitem__(self, key: str) -> Any:
-        return self.data[key]
-
-    def get(self, key: str, default: Any = None) -> Any:
-        """Return a plain entry, or the default where it is missing."""
-        return self.data.get(key, default)
-
-    def section(self, key: str) -> Section:
-        """Return the mapping under a key."""
-        section = Section(self.document, (*self.place, key), self.data[key])
-        if section.get("assumed", False):
-            section._note_assumed(
-                {k: v for k, v in section.data.items() if k not in ("assumed", "source", "note")}
-            )
-        return section
-
-    def sections(self, key: str) -> Iterator[Section]:
-        """Iterate over a list of mappings; nothing where the key is missing."""
-        for i, item in enumerate(self.data.get(key, ())):
-            yield Section(self.document, (*self.place, key, i), item)
-
-    def number(self, key: str, *, infinite: bool = False) -> float:
-        """Return a figure; `infinite` allows .inf and the word rigid."""
-        value = self._figure(key)
-        if value == "rigid":
-            return np.inf
-        number = float(value)
-        if np.isnan(number) or (np.isinf(number) and not infinite):
-            raise self.error(f"{number} is not a finite number", key)
-        return number
-
-    def vector(self, key: str, default: Sequence[float] | None = None) -> Array:
-        """Return three figures (3,)."""
-        if key not in self.data and default is not None:
-            return np.array(default, dtype=np.float64)
-        vector = np.array(self._figure(key), dtype=np.float64)
-        if not np.isfinite(vector).all():
-            raise self.error(f"{vector.tolist()} holds a number that is not finite", key)
-        return vector
-
-    def error(self, reason: str, key: str | None = None) -> ModelError:
-        """Make an error about this section, or about one of its entries."""
-        return self.document.error(self.place if key is None else (*self.place, key), reason)
-
-    def _figure(self, key: str) -> Any:
-        given = self.data[key]
-        if not isinstance(given, dict):
-            return given
-        if given.get("assumed", False):
-            Section(self.document, (*self.place, key), given)._note_assumed(given["value"])
-        return given["value"]
-
-    def _note_assumed(self, value: Any) -> None:
-        remark = "; ".join(self.data[key] for key in ("source", "note") if key in self.data)
-        self.document.assumed.append(
-            AssumedFigure(_named_place(self.document.text.data, self.place), value, remark)
+        data, text = self.text.at(place), self.text
+        # An unknown key first: where it is a typing error, it is also why another key is missing.
+        errors = sorted(
+            Draft202012Validator(schema_of(kind)).iter_errors(data),
+            key=lambda error: (error.validator != "additionalProperties", text.line((*place, *error.path))),
         )
+        if errors:
+            more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+            raise _from_schema(text, place, errors[0], more)
+        return self.mapping(kind, data, place)
+
+    def mapping(self, kind: Any, data: Mapping[str, Any], place: Place) -> Any:
+        """Return a dataclass or named tuple, whose own checks are errors at its place."""
+        self._note(data, place, lambda: {key: value for key, value in data.items() if key not in REMARKS})
+        known = fields_of(kind)
+        given = {
+            known[key].attribute: self._entry(known[key], value, (*place, key))
+            for key, value in data.items()
+            if key in known
+        }
+        try:
+            if issubclass(kind, Entry):
+                kind.check_keys(given)
+            built = kind(**given)
+        except ModelError as error:
+            raise self.text.error(place, f"{self._owner(place)}{error}") from error
+        if isinstance(built, Entry):
+            built.set_origin(self.text, place, data)
+        return built
+
+    def _entry(self, one: Field, data: Any, place: Place) -> Any:
+        if one.is_figure and isinstance(data, dict):
+            self._note(data, place, lambda: data["value"])
+            data = data["value"]
+        infinite = isinstance(one.default, float) and math.isinf(one.default)
+        return self._value(one.kind, one.key, data, place, infinite)
+
+    def _value(self, kind: Any, key: Key, data: Any, place: Place, infinite: bool = False) -> Any:
+        origin, inner = get_origin(kind), get_args(kind)
+        if kind is float:
+            number = float(key.words[data] if isinstance(data, str) else data)
+            if math.isnan(number) or (math.isinf(number) and not infinite):
+                raise self.text.error(place, f"{number} is not a finite number")
+            return number
+        if origin is Literal:
+            return next(choice for choice in inner if choice == data)  # 5, where YAML says 5.0
+        if origin is tuple:
+            plain, item = without_options(inner[0])
+            return tuple(self._value(plain, item, each, (*place, i), infinite) for i, each in enumerate(data))
+        if origin is Mapping:
+            plain, item = without_options(inner[1])
+            return {
+                name: self._value(plain, item, each, (*place, name))
+                for name, each in data.items()
+                if not get_args(inner[0]) or name not in REMARKS
+            }
+        if origin is Union:  # of text and a mapping
+            return data if isinstance(data, str) else self._value(inner[1], key, data, place)
+        if is_mapping(kind):
+            return self.mapping(kind, data, place)
+        return int(data) if kind is int else data
+
+    def _note(self, data: Mapping[str, Any], place: Place, value: Callable[[], Any]) -> None:
+        if data.get("assumed", False):
+            remark = "; ".join(data[key] for key in ("source", "note") if key in data)
+            self.assumed.append(AssumedFigure(self._named_place(place), value(), remark))
+
+    def _owner(self, place: Place) -> str:
+        """Name the item of a list that a place is in, such as "joint 'elbow': "."""
+        for depth in range(len(place), 1, -1):
+            item = self.text.at(place[:depth])
+            if isinstance(place[depth - 1], int) and isinstance(item, dict) and "name" in item:
+                word = str(place[depth - 2]).replace("_", " ").removesuffix("s")
+                return f"{'body' if word == 'bodie' else word} {item['name']!r}: "
+        return ""
+
+    def _named_place(self, place: Place) -> str:
+        for depth in range(1, len(place) + 1):
+            item = self.text.at(place[:depth])
+            if isinstance(place[depth - 1], int) and isinstance(item, dict) and "name" in item:
+                return f"{place_name(place[:depth])} {item['name']}: {place_name(place[depth:])}"
+        return place_name(place)
 
 
 _TYPE_WORDS = {
     "number": "a number",
+    "integer": "a whole number",
     "string": "text",
     "array": "a list",
     "object": "a mapping",
@@ -132,59 +185,21 @@ _TYPE_WORDS = {
 }
 
 
-def read_document(
-    path: str | os.PathLike[str], choose_schema: Callable[[dict[str, Any]], Schema]
-) -> Document:
-    """Read a YAML file and hold it against a schema chosen by its content.
-
-    Raises ModelError for the first thing that is wrong, in one line, and says how many more there are.
-    """
-    from jsonschema import Draft202012Validator  # takes a moment
-
-    text = read_yaml(path)
-    document = Document(os.fspath(path), text)
-    if not isinstance(text.data, dict):
-        raise document.error((), f"must hold keys and values, found {_shown(text.data)}")
-    validator = Draft202012Validator(choose_schema(text.data))
-    # An unknown key first: where it is a typing error, it is also why another key is missing.
-    errors = sorted(
-        validator.iter_errors(text.data),
-        key=lambda error: (error.validator != "additionalProperties", text.line(tuple(error.absolute_path))),
-    )
-    if errors:
-        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        raise _from_schema(document, errors[0], more)
-    return document
-
-
-def place_name(place: Place) -> str:
-    """Write a place in a document as `joints[3].drive.stiffness`."""
-    name = ""
-    for step in place:
-        name += f"[{step}]" if isinstance(step, int) else f".{step}" if name else step
-    return name
-
-
-def _named_place(data: Any, place: Place) -> str:
-    for depth, step in enumerate(place):
-        data = data[step]
-        if isinstance(step, int) and isinstance(data, dict) and "name" in data:
-            return f"{place_name(place[: depth + 1])} {data['name']}: {place_name(place[depth + 1 :])}"
-    return place_name(place)
-
-
-def _from_schema(document: Document, error: ValidationError, more: str) -> ModelError:
-    place: Place = tuple(error.absolute_path)
+def _from_schema(text: YamlText, around: Place, error: ValidationError, more: str) -> ModelError:
+    place = (*around, *error.path)
     schema: Schema = dict(error.schema) if isinstance(error.schema, dict) else {}
     if error.validator == "additionalProperties":
         known = list(schema["properties"])
         instance: Any = error.instance
         unknown = next(key for key in instance if key not in known)
-        place = (*place, unknown)
-        near = difflib.get_close_matches(unknown, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(known)}"
-        return document.error(place, f"unknown key; {hint}{more}")
-    return document.error(place, _reason(error, schema) + more)
+        return text.error((*place, unknown), f"unknown key; {nearest(unknown, known)}{more}")
+    return text.error(place, _reason(error, schema) + more)
+
+
+def nearest(unknown: str, known: Sequence[str]) -> str:
+    """Return the word that may be meant, or all there are."""
+    near = difflib.get_close_matches(unknown, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(known)}"
 
 
 def _reason(error: ValidationError, schema: Schema) -> str:
@@ -200,7 +215,7 @@ def _reason(error: ValidationError, schema: Schema) -> str:
         return f"must be {' or '.join(_TYPE_WORDS[kind] for kind in types)}{described}, found {found}"
     if error.validator in ("enum", "pattern"):
         # The schema's patterns are single words, beside which a number is allowed.
-        allowed = bound if error.validator == "enum" else ["a number", bound.strip("^$")]
+        allowed = list(map(str, bound)) if error.validator == "enum" else ["a number", bound.strip("^()$")]
         near = difflib.get_close_matches(instance, allowed, n=1) if isinstance(instance, str) else []
         hint = f"; did you mean {near[0]!r}?" if near else ""
         return f"must be {' or '.join(allowed)}{described}, found {found}{hint}"

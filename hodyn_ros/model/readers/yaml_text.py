@@ -12,24 +12,25 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, ClassVar
 
 import yaml
 
 from hodyn_ros.errors import ModelError
+from hodyn_ros.model.keys import Place
 from hodyn_ros.model.readers.files import MEGABYTE, read_file
 
 MOST_BYTES = 4 * MEGABYTE
 MOST_ENTRIES = 200_000
 MOST_DEPTH = 50
 
-Place = tuple[str | int, ...]
-
-_NULL = re.compile(r"~|null|Null|NULL|")
-_BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
-_NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_SPECIAL = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_SCALARS: tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...] = (
+    (re.compile(r"~|null|Null|NULL|"), lambda _: None),
+    (re.compile(r"true|True|TRUE|false|False|FALSE"), lambda word: word.lower() == "true"),
+    (re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?"), float),
+    (re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"), lambda word: float(word.replace(".", ""))),
+)
 _PLAIN_TAGS = {
     yaml.ScalarNode: "tag:yaml.org,2002:str",
     yaml.SequenceNode: "tag:yaml.org,2002:seq",
@@ -41,7 +42,8 @@ _PLAIN_TAGS = {
 class YamlText:
     """The data of a YAML file, and where its entries stand."""
 
-    data: Any  # dict, list, str, float, int, bool or None
+    path: str
+    data: Any  # dict, list, str, float, bool or None
     lines: dict[Place, int]  # line of each entry, counted from 1
 
     def line(self, place: Place) -> int:
@@ -49,6 +51,25 @@ class YamlText:
         while place not in self.lines and place:
             place = place[:-1]
         return self.lines.get(place, 1)
+
+    def at(self, place: Place) -> Any:
+        """Return the data at a place."""
+        return reduce(lambda data, step: data[step], place, self.data)
+
+    def error(self, place: Place, reason: str) -> ModelError:
+        """Make an error that names file, line and place, in one line."""
+        where = place_name(place)
+        # a key may hold a line break
+        said = " ".join(f"{where + ': ' if where else ''}{reason}".split())
+        return ModelError(f"{self.path}:{self.line(place)}: {said}")
+
+
+def place_name(place: Place) -> str:
+    """Write a place in a document as `joints[3].drive.stiffness`."""
+    name = ""
+    for step in place:
+        name += f"[{step}]" if isinstance(step, int) else f".{step}" if name else step
+    return name
 
 
 class _Loader(yaml.SafeLoader):
@@ -75,7 +96,7 @@ def read_yaml(path: str | os.PathLike[str]) -> YamlText:
         if node is None:
             raise ModelError(f"{name}: the file is empty")
         lines: dict[Place, int] = {}
-        return YamlText(_plain(node, (), lines), lines)
+        return YamlText(name, _plain(node, (), lines), lines)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f":{mark.line + 1}" if mark else ""
@@ -108,7 +129,8 @@ def _plain(node: yaml.Node, place: Place, lines: dict[Place, int]) -> Any:
     if isinstance(node, yaml.MappingNode):
         return _mapping(node, place, lines)
     quoted = isinstance(node, yaml.ScalarNode) and node.style is not None
-    return node.value if quoted else _scalar(node.value)
+    readers = (read for pattern, read in _SCALARS if not quoted and pattern.fullmatch(node.value))
+    return next(readers, str)(node.value)
 
 
 def _mapping(node: yaml.MappingNode, place: Place, lines: dict[Place, int]) -> dict[str, Any]:
@@ -123,19 +145,6 @@ def _mapping(node: yaml.MappingNode, place: Place, lines: dict[Place, int]) -> d
         result[key] = _plain(value_node, entry, lines)
         lines[entry] = key_node.start_mark.line + 1
     return result
-
-
-def _scalar(text: str) -> str | int | float | bool | None:
-    readers: tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...] = (
-        (_NULL, lambda _: None),
-        (_BOOL, lambda word: word.lower() == "true"),
-        (_NUMBER, float),
-        (_SPECIAL, lambda word: float(word.replace(".", ""))),
-    )
-    for pattern, reader in readers:
-        if pattern.fullmatch(text):
-            return reader(text)  # type: ignore[no-any-return]
-    return text
 
 
 def _nested_deeply(mark: yaml.Mark) -> yaml.MarkedYAMLError:

@@ -8,16 +8,12 @@ from typing import Any
 import numpy as np
 
 from hodyn_ros.errors import InputError, ModelError
-from hodyn_ros.model.readers.document import read_document
+from hodyn_ros.model.keys import Entry
+from hodyn_ros.model.readers.document import Document, read_document
 from hodyn_ros.trajectory.base import Trajectory
-from hodyn_ros.trajectory.files.schema import ANY_MOTION, TRAJECTORIES, Schema, pose_motion
-from hodyn_ros.trajectory.harmonic import Cosines, FourierSeries
-from hodyn_ros.trajectory.pose_coordinates import COORDINATES, poses
+from hodyn_ros.trajectory.files.entries import TRAJECTORIES, MotionFile, PartEntry, PoseFile, TrajectoryFile
+from hodyn_ros.trajectory.pose_coordinates import poses
 from hodyn_ros.trajectory.robot_motion import RobotMotion
-from hodyn_ros.trajectory.splines.piecewise import PiecewisePolynomial
-from hodyn_ros.trajectory.splines.spline import WaypointSpline
-
-_PARTS = ("base", "joints")
 
 
 def read_trajectory(path: str | os.PathLike[str]) -> Trajectory:
@@ -41,72 +37,63 @@ def read_motion(path: str | os.PathLike[str]) -> RobotMotion:
     `type: pose` moves the `base`, a platform or floating base, from its `origin`, and the `joints`, if any.
     Raises InputError in one line that names the file and the place in it.
     """
+    document = motion_document(path)
+    root = document.root
     try:
-        data = dict(read_document(path, choose_schema).text.data)
+        if isinstance(root, PoseFile):
+            motion = _pose_motion(document, root)
+        else:
+            assert isinstance(root, TrajectoryFile)
+            motion = RobotMotion.of_joints(_of_joints(root).trajectory())
+        if root.standing is not None:
+            motion = motion.for_joints([*(motion.joint_names or ()), *root.standing], root.standing)
+        return motion
     except ModelError as error:
         raise InputError(str(error)) from error
-    try:
-        is_pose = data["type"] == "pose"
-        motion = _pose_motion(data) if is_pose else RobotMotion.of_joints(_trajectory(data))
-        if "standing" in data:
-            motion = motion.for_joints([*(motion.joint_names or ()), *data["standing"]], data["standing"])
-        return motion
     except InputError as error:
         raise InputError(f"{os.fspath(path)}: {error}") from error
 
 
-def choose_schema(data: dict[str, Any]) -> Schema:
-    """Return the schema for what a file says that it is."""
-    kind = data.get("type")
-    if kind == "pose":
-        kinds = (part.get("type") if isinstance(part, dict) else None for part in map(data.get, _PARTS))
-        return pose_motion(*kinds)
-    return TRAJECTORIES.get(kind, ANY_MOTION) if isinstance(kind, str) else ANY_MOTION
-
-
-def _trajectory(data: dict[str, Any]) -> Trajectory:
-    others = ("type", "standing", "source", "note")
-    figures = {key: value for key, value in data.items() if key not in others}
-    if data["type"] == "fourier":
-        return FourierSeries(**figures)
-    if data["type"] == "cosines":
-        return Cosines(**figures)
-    return _through_waypoints(**figures)
-
-
-def _pose_motion(data: dict[str, Any]) -> RobotMotion:
-    figures = dict(data["base"])
-    coordinates = figures.pop("coordinates", COORDINATES)
-    base, joints = _part("base", figures), None
-    if "joints" in data:
-        joints = _part("joints", data["joints"])
-    origin = {"xyz": [0.0] * 3, "rpy": [0.0] * 3, **data.get("origin", {})}
-    placement = poses(np.array([*origin["xyz"], *origin["rpy"]], dtype=np.float64))
-    return RobotMotion.of_base(base, coordinates, placement, joints)
-
-
-def _part(name: str, data: dict[str, Any]) -> Trajectory:
+def motion_document(path: str | os.PathLike[str]) -> Document[Entry]:
+    """Read the file of a motion. Raises InputError in one line that names the file and the place in it."""
     try:
-        return _trajectory(data)
+        return read_document(path, _kind_of)
+    except ModelError as error:
+        raise InputError(str(error)) from error
+
+
+def _kind_of(data: dict[str, Any]) -> type[Entry]:
+    kind = str(data.get("type"))
+    return PoseFile if kind == "pose" else TRAJECTORIES.get(kind, MotionFile)
+
+
+def _kind_of_part(data: dict[str, Any]) -> type[Entry]:
+    return TRAJECTORIES.get(str(data.get("type")), PartEntry)
+
+
+def _pose_motion(document: Document[Entry], root: PoseFile) -> RobotMotion:
+    base = document.part(_kind_of_part, "base")
+    assert isinstance(base, TrajectoryFile)
+    for key in ("joint_names", "standing"):
+        if key in base.given:
+            raise base.error("a base has no joints; its coordinates are named by `coordinates`", key)
+    joints = None
+    if root.joints is not None:
+        part = document.part(_kind_of_part, "joints")
+        assert isinstance(part, TrajectoryFile)
+        joints = _named_trajectory("joints", _of_joints(part))
+    placement = poses(np.array([*root.origin.xyz, *root.origin.rpy], dtype=np.float64))
+    return RobotMotion.of_base(_named_trajectory("base", base), base.coordinates, placement, joints)
+
+
+def _of_joints(entry: TrajectoryFile) -> TrajectoryFile:
+    if "coordinates" in entry.given:
+        raise entry.error("joints are named by `joint_names`; coordinates are of a base", "coordinates")
+    return entry
+
+
+def _named_trajectory(name: str, entry: TrajectoryFile) -> Trajectory:
+    try:
+        return entry.trajectory()
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
-
-
-def _through_waypoints(
-    points: list[dict[str, Any]],
-    joint_names: list[str] | None = None,
-    interpolation: str = "spline",
-    **options: Any,
-) -> Trajectory:
-    order = options.get("order")
-    if isinstance(order, float) and order.is_integer():  # YAML has one kind of number
-        options["order"] = int(order)
-    rows = [
-        (point["time"], point["positions"], point.get("velocities"), point.get("accelerations"))
-        for point in points
-    ]
-    if interpolation == "spline":
-        return WaypointSpline.from_joint_trajectory(joint_names, rows, **options)
-    if options:
-        raise InputError(f"{' and '.join(options)} can be given only with interpolation: spline")
-    return PiecewisePolynomial.from_joint_trajectory(joint_names, rows)

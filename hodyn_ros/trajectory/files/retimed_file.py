@@ -7,9 +7,7 @@ from typing import Any
 
 import yaml
 
-from hodyn_ros.errors import InputError, ModelError
-from hodyn_ros.model.readers.document import read_document
-from hodyn_ros.trajectory.files.reader import choose_schema
+from hodyn_ros.trajectory.files.reader import motion_document
 
 
 def retimed_text(path: str | os.PathLike[str], speed: float, note: str = "") -> str:
@@ -18,11 +16,10 @@ def retimed_text(path: str | os.PathLike[str], speed: float, note: str = "") -> 
     Splines of least integral stay the same path when their times are stretched. `note` is put into the file.
     Raises InputError for a file that is no trajectory.
     """
-    try:
-        data = dict(read_document(path, choose_schema).text.data)
-    except ModelError as error:
-        raise InputError(str(error)) from error
-    parts = {key: _scaled(data[key], float(speed)) for key in ("base", "joints") if key in data}
+    data = motion_document(path).data
+    parts: dict[str, Any] = {
+        key: _scaled(data[key], float(speed)) for key in ("base", "joints") if key in data
+    }
     retimed = {**data, **parts} if data["type"] == "pose" else _scaled(data, float(speed))
     if note:
         retimed["note"] = " ".join(filter(None, [str(data.get("note", "")), note]))
@@ -32,13 +29,13 @@ def retimed_text(path: str | os.PathLike[str], speed: float, note: str = "") -> 
 def _scaled(data: dict[str, Any], speed: float) -> dict[str, Any]:
     scaled = {**data, **_SCALINGS[data["type"]](data, speed)}
     if "duration" in data:
-        scaled["duration"] = data["duration"] / speed
+        scaled["duration"] = _times(data["duration"], 1.0 / speed)
     return scaled
 
 
 def _fourier(data: dict[str, Any], speed: float) -> dict[str, Any]:
     return {
-        "angular_frequency": data["angular_frequency"] * speed,
+        "angular_frequency": _times(data["angular_frequency"], speed),
         "sine": _times(data["sine"], speed),
         "cosine": _times(data["cosine"], speed),
     }
@@ -51,7 +48,7 @@ def _cosines(data: dict[str, Any], speed: float) -> dict[str, Any]:
 def _waypoints(data: dict[str, Any], speed: float) -> dict[str, Any]:
     points = []
     for point in data["points"]:
-        changed = {**point, "time": point["time"] / speed}
+        changed = {**point, "time": _times(point["time"], 1.0 / speed)}
         for key, power in (("velocities", 1), ("accelerations", 2)):
             if key in point:
                 changed[key] = _times(point[key], speed**power)
@@ -60,6 +57,8 @@ def _waypoints(data: dict[str, Any], speed: float) -> dict[str, Any]:
 
 
 def _times(values: Any, factor: float) -> Any:
+    if isinstance(values, dict):  # a figure with its source
+        return {**values, "value": _times(values["value"], factor)}
     return [_times(value, factor) for value in values] if isinstance(values, list) else values * factor
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from hodyn_ros import BaseMotion, ModelError, ParallelRobot, Robot, share
+from hodyn_ros.dynamics.read_robot import read_robot
 from hodyn_ros.engine.limbs.kernel import _all_constants, _groups
 from hodyn_ros.model.parallel.closure import model_of
-from hodyn_ros.model.parallel.config import is_parallel, read_parallel_config
 
 PLATFORM = Path(share.find("config", "gough_stewart_6ups.yaml"))
 PLANAR = Path(share.find("config", "planar_3rrr.yaml"))
@@ -84,7 +84,7 @@ def test_legs_may_have_universal_and_ball_joints(tmp_path: Path) -> None:
 
 
 def test_the_shipped_planar_robot_has_three_elastic_drives_for_two_degrees_of_freedom() -> None:
-    config = read_parallel_config(PLANAR)
+    config = read_robot(PLANAR)
     robot = ParallelRobot.from_config(PLANAR)
     assert robot.coordinates == ("tool.x", "tool.y")
     assert robot.platform == "tool"
@@ -99,13 +99,6 @@ def test_the_shipped_planar_robot_has_three_elastic_drives_for_two_degrees_of_fr
     assert any("platform.inertia" in place for place in assumed)
     assert not any("mass" in place for place in assumed)
     assert robot.limits.effort.shape == (3,)
-
-
-def test_it_is_told_which_kind_of_robot_a_file_describes() -> None:
-    assert is_parallel(PLATFORM)
-    assert not is_parallel(share.find("config", "panda.yaml"))
-    with pytest.raises(ModelError, match="cannot read 'nowhere.yaml'"):
-        is_parallel("nowhere.yaml")
 
 
 @pytest.mark.parametrize("path", [PLATFORM, PLANAR])

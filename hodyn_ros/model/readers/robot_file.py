@@ -1,0 +1,332 @@
+"""Read trees with their drives, limits, couplings and loops from YAML, inline or with a URDF."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hodyn_ros.errors import FigureWarning, ModelError
+from hodyn_ros.lie import se3
+from hodyn_ros.model.composite_joints import FREEDOMS, of_kind
+from hodyn_ros.model.description import RobotDescription, drives_of
+from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
+from hodyn_ros.model.limits import JointLimit, JointLimits
+from hodyn_ros.model.readers.assembly import (
+    MOVING_KINDS,
+    Assembly,
+    Frame,
+    Joint,
+    Link,
+    assemble,
+    carrying,
+    locked,
+    unfold,
+)
+from hodyn_ros.model.readers.closure_reader import KEYS, read_closure
+from hodyn_ros.model.readers.robot_entries import (
+    BodyEntry,
+    FrameEntry,
+    FreedomEntry,
+    InertiaEntry,
+    InlineFile,
+    JointEntry,
+    LoadEntry,
+    OriginEntry,
+    TreeFile,
+    UrdfFile,
+    UrdfJointEntry,
+)
+from hodyn_ros.model.readers.urdf import GRAVITY, read_urdf_assembly
+from hodyn_ros.model.tree import Array, TreeModel
+
+WORLD = "world"
+_ROUNDING = 1e-12  # share of the largest moment
+_Z = (0.0, 0.0, 1.0)
+
+
+def read_tree(root: TreeFile, folder: Path, gravity: ArrayLike | None) -> RobotDescription:
+    """Return the robot of a file in a folder; `gravity` (3,) overrides the file's. Raises ModelError."""
+    down = gravity if gravity is not None else root.gravity or GRAVITY
+    if isinstance(root, UrdfFile):
+        assembly, rows = _urdf_assembly(root, folder / root.urdf, down)
+    else:
+        assert isinstance(root, InlineFile)
+        assembly = _inline_assembly(root, down)
+        rows = {name: JointLimit() for name in assembly.model.joint_names}
+    drives = _with_urdf_friction(root, assembly, read_limits_and_drives(root.joints, rows))
+    frames = _all_frames(root.frames, assembly)
+    model = _carrying_payload(root, assembly.model, frames)
+    with_drives = [name for name in model.joint_names if name in drives]
+    closure = read_closure(root, model, frames, assembly.couplings, with_drives)
+    moved = driven = model.joint_names
+    if closure is not None:
+        moved = tuple(model.joint_names[j] for j in closure.joints)
+        driven = tuple(model.joint_names[j] for j in closure.driven)
+        for name, joint in single_joints(root.joints):
+            if name in with_drives and name not in driven:
+                raise joint.error(f"joint {name!r} has a drive, but is not among `driven`", "drive")
+    return RobotDescription(
+        model=model,
+        limits=JointLimits.of(driven, [rows[name] for name in driven]),
+        coordinate_limits=JointLimits.of(moved, [rows[name] for name in moved]),
+        drive_specs=drives_of(driven, drives),
+        closure=closure,
+        frames=frames,
+    )
+
+
+def _urdf_assembly(root: UrdfFile, path: Path, gravity: ArrayLike) -> tuple[Assembly, dict[str, JointLimit]]:
+    held = {joint.name: joint.locked for joint in root.joints if joint.locked is not None}
+    assembly, limits = read_urdf_assembly(path, root.floating_base, held, "follow")
+    model = replace(assembly.model.with_gravity(gravity), name=root.name or assembly.model.name)
+    return replace(assembly, model=model), {name: limits.row(i) for i, name in enumerate(model.joint_names)}
+
+
+def _inline_assembly(root: InlineFile, gravity: ArrayLike) -> Assembly:
+    links = [read_body(body) for body in root.bodies]
+    joints, between = read_joints(root.joints, root.floating_base)
+    if not root.floating_base:
+        carried = {joint.child for joint in joints}
+        for body in root.bodies:
+            if body.name not in carried:
+                raise body.error(
+                    f"no joint carries body {body.name!r}; give it a joint with parent: {WORLD}, or set "
+                    "floating_base: true"
+                )
+        links = [Link(WORLD), *links]
+    return assemble(
+        root.name,
+        links + between,
+        joints,
+        gravity=gravity,
+        floating_base=root.floating_base,
+        link_word="body",
+        any_rank=any(key in root.given for key in KEYS),
+    )
+
+
+def read_body(body: BodyEntry) -> Link:
+    """Return a rigid body."""
+    name, mass = body.name, body.mass
+    if name == WORLD:
+        raise body.error(f"the name {WORLD!r} is taken by the ground", "name")
+    if mass == 0.0:
+        if body.com is not None or body.inertia is not None:
+            raise body.error(f"body {name!r} has no mass, so it can have neither com nor inertia", "mass")
+        return Link(name)
+    if body.com is None or body.inertia is None:
+        key = "com" if body.com is None else "inertia"
+        raise body.error(f"body {name!r} has a mass, so it needs {key!r} as well")
+    com = np.array(body.com)
+    return Link(name, mass, com, _about_the_com(body.inertia, name, mass, com))
+
+
+def _about_the_com(given: InertiaEntry, name: str, mass: float, com: Array) -> Array:
+    """Return an inertia (3, 3) about the centre of mass."""
+    inertia = given.matrix
+    if given.about == "origin":
+        inertia = inertia + mass * (se3.hat(com) @ se3.hat(com))
+        moments = np.linalg.eigvalsh(inertia)
+        if moments[0] <= 0.0:
+            raise given.error(
+                f"the inertia of {name!r} is not positive definite once moved from the origin to the centre "
+                f"of mass (principal moments {np.array2string(moments, precision=6)} kg m^2); figures about "
+                "the centre of mass already need about: com"
+            )
+    return inertia
+
+
+def read_joints(entries: Iterable[JointEntry], floating_base: bool) -> tuple[list[Joint], list[Link]]:
+    """Return all joints, those of several degrees of freedom as several, and the links between these."""
+    joints: list[Joint] = []
+    links: list[Link] = []
+    for entry in entries:
+        if entry.type not in FREEDOMS:
+            joints.append(_held(entry, _single_joint(entry, floating_base)))
+            continue
+        parts, between = _composite_joint(entry, floating_base)
+        held = dict(single_joints([entry]))
+        joints += [_held(held[part.name], part) if part.name in held else part for part in parts]
+        links += between
+    return joints, links
+
+
+def single_joints(
+    joints: Iterable[JointEntry | UrdfJointEntry],
+) -> Iterator[tuple[str, FreedomEntry]]:
+    """Yield name and entry of joints of one degree of freedom, of others as far as the file says more."""
+    for joint in joints:
+        if isinstance(joint, UrdfJointEntry) or joint.type not in FREEDOMS:
+            yield joint.name, joint
+        else:
+            for key, freedom in (joint.freedoms or {}).items():
+                yield f"{joint.name}_{key}", freedom
+
+
+def _composite_joint(entry: JointEntry, floating_base: bool) -> tuple[list[Joint], list[Link]]:
+    name, kind = entry.name, entry.type
+    for key in ("pitch", "limits", "drive", "driven", "locked"):
+        if key in entry.given:
+            raise entry.error(
+                f"joint {name!r} has several degrees of freedom; give those that have {key!r} under freedoms",
+                key,
+            )
+    if not set(entry.freedoms or {}) <= set(FREEDOMS[kind]):
+        known = ", ".join(FREEDOMS[kind])
+        raise entry.error(f"joint {name!r} is {kind}, with the degrees of freedom {known}", "freedoms")
+    try:
+        composite = of_kind(kind, entry.axis, entry.axis_b)
+    except ModelError as error:
+        raise entry.error(f"joint {name!r}: {error}") from error
+    return unfold(_placed(entry, floating_base, np.zeros(3)), composite)
+
+
+def _held(entry: FreedomEntry, joint: Joint) -> Joint:
+    """Return a joint, fixed where its entry locks it."""
+    if entry.locked is None:
+        return joint
+    return locked(joint, entry.locked, entry.limits or JointLimit())
+
+
+def _placed(entry: JointEntry, floating_base: bool, axis: Array) -> Joint:
+    name, parent = entry.name, entry.parent
+    if floating_base and parent == WORLD:
+        raise entry.error(
+            f"joint {name!r} hangs on the world, but the base floats (floating_base: true)", "parent"
+        )
+    if entry.child == WORLD:
+        raise entry.error(f"the world cannot be moved by joint {name!r}", "child")
+    if entry.dh is not None and entry.origin is not None:
+        raise entry.error("give either origin or dh, not both", "dh")
+    place = entry.dh or entry.origin or OriginEntry()
+    return Joint(name, entry.type, parent, entry.child, place.placement, axis, entry.pitch or 0.0)
+
+
+def _single_joint(entry: JointEntry, floating_base: bool) -> Joint:
+    name, kind = entry.name, entry.type
+    joint = _placed(entry, floating_base, np.array(entry.axis or _Z))
+    for key in ("axis_b", "freedoms"):
+        if key in entry.given:
+            raise entry.error(f"joint {name!r} is {kind}, so it cannot have {key!r}", key)
+    if kind not in MOVING_KINDS:
+        for key in ("axis", "limits", "drive", "locked"):
+            if key in entry.given:
+                raise entry.error(f"joint {name!r} is fixed, so it cannot have {key!r}", key)
+    elif entry.axis is None:
+        raise entry.error(f"joint {name!r} needs an axis, in the frame of its child; for dh write [0, 0, 1]")
+    if (kind == "helical") != (entry.pitch is not None):
+        raise entry.error(
+            f"a pitch [m/rad] is needed by helical joints and no others (joint {name!r} is {kind})"
+        )
+    if not joint.axis.any():
+        raise entry.error(f"the axis of joint {name!r} is zero, which has no direction", "axis")
+    return joint
+
+
+def read_limits_and_drives(
+    joints: Iterable[JointEntry | UrdfJointEntry], rows: dict[str, JointLimit]
+) -> dict[str, DriveSpec]:
+    """Write the limits of the file into `rows`, and return the drives by joint."""
+    drives: dict[str, DriveSpec] = {}
+    seen: set[str] = set()
+    for name, entry in single_joints(joints):
+        if entry.locked is not None or (isinstance(entry, JointEntry) and entry.type == "fixed"):
+            continue
+        if name not in rows:
+            raise entry.error(f"the URDF has no moving joint {name!r}; it has {list(rows)}", "name")
+        if name in seen:
+            raise entry.error(f"joint {name!r} is given twice", "name")
+        seen.add(name)
+        if entry.limits is not None:
+            rows[name] = _limit(entry, entry.limits, rows[name])
+        if entry.drive is not None:
+            drives[name] = entry.drive
+            _warn_of_odd_figures(name, entry.drive)
+    return drives
+
+
+def _limit(entry: FreedomEntry, limits: JointLimit, known: JointLimit) -> JointLimit:
+    """Return known limits of a joint, with those that are given in their place."""
+    given = {key: getattr(limits, key) for key in limits.given if hasattr(limits, key)}
+    if isinstance(entry, JointEntry) and entry.type == "continuous" and given.keys() & {"lower", "upper"}:
+        raise limits.error(f"joint {entry.name!r} is continuous, so it has neither lower nor upper")
+    return replace(known, **given)
+
+
+def _warn_of_odd_figures(joint: str, drive: DriveSpec) -> None:
+    doubts = drive.doubts(joint)
+    if "motor_inertia" in drive.given:
+        doubts += drive.reflection_doubts(joint)
+    for doubt in doubts:
+        warnings.warn(str(drive.error(doubt)), FigureWarning, stacklevel=6)
+
+
+def _with_urdf_friction(
+    root: TreeFile, assembly: Assembly, drives: dict[str, DriveSpec]
+) -> dict[str, DriveSpec]:
+    """Return drives with the friction of a URDF where they have none of their own; warn if not asked for."""
+    wanted = root.urdf_friction if isinstance(root, UrdfFile) else False
+    if wanted and not drives:
+        raise root.error("urdf_friction needs drives: friction acts in them", "urdf_friction")
+    for name, joint in single_joints(root.joints):
+        friction = assembly.frictions.get(name, FrictionSpec())
+        if name not in drives or "link_friction" in drives[name].given or friction == FrictionSpec():
+            continue
+        if wanted:
+            drives[name] = replace(drives[name], link_friction=friction)
+        elif wanted is None:
+            reason = (
+                f"joint {name!r}: the URDF's damping {friction.viscous:g} and friction {friction.coulomb:g} "
+                "do not count; write urdf_friction: true to take them for those of the links, or false"
+            )
+            warnings.warn(str(joint.error(reason)), FigureWarning, stacklevel=5)
+    return drives
+
+
+def _carrying_payload(root: TreeFile, model: TreeModel, frames: Mapping[str, Frame]) -> TreeModel:
+    load = root.payload
+    if load is None:
+        return model
+    name = load.body or model.body_names[-1]
+    if name not in frames or frames[name].body < 0:
+        raise load.error(
+            f"there is no body or frame {name!r} that could carry; known: {list(frames)}", "body"
+        )
+    return carrying(model, read_load(load), frames[name])
+
+
+def read_load(load: LoadEntry) -> Link:
+    """Return what a robot carries: a point at the origin of the frame, unless the file says more."""
+    mass, com = load.mass, np.array(load.com)
+    if load.inertia is None:
+        return Link("payload", mass, com)
+    if mass == 0.0:
+        raise load.error("a payload without mass has no inertia", "mass")
+    inertia = _about_the_com(load.inertia, "payload", mass, com)
+    moments = np.linalg.eigvalsh(inertia)
+    if moments[0] < 0.0 or moments[0] + moments[1] < (1.0 - _ROUNDING) * moments[2]:
+        raise load.error(
+            f"the payload has the principal moments {np.array2string(moments, precision=6)} kg m^2, which no "
+            "body has: none is negative, and none is greater than the sum of the other two",
+            "inertia",
+        )
+    return Link("payload", mass, com, inertia)
+
+
+def _all_frames(entries: Iterable[FrameEntry], assembly: Assembly) -> Mapping[str, Frame]:
+    frames: dict[str, Frame] = dict(assembly.frames)
+    frames.setdefault(WORLD, Frame(-1, np.eye(4)))
+    for entry in entries:
+        if entry.name in frames:
+            raise entry.error(f"the name {entry.name!r} is taken", "name")
+        if entry.body not in frames:
+            raise entry.error(f"there is no body or frame {entry.body!r}; known: {list(frames)}", "body")
+        body, pose = frames[entry.body]
+        frames[entry.name] = Frame(body, pose @ (entry.origin or OriginEntry()).placement)
+    return MappingProxyType(frames)
