@@ -14,6 +14,9 @@ from benchmarks.stage import Stage
 from benchmarks.stopwatch import Contender, python_call
 from benchmarks.table import Bound, Row, Section
 
+_FORWARD = "forward kinematics of all bodies, order 4"
+_INVERSE = "inverse kinematics, order 4, from the sample before"
+
 
 def measure(stage: Stage) -> Section:
     """Time compiled and named calls of the 7-joint arm."""
@@ -66,7 +69,7 @@ def measure(stage: Stage) -> Section:
         ),
     }
     _check_all(works, robot, peer)
-    contenders: list[Contender] = []
+    contenders: list[Contender] = [*_inverse_kinematics(robot)]
     for work, (theirs, ours, named, arguments, _) in works.items():
         names = {"f": ours, "robot": robot, "x": arguments[0], "y": arguments[-1]}
         contenders.append(python_call(theirs, theirs, peer))
@@ -88,7 +91,37 @@ def measure(stage: Stage) -> Section:
                     must=must,
                 )
             )
+    rows.append(
+        Row(
+            work=_INVERSE,
+            against=_FORWARD,
+            result=times.ratio(_INVERSE, _FORWARD),
+            ours=times.seconds(_INVERSE).median,
+            theirs=times.seconds(_FORWARD).median,
+            must=Bound(20.0),
+            aim=Bound(10.0),
+        )
+    )
     return Section(title, rows)
+
+
+def _inverse_kinematics(robot: Any) -> list[Contender]:
+    """Return inverse kinematics from the position of a sample before, and forward kinematics beside it."""
+    q = np.random.default_rng(8).uniform(-1.0, 1.0, size=(5, robot.n_joints))
+    q[0] = 0.2 * q[0] + [0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785]
+    moved = robot.forward_kinematics(q)
+    body = robot.model.body_names[-1]
+    forward = robot.compile(4, "forward_kinematics", representation="body_fixed")
+    names = {"f": robot.compile(4, "inverse_kinematics"), "s": q[:1] + 1e-3}
+    names |= {"pose": np.ascontiguousarray(moved.pose_of(body))}
+    names |= {"twists": np.ascontiguousarray(moved.twists_of(body))}
+    found = names["f"](names["s"], names["pose"], names["twists"])
+    right, done = (robot.forward_kinematics(x).twists_of(body) for x in (q, found))
+    check("inverse kinematics", done, right)
+    return [
+        python_call(_FORWARD, "f(q)", {"f": forward, "q": q}),
+        python_call(_INVERSE, "f(s, pose, twists)", names),
+    ]
 
 
 def _tip(twin: Any) -> Any:

@@ -15,6 +15,7 @@ from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_matrices import PARTS
 from hodyn_ros.engine import kernels
+from hodyn_ros.engine.codegen.kernel import Call
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion, Frame
 from hodyn_ros.lie.representations import Representation, check_representation
@@ -25,6 +26,7 @@ Compiled = Literal[
     "drive_state",
     "forward_dynamics",
     "forward_kinematics",
+    "inverse_kinematics",
     "jacobian",
     "com",
     "mass_matrix",
@@ -57,6 +59,8 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         - "forward_kinematics": q (order + 1, n) -> (frames, 16 + 6 order): the pose of each frame by rows,
           then its twist and the derivatives of that. `frames`: bodies and named frames, by default all
           bodies; `representation` of the twists.
+        - "inverse_kinematics": seed (1, n), poses (4 frames, 4), twists (frames order, 6) in `representation`
+          -> q (order + 1, n), as the call of that name; errors too. `frames`: by default the last body.
         - "jacobian": q (order + 1, n) -> ((order + 1) 6, m), one order after the other, of the one frame that
           `frames` names, by default the last body; takes velocities to its twist in `representation`.
         - "com", "mass_matrix", "gravity_torque": q (order + 1, n), "coriolis_matrix": q (order + 2, n),
@@ -80,7 +84,7 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         check_representation(representation)
         if what not in get_args(Compiled):
             raise InputError(f"there is no {what!r} to compile; choose one of {list(get_args(Compiled))}")
-        if frames is not None and what not in ("forward_kinematics", "jacobian"):
+        if frames is not None and what not in ("forward_kinematics", "inverse_kinematics", "jacobian"):
             raise InputError(f"{what} has no frames; leave them out")
         if what == "drive_state":
             return self._need_loops("drive_state").compile(order, drives=True)
@@ -95,8 +99,11 @@ class CompileCalls(KinematicCalls, MatrixCalls):
             names = tuple(frames)
         elif what == "jacobian":
             names = names[-1:]
+        kernel: Call | None
         if what == "forward_kinematics":
             kernel = self._frame_kernel(order, names, representation)
+        elif what == "inverse_kinematics":
+            kernel = self._inverse_kinematics.compiled(order, frames, representation)
         elif what == "jacobian":
             if len(names) != 1:
                 raise InputError(f"a Jacobian is of one frame; found {list(names)}")
@@ -120,6 +127,8 @@ class CompileCalls(KinematicCalls, MatrixCalls):
     ) -> Callable[..., Array]:
         if what == "inverse_dynamics":
             return looped.compile(order)
+        if what == "inverse_kinematics":
+            raise InputError("inverse_kinematics is for trees; this robot has motion_from_drives")
         if what == "forward_dynamics":
             return into(looped.forward_call(order))
         names = tuple(frames) if frames is not None else self._tree.body_names

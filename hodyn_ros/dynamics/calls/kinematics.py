@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,8 +16,8 @@ from hodyn_ros.dynamics.kinematics.forward_kinematics import (
     forward_kinematics,
     unpacked,
 )
-from hodyn_ros.dynamics.kinematics.inverse_kinematics import Method, inverse_kinematics
-from hodyn_ros.dynamics.kinematics.pose_solver import Task
+from hodyn_ros.dynamics.kinematics.inverse_kinematics import InverseKinematics
+from hodyn_ros.dynamics.kinematics.inverse_problem import Bodies, Method, Tasks
 from hodyn_ros.dynamics.loops.coordinate_motion import (
     coordinate_motion,
     drive_values,
@@ -95,16 +96,16 @@ class KinematicCalls(RobotDescription):
         pose: ArrayLike,
         twists: ArrayLike | None = None,
         frame: Frame = "world",
-        body: str | int | None = None,
+        body: Bodies = None,
         *,
         seed: ArrayLike | None = None,
         weights: ArrayLike | None = None,
         method: Method | None = None,
         independent: Mapping[str | int, ArrayLike] | None = None,
-        task: Task = "pose",
+        task: Tasks = "pose",
         base: BaseMotion | None = None,
     ) -> Array:
-        """Find the joint motion (order + 1, n) that moves a body or named frame as given.
+        """Find the joint motion (order + 1, n) that moves bodies or named frames as given; compiled.
 
         `pose` (4, 4) in the world [m]; `twists` (order, 6): its twist `(omega; v)` [rad/s, m/s] and the
         derivatives, spatial with `frame="world"`, body-fixed with `frame="body"`. `body`: by default the last
@@ -112,26 +113,19 @@ class KinematicCalls(RobotDescription):
         then derivatives order by order; `method` "solve", "pseudo_inverse" (least velocity, weighted with
         `weights` (n,), and its derivatives) or "decomposition" (`independent` joints follow motions of their
         own, by name). `base`: the motion of a floating base with `order` twists. Mueller (2020), Algorithm 2
-        and remark 2. The choices are explained at `hodyn_ros.dynamics.kinematics.inverse_kinematics`.
+        and remark 2. With a list of F names as `body`, poses are (F, 4, 4), twists (F, order, 6), and `task`
+        one for all or a list. `hodyn_ros.dynamics.kinematics.inverse_problem` explains the choices.
 
         Raises SingularError with the condition number at a singular pose, and near one where in a derivative
         more than a share of 1e-5 would be rounding; ConvergenceError with the distance left to a pose out of
         reach; InputError saying what was expected.
         """
-        return inverse_kinematics(
-            self.model,
-            pose,
-            twists,
-            frame,
-            body,
-            seed=seed,
-            weights=weights,
-            method=method,
-            independent=independent,
-            task=task,
-            base=base,
-            frames=self.frames,
-        )
+        further = {"weights": weights, "method": method, "independent": independent, "base": base}
+        return self._inverse_kinematics(pose, twists, frame, body, seed, task, further)
+
+    @cached_property
+    def _inverse_kinematics(self) -> InverseKinematics:
+        return InverseKinematics(self.model, self.frames)
 
     @finite_result
     def joint_motion(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:

@@ -1,14 +1,15 @@
-"""Geometric inverse kinematics: joint positions of a serial chain from the pose of its end."""
+"""Geometric inverse kinematics: joint positions from the poses of frames."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
 from hodyn_ros.checks import check_result
-from hodyn_ros.dynamics.kinematics.rate_solver import length_unit
-from hodyn_ros.dynamics.kinematics.serial_chain import ChainMotion, SerialChain
+from hodyn_ros.dynamics.kinematics.carriers import CarriedMotion, Carriers
+from hodyn_ros.dynamics.kinematics.rate_solver import length_unit, scale_of
 from hodyn_ros.errors import ConvergenceError
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import turning
@@ -24,17 +25,22 @@ _ITERATIONS = 200
 _DAMPING = 0.1  # per square of the error: no step is then longer than 1.6 rad
 
 
-def solve_pose(
-    chain: SerialChain,
-    pose: Array,
+def components(tasks: Sequence[Task]) -> Array:
+    """Return the rows of stacked hybrid twists (6 F,) that tasks prescribe."""
+    return np.concatenate([6 * f + np.arange(6)[ROWS[task]] for f, task in enumerate(tasks)])
+
+
+def solve_poses(
+    carriers: Carriers,
+    poses: Array,
     seed: Array,
     base: BaseMotion | None,
     *,
     movable: list[int],
     weights: Array,
-    task: Task,
+    tasks: Sequence[Task],
 ) -> Array:
-    """Find joint positions (joints,) that bring the end of a chain to a pose (4, 4) in the world.
+    """Find joint positions (joints,) that bring frames to poses (F, 4, 4) in the world.
 
     Levenberg and Marquardt's method from `seed` (joints,), with a damping that goes with the square of the
     error, so that it ends as Newton's method, with quadratic convergence. Each step is the least in the norm
@@ -42,13 +48,13 @@ def solve_pose(
 
     T. Sugihara, "Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method" (2011).
     """
-    rows = ROWS[task]
-    position, motion = seed.copy(), ChainMotion(chain, seed, base)
+    rows = components(tasks)
+    position, motion = seed.copy(), CarriedMotion(carriers, seed, base)
     unit = length_unit(motion.jacobians[0])
-    scale = np.repeat([1.0, 1.0 / unit], 3)[rows]
-    tolerance = _TOLERANCE * max(1.0, float(np.linalg.norm(pose[:3, 3])) / unit)
+    scale = scale_of(motion.jacobians[0])[rows]
+    tolerance = _TOLERANCE * max(1.0, float(np.linalg.norm(poses[:, :3, 3], axis=1).max()) / unit)
     roots = np.sqrt(weights[movable] / weights[movable].mean())
-    error = scale * _error(motion.pose, pose, task)
+    error = scale * _errors(motion.poses, poses, tasks)
     damping = _DAMPING
     for _ in range(_ITERATIONS):
         size = float(np.linalg.norm(error))
@@ -58,8 +64,8 @@ def solve_pose(
         step = _damped_solution(jacobian, error, damping * size**2) / roots
         trial = position.copy()
         trial[movable] += step
-        moved = ChainMotion(chain, trial, base)
-        found = scale * _error(moved.pose, pose, task)
+        moved = CarriedMotion(carriers, trial, base)
+        found = scale * _errors(moved.poses, poses, tasks)
         # once arrived, go on only as long as it pays; what is rounding may halve by chance
         pays = 0.0 if size <= _ROUNDING * tolerance else 0.5 * size
         if float(np.linalg.norm(found)) < (pays if arrived else size):
@@ -71,14 +77,20 @@ def solve_pose(
             break
         else:
             damping *= 8.0
-    angle, distance = _missing(motion.pose, pose, task)
+    missing = np.array([_missing(*each) for each in zip(motion.poses, poses, tasks)])
+    angle, distance = (float(most) for most in missing.max(axis=0))
     raise ConvergenceError(
-        f"no joint positions were found near the seed that bring {chain.name!r} to the {task} asked for; "
+        f"no joint positions were found near the seed that bring {carriers.name!r} to the "
+        f"{' and '.join(dict.fromkeys(tasks))} asked for; "
         f"the nearest found is off by {angle:.3g} rad and {distance:.3g} m. Give a seed nearer to it, or a "
         "pose within reach",
         angle,
         distance,
     )
+
+
+def _errors(poses: Sequence[Array], targets: Array, tasks: Sequence[Task]) -> Array:
+    return np.concatenate([_error(*each) for each in zip(poses, targets, tasks)])
 
 
 def _error(pose: Array, target: Array, task: Task) -> Array:

@@ -1,4 +1,4 @@
-"""Joint velocities and their derivatives from those of the end of a serial chain, order by order."""
+"""Joint velocities and their derivatives from the twists of frames, order by order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hodyn_ros.checks import check_result
-from hodyn_ros.dynamics.kinematics.serial_chain import ChainMotion
+from hodyn_ros.dynamics.kinematics.carriers import CarriedMotion
 from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.se3 import Array
@@ -17,40 +17,46 @@ _INCONSISTENT = 1e-8  # of a twist, relative: what a chain with fewer joints tha
 
 
 def length_unit(jacobian: Array) -> float:
-    """Return the longest lever arm [m] of the rotating joints of a hybrid Jacobian (6, joints); 1 m if none.
+    """Return the longest lever arm [m] of the rotating joints of hybrid Jacobians (6 F, joints); 1 m if none.
 
     It makes lengths comparable with angles.
     """
-    rotating = jacobian[:, jacobian[:3].any(axis=0)]
-    longest = float(np.linalg.norm(rotating[3:], axis=0).max(initial=0.0))
+    parts = jacobian.reshape(-1, 6, jacobian.shape[1])
+    levers = np.linalg.norm(parts[:, 3:], axis=1) * parts[:, :3].any(axis=1)
+    longest = float(levers.max(initial=0.0))
     return longest if longest > 0.0 else 1.0
 
 
-def condition_number(jacobian: Array, rows: slice, columns: Sequence[int]) -> float:
-    """Return the condition number of some rows and columns of a hybrid Jacobian (6, joints).
+def scale_of(jacobian: Array) -> Array:
+    """Return what rows of hybrid Jacobians (6 F, joints) are multiplied by to have no dimension, (6 F,)."""
+    return np.tile(np.repeat([1.0, 1.0 / length_unit(jacobian)], 3), len(jacobian) // 6)
+
+
+def condition_number(jacobian: Array, rows: Array, columns: Sequence[int]) -> float:
+    """Return the condition number of some rows and columns of hybrid Jacobians (6 F, joints).
 
     Lengths count in units of the longest lever arm, so that it has no dimension.
     """
     unit = length_unit(jacobian)
-    sliding = ~jacobian[:3].any(axis=0)
-    scaled = jacobian * np.repeat([1.0, 1.0 / unit], 3)[:, None] * np.where(sliding, unit, 1.0)
+    sliding = ~jacobian.reshape(-1, 6, jacobian.shape[1])[:, :3].any(axis=(0, 1))
+    scaled = jacobian * scale_of(jacobian)[:, None] * np.where(sliding, unit, 1.0)
     check_result(scaled)
     values = np.linalg.svd(scaled[rows][:, columns], compute_uv=False)
     return float(values[0] / values[-1]) if values[-1] > 0.0 else float("inf")
 
 
 def solve_rates(
-    motion: ChainMotion,
+    motion: CarriedMotion,
     wanted: Array,
-    rows: slice,
+    rows: Array,
     movable: list[int],
     weights: Array,
     independent: Array,
     name: str,
 ) -> Array:
-    """Find joint velocities and derivatives (order, joints) that give the end of a chain the twists wanted.
+    """Find joint velocities and derivatives (order, joints) that give frames the twists wanted.
 
-    `motion` is at the position; `wanted` (order, 6) hybrid twists, of which `rows` count; `independent`
+    `motion` is at the position; `wanted` (order, 6 F) hybrid twists, of which `rows` count; `independent`
     (order, joints) the rates of joints that are not `movable`. Mueller (2020), Algorithm 2: `S q^(r) =
     V^(r-1) - bias`, with one decomposition of S for all orders.
 
@@ -67,7 +73,7 @@ def solve_rates(
             "motion does not determine that of the joints; go around the pose, or prescribe less",
             condition,
         )
-    scale = np.repeat([1.0, 1.0 / length_unit(jacobian)], 3)[rows]
+    scale = scale_of(jacobian)[rows]
     redundant = len(movable) > len(scale)
     # where the solution is determined the weights do not matter, and columns of one size keep its digits
     sizes = np.linalg.norm(scale[:, None] * jacobian[rows][:, movable], axis=0)

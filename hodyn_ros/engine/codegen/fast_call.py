@@ -43,18 +43,24 @@ class _MethodDefinition(ctypes.Structure):
 
 
 def fast_call(
-    address: int, arguments: Sequence[Shape], result: Shape, otherwise: Callable[..., Any]
+    address: int,
+    arguments: Sequence[Shape],
+    result: Shape,
+    otherwise: Callable[..., Any],
+    *,
+    judged: bool = False,
 ) -> Callable[..., Any]:
     """Return a built-in function `f(*arrays, out=None)` around the kernel at `address`.
 
     Calls with C-contiguous float64 arrays of exactly the shapes `arguments`, all numbers finite and not so
     large that products of them could overflow, run the kernel `void kernel(const double*..., double* out)`
     into a new array of shape `result`, or into `out`; any other call is passed on to `otherwise` as it came.
+    With `judged` the kernel returns an int64, and where that is not zero, the call is passed on as well.
     `otherwise` itself is returned where the interpreter does not fit.
     """
     if not _layout_is_known():
         return otherwise
-    definition = _definition(len(arguments), _large(max(rows for rows, _ in arguments)))
+    definition = _definition(len(arguments), _large(max(rows for rows, _ in arguments)), judged)
     call, passed_on = _vectorcall(otherwise)
     shapes = [size for shape in (result, *arguments) for size in shape]
     words = [
@@ -86,13 +92,14 @@ _OUT = sys.intern("out")
 
 
 @cache
-def _definition(n_arguments: int, large: int) -> _MethodDefinition:
+def _definition(n_arguments: int, large: int, judged: bool) -> _MethodDefinition:
     """Return the definition of a built-in function, which lives until the process ends.
 
     Its functions read it until they are gone, and neither the order in which the garbage collector takes a
     cycle apart nor the end of the interpreter may leave them without; there are few.
     """
-    code = compile_text(_wrapper_text(n_arguments, large), "hodyn_call", ObjectCache.default(), optimise=True)
+    text = _wrapper_text(n_arguments, large, judged)
+    code = compile_text(text, "hodyn_call", ObjectCache.default(), optimise=True)
     definition = _MethodDefinition(b"dynamics", code.address, _FASTCALL_WITH_KEYWORDS, None)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object((definition, code)))
     return definition
@@ -158,8 +165,20 @@ def _bytes_offset() -> int:
     return bytes.__basicsize__ - 1
 
 
-def _wrapper_text(n_arguments: int, large: int) -> str:
+def _wrapper_text(n_arguments: int, large: int, judged: bool) -> str:
     """Write the function that Python calls; `self` is a bytes object with the context."""
+    data = ", ".join(f"ptr %array{a}_data" for a in range(n_arguments))
+    run = [f"call void %kernel({data}, ptr %out_data)"]
+    if judged:
+        run = [
+            f"%status = call i64 %kernel({data}, ptr %out_data)",
+            "%good = icmp eq i64 %status, 0",
+            "br i1 %good, label %finished, label %refused",
+            "refused:",
+            "call void @Py_DecRef(ptr %out)",
+            "br label %otherwise_block",
+            "finished:",
+        ]
     lines = [
         "define ptr @hodyn_call(ptr %self, ptr %args, i64 %count, ptr %names) {",
         "entry:",
@@ -210,13 +229,14 @@ def _wrapper_text(n_arguments: int, large: int) -> str:
         "%out = phi ptr [%fresh, %allocate], [%given_out, %keep]",
         f"%out_data_at = getelementptr i8, ptr %out, i64 {_DATA}",
         "%out_data = load ptr, ptr %out_data_at, align 8",
-        f"call void %kernel({', '.join(f'ptr %array{a}_data' for a in range(n_arguments))}, ptr %out_data)",
+        *run,
         "ret ptr %out",
         "otherwise_block:",
         "%answer = call ptr %call(ptr %otherwise, ptr %args, i64 %count, ptr %names)",
         "ret ptr %answer",
         "}",
         "declare void @Py_IncRef(ptr)",
+        "declare void @Py_DecRef(ptr)",
     ]
     return "\n".join(lines) + "\n"
 

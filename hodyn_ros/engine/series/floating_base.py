@@ -64,6 +64,10 @@ class FloatingBase:
         lever = convolve_vectors(cross, self.position, angular, k)
         return [*angular[k], *add(self._to_world(self.velocity, k), lever)]
 
+    def in_world_axes(self, k: int) -> Spatial:
+        """Return coefficient k of the angular velocity and of the velocity of the origin, in world axes."""
+        return self._to_world(self.angular, k), self._to_world(self.velocity, k)
+
     def wrench_to_world(self, moments: Sequence[Vector], forces: Sequence[Vector], k: int) -> list[Scalar]:
         """Return coefficient k of a wrench on the base in the world frame, about the world origin."""
         world_forces = [self._to_world(forces, i) for i in range(k + 1)]

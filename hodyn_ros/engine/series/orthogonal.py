@@ -35,6 +35,15 @@ class Orthogonal:
             self.inverses.append(1.0 / square)
             self.nearness = self.nearness + dot(column, column) / square
 
+    @property
+    def inverse_square(self) -> Scalar:
+        """The sum of the squares of all entries of the pseudo-inverse."""
+        result: Scalar = 0.0
+        for j, inverse in enumerate(self.inverses):
+            column = self._back([float(i == j) for i in range(j + 1)])
+            result = result + inverse * dot(column, column)
+        return result
+
     def solve(self, right: Sequence[Scalar]) -> Column:
         """Return the x with least `|A x - b|`."""
         rest, x = list(right), []

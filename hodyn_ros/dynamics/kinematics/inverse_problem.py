@@ -1,0 +1,232 @@
+"""What inverse kinematics of any order is asked for, checked, and its solution in readable form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hodyn_ros.checks import check_finite, finite_array, real_array, rigid_pose
+from hodyn_ros.dynamics.floating_base import fitting_base
+from hodyn_ros.dynamics.kinematics.carriers import CarriedMotion, Carriers, carriers_of, last_body
+from hodyn_ros.dynamics.kinematics.pose_solver import Task, components, solve_poses
+from hodyn_ros.dynamics.kinematics.rate_accuracy import check_accuracy
+from hodyn_ros.dynamics.kinematics.rate_solver import solve_rates
+from hodyn_ros.errors import InputError
+from hodyn_ros.lie.motion import BaseMotion, Frame, check_frame
+from hodyn_ros.lie.representations import Representation, convert_screws, of_frame
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.readers.assembly import Frame as NamedFrame
+from hodyn_ros.model.tree import TreeModel
+
+Method = Literal["solve", "pseudo_inverse", "decomposition"]
+Bodies = str | int | Sequence[str | int] | None
+Tasks = Task | Sequence[Task]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What inverse kinematics is asked for, checked."""
+
+    model: TreeModel
+    carriers: Carriers
+    names: tuple[str | int, ...]  # of the frames
+    poses: Array  # (F, 4, 4)
+    twists: Array  # (F, order, 6)
+    representation: Representation
+    seed: Array  # (n,)
+    weights: Array | None  # (n,)
+    independent: dict[int, Array]  # motions (order + 1,), by joint of the whole robot
+    tasks: tuple[Task, ...]
+    base: BaseMotion | None
+
+    @property
+    def order(self) -> int:
+        """The highest derivative asked for."""
+        return self.twists.shape[1]
+
+    def solve(self) -> Array:
+        """Return the joint motion (order + 1, n), in readable form."""
+        carriers, order, rows = self.carriers, self.order, components(self.tasks)
+        joints = carriers.joints
+        movable = [k for k, joint in enumerate(joints) if joint not in self.independent]
+        w = np.ones(len(joints)) if self.weights is None else self.weights[joints]
+        motions = np.zeros((order + 1, len(joints)))  # of independent joints; of the others the seed
+        motions[0] = self.seed[joints]
+        for joint, values in self.independent.items():
+            motions[:, joints.index(joint)] = values
+        choice: dict[str, Any] = {"movable": movable, "weights": w, "tasks": self.tasks}
+        motions[0] = solve_poses(carriers, self.poses, motions[0], self.base, **choice)
+        if order:
+            wanted = np.concatenate(
+                [
+                    convert_screws(twists, pose, twists, self.representation, "hybrid")
+                    for pose, twists in zip(self.poses, self.twists)
+                ],
+                axis=-1,
+            )
+            motion = CarriedMotion(carriers, motions[0], self.base)
+            motions[1:] = solve_rates(motion, wanted, rows, movable, w, motions[1:], carriers.name)
+            check_accuracy(carriers, motions, self.base, wanted, rows, movable, w)
+        q = np.zeros((order + 1, self.model.n_joints))
+        q[0] = self.seed
+        q[:, joints] = motions
+        return q
+
+    def arguments(self) -> list[Array]:
+        """Return what the kernel takes."""
+        seed, order = self.seed[None].copy(), self.order
+        rates = np.zeros((order, self.model.n_joints))
+        for joint, values in self.independent.items():
+            seed[0, joint], rates[:, joint] = values[0], values[1:]
+        arrays = [seed, self.poses.reshape(-1, 4), self.twists.reshape(-1, 6)]
+        if self.base is not None:
+            arrays += [self.base.pose, self.base.in_frame("world").twists[:order]]
+        arrays += [] if self.weights is None else [self.weights[None]]
+        arrays += [rates] if self.independent else []
+        return [np.ascontiguousarray(array) for array in arrays]
+
+
+def read_problem(
+    model: TreeModel,
+    pose: ArrayLike,
+    twists: ArrayLike | None = None,
+    frame: Frame = "world",
+    body: Bodies = None,
+    *,
+    seed: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    method: Method | None = None,
+    independent: Mapping[str | int, ArrayLike] | None = None,
+    task: Tasks = "pose",
+    base: BaseMotion | None = None,
+    frames: Mapping[str, NamedFrame] | None = None,
+    representation: Representation | None = None,
+) -> Problem:
+    """Check what inverse kinematics is asked for.
+
+    `pose` (4, 4) in the world [m]; `twists` (order, 6): the twist `(omega; v)` of the body and its
+    derivatives, `frame="world"` spatial (world axes, at the world origin), `"body"` body-fixed (body axes, at
+    the body origin), or as `representation` says. `body` may be left out where a robot has a single last
+    body. `task` "position" or "orientation" prescribes only that of the body. With a list of F names as
+    `body`, poses are (F, 4, 4), twists (F, order, 6), and `task` one for all or a list. Joints that carry
+    none of them stay where `seed` is.
+
+    Positions come from Newton's method, started at `seed` (n,) [rad or m], default zero. The derivatives then
+    follow order by order (Mueller 2020, Algorithm 2). `method`:
+
+    - "solve", the default where the joints are no more than the components prescribed: they are determined.
+      Fewer joints than components serve motions that they are able to follow, as of a SCARA arm.
+    - "pseudo_inverse", the default elsewhere: of all joint velocities the least in the norm `sum(w q'^2)`,
+      with `weights` w (n,) > 0, default one; higher orders are the derivatives of these velocities. So the
+      result over time is one smooth motion, which the least accelerations (or jerks) on their own are not.
+    - "decomposition" (Mueller 2020, remark 2): `independent` joints, by name or index, follow a motion of
+      their own, given as a position or as an array (order + 1,); the others are solved for.
+
+    A floating base moves as `base` says, with at least `order` twists.
+
+    Raises SingularError with the condition number where the Jacobian is singular and derivatives are asked
+    for, or so close to it that in one of them more than a share of 1e-5 would be rounding, ConvergenceError
+    with the distance left where the pose is out of reach, InputError for wrong shapes, names and numbers. All
+    of them leave the robot as it was.
+    """
+    check_frame(frame)
+    names, several = _names(model, body)
+    poses = _poses(pose, len(names), several)
+    given = _twists(twists, len(names), several)
+    order = given.shape[1]
+    base = fitting_base(model, base, order)
+    tasks = _tasks(task, len(names))
+    carriers = carriers_of(model, frames or {}, names)
+    start = np.zeros(model.n_joints) if seed is None else finite_array("the seed", seed, (model.n_joints,))
+    w = None if weights is None else _weights(weights, model.n_joints)
+    prescribed = _independent(independent or {}, model, carriers, order)
+    _check_method(method, len(components(tasks)), len(carriers.joints), len(prescribed))
+    told = representation or of_frame(frame)
+    return Problem(model, carriers, names, poses, given, told, start, w, prescribed, tasks, base)
+
+
+def _names(model: TreeModel, body: Bodies) -> tuple[tuple[str | int, ...], bool]:
+    """Return the names, and whether they were given as a list."""
+    if body is None:
+        return (last_body(model),), False
+    if isinstance(body, (str, int, np.integer)):
+        return (body,), False  # type: ignore[return-value]
+    if not isinstance(body, Sequence) or not body:
+        raise InputError(f"body must be the name or index of a body or frame, or a list, found {body!r}")
+    return tuple(body), True
+
+
+def _tasks(task: Tasks, count: int) -> tuple[Task, ...]:
+    tasks = (task,) * count if isinstance(task, str) else tuple(task) if isinstance(task, Sequence) else ()
+    for one in tasks or (task,):
+        if one not in get_args(Task):
+            raise InputError(f"task must be one of {list(get_args(Task))}, found {one!r}")
+    if len(tasks) != count:
+        raise InputError(f"{count} frames need as many tasks, or one for all; found {len(tasks)}")
+    return tasks  # type: ignore[return-value]
+
+
+def _poses(pose: ArrayLike, count: int, several: bool) -> Array:
+    if not several:
+        return rigid_pose("the pose", pose)[None]
+    poses = finite_array("the poses", pose, (count, 4, 4))
+    return np.stack([rigid_pose(f"pose {i}", one) for i, one in enumerate(poses)])
+
+
+def _twists(twists: ArrayLike | None, count: int, several: bool) -> Array:
+    if twists is None:
+        return np.zeros((count, 0, 6))
+    shape = f"({count}, order, 6)" if several else "(order, 6)"
+    array = real_array("the twists", twists, shape)
+    stack = array if several else array[None]
+    if array.ndim != 2 + several or array.shape[-1] != 6 or len(stack) != count:
+        raise InputError(f"the twists must have shape {shape}, found {array.shape}")
+    check_finite("the twists", array)
+    return stack
+
+
+def _weights(weights: ArrayLike, n: int) -> Array:
+    array = finite_array("the weights", weights, (n,))
+    if not (array > 0.0).all():
+        place = int(np.flatnonzero(array <= 0.0)[0])
+        raise InputError(f"the weights must be above zero, found {array[place]} at index {place}")
+    return array
+
+
+def _independent(
+    independent: Mapping[str | int, ArrayLike], model: TreeModel, carriers: Carriers, order: int
+) -> dict[int, Array]:
+    """Return the motions (order + 1,) of independent joints, by joint."""
+    result: dict[int, Array] = {}
+    for name, values in independent.items():
+        joint = model.joint_index(name)
+        label = model.joint_names[joint]
+        if joint not in carriers.joints:
+            raise InputError(f"joint {label!r} does not carry {carriers.name!r}, so it cannot be independent")
+        held = np.ndim(values) == 0
+        motion = finite_array(f"the motion of joint {label!r}", values, (1,) if held else (order + 1,))
+        result[joint] = np.append(motion, np.zeros(order)) if held else motion
+    return result
+
+
+def _check_method(method: str | None, prescribed: int, joints: int, independent: int) -> None:
+    spare = max(joints - prescribed, 0)
+    if method is not None and method not in get_args(Method):
+        raise InputError(f"method must be one of {list(get_args(Method))}, found {method!r}")
+    if method == "decomposition" or (method is None and independent):
+        if independent != spare:
+            raise InputError(
+                f"{joints} joints and {prescribed} components leave {spare} joints independent; "
+                f"independent holds {independent}"
+            )
+    elif independent:
+        raise InputError(f"independent joints go with method='decomposition', not with {method!r}")
+    elif method == "solve" and spare:
+        raise InputError(
+            f"{joints} joints are not determined by {prescribed} components; choose "
+            "method='pseudo_inverse', or 'decomposition' with independent joints"
+        )

@@ -1,0 +1,501 @@
+"""Joint motions that move frames as told, over abstract scalars: Newton's step, then rates order by order.
+
+What `hodyn_ros.dynamics.kinematics` does in readable form, in straight-line code (Mueller 2020, Algorithm 2):
+`S_0 q'_k = V_k - (what lower coefficients leave behind)` with one factorisation of the Jacobian S_0 for all
+orders. Where joints are more than rows, `W q' = S^T l`, and the multipliers l are found along with the rates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import factorial
+
+import numpy as np
+
+from hodyn_ros.engine.codegen.kernel import Stack
+from hodyn_ros.engine.loops.loop_series import Cluster, ClusterMotion, MovingFrame
+from hodyn_ros.engine.recursions.articulated import factorise, solve
+from hodyn_ros.engine.recursions.composite import Spatial, power
+from hodyn_ros.engine.series.canonical import canonical_bodies
+from hodyn_ros.engine.series.floating_base import FloatingBase, convolve_vectors
+from hodyn_ros.engine.series.orthogonal import Orthogonal
+from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, cross, dot, scale, subtract
+from hodyn_ros.lie.representations import Representation
+from hodyn_ros.model.closure import LoopFrame
+from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.tree import JointKind, TreeModel
+
+DAMPING = 0.1  # of the first step, per square of the error, then a quarter of that, and so on
+TOLERANCE = 1e-12  # [rad], and of the unit of length
+ACCURACY = 1e-5  # share of a derivative that may be wrong
+ROUNDING = 4.0 * float(np.finfo(float).eps)
+SAFETY = 10.0
+SINGULAR = 1e6  # condition number
+INCONSISTENT = 1e-8  # share of a twist that fewer joints than rows may leave undone
+
+
+@dataclass(frozen=True, eq=False)
+class Goals:
+    """What is to be moved, and how: `rows[f]` are those of the hybrid twist of frame f that count.
+
+    `independent` joints follow motions of their own; `weighted` says that weights of the joints are given.
+    """
+
+    frames: tuple[Frame, ...]
+    rows: tuple[slice, ...]
+    representation: Representation = "spatial"
+    independent: tuple[int, ...] = ()
+    weighted: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class _Equations:
+    """The rows of the Jacobian that count, lengths in their unit, columns divided by `roots`, and factors."""
+
+    rows: list[list[Scalar]]
+    roots: list[Scalar]
+    redundant: bool
+    factors: Orthogonal
+
+    @property
+    def condition_square(self) -> Scalar:
+        """The square of a bound on the condition number, in the norm of Frobenius."""
+        size: Scalar = 0.0
+        for row in self.rows:
+            size = size + dot(row, row)
+        return size * self.factors.inverse_square
+
+
+class GoalCode:
+    """Inverse kinematics of one robot with goals for some frames, up to derivative `order`.
+
+    Arguments of the traces are `state` (1, n + 2): positions, the square of the error before the last step,
+    and the damping; `targets` (4 F, 4): poses; `twists` (F order, 6), one frame after the other; then, as far
+    as they apply, pose (4, 4) and spatial twists (order, 6) of a floating base, weights (1, n), and rates of
+    independent joints (order, n).
+    """
+
+    def __init__(self, model: TreeModel, goals: Goals, order: int) -> None:
+        self.model, self.goals, self.order = model, goals, order
+        carriers: set[int] = set()
+        self._paths: list[set[int]] = []
+        for frame in goals.frames:
+            path, body = set(), frame.body
+            while body >= 0:
+                path.add(body)
+                body = model.parents[body]
+            self._paths.append(path)
+            carriers |= path
+        self._bodies = tuple(sorted(carriers))
+        self.joints = [model.joint_of(b) for b in self._bodies if b >= model.first_jointed_body]
+        self.movable = [j for j in self.joints if j not in goals.independent]
+        self._carrier = {model.joint_of(b): b for b in self._bodies if b >= model.first_jointed_body}
+        self.n_rows = sum(rows.stop - rows.start for rows in goals.rows)
+        self.redundant = len(self.movable) > self.n_rows
+        self.unit = self._length_unit()
+        self._canonical = canonical_bodies(model)
+
+    def newton_step(self, state: Stack, targets: Stack, *others: Stack) -> Stack:
+        """Return the state after one step of Levenberg and Marquardt's method; `others`: pose, weights.
+
+        The damping goes with the square of the error, so that it ends as Newton's method.
+        """
+        n = self.model.n_joints
+        q, damping = state[0][:n], state[0][n + 1]
+        pose, weights = self._split(others)
+        motion, center = self._motion(q, pose)
+        moving = [self._frame(motion, frame) for frame in self.goals.frames]
+        error: list[Scalar] = []
+        for f, (frame, rows) in enumerate(zip(moving, self.goals.rows)):
+            turn, shift = _missing(frame, targets[4 * f : 4 * f + 4], center)
+            error += [*turn, *scale(1.0 / self.unit, shift)][rows]
+        square = dot(error, error)
+        roots = self._roots(weights, normed=True)
+        matrix = self._scaled_rows(motion, moving, roots)
+        if len(self.movable) >= len(error):
+            damped = _plus_diagonal(_gram(matrix), damping * square)
+            multipliers = solve(factorise(damped), error)
+            step = [dot(column, multipliers) for column in zip(*matrix)]
+        else:
+            columns = [list(column) for column in zip(*matrix)]
+            damped = _plus_diagonal(_gram(columns), damping * square)
+            step = solve(factorise(damped), [dot(column, error) for column in columns])
+        moved = list(q)
+        for j, x, root in zip(self.movable, step, roots):
+            moved[j] = moved[j] + x / root
+        return [[*moved, square, 0.25 * damping]]
+
+    def rates(self, state: Stack, targets: Stack, twists: Stack, *others: Stack) -> Stack:
+        """Return the joint motion (order + 1, n) and two rows that begin with numbers to be below one.
+
+        The first says that the motion is right; the second that rounding cannot have spoilt it by more than
+        `ACCURACY`, whatever the motion, the bound on the condition number following the order.
+        """
+        n, order = self.model.n_joints, self.order
+        pose, base_twists, weights, given = self._split_all(others)
+        q = state[0][:n]
+        motion, center = self._motion(q, pose)
+        moving = [self._frame(motion, frame) for frame in self.goals.frames]
+        bad: Scalar = 0.0
+        for f, (frame, rows) in enumerate(zip(moving, self.goals.rows)):
+            bad = bad + _distance(frame, targets[4 * f : 4 * f + 4], center, rows, self.unit)
+        spread: Scalar = 0.0
+        motions = [list(q)]
+        if order:
+            wanted = self._wanted(targets, twists, center)
+            equations = self._equations(motion, moving, weights)
+            found, lost = self._solve(motion, moving, equations, wanted, base_twists, given, center)
+            motions += found
+            square = equations.condition_square
+            bad = bad + lost + square * (1.0 / SINGULAR**2)
+            spread = (ROUNDING / ACCURACY) ** 2 * square
+            for _ in range(order):
+                spread = spread * square
+        return [*motions, [bad, *[0.0] * (n - 1)], [spread, *[0.0] * (n - 1)]]
+
+    def nearby(self, state: Stack, targets: Stack, *others: Stack) -> Stack:
+        """Return a state (1, n + 2) that rounding of the targets cannot tell from the one given.
+
+        It lies in the direction that the Jacobian feels least; `others`: pose, weights.
+        """
+        n = self.model.n_joints
+        pose, weights = self._split(others)
+        motion, center = self._motion(state[0][:n], pose)
+        moving = [self._frame(motion, frame) for frame in self.goals.frames]
+        equations = self._equations(motion, moving, weights)
+        size: Scalar = 1.0
+        for f in range(len(moving)):
+            for row in targets[4 * f : 4 * f + 3]:
+                size = size + row[3] * row[3] * (1.0 / self.unit**2)
+        width = len(equations.rows) if equations.redundant else len(self.movable)
+        x: list[Scalar] = [1.0 - 0.1 * i for i in range(width)]
+        for _ in range(3):  # of the inverse power method
+            x = _normed(equations.factors.solve_normal(x))
+        if equations.redundant:
+            x = _normed([dot(column, x) for column in zip(*equations.rows)])
+        felt = [dot(row, x) for row in equations.rows]
+        change = ROUNDING * np.sqrt(size / dot(felt, felt))
+        moved = list(state[0][:n])
+        for j, value, root in zip(self.movable, x, equations.roots):
+            moved[j] = moved[j] + change * value / root
+        return [[*moved, 0.0, 0.0]]
+
+    @staticmethod
+    def rounded(twists: Stack) -> Stack:
+        """Return twists that differ by their rounding."""
+        return [
+            [x * (1.0 + ROUNDING * (1 if (6 * i + j) % 2 else -1)) for j, x in enumerate(row)]
+            for i, row in enumerate(twists)
+        ]
+
+    def difference(self, found: Stack, nearby: Stack) -> Stack:
+        """Return a number below one where two motions agree to `ACCURACY`."""
+        n, total = self.model.n_joints, 0.0
+        for a, b in zip(found[1 : self.order + 1], nearby[1 : self.order + 1]):
+            apart = _largest([x - y for x, y in zip(a, b)]) * (SAFETY / ACCURACY)
+            share = apart / (_largest(a) + 1e-200)
+            total = total + share * share
+        return [[total, *[0.0] * (n - 1)]]
+
+    def _split(self, others: Sequence[Stack]) -> tuple[Stack | None, list[Scalar] | None]:
+        rest = list(others)
+        pose = rest.pop(0) if self.model.floating_base else None
+        return pose, rest.pop(0)[0] if self.goals.weighted else None
+
+    def _split_all(
+        self, others: Sequence[Stack]
+    ) -> tuple[Stack | None, Stack, list[Scalar] | None, Stack | None]:
+        rest = list(others)
+        pose, twists = (rest.pop(0), rest.pop(0)) if self.model.floating_base else (None, [])
+        weights = rest.pop(0)[0] if self.goals.weighted else None
+        return pose, twists, weights, rest.pop(0) if self.goals.independent else None
+
+    def _length_unit(self) -> float:
+        """Return the longest way from a turning joint to a frame, at the zero configuration [m]; else 1."""
+        ways = [0.0]
+        for frame, path in zip(self.goals.frames, self._paths):
+            if frame.body < 0:
+                continue
+            point = self.model.placements[frame.body] @ frame.pose[:, 3]
+            for body in path:
+                turns = body >= self.model.first_jointed_body and self.model.screws[body, :3].any()
+                if turns:
+                    omega, v = self.model.screws[body, :3], self.model.screws[body, 3:]
+                    ways.append(float(np.linalg.norm(point[:3] - np.cross(omega, v))))
+        return max(ways) or 1.0
+
+    def _motion(self, q: Sequence[Scalar], pose: Stack | None) -> tuple[ClusterMotion, list[Scalar]]:
+        """Return the bodies at positions q, and the point in the world from which they are seen."""
+        cluster = Cluster(-1, self._bodies, (), ())
+        center: list[Scalar] = self.model.placements[0, :3, 3].tolist()
+        if pose is None:
+            return ClusterMotion(cluster, self._canonical, center, q, None, None), center
+        x, y, z = ((pose[0][i], pose[1][i], pose[2][i]) for i in range(3))
+        at = [pose[i][3] for i in range(3)]
+        return ClusterMotion(cluster, self._canonical, [0.0] * 3, q, ((x, y, z), ZERO), None), at
+
+    def _frame(self, motion: ClusterMotion, frame: Frame, k: int = 0) -> MovingFrame:
+        return motion.frame(LoopFrame(frame.body, frame.pose[:3, 3], frame.pose[:3, :3]), k)
+
+    def _roots(self, weights: Sequence[Scalar] | None, *, normed: bool = False) -> list[Scalar]:
+        """Return what the columns of the Jacobian are divided by, for the norm that weights give.
+
+        `normed`: so that the mean of the weights is one, and so that joints that slide are as joints that
+        turn where all are determined.
+        """
+        if weights is not None:
+            chosen = [weights[j] for j in self.movable]
+            total = sum(chosen[1:], start=chosen[0])
+            mean = total * (1.0 / len(chosen)) if normed else 1.0
+            return [np.sqrt(w / mean) for w in chosen]
+        if not normed or self.redundant:
+            return [1.0] * len(self.movable)
+        kinds = [self.model.kinds[self._carrier[j]] for j in self.movable]
+        return [1.0 / self.unit if kind is JointKind.PRISMATIC else 1.0 for kind in kinds]
+
+    def _scaled_rows(
+        self, motion: ClusterMotion, moving: Sequence[MovingFrame], roots: Sequence[Scalar]
+    ) -> list[list[Scalar]]:
+        """Return the rows of the Jacobian at the start that count, its columns divided by `roots`."""
+        result: list[list[Scalar]] = []
+        for frame, rows, path in zip(moving, self.goals.rows, self._paths):
+            columns = []
+            for j, root in zip(self.movable, roots):
+                column: list[Scalar] = [0.0] * 6
+                if self._carrier[j] in path:
+                    column = self._hybrid(motion.screws[self._carrier[j]][0], frame)
+                columns.append([x / root for x in column])
+            result += [list(row) for row in list(zip(*columns))[rows]]
+        return result
+
+    def _hybrid(self, screw: Spatial, frame: MovingFrame) -> list[Scalar]:
+        """Return a screw at the origin of a frame at the start, lengths in their unit."""
+        w, v = screw
+        return [*w, *scale(1.0 / self.unit, add(v, cross(w, frame.point[0])))]
+
+    def _equations(
+        self, motion: ClusterMotion, moving: Sequence[MovingFrame], weights: Sequence[Scalar] | None
+    ) -> _Equations:
+        if self.redundant:
+            roots = self._roots(weights)
+            rows = self._scaled_rows(motion, moving, roots)
+            return _Equations(rows, roots, True, Orthogonal(rows))
+        # where the solution is determined the weights do not matter, and columns of one size keep its digits
+        rows = self._scaled_rows(motion, moving, [1.0] * len(self.movable))
+        roots = [np.sqrt(dot(column, column)) for column in zip(*rows)]
+        rows = [[x / root for x, root in zip(row, roots)] for row in rows]
+        return _Equations(rows, roots, False, Orthogonal(list(zip(*rows))))
+
+    def _wanted(self, targets: Stack, twists: Stack, center: Sequence[Scalar]) -> list[list[Spatial]]:
+        """Return by frame the Taylor coefficients of its hybrid twist."""
+        result = []
+        for f in range(len(self.goals.frames)):
+            pose = [[*row[:3], x - c] for row, x, c in zip(targets[4 * f :], _column(targets, f), center)]
+            goal = FloatingBase(pose, ZERO, "body")
+            series: list[Spatial] = []
+            for k in range(self.order):
+                values = [x * (1.0 / factorial(k)) for x in twists[f * self.order + k]]
+                w: Vector = (values[0], values[1], values[2])
+                v: Vector = (values[3], values[4], values[5])
+                if self.goals.representation == "spatial":
+                    goal.world_angular.append(w)
+                    lever = convolve_vectors(cross, goal.world_angular, goal.position, k)
+                    v = add(add(v, cross(w, (center[0], center[1], center[2]))), lever)
+                    goal.position.append(scale(1.0 / (k + 1), v))
+                elif self.goals.representation == "body_fixed":
+                    goal.extend([*w, *v])
+                    w, v = goal.in_world_axes(k)
+                series.append((w, v))
+            result.append(series)
+        return result
+
+    def _solve(
+        self,
+        motion: ClusterMotion,
+        moving: Sequence[MovingFrame],
+        equations: _Equations,
+        wanted: Sequence[Sequence[Spatial]],
+        base_twists: Stack,
+        given: Stack | None,
+        center: Sequence[Scalar],
+    ) -> tuple[Stack, Scalar]:
+        """Return the derivatives (order, n) of the positions, and a number to be below one.
+
+        The last one says that joints fewer than rows can follow.
+        """
+        rates: dict[int, list[Scalar]] = {j: [] for j in self.joints}
+        wrenches: list[list[Spatial]] = [[] for _ in moving]  # the multipliers, as wrenches at the center
+        result, lost = [], 0.0
+        for k in range(self.order):
+            for j in self.joints:
+                free = given is None or j in self.movable
+                rates[j].append(0.0 if free else given[k][j] * (1.0 / factorial(k)))  # type: ignore[index]
+            base = _base_twist(base_twists[k], k, center) if base_twists else (ZERO, ZERO)
+            right = self._asked(motion, moving, wanted, rates, base, k)
+            found, missing = self._solve_order(motion, moving, equations, right, wrenches, k)
+            if len(equations.rows) > len(self.movable):
+                size = dot(right, right)
+                for series, rows in zip(wanted, self.goals.rows):
+                    asked = [*series[k][0], *scale(1.0 / self.unit, series[k][1])][rows]
+                    size = size + dot(asked, asked)
+                lost = lost + dot(missing, missing) / (size + 1e-200) * (1.0 / INCONSISTENT**2)
+            for j, x, root in zip(self.movable, found, equations.roots):
+                rates[j][k] = x / root
+            motion.extend(rates, base)
+            row: list[Scalar] = [0.0] * self.model.n_joints
+            for j in self.joints:
+                row[j] = float(factorial(k)) * rates[j][k]
+            result.append(row)
+        return result, lost
+
+    def _asked(
+        self,
+        motion: ClusterMotion,
+        moving: Sequence[MovingFrame],
+        wanted: Sequence[Sequence[Spatial]],
+        rates: dict[int, list[Scalar]],
+        base: Spatial,
+        k: int,
+    ) -> list[Scalar]:
+        """Return coefficient k of the twists wanted, without what happens if the rates sought are zero."""
+        motion.append(motion.twists, rates, base)
+        right: list[Scalar] = []
+        for f, (place, rows) in enumerate(zip(self.goals.frames, self.goals.rows)):
+            twists = motion.twists[place.body]
+            w, v = wanted[f][k]
+            w = subtract(w, twists[k][0])
+            # the origin is known up to coefficient k: it moves with twists up to the one before
+            lever = convolve_vectors(cross, [twist[0] for twist in twists], self._origin(motion, place, k), k)
+            v = subtract(v, add(twists[k][1], lever))
+            right += [*w, *scale(1.0 / self.unit, v)][rows]
+        motion.withdraw()
+        return right
+
+    def _origin(self, motion: ClusterMotion, place: Frame, k: int) -> list[Vector]:
+        return self._frame(motion, place, k).point
+
+    def _solve_order(
+        self,
+        motion: ClusterMotion,
+        moving: Sequence[MovingFrame],
+        equations: _Equations,
+        right: Sequence[Scalar],
+        wrenches: Sequence[list[Spatial]],
+        k: int,
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        """Return coefficient k of the rates times `roots`, and what of the rows is left."""
+        if not equations.redundant:
+            found = equations.factors.solve(right)
+            return found, [b - dot(row, found) for b, row in zip(right, equations.rows)]
+        known = self._known(motion, moving, equations, wrenches, k)
+        rest = [b - dot(row, known) for b, row in zip(right, equations.rows)]
+        multipliers = equations.factors.solve_normal(rest)
+        found = [a + b for a, b in zip(known, equations.factors.solve_transposed(rest))]
+        first = 0
+        for frame, rows, series in zip(moving, self.goals.rows, wrenches):
+            count = rows.stop - rows.start
+            values: list[Scalar] = [0.0] * 6
+            values[rows] = multipliers[first : first + count]
+            first += count
+            f: Vector = scale(1.0 / self.unit, values[3:])
+            moment = add((values[0], values[1], values[2]), cross(frame.point[0], f))
+            if k:
+                moment = add(moment, self._levers(frame, series, k))
+            series.append((moment, f))
+        return found, []
+
+    def _known(
+        self,
+        motion: ClusterMotion,
+        moving: Sequence[MovingFrame],
+        equations: _Equations,
+        wrenches: Sequence[Sequence[Spatial]],
+        k: int,
+    ) -> list[Scalar]:
+        """Return coefficient k of `S^T l` without the multipliers still to be found, divided by `roots`."""
+        known: list[Scalar] = [0.0] * len(self.movable)
+        for frame, path, series in zip(moving, self._paths, wrenches) if k else ():
+            lever = (self._levers(frame, series, k), ZERO)
+            for i, j in enumerate(self.movable):
+                if self._carrier[j] not in path:
+                    continue
+                screws = motion.screws[self._carrier[j]]
+                total = power(screws[0], lever)
+                for m in range(1, k + 1):
+                    total = total + power(screws[m], series[k - m])
+                known[i] = known[i] + total / equations.roots[i]
+        return known
+
+    def _levers(self, frame: MovingFrame, series: Sequence[Spatial], k: int) -> Vector:
+        """Return coefficient k of the moment of forces at the moving origin, without the last force."""
+        result = cross(frame.point[1], series[k - 1][1])
+        for i in range(2, k + 1):
+            result = add(result, cross(frame.point[i], series[k - i][1]))
+        return result
+
+
+def _column(targets: Stack, f: int) -> list[Scalar]:
+    return [targets[4 * f + i][3] for i in range(3)]
+
+
+def _base_twist(twist: Sequence[Scalar], k: int, center: Sequence[Scalar]) -> Spatial:
+    values = [value * (1.0 / factorial(k)) for value in twist]
+    w: Vector = (values[0], values[1], values[2])
+    return w, add((values[3], values[4], values[5]), cross(w, center))
+
+
+def _missing(frame: MovingFrame, target: Stack, center: Sequence[Scalar]) -> Spatial:
+    """Return turn and shift to a target: `2 sin(angle / 2)` about the axis [rad], and the distance [m]."""
+    axes = [series[0] for series in frame.axes]
+    goal = [(target[0][i], target[1][i], target[2][i]) for i in range(3)]
+    twice = add(add(cross(axes[0], goal[0]), cross(axes[1], goal[1])), cross(axes[2], goal[2]))
+    trace = dot(axes[0], goal[0]) + dot(axes[1], goal[1]) + dot(axes[2], goal[2])
+    turn = scale(1.0 / np.sqrt(1.0 + trace), twice)
+    shift = subtract([row[3] - c for row, c in zip(target, center)], frame.point[0])
+    return turn, shift
+
+
+def _distance(
+    frame: MovingFrame, target: Stack, center: Sequence[Scalar], rows: slice, unit: float
+) -> Scalar:
+    """Return the square of the distance to a target, the tolerance being one, and more for no pose."""
+    axes = [series[0] for series in frame.axes]
+    turned: Scalar = 0.0
+    for i in range(3):
+        apart = subtract(axes[i], [target[0][i], target[1][i], target[2][i]])
+        turned = turned + dot(apart, apart)
+    shift = subtract([row[3] - c for row, c in zip(target, center)], frame.point[0])
+    point = [row[3] * (1.0 / unit) for row in target[:3]]
+    far = 1.0 + dot(point, point)
+    square: Scalar = 0.0
+    if rows.start == 0:
+        square = 0.5 * turned
+    if rows.stop == 6:
+        square = square + dot(shift, shift) * (1.0 / unit**2)
+    x, y, z, one = target[3]
+    return square / (far * TOLERANCE**2) + 1e20 * (x * x + y * y + z * z + (one - 1.0) * (one - 1.0))
+
+
+def _gram(rows: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
+    return [[dot(a, b) for b in rows] for a in rows]
+
+
+def _plus_diagonal(matrix: list[list[Scalar]], value: Scalar) -> list[list[Scalar]]:
+    return [[x + value if i == j else x for j, x in enumerate(row)] for i, row in enumerate(matrix)]
+
+
+def _normed(x: Sequence[Scalar]) -> list[Scalar]:
+    factor = 1.0 / np.sqrt(dot(x, x))
+    return [factor * value for value in x]
+
+
+def _largest(values: Sequence[Scalar]) -> Scalar:
+    """Return the largest size of some numbers."""
+    result: Scalar = 0.0
+    for value in values:
+        if isinstance(value, float) and value == 0.0:
+            continue
+        size = abs(value)
+        result = 0.5 * (result + size + abs(result - size))
+    return result

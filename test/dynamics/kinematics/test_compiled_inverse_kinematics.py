@@ -1,0 +1,228 @@
+"""Inverse kinematics in compiled code: the readable form's answers, of several frames too, and its errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from oracles.motions import random_base, random_stack
+from oracles.random_trees import Tree, random_tree
+from scipy.linalg import null_space
+
+from hodyn_ros import BaseMotion, ConvergenceError, InputError, Robot, SingularError, share
+from hodyn_ros.dynamics.kinematics import inverse_kinematics as module
+from hodyn_ros.dynamics.kinematics.inverse_kinematics import inverse_kinematics
+from hodyn_ros.lie.representations import Representation, of_frame
+
+Array = NDArray[np.float64]
+
+HOME = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
+ORDER = 3
+
+
+@pytest.fixture(scope="module")
+def panda() -> Robot:
+    return Robot.from_config(share.find("config", "panda.yaml"))
+
+
+@pytest.fixture
+def readable(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Count how often the readable form is asked."""
+    asked: list[int] = []
+    solve = module.inverse_kinematics
+
+    def counted(*arguments: Any, **named: Any) -> Array:
+        asked.append(1)
+        return solve(*arguments, **named)
+
+    monkeypatch.setattr(module, "inverse_kinematics", counted)
+    return asked
+
+
+def six_joints(seed: int = 61, kinds: Any = ("revolute", "prismatic"), floating_base: bool = False) -> Robot:
+    count = 6 + floating_base
+    tree = random_tree(seed, count, branching=0.0, kinds=kinds, floating_base=floating_base)
+    return Robot.from_screws(**tree.arguments())
+
+
+def two_arms(seed: int = 23) -> Robot:
+    """A waist of one joint that carries an arm of six joints and one of three."""
+    tree = random_tree(seed, 10, branching=0.0, kinds=("revolute",))
+    parents = (-1, 0, 1, 2, 3, 4, 5, 0, 7, 8)
+    return Robot.from_screws(**Tree(**{**tree.arguments(), "parents": parents}).arguments())
+
+
+ARMS = ["body7", "body10"]
+
+
+def goals(robot: Robot, q: Array, names: Any, representation: Representation, base: Any = None) -> Any:
+    moved = robot.forward_kinematics(q, base, representation)
+    return (
+        np.array([moved.pose_of(name) for name in names]),
+        np.array([moved.twists_of(name) for name in names]),
+    )
+
+
+def near(found: Array, expected: Array, share: float = 1e-11) -> None:
+    for k in range(len(expected)):
+        size = np.abs(expected[: k + 1]).max()
+        np.testing.assert_allclose(found[k], expected[k], rtol=0, atol=share * size, err_msg=f"order {k}")
+
+
+@pytest.mark.parametrize("representation", ["spatial", "body_fixed", "hybrid"])
+def test_what_an_arm_of_six_joints_does_is_found_again(representation: Any, readable: list[int]) -> None:
+    robot = six_joints()
+    q = random_stack(62, ORDER + 1, 6)
+    (pose,), (twists,) = goals(robot, q, ["body6"], representation)
+    function = robot.compile(ORDER, "inverse_kinematics", ["body6"], representation)
+    out = np.empty((ORDER + 1, 6))
+    found = function(q[:1] + 0.02, pose, twists, out=out)
+    assert found is out and not readable
+    near(found, q, 1e-10)
+
+
+def test_the_named_call_gives_the_numbers_of_the_compiled_one(panda: Robot, readable: list[int]) -> None:
+    q = random_stack(1, ORDER + 1, 7)
+    q[0] = HOME + 0.2 * q[0]
+    (pose,), (twists,) = goals(panda, q, ["panda_link8"], "spatial")
+    seed = q[0] + 1e-3
+    compiled = panda.compile(ORDER, "inverse_kinematics", ["panda_link8"])(seed[None], pose, twists)
+    for _ in range(2):
+        named = panda.inverse_kinematics(pose, twists, body="panda_link8", seed=seed)
+        np.testing.assert_array_equal(named, compiled)
+    assert not readable
+
+
+@pytest.mark.parametrize("weights", [None, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]])
+def test_rates_are_those_of_the_readable_form(panda: Robot, weights: Any, readable: list[int]) -> None:
+    """From where Newton's method has ended both go on the same way: one has no position left to choose."""
+    q = random_stack(2, 5, 7)
+    q[0] = HOME + 0.2 * q[0]
+    (pose,), (twists,) = goals(panda, q, ["panda_link7"], "body_fixed")
+    found = panda.inverse_kinematics(pose, twists, "body", seed=q[0] + 0.05, weights=weights)
+    assert not readable
+    near(found, inverse_kinematics(panda.model, pose, twists, "body", seed=found[0], weights=weights))
+
+
+@pytest.mark.parametrize("task", ["position", "orientation"])
+@pytest.mark.parametrize("frame", ["world", "body"])
+def test_half_a_task(panda: Robot, task: Any, frame: Any, readable: list[int]) -> None:
+    q = random_stack(3, ORDER + 1, 7)
+    q[0] = HOME + 0.2 * q[0]
+    (pose,), (twists,) = goals(panda, q, ["panda_link7"], of_frame(frame))
+    found = panda.inverse_kinematics(pose, twists, frame, seed=q[0] + 0.05, task=task)
+    assert not readable
+    near(found, inverse_kinematics(panda.model, pose, twists, frame, seed=found[0], task=task))
+
+
+def test_two_arms_on_one_waist(readable: list[int]) -> None:
+    """One hand keeps its pose, one its position, and of all joint velocities theirs are the least."""
+    robot, task = two_arms(), ["pose", "position"]
+    q = random_stack(5, ORDER + 1, 10)
+    poses, twists = goals(robot, q, ARMS, "spatial")
+    w = np.linspace(1.0, 3.0, 10)
+    found = robot.inverse_kinematics(poses, twists, body=ARMS, seed=q[0] + 0.02, task=task, weights=w)
+    assert not readable
+    wanted, done = (robot.forward_kinematics(x, representation="hybrid") for x in (q, found))
+    np.testing.assert_allclose(done.pose_of(ARMS[0]), poses[0], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(done.pose_of(ARMS[1])[:3, 3], poses[1][:3, 3], rtol=0, atol=1e-12)
+    assert np.abs(done.pose_of(ARMS[1])[:3, :3] - poses[1][:3, :3]).max() > 1e-3
+    for name, rows in zip(ARMS, (slice(0, 6), slice(3, 6)), strict=True):
+        for k, row in enumerate(wanted.twists_of(name)):
+            size = np.abs(wanted.twists[: k + 1]).max()
+            np.testing.assert_allclose(done.twists_of(name)[k, rows], row[rows], rtol=0, atol=1e-10 * size)
+    (idle,) = null_space(np.vstack([done.jacobian_of(ARMS[0])[0], done.jacobian_of(ARMS[1])[0, 3:]])).T
+    assert abs(idle @ (w * found[1])) <= 1e-12 * np.abs(w * found[1]).max()
+    given: Any = {"body": ARMS, "seed": found[0], "weights": w, "task": task}
+    near(found, inverse_kinematics(robot.model, poses, twists, **given), 1e-10)
+
+
+@pytest.mark.parametrize("frame", ["world", "body"])
+def test_an_arm_on_a_base_that_flies(frame: Any, readable: list[int]) -> None:
+    robot = six_joints(68, ("revolute",), floating_base=True)
+    q, base = random_stack(7, ORDER + 1, 6), random_base(8, ORDER, frame)
+    motion = BaseMotion(base.pose, base.twists, frame=frame)
+    (pose,), (twists,) = goals(robot, q, ["body7"], "spatial", motion)
+    found = robot.inverse_kinematics(pose, twists, seed=q[0] + 0.01, base=motion)
+    assert not readable
+    near(found, q, 1e-10)
+
+
+def test_an_independent_joint_moves_as_given(panda: Robot, readable: list[int]) -> None:
+    q = random_stack(9, ORDER + 1, 7)
+    q[0] = HOME + 0.2 * q[0]
+    (pose,), (twists,) = goals(panda, q, ["panda_link7"], "spatial")
+    seed = q[0] + 0.01
+    found = panda.inverse_kinematics(pose, twists, seed=seed, independent={"panda_joint3": q[:, 2]})
+    np.testing.assert_array_equal(found[:, 2], q[:, 2])
+    near(found, q, 1e-10)
+    assert not readable
+
+
+def test_near_a_singular_pose_the_derivatives_are_compared_in_compiled_code_too(readable: list[int]) -> None:
+    """A condition number of some hundreds is too much for the bound at order 4, and too little to refuse."""
+    z, y, x = np.eye(3)[::-1]
+    points = np.array([[0, 0, 0], [0, 0, 0.4], [0, 0, 0.8], [0.4, 0, 0.8], [0.4, 0, 0.8], [0.4, 0, 0.8]])
+    screws = [np.concatenate([e, np.cross(p, e)]) for e, p in zip((z, y, y, x, y, x), points, strict=True)]
+    placements = np.tile(np.eye(4), (6, 1, 1))
+    placements[:, :3, 3] = [*points[:5], (0.5, 0.0, 0.8)]
+    some = np.ones(6), np.zeros((6, 3)), np.tile(np.eye(3), (6, 1, 1))
+    arm = Robot.from_screws(range(-1, 5), screws, placements, *some)
+    q = random_stack(10, 5, 6)
+    for distance, refused in ((0.1, False), (1e-4, True)):
+        q[0] = [0.3, -0.6, 0.9, 0.4, distance, 0.2]
+        (pose,), (twists,) = goals(arm, q, [5], "spatial")
+        jacobian = arm.jacobian(q[:1], 5, "hybrid")[0]
+        assert np.linalg.cond(jacobian) > 102.0  # where the bound at order 4 is: 1e-5 / (4 eps) to the 1/5
+        if refused:
+            with pytest.raises(SingularError, match="close to singular"):
+                arm.inverse_kinematics(pose, twists, seed=q[0])
+        else:
+            near(arm.inverse_kinematics(pose, twists, seed=q[0]), q, 1e-6)
+        assert len(readable) == refused
+
+
+def test_what_is_refused_is_explained(panda: Robot) -> None:
+    function = panda.compile(2, "inverse_kinematics")
+    seed, pose, twists = HOME[None], panda.forward_kinematics(HOME[None]).pose_of(6), np.zeros((2, 6))
+    away = pose.copy()
+    away[0, 3] += 5.0
+    with pytest.raises(ConvergenceError, match=r"panda_link7.*nearest.* m\."):
+        function(seed, away, twists)
+    with pytest.raises(SingularError, match="condition number"):
+        function(np.zeros((1, 7)), panda.forward_kinematics(np.zeros((1, 7))).pose_of(6), twists)
+    with pytest.raises(InputError, match="pose 0 must be a homogeneous matrix"):
+        function(seed, 2.0 * pose, twists)
+    no_row = pose.copy()
+    no_row[3, 0] = 0.5
+    with pytest.raises(InputError, match="pose 0 must be a homogeneous matrix"):
+        function(seed, no_row, twists)
+    with pytest.raises(InputError, match=r"the twists must have shape \(2, 6\), found \(3, 6\)"):
+        function(seed, pose, np.zeros((3, 6)))
+    with pytest.raises(InputError, match="the seed holds NaN"):
+        function(np.full((1, 7), np.nan), pose, twists)
+    with pytest.raises(InputError, match="expected 3 arrays"):
+        function(seed, pose)
+    with pytest.raises(InputError, match=r"out must be a float64 array of shape \(3, 7\)"):
+        function(seed, pose, twists, out=np.empty((2, 7)))
+    with pytest.raises(InputError, match="there is no body or frame 'hand'"):
+        panda.compile(2, "inverse_kinematics", ["hand"])
+    np.testing.assert_array_equal(
+        function(seed.tolist(), pose.tolist(), twists.tolist()), function(seed, pose, twists)
+    )
+
+
+def test_several_frames_have_lists(panda: Robot) -> None:
+    pose = panda.forward_kinematics(HOME[None]).pose_of(6)
+    with pytest.raises(InputError, match=r"the poses must have shape \(2, 4, 4\)"):
+        panda.inverse_kinematics(pose, body=["panda_link7", "panda_link4"])
+    with pytest.raises(InputError, match=r"the twists must have shape \(1, order, 6\)"):
+        panda.inverse_kinematics(pose[None], np.zeros((2, 6)), body=["panda_link7"])
+    with pytest.raises(InputError, match="2 frames need as many tasks"):
+        panda.inverse_kinematics(
+            np.array([pose, pose]), body=["panda_link7", "panda_link4"], task=["pose"], seed=HOME
+        )
+    with pytest.raises(InputError, match="found 2.5"):
+        panda.inverse_kinematics(pose, body=2.5)  # type: ignore[arg-type]
