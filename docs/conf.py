@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
+from latex2mathml.converter import convert
+
 import hodyn_ros
 
 # rosdoc2 builds in a copy of this folder; the sources are then found by the package.
@@ -22,13 +25,16 @@ author = "hodyn_ros maintainers"
 project_copyright = f"{author}, Apache-2.0"
 release = version = importlib.metadata.version("hodyn_ros")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
 # What rosdoc2 puts beside our pages; our copies of these have links that lead somewhere.
 exclude_patterns = ["index.rst", "README.md", "C*.md", "C*.rst", "QUALITY_DECLARATION.md", "__*", "msg"]
 html_theme = "furo"
 html_title = f"hodyn_ros {release}"
 
 myst_heading_anchors = 3
+myst_enable_extensions = ["dollarmath"]
+html_math_renderer = "mathml"
+autosummary_generate = False  # its tables only; the pages are ours
 
 default_role = "code"  # docstrings put code between single backticks
 autodoc_member_order = "bysource"
@@ -60,8 +66,21 @@ def change_docstring(app: Any, what: str, name: str, thing: Any, options: Any, l
     lines[:] = "\n".join(lines).split("\n")
 
 
+def inline_formula(self: Any, node: Any) -> None:
+    """Write a formula as MathML, which browsers typeset themselves: no script, no font, no network."""
+    self.body.append(convert(node.astext()))
+    raise nodes.SkipNode
+
+
+def displayed_formula(self: Any, node: Any) -> None:
+    """Write a formula on a line of its own."""
+    self.body.append(f'<div class="math">{convert(node.astext(), display="block")}</div>')
+    raise nodes.SkipNode
+
+
 def setup(app: Any) -> None:
     """Write the generated pages; connect what changes the others."""
+    app.add_html_math_renderer("mathml", (inline_formula, None), (displayed_formula, None))
     write_all(ROOT, Path(app.srcdir))
     app.connect("source-read", change_links)
     app.connect("autodoc-process-docstring", change_docstring)

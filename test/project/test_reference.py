@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -146,7 +148,7 @@ def test_links_lead_to_where_things_are_in_the_documentation() -> None:
 
 
 def test_html_builds_without_a_warning(tmp_path: Path) -> None:
-    for module in ("sphinx", "myst_parser", "furo", "rclpy"):
+    for module in ("sphinx", "myst_parser", "furo", "latex2mathml", "rclpy"):
         if importlib.util.find_spec(module) is None:
             pytest.skip(f"{module} is not installed; `make docs` brings it along")
     command = [
@@ -169,5 +171,22 @@ def test_html_builds_without_a_warning(tmp_path: Path) -> None:
     for page in ("reference/messages.html", "reference/parameters.html", "reference/api/index.html"):
         assert page in index
         assert (tmp_path / "html" / page).exists()
-    api = (tmp_path / "html" / "reference" / "api" / "hodyn_ros.dynamics.html").read_text(encoding="utf-8")
-    assert 'id="hodyn_ros.dynamics.robot.Robot.inverse_dynamics"' in api
+    api = (tmp_path / "html" / "reference" / "api" / "robot.html").read_text(encoding="utf-8")
+    assert 'id="hodyn_ros.Robot.inverse_dynamics"' in api
+    assert "<math " in (tmp_path / "html" / "concepts.html").read_text(encoding="utf-8")
+
+
+def test_the_api_has_what_pages_and_examples_import() -> None:
+    """Names that are shown to users are on its pages, and what is on them exists."""
+    from reference.api import SUBJECTS
+
+    listed = {f"hodyn_ros.{name}" for _, *names in SUBJECTS.values() for name in names}
+    for name in listed:
+        module, _, last = name.rpartition(".")
+        assert hasattr(importlib.import_module(module), last) or importlib.util.find_spec(name), name
+    texts = [path.read_text("utf-8") for path in (*ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.py"))]
+    imports = re.findall(r"^from (hodyn_ros\.[a-z_.]+) import (\w+)", "\n".join(texts), re.MULTILINE)
+    shown = {f"{module}.{name}" for module, name in imports}
+    assert len(shown) > 20
+    missing = {name for name in shown if not any(f"{name}.".startswith(f"{one}.") for one in listed)}
+    assert missing <= {"hodyn_ros.formulations.INVERSE_DYNAMICS"}

@@ -28,7 +28,7 @@ def pages(root: Path) -> dict[str, str]:
         "reference/command_line.md": command_page(),
         "reference/launch.md": launch_page(root / "launch"),
         "reference/schemas.md": schema_page(),
-        **api_pages(root),
+        **api_pages(),
     }
     return {**reference, **outside_pages(root)}
 

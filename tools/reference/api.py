@@ -1,61 +1,163 @@
-"""The pages of the API reference: one for each package, all its modules on it, filled in by autodoc."""
+"""The pages of the API reference, filled in by autodoc: `Robot` first, then one page a subject.
+
+What users import is named here; internals are not on these pages.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
+import inspect
+from collections.abc import Iterator
 
-_INTRODUCTION = """# Python API
+SUBJECTS = {
+    "values": (
+        "Base motions, wrenches, results, errors",
+        "lie.motion",
+        "dynamics.kinematics.forward_kinematics.Kinematics",
+        "dynamics.robot.DriveState",
+        "dynamics.loops.looped.LoopSolution",
+        "errors",
+    ),
+    "models": (
+        "Robots: joints, loops, limits",
+        "model.composite_joints",
+        "model.loops",
+        "model.limits",
+        "model.tree",
+        "dynamics.parallel_robot",
+        "model.parallel.limb",
+        "model.parallel.platform",
+        "dynamics.group_robot",
+        "model.joint_tree",
+        "model.joint_groups",
+    ),
+    "drives": (
+        "Drives",
+        "model.drive_spec",
+        "actuation.drive_train",
+        "actuation.joint_drive",
+        "actuation.series_elastic",
+        "actuation.compiled_motors.MotorMotion",
+    ),
+    "motions": ("Motions", "trajectory"),
+    "planning": ("Limits along a motion", "planning.check", "planning.retime", "planning.effort_trajectory"),
+    "feedforward": (
+        "Feedforward",
+        "feedforward.model",
+        "feedforward.config",
+        "feedforward.feedforward",
+        "feedforward.extrapolation",
+        "feedforward.filtered_wrench",
+    ),
+    "control": (
+        "Control",
+        "control.motor_pd",
+        "control.feedback_linearisation",
+        "control.passivity_control",
+        "control.measurement",
+        "guard.command_guard",
+        "guard.guard_config",
+    ),
+    "simulation": (
+        "Simulation",
+        "simulation.plant",
+        "simulation.simulation",
+        "simulation.stiff_simulation",
+        "simulation.closed_loop",
+        "simulation.sensors",
+        "simulation.model_errors",
+    ),
+    "screws": (
+        "Poses, twists, wrenches and their derivatives",
+        "lie.se3",
+        "lie.representations",
+        "lie.leibniz",
+        "lie.jets",
+    ),
+    "formulations": (
+        "Published formulations",
+        "formulations.spatial",
+        "formulations.body_fixed",
+        "formulations.hybrid",
+        "formulations.closed_form",
+        "formulations.limb_decomposition",
+        "formulations.embedding",
+        "formulations.closure_rows",
+        "formulations.dynamic_matrices",
+        "formulations.body_jacobians",
+        "formulations.parameters",
+        "formulations.state_derivatives",
+    ),
+    "bags": ("Recordings", "bags.reader", "bags.writer", "bags.comparison.compare"),
+    "export": ("C code", "export"),
+    "launching": ("Launch files", "launching"),
+}
+"""The pages after that of `Robot`: their titles and what is on them, modules or single classes, below hodyn_ros."""
 
-Generated from the docstrings. What most users need is in `hodyn_ros` itself:
+_INDEX = """# Python API
 
-{names}
+```python
+from hodyn_ros import Robot
+```
 
-Each package has a page.
+[**Robot**](robot.md) has nearly all calls. Arrays have the derivative order on axis 0 and the joint on the last axis;
+units are SI. What goes in and comes out is on the pages beside it:
 
-{packages}
+{pages}
+
+Modules that are not listed, such as the compiled engine, are internal and change without notice.
 
 ```{{toctree}}
 :hidden:
 
-{toctree}
+robot
+{names}
 ```
 """
 
-_ROBOT, _CALLS = "hodyn_ros.dynamics.robot", "hodyn_ros.dynamics.calls"  # the latter stand with the robot
+_ROBOT = """# Robot
+
+```{{eval-rst}}
+.. currentmodule:: hodyn_ros
+
+{tables}
+
+.. autoclass:: Robot
+   :members:
+   :inherited-members: object
+```
+"""
 
 
-def api_pages(root: Path) -> dict[str, str]:
+def api_pages() -> dict[str, str]:
     """Return the pages by path below docs/."""
-    source = root / "hodyn_ros"
-    packages: dict[str, list[str]] = {}
-    for path in sorted(source.rglob("*.py")):
-        if path.stem.startswith("__"):
-            continue
-        module = ".".join(path.relative_to(root).with_suffix("").parts)
-        packages.setdefault(module.rpartition(".")[0], []).append(module)
-    import hodyn_ros
-
-    public = [(name, getattr(hodyn_ros, name).__module__) for name in hodyn_ros.__all__]
+    listed = "\n".join(f"- [{title}]({name}.md)" for name, (title, *_) in SUBJECTS.items())
     pages = {
-        "reference/api/index.md": _INTRODUCTION.format(
-            names="\n".join(f"- {{py:class}}`~{module}.{name}`" for name, module in public),
-            packages="\n".join(f"- [{name}]({name}.md)" for name in packages),
-            toctree="\n".join(packages),
-        )
+        "index": _INDEX.format(pages=listed, names="\n".join(SUBJECTS)),
+        "robot": _ROBOT.format(tables="\n\n".join(robot_tables())),
     }
-    for package, modules in packages.items():
-        parts = [f"# {package}", automodule(package, "")]
-        for module in modules:
-            options = "   :members:\n"
-            if module == _ROBOT:
-                options += "   :inherited-members: object\n"
-            elif package == _CALLS:
-                options = ""
-            parts += [f"## {module.removeprefix(package + '.')}", automodule(module, options)]
-        pages[f"reference/api/{package}.md"] = "\n\n".join(parts)
-    return pages
+    for name, (title, *parts) in SUBJECTS.items():
+        pages[name] = "\n\n".join([f"# {title}", *map(_section, parts)])
+    return {f"reference/api/{name}.md": text for name, text in pages.items()}
 
 
-def automodule(module: str, options: str) -> str:
-    """Return the directive of autodoc for a module."""
-    return f"```{{eval-rst}}\n.. automodule:: {module}\n{options}```\n"
+def robot_tables() -> Iterator[str]:
+    """Yield tables of the public names of `Robot`: what builds one, its calls, its properties."""
+    from hodyn_ros import Robot
+
+    members = {name: value for kind in Robot.__mro__[-2::-1] for name, value in vars(kind).items()}
+    public = {name: v for name, v in members.items() if not name.startswith("_") and inspect.getdoc(v)}
+    constructors = [name for name, value in public.items() if isinstance(value, classmethod)]
+    calls = [name for name, value in public.items() if inspect.isfunction(value)]
+    properties = [name for name in public if name not in (*constructors, *calls)]
+    for title, names in {"To build one": constructors, "Calls": calls, "Properties": properties}.items():
+        rows = "\n".join(f"   ~Robot.{name}" for name in sorted(names))
+        yield f".. rubric:: {title}\n\n.. autosummary::\n   :nosignatures:\n\n{rows}"
+
+
+def _section(name: str) -> str:
+    """Return the section on a module, or on a class of one."""
+    directive = "autoclass" if name.rpartition(".")[2][0].isupper() else "automodule"
+    options = "   :members:\n"
+    if directive == "automodule" and "." not in name:
+        options += "   :imported-members:\n"  # a package that exports the names of its modules
+    return f"## {name}\n\n```{{eval-rst}}\n.. {directive}:: hodyn_ros.{name}\n{options}```\n"
