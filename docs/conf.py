@@ -34,6 +34,8 @@ html_title = f"hodyn_ros {release}"
 myst_heading_anchors = 3
 myst_enable_extensions = ["dollarmath"]
 html_math_renderer = "mathml"
+html_static_path = ["_static"]
+html_css_files = ["formulas.css"]
 autosummary_generate = False  # its tables only; the pages are ours
 
 default_role = "code"  # docstrings put code between single backticks

@@ -91,7 +91,7 @@ SUBJECTS = {
     "export": ("C code", "export"),
     "launching": ("Launch files", "launching"),
 }
-"""The pages after that of `Robot`: their titles and what is on them, modules or single classes, below hodyn_ros."""
+"""The pages after that of `Robot`: title, then modules or single classes below hodyn_ros."""
 
 _INDEX = """# Python API
 
@@ -99,8 +99,8 @@ _INDEX = """# Python API
 from hodyn_ros import Robot
 ```
 
-[**Robot**](robot.md) has nearly all calls. Arrays have the derivative order on axis 0 and the joint on the last axis;
-units are SI. What goes in and comes out is on the pages beside it:
+[**Robot**](robot.md) has nearly all calls. Arrays have the derivative order on axis 0 and the joint on the
+last axis; units are SI. The other pages, by subject:
 
 {pages}
 
