@@ -13,8 +13,8 @@ SUBJECTS = {
         "Base motions, wrenches, results, errors",
         "lie.motion",
         "dynamics.kinematics.forward_kinematics.Kinematics",
-        "dynamics.robot.DriveState",
-        "dynamics.loops.looped.LoopSolution",
+        "dynamics.calls.inverse_dynamics.DriveState",
+        "dynamics.loops.looped_efforts.LoopSolution",
         "errors",
     ),
     "models": (

@@ -157,7 +157,7 @@ class RobotDescription:
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Names of the joints, in the order of every array: of those that are independent coordinates."""
+        """Names of the joints, in the order of every array, of those that are independent coordinates."""
         closure = self.closure
         return self._tree.joint_names if closure is None else _names(self._tree, closure.joints)
 
@@ -175,7 +175,7 @@ class RobotDescription:
 
     @property
     def coordinates(self) -> tuple[str, ...]:
-        """The independent coordinates: joints by name, then rows of a platform's pose as "body.row"."""
+        """The independent coordinates, joints by name, then rows of a platform's pose as "body.row"."""
         closure = self.closure
         if closure is None or closure.platform is None:
             return self.joint_names
@@ -185,7 +185,7 @@ class RobotDescription:
 
     @property
     def overconstrained_loops(self) -> tuple[str, ...]:
-        """Loops with rows that depend on others: only their sum carries load, and shares are not unique."""
+        """Loops with rows that depend on others, where only their sum carries load, and shares are not unique."""
         return () if self._looped is None else self._looped.redundant
 
     @property
