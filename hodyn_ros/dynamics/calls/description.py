@@ -185,7 +185,7 @@ class RobotDescription:
 
     @property
     def overconstrained_loops(self) -> tuple[str, ...]:
-        """Loops with rows that depend on others, where only their sum carries load, and shares are not unique."""
+        """Loops with dependent rows, where only the sum of their loads is unique, not the shares."""
         return () if self._looped is None else self._looped.redundant
 
     @property
