@@ -19,12 +19,12 @@ class FixedRate:
     Instants and clock readings are in nanoseconds. Where a node was held up it catches up with at most
     `most` instants; those before are skipped, and counted in `skipped`.
 
-    >>> pace = Pace(1000.0, 5_000_000, most=3)
-    >>> pace.due(5_000_000), pace.due(6_500_000), pace.due(6_700_000)
+    >>> rate = FixedRate(1000.0, 5_000_000, most=3)
+    >>> rate.due(5_000_000), rate.due(6_500_000), rate.due(6_700_000)
     (range(0, 1), range(1, 2), range(2, 2))
-    >>> pace.due(17_000_000), pace.skipped
+    >>> rate.due(17_000_000), rate.skipped
     (range(10, 13), 8)
-    >>> pace.instant(12)
+    >>> rate.instant(12)
     17000000
     """
 

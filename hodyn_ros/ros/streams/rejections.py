@@ -43,12 +43,12 @@ class Rejections:
     """Counts refused messages by reason, and logs at most one line per reason in `period` seconds.
 
     >>> lines = []
-    >>> refusals = Refusals(lines.append, "desired_motion")
+    >>> rejections = Rejections(lines.append, "desired_motion")
     >>> for _ in range(3):
-    ...     refusals.add(Refused(Reason.NOT_FINITE, "velocities holds NaN for joint 'a'"))
+    ...     rejections.add(MessageRejected(Reason.NOT_FINITE, "velocities holds NaN for joint 'a'"))
     >>> lines
     ["desired_motion refused: velocities holds NaN for joint 'a'"]
-    >>> refusals.total, refusals.counts[Reason.NOT_FINITE]
+    >>> rejections.total, rejections.counts[Reason.NOT_FINITE]
     (3, 3)
     """
 
