@@ -2,7 +2,9 @@
 # make test    check style and types, then run the tests (TEST="-k spline" hands on arguments)
 #              by two workers (WORKERS=8 for more; TEST="-n 0 --pdb" in this process)
 # make test-fast  mathematics and messages in a minute: neither processes nor what takes long
-# make lint    the first half of `make test`
+# make test-thorough  all tests, also the longest sweeps
+# make coverage  run the tests, and show which statements of hodyn_ros/ they do not reach
+# make lint    style and types alone
 # make build   only prepare
 # make bench   measure speed (BENCH=--quick hands on arguments)
 # make bench-ros  measure the node: latency, losses, memory (BENCH=--quick; 14 minutes without)
@@ -16,7 +18,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
-.PHONY: build lint test test-fast demo bench bench-ros docs clean FORCE
+.PHONY: build lint test test-fast test-thorough coverage demo bench bench-ros docs clean FORCE
 
 PYTHON ?= python3
 DEMO ?=
@@ -133,6 +135,13 @@ test: $(state)/built lint
 test-fast: $(state)/built
 	@echo "==> tests without those that start processes (nodes, command line, examples) or take seconds (thorough)"
 	@"$(python)" -m pytest $(workers) -m "not processes and not thorough" $(TEST)
+
+coverage: $(state)/built
+	@echo "==> tests, with the statements that they and their processes reach"
+	@rm -rf out/coverage && mkdir -p out/coverage
+	@"$(python)" -m coverage run --data-file=$(CURDIR)/out/coverage/data -m pytest $(workers) $(TEST)
+	@"$(python)" -m coverage combine --quiet --data-file=out/coverage/data out/coverage
+	@"$(python)" -m coverage report --data-file=out/coverage/data | tee out/coverage/report.txt
 
 demo: $(state)/built
 	@echo "==> demo"

@@ -16,7 +16,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the demo comes with the ROS build (make)")
 
-from ros_processes import RosProcess, child_environment, wait_until
+from ros_processes import TIMEOUT, RosProcess, child_environment, wait_until
 
 from hodyn_ros.demo.run import MODES, RAMP
 from hodyn_ros.simulation.recording import Recording
@@ -78,7 +78,7 @@ def test_elastic_feedforward_tracks_ten_times_better_than_rigid(tmp_path: Path) 
 
 def test_a_node_that_dies_ends_the_demo_with_its_name(tmp_path: Path) -> None:
     with start_demo(tmp_path, "--duration", "60") as demo:
-        wait_until(lambda: set(children(demo.pid)) == NODES, 30.0, "all processes")
+        wait_until(lambda: set(children(demo.pid)) == NODES, TIMEOUT, "all processes")
         nodes = children(demo.pid)
         os.kill(nodes["simulator_node"], signal.SIGKILL)
         assert demo.wait(timeout=60.0) == 2
@@ -90,9 +90,9 @@ def test_a_node_that_dies_ends_the_demo_with_its_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_whatever_ends_the_demo_ends_its_processes(tmp_path: Path, how: signal.Signals) -> None:
     with start_demo(tmp_path, "--duration", "60") as demo:
-        wait_until(lambda: set(children(demo.pid)) == NODES, 30.0, "all processes")
+        wait_until(lambda: set(children(demo.pid)) == NODES, TIMEOUT, "all processes")
         time.sleep(1.0)  # into whatever they do at the start
         nodes = list(children(demo.pid).values())
         assert demo.stop(how) != 0
-        wait_until(lambda: all_gone(nodes), 15.0, "the end of the nodes")
+        wait_until(lambda: all_gone(nodes), TIMEOUT, "the end of the nodes")
         assert "Traceback" not in demo.output()

@@ -13,7 +13,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with
 pytest.importorskip("launch_ros", reason="launch_ros is not installed; it comes with a ROS 2, not from PyPI")
 
 from ros_launch import declared, launch, package
-from ros_processes import RosProcess, wait_until
+from ros_processes import TIMEOUT, RosProcess, wait_until
 from ros_talk import Talk
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -180,7 +180,7 @@ def test_no_node_outlives_the_launch(how: signal.Signals) -> None:
         process.wait_for_line("the motion starts")
         nodes = [pid_of(process, node) for node in ("dynamics_node", "trajectory_node")]
         assert process.stop(how) != 0
-        wait_until(lambda: not any(map(alive, nodes)), 20.0, "the end of all nodes")
+        wait_until(lambda: not any(map(alive, nodes)), TIMEOUT, "the end of all nodes")
 
 
 def test_a_node_that_may_comes_back(tmp_path: Path) -> None:

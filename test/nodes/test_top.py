@@ -22,7 +22,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from malformed import good_motion
 from ros_peer import Peer
-from ros_processes import child_environment, start_node, wait_until
+from ros_processes import TIMEOUT, child_environment, start_node, wait_until
 from ros_stream import JOINTS
 from warm_python import WarmProcess
 
@@ -113,7 +113,7 @@ class Terminal:
                 return
 
     def wait_for(self, text: str) -> None:
-        wait_until(lambda: text.encode() in self.screen, 30.0, f"{text!r} on the screen")
+        wait_until(lambda: text.encode() in self.screen, TIMEOUT, f"{text!r} on the screen")
 
 
 @contextmanager
@@ -125,7 +125,7 @@ def live_top(terminal: Terminal) -> Iterator[WarmProcess]:
         yield process
     finally:
         process.send_signal(signal.SIGKILL)
-        process.wait(10.0)
+        process.wait(TIMEOUT)
         os.close(terminal.master)
 
 
@@ -139,7 +139,7 @@ def test_a_terminal_shows_nodes_come_and_go_and_is_left_as_it_was() -> None:
             node.stop(signal.SIGKILL)
         terminal.wait_for("stale: silent for")
         top.send_signal(signal.SIGINT)
-        assert top.wait(20.0) == 0
+        assert top.wait(TIMEOUT) == 0
         terminal.wait_for("\x1b[?1049l")  # back from the alternate screen
         terminal.wait_for("\x1b[?25h")  # with a cursor
     assert b"Traceback" not in terminal.screen

@@ -19,7 +19,7 @@ MODULES = [
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name: str) -> None:
     if name.startswith(NEEDS_ROS):
-        pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+        pytest.importorskip("rclpy", reason="rclpy comes with the ROS build (make)")
     result = doctest.testmod(importlib.import_module(name))
     assert result.attempted
     assert not result.failed

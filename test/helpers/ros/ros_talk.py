@@ -13,6 +13,7 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from ros_processes import TIMEOUT, RosProcess
 
+from hodyn_ros.ros.diagnostics import OK
 from hodyn_ros.ros.streams.qos import stream_qos
 
 _T = TypeVar("_T")
@@ -91,6 +92,11 @@ class Talk:
 
         values: dict[str, str] = self.wait_until(look, f"diagnostics of {name}")
         return values
+
+    def was_sound(self, name: str) -> bool:
+        """Return whether a node has ever reported that all is well."""
+        full = f"{self._namespace}/{name}"
+        return any(status.name == full and status.level == OK for status in self._statuses)
 
     def wait_until(self, condition: Callable[[], Any], what: str) -> Any:
         """Serve callbacks until a condition holds; return its value."""
