@@ -49,9 +49,7 @@ _WORKS: dict[str, Callable[[Stage], Section]] = {
 def main(
     quick: Annotated[bool, typer.Option(help="Fewer orders and rounds: less than a minute.")] = False,
     only: Annotated[list[str], typer.Option(help=f"Only these: {', '.join(_WORKS)}.")] = [],  # noqa: B006
-    write_docs: Annotated[
-        bool, typer.Option(help="Write tables and picture into docs/ and README.md.")
-    ] = False,
+    write_docs: Annotated[bool, typer.Option(help="Write table and picture into docs/.")] = False,
     strict: Annotated[bool, typer.Option(help="Exit with 1 where a figure is missed.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for tables, figures and picture.")] = _HOME
     / "out/benchmarks",

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks import picture
-from benchmarks.table import Section, markdown_summary, markdown_table
+from benchmarks.table import Section, markdown_table, promised_table
 
 _COMMAND = "python -m benchmarks"
 _END = "<!-- end of figures -->"
@@ -35,21 +35,15 @@ def write_tables(sections: Sequence[Section], machine: dict[str, str], folder: P
 
 
 def write_docs(sections: Sequence[Section], machine: dict[str, str], home: Path) -> None:
-    """Put tables between the marks in docs/benchmarks.md and README.md, and the picture into docs/."""
-    fill_pages(sections, machine, home, _COMMAND)
+    """Put the table between the marks in docs/benchmarks.md, and the picture into docs/."""
+    fill_page(sections, machine, home, _COMMAND)
     picture.draw(sections, home / "docs" / "pictures" / "time-by-order.png")
 
 
-def fill_pages(sections: Sequence[Section], machine: dict[str, str], home: Path, command: str) -> None:
-    """Put tables between the marks of a command in docs/benchmarks.md and README.md."""
-    _fill(home / "docs" / "benchmarks.md", _text(sections, machine), command)
-    _fill(home / "README.md", markdown_summary(sections, machine), command)
-
-
-def _fill(page: Path, text: str, command: str) -> None:
-    """Replace what stands between the marks; a page without marks is left alone."""
-    if not page.is_file():
-        return
+def fill_page(sections: Sequence[Section], machine: dict[str, str], home: Path, command: str) -> None:
+    """Replace what is between the marks of a command in docs/benchmarks.md; without marks, change nothing."""
+    page = home / "docs" / "benchmarks.md"
+    text = promised_table(sections, machine)
     begin = f"<!-- figures: written by {command} --write-docs -->"
     before, mark, rest = page.read_text(encoding="utf-8").partition(begin)
     _, end, after = rest.partition(_END)

@@ -28,9 +28,7 @@ def main(
     minutes: Annotated[
         float, typer.Option("--memory", help="How long the memory is watched [min]; 0: not at all.", min=0.0)
     ] = 10.0,
-    write_docs: Annotated[
-        bool, typer.Option(help="Write tables and picture into docs/ and README.md.")
-    ] = False,
+    write_docs: Annotated[bool, typer.Option(help="Write table and picture into docs/.")] = False,
     strict: Annotated[bool, typer.Option(help="Exit with 1 where a figure is missed.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for tables, figures and picture.")] = _HOME
     / "out/benchmarks/ros",
@@ -57,7 +55,7 @@ def main(
     picture.draw(passages, out / _PICTURE)
     console.print(f"written to {out}")
     if write_docs:
-        report.fill_pages(sections, said, _HOME, "python -m benchmarks.ros")
+        report.fill_page(sections, said, _HOME, "python -m benchmarks.ros")
         picture.draw(passages, _HOME / "docs" / "pictures" / _PICTURE)
     if strict and any(row.verdict == "MISSED" for section in sections for row in section.rows):
         raise typer.Exit(1)

@@ -79,10 +79,12 @@ def test_each_turn_comes_as_often_and_the_order_changes() -> None:
 def test_pages_are_filled_between_the_marks_of_the_command_alone(tmp_path: Path) -> None:
     mark = "<!-- figures: written by python -m {} --write-docs -->\n{}\n<!-- end of figures -->\n"
     text = f"a\n{mark.format('benchmarks', 'kept')}b\n{mark.format('benchmarks.ros', 'old')}c\n"
-    (tmp_path / "README.md").write_text(text)
+    page = tmp_path / "docs" / "benchmarks.md"
+    page.parent.mkdir()
+    page.write_text(text)
     section = memory.section(np.full(100, 150.0))
-    report.fill_pages([section], {"processor": "P", "date": "D"}, tmp_path, "python -m benchmarks.ros")
-    filled = (tmp_path / "README.md").read_text()
+    report.fill_page([section], {"processor": "P", "date": "D"}, tmp_path, "python -m benchmarks.ros")
+    filled = page.read_text()
     assert "kept" in filled and "old" not in filled
     assert filled.index("memory of dynamics_node") > filled.index("b\n")
     assert filled.endswith("<!-- end of figures -->\nc\n")
