@@ -6,7 +6,6 @@ import time
 from typing import Any
 
 from hodyn_ros.feedforward.feedforward import Status
-from hodyn_ros.msg import FeedforwardTorque
 from hodyn_ros.ros.diagnostics import Durations, Stream
 
 
@@ -18,17 +17,18 @@ class AnswerStatistics:
         self._latencies = Durations()
         self._limits = dict.fromkeys((bit for bit in Status if bit), 0)
 
-    def add(self, answer: FeedforwardTorque, received_at: int) -> None:
+    def add(self, status: int, computation_time: float, received_at: int) -> None:
         """Count an answer that has just been published.
 
-        `received_at` [ns] by the system's clock: when its question came, 0 where the middleware does not say.
+        `computation_time` [s]; `received_at` [ns] by the system's clock: when its desired motion came, 0
+        where the middleware does not say.
         """
-        self.answers.tick(answer.computation_time)
+        self.answers.tick(computation_time)
         if received_at:
             self._latencies.add(1e-9 * (time.time_ns() - received_at))
-        if answer.status:
+        if status:
             for bit in self._limits:
-                if answer.status & bit:
+                if status & bit:
                     self._limits[bit] += 1
 
     @property

@@ -31,6 +31,7 @@ from hodyn_ros.feedforward.robot_text import RobotText
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.nodes.answer_statistics import AnswerStatistics
 from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
+from hodyn_ros.ros.conversions.serialised import read_message
 from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report
 from hodyn_ros.ros.parameters.dynamics_settings import LIVE, SETTINGS, STRUCTURAL, law_settings
 from hodyn_ros.ros.parameters.parameters import declare, value
@@ -63,7 +64,7 @@ class DynamicsNode(LifecycleNode):
         self._failure: Exception | None = None
         self._timeline = StampFilter(value(self, "new_clock_after"))
         self._one_publisher = OnePublisher(
-            partial(publishers_of, self, IN), motion_continues, value(self, "new_publisher_after")
+            partial(publishers_of, self, IN), _continues, value(self, "new_publisher_after")
         )
         self._refusals = Rejections(self.get_logger().warning, IN)
         self._account = AnswerStatistics()
@@ -85,6 +86,7 @@ class DynamicsNode(LifecycleNode):
             IN,
             self._take,
             stream_qos(),
+            raw=True,  # bytes in and bytes out: messages of Python would take most of the time
             callback_group=StreamGroup(),
             event_callbacks=self._events.of_subscription(IN),
             qos_overriding_options=overridable(),
@@ -220,17 +222,17 @@ class DynamicsNode(LifecycleNode):
 
     # samples
 
-    def _take(self, msg: DesiredMotion, info: dict[str, Any]) -> None:
+    def _take(self, data: bytes, info: dict[str, Any]) -> None:
         if self._answerer is None or not self._answering:
             return
         try:
-            self._events.lost(IN, self._one_publisher.check(msg, info))
-            answer = self._answerer.answer(msg, self._wrenches.now())
+            self._events.lost(IN, self._one_publisher.check(data, info))
+            answer = self._answerer.answer_serialised(data, self._wrenches.now())
         except MessageRejected as refused:
             self._refusals.add(refused)
             return
-        self._publisher.publish(answer)
-        self._account.add(answer, info["received_timestamp"])
+        self._publisher.publish(answer.data)
+        self._account.add(answer.status, answer.computation_time, info["received_timestamp"])
 
     # diagnostics
 
@@ -264,6 +266,10 @@ class DynamicsNode(LifecycleNode):
             return Report(WARN, f"no wrench is measured on {', '.join(self._wrenches.missing())}", values)
         answered = self._account.answers.count
         return Report(OK, "answering" if answered else "waiting for the first desired motion", values)
+
+
+def _continues(before: bytes, after: bytes) -> bool:
+    return motion_continues(read_message(before), read_message(after))
 
 
 def main(args: Sequence[str] | None = None) -> int:

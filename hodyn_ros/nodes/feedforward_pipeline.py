@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
+
+from rclpy.serialization import serialize_message
 
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import ConvergenceError, HodynError, InputError, OverflowingError, SingularError
@@ -26,13 +28,20 @@ from hodyn_ros.ros.conversions.messages import (
     read_base_motion,
     read_desired_motion,
     warm_up_poses,
-    write_feedforward_torque,
-    write_wrenches,
 )
+from hodyn_ros.ros.conversions.serialised import AnswerWriter, MotionReader, read_message
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
 from hodyn_ros.ros.streams.stamp_filter import StampFilter
 
 _VERSION = 1
+
+
+class SerialisedAnswer(NamedTuple):
+    """A FeedforwardTorque as it travels, and what the statistics want to know of it."""
+
+    data: bytes
+    status: int
+    computation_time: float  # [s]
 
 
 class FeedforwardPipeline:
@@ -62,7 +71,8 @@ class FeedforwardPipeline:
         if self.law.moves_base:
             warm_up_poses()
         self._joints = JointOrder(self.law.motion_joints)
-        self._joint_names = list(self.law.joint_names)
+        self._reader = MotionReader(self._joints, self.law.motion_orders, self.law.moves_base)
+        self._writer = AnswerWriter(self.law.joint_names, self.law.wrench_bodies, self.law.wrench_frame)
 
     def changed(self, chosen: FeedforwardConfig) -> FeedforwardPipeline:
         """Return an answerer with other settings; `take_over` before it answers in this one's place."""
@@ -83,7 +93,25 @@ class FeedforwardPipeline:
         stamp = nanoseconds(msg.header.stamp)
         self.timeline.check(stamp)
         q = read_desired_motion(msg, self._joints, self.law.motion_orders)
-        base = self._read_base(msg)
+        feedforward = self._computed(stamp, q, self._read_base(msg), wrenches)
+        return self._writer.message(msg.header, feedforward, wrenches, time.perf_counter() - started_at)
+
+    def answer_serialised(self, data: bytes, wrenches: Array | None = None) -> SerialisedAnswer:
+        """Return the answer to a desired motion that is still as it travelled; else as `answer`."""
+        started_at = time.perf_counter()
+        sample = self._reader.read(data)
+        if sample is None:
+            msg = read_message(data)
+            answer = self.answer(msg, wrenches)
+            self._reader.learn(data, msg)
+            return SerialisedAnswer(serialize_message(answer), answer.status, answer.computation_time)
+        self.timeline.check(sample.stamp)
+        feedforward = self._computed(*sample, wrenches)
+        computation_time = time.perf_counter() - started_at
+        answer_data = self._writer.write(data, self._reader.header, feedforward, wrenches, computation_time)
+        return SerialisedAnswer(answer_data, feedforward.status, computation_time)
+
+    def _computed(self, stamp: int, q: Array, base: BaseMotion | None, wrenches: Array | None) -> Feedforward:
         try:
             feedforward = self.law.compute(q, base, wrenches)
         except OverflowingError:
@@ -94,11 +122,7 @@ class FeedforwardPipeline:
             raise MessageRejected(Reason.BAD_BASE, str(error)) from None
         _check_result(feedforward)
         self.timeline.accept(stamp)
-        computation_time = time.perf_counter() - started_at
-        answer = write_feedforward_torque(msg.header, self._joint_names, feedforward, computation_time)
-        if wrenches is not None:
-            write_wrenches(answer, self.law.wrench_bodies, wrenches, self.law.wrench_frame)
-        return answer
+        return feedforward
 
     def settings(self) -> str:
         """Return as JSON all that the answers follow from; they hold after the last sample answered so far.

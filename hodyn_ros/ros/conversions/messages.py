@@ -113,8 +113,6 @@ def write_desired_motion(
 
 def read_base_motion(msg: DesiredMotion, orders: int) -> BaseMotion:
     """Return pose and twists (orders, 6) of a floating base or platform; raises Refused when malformed."""
-    from scipy.spatial.transform import Rotation
-
     if len(msg.base_pose) != 1:
         raise MessageRejected(
             Reason.BAD_BASE,
@@ -128,8 +126,19 @@ def read_base_motion(msg: DesiredMotion, orders: int) -> BaseMotion:
             "its derivatives; send them, or lower the order",
         )
     position, orientation = msg.base_pose[0].position, msg.base_pose[0].orientation
-    quaternion = np.array([orientation.x, orientation.y, orientation.z, orientation.w])
     translation = np.array([position.x, position.y, position.z])
+    quaternion = np.array([orientation.x, orientation.y, orientation.z, orientation.w])
+    return base_motion(translation, quaternion, twists[:orders], msg.base_twist_representation)
+
+
+def base_motion(translation: Array, quaternion: Array, twists: Array, representation: int) -> BaseMotion:
+    """Return the motion of a base from what a message says of it; raises MessageRejected.
+
+    `translation` (3,) [m], `quaternion` (x, y, z, w), `twists` (orders, 6) in one of the representations of
+    DesiredMotion.
+    """
+    from scipy.spatial.transform import Rotation
+
     if not (np.isfinite(quaternion).all() and np.isfinite(translation).all()):
         raise MessageRejected(Reason.NOT_FINITE, "base_pose holds NaN or infinite numbers; send finite ones")
     norm = float(np.linalg.norm(quaternion))
@@ -138,17 +147,16 @@ def read_base_motion(msg: DesiredMotion, orders: int) -> BaseMotion:
             Reason.BAD_BASE, f"the quaternion of base_pose has the norm {norm:.6g}; send a unit quaternion"
         )
     placement = pose(Rotation.from_quat(quaternion).as_matrix(), translation)
-    twists = twists[:orders]
-    if msg.base_twist_representation == DesiredMotion.BODY:
+    if representation == DesiredMotion.BODY:
         return BaseMotion(placement, twists, frame="body")
-    if msg.base_twist_representation == DesiredMotion.WORLD:
+    if representation == DesiredMotion.WORLD:
         return BaseMotion(placement, twists, frame="world")
-    if msg.base_twist_representation == DesiredMotion.HYBRID:
+    if representation == DesiredMotion.HYBRID:
         twists = convert_screws(twists, placement, twists, "hybrid", "spatial")
         return BaseMotion(placement, twists, frame="world")
     raise MessageRejected(
         Reason.BAD_BASE,
-        f"base_twist_representation is {msg.base_twist_representation}; send BODY, WORLD or HYBRID (0, 1, 2)",
+        f"base_twist_representation is {representation}; send BODY, WORLD or HYBRID (0, 1, 2)",
     )
 
 

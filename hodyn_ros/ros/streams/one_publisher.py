@@ -74,7 +74,7 @@ class OnePublisher:
             return gid != self._followed and (
                 now - self._heard_at <= _LOOK_AGAIN or self._followed in self._who(now)
             )
-        return not self._continues(self._last, msg) and len(self._who(now)) > 1
+        return len(self._who(now)) > 1 and not self._continues(self._last, msg)
 
     def _who(self, now: float) -> Publishers:
         if now - self._known_at > _LOOK_AGAIN:

@@ -12,6 +12,7 @@ from hodyn_ros.errors import InputError
 class Reason(str, Enum):
     """Why a message was refused; the value is the key under which /diagnostics counts it."""
 
+    MALFORMED = "malformed"
     NO_NAMES = "no joint names"
     UNKNOWN_JOINT = "unknown joint"
     MISSING_JOINT = "missing joint"

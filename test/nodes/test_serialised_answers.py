@@ -1,0 +1,157 @@
+"""Desired motions answered as bytes: bit for bit as messages are, and refused for the same reasons."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+
+from rclpy.serialization import deserialize_message, serialize_message
+
+from hodyn_ros import share
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.feedforward.config import FeedforwardConfig
+from hodyn_ros.feedforward.robot_text import RobotText
+from hodyn_ros.msg import FeedforwardTorque
+from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
+from hodyn_ros.ros.conversions.messages import time_message, write_base_motion, write_desired_motion
+from hodyn_ros.ros.conversions.serialised import read_message
+from hodyn_ros.ros.streams.rejections import MessageRejected
+
+Rng = np.random.Generator
+Outcome = FeedforwardTorque | str
+
+# without and with joints, base, motors, measured wrenches, loops
+CASES = {
+    "panda.yaml": FeedforwardConfig(order=2, wrench_bodies=("panda_link7",)),
+    "aerial_manipulator.yaml": FeedforwardConfig(order=1),
+    "planar_3rrr.yaml": FeedforwardConfig(order=2),
+}
+MILLISECOND = 1_000_000
+
+
+class Both:
+    """Two pipelines of one robot that go through the same samples, one by bytes, one by messages."""
+
+    def __init__(self, file: str) -> None:
+        path = share.find("config", file)
+        self.by_bytes, self.by_messages = (
+            FeedforwardPipeline(RobotText.from_file(path), Robot.from_config(path), CASES[file]) for _ in "ab"
+        )
+        self.law = self.by_bytes.law
+
+    def answer(self, data: bytes, wrenches: np.ndarray | None) -> tuple[Outcome, Outcome]:
+        return self._bytes(data, wrenches), self._message(data, wrenches)
+
+    def _bytes(self, data: bytes, wrenches: np.ndarray | None) -> Outcome:
+        try:
+            answer = self.by_bytes.answer_serialised(data, wrenches)
+        except MessageRejected as refused:
+            return f"{refused.reason} {refused}"
+        msg: FeedforwardTorque = deserialize_message(answer.data, FeedforwardTorque)
+        assert (answer.status, answer.computation_time) == (msg.status, msg.computation_time)
+        assert 0.0 < answer.computation_time < 60.0
+        msg.computation_time = 0.0
+        return msg
+
+    def _message(self, data: bytes, wrenches: np.ndarray | None) -> Outcome:
+        try:
+            msg = self.by_messages.answer(read_message(data), wrenches)
+        except MessageRejected as refused:
+            return f"{refused.reason} {refused}"
+        msg.computation_time = 0.0
+        return msg
+
+
+def random_motion(rng: Rng, both: Both, stamp: int, names: list[str], orders: int, frame: str) -> bytes:
+    robot, law = both.by_bytes.robot, both.law
+    start, pose = robot.home
+    stack = 0.1 * rng.normal(size=(orders, len(start)))
+    stack[0] += start
+    msg = write_desired_motion(
+        names, time_message(stamp), stack[:, [law.motion_joints.index(name) for name in names]], frame
+    )
+    if pose is not None:
+        pose = np.array(pose)
+        pose[:3, 3] += 0.001 * rng.normal(size=3) * (robot.platform is None)
+        twists = 0.1 * rng.normal(size=(orders - 1, 6))
+        if robot.platform is not None:
+            twists[:] = 0.0
+        write_base_motion(msg, pose, twists)
+    data: bytes = serialize_message(msg)
+    return data
+
+
+def damaged(rng: Rng, data: bytes) -> bytes:
+    """Return the bytes with some of them changed, or cut off."""
+    changed = bytearray(data)
+    for place in rng.integers(len(data), size=rng.integers(1, 4)):
+        changed[place] = rng.choice([0, 1, 127, 128, 255])
+    return bytes(changed[: rng.integers(len(data))] if rng.random() < 0.2 else changed)
+
+
+def hold_against_each_other(file: str, count: int, seed: int) -> tuple[int, int]:
+    """Return how many samples were answered, and how many of them by bytes alone."""
+    rng = np.random.default_rng(seed)
+    both = Both(file)
+    law = both.law
+    names, orders, frame = list(law.motion_joints), law.motion_orders, ""
+    answered = read = 0
+    for sample in range(count):
+        if rng.random() < 0.1:
+            rng.shuffle(names)
+            orders, frame = law.motion_orders + int(rng.integers(3)), str(rng.choice(["", "world"]))
+        data = random_motion(rng, both, (sample + 1) * MILLISECOND, names, orders, frame)
+        if rng.random() < 0.2:
+            data = damaged(rng, data)
+        wrenches = None
+        if law.wrench_bodies and rng.random() < 0.5:
+            wrenches = rng.normal(size=(len(law.wrench_bodies), law.order + 1, 6))
+        read += both.by_bytes._reader.read(data) is not None
+        found, expected = both.answer(data, wrenches)
+        assert found == expected
+        answered += not isinstance(found, str)
+        for pipeline in (both.by_bytes, both.by_messages):
+            pipeline.timeline.forget()  # damage may have sent the stamp far ahead
+    return answered, read
+
+
+@pytest.mark.parametrize("file", CASES)
+def test_bytes_are_answered_as_messages_are(file: str) -> None:
+    answered, read = hold_against_each_other(file, 60, seed=3)
+    assert answered > 40 and read > 30
+
+
+@pytest.mark.thorough
+def test_ten_thousand_samples_are_answered_as_messages_are() -> None:
+    answered, read = hold_against_each_other("panda.yaml", 10_000, seed=4)
+    assert answered > 8_000 and read > 7_000
+
+
+def test_what_is_laid_out_in_another_way_goes_by_messages() -> None:
+    both = Both("panda.yaml")
+    names = list(both.law.motion_joints)
+    rng = np.random.default_rng(5)
+    first, second = (random_motion(rng, both, t * MILLISECOND, names, 5, "") for t in (1, 2))
+    both.answer(first, None)
+    assert both.by_bytes._reader.read(second) is not None
+    for other in (second[:-16], b"\0\0" + second[2:], b"", second[:3]):
+        assert both.by_bytes._reader.read(other) is None
+        found, expected = both.answer(other, None)
+        assert found == expected and isinstance(found, str) and "malformed" in found.lower()
+
+
+def test_settings_are_those_of_the_pipeline_that_answered_bytes() -> None:
+    path = share.find("config", "panda.yaml")
+    pipeline = FeedforwardPipeline(
+        RobotText.from_file(path), Robot.from_config(path), replace(CASES["panda.yaml"], order=0)
+    )
+    rng = np.random.default_rng(6)
+    names = list(pipeline.law.motion_joints)
+    for stamp in (1, 2):
+        msg = write_desired_motion(names, time_message(stamp), rng.normal(size=(3, 7)))
+        pipeline.answer_serialised(serialize_message(msg))
+        assert pipeline.timeline.last == stamp
