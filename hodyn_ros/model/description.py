@@ -63,4 +63,4 @@ def drives_of(joint_names: Sequence[str], drives: Mapping[str, DriveSpec]) -> tu
             f"joint {missing[0]!r} has no drive, but others have; give every driven joint one "
             "(drive: {motor_inertia: 0, stiffness: rigid} where the motor does not count)"
         )
-    return tuple(drives[name] for name in joint_names)
+    return tuple(replace(drives[name]) for name in joint_names)  # which the text of the file is no part of

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, field, fields
-from typing import Annotated, Literal, NamedTuple
+from collections.abc import Collection, Iterator
+from dataclasses import fields
+from typing import Literal
 
 import numpy as np
 
 from hodyn_ros.errors import ModelError
-from hodyn_ros.model.keys import Entry, Key
-
-_ABOVE_ZERO = {"exclusiveMinimum": 0}
+from hodyn_ros.model.keys import Entry, key
 
 # Figures beyond these are most likely in other units [N·m/rad, kg m^2].
 _STIFF = 1e8
@@ -21,28 +19,24 @@ _LIGHT = 1e-4  # reflected through a gear; without one, rotor_inertia says so
 _FAST = 500.0  # [Hz] of a motor that swings on its spring, the link held
 
 
-@dataclass(frozen=True)
-class FrictionSpec:
+class FrictionSpec(Entry, kw_only=False):
     """Viscous and smooth Coulomb friction."""
 
-    viscous: Annotated[float, Key("reflected to the link side [N·m·s/rad]", minimum=0)] = 0.0
-    coulomb: Annotated[float, Key("reflected to the link side [N·m]", minimum=0)] = 0.0
-    transition: Annotated[
-        float, Key("velocity at which 71 % of the Coulomb friction act [rad/s]", exclusiveMinimum=0)
-    ] = 0.01
+    viscous: float = key("reflected to the link side [N·m·s/rad]", default=0.0, least=0)
+    coulomb: float = key("reflected to the link side [N·m]", default=0.0, least=0)
+    transition: float = key(
+        "velocity at which 71 % of the Coulomb friction act [rad/s]", default=0.01, above=0
+    )
 
 
-@dataclass(frozen=True)
-class DriveLimits:
+class DriveLimits(Entry, kw_only=False):
     """Limits of the drive; what is left out is unlimited."""
 
-    torque: Annotated[float, Key("of the motor, reflected to the link side [N·m]", **_ABOVE_ZERO)] = np.inf
-    torque_rate: Annotated[float, Key("of the motor, reflected to the link side [N·m/s]", **_ABOVE_ZERO)] = (
-        np.inf
-    )
-    speed: Annotated[float, Key("of the motor, reflected to the link side [rad/s]", **_ABOVE_ZERO)] = np.inf
-    deflection: Annotated[float, Key("of the spring [rad]", **_ABOVE_ZERO)] = np.inf
-    current: Annotated[float, Key("of the motor [A]; needs torque_constant", **_ABOVE_ZERO)] = np.inf
+    torque: float = key("of the motor, reflected to the link side [N·m]", above=0, default=np.inf)
+    torque_rate: float = key("of the motor, reflected to the link side [N·m/s]", above=0, default=np.inf)
+    speed: float = key("of the motor, reflected to the link side [rad/s]", above=0, default=np.inf)
+    deflection: float = key("of the spring [rad]", above=0, default=np.inf)
+    current: float = key("of the motor [A]; needs torque_constant", above=0, default=np.inf)
 
     def __post_init__(self) -> None:
         for entry in fields(self):
@@ -51,21 +45,23 @@ class DriveLimits:
                 raise ModelError(f"the drive's limit {entry.name} is {value:g}; make it positive")
 
 
-class SpringTable(NamedTuple):
+class SpringTable(Entry, kw_only=False):
     """Measured spring."""
 
-    torque: Annotated[tuple[float, ...], Key("increasing [N·m]")]
-    deflection: Annotated[tuple[float, ...], Key("increasing [rad]")]
+    torque: tuple[float, ...] = key("increasing [N·m]")
+    deflection: tuple[float, ...] = key("increasing [rad]")
+
+    def __iter__(self) -> Iterator[tuple[float, ...]]:
+        return iter((self.torque, self.deflection))
 
 
-@dataclass(frozen=True)
-class VariableStiffnessSpec:
+class VariableStiffnessSpec(Entry, kw_only=False):
     """Two motors, stiffness commanded."""
 
-    kind: Annotated[Literal["agonist_antagonist", "cam"], Key(name="type")]
-    spring: Annotated[float, Key("agonist_antagonist [N·m/rad^2]; cam [N·m/rad]", **_ABOVE_ZERO)]
-    curvature: Annotated[float, Key("of a cam's lift [1/rad]", **_ABOVE_ZERO)] = 0.0
-    motor_inertia: Annotated[float, Key("of the second motor of a cam [kg m^2]", **_ABOVE_ZERO)] = 0.0
+    kind: Literal["agonist_antagonist", "cam"] = key(name="type")
+    spring: float = key("agonist_antagonist [N·m/rad^2]; cam [N·m/rad]", above=0)
+    curvature: float = key("of a cam's lift [1/rad]", above=0, default=0.0)
+    motor_inertia: float = key("of the second motor of a cam [kg m^2]", above=0, default=0.0)
 
     def __post_init__(self) -> None:
         own = [name for name in ("curvature", "motor_inertia") if getattr(self, name) != 0.0]
@@ -75,8 +71,7 @@ class VariableStiffnessSpec:
             raise ModelError(f"{own[0]} belongs to a cam; both motors of an antagonist pair are alike")
 
 
-@dataclass(frozen=True)
-class DriveSpec(Entry):
+class DriveSpec(Entry, kw_only=False):
     """Motor and spring of a joint. Read m and N for rad and N·m where the joint is prismatic.
 
     `stiffness` is that of the spring without deflection, infinite for a rigid drive, and the stiffness at
@@ -84,26 +79,28 @@ class DriveSpec(Entry):
     gives: the rotor turns `gear_ratio` times as fast.
     """
 
-    stiffness: Annotated[
-        float, Key("joint stiffness [N·m/rad], or rigid", words={"rigid": np.inf}, needed=True, **_ABOVE_ZERO)
-    ] = np.inf
-    motor_inertia: Annotated[float, Key("reflected to the link side [kg m^2]", minimum=0)] = 0.0
-    spring_damping: Annotated[float, Key("of the spring [N·m·s/rad]", minimum=0)] = 0.0
-    cubic_stiffness: Annotated[float, Key("of a hardening spring [N·m/rad^3]", minimum=0)] = 0.0
+    stiffness: float = key(
+        "joint stiffness [N·m/rad], or rigid",
+        above=0,
+        words={"rigid": np.inf},
+        needed=True,
+        default=np.inf,
+    )
+    motor_inertia: float = key("reflected to the link side [kg m^2]", default=0.0, least=0)
+    spring_damping: float = key("of the spring [N·m·s/rad]", default=0.0, least=0)
+    cubic_stiffness: float = key("of a hardening spring [N·m/rad^3]", default=0.0, least=0)
     spring_table: SpringTable | None = None
     variable_stiffness: VariableStiffnessSpec | None = None
-    motor_friction: FrictionSpec = field(default_factory=FrictionSpec)
-    link_friction: FrictionSpec = field(default_factory=FrictionSpec)
-    gear_ratio: Annotated[float, Key("rotor turns per turn of the link", **_ABOVE_ZERO)] = 1.0
-    torque_constant: Annotated[float | None, Key("of the rotor [N·m/A]", **_ABOVE_ZERO)] = None
-    limits: DriveLimits = field(default_factory=DriveLimits)
-    rotor_inertia: Annotated[
-        float | None,
-        Key(
-            "of the rotor, as in its data sheet [kg m^2], instead of motor_inertia; needs gear_ratio",
-            **_ABOVE_ZERO,
-        ),
-    ] = None
+    motor_friction: FrictionSpec = FrictionSpec()
+    link_friction: FrictionSpec = FrictionSpec()
+    gear_ratio: float = key("rotor turns per turn of the link", above=0, default=1.0)
+    torque_constant: float | None = key("of the rotor [N·m/A]", above=0, default=None)
+    limits: DriveLimits = DriveLimits()
+    rotor_inertia: float | None = key(
+        "as in its data sheet [kg m^2], instead of motor_inertia; needs gear_ratio",
+        above=0,
+        default=None,
+    )
 
     @classmethod
     def check_keys(cls, given: Collection[str]) -> None:

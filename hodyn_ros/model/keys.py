@@ -1,9 +1,9 @@
 """The keys of files, each described once, and what follows from that: the JSON Schema and the reference.
 
-A mapping in a file is a dataclass, its keys are the fields: `mass: Annotated[float, Key("[kg]", minimum=0)]`.
-Types and `Key`s make the schema (Draft 2020-12) that files are held against, and the dataclass is what
-`readers.document` returns. Every mapping takes `source`, `note` and `assumed` as well, and every number or
-vector may be a mapping with its `value` and these.
+A mapping in a file is an `Entry`, whose fields are its keys: `mass: float = key("[kg]", least=0)`. They make
+the schema (Draft 2020-12) that files are held against, and an entry is what `readers.document` returns. Every
+mapping takes `source`, `note` and `assumed` besides, and every number or vector may be a mapping with its
+`value` and these.
 
 Keywords of JSON Schema apply to the type they are made for and pass over others. That is how a figure is a
 number or a mapping without `anyOf`, whose errors nobody can read.
@@ -11,20 +11,38 @@ number or a mapping without `anyOf`, whose errors nobody can read.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, is_dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, ClassVar, Literal, Protocol, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from hodyn_ros.errors import ModelError
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:  # of typing from Python 3.11 on
+
+    def dataclass_transform(**_: Any) -> Any:  # noqa: D103
+        return lambda cls: cls
+
 
 Schema = dict[str, Any]
 Place = tuple[str | int, ...]
 
 _TEXT: Schema = {"type": "string", "minLength": 1}
 REMARKS: Schema = {"source": _TEXT, "note": _TEXT, "assumed": {"type": "boolean"}}
-_PLAIN: Mapping[Any, Schema] = {
+_PLAIN: dict[type, Schema] = {
     float: {"type": "number"},
     int: {"type": "integer"},
     bool: {"type": "boolean"},
@@ -32,71 +50,66 @@ _PLAIN: Mapping[Any, Schema] = {
 }
 
 
-class Key:
-    """What a key means, with its unit, and what it may be, in keywords of JSON Schema.
+def key(
+    meaning: str = "",
+    *,
+    default: Any = MISSING,
+    least: float | None = None,
+    above: float | None = None,
+    needed: bool = False,
+    words: Mapping[str, float] | None = None,
+    name: str = "",
+    **keywords: Any,
+) -> Any:
+    """Say what a key means, with its unit, and what it may be: `least` or `above` a number.
 
-    `needed`: a file has to hold it, though the dataclass has a default. `words` stand for numbers. `name`:
-    the key, where it is not the name of the field.
+    `needed`: a file has to hold it, though there is a default. `words` stand for numbers. `name`: the key,
+    where it is not the name of the field. Other `keywords` are of JSON Schema.
     """
-
-    def __init__(
-        self,
-        description: str = "",
-        *,
-        needed: bool = False,
-        words: Mapping[str, float] | None = None,
-        name: str = "",
-        **keywords: Any,
-    ) -> None:
-        self.needed, self.words, self.name = needed, words or {}, name
-        self.keywords = {"description": description, **keywords} if description else keywords
+    bounds = {"description": meaning or None, "minimum": least, "exclusiveMinimum": above}
+    schema = {word: value for word, value in bounds.items() if value is not None} | keywords
+    said = {"needed": needed, "words": words or {}, "name": name, "schema": schema}
+    return field(default=default, metadata=said)
 
 
-class _Text(Protocol):
-    def error(self, place: Place, reason: str) -> ModelError: ...
-
-
-@dataclass(frozen=True)
-class _Origin:
-    text: _Text
-    place: Place
-    given: frozenset[str]
-
-
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(key,))
 class Entry:
-    """A mapping of a file: a dataclass of this kind knows where it stands and which keys are given."""
+    """A mapping of a file: a frozen dataclass that knows where it stands and which keys are given."""
 
-    _origin: _Origin | None = None
+    closed: ClassVar[bool] = True  # whether its keys are all there are
+    given: ClassVar[Collection[str]] = ()  # the keys that the file holds; none where there is no file
+    _error: ClassVar[Callable[..., ModelError] | None] = None
+
+    def __init_subclass__(cls, kw_only: bool = True) -> None:
+        dataclass(frozen=True, kw_only=kw_only)(cls)
 
     @classmethod
     def check_keys(cls, given: Collection[str]) -> None:
         """Refuse keys that a file cannot give together; ModelError says which."""
 
-    @property
-    def given(self) -> frozenset[str]:
-        """The keys that the file holds; none where there is no file."""
-        return frozenset() if self._origin is None else self._origin.given
+    def set_origin(
+        self, error: Callable[[Place, str], ModelError], place: Place, given: Collection[str]
+    ) -> None:
+        """Say where it stands, and how to make errors of that."""
+        self.__dict__.update(given=given, _error=error, _place=place)
 
     def error(self, reason: str, key: str | None = None) -> ModelError:
         """Make an error about this mapping, or about one of its keys."""
-        if self._origin is None:
+        if self._error is None:
             return ModelError(reason)
-        place = self._origin.place
-        return self._origin.text.error(place if key is None else (*place, key), reason)
-
-    def set_origin(self, text: _Text, place: Place, given: Mapping[str, Any]) -> None:
-        """Say where it stands."""
-        object.__setattr__(self, "_origin", _Origin(text, place, frozenset(given)))
+        place: Place = self.__dict__["_place"]
+        return self._error(place if key is None else (*place, key), reason)
 
 
-@dataclass(frozen=True)
-class Field:
-    """A key of a mapping: what it may hold, and what counts where it is left out."""
+class Key(NamedTuple):
+    """A key of a mapping: its field, and what it may hold."""
 
     attribute: str
-    kind: Any  # a plain type, Literal, tuple, Mapping or dataclass, or a union of text and one of these
-    key: Key
-    default: Any = field(default=MISSING)
+    kind: Any  # a plain type, Literal, tuple, Mapping or Entry, or a union of text and one of these
+    default: Any
+    needed: bool
+    words: Mapping[str, float]
+    schema: Schema
 
     @property
     def is_figure(self) -> bool:
@@ -105,47 +118,29 @@ class Field:
 
 
 @cache
-def fields_of(kind: type) -> dict[str, Field]:
-    """Return the keys of a mapping, which is a dataclass or named tuple; a field of type None is none."""
-    known: Mapping[str, Any] = getattr(kind, "__dataclass_fields__", {})
+def keys_of(kind: type[Any]) -> dict[str, Key]:
+    """Return the keys of an entry; a field of type None is none."""
+    hints = get_type_hints(kind)
     found = {}
-    for name, hint in get_type_hints(kind, include_extras=True).items():
-        if known and (name not in known or get_origin(hint) is ClassVar or not known[name].init):
-            continue
-        plain, key = without_options(hint)
-        if plain is NoneType:
-            continue
-        default = known[name].default if known else getattr(kind, "_field_defaults", {}).get(name, MISSING)
-        if default is MISSING and known and known[name].default_factory is not MISSING:
-            default = known[name].default_factory()
-        found[key.name or name] = Field(name, plain, key, default)
+    for one in fields(kind):
+        said, hint = one.metadata, hints[one.name]
+        if get_origin(hint) in (Union, UnionType):
+            hint = Union[tuple(option for option in get_args(hint) if option is not NoneType)]  # noqa: UP007
+        needed = said.get("needed", False) or one.default is MISSING
+        if hint is not NoneType:
+            words, schema = said.get("words", {}), said.get("schema", {})
+            found[said.get("name") or one.name] = Key(one.name, hint, one.default, needed, words, schema)
     return found
 
 
-def is_mapping(kind: Any) -> bool:
+def is_entry(kind: Any) -> bool:
     """Say whether a type is a mapping with keys that are known."""
-    return is_dataclass(kind) or hasattr(kind, "_fields")
-
-
-def without_options(hint: Any) -> tuple[Any, Key]:
-    """Return a type without None among its options, and what is said of it."""
-    key = Key()
-    if get_origin(hint) is Annotated:
-        hint, key = get_args(hint)[:2]
-    if get_origin(hint) in (Union, UnionType):
-        options = tuple(option for option in get_args(hint) if option is not NoneType)
-        hint = Union[options]  # noqa: UP007, made at run time
-    return hint, key
+    return isinstance(kind, type) and issubclass(kind, Entry)
 
 
 @cache
 def schema_of(kind: Any) -> Schema:
     """Return the schema of a type."""
-    plain, key = without_options(kind)
-    return {**_schema_of_plain(plain), **key.keywords}
-
-
-def _schema_of_plain(kind: Any) -> Schema:
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Literal:
         return {"enum": list(inner)}
@@ -157,29 +152,30 @@ def _schema_of_plain(kind: Any) -> Schema:
         return (
             _object(dict.fromkeys(own, value)) if own else {"type": "object", "additionalProperties": value}
         )
-    if origin is Union:  # of text and a mapping
+    if origin in (Union, UnionType):  # of text and a mapping
         text, mapping = map(schema_of, inner)
         return {**text, **mapping, "type": [text["type"], mapping["type"]]}
-    return _mapping(kind) if is_mapping(kind) else dict(_PLAIN.get(kind, {}))
+    return _of_entry(kind) if is_entry(kind) else _PLAIN.get(kind, {})
 
 
-def _mapping(kind: type) -> Schema:
-    properties = {}
-    for key, one in fields_of(kind).items():
-        schema = {**_schema_of_plain(one.kind), **one.key.keywords}
-        properties[key] = _figure(schema, one.key) if one.is_figure else schema
-    needed = [key for key, one in fields_of(kind).items() if one.key.needed or one.default is MISSING]
+def _of_entry(kind: Any) -> Schema:
+    known = keys_of(kind)
+    needed = [key for key, one in known.items() if one.needed]
     line = (kind.__doc__ or "").partition("\n")[0].removesuffix(".")
-    closed = not getattr(kind, "open", False)
-    return {**_object(properties, needed, closed), "description": line[:1].lower() + line[1:]}
+    description = {"description": line[:1].lower() + line[1:]}
+    return _object({key: _of_key(one) for key, one in known.items()}, needed, kind.closed) | description
 
 
-def _figure(plain: Schema, key: Key) -> Schema:
-    """Accept a plain figure, or `{value: figure, source: text, note: text, assumed: true}`."""
-    types = [plain["type"], *(["string"] if key.words else [])]
-    words = {"pattern": f"^({'|'.join(key.words)})$"} if key.words else {}
-    value = {**plain, **words, "type": types if words else plain["type"]}
-    return {**value, **_object({"value": value}, ["value"]), "type": [*types, "object"]}
+def _of_key(one: Key) -> Schema:
+    """Return the schema of a key; of a figure also as `{value: figure, source: text, assumed: true}`."""
+    schema = {**schema_of(one.kind), **one.schema}
+    if not one.is_figure:
+        return schema
+    types = [schema["type"]]
+    if one.words:
+        types.append("string")
+        schema |= {"type": types, "pattern": f"^({'|'.join(one.words)})$"}
+    return {**schema, **_object({"value": schema}, ["value"]), "type": [*types, "object"]}
 
 
 def _object(properties: Schema, needed: Sequence[str] = (), closed: bool = True) -> Schema:

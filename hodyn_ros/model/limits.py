@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field, fields
-from typing import Annotated
 
 import numpy as np
 
 from hodyn_ros.errors import ModelError
-from hodyn_ros.model.keys import Entry, Key
+from hodyn_ros.model.keys import Entry, key
 from hodyn_ros.model.tree import Array
 
 
-@dataclass(frozen=True)
-class JointLimit(Entry):
+class JointLimit(Entry, kw_only=False):
     """Limits of the joint; what is left out is unlimited. Read m and N for rad and N·m of a prismatic one."""
 
-    lower: Annotated[float, Key("[rad]")] = -np.inf
-    upper: Annotated[float, Key("[rad]")] = np.inf
-    velocity: Annotated[float, Key("[rad/s]", exclusiveMinimum=0)] = np.inf
-    effort: Annotated[float, Key("[N·m]", exclusiveMinimum=0)] = np.inf
-    effort_rate: Annotated[float, Key("[N·m/s]", exclusiveMinimum=0)] = np.inf
-    acceleration: Annotated[float, Key("[rad/s^2]", exclusiveMinimum=0)] = np.inf
-    jerk: Annotated[float, Key("[rad/s^3]", exclusiveMinimum=0)] = np.inf
+    lower: float = key("[rad]", default=-np.inf)
+    upper: float = key("[rad]", default=np.inf)
+    velocity: float = key("[rad/s]", default=np.inf, above=0)
+    effort: float = key("[N·m]", default=np.inf, above=0)
+    effort_rate: float = key("[N·m/s]", default=np.inf, above=0)
+    acceleration: float = key("[rad/s^2]", default=np.inf, above=0)
+    jerk: float = key("[rad/s^3]", default=np.inf, above=0)
 
 
 def _none() -> Array:

@@ -25,10 +25,8 @@ from hodyn_ros.model.readers.assembly import Assembly, Link, assemble
 from hodyn_ros.model.readers.robot_entries import (
     LimbEntry,
     LimbFreedomEntry,
-    LimbJointEntry,
     LimbsFile,
     LimbTypeEntry,
-    OriginEntry,
 )
 from hodyn_ros.model.readers.robot_file import (
     WORLD,
@@ -56,8 +54,7 @@ class _LimbType:
 def read_limbs(root: LimbsFile, folder: Path, gravity: ArrayLike | None) -> RobotDescription:
     """Return the robot of a file in a folder; `gravity` (3,) overrides the file's. Raises ModelError."""
     body = read_body(root.platform)
-    place = (root.platform.origin or OriginEntry()).placement
-    platform = Platform(body.mass, body.com, body.inertia, place, body.name)
+    platform = Platform(body.mass, body.com, body.inertia, root.platform.origin.placement, body.name)
     if root.payload is not None:
         platform = platform.carrying(read_load(root.payload))
     types: dict[str, _LimbType] = {}
@@ -131,7 +128,7 @@ def _limb_type(entry: LimbTypeEntry, platform: Platform, folder: Path) -> _LimbT
 def _driven(entry: LimbTypeEntry) -> Iterator[str]:
     """Yield the joints that are said to be driven, or have a drive."""
     for name, joint in single_joints(entry.joints):
-        assert isinstance(joint, (LimbJointEntry, LimbFreedomEntry))
+        assert isinstance(joint, LimbFreedomEntry)
         if joint.drive is not None and joint.driven is False:
             raise joint.error(f"joint {name!r} has a drive, so it cannot have driven: false", "driven")
         if joint.driven or joint.drive is not None:

@@ -8,21 +8,11 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import UnionType
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Union, get_args, get_origin
 
 from hodyn_ros.errors import ModelError
-from hodyn_ros.model.keys import (
-    REMARKS,
-    Entry,
-    Field,
-    Key,
-    Place,
-    Schema,
-    fields_of,
-    is_mapping,
-    schema_of,
-    without_options,
-)
+from hodyn_ros.model.keys import REMARKS, Entry, Place, Schema, is_entry, keys_of, schema_of
 from hodyn_ros.model.readers.yaml_text import YamlText, place_name, read_yaml
 
 if TYPE_CHECKING:
@@ -103,76 +93,66 @@ class _Builder:
         return self.mapping(kind, data, place)
 
     def mapping(self, kind: Any, data: Mapping[str, Any], place: Place) -> Any:
-        """Return a dataclass or named tuple, whose own checks are errors at its place."""
-        self._note(data, place, lambda: {key: value for key, value in data.items() if key not in REMARKS})
-        known = fields_of(kind)
-        given = {
-            known[key].attribute: self._entry(known[key], value, (*place, key))
-            for key, value in data.items()
-            if key in known
-        }
+        """Return an entry, whose own checks are errors at its place."""
+        keys = keys_of(kind)
+        values: dict[str, Any] = {}
+        plain = {name: value for name, value in data.items() if name not in REMARKS}
+        self._note(data, place, plain)
+        for name, value in plain.items():
+            one, here = keys[name], (*place, name)
+            if one.is_figure and isinstance(value, dict):
+                self._note(value, here, value["value"])
+                value = value["value"]
+            value = one.words.get(value, value) if isinstance(value, str) else value
+            values[one.attribute] = self._value(one.kind, value, here, one.default in (math.inf, -math.inf))
         try:
-            if issubclass(kind, Entry):
-                kind.check_keys(given)
-            built = kind(**given)
+            kind.check_keys(values)
+            entry = kind(**values)
         except ModelError as error:
-            raise self.text.error(place, f"{self._owner(place)}{error}") from error
-        if isinstance(built, Entry):
-            built.set_origin(self.text, place, data)
-        return built
+            depth = self._item(place, range(len(place), 0, -1))
+            owner = f"{_one_of(place[depth - 2])} {self.text.at(place[:depth])['name']!r}: " if depth else ""
+            raise self.text.error(place, f"{owner}{error}") from error
+        entry.set_origin(self.text.error, place, plain)
+        return entry
 
-    def _entry(self, one: Field, data: Any, place: Place) -> Any:
-        if one.is_figure and isinstance(data, dict):
-            self._note(data, place, lambda: data["value"])
-            data = data["value"]
-        infinite = isinstance(one.default, float) and math.isinf(one.default)
-        return self._value(one.kind, one.key, data, place, infinite)
-
-    def _value(self, kind: Any, key: Key, data: Any, place: Place, infinite: bool = False) -> Any:
+    def _value(self, kind: Any, data: Any, place: Place, infinite: bool) -> Any:
         origin, inner = get_origin(kind), get_args(kind)
         if kind is float:
-            number = float(key.words[data] if isinstance(data, str) else data)
-            if math.isnan(number) or (math.isinf(number) and not infinite):
-                raise self.text.error(place, f"{number} is not a finite number")
-            return number
+            if math.isnan(data) or (math.isinf(data) and not infinite):
+                raise self.text.error(place, f"{data} is not a finite number")
+            return data
         if origin is Literal:
             return next(choice for choice in inner if choice == data)  # 5, where YAML says 5.0
         if origin is tuple:
-            plain, item = without_options(inner[0])
-            return tuple(self._value(plain, item, each, (*place, i), infinite) for i, each in enumerate(data))
+            return tuple(self._value(inner[0], each, (*place, i), infinite) for i, each in enumerate(data))
         if origin is Mapping:
-            plain, item = without_options(inner[1])
-            return {
-                name: self._value(plain, item, each, (*place, name))
-                for name, each in data.items()
-                if not get_args(inner[0]) or name not in REMARKS
-            }
-        if origin is Union:  # of text and a mapping
-            return data if isinstance(data, str) else self._value(inner[1], key, data, place)
-        if is_mapping(kind):
+            own = {name: each for name, each in data.items() if inner[0] is str or name not in REMARKS}
+            return {name: self._value(inner[1], each, (*place, name), infinite) for name, each in own.items()}
+        if origin in (Union, UnionType):  # of text and a mapping
+            return data if isinstance(data, str) else self.mapping(inner[1], data, place)
+        if is_entry(kind):
             return self.mapping(kind, data, place)
         return int(data) if kind is int else data
 
-    def _note(self, data: Mapping[str, Any], place: Place, value: Callable[[], Any]) -> None:
+    def _note(self, data: Mapping[str, Any], place: Place, value: Any) -> None:
         if data.get("assumed", False):
+            depth = self._item(place, range(1, len(place) + 1))
+            name = f"{place_name(place[:depth])} {self.text.at(place[:depth])['name']}: " if depth else ""
             remark = "; ".join(data[key] for key in ("source", "note") if key in data)
-            self.assumed.append(AssumedFigure(self._named_place(place), value(), remark))
+            self.assumed.append(AssumedFigure(name + place_name(place[depth:]), value, remark))
 
-    def _owner(self, place: Place) -> str:
-        """Name the item of a list that a place is in, such as "joint 'elbow': "."""
-        for depth in range(len(place), 1, -1):
+    def _item(self, place: Place, depths: range) -> int:
+        """Return the first depth at which a place is in an item of a list with a name; 0: none."""
+        for depth in depths:
             item = self.text.at(place[:depth])
             if isinstance(place[depth - 1], int) and isinstance(item, dict) and "name" in item:
-                word = str(place[depth - 2]).replace("_", " ").removesuffix("s")
-                return f"{'body' if word == 'bodie' else word} {item['name']!r}: "
-        return ""
+                return depth
+        return 0
 
-    def _named_place(self, place: Place) -> str:
-        for depth in range(1, len(place) + 1):
-            item = self.text.at(place[:depth])
-            if isinstance(place[depth - 1], int) and isinstance(item, dict) and "name" in item:
-                return f"{place_name(place[:depth])} {item['name']}: {place_name(place[depth:])}"
-        return place_name(place)
+
+def _one_of(items: str | int) -> str:
+    word = str(items).replace("_", " ").removesuffix("s")
+    return "body" if word == "bodie" else word
 
 
 _TYPE_WORDS = {

@@ -328,5 +328,5 @@ def _all_frames(entries: Iterable[FrameEntry], assembly: Assembly) -> Mapping[st
         if entry.body not in frames:
             raise entry.error(f"there is no body or frame {entry.body!r}; known: {list(frames)}", "body")
         body, pose = frames[entry.body]
-        frames[entry.name] = Frame(body, pose @ (entry.origin or OriginEntry()).placement)
+        frames[entry.name] = Frame(body, pose @ entry.origin.placement)
     return MappingProxyType(frames)

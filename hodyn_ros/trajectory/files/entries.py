@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Annotated, Any, ClassVar, Literal
+from dataclasses import fields
+from typing import Any, Literal
 
 from hodyn_ros.errors import InputError
-from hodyn_ros.model.keys import Entry, Key
+from hodyn_ros.model.keys import Entry, key
 from hodyn_ros.model.readers.robot_entries import OriginEntry
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.harmonic import Cosines, FourierSeries
@@ -17,38 +17,39 @@ from hodyn_ros.trajectory.splines.piecewise import PiecewisePolynomial
 from hodyn_ros.trajectory.splines.spline import WaypointSpline
 
 PerJoint = tuple[float, ...]
-Harmonics = tuple[tuple[float, ...], ...]
-Coordinate = Annotated[str, Key(enum=[*COORDINATES])]
-_DURATION = Key("time of the end [s], or .inf")
-_HARMONICS = Key("one row per harmonic, one column per joint [rad/s]")
-_STANDING = Key("positions of joints that the motion does not move, by name [rad or m]")
+Harmonics = tuple[PerJoint, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class MotionFile(Entry):
-    """Any motion, before its own keys are known."""
-
-    open: ClassVar[bool] = True
-    type: Literal["fourier", "cosines", "waypoints", "pose"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PartEntry(MotionFile):
+class PartEntry(Entry):
     """A part of a motion, before its own keys are known."""
 
+    closed = False
     type: Literal["fourier", "cosines", "waypoints"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrajectoryFile(Entry):
+class MotionFile(Entry):
+    """Any motion, before its own keys are known."""
+
+    closed = False
+    type: Literal["fourier", "cosines", "waypoints", "pose"]
+
+
+class _Standing(Entry):
+    standing: Mapping[str, float] | None = key(
+        "positions of joints that the motion does not move, by name [rad or m]", default=None
+    )
+
+
+class TrajectoryFile(_Standing):
     """A motion of joints, or of the coordinates of a base."""
 
-    joint_names: Annotated[tuple[str, ...] | None, Key("one name per joint")] = None
-    standing: Annotated[Mapping[str, float] | None, _STANDING] = None
-    coordinates: Annotated[
-        tuple[Coordinate, ...],
-        Key("of a base: what the columns of its motion are", minItems=1),
-    ] = COORDINATES
+    joint_names: tuple[str, ...] | None = key("one name per joint", default=None)
+    coordinates: tuple[str, ...] = key(
+        "of a base: what the columns of its motion are",
+        minItems=1,
+        items={"enum": [*COORDINATES]},
+        default=COORDINATES,
+    )
 
     def trajectory(self) -> Trajectory:
         """Return the motion; InputError where its figures cannot be."""
@@ -59,78 +60,72 @@ class TrajectoryFile(Entry):
         return {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name not in beside}
 
 
-@dataclass(frozen=True, kw_only=True)
 class FourierFile(TrajectoryFile):
     """A periodic motion."""
 
     type: Literal["fourier"]
-    angular_frequency: Annotated[float, Key("of the first harmonic [rad/s]")]
-    sine: Annotated[Harmonics, _HARMONICS]
-    cosine: Annotated[Harmonics, _HARMONICS]
-    offsets: Annotated[PerJoint, Key("one number per joint [rad]")]
-    duration: Annotated[float, _DURATION] = math.inf
+    angular_frequency: float = key("of the first harmonic [rad/s]")
+    sine: Harmonics = key("one row per harmonic, one column per joint [rad/s]")
+    cosine: Harmonics = key("one row per harmonic, one column per joint [rad/s]")
+    offsets: PerJoint = key("one number per joint [rad]")
+    duration: float = key("time of the end [s], or .inf", default=math.inf)
 
     def trajectory(self) -> Trajectory:
         """Return the motion; InputError where its figures cannot be."""
         return FourierSeries(**self._own())
 
 
-@dataclass(frozen=True, kw_only=True)
 class CosinesFile(TrajectoryFile):
     """A motion along one cosine a joint."""
 
     type: Literal["cosines"]
-    amplitudes: Annotated[PerJoint, Key("one number per joint [rad]")]
-    angular_frequencies: Annotated[PerJoint, Key("one number per joint [rad/s]")]
-    duration: Annotated[float, _DURATION] = math.inf
+    amplitudes: PerJoint = key("one number per joint [rad]")
+    angular_frequencies: PerJoint = key("one number per joint [rad/s]")
+    duration: float = key("time of the end [s], or .inf", default=math.inf)
 
     def trajectory(self) -> Trajectory:
         """Return the motion; InputError where its figures cannot be."""
         return Cosines(**self._own())
 
 
-@dataclass(frozen=True, kw_only=True)
 class PointEntry(Entry):
     """A waypoint."""
 
-    time: Annotated[float, Key("from the start of the motion [s]")]
-    positions: Annotated[PerJoint, Key("one number per joint [rad or m]")]
-    velocities: Annotated[PerJoint | None, Key("one number per joint [rad/s or m/s]")] = None
-    accelerations: Annotated[PerJoint | None, Key("one number per joint [rad/s^2 or m/s^2]")] = None
+    time: float = key("from the start of the motion [s]")
+    positions: PerJoint = key("one number per joint [rad or m]")
+    velocities: PerJoint | None = key("one number per joint [rad/s or m/s]", default=None)
+    accelerations: PerJoint | None = key("one number per joint [rad/s^2 or m/s^2]", default=None)
 
 
-@dataclass(frozen=True, kw_only=True)
 class WaypointsFile(TrajectoryFile):
     """A motion through waypoints."""
 
     type: Literal["waypoints"]
-    points: Annotated[tuple[PointEntry, ...], Key("the waypoints in order of time")]
-    interpolation: Annotated[Literal["spline", "piecewise"], Key("spline where left out")] = "spline"
-    order: Annotated[int, Key("highest derivative of a spline that is continuous")] = 4
-    at_rest: Annotated[bool, Key("whether a spline starts and ends at rest")] = True
+    points: tuple[PointEntry, ...] = key("the waypoints in order of time")
+    interpolation: Literal["spline", "piecewise"] = key("spline where left out", default="spline")
+    order: int = key("highest derivative of a spline that is continuous", default=4)
+    at_rest: bool = key("whether a spline starts and ends at rest", default=True)
 
     def trajectory(self) -> Trajectory:
         """Return the motion; InputError where its figures cannot be."""
+        names = self.joint_names
         rows = [(point.time, point.positions, point.velocities, point.accelerations) for point in self.points]
         if self.interpolation == "spline":
-            return WaypointSpline.from_joint_trajectory(
-                self.joint_names, rows, order=self.order, at_rest=self.at_rest
-            )
-        options = [key for key in ("order", "at_rest") if key in self.given]
-        if options:
-            raise InputError(f"{' and '.join(options)} can be given only with interpolation: spline")
-        return PiecewisePolynomial.from_joint_trajectory(self.joint_names, rows)
+            options = {"order": self.order, "at_rest": self.at_rest}
+            return WaypointSpline.from_joint_trajectory(names, rows, **options)
+        for option in ("order", "at_rest"):
+            if option in self.given:
+                raise InputError(f"{option} can be given only with interpolation: spline")
+        return PiecewisePolynomial.from_joint_trajectory(names, rows)
 
 
-@dataclass(frozen=True, kw_only=True)
-class PoseFile(Entry):
+class PoseFile(_Standing):
     """A motion of a platform or floating base."""
 
     type: Literal["pose"]
-    origin: Annotated[OriginEntry, Key("pose in the world that the coordinates start from")] = OriginEntry()
-    base: Annotated[Mapping[str, Any], Key("a motion as the others, of `coordinates` in place of joints")]
-    joints: Annotated[Mapping[str, Any] | None, Key("of a robot with a floating base: as the others")] = None
-    standing: Annotated[Mapping[str, float] | None, _STANDING] = None
+    origin: OriginEntry = key("pose in the world that the coordinates start from", default=OriginEntry())
+    base: Mapping[str, Any] = key("a motion as the others, of `coordinates` in place of joints")
+    joints: Mapping[str, Any] | None = key("of a robot with a floating base: as the others", default=None)
 
 
 TRAJECTORIES: Mapping[str, type[TrajectoryFile]] = {
