@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+
+def nearest(unknown: str, known: Sequence[str]) -> str:
+    """Return the word that may be meant, or all there are."""
+    near = get_close_matches(unknown, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(known)}"
+
 
 class HodynError(ValueError):
     """Root of all errors that hodyn_ros raises on purpose."""

@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.errors import ModelError
+from hodyn_ros.errors import ModelError, nearest
 from hodyn_ros.lie.se3 import Array
 
 
-def frozen_array(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """Return values as a read-only array of a known shape, all numbers finite; ModelError names the array."""
+def frozen_array(name: str, values: ArrayLike, shape: tuple[int, ...] | None) -> Array:
+    """Return values as a read-only array of a shape, None for any, all finite; ModelError names the array."""
     try:
         array = np.array(values, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
-        raise ModelError(f"{name} must be numbers of shape {shape}: {error}") from error
-    if array.shape != shape:
+        of_shape = "" if shape is None else f" of shape {shape}"
+        raise ModelError(f"{name} must be numbers{of_shape}: {error}") from error
+    if shape is not None and array.shape != shape:
         raise ModelError(f"{name} must have shape {shape}, found {array.shape}")
     if not np.isfinite(array).all():
         place: Any = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise ModelError(f"{name}{list(place)} is {array[place]}; all numbers must be finite")
     array.setflags(write=False)
     return array
+
+
+def known_fields(what: str, kind: type, given: Any) -> dict[str, Any]:
+    """Return a mapping whose keys are fields of the dataclass `kind`; ModelError names the odd one."""
+    if not isinstance(given, Mapping):
+        raise ModelError(f"{what} must be a {kind.__name__} or a mapping, found {type(given).__name__}")
+    known = {field.name: field for field in fields(kind)}
+    for key in given:
+        if key not in known:
+            raise ModelError(f"{what} has no {key!r}; {nearest(str(key), list(known))}")
+    for key, field in known.items():
+        if field.default is MISSING and field.default_factory is MISSING and key not in given:
+            raise ModelError(f"{what} misses {key!r}")
+    return dict(given)
 
 
 def unique_names(what: str, names: Sequence[str] | None, count: int, prefix: str) -> tuple[str, ...]:

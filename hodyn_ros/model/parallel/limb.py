@@ -10,9 +10,9 @@ import numpy as np
 
 from hodyn_ros.errors import ModelError
 from hodyn_ros.lie.se3 import Ad, Array, exp_screw, inverse, log
+from hodyn_ros.model.arrays import frozen_array, known_fields
 from hodyn_ros.model.closure import named
 from hodyn_ros.model.composite_joints import CompositeJoint, unfold_arrays
-from hodyn_ros.model.parallel.fields import known_fields, model_array
 from hodyn_ros.model.parallel.platform import Platform
 from hodyn_ros.model.tree import TreeModel
 
@@ -97,7 +97,7 @@ class LimbModel:
 def limb_model(limb: Limb, platform: Platform, gravity: Array, number: int, size: float) -> LimbModel:
     """Validate a limb; `size` is the size of the robot [m]. Raises ModelError naming the limb."""
     name = str(limb.name) or f"limb{number + 1}"
-    screws = model_array(f"limb {name!r}: screws", limb.screws, None)
+    screws = frozen_array(f"limb {name!r}: screws", limb.screws, None)
     if screws.ndim != 2 or screws.shape[1] != 6 or not len(screws):
         raise ModelError(f"limb {name!r}: screws must have shape (joints, 6), found {screws.shape}")
     k = len(screws)
@@ -152,7 +152,7 @@ def unfolded(limb: Limb, number: int, platform: Platform) -> Limb:
     own = {"placements": platform.placement, "masses": 0.0, "coms": np.zeros(3), "inertias": np.zeros((3, 3))}
     bodies = []
     for what, of_platform in own.items():
-        array = model_array(f"limb {name!r}: {what}", getattr(limb, what), None)
+        array = frozen_array(f"limb {name!r}: {what}", getattr(limb, what), None)
         bodies.append([*array, of_platform] if array.ndim and len(array) == k - 1 else array)
     placements, masses, coms, inertias = bodies
     names = [f"body{i + 1}" for i in range(k)]
@@ -168,7 +168,7 @@ def _bodies(
     limb: Limb, name: str, k: int, platform: Platform, size: float
 ) -> tuple[list[Array], list[float], list[Array], list[Array]]:
     def rows(what: str, values: Any, shape: tuple[int, ...]) -> Array:
-        array = model_array(f"limb {name!r}: {what}", values, None)
+        array = frozen_array(f"limb {name!r}: {what}", values, None)
         if array.shape not in ((k - 1, *shape), (k, *shape)) and not (k == 1 and array.size == 0):
             expected = (k - 1, *shape)
             raise ModelError(

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hodyn_ros.errors import ModelError
 from hodyn_ros.lie.se3 import Ad, Array, pose
 from hodyn_ros.model.description import RobotDescription, drives_of
 from hodyn_ros.model.drive_spec import DriveSpec
@@ -20,7 +21,6 @@ from hodyn_ros.model.parallel.limb import Limb
 from hodyn_ros.model.parallel.mobility import check_mobility
 from hodyn_ros.model.parallel.model import ParallelModel
 from hodyn_ros.model.parallel.platform import Platform
-from hodyn_ros.model.parallel.urdf_limb import read_urdf_limb
 from hodyn_ros.model.readers.assembly import Assembly, Link, assemble
 from hodyn_ros.model.readers.robot_entries import (
     LimbEntry,
@@ -36,7 +36,7 @@ from hodyn_ros.model.readers.robot_file import (
     read_load,
     single_joints,
 )
-from hodyn_ros.model.readers.urdf import GRAVITY
+from hodyn_ros.model.readers.urdf import GRAVITY, read_urdf_assembly
 
 _CLOSED = 1e-9  # of the length of a limb: how far it may end from its attachment
 
@@ -94,7 +94,7 @@ def _limb_type(entry: LimbTypeEntry, platform: Platform, folder: Path) -> _LimbT
                 found = "is given by the URDF" if entry.urdf else "is missing"
                 raise joint.error(f"the key {key!r} of joint {joint.name!r} {found}")
     if entry.bodies is None:
-        assembly, rows = read_urdf_limb(folder / entry.urdf, platform.name)
+        assembly, rows = _urdf_limb(folder / entry.urdf, platform.name)
     else:
         # the platform stands in with some inertia: what it has counts once, for the whole robot
         links = [Link(WORLD), *map(read_body, entry.bodies)]
@@ -123,6 +123,22 @@ def _limb_type(entry: LimbTypeEntry, platform: Platform, folder: Path) -> _LimbT
         rows,
         read_limits_and_drives(entry.joints, rows),
     )
+
+
+def _urdf_limb(path: Path, platform: str) -> tuple[Assembly, dict[str, JointLimit]]:
+    """Read a limb from a URDF whose last link is the platform, without inertia there: that counts once."""
+    assembly, limits = read_urdf_assembly(path, mimic="follow")
+    model = assembly.model
+    if assembly.couplings:
+        raise ModelError(
+            f"URDF {path}: joint {assembly.couplings[0].joint!r} mimics another; limbs have none"
+        )
+    if platform in model.body_names and model.masses[model.body_names.index(platform)] != 0.0:
+        raise ModelError(
+            f"URDF {path}: the platform is counted twice: link {platform!r} has an inertia here, and the "
+            "platform has its own"
+        )
+    return assembly, {name: limits.row(i) for i, name in enumerate(model.joint_names)}
 
 
 def _driven(entry: LimbTypeEntry) -> Iterator[str]:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.errors import ModelError
 from hodyn_ros.lie.se3 import Ad, Array, inverse
-from hodyn_ros.model.parallel.fields import model_array
+from hodyn_ros.model.arrays import frozen_array
 from hodyn_ros.model.parallel.limb import Limb, LimbModel, limb_model, unfolded
 from hodyn_ros.model.parallel.platform import Platform, as_dof
 
@@ -40,9 +40,17 @@ class ParallelModel:
         gravity: ArrayLike = (0.0, 0.0, -9.81),
         name: str = "robot",
     ) -> ParallelModel:
-        """Validate limbs and platform by themselves; how they fit together is `mobility.check_mobility`'s."""
+        """Build a robot from limbs and platform, described at the home pose in the world frame.
+
+        `limbs`: `hodyn_ros.Limb`, or mappings with its fields: `screws` (k, 6), and `placements`, `masses`,
+        `coms`, `inertias` of the bodies as in `Robot.from_screws`, the last body being the platform, and
+        `driven`. `platform`: `hodyn_ros.Platform` or a mapping with `mass`, `com`, `inertia`, `placement`.
+        `platform_dof` (6, delta): the columns are the independent twists of the platform, in its frame.
+        `gravity` (3,) points down [m/s^2]. Joint coordinates are zero at the home pose. Raises ModelError
+        naming the limb or joint at fault; how they fit together is `mobility.check_mobility`'s.
+        """
         the_platform = Platform.of(platform)
-        down = model_array("gravity", gravity, (3,))
+        down = frozen_array("gravity", gravity, (3,))
         if isinstance(limbs, (Limb, Mapping, str)) or not isinstance(limbs, Iterable):
             raise ModelError(f"limbs must be a list of limbs, found {type(limbs).__name__}")
         given = [unfolded(Limb.of(limb, i), i, the_platform) for i, limb in enumerate(limbs)]
@@ -63,7 +71,7 @@ class ParallelModel:
 
     def with_gravity(self, gravity: ArrayLike) -> ParallelModel:
         """Return the same robot under another gravity (3,) [m/s^2], given as a vector that points down."""
-        down = model_array("gravity", gravity, (3,))
+        down = frozen_array("gravity", gravity, (3,))
         limbs = [
             replace(
                 limb,
@@ -147,7 +155,7 @@ def _size(limbs: Sequence[Limb], platform: Platform) -> float:
     """Return a length of the size of a robot whose arrays are not validated yet; at least a millimetre."""
     points = [1e-3, float(np.abs(platform.placement[:3, 3]).max())]
     for limb in limbs:
-        screws = model_array(f"limb {limb.name!r}: screws", limb.screws, None)
+        screws = frozen_array(f"limb {limb.name!r}: screws", limb.screws, None)
         if screws.ndim == 2 and screws.shape[1] == 6:
             points.append(float(np.abs(screws[:, 3:]).max(initial=0.0)))
     return max(points)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import rigid_pose
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.lie.se3 import Array, spatial_inertia
-from hodyn_ros.model.parallel.fields import known_fields, model_array
+from hodyn_ros.model.arrays import frozen_array, known_fields
 from hodyn_ros.model.readers.assembly import Link, merged_inertia
 
 
@@ -31,9 +31,9 @@ class Platform:
     name: str = "platform"
 
     def __post_init__(self) -> None:
-        mass = float(model_array("the mass of the platform", self.mass, ()))
-        com = model_array("the centre of mass of the platform", self.com, (3,))
-        inertia = model_array("the inertia of the platform", self.inertia, (3, 3))
+        mass = float(frozen_array("the mass of the platform", self.mass, ()))
+        com = frozen_array("the centre of mass of the platform", self.com, (3,))
+        inertia = frozen_array("the inertia of the platform", self.inertia, (3, 3))
         if mass < 0.0:
             raise ModelError(f"the platform has the negative mass {mass:g} kg")
         scale = float(np.abs(inertia).max())
@@ -73,7 +73,7 @@ def as_dof(platform_dof: ArrayLike) -> Array:
 
     Raises ModelError where its columns are dependent, or where no body can move with these twists only.
     """
-    dof = model_array("platform_dof", platform_dof, None)
+    dof = frozen_array("platform_dof", platform_dof, None)
     if dof.ndim != 2 or dof.shape[0] != 6 or not 1 <= dof.shape[1] <= 6:
         raise ModelError(
             "platform_dof must be a (6, delta) matrix whose columns are the independent twists (omega; v) of "

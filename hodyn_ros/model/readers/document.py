@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Union, get_args, get_origin
 
-from hodyn_ros.errors import ModelError
-from hodyn_ros.model.keys import REMARKS, Entry, Place, Schema, is_entry, keys_of, schema_of
+from hodyn_ros.errors import ModelError, nearest
+from hodyn_ros.model.keys import REMARKS, Place, Schema, is_entry, keys_of, schema_of
 from hodyn_ros.model.readers.yaml_text import YamlText, place_name, read_yaml
 
 if TYPE_CHECKING:
@@ -176,12 +176,6 @@ def _from_schema(text: YamlText, around: Place, error: ValidationError, more: st
     return text.error(place, _reason(error, schema) + more)
 
 
-def nearest(unknown: str, known: Sequence[str]) -> str:
-    """Return the word that may be meant, or all there are."""
-    near = difflib.get_close_matches(unknown, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(known)}"
-
-
 def _reason(error: ValidationError, schema: Schema) -> str:
     described = _in_words(schema)
     found = _shown(error.instance)
@@ -196,7 +190,7 @@ def _reason(error: ValidationError, schema: Schema) -> str:
     if error.validator in ("enum", "pattern"):
         # The schema's patterns are single words, beside which a number is allowed.
         allowed = list(map(str, bound)) if error.validator == "enum" else ["a number", bound.strip("^()$")]
-        near = difflib.get_close_matches(instance, allowed, n=1) if isinstance(instance, str) else []
+        near = get_close_matches(instance, allowed, n=1) if isinstance(instance, str) else []
         hint = f"; did you mean {near[0]!r}?" if near else ""
         return f"must be {' or '.join(allowed)}{described}, found {found}{hint}"
     if error.validator in ("minItems", "maxItems"):

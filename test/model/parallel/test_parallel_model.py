@@ -109,7 +109,7 @@ def dof(*columns: int) -> Array:
         (np.ones((6, 2)), "columns of platform_dof are linearly dependent"),
         (np.eye(3), r"must be a \(6, delta\) matrix"),
         (np.zeros((6, 0)), r"must be a \(6, delta\) matrix"),
-        (np.full((6, 1), np.nan), "platform_dof holds numbers that are not finite"),
+        (np.full((6, 1), np.nan), r"platform_dof\[0, 0\] is nan; all numbers must be finite"),
         ("xyz", "platform_dof must be numbers"),
     ],
 )
@@ -161,7 +161,7 @@ def test_drives_that_leave_the_platform_loose_are_refused() -> None:
         ({"masses": np.ones(4)}, r"limb 'limb1': masses must have shape \(5,\), a row for every body but"),
         ({"masses": -np.ones(5)}, "limb 'limb1': body 'body1' has the negative mass -1 kg"),
         ({"coms": "here"}, "limb 'limb1': coms must be numbers"),
-        ({"inertias": np.full((5, 3, 3), np.inf)}, "inertias holds numbers that are not finite"),
+        ({"inertias": np.full((5, 3, 3), np.inf)}, r"inertias\[0, 0, 0\] is inf; all numbers must be finite"),
         ({"screws": np.zeros((6, 5))}, r"screws must have shape \(joints, 6\), found \(6, 5\)"),
         ({"screws": 2.0 * np.eye(6)}, "limb 'limb1': the screw of joint 'limb1_joint1' is not a unit screw"),
         ({"joint_names": ["a"]}, "joint_names must hold 6 different names"),
