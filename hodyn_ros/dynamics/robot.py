@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.dynamics.calls.compiling import CompileCalls
@@ -22,6 +23,7 @@ from hodyn_ros.model.arrays import unique_names
 from hodyn_ros.model.closure import TOLERANCE, Closure, Coordinate, Named
 from hodyn_ros.model.composite_joints import CompositeJoint, unfold_arrays
 from hodyn_ros.model.description import RobotDescription
+from hodyn_ros.model.frames import DhConvention, dh_chain
 from hodyn_ros.model.loops import Coupling, Loop
 from hodyn_ros.model.tree import TreeModel
 
@@ -127,6 +129,32 @@ class Robot(
         except ModelError as error:
             where = f"{description.source}: " if description.source else ""
             raise ModelError(f"{where}{error}") from error
+
+    @classmethod
+    def from_dh(
+        cls,
+        table: ArrayLike,
+        masses: ArrayLike,
+        coms: ArrayLike,
+        inertias: ArrayLike,
+        *,
+        convention: DhConvention,
+        kinds: Sequence[str] | None = None,
+        **others: Any,
+    ) -> Robot:
+        """Build a chain of n bodies from a table of Denavit and Hartenberg's parameters.
+
+        `table` (n, 4): for each joint a row `a` [m], `alpha` [rad], `d` [m], `theta` [rad], in one of the
+        conventions of `hodyn_ros.model.frames.from_dh`; theta is where a revolute joint is at zero, and d
+        where a prismatic one is. `kinds` (n,): "revolute" or "prismatic", by default all revolute. The frames
+        of the table are those of the bodies, to which `masses`, `coms` and `inertias` refer as in
+        `from_screws`, whose other arguments this takes as well. Raises ModelError naming what is wrong.
+        """
+        kinds = ["revolute"] * len(np.atleast_1d(table)) if kinds is None else kinds
+        screws, placements = dh_chain(table, convention, kinds)
+        return cls.from_screws(
+            range(-1, len(screws) - 1), screws, placements, masses, coms, inertias, **others
+        )
 
     @classmethod
     def from_screws(

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from hodyn_ros.errors import ModelError
 from hodyn_ros.lie import se3
 from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.arrays import frozen_array
 
 # A right angle that is written as a decimal number has a cosine of about 6e-17. Reading it as zero keeps the
 # structural zeros of a robot exact, on which the compiled engine folds; the angle itself moves by less than
@@ -31,14 +36,51 @@ def from_rpy(xyz: Array, rpy: Array) -> Array:
     return se3.pose(_about(2, yaw) @ _about(1, pitch) @ _about(0, roll), xyz) + 0.0
 
 
-def from_modified_dh(a: float, alpha: float, d: float) -> Array:
-    """Return the pose (4, 4) of a joint frame at zero angle from modified Denavit-Hartenberg parameters.
+DhConvention = Literal["standard", "modified"]
 
-    `RotX(alpha) TransX(a) TransZ(d)`, with `a`, `d` [m] and `alpha` [rad]; the joint then turns about its own
-    z axis. Craig, Introduction to Robotics, eq. 3.6.
+
+def from_dh(
+    convention: DhConvention, a: float, alpha: float, d: float, theta: float = 0.0
+) -> tuple[Array, Array]:
+    """Return the pose (4, 4) of a body on the one before it, and that of its joint frame there.
+
+    The joint turns about the z axis of its frame, or slides along it; the poses are those at zero. The
+    parameters of Denavit and Hartenberg are `a`, `d` [m], `alpha` and `theta` [rad]. In the standard
+    convention the body is at `RotZ(theta) TransZ(d) TransX(a) RotX(alpha)`, its joint at the frame of the
+    body before it (Mueller 2020, eq. 5); in the modified one it is at `RotX(alpha) TransX(a) RotZ(theta)
+    TransZ(d)`, and its joint there as well (Craig, Introduction to Robotics, eq. 3.6).
     """
-    rotation = _about(0, float(alpha))
-    return se3.pose(rotation, rotation @ np.array([a, 0.0, d])) + 0.0
+    along_x = se3.pose(_about(0, float(alpha)), np.array([a, 0.0, 0.0]))
+    along_z = se3.pose(_about(2, float(theta)), np.array([0.0, 0.0, d]))
+    if convention == "standard":
+        return along_z @ along_x + 0.0, np.eye(4)
+    placement: Array = along_x @ along_z + 0.0
+    return placement, placement
+
+
+def dh_chain(table: ArrayLike, convention: DhConvention, kinds: Sequence[str]) -> tuple[Array, Array]:
+    """Return unit joint screws (n, 6) and body frames (n, 4, 4), of a table as `Robot.from_dh` takes it."""
+    rows = frozen_array("table", table, None)
+    if rows.ndim != 2 or rows.shape[1] != 4 or not len(rows):
+        raise ModelError(
+            f"table must have shape (n, 4), a row (a, alpha, d, theta) a joint; found {rows.shape}"
+        )
+    if convention not in get_args(DhConvention):
+        raise ModelError(f"there is no convention {convention!r}; it is 'standard' or 'modified'")
+    if len(kinds) != len(rows):
+        raise ModelError(f"kinds must name {len(rows)} joints, found {len(kinds)}")
+    screws, placements, before = [], [], np.eye(4)
+    for number, (row, kind) in enumerate(zip(rows, kinds), start=1):
+        if kind not in ("revolute", "prismatic"):
+            raise ModelError(
+                f"joint {number} has the kind {kind!r}; joints of a table are revolute or prismatic"
+            )
+        placement, joint = (before @ each for each in from_dh(convention, *row))
+        axis, point = joint[:3, 2], joint[:3, 3]
+        screws.append([*np.zeros(3), *axis] if kind == "prismatic" else [*axis, *np.cross(point, axis)])
+        placements.append(placement)
+        before = placement
+    return np.array(screws), np.array(placements)
 
 
 def _about(axis: int, angle: float) -> Array:

@@ -272,7 +272,7 @@ REFUSED: dict[str, tuple[str, str, list[str]]] = {
         "    origin: {}\n    dh: {convention: modified, a: 0, alpha: 0, d: 0}\n    axis",
         ["not both"],
     ),
-    "other dh": ("    axis", "    dh: {convention: standard, a: 0, alpha: 0, d: 0}\n    axis",
+    "other dh": ("    axis", "    dh: {convention: classic, a: 0, alpha: 0, d: 0}\n    axis",
                  ["dh.convention", "modified", "Craig"]),
     "pitch of a hinge": ("    axis", "    pitch: 0.1\n    axis", ["'hinge'", "pitch", "helical"]),
     "helical without pitch": ("revolute", "helical", ["'hinge'", "pitch", "m/rad"]),

@@ -17,7 +17,7 @@ from places import DATA
 
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.lie import se3
-from hodyn_ros.model.frames import from_modified_dh, from_rpy
+from hodyn_ros.model.frames import from_dh, from_rpy
 from hodyn_ros.model.readers.urdf import read_urdf, read_urdf_assembly
 from hodyn_ros.model.tree import JointKind, TreeModel
 
@@ -160,9 +160,14 @@ def test_a_body_without_merged_parts_keeps_its_figures_as_written() -> None:
 
 def test_right_angles_leave_exact_zeros() -> None:
     half = np.pi / 2
-    for rotation in (from_rpy(np.zeros(3), np.array([half, -half, half])), from_modified_dh(0.1, -half, 0.2)):
+    for rotation in (
+        from_rpy(np.zeros(3), np.array([half, -half, half])),
+        from_dh("modified", 0.1, -half, 0.2)[0],
+    ):
         assert set(np.abs(rotation[:3, :3]).ravel()) == {0.0, 1.0}
-    np.testing.assert_allclose(from_modified_dh(0.1, -half, 0.2)[:3, 3], [0.1, 0.2, 0.0], rtol=0, atol=1e-16)
+    np.testing.assert_allclose(
+        from_dh("modified", 0.1, -half, 0.2)[0][:3, 3], [0.1, 0.2, 0.0], rtol=0, atol=1e-16
+    )
 
 
 def test_a_chain_longer_than_the_recursion_limit_is_read() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.drive_spec import DriveSpec
-from hodyn_ros.model.frames import from_modified_dh, from_rpy
+from hodyn_ros.model.frames import DhConvention, from_dh, from_rpy
 from hodyn_ros.model.keys import Entry, key
 from hodyn_ros.model.limits import JointLimit
 from hodyn_ros.model.loops import LoopKind
@@ -46,15 +46,19 @@ class OriginEntry(Entry):
 class DhEntry(Entry):
     """Denavit-Hartenberg parameters."""
 
-    convention: Literal["modified"] = key("Craig's: RotX(alpha) TransX(a) RotZ(q) TransZ(d)")
+    convention: DhConvention = key(
+        "standard: RotZ(q + theta) TransZ(d) TransX(a) RotX(alpha), the joint at the frame of the parent; "
+        "modified, Craig's: RotX(alpha) TransX(a) RotZ(q + theta) TransZ(d), the joint at that of the child"
+    )
     a: float = key("[m]")
     alpha: float = key("[rad]")
-    d: float = key("[m]")
+    d: float = key("[m]; of a prismatic joint where it is at zero")
+    theta: float = key("of a revolute joint where it is at zero [rad]", default=0.0)
 
     @property
-    def placement(self) -> Array:
-        """The pose (4, 4)."""
-        return from_modified_dh(self.a, self.alpha, self.d)
+    def placements(self) -> tuple[Array, Array]:
+        """The poses (4, 4) of the child and of the joint on the parent."""
+        return from_dh(self.convention, self.a, self.alpha, self.d, self.theta)
 
 
 class InertiaEntry(Entry):

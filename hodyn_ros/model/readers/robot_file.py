@@ -177,6 +177,8 @@ def _composite_joint(entry: JointEntry, floating_base: bool) -> tuple[list[Joint
                 f"joint {name!r} has several degrees of freedom; give those that have {key!r} under freedoms",
                 key,
             )
+    if entry.dh is not None and entry.dh.convention == "standard":
+        raise entry.error(f"joint {name!r} is {kind}; give its place by origin, or by modified dh", "dh")
     if not set(entry.freedoms or {}) <= set(FREEDOMS[kind]):
         known = ", ".join(FREEDOMS[kind])
         raise entry.error(f"joint {name!r} is {kind}, with the degrees of freedom {known}", "freedoms")
@@ -204,8 +206,18 @@ def _placed(entry: JointEntry, floating_base: bool, axis: Array) -> Joint:
         raise entry.error(f"the world cannot be moved by joint {name!r}", "child")
     if entry.dh is not None and entry.origin is not None:
         raise entry.error("give either origin or dh, not both", "dh")
-    place = entry.dh or entry.origin or OriginEntry()
-    return Joint(name, entry.type, parent, entry.child, place.placement, axis, entry.pitch or 0.0)
+    placement, point = (entry.origin or OriginEntry()).placement, np.zeros(3)
+    if entry.dh is not None:
+        placement, joint = entry.dh.placements
+        if entry.dh.convention == "standard":
+            if entry.axis is not None:
+                raise entry.error(
+                    f"joint {name!r} moves along or about the z axis of its parent; leave the axis out",
+                    "axis",
+                )
+            in_child = se3.inverse(placement) @ joint
+            axis, point = in_child[:3, 2], in_child[:3, 3]
+    return Joint(name, entry.type, parent, entry.child, placement, axis, entry.pitch or 0.0, point)
 
 
 def _single_joint(entry: JointEntry, floating_base: bool) -> Joint:
@@ -218,8 +230,8 @@ def _single_joint(entry: JointEntry, floating_base: bool) -> Joint:
         for key in ("axis", "limits", "drive", "locked"):
             if key in entry.given:
                 raise entry.error(f"joint {name!r} is fixed, so it cannot have {key!r}", key)
-    elif entry.axis is None:
-        raise entry.error(f"joint {name!r} needs an axis, in the frame of its child; for dh write [0, 0, 1]")
+    elif entry.axis is None and entry.dh is None:
+        raise entry.error(f"joint {name!r} needs an axis, in the frame of its child, such as [0, 0, 1]")
     if (kind == "helical") != (entry.pitch is not None):
         raise entry.error(
             f"a pitch [m/rad] is needed by helical joints and no others (joint {name!r} is {kind})"
