@@ -21,6 +21,7 @@ from rclpy.signals import uninstall_signal_handlers
 from hodyn_ros.errors import HodynError
 from hodyn_ros.parent import end_with_parent
 from hodyn_ros.ros.parameters.parameters import warn_of_unknown_parameters
+from hodyn_ros.ros.realtime import apply_realtime_settings
 from hodyn_ros.ros.streams.middleware_failures import MiddlewareFailures
 from hodyn_ros.ros.streams.stream_executor import HOUSEKEEPING_PERIOD, StreamExecutor
 
@@ -101,6 +102,7 @@ def run(
             rclpy.init(args=list(sys.argv if args is None else args))
             started = True
             node = make_node()
+            between_samples = apply_realtime_settings(node)
         except _START_ERRORS as error:
             # told to end meanwhile, rclpy can do nothing more, and whatever follows from that has to fail
             return 0 if signals.count or (started and not rclpy.ok()) else _fail(error)
@@ -117,7 +119,8 @@ def run(
         failures = MiddlewareFailures(node)
         while rclpy.ok() and not signals.count:
             with failures:
-                executor.spin_once(HOUSEKEEPING_PERIOD)
+                executor.spin_once(HOUSEKEEPING_PERIOD)  # returns right behind a sample
+            between_samples()
         if rclpy.ok():
             _stop(node, executor, signals, failures)
     except (ExternalShutdownException, ROSInterruptException):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import ModuleType
 
+from hodyn_ros.ros.parameters.parameters import ParameterSpec
+from hodyn_ros.ros.realtime import REALTIME_SETTINGS
 from reference.stand_ins import stand_ins
 from reference.tables import code, plain, prose, table
 
@@ -32,22 +34,26 @@ def parameter_page() -> str:
         "Generated from the nodes. A *live* parameter may be set while the node runs, with `ros2 param set`; "
         "the others are read once, when it starts. Every node also takes `use_sim_time`, `qos_overrides` of "
         "its topics, and `diagnostic_updater.period`, the time between two of its reports on /diagnostics "
-        "[s], from 0.02 to 1, by default 1.",
+        "[s], from 0.02 to 1, by default 1; and",
+        _table(REALTIME_SETTINGS),
     ]
     for module in nodes():
         title, _, text = (module.__doc__ or "").partition("\n\n")
-        rows = []
-        for setting in module.SETTINGS:
-            bounds = "" if setting.low is None else f"{setting.low:g} … {setting.high:g}"
-            default = f'"{setting.default}"' if isinstance(setting.default, str) else setting.default
-            kind = setting.type.name.lower().replace("_", " ")
-            live = "" if setting.read_only else "live"
-            row = [code(setting.name), kind, code(default), bounds, live, plain(setting.description)]
-            rows.append(row)
         parts += [
             f"## {title.partition(':')[0]}",
             prose(title),
             prose(text.strip()),
-            table(["parameter", "type", "default", "range", "set", "meaning"], rows),
+            _table(module.SETTINGS),
         ]
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _table(settings: Sequence[ParameterSpec]) -> str:
+    rows = []
+    for setting in settings:
+        bounds = "" if setting.low is None else f"{setting.low:g} … {setting.high:g}"
+        default = f'"{setting.default}"' if isinstance(setting.default, str) else setting.default
+        kind = setting.type.name.lower().replace("_", " ")
+        live = "" if setting.read_only else "live"
+        rows.append([code(setting.name), kind, code(default), bounds, live, plain(setting.description)])
+    return table(["parameter", "type", "default", "range", "set", "meaning"], rows)

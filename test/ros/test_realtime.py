@@ -1,0 +1,95 @@
+"""Real-time settings of nodes: in effect in every thread, or refused with what to do."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+
+from ros_processes import TIMEOUT, RosProcess, start_node, wait_until
+from warm_python import run
+
+PRIORITY = {"realtime.priority": 7}
+MEMORY = {"realtime.lock_memory": True}
+ASK = {
+    "priority": "import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(7))",
+    "memory": "import ctypes, sys; sys.exit(ctypes.CDLL(None).mlockall(3))",
+}
+
+
+def allowed(what: str) -> bool:
+    """Whether this machine lets a process have it."""
+    return run("-c", ASK[what], environment=os.environ).returncode == 0
+
+
+def started(parameters: dict[str, object]) -> RosProcess:
+    return start_node("dynamics_node", {"robot_config": "panda.yaml", **parameters}, "realtime")
+
+
+def threads(process: RosProcess) -> list[int]:
+    found = [int(entry.name) for entry in Path(f"/proc/{process.pid}/task").iterdir()]
+    assert len(found) > 1  # those of the middleware
+    return found
+
+
+def locked_memory(process: RosProcess) -> int:
+    """Return how much memory is locked [kB]."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmLck")))
+
+
+def assert_refused(process: RosProcess, name: str, mend: str) -> None:
+    assert process.wait() == 1
+    assert name in process.lines[-1] and mend in process.lines[-1], process.output()
+    assert "Traceback" not in process.output()
+
+
+def test_processors_are_those_of_all_threads() -> None:
+    processor = max(os.sched_getaffinity(0))
+    with started({"realtime.cpu_affinity": [processor]}) as node:
+        node.wait_for_line("robot 'panda'")
+        wait_until(
+            lambda: all(os.sched_getaffinity(thread) == {processor} for thread in threads(node)),
+            TIMEOUT,
+            "the processor",
+        )
+        assert node.stop() == 0, node.output()
+
+
+@pytest.mark.parametrize("numbers", [[4096], [0.5], [-1]])
+def test_processors_that_are_not_there_are_refused(numbers: list[float]) -> None:
+    with started({"realtime.cpu_affinity": numbers}) as node:
+        assert_refused(node, "realtime.cpu_affinity", "may use the processors")
+
+
+def test_priority_is_that_of_all_threads_or_refused() -> None:
+    with started(PRIORITY) as node:
+        if not allowed("priority"):
+            assert_refused(node, "realtime.priority 7", "rtprio")
+            return
+        node.wait_for_line("robot 'panda'")
+        wait_until(
+            lambda: all(os.sched_getscheduler(thread) == os.SCHED_FIFO for thread in threads(node)),
+            TIMEOUT,
+            "the priority",
+        )
+        assert all(os.sched_getparam(thread).sched_priority == 7 for thread in threads(node))
+        assert node.stop() == 0, node.output()
+
+
+def test_memory_is_locked_or_refused() -> None:
+    with started(MEMORY) as node:
+        if not allowed("memory"):
+            assert_refused(node, "realtime.lock_memory", "memlock")
+            return
+        node.wait_for_line("robot 'panda'")
+        wait_until(lambda: locked_memory(node) > 10_000, TIMEOUT, "locked memory")
+        assert node.stop() == 0, node.output()
+
+
+def test_an_unknown_way_to_collect_is_refused() -> None:
+    with started({"realtime.garbage_collection": "never"}) as node:
+        assert_refused(node, "realtime.garbage_collection", "automatic, frozen")
