@@ -10,11 +10,10 @@ from benchmarks.agreement import check
 from benchmarks.stage import Stage
 from benchmarks.stopwatch import Array, Contender, python_call
 from benchmarks.table import Bound, Row, Section
-from hodyn_ros import MotorMotion, SeriesElastic
-from hodyn_ros.actuation.drive_train import DriveTrain
-from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, SpringTable, VariableStiffnessSpec
+from hodyn_ros import DriveSpec, DriveTrain, MotorMotion
+from hodyn_ros.model.drive_spec import FrictionSpec, SpringTable, VariableStiffnessSpec
 
-PLAIN = "SeriesElastic.feedforward"
+PLAIN = "linear springs"
 _JOINTS = 7
 _DRY: dict[str, Any] = {
     "motor_friction": FrictionSpec(0.4, 1.5, 0.1),
@@ -22,8 +21,8 @@ _DRY: dict[str, Any] = {
 }
 _DEFLECTIONS = np.linspace(-0.2, 0.2, 41)
 _TABLE = (tuple(2000.0 * _DEFLECTIONS + 9e4 * _DEFLECTIONS**3), tuple(_DEFLECTIONS))
+_LINEAR = DriveSpec(900.0, 0.4)
 _KINDS = {
-    "linear springs": DriveSpec(900.0, 0.4),
     "rigid, with friction": DriveSpec(np.inf, 0.4, **_DRY),
     "linear springs, with friction": DriveSpec(900.0, 0.4, **_DRY),
     "damped springs, with friction": DriveSpec(900.0, 0.4, spring_damping=6.0, **_DRY),
@@ -63,9 +62,7 @@ def _contenders(order: int) -> list[Contender]:
     rng = np.random.default_rng(7)
     q = rng.uniform(-1.0, 1.0, size=(order + 3, _JOINTS))
     torques = rng.uniform(-10.0, 10.0, size=(order + 1, _JOINTS))
-    drives: dict[str, Any] = {PLAIN: SeriesElastic([900.0] * _JOINTS, 0.4)}
-    names = [str(joint) for joint in range(_JOINTS)]
-    drives |= {kind: DriveTrain.of([spec] * _JOINTS, names) for kind, spec in _KINDS.items()}
+    drives = {kind: DriveTrain([spec] * _JOINTS) for kind, spec in {PLAIN: _LINEAR, **_KINDS}.items()}
     for kind, train in drives.items():
         for found, right in zip(train.feedforward(q, torques), _in_numpy(train, q, torques)):
             check(kind, found, right)
@@ -79,9 +76,6 @@ def _contenders(order: int) -> list[Contender]:
     ]
 
 
-def _in_numpy(drives: SeriesElastic | DriveTrain, q: Array, torques: Array) -> MotorMotion:
-    """Return the motors by what is computed in NumPy: batches of plain drives, unknown deflections."""
-    if isinstance(drives, DriveTrain):
-        return drives.feedforward(q, torques, deflection=np.full(_JOINTS, np.nan))
-    position, effort = drives.feedforward(q[None], torques[None])
-    return MotorMotion(position[0], effort[0])
+def _in_numpy(drives: DriveTrain, q: Array, torques: Array) -> MotorMotion:
+    """Return the motors by what is computed in NumPy: deflections that are not known."""
+    return drives.feedforward(q, torques, deflection=np.full(_JOINTS, np.nan))

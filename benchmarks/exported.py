@@ -96,7 +96,7 @@ def _python_call(robot: Robot, what: str, order: int) -> Callable[[], Any]:
         compute = robot.compile(order, written)  # type: ignore[arg-type]
     if what != "feedforward":
         return lambda: compute(*next(calls))
-    motors = robot.actuation
+    motors = robot.drive_train
     assert motors is not None
     if robot.closure is not None:
 

@@ -284,7 +284,7 @@ def draw_drives(path: Path) -> Path:
     q = motion.sample(times, 6)
     link = LINK * q[:, 2:]  # torque with four derivatives
     for (name, spec), colour in zip(specs.items(), ("black", BLUE, GREEN, JOINT_COLOURS[3], RED)):
-        train = DriveTrain.of([spec], ["joint"])
+        train = DriveTrain([spec], ["joint"])
         still = train.follow(np.zeros((301, 7, 1)), _constant(torque), period=1.0).motors.position[:, 0]
         if name not in ("damped spring", "with friction"):
             curves(springs, torque, still, [name], [colour])

@@ -65,7 +65,7 @@ def tracking_errors(model: Robot, robot: Robot, mode: str, duration: float) -> A
             return linearisation.efforts(MOTION.sample(time, 4), measured)
 
     else:
-        drives = model.actuation
+        drives = model.drive_train
         if drives is None:
             raise SystemExit("the robot has no linear springs")
         gains = MotorGains.from_frequency(drives.motor_inertia, 30.0, 1.0)

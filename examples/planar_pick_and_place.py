@@ -85,14 +85,14 @@ def tool_motion(t: float) -> BaseMotion:
 
 def simulate(robot: Robot, preload: float) -> dict[str, Array]:
     """Return what the drives do at N times, (N, 3) each, and the tool's positions (N, 2)."""
-    if robot.actuation is None:
+    if robot.drive_train is None:
         raise ValueError(f"robot {robot.name!r} has no elastic drives")
     times = np.linspace(0.0, 2.0 * (DURATION + PAUSE), SAMPLES, endpoint=False)
     rows: dict[str, list[Array]] = {name: [] for name in ("tool", "torque", "second", "spring", "motor")}
     for t in times:
         tool = tool_motion(t)
         state = robot.drive_state(None, tool, preload=np.full(3, preload))
-        motors = robot.actuation.feedforward(state.motion, state.efforts)
+        motors = robot.drive_train.feedforward(state.motion, state.efforts)
         rows["tool"].append(tool.pose[:2, 3])
         rows["torque"].append(state.efforts[0])
         rows["second"].append(state.efforts[2])

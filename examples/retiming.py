@@ -35,7 +35,7 @@ def careful_panda() -> Robot:
     """Return the Panda with a tighter limit on torque rates."""
     panda = Robot.from_config(share.find("config", "panda.yaml"))
     limits = replace(panda.limits, effort_rate=np.full(panda.n_joints, RATE))
-    return Robot(panda.model, limits, panda.drives, panda.frames)
+    return Robot(panda.model, limits, panda.drive_train, panda.frames)
 
 
 def draw(before: Report, after: Report, found: Retimed, path: Path) -> Path:

@@ -47,9 +47,9 @@ def planned() -> Waypoints:
 
 def compare(robot: Robot, count: int) -> Compared:
     """Compute the torques of the motors by all ways, `count` instants."""
-    if robot.actuation is None:
+    if robot.drive_train is None:
         raise SystemExit("this robot has no elastic drives")
-    drives, waypoints = robot.actuation, planned()
+    drives, waypoints = robot.drive_train, planned()
 
     def torque(motion: Array) -> Array:
         return drives.feedforward(motion, robot.inverse_dynamics(motion)).effort[:, 0]

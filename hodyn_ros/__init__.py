@@ -17,13 +17,14 @@ __path__ = extend_path(__path__, __name__)
 
 if TYPE_CHECKING:
     from hodyn_ros.actuation.compiled_motors import MotorMotion
-    from hodyn_ros.actuation.series_elastic import SeriesElastic
+    from hodyn_ros.actuation.drive_train import DriveTrain
     from hodyn_ros.dynamics.group_robot import GroupRobot
     from hodyn_ros.dynamics.kinematics.forward_kinematics import Kinematics
     from hodyn_ros.dynamics.parallel_robot import ParallelRobot
     from hodyn_ros.dynamics.robot import Robot
     from hodyn_ros.errors import ConvergenceError, HodynError, InputError, ModelError, SingularError
     from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
+    from hodyn_ros.model.drive_spec import DriveSpec, series_elastic
     from hodyn_ros.model.joint_tree import JointTree
     from hodyn_ros.model.loops import Coupling, Loop
     from hodyn_ros.model.parallel.limb import Limb
@@ -34,6 +35,8 @@ __all__ = [
     "BaseMotion",
     "ConvergenceError",
     "Coupling",
+    "DriveSpec",
+    "DriveTrain",
     "GroupRobot",
     "HodynError",
     "InputError",
@@ -46,8 +49,8 @@ __all__ = [
     "ParallelRobot",
     "Platform",
     "Robot",
-    "SeriesElastic",
     "SingularError",
+    "series_elastic",
 ]
 
 # Each is imported when it is asked for, as all of them take a second, and a command or a node needs few.
@@ -56,6 +59,8 @@ _HOMES = {
     "BaseMotion": "lie.motion",
     "ConvergenceError": "errors",
     "Coupling": "model.loops",
+    "DriveSpec": "model.drive_spec",
+    "DriveTrain": "actuation.drive_train",
     "GroupRobot": "dynamics.group_robot",
     "HodynError": "errors",
     "InputError": "errors",
@@ -68,8 +73,8 @@ _HOMES = {
     "ParallelRobot": "dynamics.parallel_robot",
     "Platform": "model.parallel.platform",
     "Robot": "dynamics.robot",
-    "SeriesElastic": "actuation.series_elastic",
     "SingularError": "errors",
+    "series_elastic": "model.drive_spec",
 }
 
 if not TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,8 +13,9 @@ from hodyn_ros.actuation.compiled_motors import CompiledMotors, MotorMotion
 from hodyn_ros.actuation.damped_spring import DampedSpring
 from hodyn_ros.actuation.joint_drive import JointDrive, MotorJets, joint_drive
 from hodyn_ros.checks import check_finite, real_array, shaped_array
-from hodyn_ros.errors import HodynError, InputError
+from hodyn_ros.errors import HodynError, InputError, ModelError
 from hodyn_ros.lie.jets import Array, to_derivatives, to_taylor
+from hodyn_ros.model.arrays import counted
 from hodyn_ros.model.drive_spec import DriveSpec
 
 
@@ -29,23 +30,36 @@ class Followed(NamedTuple):
 class DriveTrain:
     """Drives of any kind, mixed freely: from motion and torques of the links to what the motors have to do.
 
-    `drives`, one per joint; `joint_names` for errors. Arrays hold derivatives by order on the axis before the
-    last, and on the last axis the joints, or the motors: joint after joint, two for a joint of variable
-    stiffness. Everything is reflected to the link side. `stiffness` (n,) is what the joints of variable
-    stiffness hold where no trajectory of it is given.
+    `specs`, one per joint; `joint_names` for errors, which ModelError is where a drive cannot be. Arrays hold
+    derivatives by order on the axis before the last, and on the last axis the joints, or the motors: joint
+    after joint, two for a joint of variable stiffness. Everything is reflected to the link side.
+
+    >>> from hodyn_ros.model.drive_spec import series_elastic
+    >>> train = DriveTrain(series_elastic([100.0], 0.5))
+    >>> q = np.zeros((5, 1)); torques = np.array([[10.0], [0.0], [200.0]])
+    >>> motor = train.feedforward(q, torques)
+    >>> motor.position[0], motor.effort[0]
+    (array([0.1]), array([11.]))
+
+    Attributes:
+        stiffness: Of the springs without deflection (n,), infinite where rigid; what joints of variable
+            stiffness hold where no trajectory of it is given [N.m/rad].
+        motor_inertia: Of all motors (motors,), reflected to the link side [kg m^2 or kg].
+        linear: Whether all are rigid or linear springs, and nothing rubs: `theta = q + Q / K`,
+            `tau = B theta'' + Q`.
     """
 
-    def __init__(
-        self,
-        drives: Sequence[JointDrive],
-        joint_names: Sequence[str] | None = None,
-        stiffness: ArrayLike | None = None,
-    ) -> None:
-        self.drives = tuple(drives)
-        names = joint_names if joint_names is not None else [str(i) for i in range(len(self.drives))]
+    def __init__(self, specs: Sequence[DriveSpec], joint_names: Sequence[str] | None = None) -> None:
+        self.specs = tuple(specs)
+        names = joint_names if joint_names is not None else [str(i) for i in range(len(self.specs))]
         self.joint_names = tuple(names)
-        if len(self.joint_names) != len(self.drives):
-            raise InputError(f"{len(self.drives)} drives need as many names, found {len(self.joint_names)}")
+        if len(self.joint_names) != len(self.specs):
+            raise ModelError(f"{len(self.specs)} drives need as many names, found {len(self.joint_names)}")
+        drives = []
+        for name, spec in zip(self.joint_names, self.specs):
+            with _naming(name, ModelError):
+                drives.append(joint_drive(spec))
+        self.drives = tuple(drives)
         counts = [drive.transmission.n_motors for drive in self.drives]
         self.motor_joints: tuple[int, ...] = tuple(j for j, count in enumerate(counts) for _ in range(count))
         self.motor_names = tuple(
@@ -56,20 +70,26 @@ class DriveTrain:
         self.elastic = np.array([not drive.rigid for drive in self.drives])
         self.commanded = np.array([drive.transmission.commanded for drive in self.drives])
         self.damped = np.array([drive.transmission.damped for drive in self.drives])
-        given = np.full(len(counts), np.nan) if stiffness is None else np.array(stiffness, dtype=np.float64)
-        if given.shape != (len(counts),):
-            raise InputError(f"stiffness must have shape ({len(counts)},), found {given.shape}")
-        self.stiffness = given  # (n,) held by the joints of variable stiffness [N.m/rad]
+        self.stiffness = np.array([spec.stiffness for spec in self.specs])
+        self.motor_inertia = np.array([inertia for drive in self.drives for inertia in drive.motor_inertias])
+        for array in (self.stiffness, self.motor_inertia):
+            array.setflags(write=False)
+        self.linear = all(drive.linear for drive in self.drives)
         self._compiled = CompiledMotors(self.motors)
 
     @classmethod
-    def of(cls, specs: Sequence[DriveSpec], joint_names: Sequence[str]) -> DriveTrain:
-        """Build the drives from the figures of a robot's file; errors name the joint."""
-        drives = []
-        for name, spec in zip(joint_names, specs, strict=True):
-            with _naming(name):
-                drives.append(joint_drive(spec))
-        return cls(drives, joint_names, [spec.stiffness for spec in specs])
+    def of(cls, drives: Sequence[DriveSpec] | DriveTrain, joint_names: Sequence[str]) -> DriveTrain:
+        """Return the drives of joints with these names."""
+        if not isinstance(drives, DriveTrain):
+            return cls(drives, joint_names)
+        return drives if drives.joint_names == tuple(joint_names) else cls(drives.specs, joint_names)
+
+    def __repr__(self) -> str:
+        elastic = int(self.elastic.sum())
+        return f"<{type(self).__name__}: {counted(self.n_joints, 'drive')}, {elastic} elastic>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.specs, self.joint_names)
 
     @property
     def n_joints(self) -> int:
@@ -81,10 +101,9 @@ class DriveTrain:
         """Number of motors; a joint of variable stiffness has two."""
         return len(self.motor_joints)
 
-    @property
-    def motor_inertia(self) -> Array:
-        """Inertias of the motors (motors,), reflected to the link side [kg m^2 or kg]."""
-        return np.array([inertia for drive in self.drives for inertia in drive.motor_inertias])
+    def damping(self, time: float) -> Array:
+        """Return what damps springs (n,) that pass in `time` [s], `K t`; zero where rigid [N.m s/rad]."""
+        return np.where(self.elastic, self.stiffness, 0.0) * time
 
     def effort_limits(self, joint_efforts: ArrayLike) -> Array:
         """Return the largest efforts of the motors (motors,) [N.m or N], those of their own drives.
@@ -278,9 +297,9 @@ def _gathered(found: Sequence[MotorJets]) -> MotorMotion:
 
 
 @contextmanager
-def _naming(joint: str) -> Iterator[None]:
+def _naming(joint: str, kind: type[HodynError] = InputError) -> Iterator[None]:
     """Put the name of the joint in front of what is refused meanwhile."""
     try:
         yield
     except HodynError as error:
-        raise InputError(f"joint {joint!r}: {error}") from error
+        raise kind(f"joint {joint!r}: {error}") from error

@@ -62,9 +62,11 @@ class JointDrive:
         return isinstance(self.transmission, Rigid)
 
     @property
-    def effort_orders_lost(self) -> int:
-        """Orders of the torque of the link minus orders of the motor effort."""
-        return 2 - min(self.transmission.gained, 2)
+    def linear(self) -> bool:
+        """Whether it is rigid or a linear spring, and nothing rubs."""
+        return isinstance(self.transmission, (Rigid, LinearSpring)) and not (
+            self.motor_friction or self.link_friction
+        )
 
     def motors(
         self, q: Array, torque: Array, stiffness: Array | None = None, deflection: Array | None = None

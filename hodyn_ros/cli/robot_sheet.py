@@ -59,7 +59,7 @@ def read_sheet(path: Path) -> Sheet:
 
 
 def _sheet(robot: RobotDescription, notes: tuple[str, ...]) -> Sheet:
-    model, closure, limits, drives = robot.model, robot.closure, robot.limits, robot.drive_specs
+    model, closure, limits, drives = robot.model, robot.closure, robot.limits, robot.drives
     first = model.first_jointed_body
     kinds = [model.kinds[first + i].value for i in range(model.n_joints)]
     parents = [

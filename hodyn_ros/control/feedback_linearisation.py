@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.checks import finite_array
 from hodyn_ros.control.links import Links
 from hodyn_ros.control.measurement import Measurement
@@ -20,13 +19,6 @@ from hodyn_ros.lie.motion import BaseMotion
 _RIGID, _DAMPED, _SPRINGS = 2, 3, 4  # derivative of the links on which motors act
 
 
-def drive_train_of(robot: Robot) -> DriveTrain:
-    """Return the drives of a robot; InputError where it has none."""
-    if robot.drive_train is None:
-        raise InputError(f"robot {robot.name!r} has no drives; describe them in its file")
-    return robot.drive_train
-
-
 def relative_degree(robot: Robot) -> int:
     """Return which derivative of the link positions the motors act on: 2 rigid, 4 elastic, 3 with damping.
 
@@ -34,7 +26,7 @@ def relative_degree(robot: Robot) -> int:
     Decoupling and feedback linearization of robots with mixed rigid/elastic joints, Int. J. Robust Nonlinear
     Control 8, 1998).
     """
-    train = drive_train_of(robot)
+    train = robot.require_drives()
     if train.commanded.any():
         bad = train.joint_names[int(np.argmax(train.commanded))]
         raise InputError(f"joint {bad!r} has a variable stiffness; this controller holds no stiffness")
@@ -81,7 +73,7 @@ class FeedbackLinearisation:
             raise InputError(f"robot {robot.name!r} has a floating base, which no motor holds")
         self._links = Links(robot)
         self.robot = self._links.robot
-        self._train = drive_train_of(robot)
+        self._train = robot.require_drives()
         k, table = self._links.size, np.asarray(gains, dtype=np.float64)
         if table.shape not in ((self.degree,), (self.degree, k)) or not np.isfinite(table).all():
             raise InputError(
@@ -142,9 +134,6 @@ class FeedbackLinearisation:
         errors = wanted[:degree] - motion[:degree]
         motion[degree] = wanted[degree] + (self.gains * errors).sum(axis=0)
         drives = self._links.drives(motion, preload=self._idle(motion, measured))
-        if self.robot.actuation is not None:
-            effort: Array = self.robot.actuation.feedforward(drives.motion, drives.efforts).effort[0]
-            return effort
         memory = None
         if degree == _DAMPED:
             memory = self._train.deflections(measured.position, measured.motor_position)
@@ -165,8 +154,6 @@ class FeedbackLinearisation:
         """Return what the springs hand to the links, and its rate where nothing damps them."""
         links = np.stack([measured.position, measured.velocity])
         motors = np.stack([measured.motor_position, measured.motor_velocity])
-        if self.robot.actuation is not None:
-            return np.asarray(self.robot.actuation.stiffness * (motors - links))
         return self._train.link_torque(links, motors)
 
     def _idle(self, motion: Array, measured: Measurement) -> Array | None:

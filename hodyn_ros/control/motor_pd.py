@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.actuation.series_elastic import SeriesElastic
+from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.extrapolation import motor_effort_series
 from hodyn_ros.feedforward.feedforward import Feedforward
@@ -31,13 +31,11 @@ class Reference(NamedTuple):
     efforts: Array  # (orders, n) [N.m or N, /s^k]; no rows without feedforward
 
 
-def motor_reference(
-    mode: FeedforwardMode, actuation: SeriesElastic | None, feedforward: Feedforward
-) -> Reference:
+def motor_reference(mode: FeedforwardMode, train: DriveTrain, feedforward: Feedforward) -> Reference:
     """Return what the motors follow in a mode.
 
     Elastic: what the feedforward says of the motors, whatever their drives. For the other modes, which leave
-    out part of it, the link motion follows from `q = theta - K^-1 Q`; they need plain drives, `actuation`.
+    out part of it, the link motion follows from `q = theta - K^-1 Q`; they need drives that are `linear`.
     The derivatives of Q, which matter most between two samples, reach further than those of theta''. Raises
     InputError when the feedforward holds no motors, or too few derivatives of them.
     """
@@ -46,18 +44,18 @@ def motor_reference(
         efforts = motor_effort_series(feedforward)
         _require(len(positions) >= 2 and len(efforts) >= 1, mode, feedforward)
         return Reference(positions, efforts)
-    if actuation is None:
+    if not train.linear:
         raise InputError(
             f"feedforward {mode.value!r} leaves out part of what linear springs do; where drives have "
             "friction, or springs that are damped or not linear, choose 'elastic'"
         )
     needed = 2 if mode is FeedforwardMode.NONE else 3
     _require(len(positions) >= needed and len(link_efforts) >= len(positions), mode, feedforward)
-    positions = positions - actuation.compliance * link_efforts[: len(positions)]
+    positions = positions - link_efforts[: len(positions)] / train.stiffness
     if mode is FeedforwardMode.NONE:
         return Reference(positions, link_efforts[:0])
     efforts = link_efforts.copy()
-    efforts[: len(positions) - 2] += actuation.motor_inertia * positions[2:]
+    efforts[: len(positions) - 2] += train.motor_inertia * positions[2:]
     return Reference(positions, efforts)
 
 

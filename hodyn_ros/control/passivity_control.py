@@ -45,7 +45,8 @@ class PassivityRegulator:
     def __init__(
         self, robot: Robot, stiffness: ArrayLike, damping: ArrayLike, motor_inertia: ArrayLike | None = None
     ) -> None:
-        if robot.actuation is None:
+        train = robot.drive_train
+        if train is None or not train.linear:
             raise InputError(
                 f"robot {robot.name!r} needs drives that are linear springs or rigid, without friction"
             )
@@ -53,23 +54,23 @@ class PassivityRegulator:
         self.robot = self._links.robot
         if self._links.size != self._links.n_driven:
             raise InputError(f"robot {robot.name!r} has more drives than coordinates, which is not regulated")
-        self._springs, self._last = robot.actuation, self._links.home
+        self._train, self._last = train, self._links.home
         self.stiffness = self._positive("stiffness", stiffness)
         self.damping = self._positive("damping", damping)
-        own = self._springs.motor_inertia
+        own = self._train.motor_inertia
         wanted = own if motor_inertia is None else self._positive("motor_inertia", motor_inertia)
         with np.errstate(invalid="ignore"):
-            ratio = np.where(self._springs.elastic, own / wanted, 1.0)
+            ratio = np.where(self._train.elastic, own / wanted, 1.0)
         self._ratio: Array = ratio
 
     def regulate(self, goal: ArrayLike, measured: Measurement) -> Regulation:
         """Return the motor efforts towards coordinates `goal` (n,). Raises ConvergenceError."""
         there = self._at_rest(np.asarray(goal, dtype=np.float64))
         theta = np.asarray(measured.motor_position, dtype=np.float64)
-        motor_goal = there.motion[0] + self._springs.compliance * there.efforts[0]
+        motor_goal = there.motion[0] + there.efforts[0] / self._train.stiffness
         gravity = self._gravity(self.resting_links(theta))
         wanted = self.stiffness * (motor_goal - theta) - self.damping * measured.motor_velocity + gravity
-        spring = self._springs.link_torque(measured.position, theta)
+        spring = self._train.link_torque(measured.position[None], theta[None])[0]
         return Regulation(self._ratio * wanted + (1.0 - self._ratio) * spring, gravity)
 
     def resting_links(self, motor_position: ArrayLike) -> Array:
@@ -81,7 +82,7 @@ class PassivityRegulator:
         theta = np.asarray(motor_position, dtype=np.float64)
         q = theta
         for _ in range(_ITERATIONS):
-            last, q = q, theta - self._springs.compliance * self._gravity(q)
+            last, q = q, theta - self._gravity(q) / self._train.stiffness
             if np.abs(q - last).max() <= _PRECISION * max(1.0, float(np.abs(q).max())):
                 return np.asarray(q)
         moved = float(np.abs(q - last).max())

@@ -52,7 +52,7 @@ def build_mjcf(
     return RobotDescription(
         model=tree,
         limits=mjcf.limits.of_joints(drives),
-        drive_specs=specs if any(spec != DriveSpec() for spec in specs) else None,
+        drives=specs if any(spec != DriveSpec() for spec in specs) else None,
         frames=mjcf.assembly.frames,
         closure=closure,
         coordinate_limits=mjcf.limits.of_joints(joints),

@@ -23,6 +23,7 @@ from hodyn_ros.model.arrays import unique_names
 from hodyn_ros.model.closure import TOLERANCE, Closure, Coordinate, Named
 from hodyn_ros.model.composite_joints import CompositeJoint, unfold_arrays
 from hodyn_ros.model.description import RobotDescription
+from hodyn_ros.model.drive_spec import DriveSpec
 from hodyn_ros.model.frames import DhConvention, dh_chain
 from hodyn_ros.model.loops import Coupling, Loop
 from hodyn_ros.model.tree import TreeModel
@@ -56,17 +57,21 @@ class Robot(
         return Robot(
             tree,
             self.limits,
-            self.drives,
+            self.drive_train,
             self.frames,
-            self.drive_specs,
             closure,
             self.coordinate_limits,
         )
 
+    def with_drives(self, drives: Sequence[DriveSpec] | None) -> Robot:
+        """Return this robot with other drives, one for each of its driven joints."""
+        parts = self.frames, self.closure, self.coordinate_limits
+        return Robot(self._tree, self.limits, drives, *parts)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle what a robot is made from; what it has compiled is compiled again."""
         closure = None if self._looped is None else self._looped.closure
-        parts = self._tree, self.limits, self.drives, dict(self.frames), self.drive_specs, closure
+        parts = self._tree, self.limits, self.drive_train, dict(self.frames), closure
         return Robot, (*parts, self.coordinate_limits)
 
     @classmethod
@@ -93,7 +98,7 @@ class Robot(
 
         `root`: the body to read with all that it carries, where several robots or objects move in the file;
         `keyframe`: where loops are closed, by default qpos0, which also says on which branch they stay.
-        Armatures are motor inertias of rigid drives, so they count in `actuation` and not in
+        Armatures are motor inertias of rigid drives, so they count in `drive_train` and not in
         `inverse_dynamics`; with `friction=True` damping and dry friction are those of the links of the
         drives, and `friction=False` leaves them out without a warning. Constraints "connect" and "weld" are
         loops, "joint" couplings. With loops, `coordinates` are by default joints with actuators, and others
@@ -122,7 +127,6 @@ class Robot(
                 description.limits,
                 description.drives,
                 description.frames,
-                description.drive_specs,
                 description.closure,
                 description.coordinate_limits,
             )

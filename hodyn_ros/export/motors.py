@@ -11,7 +11,6 @@ import numpy as np
 from hodyn_ros.actuation.compiled_motors import MotorMotion
 from hodyn_ros.actuation.damped_spring import DampedSpring
 from hodyn_ros.actuation.drive_train import DriveTrain
-from hodyn_ros.actuation.series_elastic import SeriesElastic
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.codegen.kernel import Shape, Stack, traced
 from hodyn_ros.errors import InputError
@@ -51,7 +50,6 @@ class _Drives:
     """The drives of a robot; those `remembered` have a damped spring that does not settle within a period."""
 
     train: DriveTrain
-    plain: SeriesElastic | None
     period: float | None
     remembered: list[int] = field(init=False)
     positions: int = field(init=False, default=0)  # rows of the traced result; efforts follow
@@ -75,7 +73,7 @@ class _Drives:
             start[self.remembered] = now
             motors = self.train.motors(motion, loads, None, start)
         else:
-            motors = (self.train if self.plain is None else self.plain).motors(motion, loads)
+            motors = self.train.motors(motion, loads)
         self.positions = len(motors.position)
         return [*motors.position.tolist(), *motors.effort.tolist()]
 
@@ -105,14 +103,13 @@ class _Drives:
             assert self.period is not None
             motors = self.train.follow(q, tau, self.period).motors
             return [MotorMotion(*one) for one in zip(*motors)]
-        drives = self.train if self.plain is None else self.plain
-        return [drives.feedforward(*one) for one in zip(q, tau)]
+        return [self.train.feedforward(*one) for one in zip(q, tau)]
 
 
 def motor_functions(robot: Robot, request: Request, dynamics: CFunction, tables: Tables) -> list[CFunction]:
     """Write what the motors do, from what `dynamics` takes and gives, and a function that does both."""
     assert robot.drive_train is not None
-    drives = _Drives(robot.drive_train, robot.actuation, request.period)
+    drives = _Drives(robot.drive_train, request.period)
     motors = _motor_function(drives, request, dynamics, tables)
     return [motors, _both(drives, dynamics, motors)]
 

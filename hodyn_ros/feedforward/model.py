@@ -53,9 +53,8 @@ class FeedforwardModel:
             robot.tree.body_index(body)
         self.wrench_frame: Frame = wrench_frame
         self.has_drives = robot.drive_train is not None
-        self._actuation = robot.actuation
         self._limits = FeedforwardLimits.of(robot.limits if limits is None else limits, robot.drive_train)
-        self._drive_train = robot.drive_train if robot.actuation is None else None
+        self._drive_train = robot.drive_train
         n = len(self.joint_names)
         self._nothing, self._no_wrench = np.empty((0, n)), np.empty((0, 6))
         if self._drive_train is not None and self._drive_train.n_motors != n:
@@ -143,11 +142,6 @@ class FeedforwardModel:
         return Feedforward(efforts, motor_positions, motor_efforts, base_wrenches, status)
 
     def _motors(self, q: Array, efforts: Array) -> tuple[Array, Array]:
-        if self._actuation is None:
-            if self._drive_train is None:
-                return self._nothing, self._nothing
-            return self._drive_train.feedforward(q, efforts)
-        if self.order < 2 and self._actuation.elastic.any():
-            return self._actuation.motor_position(q, efforts), self._nothing
-        motor = self._actuation.feedforward(q, efforts)
-        return motor.position, motor.effort
+        if self._drive_train is None:
+            return self._nothing, self._nothing
+        return self._drive_train.feedforward(q, efforts)

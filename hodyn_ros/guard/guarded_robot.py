@@ -63,16 +63,16 @@ def effort_model(robot: Robot, joint_names: Sequence[str], *, motor: bool) -> Ef
 
 def _stiff_drives(robot: Robot) -> DriveTrain | None:
     """Return the drives of a robot with rigid transmissions; None without drives of one motor each."""
-    train, specs = robot.drive_train, robot.drive_specs
-    if train is None or specs is None or train.n_motors != train.n_joints:
+    train = robot.drive_train
+    if train is None or train.n_motors != train.n_joints:
         return None
     stiff = [
         DriveSpec(
             np.inf, spec.motor_inertia, motor_friction=spec.motor_friction, link_friction=spec.link_friction
         )
-        for spec in specs
+        for spec in train.specs
     ]
-    return DriveTrain.of(stiff, robot.driven_joints)
+    return DriveTrain(stiff, robot.driven_joints)
 
 
 def _places(robot: Robot, joint_names: Sequence[str]) -> list[int]:

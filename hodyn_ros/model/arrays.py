@@ -54,3 +54,12 @@ def unique_names(what: str, names: Sequence[str] | None, count: int, prefix: str
     if repeated:
         raise ModelError(f"{what} holds {repeated} more than once; every name must be unique")
     return result
+
+
+def counted(number: int, word: str, plural: str = "") -> str:
+    """Return a number with its word, `plural` or with an s where it is not one.
+
+    >>> counted(1, "drive"), counted(2, "drive")
+    ('1 drive', '2 drives')
+    """
+    return f"{number} {word if number == 1 else plural or word + 's'}"

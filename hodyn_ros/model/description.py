@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.errors import ModelError
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.drive_spec import DriveSpec
-from hodyn_ros.model.drives import Drives
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.readers.document import AssumedFigure
@@ -24,7 +22,7 @@ class RobotDescription:
 
     model: TreeModel
     limits: JointLimits  # of the driven joints; all joints are, where there is no closure
-    drive_specs: tuple[DriveSpec, ...] | None = None  # likewise; None where no joint has a drive
+    drives: tuple[DriveSpec, ...] | None = None  # likewise; None where no joint has a drive
     frames: Mapping[str, Frame] = field(default_factory=dict)  # bodies and others by name
     assumed: tuple[AssumedFigure, ...] = ()  # figures that the file marks as assumed
     closure: Closure | None = None
@@ -36,15 +34,6 @@ class RobotDescription:
         model = self.model.with_gravity(gravity)
         closure = None if self.closure is None else replace(self.closure, tree=model)
         return replace(self, model=model, closure=closure)
-
-    @property
-    def drives(self) -> Drives | None:
-        """Motor inertias and springs of the driven joints; None where none has a drive."""
-        if self.drive_specs is None:
-            return None
-        stiffness = np.array([spec.stiffness for spec in self.drive_specs])
-        inertia = np.array([spec.motor_inertia for spec in self.drive_specs])
-        return Drives(stiffness, inertia, joint_names=self.driven)
 
     @property
     def driven(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hodyn_ros.errors import ModelError
 from hodyn_ros.model.keys import Entry, key
@@ -154,18 +155,6 @@ class DriveSpec(Entry, kw_only=False):
         constant = 0.0 if self.torque_constant is None else self.torque_constant * self.gear_ratio
         return min(self.limits.torque, self.limits.current * constant if constant else np.inf)
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether it is rigid or a linear spring, without friction: what `SeriesElastic` computes."""
-        return (
-            self.spring_damping == 0.0
-            and self.cubic_stiffness == 0.0
-            and self.spring_table is None
-            and self.variable_stiffness is None
-            and self.motor_friction == FrictionSpec(transition=self.motor_friction.transition)
-            and self.link_friction == FrictionSpec(transition=self.link_friction.transition)
-        )
-
     def doubts(self, joint: str) -> list[str]:
         """Return a line for each figure that looks as if it were in other units."""
         lines = []
@@ -195,3 +184,27 @@ class DriveSpec(Entry, kw_only=False):
             "unheard of; if this is the inertia of the rotor itself, give it as rotor_inertia beside "
             "gear_ratio"
         ]
+
+
+def series_elastic(stiffness: ArrayLike, motor_inertia: ArrayLike) -> tuple[DriveSpec, ...]:
+    """Return drives with linear springs (n,), an infinite stiffness for a rigid one.
+
+    `stiffness` K (n,) [N.m/rad or N/m] and `motor_inertia` B (n,) [kg m^2 or kg], reflected to the link side,
+    one of them perhaps for all: Mueller (2020), section I; Spong's model of elastic joints. Raises
+    ModelError.
+    """
+    springs, inertias = np.atleast_1d(stiffness), np.atleast_1d(motor_inertia)
+    try:
+        pairs = np.broadcast(springs, inertias)
+    except ValueError:
+        raise ModelError(
+            f"stiffness of {len(springs)} joints and motor inertia of {len(inertias)}; give one for each, or "
+            "one for all"
+        ) from None
+    drives = []
+    for joint, figures in enumerate((float(k), float(b)) for k, b in pairs):
+        try:
+            drives.append(DriveSpec(*figures))
+        except ModelError as error:
+            raise ModelError(f"joint {joint}: {error}") from error
+    return tuple(drives)

@@ -104,9 +104,7 @@ class ControllerNode(FeedforwardConsumer):
     def __init__(self) -> None:
         super().__init__("controller_node", SETTINGS)
         robot = robot_of_file(self)
-        train = robot.drive_train
-        if train is None:
-            raise InputError(f"robot {robot.name!r} has no drives; describe them in its file")
+        train = robot.require_drives()
         if train.commanded.any():
             variable = train.joint_names[int(train.commanded.argmax())]
             raise InputError(
@@ -114,8 +112,8 @@ class ControllerNode(FeedforwardConsumer):
                 "FeedforwardTorque holds one motor per joint, so command its motors from robot.drive_train"
             )
         self._mode = FeedforwardMode(chosen(self, "feedforward", [mode.value for mode in FeedforwardMode]))
-        self._actuation = robot.actuation
-        if self._actuation is None and self._mode is not FeedforwardMode.ELASTIC:
+        self._train = train
+        if not train.linear and self._mode is not FeedforwardMode.ELASTIC:
             raise InputError(
                 f"parameter 'feedforward' is {self._mode.value!r}, but robot {robot.name!r} has "
                 "friction, or springs that are damped or not linear; choose elastic"
@@ -150,7 +148,7 @@ class ControllerNode(FeedforwardConsumer):
 
     def reference(self, feedforward: Feedforward) -> Reference:
         """Return what the motors follow."""
-        return motor_reference(self._mode, self._actuation, feedforward)
+        return motor_reference(self._mode, self._train, feedforward)
 
     def on_measurement(self) -> None:
         """Answer a measurement."""

@@ -145,10 +145,12 @@ class SimulatorNode(Node):
         )
 
     def _damping(self, robot: Robot) -> Array:
-        if robot.drives is None:
-            return np.zeros(len(robot.driven_joints))
-        springs = np.where(np.isfinite(robot.drives.stiffness), robot.drives.stiffness, 0.0)
-        return np.asarray(springs * value(self, "damping_time"))
+        train = robot.drive_train
+        return (
+            np.zeros(len(robot.driven_joints))
+            if train is None
+            else train.damping(value(self, "damping_time"))
+        )
 
     def _initial_position(self, robot: Robot) -> Array:
         given, trajectory = value(self, "initial_position"), value(self, "trajectory")

@@ -121,10 +121,7 @@ class EffortFilter:
         if self.side == "link":
             return robot.inverse_dynamics(np.ascontiguousarray(motion[:, :3]))[:, 0]
         torques = robot.inverse_dynamics(motion)
-        drives = robot.actuation if robot.actuation is not None else robot.drive_train
-        if drives is None:
-            raise InputError(f"robot {robot.name!r} has no drives")
-        return drives.feedforward(motion, torques).effort[:, 0]
+        return robot.require_drives().feedforward(motion, torques).effort[:, 0]
 
 
 def _has_limits(robot: Robot) -> bool:

@@ -189,19 +189,12 @@ class _Computed:
 
     @cached_property
     def deflections(self) -> Array:
-        train = self.subject.train
-        if train is None:
-            raise InputError(f"robot {self.subject.name!r} has no drives")
+        train = self.subject.robot.require_drives()
         return train.deflections(self.motion[:, 0], self.motor_positions[:, 0])[:, None]
 
     @cached_property
     def _motors(self) -> MotorMotion:
-        plain, train = self.subject.actuation, self.subject.train
-        if plain is not None and (self.torques.shape[1] > 2 or not plain.elastic.any()):
-            return plain.feedforward(self.motion, self.torques)
-        if train is None:
-            raise InputError(f"robot {self.subject.name!r} has no drives")
-        return train.feedforward(self.motion, self.torques)
+        return self.subject.robot.require_drives().feedforward(self.motion, self.torques)
 
 
 def _first_finite(own: float, shared: float) -> float:

@@ -33,7 +33,6 @@ class MotionEvaluator:
         self.joint_names = robot.driven_joints
         self.prismatic = tuple(self.slides(name) for name in robot.driven_joints)
         self.limits = robot.limits
-        self.actuation = robot.actuation
         self.train = robot.drive_train
         self.least_order = 0 if robot.closure is None else 2
 

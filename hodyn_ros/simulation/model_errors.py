@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.model.drives import Drives
 
 
 def with_scaled_inertia(robot: Robot, factors: ArrayLike) -> Robot:
@@ -24,11 +23,7 @@ def with_scaled_inertia(robot: Robot, factors: ArrayLike) -> Robot:
 
 def with_stiffness(robot: Robot, stiffness: ArrayLike) -> Robot:
     """Return the robot with other stiffnesses (n,) of its springs, or one for all; rigid ones stay rigid."""
-    if robot.drives is None or robot.drive_specs is None:
-        raise InputError(f"robot {robot.name!r} has no drives; describe them in its file")
-    wanted = np.broadcast_to(np.asarray(stiffness, dtype=np.float64), robot.drives.stiffness.shape)
-    table = np.where(np.isfinite(robot.drives.stiffness), wanted, np.inf)
-    specs = [replace(spec, stiffness=float(k)) for spec, k in zip(robot.drive_specs, table)]
-    drives = Drives(table, robot.drives.motor_inertia, joint_names=robot.driven_joints)
-    parts = robot.frames, specs, robot.closure, robot.coordinate_limits
-    return Robot(robot.tree, robot.limits, drives, *parts)
+    train = robot.require_drives()
+    wanted = np.broadcast_to(np.asarray(stiffness, dtype=np.float64), train.stiffness.shape)
+    table = np.where(train.elastic, wanted, np.inf)
+    return robot.with_drives([replace(spec, stiffness=float(k)) for spec, k in zip(train.specs, table)])

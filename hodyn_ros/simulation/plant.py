@@ -218,7 +218,7 @@ def _train_of(robot: Robot) -> DriveTrain:
     """Return the drives of a robot; rigid ones, whose motors have no inertia, where it has none."""
     if robot.drive_train is not None:
         return robot.drive_train
-    return DriveTrain.of([DriveSpec(np.inf, 0.0)] * len(robot.driven_joints), robot.driven_joints)
+    return DriveTrain([DriveSpec(np.inf, 0.0)] * len(robot.driven_joints), robot.driven_joints)
 
 
 def _figures(spring: Transmission) -> tuple[float, float, float]:

@@ -44,12 +44,13 @@ class RobotErrors:
                     f"an error of the {name} of {100.0 * share:g} % leaves nothing; say more than -100 %"
                 )
         robot = model
-        if self.stiffness and model.drives is not None:
-            if any(spec.spring_table or spec.variable_stiffness for spec in model.drive_specs or ()):
+        train = model.drive_train
+        if self.stiffness and train is not None:
+            if any(spec.spring_table or spec.variable_stiffness for spec in train.specs):
                 raise InputError(
                     "springs with a table, or of variable stiffness, have no stiffness to be wrong"
                 )
-            robot = with_stiffness(robot, model.drives.stiffness * (1.0 + self.stiffness))
+            robot = with_stiffness(robot, train.stiffness * (1.0 + self.stiffness))
         if self.inertia:
             robot = with_scaled_inertia(robot, 1.0 + self.inertia)
         if self.payload:
@@ -103,9 +104,7 @@ class TrackingStudy:
         ramp: float,
         loop: Loop,
     ) -> None:
-        train, moved = model.drive_train, RobotMotion.of(motion)
-        if train is None:
-            raise InputError(f"robot {model.name!r} has no drives; describe them in its file")
+        train, moved = model.require_drives(), RobotMotion.of(motion)
         if train.commanded.any():
             joint = train.joint_names[int(train.commanded.argmax())]
             raise InputError(f"joint {joint!r} has a variable stiffness, which is not simulated here")
@@ -120,11 +119,11 @@ class TrackingStudy:
         if duration is None and np.isinf(own.duration):
             raise InputError("the motion has no end; say with --duration how many seconds count")
         law = FeedforwardModel(model, loop.order)
-        self._model, self._loop, self._orders = model, loop, law.motion_orders
+        self._model, self._train, self._loop, self._orders = model, train, loop, law.motion_orders
         self._motion = moved.rest_to_rest(ramp, duration, law.motion_orders - 1)
         self._begin = 0.0 if own.starts_at_rest else ramp
         self._length = own.duration if duration is None else duration
-        self.modes = tuple(FeedforwardMode) if model.actuation is not None else (FeedforwardMode.ELASTIC,)
+        self.modes = tuple(FeedforwardMode) if train.linear else (FeedforwardMode.ELASTIC,)
         self._gains = MotorGains.from_frequency(
             train.motor_inertia, loop.natural_frequency, loop.damping_ratio
         )
@@ -154,8 +153,7 @@ class TrackingStudy:
     ) -> Outcome:
         """Let a robot with errors follow the motion."""
         robot, loop = errors.applied(self._model), self._loop
-        stiffness = np.zeros(len(self._effort_limits)) if robot.drives is None else robot.drives.stiffness
-        damping = np.where(np.isfinite(stiffness), stiffness, 0.0) * loop.damping_time
+        damping = robot.require_drives().damping(loop.damping_time)
         base = lru_cache(maxsize=4)(self._base) if robot.moves_base else None
         simulation = RobotSimulation(robot, self._wanted[0], damping=damping, base=base)
         guard = CommandGuard(
@@ -163,7 +161,7 @@ class TrackingStudy:
         )
 
         def reference(time: float) -> Reference:
-            return motor_reference(mode, self._model.actuation, self._feedforwards[round(time * loop.rate)])
+            return motor_reference(mode, self._train, self._feedforwards[round(time * loop.rate)])
 
         control = GuardedController(guard, reference)
         duration = (len(self._feedforwards) - 1) / loop.rate

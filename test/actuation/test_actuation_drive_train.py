@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from hodyn_ros import InputError, ModelError, Robot, SeriesElastic, share
+from hodyn_ros import InputError, ModelError, Robot, series_elastic, share
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.errors import FigureWarning
 from hodyn_ros.feedforward.feedforward import Status
@@ -51,14 +51,14 @@ def samples(panda: Robot) -> tuple[Array, Array]:
 
 def test_each_joint_of_a_mixture_is_as_on_its_own(samples: tuple[Array, Array]) -> None:
     q, torques = (stack[..., : len(SPECS)] for stack in samples)
-    train = DriveTrain.of(list(SPECS.values()), list(SPECS))
+    train = DriveTrain(list(SPECS.values()), list(SPECS))
     assert train.n_motors == 8
     assert train.motor_names[4:6] == ("pair/first", "pair/second")
     found = train.feedforward(q, torques)
     assert found.position.shape == (100, 5, 8)
     assert found.effort.shape == (100, 3, 8)
     for j, (name, spec) in enumerate(SPECS.items()):
-        own = DriveTrain.of([spec], [name]).feedforward(q[..., j : j + 1], torques[..., j : j + 1])
+        own = DriveTrain([spec], [name]).feedforward(q[..., j : j + 1], torques[..., j : j + 1])
         motors = [m for m, joint in enumerate(train.motor_joints) if joint == j]
         assert np.array_equal(own.position[:, :5], found.position[..., motors])
         assert np.array_equal(own.effort[:, :3], found.effort[..., motors])
@@ -69,9 +69,9 @@ def test_what_answers_sample_by_sample_leave_out(
     panda: Robot, memory: float, position: float, effort: float
 ) -> None:
     """The figures of docs/control.md: the slow manifold at order 2 against the memory, advanced exactly."""
-    assert panda.drive_specs is not None
-    springs = [replace(spec, spring_damping=memory * spec.stiffness) for spec in panda.drive_specs]
-    train = DriveTrain.of(springs, panda.joint_names)
+    assert panda.drive_train is not None
+    springs = [replace(spec, spring_damping=memory * spec.stiffness) for spec in panda.drive_train.specs]
+    train = DriveTrain(springs, panda.joint_names)
     motion = read_trajectory(share.find("config", "panda_validation.yaml"))
     q = motion.sample(np.arange(1500) * 1e-3, 8)
     torques = panda.inverse_dynamics(q)
@@ -83,18 +83,20 @@ def test_what_answers_sample_by_sample_leave_out(
     assert np.abs(found.effort[settled, 0] - exact.effort[settled, 0]).max() <= effort
 
 
-def test_plain_drives_are_those_of_series_elastic(panda: Robot, samples: tuple[Array, Array]) -> None:
+def test_linear_springs_follow_spongs_model(panda: Robot, samples: tuple[Array, Array]) -> None:
     q, torques = samples
-    assert panda.drive_train is not None
-    assert isinstance(panda.actuation, SeriesElastic)
-    found, plain = panda.drive_train.feedforward(q, torques), panda.actuation.feedforward(q, torques)
-    assert np.allclose(found.position, plain.position, rtol=1e-14, atol=0.0)
-    assert np.allclose(found.effort, plain.effort, rtol=1e-13, atol=1e-12)
+    train = panda.require_drives()
+    assert train.linear
+    found = train.feedforward(q, torques)
+    position = q[:, : torques.shape[1]] + torques / train.stiffness
+    assert np.allclose(found.position, position, rtol=1e-14, atol=0.0)
+    effort = train.motor_inertia * position[:, 2:] + torques[:, :-2]
+    assert np.allclose(found.effort, effort, rtol=1e-13, atol=1e-12)
 
 
 def test_the_way_back_of_a_mixture_returns_the_torques(samples: tuple[Array, Array]) -> None:
     q, torques = (stack[..., : len(SPECS)] for stack in samples)
-    train = DriveTrain.of(list(SPECS.values()), list(SPECS))
+    train = DriveTrain(list(SPECS.values()), list(SPECS))
     theta = train.feedforward(q, torques).position
     found = train.link_torque(q[7, :3], theta[7, :3])
     assert (found[:, 0] == 0.0).all()  # rigid
@@ -109,7 +111,7 @@ def test_the_way_back_of_a_mixture_returns_the_torques(samples: tuple[Array, Arr
 
 def test_a_commanded_stiffness_moves_the_motors(samples: tuple[Array, Array]) -> None:
     q, torques = samples[0][0, :, 4:5], samples[1][0, :, 4:5]
-    train = DriveTrain.of([SPECS["pair"]], ["pair"])
+    train = DriveTrain([SPECS["pair"]], ["pair"])
     command = np.array([[650.0], [40.0], [-300.0], [0.0], [0.0]])
     theta = train.feedforward(q, torques, stiffness=command).position
     # half the distance of the motors is the stretch sigma / (4 k)
@@ -124,7 +126,7 @@ def test_damped_springs_follow_their_equation_from_sample_to_sample(
 ) -> None:
     """Against SciPy on the continuous torque: the samples' Taylor polynomials are good to rounding."""
     q, torques = samples[0][..., :1], samples[1][..., :1]
-    train = DriveTrain.of([DriveSpec(700.0, 0.3, spring_damping=damping)], ["joint"])
+    train = DriveTrain([DriveSpec(700.0, 0.3, spring_damping=damping)], ["joint"])
     found = train.follow(q, torques, 1e-3, start=[0.01])
     trajectory = read_trajectory(share.find("config", "panda_validation.yaml"))
     robot = Robot.from_config(share.find("config", "panda.yaml"))
@@ -148,7 +150,7 @@ def test_damped_springs_follow_their_equation_from_sample_to_sample(
 
 def test_following_in_two_parts_is_following_at_once(samples: tuple[Array, Array]) -> None:
     q, torques = samples[0][..., :1], samples[1][..., :1]
-    train = DriveTrain.of([DriveSpec(700.0, 0.3, spring_damping=20.0)], ["joint"])
+    train = DriveTrain([DriveSpec(700.0, 0.3, spring_damping=20.0)], ["joint"])
     whole = train.follow(q, torques, 1e-3, start=[0.01])
     first = train.follow(q[:40], torques[:40], 1e-3, start=[0.01])
     second = train.follow(q[40:], torques[40:], 1e-3, start=first.end)
@@ -161,8 +163,8 @@ def test_with_little_damping_following_is_that_of_a_spring(
     damping: float, samples: tuple[Array, Array]
 ) -> None:
     q, torques = samples[0][..., :1], samples[1][..., :1]
-    found = DriveTrain.of([DriveSpec(700.0, 0.3, spring_damping=damping)], ["a"]).follow(q, torques, 1e-3)
-    plain = SeriesElastic(700.0, 0.3).feedforward(q, torques)
+    found = DriveTrain([DriveSpec(700.0, 0.3, spring_damping=damping)], ["a"]).follow(q, torques, 1e-3)
+    plain = DriveTrain(series_elastic(700.0, 0.3)).feedforward(q, torques)
     size = np.abs(plain.effort).max(axis=(0, 2), keepdims=True)
     assert found.motors.effort.shape == plain.effort.shape
     assert (
@@ -171,10 +173,12 @@ def test_with_little_damping_following_is_that_of_a_spring(
 
 
 def test_feedforward_uses_the_whole_drive_train(panda: Robot) -> None:
-    assert panda.drive_specs is not None
-    specs = [DriveSpec(s.stiffness, s.motor_inertia, motor_friction=FRICTION) for s in panda.drive_specs]
-    robot = Robot(panda.model, panda.limits, panda.drives, panda.frames, specs)
-    assert robot.actuation is None
+    assert panda.drive_train is not None
+    specs = [
+        DriveSpec(s.stiffness, s.motor_inertia, motor_friction=FRICTION) for s in panda.drive_train.specs
+    ]
+    robot = panda.with_drives(specs)
+    assert not robot.require_drives().linear
     q = read_trajectory(share.find("config", "panda_validation.yaml")).sample(0.3, 6)
     with_friction, without = FeedforwardModel(robot, 4).compute(q), FeedforwardModel(panda, 4).compute(q)
     assert np.array_equal(with_friction.efforts, without.efforts)
@@ -184,10 +188,12 @@ def test_feedforward_uses_the_whole_drive_train(panda: Robot) -> None:
 
 
 def test_what_cannot_be_computed_is_refused_not_ignored(panda: Robot) -> None:
-    assert panda.drive_specs is not None
+    assert panda.drive_train is not None
     pair = VariableStiffnessSpec("agonist_antagonist", 1e5)
-    specs = [DriveSpec(s.stiffness, s.motor_inertia, variable_stiffness=pair) for s in panda.drive_specs]
-    robot = Robot(panda.model, panda.limits, panda.drives, panda.frames, specs)
+    specs = [
+        DriveSpec(s.stiffness, s.motor_inertia, variable_stiffness=pair) for s in panda.drive_train.specs
+    ]
+    robot = panda.with_drives(specs)
     with pytest.raises(InputError, match="14 motors for 7 joints"):
         FeedforwardModel(robot, 2)
 
@@ -207,7 +213,7 @@ def test_what_cannot_be_computed_is_refused_not_ignored(panda: Robot) -> None:
 )
 def test_bad_samples_are_refused(samples: tuple[Array, Array], change: dict[str, Any], words: str) -> None:
     q, torques = samples
-    train = DriveTrain.of([SPECS["damped"]] * 7, [str(j) for j in range(7)])
+    train = DriveTrain([SPECS["damped"]] * 7, [str(j) for j in range(7)])
     given = {"q": q, "torques": torques, "period": 1e-3} | change
     for name, right in (("q", q), ("torques", torques)):
         if isinstance(given[name], float):  # a single bad number among good ones
@@ -249,7 +255,7 @@ def write(tmp_path: Path) -> Writer:
 
 
 def spec_of(path: Path) -> DriveSpec:
-    specs = Robot.from_config(path).drive_specs
+    specs = Robot.from_config(path).drive_train.specs
     assert specs is not None
     return specs[0]
 
@@ -356,7 +362,7 @@ def test_figures_in_other_units_are_warned_about_by_name(write: Writer) -> None:
 
 
 def test_limits_of_a_drive_go_before_those_of_its_joint(panda: Robot) -> None:
-    assert panda.drive_specs is not None
+    assert panda.drive_train is not None
     q = read_trajectory(share.find("config", "panda_validation.yaml")).sample(0.3, 5)
     plain = FeedforwardModel(panda, 3).compute(q)
     torque, speed = np.abs(plain.motor_efforts[0]).max(), np.abs(plain.motor_positions[1]).max()
@@ -366,6 +372,6 @@ def test_limits_of_a_drive_go_before_those_of_its_joint(panda: Robot) -> None:
         (DriveLimits(speed=0.99 * speed), Status.VELOCITY_LIMIT_EXCEEDED),
         (DriveLimits(torque=1.01 * torque, speed=1.01 * speed), Status.OK),
     ):
-        specs = [DriveSpec(s.stiffness, s.motor_inertia, limits=limits) for s in panda.drive_specs]
-        robot = Robot(panda.model, panda.limits, panda.drives, panda.frames, specs)
+        specs = [DriveSpec(s.stiffness, s.motor_inertia, limits=limits) for s in panda.drive_train.specs]
+        robot = panda.with_drives(specs)
         assert FeedforwardModel(robot, 3).compute(q).status & ~Status.POSITION_LIMIT_EXCEEDED == expected

@@ -13,7 +13,7 @@ from drive_specs import DEFLECTIONS, PAIR, SPECS, TABLE, TABULATED
 from numpy.typing import NDArray
 from oracles.motions import random_stack
 
-from hodyn_ros import InputError, MotorMotion, SeriesElastic
+from hodyn_ros import InputError, MotorMotion, series_elastic
 from hodyn_ros.actuation.agonist_antagonist import AgonistAntagonist
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.actuation.hardening_spring import cubic_root
@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 
 def train_of(specs: list[DriveSpec]) -> DriveTrain:
-    return DriveTrain.of(specs, [str(j) for j in range(len(specs))])
+    return DriveTrain(specs, [str(j) for j in range(len(specs))])
 
 
 def sample(order: int, n: int, seed: int = 0) -> tuple[Array, Array]:
@@ -77,12 +77,15 @@ def test_batches_are_compiled(order: int) -> None:
 @pytest.mark.parametrize("order", range(7))
 @pytest.mark.parametrize("stiffness", [[900.0, np.inf, 500.0], [np.inf] * 3])
 def test_series_elastic_drives_are_compiled(stiffness: list[float], order: int) -> None:
-    drives = SeriesElastic(stiffness, [0.4, 0.2, 0.0])
+    drives = DriveTrain(series_elastic(stiffness, [0.4, 0.0, 0.1]))
     q, torques = sample(order, 3)
-    if order < 2 and np.isfinite(stiffness).any():
-        with pytest.raises(InputError, match="needs the torque and its first two derivatives"):
-            drives.feedforward(q, torques)
-        return
+    motors = drives.feedforward(q, torques)
+    elastic = np.isfinite(stiffness)
+    assert motors.effort.shape == (max(0, order - 1) if elastic.any() else order + 1, 3)
+    if len(motors.effort):
+        deflection = torques[2] / stiffness if elastic.any() else 0.0
+        expected = torques[0] + drives.motor_inertia * (q[2] + deflection)
+        np.testing.assert_allclose(motors.effort[0], expected, rtol=1e-13)
     hold(drives.feedforward(q, torques), [x[0] for x in drives.feedforward(q[None], torques[None])])
 
 
@@ -98,7 +101,7 @@ def test_more_orders_of_motion_than_needed_change_nothing() -> None:
 
 
 def test_copies_of_drives_compute_the_same() -> None:
-    train, plain = train_of(SPECS["mixed"]), SeriesElastic([900.0] * 13, 0.3)
+    train, plain = train_of(SPECS["mixed"]), DriveTrain(series_elastic([900.0] * 13, 0.3))
     q, torques = sample(3, train.n_joints)
     for drives in (train, plain):
         exact = drives.feedforward(q, torques)
@@ -146,10 +149,10 @@ def test_springs_that_go_slack_are_refused_by_name() -> None:
 
 
 def test_a_variable_spring_without_a_stiffness_is_refused_by_name() -> None:
-    drives = train_of([TABULATED, PAIR]).drives
-    train = DriveTrain(drives, ["a", "b"], [np.nan, -1.0])
+    train = DriveTrain([TABULATED, PAIR], ["a", "b"])
+    q, torques = sample(2, 2)
     with pytest.raises(InputError, match=r"joint 'b': the commanded stiffness is -1 N·m/rad"):
-        train.feedforward(*sample(2, 2))
+        train.feedforward(q, torques, stiffness=np.full((3, 2), -1.0))
 
 
 def test_numbers_too_large_are_refused() -> None:

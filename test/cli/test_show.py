@@ -64,14 +64,14 @@ def test_robots_of_all_kinds_are_shown(robot: str, wanted: list[str], tmp_path: 
 
 def test_figures_are_those_of_the_robot() -> None:
     robot = Robot.from_config(PANDA)
-    assert robot.drives is not None
+    assert robot.drive_train is not None
     lines = [line.split() for line in shown("panda.yaml").splitlines()]
     for i, name in enumerate(robot.joint_names):
         moved, limits, drive = [line for line in lines if line[:1] == [name]]
         assert moved[1] == "revolute"
         assert float(limits[1]) == pytest.approx(robot.limits.position_lower[i], rel=1e-3)
         assert float(limits[4]) == robot.limits.effort[i]
-        assert float(drive[2]) == robot.drives.stiffness[i]
+        assert float(drive[2]) == robot.drive_train.stiffness[i]
 
 
 def test_all_that_is_assumed_is_said() -> None:

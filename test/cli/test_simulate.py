@@ -80,9 +80,9 @@ def test_a_wrong_stiffness_shows_as_the_statics_say(pendulum: Robot, error: floa
 def test_payload_and_inertia_are_those_of_the_robot_alone(pendulum: Robot) -> None:
     heavy = RobotErrors(inertia=0.1, payload=0.5).applied(pendulum)
     assert heavy.model.masses[0] == pytest.approx(2.0 * 1.1 + 0.5)
-    assert heavy.drive_specs == pendulum.drive_specs
+    assert heavy.drive_train.specs == pendulum.drive_train.specs
     softer = RobotErrors(stiffness=-0.5).applied(pendulum)
-    assert softer.drives is not None and softer.drives.stiffness[0] == 250.0
+    assert softer.drive_train is not None and softer.drive_train.stiffness[0] == 250.0
     for wrong in (RobotErrors(stiffness=-1.0), RobotErrors(inertia=-2.0)):
         with pytest.raises(InputError, match="leaves nothing"):
             wrong.applied(pendulum)

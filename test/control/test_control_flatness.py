@@ -11,8 +11,7 @@ from hodyn_ros.control.feedback_linearisation import FeedbackLinearisation, rela
 from hodyn_ros.control.measurement import Measurement
 from hodyn_ros.control.passivity_control import PassivityRegulator
 from hodyn_ros.control.poles import butterworth_poles, gains_from_poles
-from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, VariableStiffnessSpec
-from hodyn_ros.model.drives import Drives
+from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, VariableStiffnessSpec, series_elastic
 from hodyn_ros.simulation.model_errors import with_scaled_inertia, with_stiffness
 from hodyn_ros.simulation.plant import Plant
 from hodyn_ros.simulation.stiff_simulation import StiffSimulation
@@ -29,15 +28,15 @@ MOTION = read_trajectory(share.find("config", "panda_validation.yaml"))
 
 def panda_with(**figures: object) -> Robot:
     robot = Robot.from_config(share.find("config", "panda.yaml"))
-    assert robot.drive_specs is not None
-    specs = [DriveSpec(s.stiffness, s.motor_inertia, **figures) for s in robot.drive_specs]  # type: ignore[arg-type]
-    return Robot(robot.model, robot.limits, robot.drives, robot.frames, specs)
+    assert robot.drive_train is not None
+    specs = [DriveSpec(s.stiffness, s.motor_inertia, **figures) for s in robot.drive_train.specs]  # type: ignore[arg-type]
+    return robot.with_drives(specs)
 
 
 def rigid_panda() -> Robot:
     robot = Robot.from_config(share.find("config", "panda.yaml"))
-    assert robot.drives is not None
-    return Robot(robot.model, robot.limits, Drives(np.full(7, np.inf), robot.drives.motor_inertia))
+    assert robot.drive_train is not None
+    return robot.with_drives(series_elastic(np.full(7, np.inf), robot.drive_train.motor_inertia))
 
 
 ROBOTS = {
@@ -117,10 +116,10 @@ def test_bad_poles_are_refused(poles: list[complex], words: str) -> None:
 
 def test_drives_that_no_static_feedback_linearises_are_refused() -> None:
     robot = ROBOTS["linear"]
-    assert robot.drives is not None
-    stiffness = robot.drives.stiffness.copy()
+    assert robot.drive_train is not None
+    stiffness = robot.drive_train.stiffness.copy()
     stiffness[2] = np.inf
-    mixed = Robot(robot.model, robot.limits, Drives(stiffness, robot.drives.motor_inertia))
+    mixed = robot.with_drives(series_elastic(stiffness, robot.drive_train.motor_inertia))
     with pytest.raises(InputError, match=r"joint 'panda_joint3' reacts in derivative 2"):
         relative_degree(mixed)
     pair = VariableStiffnessSpec("agonist_antagonist", 1e5)
@@ -164,8 +163,8 @@ def test_regulation_takes_energy_out() -> None:
     """The storage function of the passivity proof never rises."""
     robot = soft_panda()
     law = PassivityRegulator(robot, stiffness=400.0, damping=60.0)
-    assert robot.drives is not None
-    compliance, inertia = 1.0 / robot.drives.stiffness, robot.drives.motor_inertia
+    assert robot.drive_train is not None
+    compliance, inertia = 1.0 / robot.drive_train.stiffness, robot.drive_train.motor_inertia
     gravity_of = robot.compile(0)
 
     def torques(q: Array, qdd: Array, qd: Array) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hodyn_ros import InputError, Robot, SeriesElastic, share
+from hodyn_ros import DriveTrain, InputError, Robot, series_elastic, share
 from hodyn_ros.control.motor_pd import FeedforwardMode, MotorGains, motor_reference
 from hodyn_ros.feedforward.feedforward import Feedforward
 from hodyn_ros.feedforward.model import FeedforwardModel
@@ -29,9 +29,9 @@ def motion() -> object:
     return rest_to_rest(read_trajectory(share.find("config", "panda_excitation.yaml")), 1.0, 2.0)
 
 
-def drives_of(robot: Robot) -> SeriesElastic:
-    assert robot.actuation is not None
-    return robot.actuation
+def drives_of(robot: Robot) -> DriveTrain:
+    assert robot.drive_train is not None
+    return robot.drive_train
 
 
 def test_gains_by_poles() -> None:
@@ -78,7 +78,7 @@ def test_references_of_the_three_modes(panda: Robot, motion: object, order: int)
 
 
 def test_rigid_joints_follow_their_links_in_every_mode() -> None:
-    drives = SeriesElastic([np.inf], [0.5])
+    drives = DriveTrain(series_elastic([np.inf], [0.5]))
     q = np.array([[0.1], [0.2], [0.3], [0.4], [0.5]])
     torques = np.array([[10.0], [20.0], [30.0]])
     motor = drives.feedforward(q, torques)
@@ -102,17 +102,17 @@ def test_a_feedforward_that_carries_too_little_is_refused(panda: Robot) -> None:
 
 def test_drives_of_any_kind_take_all_or_nothing(panda: Robot, motion: object) -> None:
     """Friction and damped springs: what the feedforward says of the motors, and no other mode."""
-    assert panda.drive_specs is not None
+    assert panda.drive_train is not None
     friction = FrictionSpec(1.0, 1.5, 0.05)
     specs = [
         DriveSpec(
             s.stiffness, s.motor_inertia, spring_damping=20.0, motor_friction=friction, link_friction=friction
         )
-        for s in panda.drive_specs
+        for s in panda.drive_train.specs
     ]
-    robot = Robot(panda.model, panda.limits, panda.drives, panda.frames, specs)
+    robot = panda.with_drives(specs)
     feedforward = FeedforwardModel(robot, 3).compute(motion.sample(1.7, 5))  # type: ignore[attr-defined]
-    reference = motor_reference(FeedforwardMode.ELASTIC, None, feedforward)
+    reference = motor_reference(FeedforwardMode.ELASTIC, drives_of(robot), feedforward)
     np.testing.assert_array_equal(reference.positions, feedforward.motor_positions)
     assert len(feedforward.motor_efforts) == 2
     np.testing.assert_array_equal(reference.efforts[:2], feedforward.motor_efforts)

@@ -24,12 +24,12 @@ def test_copies_compute_the_same(name: str) -> None:
         assert twin is not robot
         np.testing.assert_array_equal(twin.compile(2)(q, *base), expected)
         assert twin.frames.keys() == robot.frames.keys()
-        assert (twin.actuation is None) == (robot.actuation is None)
+        assert (twin.drive_train is None) == (robot.drive_train is None)
 
 
 def test_a_robot_with_friction_in_its_drives_keeps_it() -> None:
     robot = Robot.from_config(share.find("config", "panda.yaml"))
-    assert pickle.loads(pickle.dumps(robot)).drive_specs == robot.drive_specs
+    assert pickle.loads(pickle.dumps(robot)).drive_train.specs == robot.drive_train.specs
 
 
 def test_old_kernels_make_room_for_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:

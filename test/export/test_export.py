@@ -29,7 +29,7 @@ from hodyn_ros.export import CSource, c_source, export_c, straight_line
 from hodyn_ros.export.straight_line import WRITTEN, StraightLine, Tables
 from hodyn_ros.export.trees import OFFERED
 from hodyn_ros.lie.representations import Representation
-from hodyn_ros.model.drives import Drives
+from hodyn_ros.model.drive_spec import series_elastic
 
 CXX = next((path for path in map(shutil.which, ("c++", "g++", "clang++")) if path), None)
 needs_cxx = pytest.mark.skipif(CXX is None, reason="there is no C++ compiler (c++, g++, clang++) on the path")
@@ -89,7 +89,7 @@ class TestNumbers:
     def test_motors(self, stiffness: tuple[float, float], order: int, rows: int, tmp_path: Path) -> None:
         rng = np.random.default_rng(5)
         tree = random_tree(rng, 2, kinds=("revolute",))
-        drives = Drives(np.array(stiffness), np.array([0.3, 0.2]))
+        drives = series_elastic(np.array(stiffness), np.array([0.3, 0.2]))
         robot = Robot(robot_of(tree).model, drives=drives)
         library = compiled(c_source(robot, order, "driven"), tmp_path)
         assert library.driven_self_test() <= RELATIVE
@@ -97,8 +97,8 @@ class TestNumbers:
         tau = robot.compile(order)(q)
         position, effort = np.empty((order + 1, 2)), np.empty((rows, 2))
         call(library.driven_motor_feedforward, q, tau, position, effort)
-        assert robot.actuation is not None
-        expected = robot.actuation.feedforward(q, tau)
+        assert robot.drive_train is not None
+        expected = robot.drive_train.feedforward(q, tau)
         assert_rows_close(position, expected.position)
         assert_rows_close(effort, expected.effort)
 

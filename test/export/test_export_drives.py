@@ -15,7 +15,6 @@ from oracles.random_trees import random_tree
 from hodyn_ros import InputError, Robot, share
 from hodyn_ros.export import c_source
 from hodyn_ros.model.drive_spec import DriveSpec
-from hodyn_ros.model.drives import Drives
 
 OK, NEAR_SINGULAR, FAILED = range(3)
 PERIOD = 1e-3
@@ -25,19 +24,17 @@ def driven(specs: list[DriveSpec]) -> Robot:
     """Return a tree of turning joints with these drives."""
     tree = random_tree(np.random.default_rng(len(specs)), len(specs), kinds=("revolute",))
     model = Robot.from_screws(**tree.arguments()).model
-    drives = Drives(np.array([s.stiffness for s in specs]), np.array([s.motor_inertia for s in specs]))
-    return Robot(model, drives=drives, drive_specs=specs)
+    return Robot(model, drives=specs)
 
 
 def palletiser() -> Robot:
     """Return the shipped one with a damped spring, and a spring that can be asked for too much."""
     robot = Robot.from_config(share.find("config", "palletiser.yaml"))
-    assert robot.drive_specs is not None
+    assert robot.drive_train is not None
     wide = tuple(tuple(1e3 * np.array(row) / scale) for row, scale in zip(TABLE, (1.0, 1e3)))
-    table = replace(TABULATED, motor_inertia=robot.drive_specs[1].motor_inertia, spring_table=wide)
-    specs = [replace(robot.drive_specs[0], spring_damping=300.0), table, *robot.drive_specs[2:]]
-    parts = robot.tree, robot.limits, robot.drives, robot.frames, specs
-    return Robot(*parts, robot.closure, robot.coordinate_limits)
+    table = replace(TABULATED, motor_inertia=robot.drive_train.specs[1].motor_inertia, spring_table=wide)
+    specs = [replace(robot.drive_train.specs[0], spring_damping=300.0), table, *robot.drive_train.specs[2:]]
+    return robot.with_drives(specs)
 
 
 def stacks(n: int, count: int = 12) -> tuple[Array, Array]:

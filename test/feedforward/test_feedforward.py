@@ -15,7 +15,7 @@ from hodyn_ros.feedforward.feedforward import Feedforward, Status, taylor
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import convert_screws
-from hodyn_ros.model.drives import Drives
+from hodyn_ros.model.drive_spec import series_elastic
 from hodyn_ros.model.limits import JointLimits
 
 Array = NDArray[np.float64]
@@ -42,7 +42,7 @@ def arm(
         inertias=np.array([np.diag([0.05, 0.04, 0.03])] * n),
         floating_base=floating_base,
     )
-    drives = None if stiffness is None else Drives(stiffness, MOTOR_INERTIA)
+    drives = None if stiffness is None else series_elastic(stiffness, MOTOR_INERTIA)
     return Robot(robot.model, limits, drives)
 
 

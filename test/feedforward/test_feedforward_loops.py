@@ -14,7 +14,7 @@ from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.lie.motion import BaseMotion
-from hodyn_ros.model.drives import Drives
+from hodyn_ros.model.drive_spec import series_elastic
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.planning.motion_evaluator import MotionEvaluator, SampleError
 from hodyn_ros.trajectory.robot_motion import MotionSample
@@ -32,7 +32,7 @@ def driven(name: str = "ankle", **limits: float) -> Robot:
             for key, sign in (("lower", -1), ("upper", 1), ("velocity", 1), ("effort", 1), ("effort_rate", 1))
         )
     )
-    return Robot(robot.tree, known, Drives(STIFFNESS, INERTIA), closure=robot.closure)
+    return Robot(robot.tree, known, series_elastic(STIFFNESS, INERTIA), closure=robot.closure)
 
 
 def test_motors_follow_from_motion_and_efforts_of_the_drives() -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from oracles.motions import random_stack
 from scipy.spatial.transform import Rotation
 
-from hodyn_ros import BaseMotion, ConvergenceError, InputError, Robot, SeriesElastic, share
+from hodyn_ros import BaseMotion, ConvergenceError, DriveTrain, InputError, Robot, series_elastic, share
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.feedforward.reader import read_feedforward_model
@@ -55,8 +55,8 @@ def test_elastic_drives_follow_the_platform() -> None:
     base = planar_motion(0.05, -0.04)
     found = law.compute(NO_JOINTS, base)
     state = robot.solve(None, base)
-    assert robot.drives is not None
-    motors = SeriesElastic(robot.drives.stiffness, robot.drives.motor_inertia)
+    assert robot.drive_train is not None
+    motors = DriveTrain(series_elastic(robot.drive_train.stiffness, robot.drive_train.motor_inertia))
     expected = motors.feedforward(state.drives, state.efforts)
     np.testing.assert_allclose(found.efforts, state.efforts, rtol=1e-11, atol=1e-13)
     np.testing.assert_allclose(found.motor_positions, expected.position, rtol=1e-11, atol=1e-13)

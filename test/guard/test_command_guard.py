@@ -267,7 +267,7 @@ def test_whatever_comes_is_commanded_within_the_bars_or_not_at_all() -> None:
             names,
             GuardConfig(measured=feedback, lead=0.0005, settle=0.01, fade=0.05),
             guard_limits(robot, names, motor=True),
-            MotorGains.from_frequency(robot.drives.motor_inertia, 30.0, 1.0) if feedback else None,
+            MotorGains.from_frequency(robot.drive_train.motor_inertia, 30.0, 1.0) if feedback else None,
             effort_model(robot, names, motor=True),
         )
         own = sound("motors", 0)

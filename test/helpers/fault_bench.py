@@ -19,8 +19,7 @@ from hodyn_ros.feedforward.feedforward import Feedforward, Status
 from hodyn_ros.guard.command_guard import CommandGuard, GuardedCommand
 from hodyn_ros.guard.guard_config import End, FirstEffort, GuardConfig, StreamError, Transition
 from hodyn_ros.guard.guarded_robot import effort_model, guard_limits
-from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
-from hodyn_ros.model.drives import Drives
+from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, series_elastic
 from hodyn_ros.simulation.simulation import RobotSimulation
 from hodyn_ros.trajectory.rest import through_points
 
@@ -69,18 +68,18 @@ def robot_of(kind: str) -> Robot:
     panda = Robot.from_config(path)
     if kind != "efforts":
         return panda
-    weightless, inertia = Robot.from_config(path, gravity=[0.0, 0.0, 0.0]), panda.drives.motor_inertia
+    weightless, inertia = Robot.from_config(path, gravity=[0.0, 0.0, 0.0]), panda.drive_train.motor_inertia
     specs = [DriveSpec(np.inf, b, motor_friction=FrictionSpec(float(VISCOUS * b), 0.0)) for b in inertia]
-    drives = Drives(np.full(panda.n_joints, np.inf), inertia)
-    return Robot(weightless.model, weightless.limits, drives, weightless.frames, specs)
+    return weightless.with_drives(specs)
 
 
 @cache
 def _simulation(kind: str) -> RobotSimulation:
     """To be copied, as it takes a while to compile; friction is the bench's to add."""
     robot = robot_of(kind)
-    plain = Robot(robot.model, robot.limits, robot.drives)
-    return RobotSimulation(plain, HOME, damping=0.0 if kind == "efforts" else 2e-4 * robot.drives.stiffness)
+    train = robot.require_drives()
+    plain = robot.with_drives(series_elastic(train.stiffness, train.motor_inertia))
+    return RobotSimulation(plain, HOME, damping=train.damping(2e-4))
 
 
 def resting(kind: str, position: Array) -> RobotSimulation:
@@ -186,7 +185,7 @@ class Bench:
     def __init__(self, consumer: Consumer, off: Array | float = 0.0, **config: Any) -> None:
         _kind, robot = consumer.kind, robot_of(consumer.kind)
         names = robot.joint_names
-        inertia = robot_of("motors").drives.motor_inertia
+        inertia = robot_of("motors").drive_train.motor_inertia
         own: dict[str, Any] = {"lead": 0.0005, "end": consumer.end}
         if consumer.feedback:
             own["measured"] = True

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from oracles.mechanisms import Mechanism
 
 from hodyn_ros import BaseMotion, Coupling, Loop, Robot, share
-from hodyn_ros.model.drives import Drives
+from hodyn_ros.model.drive_spec import series_elastic
 
 Array = NDArray[np.float64]
 
@@ -49,8 +49,7 @@ def shipped(name: str) -> Robot:
 
 def with_drives(robot: Robot, stiffness: object, inertia: object) -> Robot:
     n = len(robot.driven_joints)
-    drives = Drives(np.broadcast_to(stiffness, (n,)), np.broadcast_to(inertia, (n,)))
-    return Robot(robot.tree, robot.limits, drives, robot.frames, None, robot.closure, robot.coordinate_limits)
+    return robot.with_drives(series_elastic(np.broadcast_to(stiffness, (n,)), np.broadcast_to(inertia, (n,))))
 
 
 def elastic_delta() -> Robot:

@@ -101,7 +101,7 @@ def test_an_alias_is_what_it_stands_for(tmp_path: Path) -> None:
     path.write_text(TWO_ALIKE)
     config = read_robot(path)
     assert config.drives is not None
-    assert config.drives.stiffness.tolist() == [900.0, 900.0]
+    assert [drive.stiffness for drive in config.drives] == [900.0, 900.0]
     np.testing.assert_array_equal(config.model.inertias[0], config.model.inertias[1])
     assert [figure.place for figure in config.assumed] == [
         "joints[0] shoulder: drive.stiffness",

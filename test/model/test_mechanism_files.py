@@ -240,9 +240,9 @@ class TestPandaHand:
         for key in ("screws", "masses", "coms", "inertias"):
             found, expected = (getattr(one.tree, key)[:6] for one in (robot, arm))
             np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
-        assert robot.drives is not None and arm.drives is not None
+        assert robot.drive_train is not None and arm.drive_train is not None
         for key in ("stiffness", "motor_inertia"):
-            np.testing.assert_array_equal(getattr(robot.drives, key)[:7], getattr(arm.drives, key))
+            np.testing.assert_array_equal(getattr(robot.drive_train, key)[:7], getattr(arm.drive_train, key))
         for key in ("position_lower", "position_upper", "velocity", "effort", "effort_rate"):
             np.testing.assert_array_equal(getattr(robot.limits, key)[:7], getattr(arm.limits, key))
 

@@ -128,8 +128,8 @@ class TestTrees:
         reference = MujocoReference(mujoco.MjModel.from_xml_path(str(path)))
         expected = reference.tree_efforts(reference.move(robot.joint_names, q))
         found = robot.inverse_dynamics(q)[0]
-        if robot.drives is not None:
-            found = found + robot.drives.motor_inertia * q[2]
+        if robot.drive_train is not None:
+            found = found + robot.drive_train.motor_inertia * q[2]
         assert relative(found, expected) < 1e-12
 
     @pytest.mark.parametrize("seed", range(20, 28))
@@ -143,8 +143,8 @@ class TestTrees:
         pose[:3, :3], pose[:3, 3] = Rotation.random(random_state=seed).as_matrix(), rng.normal(size=3)
         base = BaseMotion(pose, twists, frame="body")
         wrench, efforts = robot.inverse_dynamics(q, base)
-        if robot.drives is not None:
-            efforts = efforts + robot.drives.motor_inertia * q[2]
+        if robot.drive_train is not None:
+            efforts = efforts + robot.drive_train.motor_inertia * q[2]
         reference = MujocoReference(mujoco.MjModel.from_xml_path(str(path)))
         expected = reference.tree_efforts(reference.move(robot.joint_names, q, pose, twists))
         found = np.concatenate([base.wrenches_in_body(wrench)[0], efforts[0]])
@@ -191,7 +191,7 @@ class TestTrees:
         text = one_body(more='<actuator><motor joint="j" gear="20" armature="0.5"/></actuator>')
         if not hasattr(mujoco.MjModel.from_xml_string(one_body()), "actuator_armature"):
             pytest.skip("actuators have rotors since MuJoCo 4")
-        drives = Robot.from_mjcf(text).drives
+        drives = Robot.from_mjcf(text).drive_train
         assert drives is not None
         assert drives.motor_inertia.tolist() == [200.0]
 
@@ -203,8 +203,8 @@ class TestTrees:
     def test_friction_of_the_links_is_that_of_the_drives_where_asked_for(self) -> None:
         text = '<mujoco><worldbody><body name="a"><joint name="j" damping="2" frictionloss="3"/>'
         text += '<geom size="0.1"/></body></worldbody></mujoco>'
-        assert Robot.from_mjcf(text).drive_specs is None
-        (spec,) = Robot.from_mjcf(text, friction=True).drive_specs or ()
+        assert Robot.from_mjcf(text).drive_train.specs is None
+        (spec,) = Robot.from_mjcf(text, friction=True).drive_train.specs or ()
         assert (spec.link_friction.viscous, spec.link_friction.coulomb) == (2.0, 3.0)
 
     def test_one_of_several_robots(self) -> None:
@@ -333,8 +333,8 @@ class TestLoops:
     def test_arguments_choose_coordinates_and_drives(self) -> None:
         robot = Robot.from_mjcf(four_bar(), coordinates=["coupler"], driven=["crank"])
         assert (robot.joint_names, robot.driven_joints) == (("coupler",), ("crank",))
-        assert robot.drives is not None
-        assert robot.drives.motor_inertia.tolist() == [0.2]
+        assert robot.drive_train is not None
+        assert robot.drive_train.motor_inertia.tolist() == [0.2]
 
     @pytest.mark.parametrize("curve", ["0.1 -0.5 0 0 0", "0 2 0 0 0", "0.05 0.8 0.3 -0.2 0.1"])
     def test_a_joint_that_follows_another(self, curve: str) -> None:
@@ -349,8 +349,8 @@ class TestLoops:
         text = four_bar('<joint joint1="crank" joint2="rocker" polycoef="0 -3 0 0 0"/>')
         robot = Robot.from_mjcf(text)
         assert robot.joint_names == ("coupler", "rocker")
-        assert robot.drives is not None
-        np.testing.assert_allclose(robot.drives.motor_inertia, [0.0, 1.8])
+        assert robot.drive_train is not None
+        np.testing.assert_allclose(robot.drive_train.motor_inertia, [0.0, 1.8])
 
     def test_a_joint_that_is_held(self) -> None:
         text = four_bar('<joint joint1="coupler" polycoef="0.2 0 0 0 0"/>', ref='ref="30"')

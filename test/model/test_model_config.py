@@ -16,7 +16,7 @@ from hodyn_ros.dynamics.read_robot import read_robot
 from hodyn_ros.errors import ModelError
 from hodyn_ros.lie import se3
 from hodyn_ros.model.description import RobotDescription
-from hodyn_ros.model.drives import Drives
+from hodyn_ros.model.drive_spec import series_elastic
 from hodyn_ros.model.keys import schema_of
 from hodyn_ros.model.limits import JointLimit, JointLimits
 from hodyn_ros.model.readers.robot_entries import InlineFile, LimbsFile, UrdfFile
@@ -75,7 +75,7 @@ def test_one_joint(write: Writer) -> None:
     assert config.limits.acceleration.tolist() == [9.0]
     assert config.limits.jerk.tolist() == [500.0]
     assert config.drives is not None
-    assert (config.drives.stiffness.tolist(), config.drives.motor_inertia.tolist()) == ([1e4], [0.5])
+    assert [(drive.stiffness, drive.motor_inertia) for drive in config.drives] == [(1e4, 0.5)]
     assert config.source == str(path)
     assert config.assumed == ()
 
@@ -193,8 +193,8 @@ def test_a_urdf_with_drives_and_limits(write: Writer) -> None:
     assert config.limits.row(0) == limits.row(0)
     assert config.limits.row(1) == JointLimit(-0.5, 2.5, 4.0, 30.0, 800.0)
     assert config.drives is not None
-    assert config.drives.stiffness.tolist() == [9000.0, np.inf]
-    assert config.drives.motor_inertia.tolist() == [0.4, 0.2]
+    assert [drive.stiffness for drive in config.drives] == [9000.0, np.inf]
+    assert [drive.motor_inertia for drive in config.drives] == [0.4, 0.2]
     assert [figure.place for figure in config.assumed] == ["joints[1] shoulder: drive.stiffness"]
     assert config.frames["tool"].body == 1
 
@@ -216,7 +216,7 @@ def test_the_path_of_a_urdf_is_relative_to_its_file(write: Writer, monkeypatch: 
 def test_numbers_read_as_in_yaml_1_2(write: Writer, written: str, value: float) -> None:
     config = read_robot(write(ONE_JOINT.replace("1e4", written)))
     assert config.drives is not None
-    assert config.drives.stiffness.tolist() == [value]
+    assert [drive.stiffness for drive in config.drives] == [value]
 
 
 @pytest.mark.parametrize("name", ["on", "no", "1:30", "2001-01-01", "0x1F", "<<"])
@@ -359,10 +359,10 @@ def test_limits_and_drives_check_their_own_arrays() -> None:
         JointLimits(np.array([-1, 2]), ones, ones, ones, ones)
     with pytest.raises(ModelError, match="joint 0: the limit effort is not a number"):
         JointLimits(-ones, ones, ones, np.array([np.nan, 1]), ones)
-    with pytest.raises(ModelError, match="joint 'b': its stiffness is -1"):
-        Drives(np.array([1.0, -1.0]), ones, joint_names=["a", "b"])
-    with pytest.raises(ModelError, match=r"motor_inertia must have shape \(2,\)"):
-        Drives(ones, np.ones(1))
+    with pytest.raises(ModelError, match="joint 1: its stiffness is -1"):
+        series_elastic([1.0, -1.0], ones)
+    with pytest.raises(ModelError, match="stiffness of 2 joints and motor inertia of 3"):
+        series_elastic(ones, np.ones(3))
     with pytest.raises(ModelError, match="joint 'b': the limit jerk is 0; make it positive"):
         JointLimits(-ones, ones, ones, ones, ones, jerk=np.array([1.0, 0.0]), joint_names=["a", "b"])
     limits = JointLimits.unlimited(3)

@@ -157,10 +157,11 @@ def test_drives_limits_and_what_is_assumed(config: RobotDescription) -> None:
     assert config.drives is not None
     # Franka's figures for the FR3, in three sizes of joint module
     np.testing.assert_array_equal(
-        config.drives.motor_inertia, [0.605721456] * 2 + [0.462474144] * 2 + [0.205544064] * 3
+        [drive.motor_inertia for drive in config.drives],
+        [0.605721456] * 2 + [0.462474144] * 2 + [0.205544064] * 3,
     )
-    assert (config.drives.stiffness[:4] == 1e4).all()
-    assert (config.drives.stiffness[4:] == 5e3).all()
+    assert all(drive.stiffness == 1e4 for drive in config.drives[:4])
+    assert all(drive.stiffness == 5e3 for drive in config.drives[4:])
     assumed = [figure.place for figure in config.assumed]
     stiffnesses = [f"joints[{i}] panda_joint{i + 1}: drive.stiffness" for i in range(7)]
     assert assumed == ["bodies[0] panda_link1: com", *stiffnesses]

@@ -54,9 +54,9 @@ def arm(
 class TestRotors:
     def test_a_rotor_is_reflected_by_the_square_of_its_ratio(self, tmp_path: Path) -> None:
         config = arm(tmp_path, drive="{rotor_inertia: 6e-5, gear_ratio: 100, stiffness: 900}")
-        assert config.drives is not None and config.drive_specs is not None
-        np.testing.assert_allclose(config.drives.motor_inertia, 0.6, rtol=1e-15)
-        assert config.drive_specs[0].gear_ratio == 100.0
+        assert config.drives is not None
+        np.testing.assert_allclose([drive.motor_inertia for drive in config.drives], 0.6, rtol=1e-15)
+        assert config.drives[0].gear_ratio == 100.0
         direct = arm(tmp_path, drive="{rotor_inertia: 6e-5, gear_ratio: 1, stiffness: rigid}")
         assert direct.drives is not None and direct.drives.motor_inertia.tolist() == [6e-5] * 3
 
@@ -149,9 +149,9 @@ class TestLockedJoints:
         pitch = "pitch: 0.05," if kind == "helical" else ""
         whole = Robot(arm(tmp_path, kind=kind, elbow=pitch).model)
         config = arm(tmp_path, kind=kind, elbow=pitch + "locked: 0.6,")
-        stiff = Robot(config.model, config.limits, config.drives, config.frames, config.drive_specs)
+        stiff = Robot(config.model, config.limits, config.drives, config.frames)
         assert stiff.joint_names == ("shoulder", "wrist")
-        assert stiff.drive_specs is not None and len(stiff.drive_specs) == 2
+        assert stiff.drive_train is not None and len(stiff.drive_train.specs) == 2
         q = random_stack(1, 5, 2)
         moved = np.zeros((5, 3))
         moved[:, [0, 2]], moved[0, 1] = q, 0.6
@@ -215,8 +215,8 @@ class TestFrictionOfUrdf:
             FigureWarning, match="'one': the URDF's damping 0.5 and friction 0.1 do not count"
         ) as f:
             robot = Robot.from_config(self.file(tmp_path))
-        assert len(f) == 1 and robot.drive_specs is not None
-        assert robot.drive_specs[0].link_friction == FrictionSpec()
+        assert len(f) == 1 and robot.drive_train.specs is not None
+        assert robot.drive_train.specs[0].link_friction == FrictionSpec()
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             read_robot(self.file(tmp_path, "urdf_friction: false"))
@@ -225,9 +225,9 @@ class TestFrictionOfUrdf:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             robot = Robot.from_config(self.file(tmp_path, "urdf_friction: true"))
-        assert robot.drive_specs is not None and robot.drive_train is not None
-        assert robot.drive_specs[0].link_friction == FrictionSpec(0.5, 0.1, 0.01)
-        assert robot.drive_specs[1].link_friction == FrictionSpec(3.0)
+        assert robot.drive_train is not None and robot.drive_train is not None
+        assert robot.drive_train.specs[0].link_friction == FrictionSpec(0.5, 0.1, 0.01)
+        assert robot.drive_train.specs[1].link_friction == FrictionSpec(3.0)
         q = random_stack(3, 5, 2)
         torques = robot.inverse_dynamics(q)
         np.testing.assert_array_equal(torques, Robot.from_urdf(tmp_path / "robot.urdf").inverse_dynamics(q))

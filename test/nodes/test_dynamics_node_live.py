@@ -78,7 +78,7 @@ def test_a_payload_changes_while_the_node_answers_all_or_none(peer: Peer, panda:
     tool = {"payload_mass": 1.5, "payload_centre": [0.0, 0.01, 0.15]}
     assert peer.set_parameters(**tool, payload_inertia=[0.004, 0.0, 0.0, 0.005, 0.0, 0.003]).successful
     payload = Payload(1.5, (0.0, 0.01, 0.15), (0.004, 0.0, 0.0, 0.005, 0.0, 0.003))
-    loaded = Robot(payload.on_tree(panda), panda.limits, panda.drives, drive_specs=panda.drive_specs)
+    loaded = Robot(payload.on_tree(panda), panda.limits, panda.drive_train)
     expected = FeedforwardModel(loaded, 2).compute(STACK)
     answer = ask(peer, STACK)
     np.testing.assert_allclose(answer.efforts, expected.efforts[0], rtol=1e-12, atol=1e-12)

@@ -123,7 +123,7 @@ def arm(robot: Robot, namespace: str, **parameters: object) -> Iterator[Arm]:
 
 
 def test_one_command_for_each_measurement(robot: Robot, standing: Feedforward) -> None:
-    assert robot.drives is not None
+    assert robot.drive_train is not None
     theta = standing.motor_positions[0]
     with arm(robot, "cn_pd") as a:
         a.wait(10)
@@ -135,7 +135,7 @@ def test_one_command_for_each_measurement(robot: Robot, standing: Feedforward) -
             np.testing.assert_allclose(found, standing.motor_efforts[0], rtol=1e-9, atol=1e-9)
         for position, velocity in ((theta, 0.0), (theta + 0.003, 0.1)):
             found = a.command(standing, position, velocity)
-            expected = standing.motor_efforts[0] - robot.drives.motor_inertia * (
+            expected = standing.motor_efforts[0] - robot.drive_train.motor_inertia * (
                 400.0 * (position - theta) + 20.0 * velocity
             )
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
@@ -157,7 +157,7 @@ def test_drives_of_any_kind_with_one_motor_each(tmp_path: Path) -> None:
     """Motor friction and damped springs: the feedforward is that of the whole drive train."""
     path = write_panda(tmp_path / "mixed.yaml", MIXED)
     robot = Robot.from_config(path)
-    assert robot.drives is not None
+    assert robot.drive_train is not None
     moving = Q + np.array([0.0, 0.04, 0.03, 0.02, 0.01])[:, None]
     law = FeedforwardModel(robot, 2)
     with arm(robot, "cn_mixed", robot_config=str(path), join_speed=1.0) as a:
@@ -171,7 +171,7 @@ def test_drives_of_any_kind_with_one_motor_each(tmp_path: Path) -> None:
             )
             feedforward = law.compute(powers @ moving)
             found = a.command(feedforward, feedforward.motor_positions[0])
-        feedback = robot.drives.motor_inertia * 20.0 * feedforward.motor_positions[1]
+        feedback = robot.drive_train.motor_inertia * 20.0 * feedforward.motor_positions[1]
         np.testing.assert_allclose(found, feedforward.motor_efforts[0] + feedback, rtol=0, atol=1e-6)
 
 

@@ -35,7 +35,7 @@ def test_it_rests_in_equilibrium_at_the_start_of_the_trajectory_a_thousand_times
         values = talk.status("simulator_node", lambda status, values: "missed" in values)
         assert node.stop(signal.SIGINT) == 0, node.output()
     robot = Robot.from_config(share.find("config", PANDA))
-    assert robot.drives is not None
+    assert robot.drive_train is not None
     start = read_trajectory(share.find("config", EXCITATION)).sample(0.0, 0)[0]
     gravity = RobotSimulation(robot, start).gravity_effort()
     for message in (links[0], links[-1]):
@@ -44,7 +44,7 @@ def test_it_rests_in_equilibrium_at_the_start_of_the_trajectory_a_thousand_times
         np.testing.assert_array_equal(message.velocity, np.zeros(7))
         np.testing.assert_allclose(message.effort, gravity, rtol=1e-9, atol=1e-10)
     np.testing.assert_allclose(
-        motors[-1].position, start + gravity / robot.drives.stiffness, rtol=0, atol=1e-10
+        motors[-1].position, start + gravity / robot.drive_train.stiffness, rtol=0, atol=1e-10
     )
     np.testing.assert_allclose(motors[-1].effort, gravity, rtol=1e-12)
     stamps = np.array([nanoseconds(message.header.stamp) for message in links])
@@ -178,7 +178,7 @@ def test_a_platform_rests_where_its_motion_starts() -> None:
     for message in (links[0], links[-1]):
         found = [message.position[links[0].name.index(name)] for name in robot.driven_joints]
         np.testing.assert_allclose(found, state.motion[0], rtol=0, atol=1e-10)
-    expected = state.motion[0] + state.efforts[0] / robot.drives.stiffness
+    expected = state.motion[0] + state.efforts[0] / robot.drive_train.stiffness
     np.testing.assert_allclose(motors[-1].position, expected, rtol=0, atol=1e-10)
 
 

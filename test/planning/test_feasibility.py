@@ -15,7 +15,6 @@ from rich.console import Console
 
 from hodyn_ros import InputError, Robot, share
 from hodyn_ros.model.drive_spec import DriveLimits, DriveSpec
-from hodyn_ros.model.drives import Drives
 from hodyn_ros.model.limits import JointLimit, JointLimits
 from hodyn_ros.planning.along import DemandAlong
 from hodyn_ros.planning.check import check
@@ -53,9 +52,7 @@ def pendulum(limit: JointLimit, spec: DriveSpec | None = None, gravity: float = 
     robot = Robot.from_screws(
         [-1], screw, [np.eye(4)], [1.0], [[0.5, 0.0, 0.0]], [np.eye(3) * 0.75], [0.0, 0.0, -2.0 * gravity]
     )
-    drives = None if spec is None else Drives(np.array([spec.stiffness]), np.array([spec.motor_inertia]))
-    specs = None if spec is None else [spec]
-    return Robot(robot.model, JointLimits.of(robot.joint_names, [limit]), drives, None, specs)
+    return Robot(robot.model, JointLimits.of(robot.joint_names, [limit]), None if spec is None else [spec])
 
 
 def swing(frequency: float, duration: float = 3.0, amplitude: float = 0.5) -> Cosines:
@@ -174,7 +171,7 @@ def test_a_band_of_speeds_is_found_between_two_limits(width: float) -> None:
 @pytest.mark.parametrize("rate", [1000.0, 300.0, 40.0])
 def test_the_retimed_motion_touches_a_limit_and_exceeds_none(panda: Robot, rate: float) -> None:
     limits = replace(panda.limits, velocity=np.full(7, 50.0), effort_rate=np.full(7, rate))
-    robot = Robot(panda.model, limits, panda.drives, panda.frames)
+    robot = Robot(panda.model, limits, panda.drive_train, panda.frames)
     found = retime(robot, FAST)
     assert found.speed < 1.0
     assert found.column.quantity in ("torque rate", "motor torque rate", "motor torque")
@@ -198,8 +195,8 @@ def test_independent_samples_of_the_retimed_motion_hold(panda: Robot) -> None:
     times = np.linspace(0.0, found.trajectory.duration, 20001)
     q = FAST.sample(times * found.speed, 5) * found.speed ** np.arange(6.0)[:, None]
     torques = panda.inverse_dynamics(q)
-    assert panda.drives is not None
-    K, B = panda.drives.stiffness, panda.drives.motor_inertia
+    assert panda.drive_train is not None
+    K, B = panda.drive_train.stiffness, panda.drive_train.motor_inertia
     speed = q[:, 1] + torques[:, 1] / K
     efforts = [B * (q[:, 2 + k] + torques[:, 2 + k] / K) + torques[:, k] for k in range(2)]
     limits = panda.limits

@@ -19,9 +19,7 @@ def leg(**changes: np.ndarray) -> Robot:
     """Return the shipped leg with other limits of its coordinates."""
     robot = Robot.from_config(share.find("config", "humanoid_leg.yaml"))
     limits = replace(robot.coordinate_limits, **changes)
-    return Robot(
-        robot.tree, robot.limits, robot.drives, robot.frames, robot.drive_specs, robot.closure, limits
-    )
+    return Robot(robot.tree, robot.limits, robot.drive_train, robot.frames, robot.closure, limits)
 
 
 def test_positions_and_rates_of_coordinates_are_checked() -> None:

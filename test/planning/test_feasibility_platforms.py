@@ -50,7 +50,7 @@ def gough_stewart() -> Robot:
 def planar() -> Robot:
     robot = Robot.from_config(CONFIG / "planar_3rrr.yaml")
     bounds = limited(3, velocity=WIDE, effort_rate=9.0)
-    return Robot(robot.tree, bounds, robot.drives, closure=robot.closure)
+    return Robot(robot.tree, bounds, robot.drive_train, closure=robot.closure)
 
 
 @pytest.fixture
@@ -108,12 +108,12 @@ def test_motors_of_a_platform_count(planar: Robot) -> None:
     motion = read_motion(CONFIG / "planar_3rrr_motion.yaml")
     report = check(planar, motion)
     assert "motor torque rate" in {f.column.quantity for f in report.findings}
-    assert planar.actuation is not None
+    assert planar.drive_train is not None
     times = np.linspace(0.0, 2.4, 4001)
     rates = []
     for t in times:
         state = state_at(planar, motion, t, 5)
-        rates.append(planar.actuation.feedforward(state.motion, state.efforts).effort[1])
+        rates.append(planar.drive_train.feedforward(state.motion, state.efforts).effort[1])
     for finding in report.findings:
         if finding.column.quantity == "motor torque rate":
             j = planar.driven_joints.index(finding.column.joint)

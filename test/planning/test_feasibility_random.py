@@ -56,7 +56,7 @@ def lever(smooth: bool = True) -> Robot:
         motor_friction=FrictionSpec(0.3, 2.0, 0.05),
         limits=DriveLimits(torque=40.0, torque_rate=900.0, speed=4.0, deflection=0.1),
     )
-    return Robot(model, limits, drive_specs=[spec, replace(spec, motor_friction=FrictionSpec())])
+    return Robot(model, limits, drives=[spec, replace(spec, motor_friction=FrictionSpec())])
 
 
 def waves(rng: np.random.Generator, end: float) -> FourierSeries:
@@ -222,7 +222,7 @@ def test_what_is_retimed_holds_and_touches_its_limit(kind: str, end: float) -> N
         position_upper=np.full(2, 1.1 * path[0]),
         velocity=np.full(2, rng.uniform(0.1, 0.9) * path[1]),
     )
-    robot = Robot(robot.model, limits, drive_specs=robot.drive_specs)
+    robot = Robot(robot.model, limits, drives=robot.drive_train)
     found = retime(robot, trajectory)
     assert found.speed < 1.0
     assert 1.0 - 1e-9 <= found.usage <= 1.0

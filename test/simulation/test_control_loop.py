@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from hodyn_ros import InputError, Robot, share
 from hodyn_ros.control.measurement import Measurement
 from hodyn_ros.guard.effort_limiter import EffortLimiter
-from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, VariableStiffnessSpec
-from hodyn_ros.model.drives import Drives
+from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, VariableStiffnessSpec, series_elastic
 from hodyn_ros.simulation.closed_loop import run_loop
 from hodyn_ros.simulation.plant import Plant
 from hodyn_ros.simulation.sensors import Encoder, Sensors
@@ -44,11 +43,11 @@ def panda() -> Robot:
 @pytest.mark.parametrize("rigid", [False, True])
 def test_the_plant_moves_as_the_compiled_simulation(panda: Robot, rigid: bool, method: Method) -> None:
     """Which is held against Pinocchio on its own."""
-    assert panda.drives is not None
-    stiffness = panda.drives.stiffness.copy()
+    assert panda.drive_train is not None
+    stiffness = panda.drive_train.stiffness.copy()
     if rigid:
         stiffness[[0, 3]] = np.inf
-    robot = Robot(panda.model, panda.limits, Drives(stiffness, panda.drives.motor_inertia))
+    robot = panda.with_drives(series_elastic(stiffness, panda.drive_train.motor_inertia))
     compiled = RobotSimulation(robot, START, step_limit=0.05)
     effort = compiled.gravity_effort() + PUSH
     plant = Plant(robot)
@@ -68,7 +67,7 @@ def test_the_plant_moves_as_the_compiled_simulation(panda: Robot, rigid: bool, m
 
 def test_the_feedforward_of_any_mixture_moves_its_plant(panda: Robot) -> None:
     """From a consistent start, feedforward alone keeps the motion: drive train and plant are inverse."""
-    robot = Robot(panda.model, panda.limits, panda.drives, panda.frames, MIXTURE)
+    robot = panda.with_drives(MIXTURE)
     train = robot.drive_train
     assert train is not None
     plant = Plant(robot)

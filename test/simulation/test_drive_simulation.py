@@ -41,11 +41,11 @@ def panda() -> Robot:
 def mixed(figures: dict[str, object], joints: slice = slice(0, 4, 2)) -> Robot:
     """Return the Panda with other drives at some joints, a rigid one and linear springs at the rest."""
     robot = panda()
-    assert robot.drive_specs is not None and robot.drives is not None
-    specs = list(robot.drive_specs)
+    assert robot.drive_train is not None
+    specs = list(robot.drive_train.specs)
     specs[joints] = [replace(spec, **figures) for spec in specs[joints]]  # type: ignore[arg-type]
     specs[6] = DriveSpec(np.inf, specs[6].motor_inertia, motor_friction=FRICTION)
-    return Robot(robot.model, robot.limits, robot.drives, robot.frames, specs)
+    return robot.with_drives(specs)
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -110,9 +110,11 @@ def test_damping_beside_the_springs_takes_power_and_keeps_forces_in_balance(name
 def test_steps_are_short_without_springs_as_well() -> None:
     """Rigid joints with friction, over a long time at once."""
     robot = panda()
-    assert robot.drive_specs is not None
-    specs = [DriveSpec(np.inf, spec.motor_inertia, motor_friction=FRICTION) for spec in robot.drive_specs]
-    rigid = Robot(robot.model, robot.limits, robot.drives, robot.frames, specs)
+    assert robot.drive_train is not None
+    specs = [
+        DriveSpec(np.inf, spec.motor_inertia, motor_friction=FRICTION) for spec in robot.drive_train.specs
+    ]
+    rigid = robot.with_drives(specs)
     simulation = RobotSimulation(rigid, START)
     effort = simulation.gravity_effort() + 0.5
     plant = Plant(rigid)

@@ -52,19 +52,19 @@ def test_links_accelerate_as_forward_dynamics_says(name: str, kind: str) -> None
     state = np.concatenate([x[0], np.zeros(plant.size // 2 - links.size)])
     moving = rng.uniform(-0.2, 0.2, plant.size // 2 - links.size)
     drives = links.drives(x)
-    elastic = np.isfinite(robot.drives.stiffness)
+    elastic = np.isfinite(robot.drive_train.stiffness)
     state[links.size :] = drives.motion[0][elastic] + 0.1 * moving
     state = np.concatenate([state, x[1], drives.motion[1][elastic] + moving])
     effort = rng.uniform(-5.0, 5.0, n)
     rates = plant.rates(state, effort)
     found = rates[plant.size // 2 :][: links.size]
 
-    springs = np.where(elastic, robot.drives.stiffness, 0.0)
+    springs = np.where(elastic, robot.drive_train.stiffness, 0.0)
     on_links = effort.copy()
     on_links[elastic] = (springs[elastic] * 0.1 + 2.0) * moving
     x[2] = found
     at = links.drives(x)
-    on_links -= np.where(elastic, 0.0, robot.drives.motor_inertia * at.motion[2])
+    on_links -= np.where(elastic, 0.0, robot.drive_train.motor_inertia * at.motion[2])
     q, base = links.given(x)
     if base is None:
         expected = robot.forward_dynamics(q[:2], on_links[None])[0]
@@ -93,10 +93,10 @@ def energy(robot: Robot, simulation: RobotSimulation) -> tuple[float, float]:
     """Return the energy of links, motors, springs and weight [J], and the kinetic part of the links."""
     q, qd = simulation.coordinates, simulation.joints[1]
     x = np.stack([q, qd[list(robot.closure.joints)]])
-    mass, stiffness = robot.mass_matrix(x[:1])[0], robot.drives.stiffness
+    mass, stiffness = robot.mass_matrix(x[:1])[0], robot.drive_train.stiffness
     kinetic = 0.5 * x[1] @ mass @ x[1]
     weight = -robot.tree.masses.sum() * robot.gravity @ robot.com(x[:1])[0]
-    motors = 0.5 * robot.drives.motor_inertia @ simulation.motor_velocity**2
+    motors = 0.5 * robot.drive_train.motor_inertia @ simulation.motor_velocity**2
     bent = simulation.motor_position - simulation.position
     springs = 0.5 * np.where(np.isfinite(stiffness), stiffness, 0.0) @ bent**2
     return float(kinetic + weight + motors + springs), float(kinetic)

@@ -10,7 +10,7 @@ from oracles.random_trees import Tree, random_tree
 from scipy.integrate import solve_ivp
 
 from hodyn_ros import InputError, Robot, share
-from hodyn_ros.model.drives import Drives
+from hodyn_ros.model.drive_spec import series_elastic
 from hodyn_ros.simulation.simulation import RobotSimulation
 
 pytestmark = pytest.mark.thorough
@@ -28,14 +28,14 @@ def panda() -> Robot:
 
 
 def with_drives(robot: Robot, stiffness: Array, motor_inertia: Array) -> Robot:
-    return Robot(robot.model, robot.limits, Drives(stiffness, motor_inertia))
+    return robot.with_drives(series_elastic(stiffness, motor_inertia))
 
 
 def accelerations(robot: Robot, state: Array, effort: Array, damping: float = 0.0) -> Array:
     """Return link and motor accelerations (2, n) by Pinocchio's matrices, independent of the recursions."""
-    assert robot.drives is not None
+    assert robot.drive_train is not None
     tree, (q, qd, theta, thetad) = Tree.of(robot.model), state
-    stiffness, inertia = robot.drives.stiffness, robot.drives.motor_inertia
+    stiffness, inertia = robot.drive_train.stiffness, robot.drive_train.motor_inertia
     elastic = np.isfinite(stiffness)
     spring = np.where(elastic, stiffness, 0.0) * (theta - q) + damping * (thetad - qd)
     spring = np.where(elastic, spring, effort)
@@ -74,7 +74,7 @@ def energy(robot: Robot, state: Array) -> float:
     """Return the energy of links, motors, springs and gravity [J], from the poses of the bodies."""
     import pinocchio
 
-    assert robot.drives is not None
+    assert robot.drive_train is not None
     q, qd, theta, thetad = state
     tree = Tree.of(robot.model)
     twin = pinocchio_models.build(tree)
@@ -83,9 +83,11 @@ def energy(robot: Robot, state: Array) -> float:
     configuration[twin.columns] = q
     potential = pinocchio.computePotentialEnergy(twin.model, data, configuration)
     kinetic = 0.5 * qd @ pinocchio_models.mass_matrix(tree, q) @ qd
-    motors = 0.5 * robot.drives.motor_inertia @ thetad**2
+    motors = 0.5 * robot.drive_train.motor_inertia @ thetad**2
     springs = (
-        0.5 * np.where(np.isfinite(robot.drives.stiffness), robot.drives.stiffness, 0.0) @ (theta - q) ** 2
+        0.5
+        * np.where(np.isfinite(robot.drive_train.stiffness), robot.drive_train.stiffness, 0.0)
+        @ (theta - q) ** 2
     )
     return float(potential + kinetic + motors + springs)
 
@@ -104,10 +106,10 @@ def test_panda_moves_as_the_integrator_of_scipy_says(panda: Robot) -> None:
 
 
 def test_rigid_and_elastic_joints_side_by_side(panda: Robot) -> None:
-    assert panda.drives is not None
-    stiffness = panda.drives.stiffness.copy()
+    assert panda.drive_train is not None
+    stiffness = panda.drive_train.stiffness.copy()
     stiffness[[1, 4]] = np.inf
-    robot = with_drives(panda, stiffness, panda.drives.motor_inertia)
+    robot = with_drives(panda, stiffness, panda.drive_train.motor_inertia)
     simulation = RobotSimulation(robot, PANDA_START, step_limit=0.02)
     effort = simulation.gravity_effort() + PUSH
     expected = exact(robot, state_of(simulation), effort, 0.05)
@@ -119,10 +121,10 @@ def test_rigid_and_elastic_joints_side_by_side(panda: Robot) -> None:
 
 
 def test_dampers_beside_the_springs(panda: Robot) -> None:
-    assert panda.drives is not None
-    stiffness = panda.drives.stiffness.copy()
+    assert panda.drive_train is not None
+    stiffness = panda.drive_train.stiffness.copy()
     stiffness[2] = np.inf
-    robot = with_drives(panda, stiffness, panda.drives.motor_inertia)
+    robot = with_drives(panda, stiffness, panda.drive_train.motor_inertia)
     for compiled in (True, False):
         simulation = RobotSimulation(robot, PANDA_START, damping=3.0, step_limit=0.02, compiled=compiled)
         effort = simulation.gravity_effort() + PUSH
@@ -207,13 +209,15 @@ def test_motor_efforts_do_the_work_that_the_energy_grows_by(panda: Robot) -> Non
 
 
 def test_starts_at_rest_and_stays_there(panda: Robot) -> None:
-    assert panda.drives is not None
+    assert panda.drive_train is not None
     simulation = RobotSimulation(panda, PANDA_START)
     start = state_of(simulation)
     _, gravity = pinocchio_models.inverse_dynamics(
         Tree.of(panda.model), np.stack([PANDA_START, *np.zeros((2, 7))])
     )
-    np.testing.assert_allclose(start[2] - start[0], gravity / panda.drives.stiffness, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        start[2] - start[0], gravity / panda.drive_train.stiffness, rtol=1e-9, atol=1e-12
+    )
     effort = simulation.gravity_effort()
     np.testing.assert_allclose(effort, gravity, rtol=1e-11, atol=1e-11)
     for _ in range(1000):
@@ -222,10 +226,10 @@ def test_starts_at_rest_and_stays_there(panda: Robot) -> None:
 
 
 def test_link_effort_is_the_spring_or_the_motor_effort(panda: Robot) -> None:
-    assert panda.drives is not None
-    stiffness = panda.drives.stiffness.copy()
+    assert panda.drive_train is not None
+    stiffness = panda.drive_train.stiffness.copy()
     stiffness[0] = np.inf
-    simulation = RobotSimulation(with_drives(panda, stiffness, panda.drives.motor_inertia), PANDA_START)
+    simulation = RobotSimulation(with_drives(panda, stiffness, panda.drive_train.motor_inertia), PANDA_START)
     effort = simulation.gravity_effort() + PUSH
     simulation.advance(0.002, effort)
     state = state_of(simulation)

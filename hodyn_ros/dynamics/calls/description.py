@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -11,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.actuation.drive_train import DriveTrain
-from hodyn_ros.actuation.series_elastic import SeriesElastic
 from hodyn_ros.checks import finite_array
 from hodyn_ros.dynamics.loops.closing import home
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
@@ -21,9 +19,9 @@ from hodyn_ros.engine.codegen.kernel import Function
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import AppliedWrench, Frame
 from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.arrays import counted
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.drive_spec import DriveSpec
-from hodyn_ros.model.drives import Drives, counted, drives_in_words
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.model.readers.assembly import Frame as NamedFrame
 from hodyn_ros.model.tree import TreeModel
@@ -39,9 +37,8 @@ class RobotDescription:
         self,
         model: TreeModel,
         limits: JointLimits | None = None,
-        drives: Drives | None = None,
+        drives: Sequence[DriveSpec] | DriveTrain | None = None,
         frames: Mapping[str, NamedFrame] | None = None,
-        drive_specs: Sequence[DriveSpec] | None = None,
         closure: Closure | None = None,
         coordinate_limits: JointLimits | None = None,
     ) -> None:
@@ -56,14 +53,11 @@ class RobotDescription:
         if coordinate_limits is None and self.driven_joints == self.joint_names:
             coordinate_limits = self.limits
         self.coordinate_limits = coordinate_limits or JointLimits.unlimited(self.n_joints)
-        self.drives = drives
+        # the drives of the driven joints, of any kind; None where nothing is known of them
+        self.drive_train = None if drives is None else DriveTrain.of(drives, self.driven_joints)
         self.frames: Mapping[str, NamedFrame] = MappingProxyType(
             dict(frames or {})
         )  # besides the bodies, by name
-        self.drive_specs = _specs(drives, drive_specs)
-        # with friction, or springs that are damped or not linear, only the drive train is right
-        plain = drives is not None and all(spec.is_plain for spec in self.drive_specs or ())
-        self.actuation = SeriesElastic(drives.stiffness, drives.motor_inertia) if drives and plain else None
         # inverse dynamics by shape of the motion, or of the twists
         self._compiled: dict[tuple[int, ...], Callable[..., Any]] = {}
         self._compiled_with_base: dict[tuple[int, ...], Callable[..., Any]] = {}
@@ -121,14 +115,16 @@ class RobotDescription:
             looped.memory[0] = finite_array("the positions", positions, looped.memory.shape[1:])
 
     def __repr__(self) -> str:
-        model, closure = self._tree, self.closure
+        model, closure, train = self._tree, self.closure, self.drive_train
         base = "floating base" if model.floating_base else "fixed base"
-        loops = ""
+        loops, drives = "", "no drives"
+        if train is not None:
+            drives = f"{counted(train.n_joints, 'drive')} ({int(train.elastic.sum())} elastic)"
         if closure is not None:
             loops = f"{counted(len(closure.loops), 'loop')}, {counted(len(self.coordinates), 'coordinate')}, "
         return (
             f"<{type(self).__name__} {model.name!r}: {counted(model.n_joints, 'joint')}, "
-            f"{counted(model.n_bodies, 'body', 'bodies')}, {base}, {loops}{drives_in_words(self.drives)}, "
+            f"{counted(model.n_bodies, 'body', 'bodies')}, {base}, {loops}{drives}, "
             f"{model.masses.sum():.4g} kg>"
         )
 
@@ -193,10 +189,11 @@ class RobotDescription:
         """Gravity (3,) in the world frame, pointing down [m/s^2]."""
         return self._tree.gravity
 
-    @cached_property
-    def drive_train(self) -> DriveTrain | None:
-        """The drives of all joints, of any kind; None for a robot without drives."""
-        return None if self.drive_specs is None else DriveTrain.of(self.drive_specs, self.driven_joints)
+    def require_drives(self) -> DriveTrain:
+        """Return the drives; InputError where nothing is known of them."""
+        if self.drive_train is None:
+            raise InputError(f"robot {self.name!r} has no drives; describe them in its file")
+        return self.drive_train
 
     def _need_loops(self, what: str) -> LoopedDynamics:
         if self._looped is None:
@@ -239,14 +236,6 @@ class RobotDescription:
                     "its frame or in the world"
                 )
         return tuple(wrenches)
-
-
-def _specs(drives: Drives | None, specs: Sequence[DriveSpec] | None) -> tuple[DriveSpec, ...] | None:
-    if drives is None:
-        return None
-    if specs is None:
-        return tuple(DriveSpec(float(k), float(b)) for k, b in zip(drives.stiffness, drives.motor_inertia))
-    return tuple(specs)
 
 
 def _names(tree: TreeModel, joints: Sequence[int]) -> tuple[str, ...]:

@@ -79,7 +79,7 @@ def read_limbs(root: LimbsFile, folder: Path, gravity: ArrayLike | None) -> Robo
     return RobotDescription(
         model=closure.tree,
         limits=JointLimits.of(driven, rows),
-        drive_specs=drives_of(driven, drives),
+        drives=drives_of(driven, drives),
         closure=closure,
     )
 

@@ -75,7 +75,7 @@ def read_tree(root: TreeFile, folder: Path, gravity: ArrayLike | None) -> RobotD
         model=model,
         limits=JointLimits.of(driven, [rows[name] for name in driven]),
         coordinate_limits=JointLimits.of(moved, [rows[name] for name in moved]),
-        drive_specs=drives_of(driven, drives),
+        drives=drives_of(driven, drives),
         closure=closure,
         frames=frames,
     )

@@ -15,7 +15,7 @@ from oracles.motions import Base, Frame, Load, random_stack
 from oracles.parallel_robots import Parallel, gough_stewart, planar_3rrr
 from oracles.random_trees import Tree
 
-from hodyn_ros import AppliedWrench, BaseMotion, ParallelRobot, Robot, SeriesElastic
+from hodyn_ros import AppliedWrench, BaseMotion, DriveTrain, ParallelRobot, Robot, series_elastic
 from hodyn_ros.dynamics.calls.inverse_dynamics import DriveState
 from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.formulations import closed_form, limb_decomposition
@@ -516,7 +516,7 @@ def test_high_orders_agree_with_the_compiled_ones() -> None:
 def test_elastic_drives_take_motion_and_forces_as_those_of_serial_robots() -> None:
     arrays, robot = ROBOTS["3-RRR on a hinge"], robot_of("3-RRR on a hinge")
     state = robot.drive_state(None, motion_of(arrays, 2))
-    motors = SeriesElastic([40.0, 50.0, np.inf], 0.002).feedforward(state.motion, state.efforts)
+    motors = DriveTrain(series_elastic([40.0, 50.0, np.inf], 0.002)).feedforward(state.motion, state.efforts)
     spring = np.array([40.0, 50.0]) * (motors.position[0] - state.motion[0])[:2]
     assert np.allclose(spring, state.efforts[0, :2], rtol=1e-12, atol=0.0)
     expected = 0.002 * (state.motion[2] + np.array([1 / 40, 1 / 50, 0]) * state.efforts[2]) + state.efforts[0]

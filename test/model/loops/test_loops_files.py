@@ -218,7 +218,7 @@ class TestRobotFiles:
         )
         robot = Robot.from_config(written(text))
         assert robot.driven_joints == ("drive",)
-        assert robot.drives is not None and robot.drives.stiffness.tolist() == [900.0]
+        assert robot.drive_train is not None and robot.drive_train.stiffness.tolist() == [900.0]
 
     def test_couplings_beside_a_urdf(self, written: Callable[[str], Path], tmp_path: Path) -> None:
         (tmp_path / "hand.urdf").write_text(HAND)

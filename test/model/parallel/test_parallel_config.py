@@ -89,8 +89,8 @@ def test_the_shipped_planar_robot_has_three_elastic_drives_for_two_degrees_of_fr
     assert robot.coordinates == ("tool.x", "tool.y")
     assert robot.platform == "tool"
     assert robot.driven_joints == ("left_shoulder", "right_shoulder", "top_shoulder")
-    assert robot.actuation is not None
-    assert robot.actuation.elastic.all()
+    assert robot.drive_train is not None
+    assert robot.drive_train.elastic.all()
     assert robot.drive_train is not None
     assert robot.drive_train.n_motors == 3
     assert group_sizes(robot) == [3]
@@ -226,7 +226,7 @@ def test_limbs_may_be_urdf_chains(tmp_path: Path) -> None:
     assert np.allclose(found, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
     assert robot.driven_joints == plain.driven_joints
     assert robot.limits.effort.tolist() == [30.0, 30.0, 30.0]
-    assert robot.actuation is not None
+    assert robot.drive_train is not None
 
 
 def test_the_platform_counts_once_in_a_urdf(tmp_path: Path) -> None:
