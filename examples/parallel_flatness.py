@@ -24,9 +24,8 @@ from hodyn_ros import Robot, share
 from hodyn_ros.control.feedback_linearisation import FeedbackLinearisation
 from hodyn_ros.control.measurement import Measurement
 from hodyn_ros.simulation.closed_loop import run_loop
-from hodyn_ros.simulation.plant import Plant
 from hodyn_ros.simulation.sensors import Encoder, Sensors
-from hodyn_ros.simulation.stiff_simulation import StiffSimulation
+from hodyn_ros.simulation.simulation import RobotSimulation
 from hodyn_ros.trajectory import WaypointSpline
 
 Array = NDArray[np.float64]
@@ -55,10 +54,8 @@ class Run(NamedTuple):
 
 def run(robot: Robot, resolution: float, noise: float, duration: float) -> Run:
     """Control the robot at 1 kHz, with encoders on links and motors."""
-    plant, law = Plant(robot), FeedbackLinearisation.from_poles(robot, POLES, PRELOAD_POLES)
-    simulation = StiffSimulation(
-        plant, plant.consistent_state(MOTION.sample(0.0, 4)), method="RK45", rtol=1e-6
-    )
+    law = FeedbackLinearisation.from_poles(robot, POLES, PRELOAD_POLES)
+    simulation = RobotSimulation(robot, MOTION.sample(0.0, 4))
     encoder = Encoder(resolution, noise, BANDWIDTH if resolution or noise else np.inf)
 
     def control(time: float, measured: Measurement) -> Array:
@@ -71,13 +68,15 @@ def run(robot: Robot, resolution: float, noise: float, duration: float) -> Run:
 
 def run_exactly(robot: Robot, duration: float) -> Run:
     """Control the robot without sampling."""
-    plant, law = Plant(robot), FeedbackLinearisation.from_poles(robot, POLES, PRELOAD_POLES)
-    simulation = StiffSimulation(
-        plant, plant.consistent_state(MOTION.sample(0.0, 4)), method="DOP853", rtol=1e-7
-    )
+    law = FeedbackLinearisation.from_poles(robot, POLES, PRELOAD_POLES)
+    simulation = RobotSimulation(robot, MOTION.sample(0.0, 4))
     times = np.linspace(0.0, duration, 201)[1:-1]
-    states = simulation.follow(lambda t, m: law.efforts(MOTION.sample(t, 4), m), duration, times)
-    efforts = [law.efforts(MOTION.sample(t, 4), plant.unpack(x)) for t, x in zip(times, states)]
+
+    def control(time: float, measured: Measurement) -> Array:
+        return law.efforts(MOTION.sample(time, 4), measured)
+
+    states = simulation.follow(control, duration, times, method="DOP853", rtol=1e-7)
+    efforts = [control(t, simulation.plant.unpack(x)) for t, x in zip(times, states)]
     return Run(times, states[:, :2] - MOTION.sample(times, 0)[:, 0], np.stack(efforts))
 
 

@@ -28,6 +28,7 @@ class AgonistAntagonist(Transmission):
 
     n_motors: ClassVar[int] = 2
     commanded: ClassVar[bool] = True
+    facing: ClassVar[tuple[float, ...]] = (0.5, 0.5)
 
     def __post_init__(self) -> None:
         require_positive("quadratic spring", self.spring, "N·m/rad^2")
@@ -59,7 +60,3 @@ class AgonistAntagonist(Transmission):
             pull = sign * self.spring * multiply(stretch, stretch)
             pulls.append(pull * is_positive(stretch[0]))
         return Loads(np.asarray(pulls[0] + pulls[1]), np.stack(pulls))
-
-    def deflection(self, q: Array, theta: Array) -> Array:
-        """Return the deflection of the mean motor."""
-        return np.asarray(0.5 * (theta[0] + theta[1]) - q[: theta.shape[1]])

@@ -29,6 +29,7 @@ class Cam(Transmission):
 
     n_motors: ClassVar[int] = 2
     commanded: ClassVar[bool] = True
+    facing: ClassVar[tuple[float, ...]] = (1.0, 0.0)
 
     def __post_init__(self) -> None:
         require_positive("spring of the cam", self.spring, "N·m/rad")

@@ -90,9 +90,7 @@ class CompiledMotors:
             nonlocal positions
             motors = self._compute(np.array(motion, dtype=object), np.array(loads, dtype=object))
             positions = len(motors.position)
-            failed: Any = 0.0
-            for margin in motion[0][0].graph.conditions:
-                failed = failed + (abs(margin) - margin)
+            failed = motion[0][0].graph.violation()
             padding = [0.0] * (motors.position.shape[1] - 1)
             return [*motors.position.tolist(), *motors.effort.tolist(), [*padding, failed]]
 

@@ -27,6 +27,14 @@ class Followed(NamedTuple):
     end: Array  # (n,) one sample after the last, to go on from
 
 
+class DriveForces(NamedTuple):
+    """What drives do at an instant [N.m or N]."""
+
+    sensed: Array  # (..., n) what torque sensors between drives and links show; the effort where rigid
+    links: Array  # (..., n) what moves the links
+    motors: Array  # (..., motors) what accelerates motors that move by themselves; zero where rigid
+
+
 class DriveTrain:
     """Drives of any kind, mixed freely: from motion and torques of the links to what the motors have to do.
 
@@ -230,6 +238,27 @@ class DriveTrain:
                 on_links[:, j] = loads.link[:orders]
                 on_motors[:, motors] = loads.motors[:, :orders].T
         return to_derivatives(on_links), to_derivatives(on_motors)
+
+    def forces(self, q: Array, theta: Array, effort: Array, beside: Sequence[float]) -> DriveForces:
+        """Return what drives do to links and motors; the arrays may hold scalars of the tracer.
+
+        `q` (2, ..., n) and `theta` (2, ..., motors) positions and velocities, `effort` (..., motors);
+        `beside` (n,) [N.m s/rad] damps deflections besides the springs' own damping. Raises InputError naming
+        the joint, where a spring would have to give what it cannot.
+        """
+        found = []
+        for drive, j, motors in self._places():
+            with _naming(self.joint_names[j]):
+                moved = np.moveaxis(theta[..., motors], -1, 0)
+                found.append(
+                    drive.forces(q[..., j], moved, np.moveaxis(effort[..., motors], -1, 0), beside[j])
+                )
+        columns = (
+            [x for x, _, _ in found],
+            [x for _, x, _ in found],
+            [x for *_, motors in found for x in motors],
+        )
+        return DriveForces(*[np.stack(column, axis=-1) for column in columns])
 
     def deflections(self, q: ArrayLike, theta: ArrayLike) -> Array:
         """Return deflections (..., n) from positions `q` (..., n) and `theta` (..., motors)."""

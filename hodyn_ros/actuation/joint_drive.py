@@ -96,6 +96,26 @@ class JointDrive:
             return torque
         return torque + self.link_friction.torque(derivative(q)[: len(torque)])
 
+    def forces(
+        self, q: Array, theta: Array, effort: Array, beside: float = 0.0
+    ) -> tuple[Array, Array, list[Array]]:
+        """Return what goes to the link, what moves the link, and what accelerates each motor.
+
+        `q` (2, ...) and `theta` (motors, 2, ...) positions and velocities, `effort` (motors, ...) of the
+        motors; `beside` [N.m s/rad] damps the deflection besides the transmission. What goes to a link is
+        what a torque sensor there shows: the transmitted torque, or the effort of a rigid drive, whose motor
+        moves with its link and is accelerated by nothing else.
+        """
+        own = [tau - self.motor_friction.torque(motor[1:])[0] for tau, motor in zip(effort, theta)]
+        lost = self.link_friction.torque(q[1:])[0]
+        if self.rigid:
+            return effort[0], own[0] - lost, [0.0 * lost]
+        spring = self.transmission
+        loads, drag = spring.loads(q, theta), beside * spring.deflection(q, theta)[1]
+        torque = loads.link[0] + drag
+        held = [load[0] + share * drag for load, share in zip(loads.motors, spring.facing)]
+        return torque, torque - lost, [tau - load for tau, load in zip(own, held)]
+
     def current(self, effort: Array) -> Array:
         """Return the motor current [A] for an effort [N.m] reflected to the link side."""
         if self.torque_constant is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import comb
+from math import comb, factorial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from scipy.interpolate import BSpline
 
 _DEGREE = 5
-_BISECTIONS = 80
+_STEPS = 3  # of Newton's method, from a chord of the spline along which its slope changes little
+_CHANGE = 0.1  # share by which it may
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +35,7 @@ class TabulatedSpring(Transmission):
 
     torques: Sequence[float]  # [N.m], increasing
     deflections: Sequence[float]  # [rad], increasing
-    _spline: BSpline = field(init=False, repr=False)
-    _starts: Array = field(init=False, repr=False)  # (m,) of its pieces [N.m]
-    _pieces: Array = field(init=False, repr=False)  # (6, m) their Taylor coefficients there
+    _chords: Array = field(init=False, repr=False)  # (9, c) of `_chords_of`
 
     def __post_init__(self) -> None:
         from scipy.interpolate import PPoly, make_interp_spline  # takes a moment
@@ -60,10 +59,8 @@ class TabulatedSpring(Transmission):
                 f"the spline through the spring table falls at {places[lowest]:g} N·m; give more even or "
                 "smoother figures there"
             )
-        pieces = PPoly.from_spline(spline)
-        real = np.flatnonzero(np.diff(pieces.x) > 0.0)
-        set_frozen(self, torques=tuple(torques), deflections=tuple(deflections), _spline=spline)
-        set_frozen(self, _starts=pieces.x[real], _pieces=pieces.c[::-1, real])
+        set_frozen(self, torques=tuple(torques), deflections=tuple(deflections))
+        set_frozen(self, _chords=_chords_of(spline, torques))
 
     def motor_positions(self, q: Array, torque: Array, stiffness: Array | None = None) -> Array:
         """Return `theta = q + delta(Q)`."""
@@ -73,9 +70,8 @@ class TabulatedSpring(Transmission):
     def loads(self, q: Array, theta: Array) -> Loads:
         """Return the torque at which the table shows this deflection."""
         delta = self.deflection(q, theta)
-        start = self._torque_at(delta[0])
-        slope = np.asarray(self._spline(start, nu=1))
-        torque = reverted(self._deflection_under, delta, start, slope)
+        start, slope = self._torque_at(delta[0])
+        torque = reverted(self._along, delta, start, slope)
         return Loads(torque, torque[None])
 
     def _deflection_under(self, torque: Array) -> Array:
@@ -85,7 +81,12 @@ class TabulatedSpring(Transmission):
                 margin,
                 lambda: f"a torque of {worst(x)} N·m lies beyond the spring table, {low:g} to {high:g} N·m",
             )
-        begin, *coefficients = _looked_up(x, self._starts, [self._starts, *self._pieces])
+        return self._along(torque)
+
+    def _along(self, torque: Array) -> Array:
+        """Return the jet of the deflection under a torque within the table."""
+        x = torque[0]
+        begin, *coefficients = _looked_up(x, self._chords[1], [self._chords[1], *self._chords[3:]])
         distance = x - begin
         outer = []
         for k in range(len(torque)):
@@ -95,20 +96,50 @@ class TabulatedSpring(Transmission):
             outer.append(value)
         return compose(np.stack(outer), torque)
 
-    def _torque_at(self, deflection: Array) -> Array:
+    def _torque_at(self, deflection: Scalar) -> tuple[Scalar, Scalar]:
+        """Return the torque at a deflection, and the slope of the table there [rad/(N.m)]."""
         low, high = self.deflections[0], self.deflections[-1]
-        if ((deflection < low) | (deflection > high)).any():
-            worst = np.ravel(deflection)[int(np.argmax(np.abs(np.ravel(deflection))))]
-            raise InputError(
-                f"a deflection of {worst:g} rad lies beyond the spring table, {low:g} to {high:g} rad"
+        for margin in (deflection - low, high - deflection):
+            require(
+                margin,
+                lambda: (
+                    f"a deflection of {worst(deflection)} rad lies beyond the spring table, {low:g} to "
+                    f"{high:g} rad"
+                ),
             )
-        left = np.full(np.shape(deflection), self.torques[0])
-        right = np.full(np.shape(deflection), self.torques[-1])
-        for _ in range(_BISECTIONS):
-            middle = 0.5 * (left + right)
-            above = self._spline(middle) > deflection
-            left, right = np.where(above, left, middle), np.where(above, middle, right)
-        return 0.5 * (left + right)
+        begin, first, chord, *coefficients = _looked_up(deflection, self._chords[0], list(self._chords))
+        x = (deflection - begin) * chord
+        for _ in range(_STEPS):
+            value, slope = _polynomial(coefficients, x)
+            x = x - (value - deflection) / slope
+        return first + x, _polynomial(coefficients, x)[1]
+
+
+def _chords_of(spline: BSpline, torques: Array) -> Array:
+    """Return chords of a rising spline so short that Newton's method ends from them (9, m).
+
+    Deflection and torque at their starts, torque over deflection along them, Taylor coefficients from there.
+    """
+    slope = spline.derivative()
+    places = torques
+    while True:
+        inside = slope(places[:-1] + np.linspace(0.0, 1.0, 9)[:, None] * np.diff(places))
+        bent = inside.max(axis=0) > (1.0 + _CHANGE) * inside.min(axis=0)
+        if not bent.any():
+            break
+        places = np.sort(np.concatenate([places, (0.5 * (places[:-1] + places[1:]))[bent]]))
+    starts, values = places[:-1], spline(places)
+    coefficients = [spline(starts, nu=k) / factorial(k) for k in range(_DEGREE + 1)]
+    return np.array([values[:-1], starts, np.diff(places) / np.diff(values), *coefficients])
+
+
+def _polynomial(coefficients: Sequence[Scalar], x: Scalar) -> tuple[Scalar, Scalar]:
+    """Return value and derivative at x."""
+    value, slope = coefficients[-1], 0.0
+    for coefficient in coefficients[-2::-1]:
+        slope = slope * x + value
+        value = value * x + coefficient
+    return value, slope
 
 
 def _looked_up(x: Scalar, starts: Array, rows: Sequence[Array]) -> Sequence[Scalar]:

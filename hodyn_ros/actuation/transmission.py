@@ -30,12 +30,14 @@ class Transmission(ABC):
         gained: Orders of the motor position minus orders of the torque it is computed from.
         commanded: Whether a stiffness trajectory has to be given.
         damped: Whether the deflection has a memory.
+        facing: Share of each motor in what the link is held against.
     """
 
     n_motors: ClassVar[int] = 1
     gained: ClassVar[int] = 0
     commanded: ClassVar[bool] = False
     damped: ClassVar[bool] = False
+    facing: ClassVar[tuple[float, ...]] = (1.0,)
 
     @abstractmethod
     def motor_positions(self, q: Array, torque: Array, stiffness: Array | None = None) -> Array:
@@ -54,9 +56,9 @@ class Transmission(ABC):
         """
 
     def deflection(self, q: Array, theta: Array) -> Array:
-        """Return the jet of the deflection between the mean motor and the link [rad]."""
-        shorter = q[: theta.shape[1]]
-        return np.asarray(theta[0] - shorter)
+        """Return the jet of the deflection between the motors that face the link, and the link [rad]."""
+        faced = sum(share * motor for share, motor in zip(self.facing, theta) if share)
+        return np.asarray(faced - q[: theta.shape[1]])
 
 
 def require_positive(what: str, value: float, unit: str) -> None:

@@ -29,8 +29,7 @@ _PRECISION = 1e-12  # of the last step, in the units of the coordinates
 class LinkState:
     """Where the driven joints are, and how the coordinates accelerate from there."""
 
-    position: Array  # (driven,) [rad or m]
-    velocity: Array  # (driven,)
+    motion: Array  # (2, driven) positions and velocities [rad or m, /s]
     acceleration: Callable[[Array], Array]  # of the coordinates (k,), from efforts (driven,) on the links
 
 
@@ -69,6 +68,7 @@ class Links:
         self._platform_rows = np.eye(6)[:, list(rows)]
         self._home_pose = robot.home[1]
         self._armature = np.zeros(self.n_driven) if armature is None else armature
+        self._forward = not robot.moves_base and not self._armature.any()
         self.size = robot.n_joints + len(rows)  # k
         self._unit = np.eye(self.size)
         self._first = 0 if base is None or platform is not None else 6  # column of the drives, after a base's
@@ -126,19 +126,19 @@ class Links:
         rates = coordinate_rates(jets, np.concatenate([platform.twists, twists])) @ self._platform_rows
         return np.concatenate([joints, rates[1:]], axis=1)
 
-    def at(self, x: Array, rate: Array, time: float = 0.0) -> LinkState:
-        """Return where the driven joints are, from x and x' (k,). Raises InputError at singular poses."""
-        robot, state = self.robot, np.array([x, rate])
-        forward = not robot.moves_base and not self._armature.any()
+    def at(self, state: Array, time: float = 0.0) -> LinkState:
+        """Return where the driven joints are, from x and x' (2, k). Raises InputError at singular poses."""
+        robot = self.robot
 
         def forward_dynamics(given: Array) -> Array:
-            return np.asarray(robot.forward_dynamics(state, given[None])[0])
+            found: Array = robot.forward_dynamics(state, given[None])
+            return found[0]
 
-        if forward and robot.closure is None:
-            return LinkState(x, rate, forward_dynamics)
-        efforts, motion, inertia = self._equations(x, rate, time)
-        if forward:
-            return LinkState(motion[0], motion[1], forward_dynamics)
+        if self._forward and robot.closure is None:
+            return LinkState(state, forward_dynamics)
+        efforts, motion, inertia = self._equations(state, time)
+        if self._forward:
+            return LinkState(motion[:2], forward_dynamics)
 
         def acceleration(given: Array) -> Array:
             mass, jacobian = inertia()
@@ -148,21 +148,21 @@ class Links:
             except np.linalg.LinAlgError:
                 raise InputError(f"robot {robot.name!r} has coordinates that move no mass") from None
 
-        return LinkState(motion[0], motion[1], acceleration)
+        return LinkState(motion[:2], acceleration)
 
     def inertia(self, x: Array, time: float = 0.0) -> tuple[Array, Array]:
         """Return the mass matrix (k, k), and the matrix J (driven, k) from x' to the driven joints."""
-        return self._equations(x, np.zeros(self.size), time)[2]()
+        return self._equations(np.array([x, 0.0 * x]), time)[2]()
 
-    def _equations(
-        self, x: Array, rate: Array, time: float
-    ) -> tuple[Array, Array, Callable[[], tuple[Array, Array]]]:
+    def _equations(self, state: Array, time: float) -> tuple[Array, Array, Callable[[], tuple[Array, Array]]]:
         """Return efforts and motion of the drives at `x'' = 0`, and what finds mass matrix and J."""
-        arguments, first = self._arguments(np.array([x, rate, 0.0 * x]), time), self._first
+        motion, first = np.zeros((3, self.size)), self._first
+        motion[:2] = state
+        arguments = self._arguments(motion, time)
         still = self._compiled(*arguments)
 
         def inertia() -> tuple[Array, Array]:
-            found = [self._compiled(*moved) for moved in self._accelerated(arguments, x)]
+            found = [self._compiled(*moved) for moved in self._accelerated(arguments, state[0])]
             change = np.array([table - still for table in found])[:, :, first:]
             jacobian = change[:, -1].T
             return jacobian.T @ (change[:, 0].T + self._armature[:, None] * jacobian), jacobian

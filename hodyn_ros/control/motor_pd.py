@@ -50,12 +50,13 @@ def motor_reference(mode: FeedforwardMode, train: DriveTrain, feedforward: Feedf
             "friction, or springs that are damped or not linear, choose 'elastic'"
         )
     needed = 2 if mode is FeedforwardMode.NONE else 3
-    _require(len(positions) >= needed and len(link_efforts) >= len(positions), mode, feedforward)
-    positions = positions - link_efforts[: len(positions)] / train.stiffness
+    count = min(len(positions), len(link_efforts))  # motors of rigid drives reach further
+    _require(count >= needed, mode, feedforward)
+    positions = positions[:count] - link_efforts[:count] / train.stiffness
     if mode is FeedforwardMode.NONE:
         return Reference(positions, link_efforts[:0])
     efforts = link_efforts.copy()
-    efforts[: len(positions) - 2] += train.motor_inertia * positions[2:]
+    efforts[: count - 2] += train.motor_inertia * positions[2:]
     return Reference(positions, efforts)
 
 

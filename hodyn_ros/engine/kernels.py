@@ -148,8 +148,8 @@ def _loads(setting: KernelSpec) -> list[AppliedWrench]:
     return [AppliedWrench(body, frame) for body, frame in setting.loads]
 
 
-# Takes positions and velocities of links and motors and the efforts; returns torques on the links, and
-# accelerations of the motors that do not move with their links.
+# Takes positions and velocities of links and motors and the efforts; returns what is not needed, torques on
+# the links, and accelerations of the motors that do not move with their links.
 DriveCode = Callable[[Sequence[Any], Sequence[Any], Sequence[Any], Sequence[Any], Sequence[Any]], Any]
 
 
@@ -160,13 +160,14 @@ def driven_step(
 
     `state (2, n + moving)`: positions of the links and of the motors that do not move with their links, then
     the velocities of both; `effort (1, motors)`, held over the step; `step (1, 1)` [s]. Returns the next
-    state. `armature` (n,) is the inertia of motors that do move with their links [kg m^2].
+    state, and where drives have conditions (`Graph.conditions`) a row that is not zero where one fails.
+    `armature` (n,) is the inertia of motors that do move with their links [kg m^2].
     """
     bodies, n = canonical_bodies(model), model.n_joints
 
     def rates(state: Stack, effort: Sequence[Any]) -> Stack:
         (q, theta), (qd, thetad) = [(row[:n], row[n:]) for row in state]
-        torque, acceleration = drives(q, qd, theta, thetad, effort)
+        _, torque, acceleration = drives(q, qd, theta, thetad, effort)
         recursion = ArticulatedRecursion(bodies, model.gravity.tolist(), armature=list(armature))
         recursion.start(q, qd)
         recursion.articulate()
@@ -192,7 +193,9 @@ def _runge_kutta(rates: Callable[[Stack, Sequence[Any]], Stack]) -> Callable[...
             [(a + 2.0 * b + 2.0 * c + d) * (1.0 / 6.0) for a, b, c, d in zip(*rows)]
             for rows in zip(first, second, third, fourth)
         ]
-        return moved(state, h, mean)
+        violation = h.graph.violation()
+        failed = [[violation] * len(mean[0])] if h.graph.conditions else []
+        return [*moved(state, h, mean), *failed]
 
     return trace
 

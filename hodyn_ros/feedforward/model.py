@@ -144,4 +144,5 @@ class FeedforwardModel:
     def _motors(self, q: Array, efforts: Array) -> tuple[Array, Array]:
         if self._drive_train is None:
             return self._nothing, self._nothing
-        return self._drive_train.feedforward(q, efforts)
+        motors = self._drive_train.feedforward(q, efforts)
+        return motors.position[: self.order + 1], motors.effort

@@ -35,12 +35,6 @@ class RobotDescription:
         closure = None if self.closure is None else replace(self.closure, tree=model)
         return replace(self, model=model, closure=closure)
 
-    @property
-    def driven(self) -> tuple[str, ...]:
-        """Names of the driven joints."""
-        joints = range(self.model.n_joints) if self.closure is None else self.closure.driven
-        return tuple(self.model.joint_names[joint] for joint in joints)
-
 
 def drives_of(joint_names: Sequence[str], drives: Mapping[str, DriveSpec]) -> tuple[DriveSpec, ...] | None:
     """Return the drives of these joints, None where no joint has one; ModelError where some have."""

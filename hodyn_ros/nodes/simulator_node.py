@@ -12,9 +12,8 @@ of couplings and loops too, with the effort of the springs, zero where nothing d
 same) out, motors reflected to the links, with the motor effort, named as their joint (`elbow`) or
 `elbow/first` and `elbow/second`; `/diagnostics` at 1 Hz.
 
-Linear springs and rigid drives without friction are compiled. Other drives take a few tenths of a
-millisecond for each millisecond, springs that are not linear more; where the machine cannot keep up, states
-are left out, and that is said.
+Drives of every kind are compiled, and all of a tree; loops take a few tenths of a millisecond for each
+millisecond. Where the machine cannot keep up, states are left out, and that is said.
 """
 
 from __future__ import annotations
@@ -109,6 +108,7 @@ class SimulatorNode(Node):
             damping=self._damping(robot),
             step_limit=STEP_LIMIT if robot.closure is None else _COARSE,
         )
+        self._simulation.warm_up()
         self._brake()
         self._names = list(robot.tree.joint_names)
         self._driven = [self._names.index(name) for name in robot.driven_joints]

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.actuation.agonist_antagonist import AgonistAntagonist
-from hodyn_ros.actuation.cam import Cam
-from hodyn_ros.actuation.damped_spring import DampedSpring
 from hodyn_ros.actuation.drive_train import DriveTrain
-from hodyn_ros.actuation.friction import Friction
-from hodyn_ros.actuation.hardening_spring import HardeningSpring
-from hodyn_ros.actuation.linear_spring import LinearSpring
-from hodyn_ros.actuation.transmission import Transmission
 from hodyn_ros.checks import finite_array
-from hodyn_ros.control.links import BaseAt, Links, LinkState
+from hodyn_ros.control.links import BaseAt, Links
 from hodyn_ros.control.measurement import Measurement
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.engine.codegen.kernel import Kernel, Stack
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.model.drive_spec import DriveSpec
+
+Row = Sequence[Any]  # numbers, or scalars of the tracer
+# Takes the time [s] and the exact state; returns efforts (motors,).
+Law = Callable[[float, Measurement], Array]
 
 _DIFFERENCE = 1e-6  # [rad or m, /s] for slopes of springs and friction
 
@@ -39,27 +40,22 @@ class Plant:
     are rigid, and motors without inertia. `base` is the motion of a base that is prescribed, by time [s].
 
     Attributes:
-        damping: All damping of the springs (driven,), that of the robot's file included [N.m s/rad].
         armature: Inertia that motors of rigid drives add to their joints (driven,) [kg m^2].
     """
 
     def __init__(self, robot: Robot, damping: ArrayLike = 0.0, base: BaseAt | None = None) -> None:
         self.train = _train_of(robot)
-        drives = self.train.drives
-        joints = np.array(self.train.motor_joints)
-        self.rigid = ~self.train.elastic
-        self._moving = np.flatnonzero(self.train.elastic[joints])  # motors with coordinates of their own
-        inertias = np.array([inertia for drive in drives for inertia in drive.motor_inertias])
+        self._joints = np.array(self.train.motor_joints)
+        rigid, inertias = ~self.train.elastic, self.train.motor_inertia
+        self._moving = np.flatnonzero(
+            self.train.elastic[self._joints]
+        )  # motors with coordinates of their own
         self._inertia = inertias[self._moving]
-        first = np.searchsorted(joints, np.arange(len(drives)))
-        self._first = first  # the motor of a joint, or its first one
-        self.armature = np.where(self.rigid, inertias[first], 0.0)
+        first = np.searchsorted(self._joints, np.arange(self.train.n_joints))  # the first motor of each joint
+        self.armature = np.where(rigid, inertias[first], 0.0)
         self.links = Links(robot, base, self.armature)
         self.robot = self.links.robot
-        self._link_friction = _FrictionTable([drive.link_friction for drive in drives])
-        self._motor_friction = _FrictionTable([drives[j].motor_friction for j in joints])
-        springs = [drive.transmission for drive in drives]
-        self._stiffness, self._third, own = np.array([_figures(spring) for spring in springs]).T
+        own = np.array([spec.spring_damping for spec in self.train.specs])
         beside = np.broadcast_to(np.asarray(damping, dtype=np.float64), own.shape)
         wrong = ~((beside >= 0.0) & np.isfinite(beside))
         if wrong.any():
@@ -68,20 +64,7 @@ class Plant:
                 f"the damping beside springs must be finite and not negative, found {beside[wrong][0]:g} of "
                 f"joint {joint!r}"
             )
-        self.damping = np.where(self.rigid, 0.0, np.where(own > 0.0, own, beside))
-        self._others = [
-            (j, spring, np.flatnonzero(joints == j))
-            for j, spring in enumerate(springs)
-            if self.train.elastic[j] and not isinstance(spring, (LinearSpring, DampedSpring, HardeningSpring))
-        ]
-        # the motor that faces the link: the first of a cam, both of a pair
-        self._facing = (joints == np.arange(len(drives))[:, None]) * 1.0
-        for j, spring, motors in self._others:
-            if isinstance(spring, AgonistAntagonist):
-                self._facing[j, motors] = 0.5
-            elif isinstance(spring, Cam):
-                self._facing[j, motors] = 1.0, 0.0
-        self._joints = joints
+        self._beside = np.where(rigid | (own > 0.0), 0.0, beside).tolist()
 
     @property
     def size(self) -> int:
@@ -109,12 +92,16 @@ class Plant:
 
     def unpack(self, state: Array, time: float = 0.0) -> Measurement:
         """Return positions and velocities of the driven joints and of all motors."""
-        return self._measured(state, self.links.at(*self.coordinates(state), time))
+        return self._measured(self.links.at(self._coordinates(state), time).motion, state)
 
-    def _measured(self, state: Array, links: LinkState) -> Measurement:
-        k, half = self.links.size, self.size // 2
-        q, qd = links.position, links.velocity
-        return Measurement(q, qd, self._motors(q, state[k:half]), self._motors(qd, state[half + k :]))
+    def _coordinates(self, state: Array) -> Array:
+        """Return x and x' (2, k)."""
+        return np.ascontiguousarray(state.reshape(2, -1)[:, : self.links.size])
+
+    def _measured(self, joints: Array, state: Array) -> Measurement:
+        motors = np.take(joints, self._joints, axis=1)
+        motors[:, self._moving] = state.reshape(2, -1)[:, self.links.size :]
+        return Measurement(*joints, *motors)
 
     def consistent_state(
         self, motion: ArrayLike, stiffness: ArrayLike | None = None, time: float = 0.0
@@ -130,16 +117,58 @@ class Plant:
         theta = self.train.feedforward(drives.motion, drives.efforts, stiffness=stiffness).position
         return self.pack(q[0], q[1], theta[0], theta[1])
 
-    def rates(self, state: Array, effort: Array, time: float = 0.0) -> Array:
-        """Return the time derivative (size,) of a state under efforts (motors,) of the motors."""
-        half = self.size // 2
-        links = self.links.at(*self.coordinates(state), time)
-        on_links, on_motors = self._forces(self._measured(state, links), effort)
-        return np.concatenate([state[half:], links.acceleration(on_links), on_motors / self._inertia])
+    def rates(self, state: Array, effort: Array | Law, time: float = 0.0) -> Array:
+        """Return the time derivative (size,) of a state under efforts (motors,) of the motors, or a law."""
+        links = self.links.at(self._coordinates(state), time)
+        if callable(effort):
+            effort = effort(time, self._measured(links.motion, state))
+        n, half = self.train.n_joints, self.size // 2
+        forces = self._forces(links.motion, state.reshape(2, -1)[:, self.links.size :], effort)
+        return np.concatenate([state[half:], links.acceleration(forces[n : 2 * n]), forces[2 * n :]])
 
     def link_torque(self, measured: Measurement, effort: Array) -> Array:
         """Return what torque sensors between drives and links show (driven,); the effort of rigid drives."""
-        return np.where(self.rigid, effort[self._first], self._transmitted(measured)[0])
+        joints, motors = np.array(measured[:2]), np.array(measured[2:])
+        return self._forces(joints, motors[:, self._moving], effort)[: self.train.n_joints]
+
+    def _forces(self, joints: Array, moving: Array, effort: Array) -> Array:
+        """Return what `traced` does in one row, compiled; InputError says in words what cannot be."""
+        motors = [np.ascontiguousarray(moving)] if len(self._moving) else []
+        found = self._compiled(joints, *motors, effort[None])[0]
+        if found[-1] != 0.0:
+            q, qd = joints.tolist()
+            theta, thetad = moving.tolist()
+            return np.concatenate(self.traced(q, qd, theta, thetad, effort.tolist()))
+        return found[:-1]
+
+    @cached_property
+    def _compiled(self) -> Callable[..., Array]:
+        m, moving = self.train.n_motors, len(self._moving)
+
+        def trace(joints: Stack, *others: Stack) -> Stack:
+            theta, thetad = others[0] if moving else ([], [])
+            found = self.traced(joints[0], joints[1], theta, thetad, others[-1][0])
+            return [[*itertools.chain(*found), joints[0][0].graph.violation()]]
+
+        shapes = [("motion of the joints", (2, self.train.n_joints)), ("efforts", (1, m))]
+        if moving:
+            shapes.insert(1, ("motion of the motors", (2, moving)))
+        return Kernel(trace, shapes).function
+
+    def traced(
+        self, q: Row, qd: Row, theta: Row, thetad: Row, effort: Row
+    ) -> tuple[list[Any], list[Any], list[Any]]:
+        """Return what sensors show, what moves the links (n,), and accelerations of motors that move alone.
+
+        Of numbers or scalars of the tracer: `q`, `qd` (n,) of the driven joints, `theta`, `thetad` of those
+        motors, `effort` (motors,). Raises InputError naming a joint whose spring cannot give what it would.
+        """
+        joints, alone = np.array([q, qd], dtype=object), np.array([theta, thetad], dtype=object)
+        motors = joints[:, self._joints]
+        motors[:, self._moving] = alone
+        found = self.train.forces(joints, motors, np.array(effort, dtype=object), self._beside)
+        accelerations = found.motors[self._moving] / self._inertia
+        return found.sensed.tolist(), found.links.tolist(), accelerations.tolist()
 
     def holding(self, position: ArrayLike, time: float = 0.0) -> Array:
         """Return the efforts (motors,) that hold the robot still at coordinates (k,)."""
@@ -176,42 +205,17 @@ class Plant:
     def _slopes(self, now: Measurement) -> list[Array]:
         """Return how forces on driven joints and moving motors fall with their positions and speeds."""
         n, size = self.train.n_joints, self.train.n_joints + len(self._moving)
-        steps = _DIFFERENCE * np.concatenate([np.eye(size), -np.eye(size)])
         place = np.concatenate([now.position, now.motor_position[self._moving]])
-        found = []
-        for share in (1.0, 0.0):
-            places, speeds = place + share * steps, (1.0 - share) * steps
-            links = places[:, :n], speeds[:, :n]
-            motors = [self._motors(part[:, :n], part[:, n:]) for part in (places, speeds)]
-            forces = self._forces(Measurement(*links, *motors), np.zeros(self.train.n_motors))
-            ends = np.concatenate(forces, axis=1)
-            found.append((ends[size:] - ends[:size]).T / (2.0 * _DIFFERENCE))
-        return found
+        inertia, nothing = np.concatenate([np.ones(n), self._inertia]), np.zeros(self.train.n_motors)
 
-    def _motors(self, links: Array, moving: Array) -> Array:
-        """Return what all motors do (..., motors), from their joints or moving by themselves."""
-        motors = links[..., self._joints]
-        motors[..., self._moving] = moving
-        return motors
+        def forces(places: Array, speeds: Array) -> Array:
+            motion = np.array([places, speeds])
+            return inertia * self._forces(motion[:, :n].copy(), motion[:, n:], nothing)[n:]
 
-    def _forces(self, measured: Measurement, effort: Array) -> tuple[Array, Array]:
-        """Return what pushes driven joints (..., driven), and the motors that move by themselves."""
-        torque, loads = self._transmitted(measured)
-        own = effort - self._motor_friction(measured.motor_velocity)
-        on_links = np.where(self.rigid, own[..., self._first], torque)
-        return on_links - self._link_friction(measured.velocity), (own - loads)[..., self._moving]
-
-    def _transmitted(self, measured: Measurement) -> tuple[Array, Array]:
-        """Return the torques of the springs on the links (..., driven), and what the motors hold."""
-        q, qd, theta, thetad = measured
-        delta = theta @ self._facing.T - q
-        torque = (self._stiffness + self._third * delta**2) * delta
-        drag = self.damping * (thetad @ self._facing.T - qd)
-        loads = torque[..., self._joints]
-        for j, spring, motors in self._others:
-            found = spring.loads(q[None, ..., j], np.moveaxis(theta[..., motors], -1, 0)[:, None])
-            torque[..., j], loads[..., motors] = found.link[0], np.moveaxis(found.motors[:, 0], 0, -1)
-        return torque + drag, loads + drag @ self._facing
+        steps, still = _DIFFERENCE * np.eye(size), np.zeros(size)
+        positions = [forces(place - step, still) - forces(place + step, still) for step in steps]
+        speeds = [forces(place, -step) - forces(place, step) for step in steps]
+        return [np.array(rows).T / (2.0 * _DIFFERENCE) for rows in (positions, speeds)]
 
 
 def _train_of(robot: Robot) -> DriveTrain:
@@ -219,27 +223,3 @@ def _train_of(robot: Robot) -> DriveTrain:
     if robot.drive_train is not None:
         return robot.drive_train
     return DriveTrain([DriveSpec(np.inf, 0.0)] * len(robot.driven_joints), robot.driven_joints)
-
-
-def _figures(spring: Transmission) -> tuple[float, float, float]:
-    """Return K1, K3, D of springs `K1 delta + K3 delta^3 + D delta'`; zero for those of another form."""
-    if isinstance(spring, LinearSpring):
-        return spring.stiffness, 0.0, 0.0
-    if isinstance(spring, DampedSpring):
-        return spring.stiffness, 0.0, spring.damping
-    if isinstance(spring, HardeningSpring):
-        return spring.stiffness, spring.cubic_stiffness, 0.0
-    return 0.0, 0.0, 0.0
-
-
-class _FrictionTable:
-    """The friction of many joints at once, without derivatives."""
-
-    def __init__(self, frictions: Sequence[Friction]) -> None:
-        self._viscous = np.array([friction.viscous for friction in frictions])
-        self._coulomb = np.array([friction.coulomb for friction in frictions])
-        self._square = np.array([friction.transition for friction in frictions]) ** 2
-
-    def __call__(self, velocity: Array) -> Array:
-        smooth = velocity / np.sqrt(velocity**2 + self._square)
-        return np.asarray(self._viscous * velocity + self._coulomb * smooth)

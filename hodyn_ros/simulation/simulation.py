@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from math import ceil
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import shaped_array
+from hodyn_ros.checks import finite_array, shaped_array
 from hodyn_ros.control.links import BaseAt
 from hodyn_ros.control.measurement import Measurement
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.kernels import driven_step
 from hodyn_ros.errors import ConvergenceError, InputError, SingularError
 from hodyn_ros.lie.jets import Array
-from hodyn_ros.simulation.drive_code import DriveCode
-from hodyn_ros.simulation.plant import Plant
+from hodyn_ros.simulation.plant import Law, Plant
 from hodyn_ros.simulation.runge_kutta import runge_kutta
-from hodyn_ros.simulation.stiff_simulation import StiffSimulation
 
 # Step times angular frequency. Runge-Kutta's fourth order is stable up to 2.8; at 0.3 it turns an oscillation
 # by 7e-5 too little in each radian, and takes 5e-6 of its amplitude in each step.
@@ -38,30 +37,35 @@ _COMPILED_BODIES = 20
 
 # Takes a state, efforts that are held, and a step [s]; returns the state after it.
 Kernel = Callable[[Array, Array, Array], Array]
+Method = Literal["Radau", "BDF", "LSODA", "DOP853", "RK45"]
 Found = TypeVar("Found")
 
 
 class RobotSimulation:
-    """Links and motors of a robot, moved on in time by the efforts of its motors, which are held meanwhile.
+    """Links and motors of a robot, moved on in time by the efforts of its motors.
 
     Any robot that a `Plant` is: with linear springs and rigid drives Spong's model of elastic joints (J. Dyn.
-    Sys. Meas. Control 109(4), 1987). `position` (k,) [rad or m] are the coordinates of `Links`, the joints of
-    a tree, and `velocity` (k,) their rates, zero by default. The motors start where the springs hold gravity,
-    as fast as their joints: at rest this is the static equilibrium under `gravity_effort()`. `damping` (n,)
-    or one for all [N.m s/rad] acts beside springs that have none of their own; `base` is the motion of a base
+    Sys. Meas. Control 109(4), 1987). `start` (k,) [rad or m] are the coordinates of `Links`, the joints of a
+    tree, and `velocity` (k,) their rates, zero by default. The motors start where the springs hold gravity,
+    as fast as their joints: at rest this is the static equilibrium under `gravity_effort()`. Or `start` is a
+    motion up to its snap (5 or more, k), which the robot can follow from there on at once, its damped springs
+    on their slow manifold, joints of variable stiffness with `stiffness` (orders - 2, n). `damping` (n,) or
+    one for all [N.m s/rad] acts beside springs that have none of their own; `base` is the motion of a base
     that is prescribed, by time [s].
 
-    Steps are those of Runge-Kutta's fourth order, none longer than `step_limit` divided by the highest
-    angular frequency of the springs; those of a tree are compiled, but for measured tables of springs, and
-    unless `compiled` is false. Where damping or friction make the equations stiff, SciPy's LSODA takes over.
+    `advance` takes steps of Runge-Kutta's fourth order, none longer than `step_limit` divided by the highest
+    angular frequency of the springs; those of a tree are compiled, unless `compiled` is false. Where damping
+    or friction make the equations stiff, SciPy's LSODA takes over. `follow` integrates as exactly
+    as it is asked to, also under a law that is continuous.
     """
 
     def __init__(
         self,
         robot: Robot,
-        position: ArrayLike,
+        start: ArrayLike,
         *,
         velocity: ArrayLike | None = None,
+        stiffness: ArrayLike | None = None,
         damping: ArrayLike = 0.0,
         base: BaseAt | None = None,
         compiled: bool = True,
@@ -69,16 +73,18 @@ class RobotSimulation:
     ) -> None:
         if not 0.0 < step_limit <= 2.0:
             raise InputError(f"step_limit must lie between 0 and 2, found {step_limit}")
-        self._plant = plant = Plant(robot, damping, base)
-        self.robot = plant.robot
+        self.plant = Plant(robot, damping, base)
+        self.robot = self.plant.robot
         self._step_limit = float(step_limit)
-        self._kernel: Kernel | None = None
         tree = robot.closure is None and not robot.moves_base
-        if compiled and tree and robot.tree.n_bodies <= _COMPILED_BODIES and DriveCode.supports(plant.train):
-            self._kernel = _compiled_step(plant)
+        self._compiles = compiled and tree and robot.tree.n_bodies <= _COMPILED_BODIES
         self.time = 0.0  # [s]
         self._names = robot.coordinates
-        self._start(self._checked("position", position), self._checked("velocity", velocity))
+        if np.ndim(start) == 2:
+            self.state = self.plant.consistent_state(start, stiffness)
+            self._effort = np.zeros(self.plant.train.n_motors)
+        else:
+            self._start(self._checked("position", start), self._checked("velocity", velocity))
 
     def stand(self, position: ArrayLike | None = None) -> None:
         """Let the robot stand still, its springs in balance with gravity, as brakes leave it.
@@ -89,17 +95,26 @@ class RobotSimulation:
         self._start(place, np.zeros(len(place)))
 
     def _start(self, position: Array, velocity: Array) -> None:
-        plant, time = self._plant, self.time
+        plant, time = self.plant, self.time
         at_rest = np.zeros((5, plant.links.size))
         at_rest[0] = position
         drives = plant.links.drives(at_rest, time)
         motors = plant.train.feedforward(drives.motion, drives.efforts)
         moving = np.stack([position, velocity, 0.0 * velocity])
         speeds = plant.links.drives(moving, time).motion[1][list(plant.train.motor_joints)]
-        self._state = plant.pack(position, velocity, motors.position[0], speeds)
+        self.state = plant.pack(position, velocity, motors.position[0], speeds)
         self._effort = motors.effort[0]
-        self._measurement = plant.unpack(self._state, time)
-        self._quickest, self._quickest_time = plant.quickest(self._state, time), time
+
+    @property
+    def state(self) -> Array:
+        """The state (size,) of the plant at this time."""
+        return self._state
+
+    @state.setter
+    def state(self, state: ArrayLike) -> None:
+        self._state = finite_array("the state", state, (self.plant.size,))
+        self._measurement = self.plant.unpack(self._state, self.time)
+        self._quickest_time = -np.inf
 
     @property
     def measurement(self) -> Measurement:
@@ -109,7 +124,7 @@ class RobotSimulation:
     @property
     def coordinates(self) -> Array:
         """The coordinates (k,) of the links: the joints of a tree [rad or m]."""
-        return self._plant.coordinates(self._state)[0].copy()
+        return self.plant.coordinates(self._state)[0].copy()
 
     @property
     def position(self) -> Array:
@@ -142,21 +157,21 @@ class RobotSimulation:
 
         The spring of an elastic joint; at a rigid joint the last motor effort, part of which moves the motor.
         """
-        return self._plant.link_torque(self.measurement, self._effort)
+        return self.plant.link_torque(self.measurement, self._effort)
 
     @property
     def joints(self) -> Array:
         """Positions and velocities (2, N) of all joints of the robot, driven or not [rad or m, /s]."""
-        position, velocity = self._plant.coordinates(self._state)
-        return self.robot.joint_motion(*self._plant.links.given(np.stack([position, velocity]), self.time))
+        position, velocity = self.plant.coordinates(self._state)
+        return self.robot.joint_motion(*self.plant.links.given(np.stack([position, velocity]), self.time))
 
     def gravity_effort(self) -> Array:
         """Return the motor efforts (motors,) [N.m or N] that hold the links where they are."""
-        return self._plant.holding(self.coordinates, self.time)
+        return self.plant.holding(self.coordinates, self.time)
 
     def highest_frequency(self) -> float:
         """Return the highest angular frequency of the springs [rad/s] where the links are; 0 without any."""
-        return self._plant.quickest(self._state, self.time)[0]
+        return self.plant.quickest(self._state, self.time)[0]
 
     def advance(self, duration: float, motor_effort: ArrayLike) -> None:
         """Let `duration` [s] pass under `motor_effort` (motors,) [N.m or N], held meanwhile.
@@ -165,35 +180,94 @@ class RobotSimulation:
         and where a spring leaves its table, the robot comes to a pose that is singular or out of reach, or
         flies apart. The state is that of before then.
         """
-        effort = self._numbers("motor_effort", motor_effort, self._plant.train.motor_names)
+        effort = self._numbers("motor_effort", motor_effort, self.plant.train.motor_names)
         if not 0.0 <= duration < np.inf:
             raise InputError(f"the duration must be finite and not negative, found {duration} s")
         self._effort = effort
         if duration == 0.0:
             return
         if self.time - self._quickest_time >= _AGE:
-            self._quickest, self._quickest_time = self._plant.quickest(self._state, self.time), self.time
+            self._quickest, self._quickest_time = self.plant.quickest(self._state, self.time), self.time
         frequency, decay = self._quickest
         largest = 0.5 * (decay + np.hypot(decay, 2.0 * frequency))  # no eigenvalue lies further from zero
         accurate = duration * max(frequency / self._step_limit, 1.0 / _LONGEST_STEP)
         stable = duration * largest / _DECAY
-        most = _MOST_PLAIN_STEPS if self._kernel is None else _MOST_COMPILED_STEPS
+        most = _MOST_COMPILED_STEPS if self._compiles else _MOST_PLAIN_STEPS
         if stable > max(accurate, most * max(1.0, 1e3 * duration)):
-            state = self._integrated(duration, effort)
+            states = self._integrated(effort, duration, np.array([duration]))
+            self._arrive(states[0], duration)
         else:
-            state = self._stepped(duration, effort, ceil(max(accurate, stable)))
-        self._measurement = self._ends_with_one_line(lambda: self._plant.unpack(state, self.time + duration))
-        self._state = state
-        self.time += duration
+            self._arrive(self._stepped(duration, effort, ceil(max(accurate, stable))), duration)
 
-    def _integrated(self, duration: float, effort: Array) -> Array:
-        stiff = StiffSimulation(self._plant, self._state, method="LSODA", rtol=_RTOL, atol=_ATOL)
-        stiff.time = self.time
-        stiff.advance(duration, effort)
-        return stiff.state
+    def warm_up(self) -> None:
+        """Compile what `advance` needs; everything stays as it is."""
+        state, time, effort = self.state, self.time, self._effort
+        self.advance(1e-3, effort)
+        self.time, self._effort = time, effort
+        self.state = state
+
+    def follow(
+        self,
+        effort: Array | Law,
+        duration: float,
+        times: ArrayLike = (),
+        *,
+        method: Method = "LSODA",
+        rtol: float = 1e-8,
+        atol: float = 1e-10,
+        max_step: float = 0.01,
+    ) -> Array:
+        """Let `duration` [s] pass under efforts (motors,) that are held, or a law without delay or sampling.
+
+        `times` (N,) [s] from now, increasing; returns the states (N, size) there. `method`, `rtol` and `atol`
+        as in `scipy.integrate.solve_ivp`: Radau, BDF and LSODA for springs that are stiff or heavily damped.
+        `max_step` [s] keeps it from leaping off from rest, where all rates are zero. Raises InputError where
+        it does not arrive, or the robot comes to a pose that is singular or out of reach.
+        """
+        if not 0.0 <= duration < np.inf:
+            raise InputError(f"the duration must be finite and not negative, found {duration} s")
+        if duration == 0.0:
+            return np.empty((0, self.plant.size))
+        wanted = np.append(np.asarray(times, dtype=np.float64), duration)
+        states = self._integrated(effort, duration, wanted, method, rtol, atol, max_step)
+        self._arrive(states[-1], duration)
+        return states[:-1]
+
+    def _arrive(self, state: Array, duration: float) -> None:
+        time = self.time + duration
+        self._measurement = self._ends_with_one_line(lambda: self.plant.unpack(state, time))
+        self._state, self.time = state, time
+
+    def _integrated(
+        self,
+        effort: Array | Law,
+        duration: float,
+        times: Array,
+        method: Method = "LSODA",
+        rtol: float = _RTOL,
+        atol: float = _ATOL,
+        max_step: float = 0.01,
+    ) -> Array:
+        """Return the states (N, size) at `times` (N,) from now on."""
+        from scipy.integrate import solve_ivp  # takes a moment
+
+        plant, start = self.plant, self.time
+
+        def rates(elapsed: float, state: Array) -> Array:
+            time = start + elapsed
+            try:
+                return plant.rates(state, effort, time)
+            except (ConvergenceError, SingularError) as error:
+                raise InputError(f"the simulation ends at {time:g} s: {error}") from error
+
+        options = {"method": method, "rtol": rtol, "atol": atol, "max_step": max_step}
+        found = solve_ivp(rates, (0.0, duration), self._state, t_eval=times, **options)
+        if not found.success or not np.isfinite(found.y[:, -1]).all():
+            raise InputError(f"the simulation ends at {start + found.t[-1]:g} s: {found.message}")
+        return np.ascontiguousarray(found.y.T)
 
     def _stepped(self, duration: float, effort: Array, count: int) -> Array:
-        step = self._compiled_steps if self._kernel is not None else self._plain_steps
+        step = self._compiled_steps if self._compiles else self._plain_steps
         state = self._ends_with_one_line(lambda: step(effort, duration / count, count))
         if not np.isfinite(state).all():
             raise InputError(f"the robot flies apart at {self.time:g} s; the efforts are too large")
@@ -205,15 +279,25 @@ class RobotSimulation:
         except (ConvergenceError, SingularError) as error:
             raise InputError(f"the simulation ends at {self.time:g} s: {error}") from error
 
+    @cached_property
+    def _kernel(self) -> Kernel:
+        plant = self.plant
+        moving = plant.size // 2 - plant.links.size
+        armature = plant.armature.tolist()
+        return driven_step(self.robot.tree, plant.traced, armature, moving, plant.train.n_motors).function
+
     def _compiled_steps(self, effort: Array, step: float, count: int) -> Array:
         state, efforts, duration = self._state.reshape(2, -1), effort[None], np.array([[step]])
-        assert self._kernel is not None
         for _ in range(count):
             state = self._kernel(state, efforts, duration)
+            if len(state) > 2:  # drives have conditions
+                if state[2, 0] != 0.0:
+                    return self._plain_steps(effort, step, count)  # which says why, in words
+                state = state[:2]
         return state.ravel()
 
     def _plain_steps(self, effort: Array, step: float, count: int) -> Array:
-        plant, start = self._plant, self.time
+        plant, start = self.plant, self.time
         return runge_kutta(lambda now, t: plant.rates(now, effort, start + t), self._state, step, count)
 
     def _checked(self, name: str, values: ArrayLike | None) -> Array:
@@ -226,10 +310,3 @@ class RobotSimulation:
             bad = int(np.flatnonzero(~np.isfinite(array))[0])
             raise InputError(f"{name} holds {array[bad]} for {names[bad]!r}; give finite numbers")
         return array
-
-
-def _compiled_step(plant: Plant) -> Kernel:
-    code = DriveCode(plant.train, plant.damping)
-    moving = plant.size // 2 - plant.links.size
-    step = driven_step(plant.robot.tree, code, plant.armature.tolist(), moving, plant.train.n_motors)
-    return step.function

@@ -13,8 +13,7 @@ from hodyn_ros.control.passivity_control import PassivityRegulator
 from hodyn_ros.control.poles import butterworth_poles, gains_from_poles
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, VariableStiffnessSpec, series_elastic
 from hodyn_ros.simulation.model_errors import with_scaled_inertia, with_stiffness
-from hodyn_ros.simulation.plant import Plant
-from hodyn_ros.simulation.stiff_simulation import StiffSimulation
+from hodyn_ros.simulation.simulation import RobotSimulation
 from hodyn_ros.trajectory import read_trajectory
 
 pytestmark = pytest.mark.thorough
@@ -54,13 +53,12 @@ POLES_BY_DEGREE = {4: POLES, 3: POLES[:3], 2: POLES[1:3]}
 @pytest.mark.parametrize("name", ROBOTS)
 def test_with_exact_model_and_state_tracking_is_that_of_the_integrator(name: str) -> None:
     robot = ROBOTS[name]
-    plant = Plant(robot)
     law = FeedbackLinearisation.from_poles(robot, POLES_BY_DEGREE[relative_degree(robot)])
-    simulation = StiffSimulation(
-        plant, plant.consistent_state(MOTION.sample(0.0, 6)), method="DOP853", rtol=1e-9
-    )
+    simulation = RobotSimulation(robot, MOTION.sample(0.0, 6))
     times = np.linspace(0.02, 0.28, 14)
-    states = simulation.follow(lambda t, state: law.efforts(MOTION.sample(t, 4), state), 0.3, times)
+    states = simulation.follow(
+        lambda t, state: law.efforts(MOTION.sample(t, 4), state), 0.3, times, method="DOP853", rtol=1e-9
+    )
     errors = states[:, :7] - MOTION.sample(times, 0)[:, 0]
     assert np.abs(errors).max() <= 1e-9  # rad
 
@@ -71,14 +69,21 @@ def test_errors_have_the_poles_asked_for(name: str) -> None:
     robot = ROBOTS[name]
     degree = relative_degree(robot)
     poles = POLES_BY_DEGREE[degree]
-    plant = Plant(robot)
     law = FeedbackLinearisation.from_poles(robot, poles)
-    state = plant.consistent_state(MOTION.sample(0.0, 6))
+    simulation = RobotSimulation(robot, MOTION.sample(0.0, 6))
+    state = simulation.state.copy()
     state[:7] += 1e-4 * np.array([1.0, -2.0, 1.5, 1.0, -1.0, 2.0, -1.5])  # links alone
+    simulation.state = state
     step, count = 0.01, 24
     times = step * np.arange(1, count + 1)
-    simulation = StiffSimulation(plant, state, method="DOP853", rtol=1e-8, atol=1e-11)
-    states = simulation.follow(lambda t, x: law.efforts(MOTION.sample(t, 4), x), times[-1] + 0.01, times)
+    states = simulation.follow(
+        lambda t, x: law.efforts(MOTION.sample(t, 4), x),
+        times[-1] + 0.01,
+        times,
+        method="DOP853",
+        rtol=1e-8,
+        atol=1e-11,
+    )
     errors = states[:, :7] - MOTION.sample(times, 0)[:, 0]
     # each sample is a linear combination of the `degree` ones before, with the same weights for all joints
     windows = np.concatenate([errors[i : count - degree + i].reshape(-1, 1) for i in range(degree)], axis=1)
@@ -148,11 +153,8 @@ def test_regulation_brings_the_links_exactly_to_their_goal() -> None:
     """Here with motors that are made to appear lighter than they are; in the next test as they are."""
     robot = soft_panda()
     law = PassivityRegulator(robot, stiffness=400.0, damping=60.0, motor_inertia=0.1)
-    plant = Plant(robot)
-    at_rest = np.zeros((5, 7))
-    at_rest[0] = START
-    simulation = StiffSimulation(plant, plant.consistent_state(at_rest), method="LSODA", rtol=1e-7, atol=1e-9)
-    simulation.follow(lambda t, state: law.regulate(GOAL, state).effort, 4.0)
+    simulation = RobotSimulation(robot, START)
+    simulation.follow(lambda t, state: law.regulate(GOAL, state).effort, 4.0, rtol=1e-7, atol=1e-9)
     reached = simulation.measurement
     assert np.abs(reached.position - GOAL).max() <= 1e-5
     assert np.abs(reached.motor_position - GOAL).max() > 0.01  # gravity bends the springs
@@ -193,14 +195,12 @@ def test_regulation_takes_energy_out() -> None:
     def motors(m: Measurement) -> float:
         return float(0.5 * law.stiffness @ (goal_motors - m.motor_position) ** 2)
 
-    plant = Plant(robot)
-    at_rest = np.zeros((5, 7))
-    at_rest[0] = START
-    simulation = StiffSimulation(plant, plant.consistent_state(at_rest), rtol=1e-9, atol=1e-11)
+    simulation = RobotSimulation(robot, START)
+    times = np.linspace(0.01, 0.99, 99)
     states = simulation.follow(
-        lambda t, state: law.regulate(GOAL, state).effort, 1.0, np.linspace(0.01, 0.99, 99)
+        lambda t, state: law.regulate(GOAL, state).effort, 1.0, times, rtol=1e-9, atol=1e-11
     )
-    levels = np.array([storage(plant.unpack(state)) for state in states])
+    levels = np.array([storage(simulation.plant.unpack(state)) for state in states])
     assert levels[0] > 10.0 * levels[-1] > 0.0
     assert (np.diff(levels) <= 1e-8 * levels[0]).all()
 

@@ -17,7 +17,6 @@ from hodyn_ros.control.passivity_control import PassivityRegulator
 from hodyn_ros.simulation.closed_loop import run_loop
 from hodyn_ros.simulation.plant import Plant
 from hodyn_ros.simulation.simulation import RobotSimulation
-from hodyn_ros.simulation.stiff_simulation import StiffSimulation
 from hodyn_ros.trajectory import WaypointSpline
 
 pytestmark = pytest.mark.thorough
@@ -56,12 +55,13 @@ CASES = ["delta", "planar_3rrr", "gough_stewart_6ups"]
 @pytest.mark.parametrize("name", CASES)
 def test_with_exact_model_and_state_tracking_is_that_of_the_integrator(name: str) -> None:
     robot, motion, idle = case(name)
-    plant, law = Plant(robot), FeedbackLinearisation.from_poles(robot, POLES, idle)
-    start = plant.consistent_state(motion.sample(0.0, 4))
-    simulation = StiffSimulation(plant, start, method="DOP853", rtol=1e-8, atol=1e-11)
+    law = FeedbackLinearisation.from_poles(robot, POLES, idle)
+    simulation = RobotSimulation(robot, motion.sample(0.0, 4))
     times = np.linspace(0.02, 0.18, 5)
-    states = simulation.follow(lambda t, m: law.efforts(motion.sample(t, 4), m), 0.2, times)
-    found = np.array([plant.coordinates(state)[0] for state in states])
+    states = simulation.follow(
+        lambda t, m: law.efforts(motion.sample(t, 4), m), 0.2, times, method="DOP853", rtol=1e-8, atol=1e-11
+    )
+    found = np.array([simulation.plant.coordinates(state)[0] for state in states])
     assert np.abs(motion.sample(0.2, 0) - motion.sample(0.0, 0)).max() > 0.01
     assert np.abs(found - motion.sample(times, 0)[:, 0]).max() <= 1e-9  # m, rad
 
@@ -104,13 +104,12 @@ def test_a_platform_may_be_given_by_its_pose_and_twists() -> None:
 def test_a_preload_is_reached_without_moving_the_platform() -> None:
     robot, _, _ = case("planar_3rrr")
     wanted = np.array([0.3, 0.3, 0.3])
-    plant = Plant(robot)
     law = FeedbackLinearisation.from_poles(robot, POLES, PRELOAD_POLES, preload=wanted)
     goal = np.zeros((5, 2))
-    simulation = StiffSimulation(plant, plant.consistent_state(goal), method="DOP853", rtol=1e-8, atol=1e-11)
-    simulation.follow(lambda t, m: law.efforts(goal, m), 0.6)
+    simulation = RobotSimulation(robot, goal)
+    simulation.follow(lambda t, m: law.efforts(goal, m), 0.6, method="DOP853", rtol=1e-8, atol=1e-11)
     assert np.abs(simulation.coordinates).max() <= 1e-9
-    forces = plant.link_torque(simulation.measurement, np.zeros(3))
+    plant, forces = simulation.plant, simulation.link_effort
     null = np.linalg.svd(plant.links.inertia(simulation.coordinates)[1].T)[2][-1]
     # the part of the preload that moves nothing
     np.testing.assert_allclose(forces, null * (null @ wanted), rtol=1e-3, atol=1e-4)

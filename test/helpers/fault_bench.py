@@ -79,7 +79,9 @@ def _simulation(kind: str) -> RobotSimulation:
     robot = robot_of(kind)
     train = robot.require_drives()
     plain = robot.with_drives(series_elastic(train.stiffness, train.motor_inertia))
-    return RobotSimulation(plain, HOME, damping=train.damping(2e-4))
+    simulation = RobotSimulation(plain, HOME, damping=train.damping(2e-4))
+    simulation.warm_up()
+    return simulation
 
 
 def resting(kind: str, position: Array) -> RobotSimulation:

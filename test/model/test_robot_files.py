@@ -58,7 +58,7 @@ class TestRotors:
         np.testing.assert_allclose([drive.motor_inertia for drive in config.drives], 0.6, rtol=1e-15)
         assert config.drives[0].gear_ratio == 100.0
         direct = arm(tmp_path, drive="{rotor_inertia: 6e-5, gear_ratio: 1, stiffness: rigid}")
-        assert direct.drives is not None and direct.drives.motor_inertia.tolist() == [6e-5] * 3
+        assert direct.drives is not None and [drive.motor_inertia for drive in direct.drives] == [6e-5] * 3
 
     @pytest.mark.parametrize(
         ("drive", "words"),

@@ -213,7 +213,7 @@ def test_independent_samples_of_the_retimed_motion_hold(panda: Robot) -> None:
 def test_rigid_drives_and_none_need_fewer_derivatives(panda: Robot) -> None:
     cubic = PiecewisePolynomial([0.0, 1.0], UP_AND_DOWN, np.zeros((2, 7)))
     positions = JointLimits.of(
-        panda.joint_names, [panda.limits.row(i)._replace(effort=np.inf, effort_rate=np.inf) for i in range(7)]
+        panda.joint_names, [replace(panda.limits.row(i), effort=np.inf, effort_rate=np.inf) for i in range(7)]
     )
     assert len(check(Robot(panda.model, positions), cubic).findings) == 14
     with pytest.raises(InputError, match=r"torque rate.*jumps|torque.*continuous"):

@@ -11,10 +11,8 @@ from hodyn_ros.control.measurement import Measurement
 from hodyn_ros.guard.effort_limiter import EffortLimiter
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, VariableStiffnessSpec, series_elastic
 from hodyn_ros.simulation.closed_loop import run_loop
-from hodyn_ros.simulation.plant import Plant
 from hodyn_ros.simulation.sensors import Encoder, Sensors
-from hodyn_ros.simulation.simulation import RobotSimulation
-from hodyn_ros.simulation.stiff_simulation import Method, StiffSimulation
+from hodyn_ros.simulation.simulation import Method, RobotSimulation
 from hodyn_ros.trajectory import read_trajectory
 
 Array = NDArray[np.float64]
@@ -50,15 +48,8 @@ def test_the_plant_moves_as_the_compiled_simulation(panda: Robot, rigid: bool, m
     robot = panda.with_drives(series_elastic(stiffness, panda.drive_train.motor_inertia))
     compiled = RobotSimulation(robot, START, step_limit=0.05)
     effort = compiled.gravity_effort() + PUSH
-    plant = Plant(robot)
-    simulation = StiffSimulation(
-        plant,
-        plant.pack(compiled.position, compiled.velocity, compiled.motor_position, compiled.motor_velocity),
-        method=method,
-        rtol=1e-8,
-        atol=1e-10,
-    )
-    simulation.advance(0.03, effort)
+    simulation = RobotSimulation(robot, START)
+    simulation.follow(effort, 0.03, method=method)
     compiled.advance(0.03, effort)
     found = simulation.measurement
     assert np.allclose(found.position, compiled.position, rtol=0.0, atol=1e-7)
@@ -70,7 +61,6 @@ def test_the_feedforward_of_any_mixture_moves_its_plant(panda: Robot) -> None:
     robot = panda.with_drives(MIXTURE)
     train = robot.drive_train
     assert train is not None
-    plant = Plant(robot)
     trajectory = read_trajectory(share.find("config", "panda_validation.yaml"))
     inverse_dynamics = robot.compile(4)
 
@@ -78,11 +68,9 @@ def test_the_feedforward_of_any_mixture_moves_its_plant(panda: Robot) -> None:
         q = trajectory.sample(t, 6)
         return train.feedforward(q, inverse_dynamics(q)).effort[0]
 
-    simulation = StiffSimulation(
-        plant, plant.consistent_state(trajectory.sample(0.0, 6)), method="LSODA", rtol=1e-10, atol=1e-12
-    )
+    simulation = RobotSimulation(robot, trajectory.sample(0.0, 6))
     times = np.linspace(0.02, 0.1, 5)
-    states = simulation.follow(feedforward, 0.1 + 1e-6, times)
+    states = simulation.follow(feedforward, 0.1 + 1e-6, times, rtol=1e-10, atol=1e-12)
     assert np.abs(states[:, :7] - trajectory.sample(times, 0)[:, 0]).max() <= 1e-6
 
 
@@ -199,8 +187,8 @@ def test_impossible_times_are_refused(period: float, delay: float, duration: flo
 
 
 def test_a_state_must_fit(panda: Robot) -> None:
-    plant = Plant(panda)
+    simulation = RobotSimulation(panda, START)
     with pytest.raises(InputError, match=r"\(28,\)"):
-        StiffSimulation(plant, np.zeros(14))
+        simulation.state = np.zeros(14)
     with pytest.raises(InputError, match="snap"):
-        plant.consistent_state(np.zeros((3, 7)))
+        RobotSimulation(panda, np.zeros((3, 7)))

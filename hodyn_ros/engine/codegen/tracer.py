@@ -78,6 +78,13 @@ class Graph:
         """Count the additions, subtractions, multiplications and divisions that the outputs need."""
         return sum(self.nodes[number][0] in ARITHMETIC for number in self.needed(outputs))
 
+    def violation(self) -> Traced | float:
+        """Return what is zero where all conditions hold, and else positive or NaN."""
+        total: Traced | float = 0.0
+        for margin in self.conditions:
+            total = total + (abs(margin) - margin)
+        return total
+
     def constant(self, value: float) -> int:
         """Return the node of a constant."""
         return self.node("constant", float(value))
