@@ -27,7 +27,7 @@ def measure(stage: Stage) -> Section:
     title = "matrices, from Python"
     orders = (0, 1)
     stage.say(f"{title}: compiling", 0.0)
-    contenders = [*_partials(orders), *_matrices(orders)]
+    contenders = [*_partials(orders), *_forward_partials(), *_matrices(orders)]
     times = stage.race(title, contenders)
     rows = [
         Row(
@@ -40,6 +40,18 @@ def measure(stage: Stage) -> Section:
         )
         for order in orders
     ]
+    for work, bound in ((_FORWARD, Bound(1.0)), (_NAMED, None)):
+        rows.append(
+            Row(
+                work=work,
+                against=_ABA,
+                result=times.ratio(work, _ABA),
+                ours=times.seconds(work).median,
+                theirs=times.seconds(_ABA).median,
+                must=bound,
+                aim=bound and Bound(0.5),
+            )
+        )
     for way in (_ROOM, _COMPILED):
         rows.append(
             Row(
@@ -61,6 +73,31 @@ def measure(stage: Stage) -> Section:
         )
     )
     return Section(title, rows)
+
+
+_ABA = "pinocchio.computeABADerivatives"
+_FORWARD = "7-joint arm: partials of forward dynamics, r = 0"
+_NAMED = f"{_FORWARD}, named"
+
+
+def _forward_partials() -> list[Contender]:
+    """Return partial derivatives of forward dynamics, ours and Pinocchio's."""
+    robot = robots.panda()
+    twin = pinocchio_tree.build(robot.model)
+    data = twin.createData()
+    state, torques = np.split(np.random.default_rng(9).uniform(-1.0, 1.0, size=(3, robot.n_joints)), [2])
+    right = [np.array(part) for part in pin.computeABADerivatives(twin, data, *state, torques[0])]
+    right[2] = np.triu(right[2]) + np.triu(right[2], 1).T
+    function = robot.compile(0, "forward_dynamics_derivatives")
+    check("forward_dynamics_derivatives", function(state, torques), np.concatenate(right))
+    names: dict[str, Any] = {"f": pin.computeABADerivatives, "model": twin, "data": data}
+    names |= {"q": state[0].copy(), "v": state[1].copy(), "u": torques[0].copy()}
+    ours = {"f": function, "robot": robot, "x": state.copy(), "u": torques.copy()}
+    return [
+        python_call(_ABA, "f(model, data, q, v, u)", names),
+        python_call(_FORWARD, "f(x, u)", ours),
+        python_call(_NAMED, "robot.forward_dynamics_derivatives(x, u)", ours),
+    ]
 
 
 _ROOM, _COMPILED = "in NumPy as published", "compiled"

@@ -62,6 +62,22 @@ def rigid_pose(name: str, values: ArrayLike) -> Array:
     return pose(nearest_rotation(rotation), array[:3, 3])
 
 
+def rigid_poses(name: str, values: ArrayLike) -> Array:
+    """Return homogeneous matrices (4, 4), or a batch (N, 4, 4), as `rigid_pose` does."""
+    array = real_array(name, values, "(4, 4) or (N, 4, 4)")
+    if array.ndim != 3:
+        return rigid_pose(name, array)
+    check_finite(name, array)
+    rotation, last = array[:, :3, :3], np.array([0.0, 0.0, 0.0, 1.0])
+    if array.shape[1:] != (4, 4) or not len(array):
+        raise InputError(f"{name} must have shape (4, 4) or (N, 4, 4), found {array.shape}")
+    strained = np.abs(np.swapaxes(rotation, 1, 2) @ rotation - np.eye(3)).max(axis=(1, 2)) > _ORTHOGONAL
+    wrong = strained | (np.linalg.det(rotation) < 0.0) | (array[:, 3] != last).any(axis=1)
+    if wrong.any():
+        return rigid_pose(f"{name} of sample {int(np.argmax(wrong))}", array[np.argmax(wrong)])
+    return pose(nearest_rotation(rotation), array[:, :3, 3])
+
+
 def check_out(out: Any, shape: tuple[int, ...]) -> None:
     """Refuse an array that results cannot be written to."""
     if not isinstance(out, np.ndarray) or out.dtype != np.float64 or out.shape != shape:

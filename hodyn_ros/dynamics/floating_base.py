@@ -7,8 +7,12 @@ from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.model.tree import TreeModel
 
 
-def fitting_base(model: TreeModel, base: BaseMotion | None, n_twists: int) -> BaseMotion | None:
+def fitting_base(
+    model: TreeModel, base: BaseMotion | None, n_twists: int, batch: tuple[int, ...] = ()
+) -> BaseMotion | None:
     """Return the motion of a floating base after checking that it holds `n_twists` twists or more.
+
+    Of a call with a `batch`, it may be one motion for all samples, or one for each.
 
     Raises InputError for a base that stands on the ground, or a floating one without its motion.
     """
@@ -20,8 +24,11 @@ def fitting_base(model: TreeModel, base: BaseMotion | None, n_twists: int) -> Ba
         return None
     if base is None:
         raise InputError(f"robot {model.name!r} has a floating base; give its motion as base=BaseMotion(...)")
-    if len(base.twists) < n_twists:
+    if base.batch not in ((), batch):
+        of = f"those of {batch[0]}" if batch else "that of one sample"
+        raise InputError(f"base holds motions of {base.batch[0]} samples; this needs {of}")
+    if base.orders < n_twists:
         raise InputError(
-            f"this needs {n_twists} base twists (the twist and its derivatives), found {len(base.twists)}"
+            f"this needs {n_twists} base twists (the twist and its derivatives), found {base.orders}"
         )
     return base

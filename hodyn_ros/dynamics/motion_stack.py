@@ -12,7 +12,7 @@ from hodyn_ros.checks import check_finite, real_array
 from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations.body_jacobians import BodyJacobians, joint_motion
-from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.tree import TreeModel
@@ -33,7 +33,18 @@ class MotionStack:
 
     def bodies(self, tree: JointTree) -> BodyJacobians:
         """Return the Jacobians of all bodies, in the form of Garofalo et al."""
+        if self.base is not None and self.base.batch:
+            raise InputError("base holds motions of several samples; what is not compiled takes one")
         return BodyJacobians(tree, joint_motion(tree, self.by_order, self.base))
+
+    @property
+    def velocities(self) -> list[Array]:
+        """The velocities (..., m) by order up to that of the result, those of a base first."""
+        joints = [self.q[..., k + 1, :] for k in range(self.order + 1)]
+        if self.base is None:
+            return joints
+        _, twists = self.base.arrays(self.order + 1, self.batch)
+        return [np.concatenate([twists[..., k, :], w], axis=-1) for k, w in enumerate(joints)]
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -48,8 +59,7 @@ class MotionStack:
         """Return what kernels take: q and, of a floating base, its pose and body-fixed twists."""
         if self.base is None:
             return [self.q]
-        others = [self.base.pose, np.ascontiguousarray(self.base.twists[: self.q.shape[-2] - 1])]
-        return [self.q, *(np.tile(x, (*self.batch, 1, 1)) for x in others)]
+        return [self.q, *self.base.arrays(self.q.shape[-2] - 1, self.batch)]
 
 
 def motion_stack(model: TreeModel, q: ArrayLike | None, base: BaseMotion | None, rates: int) -> MotionStack:
@@ -58,7 +68,7 @@ def motion_stack(model: TreeModel, q: ArrayLike | None, base: BaseMotion | None,
     Raises InputError saying what was expected and found.
     """
     joints = joint_stack(model, given(q), rates, "the motion")
-    motion = fitting_base(model, base, joints.q.shape[-2] - 1)
+    motion = fitting_base(model, base, joints.q.shape[-2] - 1, joints.batch)
     return joints if motion is None else replace(joints, base=motion.in_frame("body"))
 
 
@@ -83,3 +93,9 @@ def joint_stack(model: TreeModel, q: ArrayLike, rates: int, name: str) -> Motion
 def in_place(values: Sequence[Array], batch: tuple[int, ...]) -> Array:
     """Stack values (..., shape) by order to (order, shape), or (N, order, shape) for a batch."""
     return np.ascontiguousarray(np.moveaxis(np.stack(values), 0, len(batch)))
+
+
+def applied(loads: Sequence[AppliedWrench], order: int, batch: tuple[int, ...]) -> list[Array]:
+    """Return applied wrenches (order + 1, 6), once for every sample of a batch."""
+    values = [load.up_to(order) for load in loads]
+    return [np.tile(value, (*batch, 1, 1)) for value in values] if batch else values

@@ -49,6 +49,44 @@ def assemble(series: Array, brackets: Sequence[Array]) -> Array:
     return result
 
 
+def respond(series: Array, brackets: Sequence[Array], prescribed: Sequence[int]) -> Array:
+    """Return dx^(r)/dy^(k) (..., order + 1, order + 3, m, m) of hybrid dynamics, in readable form.
+
+    `series` and `brackets` as of `assemble`, along the motion that hybrid dynamics finds; x are accelerations
+    and, of the velocities `prescribed`, forces. y^(0) are displacements, y^(1) velocities, y^(k + 2)
+    derivative k of what is given: forces and, of the velocities prescribed, accelerations. With
+    `dQ = M dw' + P_v dw + P_q eta` and `eta' = dw - [w, eta]`, differentiated r times with the product rule.
+    """
+    orders, m = series.shape[-4], series.shape[-1]
+    by_position, by_velocity, mass = (
+        [series[..., r, part, :, :] for r in range(orders)] for part in range(3)
+    )
+    free = [i for i in range(m) if i not in prescribed]
+    result = np.zeros((*series.shape[:-4], orders, orders + 2, m, m))
+    for k in range(orders + 2):
+        zero = np.zeros((*series.shape[:-4], m, m))
+        shifts = [zero + np.eye(m) * (k == 0)]
+        speeds = [zero + np.eye(m) * (k == 1)]
+        for r in range(orders):
+            turned = product_derivative(brackets, shifts, r, np.matmul) if len(brackets) else zero
+            shifts.append(speeds[r] - turned)
+            known = product_derivative(by_position, shifts[: r + 1], r, np.matmul)
+            known = known + product_derivative(by_velocity, speeds, r, np.matmul)
+            rates = zero.copy()
+            given = np.eye(m) * (r == k - 2)
+            rates[..., prescribed, :] = given[prescribed]
+            known = known + product_derivative(mass, [*speeds[1:], rates], r, np.matmul)
+            missing = given - known
+            solved = np.linalg.solve(mass[0][..., free, :][..., :, free], missing[..., free, :])
+            rates[..., free, :] = solved
+            speeds.append(rates)
+            forces = known + mass[0][..., :, free] @ solved
+            found = rates.copy()
+            found[..., prescribed, :] = forces[..., prescribed, :]
+            result[..., r, k, :, :] = found
+    return result
+
+
 def joint_brackets(tree: JointTree, velocities: Sequence[Array]) -> list[Array]:
     """Return the matrices (..., m, m) of `eta -> [w, eta]` in the groups of all joints, by order of w."""
     result = []

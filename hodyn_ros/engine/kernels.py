@@ -103,35 +103,48 @@ def hybrid_dynamics_trace(model: TreeModel, order: int, setting: KernelSpec = Ke
     """Return what `hybrid_dynamics` compiles."""
 
     def trace(state: Stack, given: Stack, *others: Stack) -> Stack:
-        base, twist, rest = _unpack(model, setting, others)
-        base_given, loads = (rest[0], rest[1:]) if base else ([], rest)
-        recursion = ArticulatedRecursion(
-            canonical_bodies(model),
-            model.gravity.tolist(),
-            base,
-            _loads(setting),
-            prescribed=setting.prescribed,
-            base_prescribed=setting.base_prescribed,
-        )
-        recursion.start(state[0], state[1], twist[0] if base else ())
-        recursion.articulate()
+        recursion, found = solved_motion(model, order, setting, state, given, others)
         rows = []
         for k in range(order + 1):
-            scaling = 1.0 / factorial(k)
-            above = factorial(k + 1) if setting.base_prescribed else factorial(k)
-            base_values = _scaled(1.0 / above, base_given[k]) if base else ()
-            applied = [_scaled(scaling, load[k]) for load in loads]
-            found = recursion.hybrid_dynamics(k, _scaled(scaling, given[k]), base_values, applied)
             base_found: list[Any] = []
-            if base and setting.base_prescribed:
+            if setting.base and setting.base_prescribed:
                 base_found = _scaled(factorial(k), recursion.base_wrench(k))
-            elif base:
-                base_found = _scaled(factorial(k + 1), base.twist(k + 1))
-            rows.append([*base_found, *_scaled(factorial(k), found)])
+            elif recursion.base is not None:
+                base_found = _scaled(factorial(k + 1), recursion.base.twist(k + 1))
+            rows.append([*base_found, *_scaled(factorial(k), found[k])])
         return rows
 
     arguments = hybrid_arguments(model, order, setting.base, setting.loads, setting.base_prescribed)
     return trace, arguments
+
+
+def solved_motion(
+    model: TreeModel, order: int, setting: KernelSpec, state: Stack, given: Stack, others: Sequence[Stack]
+) -> tuple[ArticulatedRecursion, Stack]:
+    """Solve hybrid dynamics; returns the recursion, and by Taylor coefficient what is found at the joints.
+
+    Arguments as of the trace of `hybrid_dynamics`.
+    """
+    base, twist, rest = _unpack(model, setting, others)
+    base_given, loads = (rest[0], rest[1:]) if base else ([], rest)
+    recursion = ArticulatedRecursion(
+        canonical_bodies(model),
+        model.gravity.tolist(),
+        base,
+        _loads(setting),
+        prescribed=setting.prescribed,
+        base_prescribed=setting.base_prescribed,
+    )
+    recursion.start(state[0], state[1], twist[0] if base else ())
+    recursion.articulate()
+    rows = []
+    for k in range(order + 1):
+        scaling = 1.0 / factorial(k)
+        above = factorial(k + 1) if setting.base_prescribed else factorial(k)
+        base_values = _scaled(1.0 / above, base_given[k]) if base else ()
+        applied = [_scaled(scaling, load[k]) for load in loads]
+        rows.append(recursion.hybrid_dynamics(k, _scaled(scaling, given[k]), base_values, applied))
+    return recursion, rows
 
 
 def _unpack(

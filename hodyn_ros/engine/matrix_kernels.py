@@ -10,16 +10,20 @@ from math import comb, factorial
 from typing import Any
 
 from hodyn_ros.engine.codegen.kernel import Kernel, Program, Shape, Stack, traced
+from hodyn_ros.engine.large_trees.inverse import load_arguments
 from hodyn_ros.engine.recursions.composite import Composite
 from hodyn_ros.engine.recursions.matrices import coriolis_matrix, gravity_forces, mass_matrix
-from hodyn_ros.engine.recursions.partials import partial_derivatives
+from hodyn_ros.engine.recursions.partials import Load, add_load, applied_loads, partial_derivatives
 from hodyn_ros.engine.recursions.regressor import regressor
 from hodyn_ros.engine.series.canonical import canonical_bodies
 from hodyn_ros.engine.series.series import Series, coefficient
+from hodyn_ros.lie.motion import Frame
 from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.tree import TreeModel
 
 PARTS = ("mass", "coriolis", "gravity")
+
+Loads = Sequence[tuple[int, Frame]]  # body and frame of every applied wrench
 
 STRAIGHT_LINE_LIMIT = 30_000  # operations; LLVM takes about three seconds for them
 
@@ -57,23 +61,25 @@ def dynamic_matrices_trace(model: TreeModel, order: int, parts: Sequence[str] = 
     return trace, _arguments(model, rates)
 
 
-def inverse_dynamics_derivatives(model: TreeModel, order: int) -> Kernel | None:
+def inverse_dynamics_derivatives(model: TreeModel, order: int, loads: Loads = ()) -> Kernel | None:
     """Compile `q (order + 3, n), ... -> rows of dQ^(r)/dq^(k)`: k within r, both from zero.
 
     Since Q^(r) is the r-th time derivative of Q(q, q', q''), the series in time of three matrices hold all:
     `dQ^(r)/dq^(k) = C(r,k) (dQ/dq)^(r-k) + C(r,k-1) (dQ/dq')^(r-k+1) + C(r,k-2) (dQ/dq'')^(r-k+2)`. With a
     floating base its pose and body-fixed twists follow, k = 0 means a small body-fixed displacement of it,
-    and what displacements become in time is added: `hodyn_ros.dynamics.partials.assemble`.
+    and what displacements become in time is added: `hodyn_ros.dynamics.partials.assemble`. Applied wrenches
+    come last, (order + 1, 6) each.
     """
-    return _compiled(*inverse_dynamics_derivatives_trace(model, order))
+    return _compiled(*inverse_dynamics_derivatives_trace(model, order, loads))
 
 
-def inverse_dynamics_derivatives_trace(model: TreeModel, order: int) -> Program:
+def inverse_dynamics_derivatives_trace(model: TreeModel, order: int, loads: Loads = ()) -> Program:
     """Return what `inverse_dynamics_derivatives` compiles."""
     m = model.n_joints + (6 if model.floating_base else 0)
 
-    def trace(q: Stack, *others: Stack) -> Stack:
-        parts = _traced_partials(model, order, q, others)
+    def trace(q: Stack, *given: Stack) -> Stack:
+        others, wrenches = _without_loads(model, given)
+        parts = _traced_partials(model, order, q, others, loads, wrenches)
         carried = _carried_displacements(others[1], order) if others else []
         stack = []
         for r in range(order + 1):
@@ -97,12 +103,12 @@ def inverse_dynamics_derivatives_trace(model: TreeModel, order: int) -> Program:
                     stack.append(entries)
         return stack
 
-    return trace, _arguments(model, order + 2)
+    return trace, [*_arguments(model, order + 2), *load_arguments(loads, order)]
 
 
 def _carried_displacements(twists: Stack, order: int) -> list[list[Stack]]:
     """Return derivative l of a displacement eta of the base by x^(k), k below l: `eta' = dw - [w, eta]`."""
-    brackets = [_bracket(twist) for twist in twists[:order]]
+    brackets = [bracket_rows(twist) for twist in twists[:order]]
     unit: Stack = [[float(i == j) for j in range(6)] for i in range(6)]
     carried = [[unit]]
     for l in range(order):
@@ -117,7 +123,7 @@ def _carried_displacements(twists: Stack, order: int) -> list[list[Stack]]:
     return carried
 
 
-def _bracket(twist: Sequence[Any]) -> Stack:
+def bracket_rows(twist: Sequence[Any]) -> Stack:
     """Return the matrix of `eta -> [w, eta]` of a twist (omega; v)."""
     spins = [[[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]] for x, y, z in (twist[:3], twist[3:])]
     return [*([*row, 0.0, 0.0, 0.0] for row in spins[0]), *([*a, *b] for a, b in zip(spins[1], spins[0]))]
@@ -146,19 +152,52 @@ def regressors_trace(model: TreeModel, order: int) -> Program:
     return trace, _arguments(model, order + 2)
 
 
-def partial_series(model: TreeModel, order: int) -> Kernel | None:
-    """Compile `q (order + 3, n), ... -> rows of dQ/dq, dQ/dq', dQ/dq''`, for one order after the other."""
-    return _compiled(*partial_series_trace(model, order))
+def partial_series(model: TreeModel, order: int, loads: Loads = ()) -> Kernel | None:
+    """Compile `q (order + 3, n), ... -> rows of dQ/dq, dQ/dq', dQ/dq''`, for one order after the other.
+
+    Arguments as of `inverse_dynamics_derivatives`.
+    """
+    return _compiled(*partial_series_trace(model, order, loads))
 
 
-def partial_series_trace(model: TreeModel, order: int) -> Program:
+def partial_series_trace(model: TreeModel, order: int, loads: Loads = ()) -> Program:
     """Return what `partial_series` compiles."""
 
-    def trace(q: Stack, *others: Stack) -> Stack:
-        parts = _traced_partials(model, order, q, others)
+    def trace(q: Stack, *given: Stack) -> Stack:
+        others, wrenches = _without_loads(model, given)
+        parts = _traced_partials(model, order, q, others, loads, wrenches)
         return [row for k in range(order + 1) for part in parts for row in part[k]]
 
-    return trace, _arguments(model, order + 2)
+    return trace, [*_arguments(model, order + 2), *load_arguments(loads, order)]
+
+
+def load_series(model: TreeModel, order: int, loads: Loads) -> Kernel:
+    """Compile what applied wrenches add to the rows of dQ/dq, arguments as of `partial_series`."""
+    arguments = [*_arguments(model, order + 2), *load_arguments(loads, order)]
+    size = model.n_joints + (6 if model.floating_base else 0)
+
+    def trace(q: Stack, *given: Stack) -> Stack:
+        others, wrenches = _without_loads(model, given)
+        tree = _composite(model, order, q, others, regroup=False)
+        total: Stack = [[0.0] * size for _ in range(size)]
+        for load in _applied(tree, order, others, loads, wrenches):
+            add_load(tree, load, total)
+        return [_derivatives(row, k) for k in range(order + 1) for row in total]
+
+    return Kernel(trace, arguments)
+
+
+def _applied(
+    tree: Composite, order: int, others: Sequence[Stack], loads: Loads, wrenches: Sequence[Stack]
+) -> list[Load]:
+    center = [row[3] for row in others[0][:3]] if others else None
+    return applied_loads(tree, loads, [_series(values, 0, order, 6) for values in wrenches], center)
+
+
+def _without_loads(model: TreeModel, given: Sequence[Stack]) -> tuple[list[Stack], list[Stack]]:
+    """Split what follows the motion of the joints into that of the base, and wrenches."""
+    count = 2 if model.floating_base else 0
+    return list(given[:count]), list(given[count:])
 
 
 def _compiled(
@@ -173,10 +212,18 @@ def _compiled(
     return Kernel(trace, arguments)
 
 
-def _traced_partials(model: TreeModel, order: int, q: Stack, others: Sequence[Stack]) -> list[list[Stack]]:
+def _traced_partials(
+    model: TreeModel,
+    order: int,
+    q: Stack,
+    others: Sequence[Stack],
+    loads: Loads = (),
+    wrenches: Sequence[Stack] = (),
+) -> list[list[Stack]]:
     """Return dQ/dq, dQ/dq' and dQ/dq'' by order and rows."""
     tree = _composite(model, order, q, others, regroup=True)
-    found = partial_derivatives(tree, _rates(order, 2, q, others))
+    applied = _applied(tree, order, others, loads, wrenches)
+    found = partial_derivatives(tree, _rates(order, 2, q, others), applied)
     return [
         [[_derivatives(row, k) for row in part] for k in range(order + 1)]
         for part in (found.positions, found.velocities, found.accelerations)

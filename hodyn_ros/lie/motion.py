@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import finite_result, rigid_pose
+from hodyn_ros.checks import finite_result, rigid_poses
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.se3 import Ad, Array, ad, inverse
@@ -44,7 +44,8 @@ class BaseMotion:
 
     `pose` (4, 4) in the world [m]; `twists` (orders, 6): the twist `(omega; v)` [rad/s, m/s] and its time
     derivatives. `frame="world"` means the spatial twist (world axes, at the world origin), `"body"` the
-    body-fixed one (body axes, at the body origin). Inverse dynamics of order r needs r + 2 twists.
+    body-fixed one (body axes, at the body origin). Inverse dynamics of order r needs r + 2 twists. A batch of
+    N motions is (N, 4, 4) and (N, orders, 6).
     """
 
     pose: Array
@@ -53,12 +54,31 @@ class BaseMotion:
 
     def __post_init__(self) -> None:
         check_frame(self.frame)
-        pose, twists = rigid_pose("the base pose", self.pose), _finite("the base twists", self.twists)
-        if twists.ndim != 2 or twists.shape[1] != 6 or not len(twists):
-            raise InputError(f"the base twists must have shape (orders, 6), found {twists.shape}")
+        pose, twists = rigid_poses("the base pose", self.pose), _finite("the base twists", self.twists)
+        batch = pose.shape[:-2]
+        if twists.shape[:-2] != batch or twists.shape[-1:] != (6,) or twists.ndim < 2 or not twists.shape[-2]:
+            shape = f"({batch[0]}, orders, 6)" if batch else "(orders, 6)"
+            raise InputError(f"the base twists must have shape {shape}, found {twists.shape}")
         pose.setflags(write=False)
         object.__setattr__(self, "pose", pose)
         object.__setattr__(self, "twists", twists)
+
+    @property
+    def orders(self) -> int:
+        """Number of twists: the twist and its derivatives."""
+        return int(self.twists.shape[-2])
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The leading axes: (), or (N,) of a batch."""
+        return self.twists.shape[:-2]
+
+    def arrays(self, orders: int, batch: tuple[int, ...] = ()) -> list[Array]:
+        """Return pose and as many twists, C-contiguous, once for every sample of a batch."""
+        parts = [self.pose, self.twists[..., :orders, :]]
+        if batch and not self.batch:
+            parts = [np.tile(part, (*batch, 1, 1)) for part in parts]
+        return [np.ascontiguousarray(part) for part in parts]
 
     def in_frame(self, frame: Frame) -> BaseMotion:
         """Return the same motion in the representation `frame`."""
@@ -66,7 +86,8 @@ class BaseMotion:
         if frame == self.frame:
             return self
         convert = twists_to_world if frame == "world" else twists_to_body
-        return BaseMotion(self.pose, convert(self.pose, self.twists), frame=frame)
+        twists = np.moveaxis(convert(self.pose, np.moveaxis(self.twists, -2, 0)), 0, -2)
+        return BaseMotion(self.pose, twists, frame=frame)
 
     def wrenches_in_body(self, world_wrenches: Stack) -> Array:
         """Return wrenches on the base by order (orders, 6), given in the world frame, in the body frame.
@@ -74,7 +95,9 @@ class BaseMotion:
         Inverse dynamics returns the base wrench in the world frame, moments about the world origin; here they
         are in body axes, about the body origin, with their derivatives. Needs as many twists as derivatives.
         """
-        return wrenches_to_body(self.pose, self.in_frame("body").twists, world_wrenches)
+        twists = np.moveaxis(self.in_frame("body").twists, -2, 0)
+        wrenches = np.moveaxis(np.asarray(world_wrenches, dtype=np.float64), -2, 0)
+        return np.moveaxis(wrenches_to_body(self.pose, twists, wrenches), 0, -2)
 
 
 def adjoint_derivatives(pose: Array, body_twists: Stack, order: int) -> list[Array]:

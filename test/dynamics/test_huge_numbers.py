@@ -130,6 +130,12 @@ OF_TREES: Calls = {
     "hybrid_dynamics": lambda r, x: r.hybrid_dynamics(
         x(2, r.n_joints), x(2, r.n_joints), [0], **named_base(r, x, 1)
     ),
+    "forward_dynamics_derivatives": lambda r, x: r.forward_dynamics_derivatives(
+        x(2, r.n_joints), x(1, r.n_joints), wrenches=wrench(r, x, 1), **named_base(r, x, 1)
+    ),
+    "hybrid_dynamics_derivatives": lambda r, x: r.hybrid_dynamics_derivatives(
+        x(2, r.n_joints), x(1, r.n_joints), [0], **named_base(r, x, 1)
+    ),
     "mass_matrix": of_motion("mass_matrix", 3),
     "coriolis_matrix": of_motion("coriolis_matrix", 3),
     "gravity_torque": of_motion("gravity_torque", 3),

@@ -33,6 +33,8 @@ Compiled = Literal[
     "coriolis_matrix",
     "gravity_torque",
     "regressor",
+    "inverse_dynamics_derivatives",
+    "forward_dynamics_derivatives",
 ]
 
 
@@ -64,7 +66,9 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         - "jacobian": q (order + 1, n) -> ((order + 1) 6, m), one order after the other, of the one frame that
           `frames` names, by default the last body; takes velocities to its twist in `representation`.
         - "com", "mass_matrix", "gravity_torque": q (order + 1, n), "coriolis_matrix": q (order + 2, n),
-          "regressor": q (order + 3, n) -> the rows of what the calls of that name return.
+          "regressor", "inverse_dynamics_derivatives": q (order + 3, n) -> the rows of what the calls of that
+          name return.
+        - "forward_dynamics_derivatives": arguments of "forward_dynamics" -> rows of what that call returns.
 
         With a floating base q is followed by its pose (4, 4) and as many twists (order + 2 or less, 6) as q
         has rows beyond the first, in the world frame, those of matrices and regressors body-fixed; forward
@@ -129,6 +133,8 @@ class CompileCalls(KinematicCalls, MatrixCalls):
             return looped.compile(order)
         if what == "inverse_kinematics":
             raise InputError("inverse_kinematics is for trees; this robot has motion_from_drives")
+        if what == "forward_dynamics_derivatives":
+            raise InputError(f"{what} is for trees; this robot has linearised_dynamics")
         if what == "forward_dynamics":
             return into(looped.forward_call(order))
         names = tuple(frames) if frames is not None else self._tree.body_names
@@ -137,7 +143,7 @@ class CompileCalls(KinematicCalls, MatrixCalls):
             raise InputError(f"a Jacobian is of one frame; found {list(names)}")
 
         n_given, rows = 0 if looped.closure.leader is None else 2, order + 1
-        rows += {"coriolis_matrix": 1, "regressor": 2}.get(what, 0)
+        rows += {"coriolis_matrix": 1, "regressor": 2, "inverse_dynamics_derivatives": 2}.get(what, 0)
 
         def compute(*arguments: Array) -> Array:
             if len(arguments) != 1 + n_given or np.shape(arguments[0]) != (rows, self.n_joints):

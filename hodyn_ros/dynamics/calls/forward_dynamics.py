@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import overload
+from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,11 +17,22 @@ from hodyn_ros.dynamics.loops.coordinate_motion import (
 )
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.mobility import check_pose
+from hodyn_ros.dynamics.motion_stack import applied
 from hodyn_ros.dynamics.motion_stack import given as given_motion
 from hodyn_ros.engine import kernels
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, twists_to_body
 from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.tree import TreeModel
+
+
+class HybridProblem(NamedTuple):
+    """What a kernel of hybrid dynamics takes."""
+
+    order: int
+    setting: kernels.KernelSpec
+    arrays: list[Array]
+    batch: tuple[int, ...]  # () or (N,)
 
 
 class ForwardDynamicsCalls(RobotDescription):
@@ -60,7 +71,8 @@ class ForwardDynamicsCalls(RobotDescription):
         `state` (2, n) positions and velocities, None where no joint is a coordinate; `torques` (order + 1,
         n), of robots with loops those of the driven joints. Of a floating base or platform, `base` gives pose
         and twist, `base_wrench` (order + 1, 6) what acts on a floating base in the world frame, by default
-        nothing. `wrenches` that the environment applies to bodies.
+        nothing. `wrenches` that the environment applies to bodies. A batch of a tree is (N, 2, n) and
+        (N, order + 1, n), with base and its wrench one for all samples or one for each.
 
         Returns joint accelerations up to their derivative `order`, (order + 1, n) [rad/s^(k+2) or m/s^(k+2)];
         with a floating base a pair, followed by the derivatives 1 to order + 1 of its twist, (order + 1, 6),
@@ -80,7 +92,7 @@ class ForwardDynamicsCalls(RobotDescription):
             return self._looped_forward(state, torques, base, base_wrench, wrenches)
         found = self._hybrid(given_motion(state), torques, base, base_wrench, wrenches, (), False)
         if base is None:
-            if wrenches is None and not self._massless:
+            if wrenches is None and not self._massless and found.ndim == 2:
                 n, order = self.n_joints, len(found) - 1
                 kernel = self._kernel("hybrid", order, kernels.KernelSpec())
                 self._forward[(2, n), (order + 1, n)] = kernel.function
@@ -114,13 +126,12 @@ class ForwardDynamicsCalls(RobotDescription):
         the driven joints: those prescribed, what is given, and what comes back. SingularError where the
         joints prescribed cannot all be moved freely.
         """
-        if isinstance(prescribed, str) or not isinstance(prescribed, Iterable):
-            raise InputError(f"prescribed must be a list of names or indices of joints, found {prescribed!r}")
+        check_prescribed(prescribed)
         if prescribe_base and base_wrench is not None:
             raise InputError("give either the motion of the base or its wrench, not both")
         if self._looped is not None:
             return self._looped_hybrid(state, given, prescribed, base, base_wrench, wrenches, prescribe_base)
-        moved = tuple(sorted({self.model.joint_index(joint) for joint in prescribed}))
+        moved = prescribed_joints(self.model, prescribed)
         found = self._hybrid(given_motion(state), given, base, base_wrench, wrenches, moved, prescribe_base)
         if base is None:
             return found
@@ -225,19 +236,45 @@ class ForwardDynamicsCalls(RobotDescription):
         prescribed: tuple[int, ...],
         prescribe_base: bool,
     ) -> Array:
+        problem = self._hybrid_problem(state, given, base, base_wrench, wrenches, prescribed, prescribe_base)
+        kernel = self._kernel("hybrid", problem.order, problem.setting)
+        call = kernel.batch if problem.batch else kernel.function
+        found: Array = call(*problem.arrays)
+        check_result(found)
+        return found
+
+    def _hybrid_problem(
+        self,
+        state: ArrayLike,
+        given: ArrayLike,
+        base: BaseMotion | None,
+        base_wrench: ArrayLike | None,
+        wrenches: Sequence[AppliedWrench] | None,
+        prescribed: tuple[int, ...],
+        prescribe_base: bool,
+    ) -> HybridProblem:
+        """Check what hybrid dynamics is given, one sample or a batch."""
         n = self.n_joints
-        values = real_array("the torques", given, f"(order + 1, {n})")
-        if values.ndim != 2 or values.shape[1] != n or not len(values):
-            raise InputError(f"the torques must have shape (order + 1, {n}), found {values.shape}")
-        order = len(values) - 1
+        shapes = f"(order + 1, {n}) or (N, order + 1, {n})"
+        values = real_array("the torques", given, shapes)
+        if values.ndim not in (2, 3) or values.shape[-1] != n or 0 in values.shape[:-1]:
+            raise InputError(f"the torques must have shape {shapes}, found {values.shape}")
+        batch, order = values.shape[:-2], values.shape[-2] - 1
         check_order(order, f"torques of shape {values.shape} have order")
-        motion = fitting_base(self.model, base, order + 2 if prescribe_base else 1)
+        positions = finite_array("the state", state, (*batch, 2, n))
+        motion = fitting_base(self.model, base, order + 2 if prescribe_base else 1, batch)
         loads = self._loads(wrenches)
-        others: list[ArrayLike] = []
+        others: list[Array] = []
         if motion is not None:
-            wrench = np.zeros((order + 1, 6)) if base_wrench is None else base_wrench
-            twists = motion.twists
-            others = [motion.pose, twists[:1], twists[1 : order + 2] if prescribe_base else wrench]
+            pose, twists = motion.arrays(order + 2 if prescribe_base else 1, batch)
+            shape = (*batch, order + 1, 6)
+            push = np.zeros(shape)
+            if base_wrench is not None:
+                one = real_array("base_wrench", base_wrench, str(shape))
+                push += finite_array("base_wrench", one, shape if one.ndim == 3 else shape[-2:])
+            first = np.ascontiguousarray(twists[..., :1, :])
+            moved = np.ascontiguousarray(twists[..., 1:, :])
+            others = [pose, first, moved if prescribe_base else push]
         elif base_wrench is not None or prescribe_base:
             raise InputError(
                 f"robot {self.model.name!r} stands on the ground; it has no base to move or push"
@@ -248,10 +285,19 @@ class ForwardDynamicsCalls(RobotDescription):
             prescribed=prescribed,
             base_prescribed=prescribe_base,
         )
-        function = self._kernel("hybrid", order, setting).function
-        if self._massless:
-            positions, _ = finite_array("the state", state, (2, n))
-            check_pose(self.model, self._massless, positions, prescribed)
-        found = function(state, values, *others, *[load.up_to(order) for load in loads])
-        check_result(found)
-        return found
+        for position in positions.reshape(-1, 2, n)[:, 0] if self._massless else ():
+            check_pose(self.model, self._massless, position, prescribed)
+        arrays = [positions, values, *others, *applied(loads, order, batch)]
+        return HybridProblem(order, setting, arrays, batch)
+
+
+def check_prescribed(prescribed: object) -> None:
+    """Refuse what is no list of joints."""
+    if isinstance(prescribed, str) or not isinstance(prescribed, Iterable):
+        raise InputError(f"prescribed must be a list of names or indices of joints, found {prescribed!r}")
+
+
+def prescribed_joints(model: TreeModel, prescribed: Sequence[str | int]) -> tuple[int, ...]:
+    """Return the indices of joints whose motion is given, in order; InputError for unknown ones."""
+    check_prescribed(prescribed)
+    return tuple(sorted({model.joint_index(joint) for joint in prescribed}))

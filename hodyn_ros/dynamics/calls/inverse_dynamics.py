@@ -17,6 +17,7 @@ from hodyn_ros.dynamics.loops.coordinate_motion import (
 )
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_efforts import LoopSolution
+from hodyn_ros.dynamics.motion_stack import applied
 from hodyn_ros.engine import kernels
 from hodyn_ros.engine.codegen.kernel import Function
 from hodyn_ros.engine.loops.loop_kernel import compiles
@@ -83,10 +84,11 @@ class InverseDynamicsCalls(RobotDescription):
         """Compute joint torques and their time derivatives from a motion and its derivatives.
 
         `q` (order + 3, n): positions and their derivatives [rad or m, /s^k]; a batch is (N, order + 3, n).
-        `base`: the motion of a floating base with order + 2 twists. `wrenches` that the environment applies
-        to bodies. `formulation`: "spatial", "body_fixed", "hybrid" or "closed_form" as published; by default
-        the compiled engine. `preload` (driven,) or (order + 1, driven): what the efforts should come near,
-        where there are more drives than coordinates; by default they are those of least norm.
+        `base`: the motion of a floating base with order + 2 twists, one for all samples or one for each.
+        `wrenches` that the environment applies to bodies. `formulation`: "spatial", "body_fixed", "hybrid" or
+        "closed_form" as published; by default the compiled engine. `preload` (driven,) or (order + 1,
+        driven): what the efforts should come near, where there are more drives than coordinates; by default
+        they are those of least norm.
 
         Returns torques (order + 1, n) [N.m/s^k or N/s^k], or (N, order + 1, n) for a batch; with a floating
         base the pair (base wrench (order + 1, 6) in the world frame, torques). Raises InputError saying what
@@ -110,17 +112,15 @@ class InverseDynamicsCalls(RobotDescription):
             raise self._no_preload()
         motion = self._motion([] if q is None else q)
         order = motion.shape[-2] - 3
-        base_motion = fitting_base(self.model, base, order + 2)
+        base_motion = fitting_base(self.model, base, order + 2, motion.shape[:-2])
         loads = self._loads(wrenches)
         if formulation is not None:
             return self._by_formulation(formulation, motion, base_motion, loads)
         kernel = self._inverse_kernel(order, base_motion, loads)
-        others = [] if base_motion is None else [base_motion.pose, base_motion.twists[: order + 2]]
-        others += [load.up_to(order) for load in loads]
-        if motion.ndim == 2:
-            efforts = kernel.function(motion, *others)
-        else:
-            efforts = kernel.batch(motion, *[np.tile(other, (len(motion), 1, 1)) for other in others])
+        others = [] if base_motion is None else base_motion.arrays(order + 2, motion.shape[:-2])
+        others += applied(loads, order, motion.shape[:-2])
+        call = kernel.function if motion.ndim == 2 else kernel.batch
+        efforts = call(motion, *others)
         return efforts if base_motion is None else split(efforts)
 
     def drive_state(
@@ -250,6 +250,10 @@ class InverseDynamicsCalls(RobotDescription):
         if not isinstance(name, str) or name not in INVERSE_DYNAMICS:
             raise InputError(f"there is no formulation {name!r}; choose one of {sorted(INVERSE_DYNAMICS)}")
         check_finite("the motion", motion)
+        if base is not None and base.batch:
+            bases = [BaseMotion(*each, frame=base.frame) for each in zip(base.pose, base.twists)]
+            found = [self._by_formulation(name, *each, loads) for each in zip(motion, bases)]
+            return np.stack([each[0] for each in found]), np.stack([each[1] for each in found])
         formulation = INVERSE_DYNAMICS[name]
         with np.errstate(over="ignore", invalid="ignore"):
             torques, ground = formulation(self.model, np.moveaxis(motion, -2, 0), base, loads)

@@ -71,15 +71,9 @@ class KinematicCalls(RobotDescription):
             return forward_kinematics(tree, stack, moving, representation, self.frames)
         if moving is None and self._looped is None and stack.ndim == 2:
             self._moving[stack.shape, representation] = kernel.function
-        others: list[Array] = []
-        if moving is not None:
-            spatial = moving.in_frame("world")
-            others = [spatial.pose, np.ascontiguousarray(spatial.twists[:order])]
-        if stack.ndim == 3:
-            others = [np.tile(other, (len(stack), 1, 1)) for other in others]
-            table = kernel.batch(np.ascontiguousarray(stack), *others)
-        else:
-            table = kernel.function(np.ascontiguousarray(stack), *others)
+        others = [] if moving is None else moving.in_frame("world").arrays(order, stack.shape[:-2])
+        call = kernel.batch if stack.ndim == 3 else kernel.function
+        table = call(np.ascontiguousarray(stack), *others)
         return unpacked(tree, table, order, representation, self.frames)
 
     def _frame_kernel(

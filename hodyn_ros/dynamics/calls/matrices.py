@@ -14,15 +14,17 @@ from hodyn_ros.checks import finite_result
 from hodyn_ros.dynamics import centroid, matrices, regressors
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion
 from hodyn_ros.dynamics.matrices import DynamicMatrices, JacobianFrame, MatrixDerivatives
-from hodyn_ros.dynamics.motion_stack import MotionStack, joint_stack, motion_stack
+from hodyn_ros.dynamics.motion_stack import MotionStack, applied, joint_stack, motion_stack
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.engine import matrix_kernels
 from hodyn_ros.engine.codegen.kernel import Kernel
+from hodyn_ros.engine.kernels import KernelSpec
+from hodyn_ros.engine.partial_kernels import hybrid_dynamics_derivatives
 from hodyn_ros.engine.recursions import kinematics
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations.body_jacobians import BodyJacobians
 from hodyn_ros.formulations.parameters import dynamic_parameters
-from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.joint_tree import JointTree
@@ -197,6 +199,10 @@ class MatrixCalls(ABC):
             return self._matrix_kernel(kinematics.com, order)
         if what == "regressor":
             return self._matrix_kernel(matrix_kernels.regressors, order)
+        if what == "inverse_dynamics_derivatives":
+            return self._matrix_kernel(matrix_kernels.inverse_dynamics_derivatives, order, ())
+        if what == "forward_dynamics_derivatives":
+            return self._partial_kernel(order, KernelSpec(base="world" if self.model.floating_base else None))
         part = {"mass_matrix": "mass", "coriolis_matrix": "coriolis", "gravity_torque": "gravity"}[what]
         return self._matrix_kernel(matrix_kernels.dynamic_matrices, order, (part,))
 
@@ -300,8 +306,14 @@ class MatrixCalls(ABC):
             self._note(name, kernel, stack, *((m,) if name == "gravity_torque" else (m, m)))
         return called(kernel, stack).reshape(*stack.batch, stack.order + 1, -1, self._m)
 
+    def _partial_kernel(self, order: int, setting: KernelSpec) -> Kernel | None:
+        key = (hybrid_dynamics_derivatives, order, setting)
+        if key not in self._matrix_kernels:
+            self._matrix_kernels[key] = hybrid_dynamics_derivatives(self.model, order, setting)
+        return self._matrix_kernels[key]
+
     def _matrix_kernel(
-        self, make: Callable[..., Kernel | None], order: int, *others: Sequence[str]
+        self, make: Callable[..., Kernel | None], order: int, *others: Sequence[Any]
     ) -> Kernel | None:
         key = (make, order, *others)
         if key not in self._matrix_kernels:
@@ -309,7 +321,7 @@ class MatrixCalls(ABC):
         return self._matrix_kernels[key]
 
 
-def called(kernel: Kernel, stack: MotionStack) -> Array:
+def called(kernel: Kernel, stack: MotionStack, loads: Sequence[AppliedWrench] = ()) -> Array:
     """Call a kernel with one sample or a batch."""
-    arguments = stack.arguments()
+    arguments = [*stack.arguments(), *applied(loads, stack.order, stack.batch)]
     return kernel.batch(*arguments) if stack.batch else kernel.function(*arguments)

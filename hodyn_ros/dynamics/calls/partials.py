@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array, finite_result
 from hodyn_ros.dynamics import partials
-from hodyn_ros.dynamics.calls.forward_dynamics import ForwardDynamicsCalls
+from hodyn_ros.dynamics.calls.description import load_places
+from hodyn_ros.dynamics.calls.forward_dynamics import (
+    ForwardDynamicsCalls,
+    HybridProblem,
+    prescribed_joints,
+)
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls, called
 from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_partials import forward_dynamics_partials
-from hodyn_ros.dynamics.motion_stack import motion_stack
+from hodyn_ros.dynamics.motion_stack import MotionStack, motion_stack
 from hodyn_ros.dynamics.partials import LinearisedDynamics
 from hodyn_ros.engine import matrix_kernels
-from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.engine.kernels import KernelSpec
+from hodyn_ros.errors import InputError
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
 
 
@@ -27,41 +35,137 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
     """Partial derivatives, and linearised dynamics."""
 
     @cached_property
-    def _fast_partials(self) -> dict[tuple[int, ...], tuple[Callable[..., Array], tuple[int, ...]]]:
-        return {}  # by shape of the motion
+    def _fast_partials(self) -> dict[Any, tuple[Callable[..., Array], tuple[int, ...]]]:
+        return {}  # by shapes of the arguments
 
-    def inverse_dynamics_derivatives(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
+    def inverse_dynamics_derivatives(
+        self,
+        q: ArrayLike | None,
+        base: BaseMotion | None = None,
+        wrenches: Sequence[AppliedWrench] | None = None,
+    ) -> Array:
         """Compute the partial derivatives of Q^(r) with respect to the motion and all its derivatives.
 
         `q` (order + 3, n) -> (order + 1, order + 3, m, m): entry [r, k] is dQ^(r)/dq^(k), zero for k > r + 2.
         With a floating base, k = 0 means a small body-fixed displacement of it, and k > 0 derivative k - 1 of
-        its body-fixed twist. Compiled.
+        its body-fixed twist. `wrenches` on bodies stay as they are given, in the world or in the frame of
+        their body, where the robot moves away. Compiled.
         """
-        if type(q) is np.ndarray and base is None and q.shape in self._fast_partials:
+        if type(q) is np.ndarray and base is None and wrenches is None and q.shape in self._fast_partials:
             function, shape = self._fast_partials[q.shape]
             return function(q).reshape(shape)
-        return self._inverse_dynamics_derivatives(q, base)
+        return self._inverse_dynamics_derivatives(q, base, wrenches)
 
     @finite_result
-    def _inverse_dynamics_derivatives(self, q: ArrayLike | None, base: BaseMotion | None) -> Array:
+    def _inverse_dynamics_derivatives(
+        self, q: ArrayLike | None, base: BaseMotion | None, wrenches: Sequence[AppliedWrench] | None
+    ) -> Array:
+        loads = self._loads(wrenches)
         if self._looped is not None:
+            if loads:
+                raise InputError("partial derivatives of robots with loops do not know wrenches yet")
             return self._looped.computed("inverse_dynamics_derivatives", q, base)
         stack = motion_stack(self.model, q, base, 2)
-        order, m = stack.order, self._m
+        order, m, places = stack.order, self._m, load_places(self.model, loads)
         if stack.base is None:
-            kernel = self._matrix_kernel(matrix_kernels.inverse_dynamics_derivatives, order)
+            kernel = self._matrix_kernel(matrix_kernels.inverse_dynamics_derivatives, order, places)
             if kernel is not None:
                 shape = (order + 1, order + 3, m, m)
-                self._fast_partials[order + 3, m] = kernel.function, shape
-                return called(kernel, stack).reshape(*stack.batch, *shape)
+                if not loads:
+                    self._fast_partials[order + 3, m] = kernel.function, shape
+                return called(kernel, stack, loads).reshape(*stack.batch, *shape)
+        series, brackets = self._partial_series(stack, loads)
+        return partials.assemble(series, brackets)
+
+    def _partial_series(
+        self, stack: MotionStack, loads: Sequence[AppliedWrench]
+    ) -> tuple[Array, list[Array]]:
+        """Return the series of Q's derivatives (..., order + 1, 3, m, m), and the brackets of velocities."""
+        order, m, places = stack.order, self._m, load_places(self.model, loads)
+        kernel = self._matrix_kernel(matrix_kernels.partial_series, order, places)
+        if kernel is not None:
+            series = called(kernel, stack, loads).reshape(*stack.batch, order + 1, 3, m, m)
         else:
-            kernel = self._matrix_kernel(matrix_kernels.partial_series, order)
-        bodies = stack.bodies(self._joint_tree)
-        if kernel is None:
-            series = partials.closed_form_series(bodies, order)
-        else:
-            series = called(kernel, stack).reshape(*stack.batch, order + 1, 3, m, m)
-        return partials.assemble(series, partials.joint_brackets(bodies.tree, bodies.motion.velocities))
+            series = partials.closed_form_series(stack.bodies(self._joint_tree), order)
+            if loads:
+                pushed = self._matrix_kernel(matrix_kernels.load_series, order, places)
+                assert pushed is not None
+                change = called(pushed, stack, loads)
+                series[..., 0, :, :] += change.reshape(*stack.batch, order + 1, m, m)
+        return series, partials.joint_brackets(self._joint_tree, stack.velocities)
+
+    def forward_dynamics_derivatives(
+        self,
+        state: ArrayLike,
+        torques: ArrayLike,
+        base: BaseMotion | None = None,
+        base_wrench: ArrayLike | None = None,
+        wrenches: Sequence[AppliedWrench] | None = None,
+    ) -> Array:
+        """Compute the partial derivatives of accelerations and their time derivatives, of any order.
+
+        Arguments as of `forward_dynamics`, of trees. Returns (order + 1, order + 3, m, m): entry [r, k] says
+        how derivative r of the accelerations changes with positions (k = 0), velocities (k = 1) and
+        derivative k - 2 of the torques, zero for k > r + 2. With a floating base six entries stand first:
+        body-fixed twists, small body-fixed displacements, and body-fixed wrenches on it. Wrenches given stay
+        as they are where the robot moves away. Named as future work by Ali et al.; compiled.
+        """
+        if base is None and wrenches is None and type(state) is np.ndarray and type(torques) is np.ndarray:
+            quick = self._fast_partials.get((state.shape, torques.shape))
+            if quick is not None and base_wrench is None:
+                return quick[0](state, torques).reshape(quick[1])
+        return self.hybrid_dynamics_derivatives(state, torques, (), base, base_wrench, wrenches)
+
+    @finite_result
+    def hybrid_dynamics_derivatives(
+        self,
+        state: ArrayLike,
+        given: ArrayLike,
+        prescribed: Sequence[str | int],
+        base: BaseMotion | None = None,
+        base_wrench: ArrayLike | None = None,
+        wrenches: Sequence[AppliedWrench] | None = None,
+        prescribe_base: bool = False,
+    ) -> Array:
+        """Compute the partial derivatives of what `hybrid_dynamics` returns, by what it is given.
+
+        As `forward_dynamics_derivatives`; rows of prescribed joints are of their torques, and columns k >= 2
+        of derivatives of their accelerations; likewise of a prescribed base.
+        """
+        moved = prescribed_joints(self.model, prescribed)
+        problem = self._hybrid_problem(state, given, base, base_wrench, wrenches, moved, prescribe_base)
+        order, m, n = problem.order, self._m, self.n_joints
+        shape = (order + 1, order + 3, m, m)
+        kernel = self._partial_kernel(order, problem.setting)
+        if kernel is not None:
+            if problem.setting == KernelSpec() and not problem.batch and not self._massless:
+                self._fast_partials[(2, n), (order + 1, n)] = kernel.function, shape
+            found = (kernel.batch if problem.batch else kernel.function)(*problem.arrays)
+            return found.reshape(*problem.batch, *shape)
+        loads = list(self._loads(wrenches))
+        stack = self._solved_motion(problem)
+        if stack.base is not None and not prescribe_base and base_wrench is not None:
+            if np.ndim(base_wrench) == 3:
+                raise InputError("this robot takes one base wrench for all samples of a batch")
+            loads.append(AppliedWrench(0, np.asarray(base_wrench)))
+        series, brackets = self._partial_series(stack, loads)
+        first = m - n
+        known = [*(range(first) if prescribe_base else ()), *(first + joint for joint in moved)]
+        return partials.respond(series, brackets, known)
+
+    def _solved_motion(self, problem: HybridProblem) -> MotionStack:
+        """Return the motion that hybrid dynamics finds."""
+        setting, (state, given, *others) = problem.setting, problem.arrays
+        kernel = self._kernel("hybrid", problem.order, setting)
+        found = (kernel.batch if problem.batch else kernel.function)(*problem.arrays)
+        accelerations = np.array(found[..., self._m - self.n_joints :])
+        accelerations[..., setting.prescribed] = given[..., setting.prescribed]
+        base = None
+        if setting.base is not None:
+            rates = others[2] if setting.base_prescribed else found[..., :6]
+            twists = np.concatenate([others[1], rates], axis=-2)
+            base = BaseMotion(others[0], twists, frame=setting.base)
+        return motion_stack(self.model, np.concatenate([state, accelerations], axis=-2), base, 2)
 
     @finite_result
     def linearised_dynamics(

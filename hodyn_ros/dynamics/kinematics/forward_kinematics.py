@@ -149,6 +149,8 @@ def forward_kinematics(
     Mueller (2020), Algorithm 1; Ali et al., Algorithm 1. Raises InputError saying what was expected.
     """
     stack, moving = checked_motion(model, q, base, representation)
+    if moving is not None and moving.batch:
+        raise InputError("base holds motions of several samples; what is not compiled takes one")
     order = stack.shape[-2] - 1
     by_order = np.moveaxis(stack, -2, 0)
     batch = by_order.shape[1:-1]
@@ -177,7 +179,7 @@ def checked_motion(
     if stack.ndim not in (2, 3) or stack.shape[-1] != n or not stack.shape[-2]:
         raise InputError(f"the motion must have shape {shapes}, positions first; found {stack.shape}")
     check_finite("the motion", stack)
-    return stack, fitting_base(model, base, stack.shape[-2] - 1)
+    return stack, fitting_base(model, base, stack.shape[-2] - 1, stack.shape[:-2])
 
 
 def unpacked(

@@ -119,6 +119,8 @@ def _check_base(closure: Closure, base: BaseMotion | None) -> None:
     name = closure.tree.name
     if base is not None and not isinstance(base, BaseMotion):
         raise InputError(f"base must be a BaseMotion, found {type(base).__name__}")
+    if base is not None and base.batch:
+        raise InputError("base holds motions of several samples; robots with loops take one")
     if closure.leader is None:
         if base is not None:
             raise InputError(f"robot {name!r} stands on the ground; a base motion does not apply")

@@ -15,12 +15,14 @@ from hodyn_ros.engine.recursions.composite import (
     Rows,
     Spatial,
     bracket,
+    combine,
     dual_bracket,
     plus,
     power,
     scaled,
 )
 from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, dot, scale, times
+from hodyn_ros.lie.motion import Frame
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,21 @@ class Partials:
     accelerations: Rows
 
 
-def partial_derivatives(tree: Composite, accelerations: Sequence[Scalar]) -> Partials:
+@dataclass(frozen=True)
+class Load:
+    """A wrench that the environment applies to a body, seen from the point of reference, in world axes.
+
+    `follows` says that it turns and moves with the body; else it stays as it is where the robot moves away.
+    """
+
+    body: int
+    wrench: Spatial
+    follows: bool
+
+
+def partial_derivatives(
+    tree: Composite, accelerations: Sequence[Scalar], loads: Sequence[Load] = ()
+) -> Partials:
     """Return the partial derivatives of the torques of all joints.
 
     `accelerations` are the rates of `tree.velocities`. Of a floating base, positions mean a small body-fixed
@@ -66,7 +82,53 @@ def partial_derivatives(tree: Composite, accelerations: Sequence[Scalar]) -> Par
                     if i != j:
                         by_position[row][column] = power(inner_screw, moved)
                         by_velocity[row][column] = power(inner_screw, sped)
+    for load in loads:
+        add_load(tree, load, by_position)
     return Partials(by_position, by_velocity, mass)
+
+
+def applied_loads(
+    tree: Composite,
+    places: Sequence[tuple[int, Frame]],
+    wrenches: Sequence[Sequence[Scalar]],
+    center: Sequence[Scalar] | None,
+) -> list[Load]:
+    """Return wrenches, given in the world or in the frames of their bodies, as they are seen by `tree`.
+
+    `wrenches` (6,) of each, over series; `center`: where a floating base is, in the world.
+    """
+    at = tree.constants[0].translation.tolist() if center is None else list(center)
+    loads = []
+    for (body, frame), values in zip(places, wrenches):
+        moment, force = (values[0], values[1], values[2]), (values[3], values[4], values[5])
+        if frame == "world":
+            seen: Spatial = add(moment, cross(force, at)), force
+        else:
+            axes, origin = tree.frame(body)
+            force = combine(axes, force)
+            seen = add(combine(axes, moment), cross(origin, force)), force
+        loads.append(Load(body, seen, frame == "body"))
+    return loads
+
+
+def add_load(tree: Composite, load: Load, by_position: Rows) -> None:
+    """Add to dQ/dq what a load W does, of which joint i feels `-S_i^T W`.
+
+    Of a load that stays as it is, this changes with the joints j inward of i, which move `S_i' = ad_{S_j}
+    S_i`; of one that follows its body with the joints j outward of i, `W' = -ad_{S_j}^T W`.
+    """
+    path = tree.path(load.body)
+    for place, outer in enumerate(path):
+        far = tree.placed[outer]
+        # the screws of a base of several degrees of freedom move with each other
+        itself = len(far.columns) > 1 and not load.follows
+        for inner in path[place + (not itself) :]:
+            near = tree.placed[inner]
+            for i, screw in zip(far.columns, far.screws):
+                for j, inner_screw in zip(near.columns, near.screws):
+                    change = power(bracket(inner_screw, screw), load.wrench)
+                    row, column = (j, i) if load.follows else (i, j)
+                    by_position[row][column] = by_position[row][column] - change
 
 
 def _carried(tree: Composite, j: int, motions: Sequence[Spatial]) -> list[tuple[Spatial, Spatial]]:

@@ -1,0 +1,96 @@
+"""Kernels of the partial derivatives of forward and hybrid dynamics, of any order."""
+
+from __future__ import annotations
+
+from math import factorial
+from typing import Any
+
+from hodyn_ros.engine.codegen.kernel import Kernel, Program, Stack, traced
+from hodyn_ros.engine.kernels import KernelSpec, hybrid_dynamics_trace, solved_motion
+from hodyn_ros.engine.matrix_kernels import bracket_rows
+from hodyn_ros.engine.recursions.articulated import ArticulatedRecursion
+from hodyn_ros.engine.recursions.composite import Composite
+from hodyn_ros.engine.recursions.partials import applied_loads, partial_derivatives
+from hodyn_ros.engine.recursions.responses import responses
+from hodyn_ros.engine.series.canonical import canonical_bodies
+from hodyn_ros.engine.series.series import Series, coefficient
+from hodyn_ros.model.tree import TreeModel
+
+STRAIGHT_LINE_LIMIT = 60_000  # operations; LLVM takes some seconds for them
+
+
+def hybrid_dynamics_derivatives(
+    model: TreeModel, order: int, setting: KernelSpec, limit: float = STRAIGHT_LINE_LIMIT
+) -> Kernel | None:
+    """Compile `state (2, n), given (order + 1, n), ... -> rows of dx^(r)/dy^(k)`: k within r, from zero.
+
+    x is what hybrid dynamics finds, y^(0) displacements, y^(1) velocities, y^(k + 2) derivative k of what is
+    given. Arguments as of `hodyn_ros.engine.kernels.hybrid_dynamics`. With a floating base six entries of x
+    and y stand before those of the joints: its body-fixed displacement, twist and the derivatives of that,
+    and the body-fixed wrench on it. None where straight-line code would have more operations than a limit.
+    """
+    trace, arguments = hybrid_dynamics_derivatives_trace(model, order, setting)
+    graph, outputs, _ = traced(trace, [shape for _, shape in arguments])
+    if graph.count_operations(outputs) > limit:
+        return None
+    return Kernel(trace, arguments)
+
+
+def hybrid_dynamics_derivatives_trace(model: TreeModel, order: int, setting: KernelSpec) -> Program:
+    """Return what `hybrid_dynamics_derivatives` compiles."""
+    first = 6 if setting.base else 0
+    prescribed = [
+        *(range(first) if setting.base_prescribed else ()),
+        *(first + j for j in setting.prescribed),
+    ]
+
+    def trace(state: Stack, given: Stack, *others: Stack) -> Stack:
+        recursion, found = solved_motion(model, order, setting, state, given, others)
+        velocities, accelerations = _motion(recursion, order, state, given, found, setting)
+        pose = others[0] if setting.base else None
+        bodies = canonical_bodies(model)
+        tree = Composite(bodies, model.gravity.tolist(), state[0], velocities, pose)
+        rest = others[3 if setting.base else 0 :]
+        loads = list(setting.loads)
+        wrenches = [_wrench_series(values, order) for values in rest]
+        if setting.base and not setting.base_prescribed:  # it stays as it is where the base moves
+            loads.append((0, "world"))
+            wrenches.append(_wrench_series(others[2], order))
+        center = None if pose is None else [row[3] for row in pose[:3]]
+        applied = applied_loads(tree, loads, wrenches, center)
+        parts = partial_derivatives(tree, accelerations, applied)
+        matrices = [parts.positions, parts.velocities, parts.accelerations]
+        series = [
+            [[[coefficient(x, k) for x in row] for row in part] for part in matrices]
+            for k in range(order + 1)
+        ]
+        twists = [[coefficient(w, k) for w in velocities[:first]] for k in range(order + 1)] if first else []
+        answer = responses(series, [bracket_rows(twist) for twist in twists], prescribed)
+        return [row for blocks in answer for block in blocks for row in block]
+
+    return trace, hybrid_dynamics_trace(model, order, setting)[1]
+
+
+def _motion(
+    recursion: ArticulatedRecursion, order: int, state: Stack, given: Stack, found: Stack, setting: KernelSpec
+) -> tuple[list[Series], list[Series]]:
+    """Return velocities and accelerations of base and joints as series of order + 1 coefficients."""
+    rates: list[list[Any]] = []
+    if recursion.base is not None:
+        base = recursion.base
+        rates += [
+            [part[k][i] for k in range(order + 2)] for part in (base.angular, base.velocity) for i in range(3)
+        ]
+    for joint in range(len(state[0])):
+        column = [state[1][joint]]
+        for k in range(order + 1):
+            moved = given[k][joint] * (1.0 / factorial(k)) if joint in setting.prescribed else found[k][joint]
+            column.append(moved * (1.0 / (k + 1)))
+        rates.append(column)
+    velocities = [Series(column[: order + 1]) for column in rates]
+    accelerations = [Series([(k + 1.0) * column[k + 1] for k in range(order + 1)]) for column in rates]
+    return velocities, accelerations
+
+
+def _wrench_series(values: Stack, order: int) -> list[Series]:
+    return [Series([values[k][i] * (1.0 / factorial(k)) for k in range(order + 1)]) for i in range(6)]

@@ -1,0 +1,122 @@
+"""Batches of samples: every one of them as it is on its own, with base motions of their own too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from oracles.motions import random_base, random_stack
+from oracles.random_trees import random_tree
+
+from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot
+
+Array = NDArray[np.float64]
+COUNT, ORDER = 5, 1
+
+
+def robot_of(seed: int, floating_base: bool = False, bodies: int = 4) -> Robot:
+    return Robot.from_screws(**random_tree(seed, bodies, floating_base=floating_base).arguments())
+
+
+def several(frame: Any = "world") -> tuple[BaseMotion, list[BaseMotion]]:
+    each = [random_base(seed, ORDER, frame) for seed in range(COUNT)]
+    whole = BaseMotion(np.array([b.pose for b in each]), np.array([b.twists for b in each]), frame=frame)
+    return whole, [BaseMotion(b.pose, b.twists, frame=frame) for b in each]
+
+
+def stacks(robot: Robot, rows: int) -> Array:
+    return np.array([random_stack(seed, rows, robot.n_joints) for seed in range(COUNT)])
+
+
+def assert_same(found: Any, each: list[Any]) -> None:
+    """Lanes may fuse other products and sums than code for one sample; nothing else differs."""
+    if isinstance(found, tuple):
+        for i, part in enumerate(found):
+            assert_same(part, [one[i] for one in each])
+        return
+    expected = np.array(each)
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * scale)
+
+
+def test_forward_and_hybrid_dynamics_on_the_ground() -> None:
+    robot = robot_of(1)
+    q, torques = stacks(robot, 2), stacks(robot, ORDER + 1)
+    pull = [AppliedWrench(2, np.ones((1, 6)))]
+    found = robot.forward_dynamics(q, torques, wrenches=pull)
+    assert_same(found, [robot.forward_dynamics(*one, wrenches=pull) for one in zip(q, torques, strict=True)])
+    found = robot.hybrid_dynamics(q, torques, [1])
+    assert_same(found, [robot.hybrid_dynamics(*one, [1]) for one in zip(q, torques, strict=True)])
+    assert found.shape == (COUNT, ORDER + 1, robot.n_joints)
+
+
+CALLS: dict[str, Callable[[Robot, Array, Array, BaseMotion], Any]] = {
+    "inverse dynamics": lambda robot, q, _, base: robot.inverse_dynamics(q, base),
+    "published": lambda robot, q, _, base: robot.inverse_dynamics(q, base, formulation="spatial"),
+    "forward dynamics": lambda robot, q, u, base: robot.forward_dynamics(q[..., :2, :], u, base),
+    "hybrid dynamics": lambda robot, q, u, base: robot.hybrid_dynamics(
+        q[..., :2, :], u, [0], base, prescribe_base=True
+    ),
+    "kinematics": lambda robot, q, _, base: robot.forward_kinematics(q[..., : ORDER + 2, :], base).twists,
+    "mass matrix": lambda robot, q, _, base: robot.mass_matrix(q[..., :2, :], base),
+    "Jacobian": lambda robot, q, _, base: robot.jacobian(q[..., :2, :], 1, "hybrid", base),
+    "partials": lambda robot, q, _, base: robot.inverse_dynamics_derivatives(q[..., :3, :], base),
+    "forward partials": lambda robot, q, u, base: robot.forward_dynamics_derivatives(
+        q[..., :2, :], u[..., :1, :], base
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_sample_has_a_base_of_its_own(name: str) -> None:
+    robot, call = robot_of(2, True, 3), CALLS[name]
+    frame = "body" if name == "hybrid dynamics" else "world"
+    whole, each = several(frame)
+    q, torques = stacks(robot, ORDER + 3), stacks(robot, ORDER + 1)
+    assert_same(
+        call(robot, q, torques, whole), [call(robot, *one) for one in zip(q, torques, each, strict=True)]
+    )
+    shared = call(robot, q, torques, each[0])
+    assert_same(shared, [call(robot, *one, each[0]) for one in zip(q, torques, strict=True)])
+
+
+def test_wrenches_on_the_base_are_one_for_all_or_one_for_each() -> None:
+    robot = robot_of(3, True, 3)
+    whole, each = several()
+    q, torques = stacks(robot, 2), stacks(robot, ORDER + 1)
+    pushes = np.array([random_stack(50 + seed, ORDER + 1, 6) for seed in range(COUNT)])
+    found = robot.forward_dynamics(q, torques, whole, pushes)
+    assert_same(found, [robot.forward_dynamics(*one) for one in zip(q, torques, each, pushes, strict=True)])
+    found = robot.forward_dynamics(q, torques, whole, pushes[0])
+    each_one = zip(q, torques, each, strict=True)
+    assert_same(found, [robot.forward_dynamics(*one, pushes[0]) for one in each_one])
+
+
+def test_a_batch_of_base_motions_changes_frames_as_each_does() -> None:
+    whole, each = several("body")
+    assert whole.batch == (COUNT,) and whole.orders == each[0].orders
+    assert_same(whole.in_frame("world").twists, [one.in_frame("world").twists for one in each])
+    wrenches = np.array([random_stack(seed, 2, 6) for seed in range(COUNT)])
+    moved = [one.wrenches_in_body(wrench) for one, wrench in zip(each, wrenches, strict=True)]
+    assert_same(whole.wrenches_in_body(wrenches), moved)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    robot = robot_of(4, True, 3)
+    whole, (one, *_) = several()
+    q = stacks(robot, 3)
+    with pytest.raises(InputError, match="base holds motions of 5 samples; this needs those of 4"):
+        robot.inverse_dynamics(q[:4], whole)
+    with pytest.raises(InputError, match="base holds motions of 5 samples; this needs that of one sample"):
+        robot.inverse_dynamics(q[0], whole)
+    with pytest.raises(InputError, match=r"the base twists must have shape \(5, orders, 6\)"):
+        BaseMotion(whole.pose, one.twists)
+    bent = np.array(whole.pose)
+    bent[3, 0, 0] += 0.1
+    with pytest.raises(InputError, match="the base pose of sample 3 must be a homogeneous matrix"):
+        BaseMotion(bent, whole.twists)
+    with pytest.raises(InputError, match=r"the state must have shape \(5, 2, 2\), found \(4, 2, 2\)"):
+        robot.forward_dynamics(q[:4, :2], q[:, :1], whole)
