@@ -120,7 +120,7 @@ def _inverse_dynamics(robot: Robot, request: Request) -> _Plan:
     closure, order = _closure_of(robot), request.order
     _check_compiled(robot, compiles(closure, order), f"inverse dynamics of order {order}")
     looped = LoopedDynamics(closure)
-    kernel = LoopKernel(closure, looped.independence.rows, order, request.loads(robot.tree))
+    kernel = LoopKernel(closure, looped.independence.given, order, request.loads(robot.tree))
     first = 6 if closure.base_given else 0
     found = np.arange(kernel.result[0] * kernel.result[1]).reshape(kernel.result)
     places = {"tau": found[kernel.efforts, first:], "motion": found[kernel.drives, first:]}
@@ -151,7 +151,7 @@ def _forward_kinematics(robot: Robot, request: Request) -> _Plan:
     compiled = compiles(closure, max(order - 2, 0), "joints")
     _check_compiled(robot, compiled, f"kinematics of order {order}")
     looped = LoopedDynamics(closure)
-    kernel = LoopKernel(closure, looped.independence.rows, order, (), "joints")
+    kernel = LoopKernel(closure, looped.independence.given, order, (), "joints")
     names = request.frames or tree.body_names
     frames = [find_frame(tree, robot.frames, name) for name in names]
     moved, _ = program = kinematics.frame_motion_trace(tree, order, frames, request.representation)

@@ -43,6 +43,13 @@ def known_fields(what: str, kind: type, given: Any) -> dict[str, Any]:
     return dict(given)
 
 
+def rounded(array: Array) -> Array:
+    """Return numbers with those that miss a whole one by rounding alone set right."""
+    nearest = np.round(array)
+    result: Array = np.where(np.abs(array - nearest) < 1e-15, nearest, array)
+    return result
+
+
 def unique_names(what: str, names: Sequence[str] | None, count: int, prefix: str) -> tuple[str, ...]:
     """Return so many different names, numbered ones if None are given; ModelError names those repeated."""
     if names is None:

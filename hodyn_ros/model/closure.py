@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.lie.se3 import Array, inverse, pose
-from hodyn_ros.model.arrays import frozen_array
+from hodyn_ros.model.arrays import frozen_array, rounded
 from hodyn_ros.model.joint_function import JointFunction
 from hodyn_ros.model.loops import ROWS, Coupling, Loop, LoopKind
 from hodyn_ros.model.readers.assembly import Frame
@@ -169,6 +169,14 @@ class Closure:
     def leader(self) -> int | None:
         """The body whose motion is given: the platform, or a prescribed base; None without either."""
         return self.platform.body if self.platform is not None else 0 if self.base_given else None
+
+    @cached_property
+    def directions(self) -> Array:
+        """Body-fixed twists (6, c) of platform or base, one for each coordinate that its pose is made of."""
+        if self.platform is None or len(self.platform.rows) == 6:
+            return np.eye(6)
+        rows, twists = [ROWS.index(row) for row in self.platform.rows], self.platform.twists
+        return np.eye(6)[:, rows] if twists is None else rounded(twists @ np.linalg.inv(twists[rows]))
 
     @property
     def first(self) -> int:

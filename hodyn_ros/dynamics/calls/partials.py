@@ -21,8 +21,8 @@ from hodyn_ros.dynamics.calls.matrices import MatrixCalls, called
 from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
-from hodyn_ros.dynamics.loops.looped_partials import forward_dynamics_partials
-from hodyn_ros.dynamics.motion_stack import MotionStack, motion_stack
+from hodyn_ros.dynamics.loops.looped_partials import linearised
+from hodyn_ros.dynamics.motion_stack import MotionStack, given, motion_stack
 from hodyn_ros.dynamics.partials import LinearisedDynamics
 from hodyn_ros.engine import matrix_kernels
 from hodyn_ros.engine.kernels import KernelSpec
@@ -169,12 +169,15 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
 
     @finite_result
     def linearised_dynamics(
-        self, state: ArrayLike, torques: ArrayLike, base: BaseMotion | None = None
+        self, state: ArrayLike | None, torques: ArrayLike, base: BaseMotion | None = None
     ) -> LinearisedDynamics:
         """Linearise forward dynamics at a state (2, n) under torques (n,): `dx' = A dx + B du`.
 
         x are the positions, then the m velocities; of a floating base, a small body-fixed displacement before
         the joint positions. u are the joint torques. A (2 m, 2 m), B (2 m, n).
+
+        With loops x are the coordinates, those of a platform small body-fixed displacements in the directions
+        that its rows name, and u the efforts of the drives.
         """
         if self._looped is not None:
             return self._linearised_loops(self._looped, state, torques, base)
@@ -195,11 +198,12 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         return partials.linearise(found, bracket, n)
 
     def _linearised_loops(
-        self, looped: LoopedDynamics, state: ArrayLike, torques: ArrayLike, base: BaseMotion | None
+        self, looped: LoopedDynamics, state: ArrayLike | None, torques: ArrayLike, base: BaseMotion | None
     ) -> LinearisedDynamics:
-        closure, k = looped.closure, self.n_joints
-        y, _ = coordinate_motion(closure, finite_array("the state", state, (2, k)), base, 1)
+        closure, m = looped.closure, looped.closure.n_coordinates
+        if state is not None:
+            state = finite_array("the state", state, (2, self.n_joints))
+        y, given = coordinate_motion(closure, state, base, 1)
         efforts = finite_array("the torques", torques, (len(closure.driven),))
-        _, partials = forward_dynamics_partials(looped, y, efforts)
-        A = np.concatenate([np.eye(2 * k)[k:], partials[:, : 2 * k]])
-        return LinearisedDynamics(A, np.concatenate([np.zeros((k, len(efforts))), partials[:, 2 * k :]]))
+        found = linearised(looped, y, given, efforts)
+        return LinearisedDynamics(found[:, : 2 * m], found[:, 2 * m :])

@@ -33,6 +33,7 @@ class Independence:
     """The rows chosen of all loop rows, and what was found redundant."""
 
     rows: Array  # indices of the loop rows chosen
+    given: Array  # of those, the ones that determine the joints where the motion of a platform is given
     redundant: tuple[str, ...]  # names of loops with rows that depend on others
     tolerance: float
     largest_dropped: float  # the largest singular value that counts as zero, relative to the largest
@@ -182,11 +183,21 @@ def _independent_rows(closure: Closure, moved: LoopMotion, tolerance: float) -> 
         ]
     return Independence(
         rows,
+        _rows_of_joints(closure, matrix, rows),
         tuple(redundant),
         tolerance,
         float(values[rank]) if rank < len(values) else 0.0,
         float(values[rank - 1]) if rank else 1.0,
     )
+
+
+def _rows_of_joints(closure: Closure, matrix: Array, rows: Array) -> Array:
+    """Leave out rows that hold a platform, whatever its joints do, in what it cannot move."""
+    platform = closure.platform
+    if platform is None or platform.twists is None or len(platform.rows) == 6:
+        return rows
+    of_joints = matrix[rows, 6:]
+    return np.sort(rows[_pivoted(of_joints)[1][: of_joints.shape[1]]])
 
 
 def _check_freedom(closure: Closure, moved: LoopMotion, chosen: Independence) -> None:

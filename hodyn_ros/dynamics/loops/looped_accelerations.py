@@ -200,7 +200,7 @@ class LoopedAccelerations(LoopedMotion):
         if of_limbs or self.independence.idle or not compiles(closure, order):
             return carefully
         try:
-            kernel = LoopAccelerations(closure, self.independence.rows, order, loads)
+            kernel = LoopAccelerations(closure, self.independence.given, order, loads)
         except TooLong:
             return carefully
         function, memory, bad = kernel.function, self.memory, kernel.bad

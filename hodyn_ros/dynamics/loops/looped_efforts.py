@@ -205,7 +205,7 @@ class LoopedEfforts(LoopedMotion):
             return _or_carefully(of_platform, bad, carefully)
         if not compiles(closure, order):
             return carefully
-        kernel = LoopKernel(closure, self.independence.rows, order, loads, preload=preload)
+        kernel = LoopKernel(closure, self.independence.given, order, loads, preload=preload)
         function, bad = kernel.function, kernel.bad
 
         def quickly(*arguments: Array) -> Array:

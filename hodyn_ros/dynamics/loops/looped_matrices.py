@@ -189,6 +189,6 @@ class LoopedMatrices(LoopedMotion):
         if not compiles(self.closure, order):
             return None
         try:
-            return LoopMatrix(self.closure, self.independence.rows, order, part)
+            return LoopMatrix(self.closure, self.independence.given, order, part)
         except TooLong:
             return None

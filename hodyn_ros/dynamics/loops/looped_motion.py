@@ -201,7 +201,7 @@ class LoopedMotion:
             moved, _ = self.move(y, base)
             return moved.joint_motion(), moved.base_motion
         if order not in self._joint_kernels:
-            kernel = LoopKernel(closure, self.independence.rows, order, (), "joints")
+            kernel = LoopKernel(closure, self.independence.given, order, (), "joints")
             self._joint_kernels[order] = kernel
         kernel = self._joint_kernels[order]
         given = [] if base is None else [base.pose, np.ascontiguousarray(base.twists[:order])]

@@ -21,7 +21,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import embedding
 from hodyn_ros.formulations.embedding import LoopMotion
 from hodyn_ros.lie.motion import BaseMotion
-from hodyn_ros.lie.se3 import Ad, Array, hat
+from hodyn_ros.lie.se3 import Ad, Array, ad, hat
 from hodyn_ros.model.loops import ROWS
 
 
@@ -36,7 +36,7 @@ def inverse_dynamics_partials(looped: LoopedMotion, y: Array, given: BaseMotion 
     moved, margins = looped.locate(y[0], given, len(y))
     looped.check_held(margins[1])
     state, memory = columns.closed(moved)
-    code = EffortCode(closure, looped.independence.rows, order, ())
+    code = EffortCode(closure, looped.independence.given, order, ())
     motion, base = columns.given(given, order)
     efforts = code.efforts(columns.joints(y), *motion, [memory], [state])[: order + 1]
     if closure.base_given:
@@ -46,26 +46,40 @@ def inverse_dynamics_partials(looped: LoopedMotion, y: Array, given: BaseMotion 
     return np.moveaxis(found.reshape(order + 1, -1, order + 3, columns.count), 2, 1)
 
 
-def forward_dynamics_partials(looped: LoopedMotion, state: Array, efforts: Array) -> tuple[Array, Array]:
-    """Return accelerations (k,) and their derivatives (k, 2 k + driven) by positions, velocities, efforts.
+def linearised(looped: LoopedMotion, state: Array, given: BaseMotion | None, efforts: Array) -> Array:
+    """Return the derivatives (2 c, 2 c + driven) of x' by x and efforts, x the coordinates and their rates.
 
-    `state` (2, k), `efforts` (driven,).
+    `state` (2, k), `given` pose and twist of base or platform, `efforts` (driven,). Those that its motion
+    is part of are small body-fixed displacements, and components of its body-fixed twist.
     """
+    closure = looped.closure
     if looped.independence.idle:
         raise InputError(looped.independence.idle)
-    if looped.closure.leader is not None:
-        raise InputError(
-            f"robot {looped.closure.tree.name!r} has a floating base or is moved by a platform; "
-            "linearised_dynamics is for robots with loops whose coordinates are joints"
-        )
     columns = _Columns(looped, 2, len(efforts))
-    moved, _ = looped.locate(state[0], None, 3)
+    if columns.drifts:
+        raise InputError(
+            f"robot {closure.tree.name!r} is moved by some rows of the pose of a platform; "
+            "linearised_dynamics is for those whose whole motion the coordinates say"
+        )
+    moved, _ = looped.locate(state[0], given, 3)
     closed, memory = columns.closed(moved)
-    code = AccelerationCode(looped.closure, looped.independence.rows, 0, ())
-    units = np.eye(columns.size)[state.size :]
+    code = AccelerationCode(closure, looped.independence.given, 0, ())
+    units = np.eye(columns.size)[2 * columns.count :]
     drives = [[Dual(float(u), unit) for u, unit in zip(efforts, units)]]
-    found = code.accelerations(columns.joints(state), drives, [memory], [closed])[0]
-    return np.array([_value(x) for x in found]), np.array([_change(x, columns.size) for x in found])
+    motion, _ = columns.given(given, -1)
+    push = [[[0.0] * 6]] if closure.base_given else []
+    found = code.accelerations(columns.joints(state), *motion, drives, *push, [memory], [closed])[0]
+    rates = np.eye(columns.size)[columns.count : 2 * columns.count]
+    if given is not None:
+        base = FloatingBase(motion[0], (0.0, 0.0, 0.0), "world")
+        for twist in (motion[1][0], found[:6]):
+            base.extend(twist)
+        turned = [*base.angular[1], *base.velocity[1]]
+        of_pose, joints = [turned[i] for i in columns.rows], found[6:]
+        found = [*of_pose, *joints] if closure.base_given else [*joints, *of_pose]
+        part = slice(columns.first_part, columns.first_part + len(columns.rows))
+        rates[part, part] -= (ad(given.in_frame("body").twists[0]) @ closure.directions)[columns.rows]
+    return np.concatenate([rates, [_change(x, columns.size) for x in found]])
 
 
 class _Columns:
@@ -78,16 +92,17 @@ class _Columns:
     def __init__(self, looped: LoopedMotion, orders: int, more: int = 0) -> None:
         closure = looped.closure
         self.looped, self.closure = looped, closure
-        self.parts = list(range(6)) if closure.base_given else []  # components of the body-fixed displacement
-        if closure.platform is not None:
-            self.parts = [ROWS.index(row) for row in closure.platform.rows]
-        n = len(closure.joints)
+        platform, n = closure.platform, len(closure.joints)
+        self.rows = list(range(6)) if closure.base_given else []  # of the body-fixed displacement
+        if platform is not None:
+            self.rows = [ROWS.index(row) for row in platform.rows]
+        # rows that leave other components of the motion to follow as the pose has it
+        self.drifts = platform is not None and platform.twists is None and len(self.rows) < 6
         self.first_joint = 6 if closure.base_given else 0
         self.first_part = 0 if closure.base_given else n
-        self.count = n + len(self.parts)
+        self.count = n + len(self.rows)
         self.size = orders * self.count + more
-        whole = closure.base_given or len(self.parts) == 6
-        if closure.tree.floating_base and not whole:
+        if closure.tree.floating_base and self.drifts:
             raise InputError(
                 f"robot {closure.tree.name!r} is moved by some rows of the pose of its floating base; "
                 "partial derivatives are for those whose whole pose is given"
@@ -122,20 +137,18 @@ class _Columns:
         """Return pose and spatial twists with their derivatives, and the series of that motion."""
         if motion is None:
             return [], None
-        turns = np.zeros((4, 4, self.size))
-        for place, part in enumerate(self.parts):
-            step = np.zeros(6)
-            step[part] = 1.0
-            turns[:, :, self.first_part + place] = motion.pose @ _generator(step)
+        turns, directions = np.zeros((4, 4, self.size)), self.closure.directions
+        for place in range(len(self.rows)):
+            turns[:, :, self.first_part + place] = motion.pose @ _generator(directions[:, place])
         pose = [
             [Dual(float(x), change) for x, change in zip(row, changes)]
             for row, changes in zip(motion.pose, turns)
         ]
         base = FloatingBase(pose, (0.0, 0.0, 0.0), "body")
         for k, twist in enumerate(motion.in_frame("body").twists[: order + 2]):
-            moving = [Dual(float(x), np.zeros(self.size)) for x in twist]
-            for place, part in enumerate(self.parts):
-                moving[part] = Dual(float(twist[part]), self._unit(k + 1, self.first_part + place))
+            places = range(self.first_part, self.first_part + len(self.rows))
+            changes = directions @ np.array([self._unit(k + 1, place) for place in places])
+            moving = [Dual(float(x), change) for x, change in zip(twist, changes)]
             base.extend([x * (1.0 / factorial(k)) for x in moving])
         base.frame = "world"
         twists = [[x * float(factorial(k)) for x in base.twist(k)] for k in range(order + 2)]

@@ -8,7 +8,7 @@ from math import comb
 import numpy as np
 
 from hodyn_ros.engine.limbs.kernel import LimbKernelSpec, ParallelKernel
-from hodyn_ros.engine.limbs.platform_code import allowed_twists, center
+from hodyn_ros.engine.limbs.platform_code import basis_of, center
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
 from hodyn_ros.errors import ConvergenceError, InputError
 from hodyn_ros.formulations import limb_decomposition
@@ -193,7 +193,7 @@ class PlatformDynamics:
         every order, comes column by column from unit accelerations at rest. None where a kernel fails.
         """
         model, frames = self.model, [wrench.frame for wrench in wrenches]
-        basis = allowed_twists(model).copy()
+        basis = basis_of(model).copy()
         basis[3:] += np.cross(center(model), basis[:3], axisb=0).T
 
         def task(twists: Array, loaded: bool) -> tuple[Array, Array] | None:

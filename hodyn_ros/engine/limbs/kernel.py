@@ -18,7 +18,7 @@ from hodyn_ros.engine.limbs.driver import GroupCode, driver_text
 from hodyn_ros.engine.limbs.limb_code import limb_motion, limb_result_size, newton_step
 from hodyn_ros.engine.limbs.limb_constants import LimbConstants, limb_constants
 from hodyn_ros.engine.limbs.platform_code import (
-    allowed_twists,
+    basis_of,
     center,
     derivatives,
     drive_series,
@@ -71,7 +71,7 @@ class ParallelKernel(Call):
         widest = max(len(group) for group in groups)
         told_size = 12 + 6 * (order + 2)
         self._alive: list[Any] = []
-        basis = allowed_twists(model)
+        basis = basis_of(model)
 
         def platform(pose: Stack, twists: Stack, *loads: Stack) -> Stack:
             told, wrench, wrong = platform_motion(model, order, pose, twists, loads)

@@ -9,6 +9,7 @@ import numpy as np
 
 from hodyn_ros.engine.codegen.kernel import Stack
 from hodyn_ros.engine.recursions.recursion import Recursion
+from hodyn_ros.engine.series.allowed import allowed_twists, distance_from_allowed
 from hodyn_ros.engine.series.applied import AppliedWrench
 from hodyn_ros.engine.series.canonical import CanonicalBody
 from hodyn_ros.engine.series.floating_base import FloatingBase
@@ -16,7 +17,7 @@ from hodyn_ros.engine.series.orthogonal import Column, Orthogonal
 from hodyn_ros.engine.series.validity import distance_from_rigid
 from hodyn_ros.engine.series.vectors import Scalar, add, cross, dot, subtract
 from hodyn_ros.lie.motion import Frame
-from hodyn_ros.lie.se3 import Ad, Array
+from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.parallel.model import ParallelModel
 from hodyn_ros.model.parallel.platform import Platform
 
@@ -27,22 +28,9 @@ def center(model: ParallelModel) -> Array:
     return point
 
 
-def allowed_twists(model: ParallelModel) -> Array:
-    """Return a basis (6, delta) of the twists that the platform can have, in world axes about the center.
-
-    Its columns are orthonormal where lengths are measured in that of the platform. It serves every pose: the
-    columns of `P_p` form a Lie algebra, which the motions of the platform leave as it is.
-    """
-    scale = np.repeat([1.0, model.length], 3)
-    if model.delta == 6:
-        return np.diag(scale)
-    placement = model.platform.placement.copy()
-    placement[:3, 3] = 0.0
-    basis, triangle = np.linalg.qr((Ad(placement) @ model.dof) / scale[:, None])
-    basis = basis * np.where(np.diag(triangle) < 0.0, -1.0, 1.0)
-    basis = np.where(np.abs(basis - np.round(basis)) < 1e-15, np.round(basis), basis)
-    result: Array = basis * scale[:, None]
-    return result
+def basis_of(model: ParallelModel) -> Array:
+    """Return a basis (6, delta) of the twists that the platform can have, in world axes about the center."""
+    return allowed_twists(model.dof, model.platform.placement, model.length)
 
 
 def platform_motion(
@@ -74,7 +62,7 @@ def platform_motion(
         told += twist
     wrong = distance_from_rigid(pose)
     if model.delta < 6:
-        wrong = wrong + _distance_from_allowed(model, scaled)
+        wrong = wrong + distance_from_allowed(basis_of(model), model.length, scaled)
     return told, [recursion.base_wrench(k) for k in range(order + 1)], wrong
 
 
@@ -172,21 +160,6 @@ def _canonical(platform: Platform) -> CanonicalBody:
         second_moment=second,
         body_in_frame=np.eye(4),
     )
-
-
-def _distance_from_allowed(model: ParallelModel, twists: Sequence[Sequence[Scalar]]) -> Scalar:
-    """Return the sum of squares of what the platform cannot do, relative to what it is asked to do."""
-    scale = np.repeat([1.0, 1.0 / model.length], 3)
-    closed = np.linalg.svd(scale[:, None] * allowed_twists(model))[0][:, model.delta :]
-    off: Scalar = 0.0
-    whole: Scalar = 1e-300
-    for twist in twists:
-        measured = [value * factor for value, factor in zip(twist, scale.tolist())]
-        for column in closed.T.tolist():
-            part = dot(column, measured)
-            off = off + part * part
-        whole = whole + dot(measured, measured)
-    return off / whole
 
 
 def derivatives(series: Stack) -> Stack:

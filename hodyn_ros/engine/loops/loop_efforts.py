@@ -121,7 +121,7 @@ class Forces(Multipliers):
                     rows.append([found[r] for found in self._against[c]])
         if self.moves_freely:
             balances = [self.on_base([found[d] for found in self._against]) for d in range(len(drives))]
-            rows += [[-balance[i] for balance in balances] for i in range(6)]
+            rows += [[-dot(twist, balance) for balance in balances] for twist in self._allowed]
         self.weights = self._row_weights(len(rows))
         scaled = [
             [w * x * (1.0 / size) for x, size in zip(row, self.sizes)] for w, row in zip(self.weights, rows)
@@ -136,13 +136,17 @@ class Forces(Multipliers):
         closure = self.code.closure
         return closure.tree.floating_base and not closure.base_given
 
+    @property
+    def _allowed(self) -> list[list[float]]:
+        """Twists of a base that moves freely, for each of which it is in balance."""
+        return self.code.allowed.T.tolist() if self.moves_freely and self.code.allowed is not None else []
+
     def _row_weights(self, count: int) -> list[float]:
         code = self.code
         weights = [float(code.scale[column]) for column in sorted(code.known)]
         for motion in self.motions:
             weights += [row.size for row in motion.cluster.rows if row.loop < 0]
-        if self.moves_freely:
-            weights += [1.0] * 3 + [code.closure.size] * 3
+        weights += [1.0] * len(self._allowed)  # whose size is that of the robot
         assert len(weights) == count
         return weights
 
@@ -159,7 +163,8 @@ class Forces(Multipliers):
         for motion, part in zip(self.motions, parts):
             right += [part[r] for r, row in enumerate(motion.cluster.rows) if row.loop < 0]
         if self.moves_freely:
-            right += [a - b for a, b in zip(on_base, self.on_base(parts))]
+            rest = [a - b for a, b in zip(on_base, self.on_base(parts))]
+            right += [dot(twist, rest) for twist in self._allowed]
         sized = self.system.solve([w * x for w, x in zip(self.weights, right)])
         u = [x * (1.0 / size) for x, size in zip(sized, self.sizes)]
         self.append(
@@ -210,7 +215,11 @@ class SharedEfforts:
     def _correct(self, given: Sequence[Scalar]) -> None:
         """Replace the last coefficient of m by that with this part in the coordinates."""
         known = sorted(self._forces.code.known)
-        n = len(given) - (6 if self._forces.moves_freely else 0)
-        base = ((*given[n : n + 3],), (*given[n + 3 :],)) if n < len(given) else NOTHING
+        allowed = self._forces.code.allowed
+        n = len(given) - (0 if allowed is None else allowed.shape[1])
+        base = NOTHING
+        if allowed is not None:
+            twist = [weighted(row, given[n:]) for row in allowed]
+            base = (*twist[:3],), (*twist[3:],)
         self._velocity.withdraw()
         self._velocity.extend(dict(zip(known, given)), given[len(known) : n], base)

@@ -44,7 +44,7 @@ def compiles(closure: Closure, order: int, what: What = "efforts") -> bool:
     order squared, and would take longer and longer to compile.
     """
     tree, platform = closure.tree, closure.platform
-    whole = platform is not None and platform.body == 0 and len(platform.rows) == 6
+    whole = platform is not None and (len(platform.rows) == 6 or platform.twists is not None)
     known = not tree.floating_base or closure.base_given or whole
     limits = [one.function.smoothness for one in closure.followers]
     smooth = all(limit is None or limit >= order + 2 for limit in limits)

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from math import factorial
 from typing import Literal
 
+import numpy as np
+
 from hodyn_ros.engine.codegen.kernel import Stack
 from hodyn_ros.engine.loops.loop_motion import LoopCode, Velocity, taylor
-from hodyn_ros.engine.loops.loop_series import ClusterMotion
-from hodyn_ros.engine.recursions.composite import Composite, Spatial
+from hodyn_ros.engine.loops.loop_series import NOTHING, ClusterMotion
+from hodyn_ros.engine.recursions.composite import Composite, Spatial, plus, scaled
 from hodyn_ros.engine.recursions.matrices import coriolis_matrix, gravity_forces, mass_matrix
 from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.canonical import CanonicalBody, canonical_bodies
@@ -38,7 +40,8 @@ def distribution(
 ) -> list[Column]:
     """Return F by columns, with as many coefficients; `base` and `motions` reach one less."""
     closure = code.closure
-    of_base = [] if base is None else [_base_column(code, motions, systems, base, i, terms) for i in range(6)]
+    twists = [] if base is None else closure.directions.T
+    of_base = [_base_column(code, motions, systems, base, twist, terms) for twist in twists if base]
     columns = {place: (column, ratio) for column, (place, ratio) in code.known.items()}
     joints = []
     for place in range(len(closure.joints)):
@@ -73,17 +76,16 @@ def _base_column(
     motions: Sequence[ClusterMotion],
     systems: Sequence[BlockSystem],
     base: FloatingBase,
-    i: int,
+    twist: Array,
     terms: int,
 ) -> Column:
     velocity = Velocity(code, motions, systems)
     for k in range(terms):
-        velocity.extend({}, (), base_velocity(code, base, i, k))
-    return [*_unit(i), *_column(code, velocity)[6:]]
-
-
-def _unit(i: int) -> Column:
-    return [float(i == j) for j in range(6)]
+        moved = NOTHING
+        for i in np.flatnonzero(twist):
+            moved = plus(moved, scaled(float(twist[i]), base_velocity(code, base, int(i), k)))
+        velocity.extend({}, (), moved)
+    return [*twist.tolist(), *_column(code, velocity)[6:]]
 
 
 def _column(code: LoopCode, velocity: Velocity) -> Column:

@@ -19,6 +19,7 @@ from hodyn_ros.engine.loops.loop_series import (
     weighted,
 )
 from hodyn_ros.engine.recursions.composite import Axes, Spatial
+from hodyn_ros.engine.series.allowed import allowed_twists, distance_from_allowed
 from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.canonical import canonical_bodies
 from hodyn_ros.engine.series.joint_curve import beyond
@@ -35,6 +36,7 @@ LoadPlaces = tuple[tuple[int, Frame], ...]  # body and frame of every applied wr
 _RIGID = 1e-9  # deviation of a pose from a rigid one
 _CLOSED = 1e-8  # error of the positions before the last step of Newton's method
 _FORCED = 1e-3  # by which rows that depend on others may be open
+_OUTSIDE = 1e-9  # share of the twists of a platform outside of those that it can have
 _JUMP = 0.5  # [rad] by which all joints together may turn between two calls, or they may change the branch
 _FLAT = 1e-5  # length, without units, of what a column of the equations adds to those before it
 
@@ -57,6 +59,8 @@ class LoopCode:
         self.unknown = [c for c in range(len(closure.leading)) if c not in self.known]
         base = closure.platform is not None and closure.platform.body == 0 and tree.floating_base
         self.center = np.zeros(3) if not base else tree.placements[0][:3, 3].copy()
+        # of a platform that is the base: twists that it can have, about the point of reference
+        self.allowed = allowed_twists(closure.directions, tree.placements[0], closure.size) if base else None
         self.clusters = _clusters(closure, chosen, self.unknown, whole_base=base)
         self.columns_of = [self._columns(cluster) for cluster in self.clusters]
 
@@ -134,10 +138,17 @@ class LoopCode:
                 if turning[column]:
                     bad = bad + (now - memory[column]) * (now - memory[column]) * (1.0 / _JUMP**2)
         bad = bad + flat * _FLAT**2
+        bound = self.allowed is not None and self.allowed.shape[1] < 6
         for motion in motions:
             for row in motion.cluster.checked:
-                gap = motion.gap(row) * (1.0 / (row.size * _FORCED))
+                gap = motion.gap(row) * (1.0 / (row.size * (_CLOSED if bound else _FORCED)))
                 bad = bad + gap * gap
+        if bound and self.allowed is not None:
+            twists = [
+                [x for part in self.shifted(taylor(t, k)) for x in part] for k, t in enumerate(given[1])
+            ]
+            off = distance_from_allowed(self.allowed, self.closure.size, twists)
+            bad = bad + off * (1.0 / _OUTSIDE**2)
         positions = self.positions(leading) if self.closure.followers else []
         for _, of, function in self.closure.followers:
             bad = bad + beyond(function, positions[of])

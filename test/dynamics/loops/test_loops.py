@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from linkages import motion_of, robot_of
 from numpy.typing import NDArray
-from oracles import mp_loops
+from oracles import mp_loops, parallel_robots
 from oracles.cases import relative_errors
 from oracles.mechanisms import MECHANISMS, Closed, Z, ankle, four_bar, planar_3rrr, rssr
 from oracles.motions import Base, random_stack
@@ -27,7 +27,7 @@ from hodyn_ros.engine.loops.loop_kernel import compiles
 from hodyn_ros.errors import ConvergenceError, InputError, ModelError, SingularError
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.motion import wrenches_to_body
-from hodyn_ros.lie.se3 import exp
+from hodyn_ros.lie.se3 import ad, exp
 from hodyn_ros.model.joint_function import JointFunction
 from hodyn_ros.model.parallel.closure import model_of
 from hodyn_ros.model.parallel.model import ParallelModel
@@ -501,25 +501,38 @@ class TestPartials:
             np.testing.assert_allclose(B[n:] @ jacobian, np.eye(n), atol=1e-9)
         assert np.abs(inertia @ B[n:]).max() > 0.0
 
-    @pytest.mark.parametrize("name", ["ankle", "gough_stewart", "leg"])
-    def test_of_the_motion_of_a_base_or_platform(self, name: str) -> None:
-        """Small body-fixed displacements of it, and the derivatives of its body-fixed twist."""
+    @staticmethod
+    def moved_robot(name: str) -> tuple[Robot, Array, BaseMotion]:
+        """Return a robot whose coordinates include a pose, with a motion of order 1."""
         if name == "ankle":
             mechanism = MECHANISMS["ankle"]()
             robot, (y, base) = robot_of(mechanism), motion_of(mechanism, 1)
+            assert base is not None
+            return robot, y, base.in_frame("body")
+        if name.endswith("RRR"):
+            robot = ParallelRobot.from_screws(
+                **parallel_robots.planar_3rrr(0.08 if name == "RRR" else 0.0).arguments()
+            )
         else:
-            file = {"leg": "humanoid_leg", "gough_stewart": "gough_stewart_6ups"}[name]
-            robot = Robot.from_config(share.find("config", f"{file}.yaml"))
-            start, pose = robot.home
-            y = random_stack(2, 4, len(start), rate=1.0) * 0.2
-            y[0] = start + (0.1 if len(start) else 0.0)
-            y[0, 3:4] = 0.7
-            base = BaseMotion(pose, 0.3 * random_stack(5, 3, 6), frame="body")  # type: ignore[arg-type]
-        assert base is not None
-        base = base.in_frame("body")
+            robot = Robot.from_config(share.find("config", f"{name}.yaml"))
+        start, pose = robot.home
+        assert robot.closure is not None and pose is not None
+        directions = robot.closure.directions
+        y = random_stack(2, 4, len(start), rate=1.0) * 0.2
+        y[0] = start + (0.1 if len(start) else 0.0)
+        y[0, 3:4] = 0.7
+        pose = pose @ exp(directions @ np.linspace(0.02, 0.05, directions.shape[1]))
+        twists = 0.3 * random_stack(5, 3, 6) @ directions @ directions.T
+        return robot, y, BaseMotion(pose, twists, frame="body")
+
+    @pytest.mark.parametrize("name", ["ankle", "gough_stewart_6ups", "humanoid_leg", "RRR", "hinged RRR"])
+    def test_of_the_motion_of_a_base_or_platform(self, name: str) -> None:
+        """Small body-fixed displacements of it, and the derivatives of its body-fixed twist."""
+        robot, y, base = self.moved_robot(name)
         q = y if y.shape[1] else None
         found = robot.inverse_dynamics_derivatives(q, base)
-        given = robot.closure is not None and robot.closure.base_given
+        assert robot.closure is not None
+        given, directions = robot.closure.base_given, robot.closure.directions
 
         def efforts(moving: BaseMotion, joints: Array) -> Array:
             result = robot.inverse_dynamics(joints if y.shape[1] else None, moving)  # type: ignore[arg-type]
@@ -530,14 +543,14 @@ class TestPartials:
 
         scale = np.abs(found[:, :3]).max()
         for k in range(4):
-            for c in range(6):
+            for c, direction in enumerate(directions.T):
 
-                def moved(step: float, place: tuple[int, int] = (k, c)) -> Array:
+                def moved(step: float, k: int = k, direction: Array = direction) -> Array:
                     pose, twists = base.pose, base.twists.copy()
-                    if place[0]:
-                        twists[place[0] - 1, place[1]] += step
+                    if k:
+                        twists[k - 1] += step * direction
                     else:
-                        pose = pose @ exp(step * np.eye(6)[place[1]])
+                        pose = pose @ exp(step * direction)
                     return efforts(BaseMotion(pose, twists, frame="body"), y)
 
                 assert np.abs(found[:, k, :, c] - self.slope(moved)).max() < 1e-8 * scale
@@ -550,11 +563,34 @@ class TestPartials:
 
                 assert np.abs(found[:, k, :, 6 + c] - self.slope(bent)).max() < 1e-8 * scale
 
-    def test_rows_of_a_floating_platform_are_refused_by_name(self) -> None:
-        robot = Robot.from_config(share.find("config", "planar_3rrr.yaml"))
-        rest = BaseMotion(robot.home[1], np.zeros((3, 6)))  # type: ignore[arg-type]
-        with pytest.raises(InputError, match="by some rows of the pose of its floating base; partial"):
-            robot.inverse_dynamics_derivatives(None, rest)
+    @pytest.mark.parametrize("name", ["ankle", "gough_stewart_6ups", "RRR"])
+    def test_linearised_dynamics_are_those_of_inverse_dynamics_turned_around(self, name: str) -> None:
+        robot, y, base = self.moved_robot(name)
+        assert robot.closure is not None
+        state, still = (y[:2], y[:2]) if y.shape[1] else (None, np.zeros((2, 0)))
+        u = np.linspace(1.0, 2.0, len(robot.driven_joints))
+        now = BaseMotion(base.pose, base.twists[:1], frame="body")
+        joints, twists = robot.forward_dynamics(state, u[None], now)
+        then = BaseMotion(base.pose, np.concatenate([now.twists, twists]), frame="body")
+        by = robot.inverse_dynamics_derivatives(np.concatenate([still, joints]), then)[0]
+        A, B = robot.linearised_dynamics(state, u, now)
+        m = robot.closure.n_coordinates
+        for found, right in ((A[m:, :m], -by[0]), (A[m:, m:], -by[1]), (B[m:], np.eye(m)[:, m - len(u) :])):
+            np.testing.assert_allclose(by[2] @ found, right, rtol=0.0, atol=1e-10 * np.abs(right).max())
+        # a displacement e of the pose changes by e' = dw - [w, e]
+        rows = slice(0, 6) if robot.closure.base_given else slice(len(joints[0]), m)
+        directions = robot.closure.directions
+        turned = np.linalg.lstsq(directions, ad(now.twists[0]) @ directions, rcond=None)[0]
+        np.testing.assert_allclose(A[rows, rows], -turned, atol=1e-14)
+        np.testing.assert_array_equal(A[:m, m:], np.eye(m))
+
+    def test_rows_that_leave_the_rest_to_the_pose_are_refused_by_name(self) -> None:
+        mechanism = MECHANISMS["planar 3-RRR"]()
+        robot, (_, base) = robot_of(mechanism), motion_of(mechanism, 0)
+        assert base is not None
+        u, now = np.zeros(len(robot.driven_joints)), BaseMotion(base.pose, base.twists[:1])
+        with pytest.raises(InputError, match="is moved by some rows of the pose of a platform; linearised"):
+            robot.linearised_dynamics(None, u, now)
 
 
 class TestLoads:
