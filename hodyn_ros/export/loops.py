@@ -13,7 +13,7 @@ from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.codegen.kernel import Kernel, Shape, Stack, traced
-from hodyn_ros.engine.loops.loop_kernel import LoopKernel, compiles
+from hodyn_ros.engine.loops.loop_kernel import LoopAccelerations, LoopFunction, LoopKernel, TooLong, compiles
 from hodyn_ros.engine.recursions import kinematics
 from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.errors import InputError
@@ -32,6 +32,7 @@ from hodyn_ros.export.c_function import (
 from hodyn_ros.export.c_text import comment_block, number
 from hodyn_ros.export.request import Request
 from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
+from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import Array, exp
 from hodyn_ros.model.closure import Closure
 
@@ -47,7 +48,7 @@ class _Plan:
     """
 
     looped: LoopedDynamics
-    kernel: LoopKernel
+    kernel: LoopFunction
     inputs: dict[str, Shape]
     end: Callable[..., Stack]
     bad: int
@@ -79,7 +80,7 @@ def loop_function(robot: Robot, request: Request, what: str, tables: Tables) -> 
     plan = _PLANS[what](robot, request)
     graph, outputs, _ = traced(plan.end, [*plan.inputs.values(), (1, plan.n), (1, plan.n + 1)])
     operations = checked_length(graph, outputs, f"{what} of robot {robot.name!r} at order {request.order}")
-    code = StraightLine(graph, [*plan.inputs, "memory->leading", "state"], outputs, tables)
+    code = StraightLine(graph, [*plan.inputs, "memory->leading", "reached"], outputs, tables)
     step, more = _step(plan, tables)
     macro = request.prefix.upper()
     answer = f"{macro}_OK"
@@ -93,7 +94,7 @@ def loop_function(robot: Robot, request: Request, what: str, tables: Tables) -> 
         f"  if (!({' && '.join(counts)})) {{",
         f"    return {macro}_FAILED;",
         "  }",
-        *copied("memory->leading", "state", plan.n),
+        *copied("memory->leading", "reached", plan.n),
         *[
             f"  {name}[{i}] = {code.text(outputs[place])};"
             for name, all_places in plan.places.items()
@@ -152,7 +153,10 @@ def _forward_kinematics(robot: Robot, request: Request) -> _Plan:
     _check_compiled(robot, compiled, f"kinematics of order {order}")
     looped = LoopedDynamics(closure)
     kernel = LoopKernel(closure, looped.independence.given, order, (), "joints")
-    names = request.frames or tree.body_names
+    names: Sequence[str | int] = request.frames
+    if not names:  # all bodies but feet, which loops hold where they are
+        held = {loop.b.body for loop in closure.loops if loop.kind == "weld" and loop.a.body < 0}
+        names = [name for body, name in enumerate(tree.body_names) if body not in held]
     frames = [find_frame(tree, robot.frames, name) for name in names]
     moved, _ = program = kinematics.frame_motion_trace(tree, order, frames, request.representation)
     of_tree = Kernel(*program)
@@ -174,8 +178,52 @@ def _forward_kinematics(robot: Robot, request: Request) -> _Plan:
     return _Plan(looped, kernel, _inputs(closure, order), end, whole.size, places, read, about)
 
 
+def _forward_dynamics(robot: Robot, request: Request) -> _Plan:
+    closure, order = _closure_of(robot), request.order
+    looped = LoopedDynamics(closure)
+    if looped.independence.idle:
+        raise InputError(looped.independence.idle)
+    what = f"forward dynamics of order {order}"
+    _check_compiled(robot, compiles(closure, order), what)
+    try:
+        kernel = LoopAccelerations(closure, looped.independence.given, order, request.loads(robot.tree))
+    except TooLong:
+        _check_compiled(robot, False, what)
+        raise
+    inputs: dict[str, Shape] = {"state": (2, len(closure.joints))}
+    about = ["state: positions and velocities of the coordinates."] if closure.joints else []
+    if closure.leader is not None:
+        inputs |= {"pose": (4, 4), "twist": (1, 6)}
+        pose, twist = words.base(0, _leader(closure))
+        about += [pose, twist.replace("twists:", "twist:")]
+    inputs["tau"] = order + 1, len(closure.driven)
+    about.append(f"tau: efforts of the driven joints and their derivatives up to order {order}.")
+    if closure.base_given:
+        inputs["base_wrench"] = order + 1, 6
+        about.append(words.base_wrench(order))
+    found = np.arange(kernel.result[0] * kernel.result[1]).reshape(kernel.result)[:-1]
+    places = {}
+    if closure.leader is not None:
+        places["base_acceleration"], found = found[:, :6], found[:, 6:]
+        about.append(f"base_acceleration: derivatives 1 to {order + 1} of the twist.")
+    if closure.joints:
+        places["acceleration"] = found
+        about.append(f"acceleration: of the coordinates, with derivatives up to order {order}.")
+    return _Plan(
+        looped,
+        kernel,
+        {**inputs, **request.wrench_shapes()},
+        kernel.traces.end,
+        kernel.bad,
+        places,
+        lambda table, given: {name: table.ravel()[rows] for name, rows in places.items()},
+        [*about, *words.wrenches(request)],
+    )
+
+
 _PLANS: dict[str, Callable[[Robot, Request], _Plan]] = {
     "inverse_dynamics": _inverse_dynamics,
+    "forward_dynamics": _forward_dynamics,
     "forward_kinematics": _forward_kinematics,
 }
 
@@ -215,15 +263,15 @@ def _inputs(closure: Closure, order: int) -> dict[str, Shape]:
 def _newton(plan: _Plan, iterates: bool, macro: str) -> list[str]:
     """Write Newton's method for the positions, from those in the memory."""
     n, traces = plan.n, plan.kernel.traces
-    start = [f"  double state[{n + 1}];", "  int i;", *copied("state", "memory->leading", n)]
+    start = [f"  double reached[{n + 1}];", "  int i;", *copied("reached", "memory->leading", n)]
     if not iterates:
-        return [*start, f"  state[{n}] = 0.0;"]
-    far = f"({macro}_CONSTANT_TIME || state[{n}] > {number(traces.arrived)})"
+        return [*start, f"  reached[{n}] = 0.0;"]
+    far = f"({macro}_CONSTANT_TIME || reached[{n}] > {number(traces.arrived)})"
     return [
         *start,
         "  i = 0;",
         "  do {",
-        f"    newton_step({', '.join([*_told(plan), 'state'])});",
+        f"    newton_step({', '.join([*_told(plan), 'reached'])});",
         "    ++i;",
         f"  }} while (i < {traces.iterations} && {far});",
     ]
@@ -234,20 +282,20 @@ def _step(plan: _Plan, tables: Tables) -> tuple[list[str], int]:
 
     Nothing where no positions are unknown.
     """
-    told, names = _told(plan), [name for name in ("q", "pose") if name in plan.inputs]
+    told, names = _told(plan), _known(plan)
     traces, shapes = plan.kernel.traces, [*(plan.inputs[name] for name in names), (1, plan.n + 1)]
     graph, outputs, _ = traced(traces.step, shapes)
     operations = graph.count_operations(outputs)
     if not operations:
         return [], 0
-    code = StraightLine(graph, [*names, "state"], outputs, tables)
-    parameters = [*(f"const double *{name}" for name in told), "double *state"]
+    code = StraightLine(graph, [*names, "reached"], outputs, tables)
+    parameters = [*(f"const double *{name}" for name in told), "double *reached"]
     lines = [
         f"static void newton_step({', '.join(parameters)})",
         "{",
         *[f"  (void){name};" for name in told],
         *code.lines,
-        *[f"  state[{i}] = {code.text(value)};" for i, value in enumerate(outputs)],
+        *[f"  reached[{i}] = {code.text(value)};" for i, value in enumerate(outputs)],
         "}",
     ]
     return lines, operations * traces.iterations
@@ -255,16 +303,25 @@ def _step(plan: _Plan, tables: Tables) -> tuple[list[str], int]:
 
 def _told(plan: _Plan) -> list[str]:
     """Return the names of what positions follow from."""
-    return [name for name in ("q", "pose") if np.prod(plan.inputs.get(name, (0,)))]
+    return [name for name in _known(plan) if np.prod(plan.inputs[name])]
+
+
+def _known(plan: _Plan) -> list[str]:
+    """Return the names of the motion of the coordinates, and of the pose of platform or base."""
+    return list(plan.inputs)[: 1 if plan.closure.leader is None else 2]
 
 
 def _about(closure: Closure, order: int) -> list[str]:
     """Say what is given, up to derivative `order` of positions."""
     lines = [words.motion(order)] if closure.joints else []
     if closure.leader is not None:
-        what = "base" if closure.base_given else f"platform (body {closure.tree.body_names[closure.leader]})"
-        lines += words.base(order - 1, what)
+        lines += words.base(order - 1, _leader(closure))
     return lines
+
+
+def _leader(closure: Closure) -> str:
+    """Say whose motion is given."""
+    return "base" if closure.base_given else f"platform (body {closure.tree.body_names[closure.leader or 0]})"
 
 
 def _cases(plan: _Plan) -> Cases:
@@ -284,14 +341,18 @@ def _near_home(plan: _Plan, reach: float) -> Cases | None:
     closure, kernel, random = plan.closure, plan.kernel, Random(1)
     start, memory, calls = plan.looped.known, plan.looped.memory.copy(), []
     for _ in range(motions.COUNT):
-        q = motions.numbers(random, *plan.inputs["q"])
+        shape, *shapes = plan.inputs.values()
+        q = motions.numbers(random, *shape)
         q[0] = start.y + q[0] * (reach / motions.REACH)
         given = []
         if start.pose is not None:
-            shift = motions.numbers(random, 1, 6, reach)[0] * np.array([1.0] * 3 + [closure.size] * 3)
-            given = [start.pose @ exp(shift), motions.numbers(random, *plan.inputs["twists"])]
-        shapes = [shape for name, shape in plan.inputs.items() if name not in ("q", "pose", "twists")]
-        calls.append([q, *given, *(motions.numbers(random, *shape) for shape in shapes)])
+            # a platform may have fewer freedoms than six
+            sizes = np.where(closure.directions[:3].any(axis=0), 1.0, closure.size)
+            shift = closure.directions @ (sizes * motions.numbers(random, 1, len(sizes), reach)[0])
+            twists = motions.numbers(random, max(1, shapes[1][0]), len(sizes)) @ closure.directions.T
+            moving = BaseMotion(start.pose @ exp(shift), twists, frame="body").in_frame("world")
+            given = [moving.pose, np.ascontiguousarray(moving.twists[: shapes[1][0]])]
+        calls.append([q, *given, *(motions.numbers(random, *shape) for shape in shapes[len(given) :])])
     tables = [kernel.function(*call, memory) for call in [*calls, calls[0]]][:-1]
     if not all(table.item(kernel.bad) < 1.0 for table in tables):
         return None

@@ -17,6 +17,7 @@ from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot, share
 from hodyn_ros.engine.loops.loop_kernel import compiles
 from hodyn_ros.errors import HodynError
 from hodyn_ros.export import CSource, c_source
+from hodyn_ros.lie.se3 import exp
 from hodyn_ros.trajectory import read_motion
 
 SHIPPED = ("delta", "humanoid_leg", "palletiser", "panda_hand")
@@ -24,7 +25,7 @@ OK, NEAR_SINGULAR, FAILED = range(3)
 OPERAND = r"([xw]\d+|work\[\d+\]|\d+(\.\d+)?(e[-+]?\d+)?)"
 STRAIGHT = (
     r"  \(void\)\w+;"
-    r"|  const double x\d+ = (q|pose|twists|state|memory->leading|a\d)\[\d+\];"
+    r"|  const double x\d+ = (q|pose|twists|reached|memory->leading|a\d)\[\d+\];"
     r"|  const double w\d+ = work\[\d+\];"
     rf"|  const double x\d+ = ({OPERAND} [-+*/] {OPERAND}|(sin|cos)\({OPERAND}\));"
     rf"|  (tau|motion|base_wrench|work)\[\d+\] = -?{OPERAND};"
@@ -185,26 +186,26 @@ class TestForm:
         for part in source.split("static void part")[1:]:
             lines = part.split("\n}\n")[0].splitlines()[2:]
             assert [line for line in lines if not re.fullmatch(STRAIGHT, line)] == []
-        copy = ["for (i = #; i < #; ++i) {", "state[i] = memory->leading[i];", "}"]
+        copy = ["for (i = #; i < #; ++i) {", "reached[i] = memory->leading[i];", "}"]
         given = ", pose" if "pose" in source else ""
         finite = " && all_finite(pose, #) && all_finite(twists, #)" if given else ""
         newton = [
             "i = #;",
             "do {",
-            f"newton_step(q{given}, state);",
+            f"newton_step(q{given}, reached);",
             "++i;",
-            "} while (i < # && (ROBOT_CONSTANT_TIME || state[#] > #));",
+            "} while (i < # && (ROBOT_CONSTANT_TIME || reached[#] > #));",
         ]
         expected = [
-            "double state[#];",
+            "double reached[#];",
             "int i;",
             *copy,
-            *(["state[#] = #;"] if name == "panda_hand" else newton),
+            *(["reached[#] = #;"] if name == "panda_hand" else newton),
             f"if (!(# < # && all_finite(q, #){finite})) {{",
             "return ROBOT_FAILED;",
             "}",
             copy[0],
-            "memory->leading[i] = state[i];",
+            "memory->leading[i] = reached[i];",
             "}",
             "return # > # ? ROBOT_NEAR_SINGULAR : ROBOT_OK;",
         ]
@@ -288,6 +289,63 @@ def test_kinematics_of_all_bodies(name: str, tmp_path: Path) -> None:
         np.testing.assert_allclose(twists[:, 0], motion.twists[0], atol=1e-11)
     with pytest.raises(InputError, match="mass_matrix of robot '.*' cannot be exported"):
         c_source(robot, order, what="mass_matrix")
+
+
+@needs_c
+@pytest.mark.parametrize(("name", "order"), [("palletiser", 0), ("humanoid_leg", 0), ("planar_3rrr", 1)])
+def test_forward_dynamics(name: str, order: int, tmp_path: Path) -> None:
+    """The motion that efforts stand for comes back, of joints, of a base and of a platform."""
+    robot = shipped(name)
+    closure, home = robot.closure, robot.home
+    assert closure is not None
+    code = c_source(robot, order, "robot", what="forward_dynamics")
+    library = compiled(code, tmp_path, "-O0")
+    assert library.robot_self_test() <= RELATIVE
+    memory, k = np.empty(len(closure.leading)), robot.n_joints
+    call(library.robot_home, memory)
+    base_rates, joints = np.empty((order + 1, 6)), np.empty((order + 1, k))
+    rng = np.random.default_rng(1)
+    for _ in range(3):
+        q, base = rng.uniform(-0.02, 0.02, (order + 3, k)), None
+        q[0] += home[0]
+        if home[1] is not None:
+            twists = rng.uniform(-0.3, 0.3, (order + 2, closure.directions.shape[1])) @ closure.directions.T
+            base = BaseMotion(home[1], twists, frame="body").in_frame("world")
+        found = robot.inverse_dynamics(q if k else None, base)  # type: ignore[arg-type]
+        wrench, efforts = found if isinstance(found, tuple) else (None, found)
+        arrays = [q[:2].copy()] if k else []
+        arrays += [] if base is None else [np.ascontiguousarray(base.pose), base.twists[:1].copy()]
+        arrays += [efforts, *([] if wrench is None else [wrench])]
+        results = [*([] if base is None else [base_rates]), *([joints] if k else [])]
+        assert call(library.robot_forward_dynamics, memory, *arrays, *results) == OK
+        if base is not None:
+            np.testing.assert_allclose(base_rates, base.twists[1:], rtol=0.0, atol=1e-9)
+        np.testing.assert_allclose(joints, q[2:], rtol=0.0, atol=1e-9)
+
+
+@needs_c
+def test_a_platform_of_two_freedoms(tmp_path: Path) -> None:
+    """Wrenches may act on bodies of its limbs; what the platform cannot do fails."""
+    robot = shipped("planar_3rrr")
+    closure, pose = robot.closure, robot.home[1]
+    assert closure is not None and pose is not None
+    body, n = robot.tree.body_names[1], len(robot.driven_joints)
+    library = compiled(c_source(robot, 0, "robot", wrenches=[body]), tmp_path, "-O0")
+    assert library.robot_self_test() <= RELATIVE
+    memory, tau, motion = np.empty(len(closure.leading)), np.empty((1, n)), np.empty((3, n))
+    call(library.robot_home, memory)
+    directions, rng = closure.directions, np.random.default_rng(3)
+    for _ in range(3):
+        at = pose @ exp(directions @ rng.uniform(-0.03, 0.03, directions.shape[1]))
+        twists = rng.uniform(-1.0, 1.0, (2, directions.shape[1])) @ directions.T
+        base, load = BaseMotion(at, twists, frame="body").in_frame("world"), rng.uniform(-5.0, 5.0, (1, 6))
+        given = np.ascontiguousarray(base.pose), np.ascontiguousarray(base.twists)
+        assert call(library.robot_inverse_dynamics, memory, *given, load, tau, motion) == OK
+        expected = robot.solve(None, base, [AppliedWrench(body, load)])
+        assert_rows_close(tau, expected.efforts)
+        assert_rows_close(motion[1:], expected.drives[1:])
+    beyond = base.twists + np.where(directions.any(axis=1), 0.0, 1.0)
+    assert call(library.robot_inverse_dynamics, memory, given[0], beyond, load, tau, motion) == FAILED
 
 
 @needs_c

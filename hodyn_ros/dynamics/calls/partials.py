@@ -22,7 +22,8 @@ from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_partials import linearised
-from hodyn_ros.dynamics.motion_stack import MotionStack, given, motion_stack
+from hodyn_ros.dynamics.motion_stack import MotionStack, motion_stack
+from hodyn_ros.dynamics.motion_stack import given as given_motion
 from hodyn_ros.dynamics.partials import LinearisedDynamics
 from hodyn_ros.engine import matrix_kernels
 from hodyn_ros.engine.kernels import KernelSpec
@@ -182,7 +183,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         if self._looped is not None:
             return self._linearised_loops(self._looped, state, torques, base)
         n = self.model.n_joints
-        values = finite_array("the state", state, (2, n))
+        values = finite_array("the state", given_motion(state), (2, n))
         effort = finite_array("the torques", torques, (n,))
         motion = fitting_base(self.model, base, 1)
         if motion is not None:
@@ -203,7 +204,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         closure, m = looped.closure, looped.closure.n_coordinates
         if state is not None:
             state = finite_array("the state", state, (2, self.n_joints))
-        y, given = coordinate_motion(closure, state, base, 1)
+        y, moving = coordinate_motion(closure, state, base, 1)
         efforts = finite_array("the torques", torques, (len(closure.driven),))
-        found = linearised(looped, y, given, efforts)
+        found = linearised(looped, y, moving, efforts)
         return LinearisedDynamics(found[:, : 2 * m], found[:, 2 * m :])

@@ -40,8 +40,9 @@ def distribution(
 ) -> list[Column]:
     """Return F by columns, with as many coefficients; `base` and `motions` reach one less."""
     closure = code.closure
-    twists = [] if base is None else closure.directions.T
-    of_base = [_base_column(code, motions, systems, base, twist, terms) for twist in twists if base]
+    of_base = []
+    if base is not None:
+        of_base = [_base_column(code, motions, systems, base, twist, terms) for twist in closure.directions.T]
     columns = {place: (column, ratio) for column, (place, ratio) in code.known.items()}
     joints = []
     for place in range(len(closure.joints)):
