@@ -13,31 +13,59 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.lie.motion import FRAMES, Frame
+from hodyn_ros.model.keys import key
 from hodyn_ros.model.limits import JointLimits
 
 
 @dataclass(frozen=True)
 class FeedforwardConfig:
-    """The settings of a law, which dynamics_node has as parameters of the same names.
+    """The settings of a law, which dynamics_node has as parameters. Raises InputError naming the setting."""
 
-    `order` of the efforts; `clamp` holds them within the limits; `gravity` (3,) [m/s^2] in the world frame,
-    pointing down; `payload_*` as in `Payload`; limits (joints of the efforts,) [N.m or N, /s; rad/s or m/s].
-    Empty: those of the robot. `wrench_bodies` names bodies that the environment pushes, `wrench_frame` the
-    frame of these wrenches as in `AppliedWrench`. Raises InputError naming the setting.
-    """
-
-    order: int = 2
-    clamp: bool = False
-    gravity: tuple[float, ...] = ()
-    payload_mass: float = 0.0
-    payload_centre: tuple[float, ...] = ()
-    payload_inertia: tuple[float, ...] = ()
-    payload_body: str = ""
-    effort_limits: tuple[float, ...] = ()
-    effort_rate_limits: tuple[float, ...] = ()
-    velocity_limits: tuple[float, ...] = ()
-    wrench_bodies: tuple[str, ...] = ()
-    wrench_frame: Frame = "body"
+    order: int = key("Highest time derivative of the efforts that is computed.", default=2, within=(0, 6))
+    clamp: bool = key("Hold efforts within the limits, with derivatives of zero while held.", default=False)
+    gravity: tuple[float, ...] = key(
+        "Gravity in the world frame, pointing down [m/s^2], three values; empty: that of the robot's file. "
+        "Three zeros for drives that compensate gravity themselves.",
+        default=(),
+    )
+    payload_mass: float = key(
+        "Mass that the robot carries, beside what its file describes [kg].",
+        default=0.0,
+        within=(0.0, 10000.0),
+    )
+    payload_centre: tuple[float, ...] = key(
+        "Centre of mass of the payload in the frame of payload_body [m], three values; empty: its origin.",
+        default=(),
+    )
+    payload_inertia: tuple[float, ...] = key(
+        "Inertia of the payload about its centre, in axes of payload_body [kg m^2]: xx, xy, xz, yy, yz, zz; "
+        "empty: that of a point.",
+        default=(),
+    )
+    payload_body: str = key(
+        "Body, or frame fixed to one, that carries the payload; empty: the last body, or the platform.",
+        default="",
+    )
+    effort_limits: tuple[float, ...] = key(
+        "Limits of the efforts [N.m or N], one per joint, .inf for none; empty: those of the robot's file.",
+        default=(),
+    )
+    effort_rate_limits: tuple[float, ...] = key(
+        "Limits of the rates of the efforts [N.m/s or N/s], one per joint; empty: those of the robot's file.",
+        default=(),
+    )
+    velocity_limits: tuple[float, ...] = key(
+        "Limits of the joint velocities [rad/s or m/s], one per joint; empty: those of the robot's file.",
+        default=(),
+    )
+    wrench_bodies: tuple[str, ...] = key(
+        "Bodies with a measured external wrench, each on the topic external_wrench/<body>.", default=()
+    )
+    wrench_frame: Frame = key(
+        "Frame that measured wrenches are given and filtered in: body (axes and origin of the body, or of a "
+        "frame fixed to it) or world (axes and origin of the world).",
+        default="body",
+    )
 
     def __post_init__(self) -> None:
         for field in fields(self):

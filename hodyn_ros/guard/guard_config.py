@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.keys import key, said_of
 
 
 class State(str, Enum):
@@ -91,46 +92,81 @@ class GuardConfig:
     robot is, and without measurements. `stop_on`: the bits of a feedforward's status that it does not follow.
     """
 
-    timeout: float = 0.05  # [s] that a feedforward is carried on, either way
+    timeout: float = key(
+        "How far [s] a feedforward is carried on by its derivatives, and how early one may come; without a "
+        "newer one the robot stops.",
+        default=0.05,
+        within=(0.001, 1.0),
+    )
     measured: bool = False
-    measurement_timeout: float = 0.05  # [s]
+    measurement_timeout: float = key(
+        "How old [s] a measurement may be; with feedback, and for the start.",
+        default=0.05,
+        within=(0.001, 10.0),
+    )
     clock_tolerance: float = 0.005  # [s] that a measurement may be stamped ahead
     latency: float = 0.005  # [s] age of measurements on average up to which feedback is stable
-    lead: float = 0.0  # [s] from a command to the middle of the time it acts
-    join_within: float = 0.05  # [rad] from the motion
-    join_speed: float = 0.1  # [rad/s] from the motion's
-    settle: float = 0.1  # [s] for which all has to be sound before
-    fade: float = 0.5  # [s] that joining takes
-    speed_margin: float = 1.1  # times the limit of the velocity
-    tracking_error: float = 0.1  # [rad]
+    lead: float = key(
+        "From the calculation of a command to the middle of the time it acts [s]: the way to the drive and "
+        "half of its period.",
+        default=0.0,
+        within=(0.0, 0.1),
+    )
+    join_within: float = key(
+        "A motion is joined where it is within this [rad or m] of the robot, in every joint; 0: wherever it "
+        "is, which makes a robot jump that stands somewhere else.",
+        default=0.05,
+        within=(0.0, 1.0),
+    )
+    join_speed: float = key(
+        "A motion is joined where its speed is within this [rad/s or m/s] of the robot's.",
+        default=0.1,
+        within=(0.0, 100.0),
+    )
+    settle: float = key(
+        "How long [s] all has to be sound before a motion is joined.", default=0.1, within=(0.0, 10.0)
+    )
+    fade: float = key(
+        "How long [s] joining a motion takes, and efforts that go to zero.", default=0.5, within=(0.001, 10.0)
+    )
+    speed_margin: float = key(
+        "The robot stops where a joint is faster than this times its limit.", default=1.1, within=(0.1, 10.0)
+    )
+    tracking_error: float = key(
+        "The robot stops where a joint is further than this [rad or m] from its reference.",
+        default=0.1,
+        within=(1e-4, 1e3),
+    )
     resolution: float = 0.005  # [rad] by which measured positions may jump
     reference_step: float = 0.005  # [rad] by which two feedforwards may disagree, and ten times it in [rad/s]
-    effort_step: float = 2.0  # [N.m] in a millisecond, that a command may always step
-    saturation_time: float = 0.1  # [s]
+    effort_step: float = key(
+        "A command may differ from the last one by the rate of the effort that the robot's file allows, or "
+        "by this [N.m or N] in a millisecond.",
+        default=2.0,
+        within=(0.0, 1e6),
+    )
+    saturation_time: float = key(
+        "How long [s] efforts may be at their limits before the robot stops.", default=0.1, within=(0.0, 1e3)
+    )
     stop_on: Status = (
         Status.EFFORT_LIMIT_EXCEEDED
         | Status.VELOCITY_LIMIT_EXCEEDED
         | Status.POSITION_LIMIT_EXCEEDED
         | Status.NEAR_SINGULARITY
     )
-    deceleration: float = 7.5  # [rad/s^2]
-    shortest_stop: float = 0.1  # [s]
+    deceleration: float = key(
+        "How hard [rad/s^2 or m/s^2] the reference brakes at most.", default=7.5, within=(0.1, 1e4)
+    )
+    shortest_stop: float = key(default=0.1, least=1e-3)  # [s]
     end: End = End.HOLD
-    release_after: float = 1.0  # [s] after the stop, for End.ZERO
+    release_after: float = key(
+        "How long [s] after the stop efforts go to zero, with end: zero.", default=1.0, within=(0.0, 1e4)
+    )
     first_effort: FirstEffort = FirstEffort.FEEDFORWARD
 
     def __post_init__(self) -> None:
-        positive = (
-            "timeout",
-            "measurement_timeout",
-            "fade",
-            "speed_margin",
-            "tracking_error",
-            "deceleration",
-        )
-        for name in (*positive, "shortest_stop"):
-            if not getattr(self, name) > 0.0:
-                raise InputError(f"{name} must be positive, found {getattr(self, name)}")
-        for name in ("lead", "join_within", "join_speed", "settle", "effort_step", "release_after"):
-            if not 0.0 <= getattr(self, name) < np.inf:
-                raise InputError(f"{name} must be finite and not negative, found {getattr(self, name)}")
+        for entry in fields(self):
+            least, given = said_of(entry).get("minimum"), getattr(self, entry.name)
+            if least is not None and not (given > 0.0 if least else 0.0 <= given < np.inf):
+                must = "positive" if least else "finite and not negative"
+                raise InputError(f"{entry.name} must be {must}, found {given}")

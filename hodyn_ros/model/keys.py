@@ -12,7 +12,7 @@ number or a mapping without `anyOf`, whose errors nobody can read.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache
 from types import NoneType, UnionType
 from typing import (
@@ -56,20 +56,30 @@ def key(
     default: Any = MISSING,
     least: float | None = None,
     above: float | None = None,
+    within: tuple[float | None, float | None] = (None, None),
     needed: bool = False,
     words: Mapping[str, float] | None = None,
     name: str = "",
     **keywords: Any,
 ) -> Any:
-    """Say what a key means, with its unit, and what it may be: `least` or `above` a number.
+    """Say what a key means, with its unit, and what it may be.
 
-    `needed`: a file has to hold it, though there is a default. `words` stand for numbers. `name`: the key,
-    where it is not the name of the field. Other `keywords` are of JSON Schema.
+    A number is `least` or `above` another, or `within` two. `needed`: a file has to hold it, though there is
+    a default. `words` stand for numbers. `name`: the key, where it is not the name of the field. Other
+    `keywords` are of JSON Schema.
     """
-    bounds = {"description": meaning or None, "minimum": least, "exclusiveMinimum": above}
-    schema = {word: value for word, value in bounds.items() if value is not None} | keywords
+    low, high = within if least is None else (least, None)
+    bounds = {"minimum": low, "maximum": high, "exclusiveMinimum": above}
+    known = {"description": meaning or None, **bounds, **keywords}
+    schema = {word: value for word, value in known.items() if value is not None}
     said = {"needed": needed, "words": words or {}, "name": name, "schema": schema}
     return field(default=default, metadata=said)
+
+
+def said_of(one: Field[Any]) -> Schema:
+    """Return what is said of a field, in keywords of JSON Schema."""
+    said: Schema = one.metadata.get("schema", {})
+    return said
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(key,))
@@ -128,8 +138,10 @@ def keys_of(kind: type[Any]) -> dict[str, Key]:
             hint = Union[tuple(option for option in get_args(hint) if option is not NoneType)]  # noqa: UP007
         needed = said.get("needed", False) or one.default is MISSING
         if hint is not NoneType:
-            words, schema = said.get("words", {}), said.get("schema", {})
-            found[said.get("name") or one.name] = Key(one.name, hint, one.default, needed, words, schema)
+            words = said.get("words", {})
+            found[said.get("name") or one.name] = Key(
+                one.name, hint, one.default, needed, words, said_of(one)
+            )
     return found
 
 

@@ -34,8 +34,8 @@ from hodyn_ros.nodes.trajectory_with_efforts import Filtered, TrajectoryEfforts,
 from hodyn_ros.planning.effort_trajectory import EffortFilter
 from hodyn_ros.ros.conversions.joint_state_buffer import PresentJoints
 from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report, Stream
+from hodyn_ros.ros.parameters.dynamics_settings import LOAD_SETTINGS
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, value
-from hodyn_ros.ros.parameters.payload_parameters import LOAD_SETTINGS
 from hodyn_ros.ros.parameters.robot_file import robot_file
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.qos import overridable, sensor_qos, stream_qos

@@ -8,45 +8,12 @@ from typing import Any
 from rclpy.node import Node
 
 from hodyn_ros.feedforward.config import FeedforwardConfig
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, value
-from hodyn_ros.ros.parameters.payload_parameters import LOAD_SETTINGS
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, specs_of, value
 
-MAX_ORDER = 6
+_LAW = specs_of(FeedforwardConfig)
+LOAD_SETTINGS = tuple(spec for spec in _LAW if spec.name == "gravity" or spec.name.startswith("payload_"))
+"""Those that change what a robot bears."""
 
-_LAW = (
-    ParameterSpec(
-        "order", 2, "Highest time derivative of the efforts that is computed.", low=0, high=MAX_ORDER
-    ),
-    ParameterSpec("clamp", False, "Hold efforts within the limits, with derivatives of zero while held."),
-    *LOAD_SETTINGS,
-    ParameterSpec(
-        "effort_limits",
-        [],
-        "Limits of the efforts [N.m or N], one per joint, .inf for none; empty: those of the robot's file.",
-    ),
-    ParameterSpec(
-        "effort_rate_limits",
-        [],
-        "Limits of the rates of the efforts [N.m/s or N/s], one per joint; empty: those of the robot's file.",
-    ),
-    ParameterSpec(
-        "velocity_limits",
-        [],
-        "Limits of the joint velocities [rad/s or m/s], one per joint; empty: those of the robot's file.",
-    ),
-    ParameterSpec(
-        "wrench_bodies",
-        [],
-        "Bodies with a measured external wrench, each on the topic external_wrench/<body>.",
-        element=str,
-    ),
-    ParameterSpec(
-        "wrench_frame",
-        "body",
-        "Frame that measured wrenches are given and filtered in: body (axes and origin of the body, or of a "
-        "frame fixed to it) or world (axes and origin of the world).",
-    ),
-)
 _WRENCHES = (
     ParameterSpec(
         "wrench_cutoff",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from typing import Any
 
@@ -18,6 +18,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from hodyn_ros.errors import InputError
+from hodyn_ros.model.keys import said_of
 
 Value = bool | int | float | str | list[float] | list[str]
 
@@ -79,6 +80,20 @@ class ParameterSpec:
         """Return in words what values are taken."""
         kind = self.type.name.lower().replace("_", " ")
         return kind if self.low is None else f"{kind} from {self.low:g} to {self.high:g}"
+
+
+def specs_of(config: type[Any], read_only: bool = False, **defaults: Value) -> tuple[ParameterSpec, ...]:
+    """Return a parameter for each described field of a dataclass, with its default or that of `defaults`."""
+    specs = []
+    for entry in fields(config):
+        said = said_of(entry)
+        default: Any = defaults.get(entry.name, entry.default)
+        if "description" in said:
+            value = list(default) if isinstance(default, tuple) else default
+            element = str if str(entry.type) == "tuple[str, ...]" else float
+            bounds = said.get("minimum"), said.get("maximum")
+            specs.append(ParameterSpec(entry.name, value, said["description"], *bounds, read_only, element))
+    return tuple(specs)
 
 
 def declare(node: Node, settings: Sequence[ParameterSpec]) -> None:
