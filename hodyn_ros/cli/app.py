@@ -257,6 +257,51 @@ def simulate(
 
 
 @app.command()
+def plan(
+    path: Annotated[
+        str, typer.Argument(help="Path: a trajectory file, whose times may be left out, or a shipped one.")
+    ],
+    robot: RobotFile,
+    out: Annotated[Path, typer.Option(help="Trajectory file to write.")] = Path("out/planned.yaml"),
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Share of a limit that may be used, such as velocity=80%; once or more.", show_default="all"
+        ),
+    ] = None,
+    pieces: Annotated[
+        int,
+        typer.Option(
+            help="Pieces of the speed along the path; more are faster, and take longer.", min=4, max=2000
+        ),
+    ] = 120,
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            "--picture",
+            "--plot",
+            help="Picture to draw, such as out/picture.png.",
+            show_default="none",
+            callback=_drawable,
+        ),
+    ] = None,
+) -> None:
+    """Find the fastest motion along a path that keeps all limits of a robot, from rest to rest.
+
+    Limits as `check` has them, torque rates and motors behind springs among them; the motion is smooth up to
+    its snap. Says which limit binds where, and what a larger one would bring. Exit code 1 where no speed
+    keeps them all.
+    """
+    from hodyn_ros.cli.plan import limit_shares, run_plan
+    from hodyn_ros.planning.retime import InfeasibleError
+
+    try:
+        run_plan(path, robot, limit_shares(limit or []), pieces, out, picture, Console())
+    except InfeasibleError as error:
+        raise SystemExit(_fail(error, 1)) from None
+
+
+@app.command()
 def retime(
     trajectory: TrajectoryFile,
     robot: RobotFile,

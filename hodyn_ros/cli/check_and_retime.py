@@ -37,7 +37,7 @@ def run_check(
     """
     motion = _motion(share.find("config", trajectory), duration)
     machine = Robot.from_config(share.find("config", robot))
-    with _shown(console, "checking") as progress:
+    with progress_bar(console, "checking") as progress:
         report = check(machine, motion, duration, tolerance, progress)
     print_whole(console, findings_table(report))
     if picture is not None:
@@ -63,7 +63,7 @@ def run_retime(
     source = share.find("config", trajectory)
     motion = _motion(source, duration)
     machine = Robot.from_config(share.find("config", robot))
-    with _shown(console, "searching the speed") as progress:
+    with progress_bar(console, "searching the speed") as progress:
         found = retime(machine, motion, duration, tolerance, progress)
     limit = f"{found.column.quantity} of {found.column.joint} at {found.time:.4f} s"
     speed, report = _written(source, machine, found.speed, duration, tolerance, out)
@@ -114,7 +114,8 @@ def _motion(source: Path, duration: float | None) -> RobotMotion:
 
 
 @contextmanager
-def _shown(console: Console, what: str) -> Iterator[Callable[[float], None]]:
+def progress_bar(console: Console, what: str) -> Iterator[Callable[[float], None]]:
+    """Show a bar on a terminal, and yield what sets it to a share from 0 to 1."""
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=1.0)
         yield lambda share_done: bar.update(task, completed=share_done)

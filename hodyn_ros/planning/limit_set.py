@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -28,7 +29,7 @@ class Column(NamedTuple):
     order: int  # highest derivative of the motion that the quantity follows from
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """Where a quantity stands in what is computed from samples of a motion."""
 
     stack: str  # an attribute of _Computed
@@ -49,15 +50,18 @@ class LimitSet:
     range that has no width, has the distance beyond it instead [in its unit].
     """
 
-    def __init__(self, robot: Robot) -> None:
+    def __init__(self, robot: Robot, shares: Mapping[str, float] | None = None) -> None:
+        """Take the limits of a robot; of those named in `shares`, by quantity, that share only."""
         self.subject = MotionEvaluator(robot)
+        self._shares = dict(shares or {})
         self.columns: list[Column] = []
-        self._places: list[_Place] = []
+        self.places: list[Place] = []
         self._gather()
         if not self.columns:
             raise InputError(
                 f"robot {self.subject.name!r} has no limits; give its joints `limits` in the robot file"
             )
+        self._require_known(self._shares)
         self.lower = np.array([column.lower for column in self.columns])
         self.upper = np.array([column.upper for column in self.columns])
         self.order = max(self.subject.least_order, *(column.order for column in self.columns))
@@ -85,16 +89,23 @@ class LimitSet:
 
         With their integrals over time, where these are quantities themselves. Raises SampleError.
         """
-        computed = _Computed(self.subject, sample)
-        values = np.stack(
-            [getattr(computed, p.stack)[:, p.derivative, p.number] for p in self._places], axis=1
-        )
+        computed = _Computed(self.subject, sample.joints, *self.subject.evaluate(sample))
+        values = computed.of(self.places)
         integrals = np.full(values.shape, np.nan)
-        for column, place in enumerate(self._places):
+        for column, place in enumerate(self.places):
             if place.derivative:
                 stack = getattr(computed, place.stack)
                 integrals[:, column] = stack[:, place.derivative - 1, place.number] / self._span[column]
         return Samples((values - self._centre) / self._span, integrals)
+
+    def of_derivatives(self, coordinates: Array, motion: Array, torques: Array) -> Array:
+        """Return the relative quantities (N, columns), as `relative` does, from what is computed already.
+
+        `coordinates` (N, order + 1, n) of the robot, `motion` (N, order + 1, driven) and `torques`
+        (N, order - 1, driven) of its driven joints, by time derivative.
+        """
+        values = _Computed(self.subject, coordinates, motion, torques).of(self.places)
+        return np.asarray((values - self._centre) / self._span)
 
     def absolute(self, relative: Array) -> Array:
         """Return quantities (..., columns) in their units."""
@@ -118,9 +129,9 @@ class LimitSet:
         for j, name in enumerate(subject.joint_names):
             self._add_motion("motion", j, name, prismatic[j], limits)
             force = "N" if prismatic[j] else "N·m"
-            self._symmetric("torque", name, force, limits.effort[j], 2, _Place("torques", 0, j))
+            self._symmetric("torque", name, force, limits.effort[j], 2, Place("torques", 0, j))
             rate = limits.effort_rate[j]
-            self._symmetric("torque rate", name, f"{force}/s", rate, 3, _Place("torques", 1, j))
+            self._symmetric("torque rate", name, f"{force}/s", rate, 3, Place("torques", 1, j))
         for j, name in enumerate(subject.robot.joint_names):
             if name not in subject.joint_names:  # a coordinate that nothing drives
                 self._add_motion(
@@ -138,46 +149,66 @@ class LimitSet:
             torque = _first_finite(own.torque, limits.effort[joint] if shared else np.inf)
             rate = _first_finite(own.torque_rate, limits.effort_rate[joint] if shared else np.inf)
             if train.elastic[joint]:
-                self._symmetric("motor speed", name, f"{length}/s", speed, 3, _Place("motor_positions", 1, m))
+                self._symmetric("motor speed", name, f"{length}/s", speed, 3, Place("motor_positions", 1, m))
             else:
-                self._symmetric("motor speed", name, f"{length}/s", own.speed, 1, _Place("motion", 1, joint))
+                self._symmetric("motor speed", name, f"{length}/s", own.speed, 1, Place("motion", 1, joint))
             efforts = (("motor torque", force, torque), ("motor torque rate", f"{force}/s", rate))
             for k, (quantity, unit, bound) in enumerate(efforts):
-                self._symmetric(quantity, name, unit, bound, 2 + k + lost, _Place("motor_efforts", k, m))
+                self._symmetric(quantity, name, unit, bound, 2 + k + lost, Place("motor_efforts", k, m))
         for j, (name, drive) in enumerate(zip(subject.joint_names, train.drives)):
             length = "m" if prismatic[j] else "rad"
             if not drive.rigid:
                 self._symmetric(
-                    "deflection", name, length, drive.limits.deflection, 2, _Place("deflections", 0, j)
+                    "deflection", name, length, drive.limits.deflection, 2, Place("deflections", 0, j)
                 )
 
     def _add_motion(self, stack: str, j: int, name: str, slides: bool, limits: JointLimits) -> None:
         """Add the limits of joint j that its motion has to keep."""
         length = "m" if slides else "rad"
         lower, upper = float(limits.position_lower[j]), float(limits.position_upper[j])
-        self._add(Column("position", name, length, lower, upper, 0), _Place(stack, 0, j))
+        self._add(Column("position", name, length, lower, upper, 0), Place(stack, 0, j))
         rates = (("velocity", "s", limits.velocity), ("acceleration", "s²", limits.acceleration))
         for order, (quantity, per, bounds) in enumerate((*rates, ("jerk", "s³", limits.jerk)), start=1):
-            self._symmetric(quantity, name, f"{length}/{per}", bounds[j], order, _Place(stack, order, j))
+            self._symmetric(quantity, name, f"{length}/{per}", bounds[j], order, Place(stack, order, j))
 
     def _symmetric(
-        self, quantity: str, joint: str, unit: str, bound: float, order: int, place: _Place
+        self, quantity: str, joint: str, unit: str, bound: float, order: int, place: Place
     ) -> None:
-        self._add(Column(quantity, joint, unit, -float(bound), float(bound), order), place)
+        bound = float(bound) * self._shares.get(quantity, 1.0)
+        self._add(Column(quantity, joint, unit, -bound, bound, order), place)
 
-    def _add(self, column: Column, place: _Place) -> None:
+    def _require_known(self, shares: Mapping[str, float]) -> None:
+        known = [
+            name for name in dict.fromkeys(column.quantity for column in self.columns) if name != "position"
+        ]
+        for name, share in shares.items():
+            if name not in known:
+                raise InputError(
+                    f"robot {self.subject.name!r} has no limit of {name!r}; it has those of "
+                    f"{', '.join(known)}"
+                )
+            if not 0.0 < share < np.inf:
+                raise InputError(
+                    f"the share of the limit of {name!r} must be positive and finite, found {share:g}"
+                )
+
+    def _add(self, column: Column, place: Place) -> None:
         if np.isfinite(column.lower) or np.isfinite(column.upper):
             self.columns.append(column)
-            self._places.append(place)
+            self.places.append(place)
 
 
 class _Computed:
     """Motion, torques and motors at N instants (N, derivatives, n); each is computed when first asked for."""
 
-    def __init__(self, subject: MotionEvaluator, sample: MotionSample) -> None:
+    def __init__(self, subject: MotionEvaluator, coordinates: Array, motion: Array, torques: Array) -> None:
         self.subject = subject
-        self.coordinates = sample.joints
-        self.motion, self.torques = subject.evaluate(sample)
+        self.coordinates = coordinates
+        self.motion, self.torques = motion, torques
+
+    def of(self, places: Sequence[Place]) -> Array:
+        """Return quantities (N, places)."""
+        return np.stack([getattr(self, p.stack)[:, p.derivative, p.number] for p in places], axis=1)
 
     @property
     def motor_positions(self) -> Array:

@@ -7,10 +7,13 @@ from hodyn_ros.trajectory.harmonic import Cosines, FourierSeries
 from hodyn_ros.trajectory.robot_motion import RobotMotion
 from hodyn_ros.trajectory.scaled import ScaledTime
 from hodyn_ros.trajectory.side_by_side import SideBySide
+from hodyn_ros.trajectory.splines.blended import BlendedLines
 from hodyn_ros.trajectory.splines.piecewise import PiecewisePolynomial
 from hodyn_ros.trajectory.splines.spline import WaypointSpline
+from hodyn_ros.trajectory.timed import TimedPath
 
 __all__ = [
+    "BlendedLines",
     "Cosines",
     "EasedStart",
     "EasedStop",
@@ -19,6 +22,7 @@ __all__ = [
     "RobotMotion",
     "ScaledTime",
     "SideBySide",
+    "TimedPath",
     "Trajectory",
     "WaypointSpline",
     "read_motion",

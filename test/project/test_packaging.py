@@ -35,6 +35,7 @@ PARTS = ("runtime", "cli", "plots", "bags")  # a ROS build has all of them
 # What is there for an extra only: these packages and modules.
 FOR_EXTRAS = (
     *("bags", "cli", "demo", "launching.run", "nodes", "planning.picture", "planning.report"),
+    *("planning.time_optimal.picture", "planning.time_optimal.report"),
     *("plotting.legends", "replay", "ros.", "simulation.pictures", "tables"),
 )
 # By extra: modules that only those import who ask for it.

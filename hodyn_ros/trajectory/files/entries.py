@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal
+
+import numpy as np
 
 from hodyn_ros.errors import InputError
 from hodyn_ros.model.keys import Entry, key
@@ -13,6 +15,7 @@ from hodyn_ros.model.readers.robot_entries import OriginEntry
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.harmonic import Cosines, FourierSeries
 from hodyn_ros.trajectory.pose_coordinates import COORDINATES
+from hodyn_ros.trajectory.splines.blended import BlendedLines
 from hodyn_ros.trajectory.splines.piecewise import PiecewisePolynomial
 from hodyn_ros.trajectory.splines.spline import WaypointSpline
 
@@ -34,13 +37,26 @@ class MotionFile(Entry):
     type: Literal["fourier", "cosines", "waypoints", "pose"]
 
 
-class _Standing(Entry):
+class TimingEntry(Entry):
+    """A time law along a path: the time as written is its parameter u, which runs with (du/dt)^2 = b(u)."""
+
+    knots: tuple[float, ...] = key(
+        "of u, from end to end: where the pieces of b begin, and the last one ends"
+    )
+    squared_speeds: tuple[float, ...] = key("coefficients of b, a spline of degree 5: four more than knots")
+    ease: tuple[float, float] = key(
+        "of u: over which it starts from rest, and stops to rest", default=(0.0, 0.0)
+    )
+
+
+class _Whole(Entry):
+    timing: TimingEntry | None = key("a time law of its own", default=None)
     standing: Mapping[str, float] | None = key(
         "positions of joints that the motion does not move, by name [rad or m]", default=None
     )
 
 
-class TrajectoryFile(_Standing):
+class TrajectoryFile(_Whole):
     """A motion of joints, or of the coordinates of a base."""
 
     joint_names: tuple[str, ...] | None = key("one name per joint", default=None)
@@ -56,7 +72,7 @@ class TrajectoryFile(_Standing):
         raise NotImplementedError
 
     def _own(self) -> dict[str, Any]:
-        beside = ("type", "standing", "coordinates")
+        beside = ("type", "timing", "standing", "coordinates")
         return {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name not in beside}
 
 
@@ -91,7 +107,9 @@ class CosinesFile(TrajectoryFile):
 class PointEntry(Entry):
     """A waypoint."""
 
-    time: float = key("from the start of the motion [s]")
+    time: float | None = key(
+        "from the start of the motion [s]; left out of all points of a path", default=None
+    )
     positions: PerJoint = key("one number per joint [rad or m]")
     velocities: PerJoint | None = key("one number per joint [rad/s or m/s]", default=None)
     accelerations: PerJoint | None = key("one number per joint [rad/s^2 or m/s^2]", default=None)
@@ -102,24 +120,54 @@ class WaypointsFile(TrajectoryFile):
 
     type: Literal["waypoints"]
     points: tuple[PointEntry, ...] = key("the waypoints in order of time")
-    interpolation: Literal["spline", "piecewise"] = key("spline where left out", default="spline")
-    order: int = key("highest derivative of a spline that is continuous", default=4)
+    interpolation: Literal["spline", "piecewise", "blend"] = key(
+        "spline where left out; blend: straight lines with rounded corners", default="spline"
+    )
+    order: int = key("highest derivative of a spline or of corners that is continuous", default=4)
+    blend: float = key("share of a step over which corners are rounded, to either side", default=0.25)
     at_rest: bool = key("whether a spline starts and ends at rest", default=True)
 
     def trajectory(self) -> Trajectory:
         """Return the motion; InputError where its figures cannot be."""
-        names = self.joint_names
-        rows = [(point.time, point.positions, point.velocities, point.accelerations) for point in self.points]
-        if self.interpolation == "spline":
-            options = {"order": self.order, "at_rest": self.at_rest}
-            return WaypointSpline.from_joint_trajectory(names, rows, **options)
-        for option in ("order", "at_rest"):
-            if option in self.given:
-                raise InputError(f"{option} can be given only with interpolation: spline")
-        return PiecewisePolynomial.from_joint_trajectory(names, rows)
+        names, points = self.joint_names, self.points
+        for option, ways in _WAYS.items():
+            if option in self.given and self.interpolation not in ways:
+                raise InputError(f"{option} can be given only with interpolation: {' or '.join(ways)}")
+        rows = [
+            (time, point.positions, point.velocities, point.accelerations)
+            for time, point in zip(_times(points), points, strict=True)
+        ]
+        if self.interpolation == "piecewise":
+            return PiecewisePolynomial.from_joint_trajectory(names, rows)
+        if self.interpolation == "blend":
+            return BlendedLines.from_joint_trajectory(names, rows, blend=self.blend, order=self.order)
+        return WaypointSpline.from_joint_trajectory(names, rows, order=self.order, at_rest=self.at_rest)
 
 
-class PoseFile(_Standing):
+# the interpolations that options go with
+_WAYS = {"order": ("spline", "blend"), "at_rest": ("spline",), "blend": ("blend",)}
+
+
+def _times(points: Sequence[PointEntry]) -> list[float]:
+    """Return the times of points; where none is given, how far the points are along a path."""
+    given = [point.time for point in points if point.time is not None]
+    if given and len(given) < len(points):
+        missing = next(i for i, point in enumerate(points) if point.time is None)
+        raise InputError(f"points[{missing}] has no time, but others have; give all of them one, or none")
+    if given or not points:
+        return given
+    if len({len(point.positions) for point in points}) != 1:
+        raise InputError("the points have positions of different lengths")
+    steps = np.linalg.norm(np.diff([point.positions for point in points], axis=0), axis=1)
+    if (steps == 0.0).any():
+        i = int(np.argmin(steps))
+        raise InputError(
+            f"points[{i}] and points[{i + 1}] are the same; leave one out, or give all points a time"
+        )
+    return [0.0, *np.cumsum(steps).tolist()]
+
+
+class PoseFile(_Whole):
     """A motion of a platform or floating base."""
 
     type: Literal["pose"]

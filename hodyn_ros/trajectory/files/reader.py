@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.files.entries import TRAJECTORIES, MotionFile, PartEntry, PoseFile, TrajectoryFile
 from hodyn_ros.trajectory.pose_coordinates import poses
 from hodyn_ros.trajectory.robot_motion import RobotMotion
+from hodyn_ros.trajectory.timed import timed
 
 
 def read_trajectory(path: str | os.PathLike[str]) -> Trajectory:
@@ -47,6 +49,10 @@ def read_motion(path: str | os.PathLike[str]) -> RobotMotion:
             motion = RobotMotion.of_joints(_of_joints(root).trajectory())
         if root.standing is not None:
             motion = motion.for_joints([*(motion.joint_names or ()), *root.standing], root.standing)
+        if root.timing is not None:  # last, so that who times the path anew finds it
+            law = root.timing
+            along = timed(motion.trajectory, law.knots, law.squared_speeds, law.ease)
+            motion = replace(motion, trajectory=along)
         return motion
     except ModelError as error:
         raise InputError(str(error)) from error
@@ -77,10 +83,14 @@ def _pose_motion(document: Document[Entry], root: PoseFile) -> RobotMotion:
     for key in ("joint_names", "standing"):
         if key in base.given:
             raise base.error("a base has no joints; its coordinates are named by `coordinates`", key)
+    if "timing" in base.given:
+        raise base.error("base and joints have one timing; put it beside `base`", "timing")
     joints = None
     if root.joints is not None:
         part = document.part(_kind_of_part, "joints")
         assert isinstance(part, TrajectoryFile)
+        if "timing" in part.given:
+            raise part.error("base and joints have one timing; put it beside `joints`", "timing")
         joints = _named_trajectory("joints", _of_joints(part))
     placement = poses(np.array([*root.origin.xyz, *root.origin.rpy], dtype=np.float64))
     return RobotMotion.of_base(_named_trajectory("base", base), base.coordinates, placement, joints)

@@ -1,0 +1,72 @@
+"""What `hodyn plan` does, once its arguments are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from hodyn_ros import share
+from hodyn_ros.cli.check_and_retime import progress_bar
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.planning.check import check
+from hodyn_ros.planning.report import print_whole, verdict
+from hodyn_ros.planning.time_optimal.planner import time_optimal
+from hodyn_ros.planning.time_optimal.report import bindings_table, outcome
+from hodyn_ros.trajectory.files.reader import read_motion
+from hodyn_ros.trajectory.files.retimed_file import timed_text
+
+
+def limit_shares(texts: Sequence[str]) -> dict[str, float]:
+    """Return shares of limits by quantity from texts such as `velocity=80%`; InputError names what is none.
+
+    >>> limit_shares(["velocity=80%", "motor torque=0.5"])
+    {'velocity': 0.8, 'motor torque': 0.5}
+    """
+    shares = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        value = value.strip()
+        try:
+            number = float(value.removesuffix("%")) * (0.01 if value.endswith("%") else 1.0)
+        except ValueError:
+            equals = ""
+            number = 0.0
+        if not equals:
+            raise InputError(f"--limit takes a quantity and its share, such as velocity=80%, found {text!r}")
+        shares[name.strip()] = number
+    return shares
+
+
+def run_plan(
+    path: str,
+    robot: str,
+    limits: dict[str, float],
+    pieces: int,
+    out: Path,
+    picture: Path | None,
+    console: Console,
+) -> None:
+    """Write the fastest motion along a path as a trajectory file, and say what binds. Raises InfeasibleError.
+
+    `path`: a trajectory file, or a shipped one; `robot`: a robot file as well, or a URDF or MJCF.
+    """
+    source = share.find("config", path)
+    motion = read_motion(source)
+    machine = Robot.from_config(share.find("config", robot))
+    with progress_bar(console, "searching the fastest speed") as progress:
+        found = time_optimal(motion, machine, limits, pieces=pieces, progress=progress)
+    print_whole(console, bindings_table(found))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    note = f"Timed for {machine.name}: {found.duration:.6f} s."
+    out.write_text(timed_text(source, found.timing, note), encoding="utf-8")
+    console.print(f"wrote {out}", soft_wrap=True)
+    if picture is not None:
+        from hodyn_ros.planning.time_optimal.picture import draw_plan
+
+        title = f"{Path(path).name} on {machine.name}: what is used of the limits"
+        console.print(f"wrote {draw_plan(found, title, picture)}", soft_wrap=True)
+    console.print(outcome(found), soft_wrap=True)
+    console.print(f"checked as it was written: {verdict(check(machine, read_motion(out)))}", soft_wrap=True)

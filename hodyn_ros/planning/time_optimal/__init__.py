@@ -1,0 +1,1 @@
+"""The fastest motion along a path that keeps all limits of a robot."""

@@ -1,0 +1,112 @@
+"""What a robot needs along a path at any speed: coefficients of its torques, once for many instants.
+
+Along a path q(u) with the squared speed `b = (du/dt)^2`, the efforts of any robot whose motion the path fixes
+are
+
+    tau = A1 b' + A2 b + G,    A1 = M q_u / 2,   A2 = M q_uu + C q_u,   G of gravity,
+
+linear in b and b'. Source: Bobrow, Dubowsky & Gibson, IJRR 4(3), 1985; with b as the unknown Verscheure et
+al., IEEE TAC 54(10), 2009. Their derivatives by u follow from the inverse dynamics, with time derivatives, of
+three motions along the path: two of constant speed, and one with b growing evenly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hodyn_ros.lie.jets import Array
+from hodyn_ros.planning.limit_set import LimitSet
+from hodyn_ros.planning.time_optimal.chain_rule import SPEEDS, chain_rule, chain_rule_gradient
+from hodyn_ros.trajectory.robot_motion import RobotMotion
+
+
+@dataclass(frozen=True, eq=False)
+class PathDynamics:
+    """Motion and efforts at N instants of a path, as functions of the speed; channels are joints.
+
+    Channels: the driven joints, then, where that is not the same, the coordinates of the robot.
+    """
+
+    demand: LimitSet
+    motion: Array  # (N, order + 1, channels) derivatives by u
+    constant: Array  # (N, order - 1, channels) derivatives of G by u
+    factors: Array  # (N, order - 1, 5, channels): d^m tau / du^m = constant + factors @ y
+
+    @classmethod
+    def of(cls, demand: LimitSet, path: RobotMotion, u: Array) -> PathDynamics:
+        """Evaluate a path that is fitted to the robot at u (N,), increasing."""
+        order = max(demand.order, 2)
+        columns = path.trajectory.sample(u, order)
+        laws = _laws(path.trajectory.duration)
+        evaluated = []
+        for y in laws:
+            rule = chain_rule(y[None], order)[0]
+            sample = path.of_columns(rule @ columns)
+            evaluated.append((sample.joints, *demand.subject.evaluate(sample)))
+        inverse = np.linalg.inv(chain_rule(laws[0][None], order)[0])
+        coordinates, motion = (inverse @ evaluated[0][i] for i in (0, 1))
+        # the derivatives by u of the torques of the three motions
+        slow, fast, rising = (
+            np.linalg.inv(chain_rule(y[None], order)[0])[: order - 1, : order - 1] @ torques
+            for y, (_, _, torques) in zip(laws, evaluated)
+        )
+        b, slope = laws[0][0], laws[2][1]
+        a2 = (fast - slow) / (laws[1][0] - b)
+        constant = slow - b * a2
+        rest = rising - constant  # = D^m (A1 slope + A2 (b + slope (u - u0)))
+        lower = np.zeros_like(a2)
+        lower[:, 1:] = a2[:, :-1] * np.arange(1, order - 1)[:, None]
+        a1 = (rest - b * a2) / slope - lower
+        factors = np.zeros((len(u), order - 1, SPEEDS, a1.shape[-1]))
+        for m in range(order - 1):
+            for i in range(m + 1):
+                factors[:, m, i] += comb(m, i) * a2[:, m - i]
+                factors[:, m, i + 1] += comb(m, i) * a1[:, m - i]
+        if demand.subject.joint_names != demand.subject.robot.joint_names:
+            extra = coordinates.shape[-1]
+            motion = np.concatenate([motion, coordinates], axis=-1)
+            constant = np.concatenate([constant, np.zeros((*constant.shape[:2], extra))], axis=-1)
+            factors = np.concatenate([factors, np.zeros((*factors.shape[:3], extra))], axis=-1)
+        return cls(demand, motion, constant, factors)
+
+    def chosen(self, which: NDArray[np.intp]) -> PathDynamics:
+        """Return the same at some of the instants."""
+        return PathDynamics(self.demand, self.motion[which], self.constant[which], self.factors[which])
+
+    @property
+    def order(self) -> int:
+        """Highest time derivative of the motion that limits ask for."""
+        return self.motion.shape[1] - 1
+
+    def rates(self, y: Array) -> Array:
+        """Return time derivatives (N, 2 order, channels): of the motion, then of the torques, at y (N, 5)."""
+        rule = chain_rule(y, self.order)
+        torques = self.constant + (y[:, None, None, :] @ self.factors)[:, :, 0]
+        lower = rule[:, : self.order - 1, : self.order - 1]
+        return np.concatenate([rule @ self.motion, lower @ torques], axis=1)
+
+    def rates_with_gradient(self, y: Array) -> tuple[Array, Array]:
+        """Return the rates as well, and their derivatives by y, (N, 5, 2 order, channels)."""
+        order, n = self.order, len(y)
+        rule, slopes = chain_rule(y, order), chain_rule_gradient(y, order)
+        torques = self.constant + (y[:, None, None, :] @ self.factors)[:, :, 0]
+        lower = rule[:, : order - 1, : order - 1]
+        rates = np.concatenate([rule @ self.motion, lower @ torques], axis=1)
+        of_motion = slopes.reshape(n, -1, order + 1) @ self.motion
+        of_torques = slopes[:, :, : order - 1, : order - 1].reshape(n, -1, order - 1) @ torques
+        through = lower @ self.factors.reshape(n, order - 1, -1)
+        gradient = np.empty((n, SPEEDS, 2 * order, self.motion.shape[-1]))
+        gradient[:, :, : order + 1] = of_motion.reshape(n, SPEEDS, order + 1, -1)
+        gradient[:, :, order + 1 :] = of_torques.reshape(n, SPEEDS, order - 1, -1)
+        gradient[:, :, order + 1 :] += through.reshape(n, order - 1, SPEEDS, -1).swapaxes(1, 2)
+        return rates, gradient
+
+
+def _laws(duration: float) -> Array:
+    """Return b, b', ... (3, 5) of two constant speeds and of one that grows, of usual size for a path."""
+    b = (0.25 * duration) ** 2
+    return np.array([[b, 0.0, 0, 0, 0], [2.0 * b, 0, 0, 0, 0], [b, 4.0 * b / duration, 0, 0, 0]])

@@ -1,0 +1,96 @@
+"""What is used of every limit along a path, and how that changes with the speed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hodyn_ros.lie.jets import Array
+from hodyn_ros.planning.limit_set import LimitSet, Place
+from hodyn_ros.planning.time_optimal.chain_rule import SPEEDS
+from hodyn_ros.planning.time_optimal.path_dynamics import PathDynamics
+
+_LINEAR = 1e-9  # relative miss up to which a drive is taken for linear
+_ONE_THREAD = 200_000  # products at a time: OpenBLAS wakes other threads for more, at many times the cost
+_STEP = 1e-4  # of differences, beside the size of what is changed
+
+
+class PathUsage:
+    """The relative quantities (N, columns) of the limits that speed has to do with, at N instants of a path.
+
+    Where drives are linear, so is every quantity in the time derivatives of motion and torque of its joint,
+    and the weights are found once; else at each call, by central differences.
+    """
+
+    def __init__(self, demand: LimitSet) -> None:
+        self.demand = demand
+        self.columns = np.flatnonzero(demand.timed)
+        self.order = max(demand.order, 2)
+        self._driven = len(demand.subject.joint_names)
+        self._coordinates = len(demand.subject.robot.joint_names)
+        separate = demand.subject.joint_names != demand.subject.robot.joint_names
+        self._channels = self._driven + (self._coordinates if separate else 0)
+        self._joint = np.array([self._channel(demand.places[c]) for c in self.columns])
+        zero = np.zeros((1, 2 * self.order, self._channels))
+        self._offset = self._values(zero)[0]
+        weights = self._differences(zero, np.ones_like(zero))[0]
+        spread = np.zeros((2 * self.order, self._channels, len(self.columns)))
+        spread[:, self._joint, np.arange(len(self.columns))] = weights
+        # (rows and channels, columns)
+        self._weights: Array | None = spread.reshape(-1, len(self.columns))
+        rng = np.random.default_rng(0)
+        trial = rng.normal(size=(3, *zero.shape[1:]))
+        found, linear = self._values(trial), self._offset + self._linear(trial, self._weights)
+        if not np.abs(found - linear).max() <= _LINEAR * max(1.0, float(np.abs(found).max())):
+            self._weights = None
+
+    def values(self, path: PathDynamics, y: Array) -> Array:
+        """Return the relative quantities (N, columns) at speeds y (N, 5)."""
+        rates = path.rates(y)
+        if self._weights is None:
+            return self._values(rates)
+        return np.asarray(self._offset + self._linear(rates, self._weights))
+
+    def with_gradient(self, path: PathDynamics, y: Array) -> tuple[Array, Array]:
+        """Return the same, and the derivatives (N, 5, columns) by y."""
+        rates, slopes = path.rates_with_gradient(y)
+        if self._weights is not None:
+            values = self._offset + self._linear(rates, self._weights)
+            gradient = self._linear(slopes.reshape(-1, *slopes.shape[2:]), self._weights)
+            return values, gradient.reshape(len(y), SPEEDS, -1)
+        weights = self._differences(rates, np.maximum(np.abs(rates), np.abs(rates).mean(axis=0)) + 1e-9)
+        picked = slopes[..., self._joint]  # (N, 5, rows, columns)
+        return self._values(rates), np.einsum("nirc,nrc->nic", picked, weights)
+
+    def _linear(self, rates: Array, weights: Array) -> Array:
+        flat = rates.reshape(len(rates), -1)
+        result = np.empty((len(flat), weights.shape[1]))
+        rows = max(1, _ONE_THREAD // weights.size)
+        for first in range(0, len(flat), rows):
+            np.matmul(flat[first : first + rows], weights, out=result[first : first + rows])
+        return result
+
+    def _values(self, rates: Array) -> Array:
+        motion, torques = rates[:, : self.order + 1], rates[:, self.order + 1 :]
+        first = self._channels - self._coordinates
+        arrays = (motion[:, :, first:], motion[:, :, : self._driven], torques[:, :, : self._driven])
+        return self.demand.of_derivatives(*map(np.ascontiguousarray, arrays))[:, self.columns]
+
+    def _differences(self, rates: Array, sizes: Array) -> Array:
+        """Return the derivatives (N, rows, columns) of each column by the rates of its own joint."""
+        steps = _STEP * sizes
+        found = []
+        for row in range(rates.shape[1]):
+            change = np.zeros_like(rates)
+            change[:, row] = steps[:, row]
+            rise = self._values(rates + change) - self._values(rates - change)
+            found.append(rise / (2.0 * steps[:, row][:, self._joint]))
+        return np.stack(found, axis=1)
+
+    def _channel(self, place: Place) -> int:
+        """Return the channel of the joint that a quantity belongs to."""
+        if place.stack == "coordinates":
+            return self._channels - self._coordinates + place.number
+        train = self.demand.subject.train
+        if place.stack in ("motor_positions", "motor_efforts") and train is not None:
+            return train.motor_joints[place.number]
+        return place.number

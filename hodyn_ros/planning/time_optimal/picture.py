@@ -1,0 +1,66 @@
+"""A picture of how far the fastest motion along a path uses the limits, beside the one of even speed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from hodyn_ros.planning.time_optimal.planner import TimeOptimal
+from hodyn_ros.plotting.legends import legend_below
+
+_COLOURS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#777777")
+
+
+def draw_plan(found: TimeOptimal, title: str, path: Path) -> Path:
+    """Draw the share of each limit over the path, before and after: a row per quantity, a line per joint."""
+    columns = [binding.column for binding in found.bindings]
+    quantities = list(dict.fromkeys(column.quantity for column in columns))
+    joints = list(dict.fromkeys(column.joint for column in columns))
+    figure = Figure(figsize=(11.0, 1.6 + 1.75 * (len(quantities) + 1)), layout="constrained")
+    axes = figure.subplots(len(quantities) + 1, 2, sharex=True, sharey="row", squeeze=False)
+    place = 100.0 * (found.places - found.places[0]) / (found.places[-1] - found.places[0])
+    sides = (
+        (f"even speed: {found.even_duration:.2f} s", found.even_usage),
+        (f"time-optimal: {found.duration:.2f} s", found.usage),
+    )
+    lines = {}
+    for side, (name, usage) in enumerate(sides):
+        axes[0, side].set_title(name, fontsize=11)
+        for row, quantity in enumerate(quantities):
+            ax = axes[row, side]
+            for i, column in enumerate(columns):
+                if column.quantity == quantity:
+                    joint = joints.index(column.joint)
+                    dashes = "--" if joint >= len(_COLOURS) else "-"
+                    (line,) = ax.plot(
+                        place,
+                        100.0 * usage[:, i],
+                        dashes,
+                        color=_COLOURS[joint % len(_COLOURS)],
+                        linewidth=1.1,
+                    )
+                    lines[column.joint] = line
+            ax.axhline(100.0, color="black", linewidth=0.9)
+            ax.set_ylim(0.0, 108.0)
+            if not side:
+                ax.set_ylabel(f"{quantity}\n% of limit", fontsize=8)
+    length = found.places[-1] - found.places[0]
+    even = np.full_like(place, length / found.even_duration)
+    fast = np.sqrt(found.law.squared_speeds_at(found.places))
+    for side, speed in enumerate((even, fast)):
+        axes[-1, side].plot(place, 100.0 * speed / length, color="black", linewidth=1.2)
+        axes[-1, side].set_xlabel("path [%]")
+    axes[-1, 0].set_ylim(0.0, 105.0 * max(even.max(), fast.max()) / length)
+    axes[-1, 0].set_ylabel("path speed\n%/s", fontsize=8)
+    for ax in axes.ravel():
+        ax.set_xlim(0.0, 100.0)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.grid(alpha=0.25)
+    shown = [joint for joint in joints if joint in lines]
+    legend_below(figure, [lines[joint] for joint in shown], shown)
+    figure.suptitle(title, fontsize=12)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+    return path

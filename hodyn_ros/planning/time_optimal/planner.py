@@ -1,0 +1,321 @@
+"""The fastest motion along a path that keeps all limits of a robot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.lie.jets import Array
+from hodyn_ros.planning.along import DemandAlong
+from hodyn_ros.planning.check import ROUNDING
+from hodyn_ros.planning.limit_set import Column, LimitSet
+from hodyn_ros.planning.retime import InfeasibleError
+from hodyn_ros.planning.time_optimal.chain_rule import SPEEDS
+from hodyn_ros.planning.time_optimal.geometry import require_path
+from hodyn_ros.planning.time_optimal.interior_point import Optimum, Problem, solve
+from hodyn_ros.planning.time_optimal.path_dynamics import PathDynamics
+from hodyn_ros.planning.time_optimal.path_usage import PathUsage
+from hodyn_ros.planning.time_optimal.speed_spline import DEGREE, Stations
+from hodyn_ros.trajectory.base import Trajectory
+from hodyn_ros.trajectory.robot_motion import RobotMotion
+from hodyn_ros.trajectory.timed import TimedPath, eased_path
+
+PIECES = 120  # of the speed, where nothing else is asked for
+ACCURACY = 5e-3  # of the duration by the estimated gap; what is missed in truth is a fiftieth of it
+_DENSE = 16  # instants of a piece that are looked at
+_EVERY = 4  # of them is a station
+_BEYOND = 3e-4  # of a limit, between stations, that makes a place a station as well
+_ROUNDS = 3
+_ROOM = 0.7  # of the limits is used by the first guess, or as much of what gravity leaves of them
+_NEAR = 0.9  # of a limit: what is below stays below when all goes slower
+_BESIDE = 1e-9  # of a path, from a jump to its sides
+_NEAREST = 1e-6  # of a path: breakpoints that are nearer are one
+_APART = 0.4  # of a piece: knots that are nearer to a breakpoint give way to it
+_FASTER = 1.01  # squared speeds, before the whole is slowed until it touches a limit
+_PRECISION = 1e-6  # of factors of squared speeds
+_GOAL = 1.0 - 1e-6  # of the limits, once peaks are known
+_EASE = 0.05  # of a path, for a start from rest
+
+
+@dataclass(frozen=True, eq=False)
+class Binding:
+    """How one limit shapes the fastest motion."""
+
+    column: Column
+    usage: float  # at most
+    place: float  # where, as a parameter of the path
+    time: float  # when [s]
+    gain: float  # by how many seconds the motion is shorter for each share by which the limit rises [s]
+
+
+@dataclass(frozen=True, eq=False)
+class TimeOptimal:
+    """The fastest motion along a path."""
+
+    motion: RobotMotion
+    law: TimedPath  # the trajectory of the motion
+    ease: tuple[float, float]  # of the path, for its start from rest and its stop to rest
+    even_duration: float  # of the motion that keeps all limits with its path parameter running evenly [s]
+    bindings: tuple[Binding, ...]
+    places: Array  # (N,) along the path
+    usage: Array  # (N, bindings) of the limits there
+    even_usage: Array  # (N, bindings) of the motion with an even parameter
+    steps: int  # of the search
+    slowed: float  # speed that the whole was slowed to, to keep what happens between stations
+
+    @property
+    def duration(self) -> float:
+        """How long the motion lasts [s]."""
+        return self.law.duration
+
+    @property
+    def timing(self) -> dict[str, list[float]]:
+        """What a trajectory file says of it under `timing`, beside the path."""
+        speeds = np.asarray(self.law.squared_speeds).tolist()
+        timing = {"knots": np.asarray(self.law.knots).tolist(), "squared_speeds": speeds}
+        return {"ease": list(self.ease), **timing} if any(self.ease) else timing
+
+
+def time_optimal(
+    path: Trajectory | RobotMotion,
+    robot: Robot,
+    limits: Mapping[str, float] | None = None,
+    *,
+    pieces: int = PIECES,
+    progress: Callable[[float], None] | None = None,
+) -> TimeOptimal:
+    """Find the fastest motion along a path that keeps all limits of a robot, from rest to rest.
+
+    `path`: any motion of the joints, of a platform, or of a floating base with its joints; only where it
+    leads counts, not how fast. `limits`: shares of the robot's own limits by quantity, as `{"velocity":
+    0.5}`. The motion is continuous up to its snap, as the path has to be, and its speed a spline of as many
+    `pieces`. Raises InputError for a path with a kink, InfeasibleError where no speed keeps the limits:
+    naming the joint whose range the path leaves, or whose limit gravity alone exceeds.
+    """
+    demand = LimitSet(robot, limits)
+    fitted = demand.subject.fitted(_plain(RobotMotion.of(path)))
+    require_path(fitted, demand)
+    ease, fitted = _eased(fitted)
+    search = _Search(demand, demand.fitted(fitted), pieces)
+    optimum = search.optimum(progress)
+    law, slowed, peaks = search.kept(optimum.coefficients)
+    even = search.even_speed(_GOAL)
+    coefficients = np.asarray(law.squared_speeds)
+    after, before = (search.sizes(some) for some in (coefficients, np.full_like(coefficients, even)))
+    return TimeOptimal(
+        replace(search.motion, trajectory=law),
+        law,
+        ease,
+        float(search.knots[-1] - search.knots[0]) / even**0.5,
+        _bindings(search, optimum, peaks),
+        search.u,
+        after,
+        before,
+        optimum.steps,
+        slowed,
+    )
+
+
+class _Search:
+    """A path with the instants that are looked at."""
+
+    def __init__(self, demand: LimitSet, motion: RobotMotion, pieces: int) -> None:
+        if pieces < 1:
+            raise InputError(f"the speed needs a piece at least, found {pieces}")
+        self.demand, self.motion = demand, motion
+        path = motion.trajectory
+        begin, end = path._departure, path.duration
+        breaks = _breakpoints(path)
+        self.knots = _knots(begin, end, pieces, breaks)
+        self.padded = np.concatenate([np.full(DEGREE, begin), self.knots, np.full(DEGREE, end)])
+        widths = np.diff(self.knots)[:, None]
+        inside = (self.knots[:-1, None] + widths * np.arange(_DENSE) / _DENSE).ravel()
+        # both sides of where a derivative of the path may jump
+        self.breaks, self.gap = breaks, _BESIDE * (end - begin)
+        inside = inside[np.abs(breaks[:, None] - inside).min(axis=0) > self.gap]
+        self.u = np.sort(np.concatenate([inside, breaks[:-1] + self.gap, breaks[1:] - self.gap]))
+        self.path = PathDynamics.of(demand, motion, self.u)
+        self.dense = Stations(self.padded, self.u)
+        self.usage = PathUsage(demand)
+        points, weights = np.polynomial.legendre.leggauss(4)
+        self.clock = Stations(self.padded, (self.knots[:-1, None] + widths * 0.5 * (points + 1.0)).ravel())
+        self.weights = (0.5 * widths * weights).ravel()
+
+    def optimum(self, progress: Callable[[float], None] | None) -> Optimum:
+        """Return the optimum with all stations that it takes: the exchange method, as in `retime`."""
+        stations = np.zeros(len(self.u), dtype=bool)
+        stations[::_EVERY] = True
+        stations |= np.abs(self.breaks[:, None] - self.u).min(axis=0) <= 2.0 * self.gap
+        stations[: 2 * _DENSE] = stations[-2 * _DENSE :] = True
+        coefficients, gap = np.full(self.dense.count, self.even_speed(self._room())), 1.0
+        optimum: Optimum | None = None
+        for count in range(_ROUNDS):
+            found = self.solved(stations, coefficients, gap, progress if count == 0 else None)
+            if optimum is not None:
+                found = found._replace(steps=found.steps + optimum.steps)
+            optimum = found
+            sizes = self.sizes(found.coefficients)
+            beyond = (sizes > 1.0 + _BEYOND).any(axis=1) & ~stations
+            if not beyond.any():
+                break
+            stations |= _highest(sizes) & beyond
+            gap = 0.05
+            room = self._slower(self.path, self.dense, found.coefficients, 1.0 - 1e-4)
+            coefficients = found.coefficients * room
+        assert optimum is not None
+        return optimum
+
+    def solved(
+        self,
+        stations: NDArray[np.bool_],
+        coefficients: Array,
+        gap: float,
+        progress: Callable[[float], None] | None,
+    ) -> Optimum:
+        """Return the optimum with some stations."""
+        chosen = np.flatnonzero(stations)
+        problem = Problem(
+            self.usage,
+            self.path.chosen(chosen),
+            Stations(self.padded, self.u[chosen]),
+            self.clock,
+            self.weights,
+        )
+        self.chosen = chosen
+        return solve(problem, coefficients, ACCURACY, gap, progress)
+
+    def kept(self, coefficients: Array) -> tuple[TimedPath, float, Array]:
+        """Return the law that keeps all limits everywhere, its speed beside what was found, and its peaks.
+
+        Peaks: places, times and usage (3, columns).
+        """
+        slowed, places = _FASTER**0.5, np.zeros(0)
+        coefficients = coefficients * _FASTER
+        for _ in range(8):
+            law = TimedPath(self.motion.trajectory, self.knots, coefficients)
+            along = DemandAlong(self.demand, replace(self.motion, trajectory=law))
+            peaks = along.peaks()
+            sizes = np.where(self.demand.timed, self.demand.usage(peaks.sizes), 0.0)
+            places = law.places_at(peaks.times[self.usage.columns])
+            if sizes.max() <= 1.0 + ROUNDING:
+                return (
+                    law,
+                    slowed,
+                    np.stack([places, peaks.times[self.usage.columns], sizes[self.usage.columns]]),
+                )
+            order = np.argsort(places)
+            at = PathDynamics.of(self.demand, self.motion, places[order])
+            stations = Stations(self.padded, places[order])
+            factor = self._slower(at, stations, coefficients, _GOAL)
+            coefficients, slowed = coefficients * factor, slowed * factor**0.5
+        raise InputError("the motion is not found to keep its limits between stations")
+
+    def _slower(self, path: PathDynamics, stations: Stations, coefficients: Array, goal: float) -> float:
+        """Return the factor of squared speeds at which no quantity is larger than the goal."""
+        y = stations.speeds(coefficients)
+        sizes = np.abs(self.usage.values(path, y)).max(axis=1)
+        if sizes.max() <= goal:
+            return 1.0
+        near = np.flatnonzero(sizes >= min(goal, _NEAR * sizes.max()))
+        path, y = path.chosen(near), y[near]
+        return _largest(lambda factor: float(np.abs(self.usage.values(path, factor * y)).max()), goal)
+
+    def sizes(self, coefficients: Array) -> Array:
+        """Return what is used of the limits (N, columns), all along the path."""
+        return np.abs(self.usage.values(self.path, self.dense.speeds(coefficients)))
+
+    def even_speed(self, goal: float) -> float:
+        """Return the squared speed, the same all along the path, that uses the limits up to `goal`."""
+        still = self.sizes(np.zeros(self.dense.count))
+        row, column = np.unravel_index(int(np.argmax(still)), still.shape)
+        most = float(still[row, column])
+        if most >= goal:
+            raise self._too_heavy(int(row), int(column), most)
+        some = np.arange(0, len(self.u), _EVERY)
+        path, y = self.path.chosen(some), np.zeros((len(some), SPEEDS))
+        y[:, 0] = 1.0
+
+        def usage(speed: float) -> float:
+            return float(np.abs(self.usage.values(path, speed * y)).max())
+
+        highest = 1.0
+        while usage(highest) < goal:
+            highest *= 4.0
+        return highest * _largest(lambda share: usage(highest * share), goal)
+
+    def _room(self) -> float:
+        still = float(self.sizes(np.zeros(self.dense.count)).max())
+        return min(still + _ROOM * (1.0 - still), 1.0) if still < 1.0 else 1.0
+
+    def _too_heavy(self, row: int, column: int, usage: float) -> InfeasibleError:
+        limit = self.demand.columns[self.usage.columns[column]]
+        return InfeasibleError(
+            f"no speed keeps the limits: at {self.u[row]:.6g} of the path, gravity alone asks for a "
+            f"{limit.quantity} of {usage * limit.upper:.6g} {limit.unit} at joint {limit.joint!r}, "
+            f"allowed are {limit.upper:g}; change the path or the limit"
+        )
+
+
+def _breakpoints(path: Trajectory) -> Array:
+    """Return where a derivative of a path may jump, its ends among them."""
+    begin, end = path._departure, path.duration
+    points = path.breakpoints
+    inside = np.zeros(0) if points is None else points
+    near = _NEAREST * (end - begin)
+    inside = inside[(inside > begin + near) & (inside < end - near)]
+    return np.concatenate([[begin], inside[np.diff(inside, prepend=begin) > near], [end]])
+
+
+def _knots(begin: float, end: float, pieces: int, breaks: Array) -> Array:
+    """Return knots of even pieces of a path, and its breakpoints in place of those beside them."""
+    even = np.linspace(begin, end, pieces + 1)
+    apart = np.abs(breaks[:, None] - even).min(axis=0) > _APART * (end - begin) / pieces
+    return np.sort(np.concatenate([even[apart], breaks]))
+
+
+def _largest(usage: Callable[[float], float], goal: float) -> float:
+    """Return the largest factor below 1 at which the usage, which grows with it, meets the goal."""
+    low, high, factor = 0.0, 1.0, 0.97
+    while high - low > _PRECISION * high:
+        if usage(factor) <= goal:
+            low = factor
+        else:
+            high = factor
+        factor = 0.5 * (low + high)
+    return low
+
+
+def _highest(sizes: Array) -> NDArray[np.bool_]:
+    """Return which rows (N,) hold a local maximum of a column that is beyond its limit."""
+    padded = np.pad(sizes, ((1, 1), (0, 0)), constant_values=-np.inf)
+    top = (sizes >= padded[:-2]) & (sizes >= padded[2:]) & (sizes > 1.0 + _BEYOND)
+    return np.asarray(top.any(axis=1))
+
+
+def _eased(motion: RobotMotion) -> tuple[tuple[float, float], RobotMotion]:
+    """Return a path that rests at its ends, and how much of it that takes."""
+    path = motion.trajectory
+    width = _EASE * (path.duration - path._departure)
+    start, stop = (0.0 if rests else width for rests in (path.starts_at_rest, path.ends_at_rest))
+    return (start, stop), replace(motion, trajectory=eased_path(path, (start, stop)))
+
+
+def _plain(motion: RobotMotion) -> RobotMotion:
+    """Return a motion without the time law that it has."""
+    trajectory = motion.trajectory
+    while isinstance(trajectory, TimedPath):
+        trajectory = trajectory.path
+    return replace(motion, trajectory=trajectory)
+
+
+def _bindings(search: _Search, optimum: Optimum, peaks: Array) -> tuple[Binding, ...]:
+    gains = optimum.multipliers.sum(axis=0)
+    return tuple(
+        Binding(search.demand.columns[c], float(usage), float(place), float(time), float(gain))
+        for c, gain, place, time, usage in zip(search.usage.columns, gains, *peaks, strict=True)
+    )

@@ -1,0 +1,59 @@
+"""The squared speed along a path as a spline, and the sums over stations that its coefficients see."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hodyn_ros.lie.jets import Array
+from hodyn_ros.planning.time_optimal.chain_rule import SPEEDS
+
+DEGREE = 5
+
+
+class Stations:
+    """Instants u (N,) of a path, increasing, and the spline functions that do not vanish there."""
+
+    def __init__(self, knots: Array, u: Array) -> None:
+        """Take all `knots` of the spline, those at the ends six times."""
+        self.u = u
+        self.count = len(knots) - DEGREE - 1
+        inner = knots[DEGREE : self.count + 1]
+        self._span = np.clip(np.searchsorted(inner, u, side="right") - 1, 0, len(inner) - 2)
+        self._starts = np.flatnonzero(np.diff(self._span, prepend=-1))
+        self.basis = _basis(knots, u, self._span + DEGREE)  # (N, 5 derivatives, 6 functions)
+        self._columns = self._span[:, None] + np.arange(DEGREE + 1)
+
+    def speeds(self, coefficients: Array) -> Array:
+        """Return b and its derivatives by u, (N, 5)."""
+        return (self.basis @ coefficients[self._columns][:, :, None])[:, :, 0]
+
+    def gradient(self, weights: Array) -> Array:
+        """Return the derivatives by the coefficients of a sum, from those by y (N, 5) of its terms."""
+        terms = (weights[:, None, :] @ self.basis)[:, 0]
+        result = np.zeros(self.count)
+        np.add.at(result, self._columns, terms)
+        return result
+
+    def curvature(self, weights: Array) -> Array:
+        """Return the second derivatives of a sum, from those by y (N, 5, 5): upper bands (6, count)."""
+        terms = self.basis.swapaxes(1, 2) @ weights @ self.basis
+        sums = np.add.reduceat(terms, self._starts, axis=0)
+        first = self._span[self._starts]
+        bands = np.zeros((DEGREE + 1, self.count))
+        for i in range(DEGREE + 1):
+            for j in range(i, DEGREE + 1):
+                bands[DEGREE + i - j, first + j] += sums[:, i, j]  # no place twice: one sum a span
+        return bands
+
+
+def _basis(knots: Array, u: Array, interval: NDArray[np.intp]) -> Array:
+    from scipy.interpolate import BSpline
+
+    count = len(knots) - DEGREE - 1
+    result = np.empty((len(u), SPEEDS, DEGREE + 1))
+    at = (interval - DEGREE)[:, None] + np.arange(DEGREE + 1)
+    every = BSpline(knots, np.eye(count), DEGREE)
+    for k in range(SPEEDS):
+        result[:, k] = np.take_along_axis(every(u, nu=k), at, axis=1)
+    return result

@@ -1,0 +1,227 @@
+"""The fastest motion along a path: against closed forms, dense searches, and motions planned again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hodyn_ros import Robot, share
+from hodyn_ros.dynamics.robot import Robot as AnyRobot
+from hodyn_ros.errors import InputError
+from hodyn_ros.lie import jets
+from hodyn_ros.model.limits import JointLimits
+from hodyn_ros.planning.check import check
+from hodyn_ros.planning.limit_set import LimitSet
+from hodyn_ros.planning.retime import InfeasibleError, retime
+from hodyn_ros.planning.time_optimal.chain_rule import chain_rule
+from hodyn_ros.planning.time_optimal.path_dynamics import PathDynamics
+from hodyn_ros.planning.time_optimal.path_usage import PathUsage
+from hodyn_ros.planning.time_optimal.planner import time_optimal
+from hodyn_ros.planning.time_optimal.report import stretches
+from hodyn_ros.trajectory import BlendedLines, PiecewisePolynomial, RobotMotion, WaypointSpline, read_motion
+
+NONE = [np.inf]
+HOME = [0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.0]
+AWAY = [0.8, 0.3, 0.5, -1.2, 0.5, 2.2, 0.5]
+SPEEDS = np.array([1.3, 0.4, -0.7, 1.1, -2.0])  # b and its derivatives by u
+
+
+@pytest.fixture(scope="module")
+def panda() -> Robot:
+    return Robot.from_config(share.find("config", "panda.yaml"))
+
+
+def one_joint(**limits: float) -> AnyRobot:
+    """A joint about the vertical axis, which gravity does not load."""
+    model = Robot.from_screws(
+        [-1], [[0, 0, 1, 0, 0, 0]], [np.eye(4)], [1.0], [[0.5, 0, 0]], [0.1 * np.eye(3)]
+    ).model
+    bounds = {name: [value] for name, value in limits.items()}
+    free = {name: NONE for name in ("velocity", "effort", "effort_rate") if name not in limits}
+    return Robot(model, JointLimits([-np.inf], NONE, **free, **bounds))
+
+
+def test_the_chain_rule_is_that_of_taylor_series() -> None:
+    rng = np.random.default_rng(0)
+    outer = rng.normal(size=6)  # derivatives of f by u
+    rule = chain_rule(SPEEDS[None], 5)[0]
+    law = np.array([0.0, *rule[1:, 1]])  # those of u by time: f(u) = u
+    composed = jets.compose(jets.to_taylor(outer), jets.to_taylor(law))
+    np.testing.assert_allclose(rule @ outer, jets.to_derivatives(composed), rtol=1e-13)
+    # u'' = b' / 2 fixes all of them
+    slope = jets.to_taylor(SPEEDS[1:]) / 2.0
+    np.testing.assert_allclose(
+        jets.to_taylor(law)[2:] * [2.0, 6.0, 12.0, 20.0],
+        jets.compose(slope, jets.to_taylor(law)[:4]),
+        rtol=1e-13,
+    )
+
+
+def test_efforts_along_a_path_are_those_of_the_motion(panda: Robot) -> None:
+    demand = LimitSet(panda)
+    path = demand.fitted(RobotMotion.of(WaypointSpline([0.0, 1.0, 2.0], [HOME, AWAY, HOME])))
+    u = np.array([0.3, 1.1, 1.7])
+    y = SPEEDS * np.array([[1.0], [0.3], [2.0]]) ** np.arange(5)
+    rates = PathDynamics.of(demand, path, u).rates(y)
+    motion = chain_rule(y, 5) @ path.trajectory.sample(u, 5)
+    torques = panda.inverse_dynamics(np.ascontiguousarray(motion))
+    for got, wanted in ((rates[:, :6], motion), (rates[:, 6:], torques)):
+        np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-11 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("friction", [False, True])
+def test_slopes_are_those_of_differences(panda: Robot, friction: bool) -> None:
+    robot = panda if not friction else Robot.from_config(share.find("config", "palletiser.yaml"))
+    demand = LimitSet(robot)
+    start = np.zeros(robot.n_joints) if friction else np.array(HOME)
+    path = RobotMotion.of(WaypointSpline([0.0, 1.0], [start, start + 0.2]))
+    usage, along = PathUsage(demand), PathDynamics.of(demand, demand.fitted(path), np.array([0.4, 0.7]))
+    y = np.tile(SPEEDS, (2, 1))
+    slopes = usage.with_gradient(along, y)[1]
+    for i in range(5):
+        step = np.zeros(5)
+        step[i] = 1e-4
+        rise = (usage.values(along, y + step) - usage.values(along, y - step)) / 2e-4
+        np.testing.assert_allclose(slopes[:, i], rise, rtol=0, atol=1e-6 * np.abs(slopes).max())
+
+
+@pytest.mark.parametrize(
+    ("limits", "least"),
+    [
+        ({"velocity": 0.5, "acceleration": 2.0}, 1.0 / 0.5 + 0.5 / 2.0),  # a trapezoid of speed
+        ({"acceleration": 2.0}, 2.0 * np.sqrt(1.0 / 2.0)),  # full speed up, full brakes
+        ({"jerk": 4.0}, (32.0 / 4.0) ** (1.0 / 3.0)),
+    ],
+)
+def test_it_comes_near_the_closed_form_that_is_less_smooth(limits: dict[str, float], least: float) -> None:
+    robot = one_joint(**limits)
+    found = time_optimal(WaypointSpline([0.0, 3.0], [[0.0], [1.0]]), robot)
+    assert least < found.duration < 1.02 * least
+    assert found.motion.trajectory.smoothness >= 4
+    report = check(robot, found.motion)
+    assert not report.violations
+    assert report.tightest.usage > 0.999
+
+
+def test_the_panda_keeps_all_limits_and_touches_some(panda: Robot) -> None:
+    path = WaypointSpline([0.0, 1.0, 2.0], [HOME, AWAY, HOME])
+    found = time_optimal(path, panda, pieces=60)
+    report = check(panda, found.motion)
+    assert not report.violations
+    assert report.tightest.usage > 0.9999
+    assert found.slowed > 0.995
+    even = retime(panda, WaypointSpline([0.0, 0.01, 0.02], [HOME, AWAY, HOME])).trajectory.duration
+    assert found.even_duration == pytest.approx(even, rel=1e-3)
+    assert found.duration < 0.8 * even
+    # ends at rest, and the same places in between
+    assert not found.law.sample([0.0, found.duration], 4)[:, 1:].round(6).any()
+    places = np.linspace(0.0, 2.0, 7)
+    np.testing.assert_allclose(
+        found.law.sample(found.law.times_at(places), 0), path.sample(places, 0), atol=1e-12
+    )
+    # what binds from when to when leaves out nothing
+    parts = stretches(found)
+    assert [part.start for part in parts[1:]] == [part.end for part in parts[:-1]]
+
+
+def test_gains_are_those_of_the_closed_form() -> None:
+    # T = d / v + v / a, so v dT/dv = v / a - d / v and a dT/da = -v / a
+    path = WaypointSpline([0.0, 3.0], [[0.0], [1.0]])
+    found = time_optimal(path, one_joint(velocity=0.5, acceleration=2.0))
+    gains = {binding.column.quantity: binding.gain for binding in found.bindings}
+    assert gains["velocity"] == pytest.approx(1.0 / 0.5 - 0.5 / 2.0, rel=0.01)
+    assert gains["acceleration"] == pytest.approx(0.5 / 2.0, rel=0.03)
+
+
+def test_a_share_of_a_limit_is_kept(panda: Robot) -> None:
+    path = WaypointSpline([0.0, 1.0], [HOME, AWAY])
+    found = time_optimal(path, panda, {"velocity": 0.25}, pieces=40)
+    fastest = max(f.usage for f in check(panda, found.motion).findings if f.column.quantity == "velocity")
+    assert 0.2499 < fastest <= 0.25 + 1e-9
+    with pytest.raises(InputError, match="no limit of 'speed'; it has those of velocity, torque"):
+        time_optimal(path, panda, {"speed": 0.5})
+
+
+def test_a_path_in_motion_at_its_ends_is_eased(panda: Robot) -> None:
+    path = BlendedLines([0.0, 1.0, 2.0], [HOME, AWAY, HOME])
+    found = time_optimal(path, panda, pieces=60)
+    assert found.ease == (0.1, 0.1)
+    assert found.law.starts_at_rest and found.law.ends_at_rest
+    assert not check(panda, found.motion).violations
+
+
+def test_a_motion_with_a_time_law_is_taken_for_its_path(panda: Robot) -> None:
+    once = time_optimal(WaypointSpline([0.0, 1.0], [HOME, AWAY]), panda, pieces=20)
+    again = time_optimal(once.motion, panda, pieces=20)
+    assert again.duration == pytest.approx(once.duration, rel=1e-9)
+
+
+def test_paths_that_cannot_be_are_refused_with_the_place(panda: Robot) -> None:
+    with pytest.raises(InputError, match=r"kink at 1: its velocity .* jumps there.*interpolation: blend"):
+        time_optimal(PiecewisePolynomial([0.0, 1.0, 2.0], [HOME, AWAY, HOME]), panda)
+    with pytest.raises(InfeasibleError, match="leaves the range of joint 'panda_joint4': at 1 it is at 0.5"):
+        time_optimal(WaypointSpline([0.0, 1.0], [HOME, [*AWAY[:3], 0.5, *AWAY[4:]]]), panda)
+    weak = Robot(panda.model, replace_effort(panda.limits, 1, 5.0), panda.drive_train)
+    with pytest.raises(
+        InfeasibleError, match="gravity alone asks for a torque of .* at joint 'panda_joint2'"
+    ):
+        time_optimal(WaypointSpline([0.0, 1.0], [HOME, AWAY]), weak)
+
+
+def replace_effort(limits: JointLimits, joint: int, effort: float) -> JointLimits:
+    efforts = limits.effort.copy()
+    efforts[joint] = effort
+    return replace(limits, effort=efforts, joint_names=None)
+
+
+@pytest.mark.parametrize(
+    ("name", "bounds"),
+    [
+        ("planar_3rrr", {"velocity": 10.0, "effort_rate": 9.0}),
+        ("gough_stewart", {"velocity": 10.0, "effort": 150.0, "effort_rate": 60.0}),
+        ("aerial_manipulator", {"velocity": 10.0, "effort": 3.0, "effort_rate": 0.05}),
+    ],
+)
+def test_platforms_and_floating_bases_keep_the_limits_of_their_drives(
+    name: str, bounds: dict[str, float]
+) -> None:
+    file = {"gough_stewart": "gough_stewart_6ups"}.get(name, name)
+    robot = Robot.from_config(share.find("config", f"{file}.yaml"))
+    drives = len(robot.driven_joints)
+    limits = replace(
+        JointLimits.unlimited(drives), **{key: np.full(drives, value) for key, value in bounds.items()}
+    )
+    limited = Robot(robot.tree, limits, robot.drives, closure=robot.closure)
+    origin = read_motion(share.find("config", f"{name}_motion.yaml")).origin
+    base = WaypointSpline([0.0, 1.0], [[0.0, 0.0], [0.02, 0.1 if name != "planar_3rrr" else 0.01]])
+    joints = WaypointSpline([0.0, 1.0], np.zeros((2, 6)) + [[0.0], [0.2]])
+    path = RobotMotion.of_base(
+        base,
+        ["x", "y" if name == "planar_3rrr" else "yaw"],
+        origin,
+        joints if robot.closure is None else None,
+    )
+    found = time_optimal(path, limited, pieces=8)
+    report = check(limited, found.motion)
+    assert not report.violations
+    assert report.tightest.usage > 0.9999
+
+
+def test_the_file_it_writes_is_the_motion(tmp_path: Path, panda: Robot) -> None:
+    from hodyn_ros.trajectory.files.retimed_file import retimed_text, timed_text
+
+    source = tmp_path / "path.yaml"
+    points = "".join(f"- {{positions: {point}}}\n" for point in (HOME, AWAY, HOME))
+    source.write_text(f"type: waypoints\ninterpolation: blend\nblend: 0.4\npoints:\n{points}")
+    found = time_optimal(read_motion(source), panda, pieces=30)
+    planned = tmp_path / "planned.yaml"
+    planned.write_text(timed_text(source, found.timing))
+    read = read_motion(planned).trajectory
+    times = np.linspace(0.0, found.duration, 11)
+    np.testing.assert_array_equal(read.sample(times, 5), found.law.sample(times, 5))
+    half = tmp_path / "half.yaml"
+    half.write_text(retimed_text(planned, 0.5))
+    assert read_motion(half).trajectory.duration == pytest.approx(2.0 * found.duration)
