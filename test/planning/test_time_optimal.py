@@ -194,7 +194,7 @@ def test_platforms_and_floating_bases_keep_the_limits_of_their_drives(
     limits = replace(
         JointLimits.unlimited(drives), **{key: np.full(drives, value) for key, value in bounds.items()}
     )
-    limited = Robot(robot.tree, limits, robot.drives, closure=robot.closure)
+    limited = Robot(robot.tree, limits, robot.drive_train, closure=robot.closure)
     origin = read_motion(share.find("config", f"{name}_motion.yaml")).origin
     base = WaypointSpline([0.0, 1.0], [[0.0, 0.0], [0.02, 0.1 if name != "planar_3rrr" else 0.01]])
     joints = WaypointSpline([0.0, 1.0], np.zeros((2, 6)) + [[0.0], [0.2]])
