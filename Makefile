@@ -128,9 +128,17 @@ lint: $(state)/packages
 # A worker takes whole files, in their order: those that test/conftest.py has put last come last.
 workers := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-test: $(state)/built lint
+# Types are checked beside the first tests: those that need the processors for themselves come last.
+test: $(state)/built
 	@echo "==> tests (pytest)"
-	@"$(python)" -m pytest $(workers) $(TEST)
+	@trap 'kill %1 2>/dev/null || true' EXIT; \
+	$(MAKE) --no-print-directory --silent lint & \
+	status=0; "$(python)" -m pytest $(workers) $(TEST) || status=$$?; \
+	wait %1 || { echo "==> style or types are wrong, see above the tests" >&2; exit 1; }; \
+	exit $$status
+
+test-thorough: export HODYN_TEST := thorough
+test-thorough: test
 
 test-fast: $(state)/built
 	@echo "==> tests without those that start processes (nodes, command line, examples) or take seconds (thorough)"

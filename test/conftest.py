@@ -18,11 +18,17 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+from sweeps import THOROUGH
 
 from hodyn_ros.engine.codegen import llvm
 
 # Domains above 101 would use ports that Linux hands out to other programs; 0 is everybody's default.
 DOMAINS = range(1, 102)
+
+# The same examples in every run, so that a failure is that of the last change; thorough runs search further.
+settings.register_profile("tests", derandomize=not THOROUGH, deadline=None)
+settings.load_profile("tests")
 
 STARTERS = ("subprocess", "ros_processes", "ros_launch", "run_examples", "warm_python")  # of processes
 

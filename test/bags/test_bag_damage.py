@@ -10,6 +10,7 @@ from pathlib import Path
 import bag_damager
 import numpy as np
 import pytest
+from sweeps import THOROUGH
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
@@ -33,7 +34,7 @@ TOPICS = (
     Topic("/arm/dynamics_node/settings", STRING),
 )
 SAMPLES = 120
-CALLS, SEED = 150, 20261121
+CALLS, SEED = 150 if THOROUGH else 60, 20261121
 
 
 def recording() -> list[Message]:

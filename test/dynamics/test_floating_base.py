@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from oracles.cases import Case, make_case, relative_errors
 from oracles.motions import Frame, random_base, random_loads, random_motion, random_stack
 from oracles.random_trees import Tree, random_tree, unit_vector
+from sweeps import examples
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot
 from hodyn_ros.errors import InputError
@@ -22,11 +23,6 @@ TOLERANCE = 1e-12
 """Allowed error of orders 0 to 3, relative to the largest effort of the order."""
 
 both_frames = pytest.mark.parametrize("frame", ["world", "body"])
-
-
-def bounded(examples: int) -> Any:
-    """Return settings for a reproducible search without a clock, and without one for a smaller example."""
-    return settings(max_examples=examples, deadline=None, derandomize=True, phases=[Phase.generate])
 
 
 def robot_of(tree: Tree) -> Robot:
@@ -67,7 +63,7 @@ class TestAgainstExactArithmetic:
         frame=st.sampled_from(["world", "body"]),
         n_loads=st.integers(0, 2),
     )
-    @bounded(12)
+    @examples(12, shrink=False)
     def test_trees_whose_joints_slide(
         self, seed: int, kinds: tuple[str, ...], order: int, n_bodies: int, frame: Frame, n_loads: int
     ) -> None:

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import given
 from numpy.typing import NDArray
 from oracles import pinocchio_models
 from oracles.cases import Case, cases, make_case, relative_errors
 from oracles.hybrid_problems import Answer, HybridProblem, errors_in_roundings
 from oracles.motions import Base, Frame, random_stack
 from oracles.random_trees import KINDS, Tree, random_pose, random_tree
+from sweeps import examples
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot
 from hodyn_ros.errors import InputError
@@ -22,11 +23,6 @@ Array = NDArray[np.float64]
 
 SLACK = 25.0
 """How many times the effect of rounding the problem once an error may be."""
-
-
-def bounded(examples: int) -> Any:
-    """Return settings for a reproducible search without a clock, and without one for a smaller example."""
-    return settings(max_examples=examples, deadline=None, derandomize=True, phases=[Phase.generate])
 
 
 def robot_of(tree: Tree) -> Robot:
@@ -59,13 +55,13 @@ def assert_solves(problem: HybridProblem, found: Answer) -> None:
 @pytest.mark.thorough
 class TestAgainstExactArithmetic:
     @given(case=cases(6, orders=[0, 1, 2, 3], bases=[False]))
-    @bounded(6)
+    @examples(6, shrink=False)
     def test_orders_0_to_3_of_trees_on_the_ground(self, case: Case) -> None:
         problem = problem_of(case)
         assert_solves(problem, solve(problem))
 
     @given(case=cases(4, orders=[0, 1, 2, 3], bases=[True]))
-    @bounded(6)
+    @examples(6, shrink=False)
     def test_orders_0_to_3_of_floating_trees(self, case: Case) -> None:
         problem = problem_of(case)
         assert_solves(problem, solve(problem))
@@ -110,7 +106,7 @@ class TestAgainstExactArithmetic:
 
 
 @given(case=cases(12, orders=[0], bases=[False], max_loads=0))
-@bounded(12)
+@examples(12, shrink=False)
 def test_order_0_is_that_of_pinocchio(case: Case) -> None:
     torques = random_stack(2, 1, case.tree.n_joints, rate=1.0)
     _, expected = pinocchio_models.forward_dynamics(case.tree, case.q[:2], torques[0])
@@ -122,7 +118,7 @@ def test_order_0_is_that_of_pinocchio(case: Case) -> None:
 
 
 @given(case=cases(8, orders=[0], bases=[True], max_loads=0))
-@bounded(8)
+@examples(8, shrink=False)
 def test_order_0_of_a_floating_base_is_that_of_pinocchio(case: Case) -> None:
     assert case.base is not None
     motion = BaseMotion(case.base.pose, case.base.twists[:1], frame=case.base.frame)
@@ -154,7 +150,7 @@ def test_both_representations_describe_one_motion() -> None:
 
 
 @given(case=cases(6, orders=[0, 1, 2]))
-@bounded(10)
+@examples(10, shrink=False)
 def test_inverse_dynamics_gives_the_torques_back(case: Case) -> None:
     """The residual, unlike the accelerations, does not suffer from an ill-conditioned mass matrix."""
     problem = problem_of(case)

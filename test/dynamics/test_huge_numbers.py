@@ -14,6 +14,7 @@ from linkages import robot_of as linkage
 from numpy.typing import NDArray
 from oracles.mechanisms import four_bar
 from oracles.random_trees import random_tree
+from sweeps import THOROUGH
 
 from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot, share
 from hodyn_ros.dynamics.group_robot import GroupRobot
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.thorough
 Array = NDArray[np.float64]
 Calls = dict[str, Callable[[Any, "Numbers"], Any]]
 
-TRIALS = 12
+TRIALS = 12 if THOROUGH else 4
 EXPONENTS = (20, 60, 100, 150, 200, 250, 307)
 
 

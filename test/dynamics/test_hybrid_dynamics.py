@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from oracles.cases import Case, cases, make_case, relative_errors
 from oracles.hybrid_problems import Answer, HybridProblem, errors_in_roundings
 from oracles.motions import Frame, random_stack
 from oracles.random_trees import KINDS, random_tree
+from sweeps import examples
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot
 from hodyn_ros.errors import InputError
@@ -22,11 +23,6 @@ Array = NDArray[np.float64]
 
 SLACK = 25.0
 """How many times the effect of rounding the problem once an error may be."""
-
-
-def bounded(examples: int) -> Any:
-    """Return settings for a reproducible search without a clock, and without one for a smaller example."""
-    return settings(max_examples=examples, deadline=None, derandomize=True, phases=[Phase.generate])
 
 
 def problem_of(case: Case, prescribed: Sequence[int], base_free: bool = True) -> HybridProblem:
@@ -64,7 +60,7 @@ def assert_solves(problem: HybridProblem, found: Answer) -> None:
 @pytest.mark.thorough
 class TestAgainstExactArithmetic:
     @given(case=cases(5, orders=[0, 1, 2], bases=[False]), choice=st.randoms(use_true_random=False))
-    @bounded(6)
+    @examples(6, shrink=False)
     def test_orders_0_to_2_of_trees_on_the_ground(self, case: Case, choice: Any) -> None:
         prescribed = [joint for joint in range(case.tree.n_joints) if choice.random() < 0.5]
         problem = problem_of(case, prescribed)
@@ -75,7 +71,7 @@ class TestAgainstExactArithmetic:
         choice=st.randoms(use_true_random=False),
         base_free=st.booleans(),
     )
-    @bounded(8)
+    @examples(8, shrink=False)
     def test_orders_0_to_2_of_floating_trees(self, case: Case, choice: Any, base_free: bool) -> None:
         prescribed = [joint for joint in range(case.tree.n_joints) if choice.random() < 0.5]
         problem = problem_of(case, prescribed, base_free)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
@@ -20,6 +20,7 @@ from oracles import pinocchio_models
 from oracles.cases import Case, cases, make_case, relative_errors
 from oracles.motions import Base, Frame, Load, random_motion, random_stack
 from oracles.random_trees import KINDS, Tree, random_pose, random_tree
+from sweeps import examples, some
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot
 from hodyn_ros.errors import InputError
@@ -34,11 +35,6 @@ TOLERANCES = (1e-12, 1e-12, 1e-12, 1e-12, 1e-11, 1e-11, 1e-11)
 
 formulations = pytest.mark.parametrize("formulation", FORMULATIONS)
 both_bases = pytest.mark.parametrize("floating_base", [False, True], ids=["fixed", "floating"])
-
-
-def bounded(examples: int) -> Any:
-    """Return settings for a reproducible search without a clock."""
-    return settings(max_examples=examples, deadline=None, derandomize=True)
 
 
 def robot_of(tree: Tree) -> Robot:
@@ -68,54 +64,52 @@ def efforts_of(case: Case, formulation: str | None, robot: Robot | None = None) 
     return np.concatenate([base_wrench, torques], axis=1)
 
 
-def assert_close(found: Array, expected: Array) -> None:
+def assert_close(found: Array, expected: Array, what: object = "") -> None:
     errors = relative_errors(found, expected)
     allowed = np.array(TOLERANCES[: len(errors)])
-    assert (errors <= allowed).all(), f"errors by order {errors}, allowed {allowed}"
+    assert (errors <= allowed).all(), f"{what}: errors by order {errors}, allowed {allowed}"
+
+
+def assert_exact(case: Case) -> None:
+    """Hold all formulations against one computation in exact arithmetic, which takes longest."""
+    exact, robot = case.exact_efforts(), robot_of(case.tree)
+    for formulation in FORMULATIONS:
+        assert_close(efforts_of(case, formulation, robot), exact, formulation)
 
 
 @pytest.mark.thorough
 class TestAgainstExactArithmetic:
     """The oracle shares neither algorithm nor arithmetic with the package."""
 
-    @formulations
     @given(case=cases(30, orders=[0, 1, 2, 3]))
-    @bounded(40)
-    def test_orders_0_to_3_of_trees_up_to_30_bodies(self, formulation: str | None, case: Case) -> None:
-        assert_close(efforts_of(case, formulation), case.exact_efforts())
+    @examples(40)
+    def test_orders_0_to_3_of_trees_up_to_30_bodies(self, case: Case) -> None:
+        assert_exact(case)
 
-    @formulations
     @given(case=cases(7, orders=[4, 5, 6]))
-    @bounded(20)
-    def test_orders_4_to_6_of_trees_up_to_7_bodies(self, formulation: str | None, case: Case) -> None:
-        assert_close(efforts_of(case, formulation), case.exact_efforts())
+    @examples(20)
+    def test_orders_4_to_6_of_trees_up_to_7_bodies(self, case: Case) -> None:
+        assert_exact(case)
 
-    @formulations
-    @both_bases
-    def test_order_6_of_30_bodies(self, formulation: str | None, floating_base: bool) -> None:
-        case = make_case(60, 30, 6, floating_base)
-        assert_close(efforts_of(case, formulation), case.exact_efforts())
+    @pytest.mark.parametrize("floating_base", some([False, True], True), ids=str)
+    def test_order_6_of_30_bodies(self, floating_base: bool) -> None:
+        assert_exact(make_case(60, 30, 6, floating_base))
 
-    @formulations
     @pytest.mark.parametrize("kind", KINDS)
-    def test_robots_of_one_joint_kind(self, formulation: str | None, kind: str) -> None:
+    def test_robots_of_one_joint_kind(self, kind: str) -> None:
         tree = random_tree(20, 6, kinds=(kind,))
-        case = Case(tree, random_motion(21, tree, 4), None, [])
-        assert_close(efforts_of(case, formulation), case.exact_efforts())
+        assert_exact(Case(tree, random_motion(21, tree, 4), None, []))
 
-    @formulations
     @both_bases
-    def test_bodies_without_mass_inside_a_chain(self, formulation: str | None, floating_base: bool) -> None:
+    def test_bodies_without_mass_inside_a_chain(self, floating_base: bool) -> None:
         case = make_case(22, 5, 3, floating_base, branching=0.0)
         for body in (1, 3):
             case.tree.masses[body] = 0.0
             case.tree.inertias[body] = 0.0
-        assert_close(efforts_of(case, formulation), case.exact_efforts())
+        assert_exact(case)
 
-    @formulations
-    def test_a_floating_body_without_joints(self, formulation: str | None) -> None:
-        case = make_case(23, 1, 3, True, n_loads=1, frame="body")
-        assert_close(efforts_of(case, formulation), case.exact_efforts())
+    def test_a_floating_body_without_joints(self) -> None:
+        assert_exact(make_case(23, 1, 3, True, n_loads=1, frame="body"))
 
     @formulations
     def test_a_robot_at_rest_far_from_the_world_origin(self, formulation: str | None) -> None:
@@ -132,10 +126,9 @@ class TestAgainstExactArithmetic:
 
 
 @pytest.mark.thorough
-@formulations
 @given(case=cases(30, orders=[0], max_loads=0))
-@bounded(40)
-def test_order_0_is_that_of_pinocchio(formulation: str | None, case: Case) -> None:
+@examples(40)
+def test_order_0_is_that_of_pinocchio(case: Case) -> None:
     base = case.base
     if base is not None:
         twists = BaseMotion(base.pose, base.twists, frame=base.frame).in_frame("body").twists
@@ -145,12 +138,14 @@ def test_order_0_is_that_of_pinocchio(formulation: str | None, case: Case) -> No
     if wrench is not None and base is not None:
         in_world = mp.wrench_to_world(mp.exact(base.pose[None, :3]), mp.exact(wrench[None]))
         expected = np.concatenate([mp.to_float(in_world), expected], axis=1)
-    assert_close(efforts_of(case, formulation), expected)
+    robot = robot_of(case.tree)
+    for formulation in FORMULATIONS:
+        assert_close(efforts_of(case, formulation, robot), expected, formulation)
 
 
 @pytest.mark.thorough
 @given(case=cases(30, orders=[0, 1, 2]))
-@bounded(40)
+@examples(40)
 def test_formulations_agree_to_twelve_digits(case: Case) -> None:
     first, *others = [efforts_of(case, formulation) for formulation in FORMULATIONS]
     for other in others:
@@ -201,12 +196,9 @@ class TestBatches:
 
 
 class TestMechanics:
-    @formulations
     @given(seed=st.integers(0, 2**32 - 1), n_bodies=st.integers(1, 10))
-    @bounded(10)
-    def test_static_torque_is_the_gradient_of_the_potential_energy(
-        self, formulation: str | None, seed: int, n_bodies: int
-    ) -> None:
+    @examples(15)
+    def test_static_torque_is_the_gradient_of_the_potential_energy(self, seed: int, n_bodies: int) -> None:
         """Gravity counts once, and with the right sign."""
         tree = random_tree(seed, n_bodies)
         q = np.zeros((3, n_bodies))
@@ -217,7 +209,9 @@ class TestMechanics:
             along[0], along[1, joint] = q[0], 1.0
             _, potential = mp.energies(tree, mp.kinematics(tree, mp.exact(along)))
             gradient[0, joint] = float(potential[1])
-        assert_close(robot_of(tree).inverse_dynamics(q, formulation=formulation), gradient)
+        for formulation in FORMULATIONS:
+            found = robot_of(tree).inverse_dynamics(q, formulation=formulation)
+            assert_close(found, gradient, formulation)
 
     @formulations
     def test_a_pendulum_holds_its_weight(self, formulation: str | None) -> None:

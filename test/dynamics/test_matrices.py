@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 from case_robots import closeness, robot_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles import mp_dynamics as mp
 from oracles import mp_groups, pinocchio_models
 from oracles.cases import Case, make_case
 from oracles.differences import derivative
 from oracles.motions import Base
+from sweeps import examples
 
 from hodyn_ros import BaseMotion, InputError, ModelError, Robot
 from hodyn_ros.dynamics.group_robot import GroupRobot
@@ -88,7 +89,7 @@ def test_mass_matrix_is_exact(case: Case) -> None:
     assert closeness(robot.mass_matrix(case.q[:1], base), peer[None]) < 1e-12
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(seed=st.integers(0, 2**32 - 1), bodies=st.integers(1, 6), floating=st.booleans())
 def test_mass_rate_less_twice_coriolis_is_skew(seed: int, bodies: int, floating: bool) -> None:
     case = make_case(seed, bodies, 1, floating)

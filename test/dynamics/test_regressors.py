@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from case_robots import closeness, robot_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles import mp_dynamics as mp
 from oracles.cases import Case, make_case
+from sweeps import examples
 
 from hodyn_ros import BaseMotion, InputError, Robot, share
 from hodyn_ros.dynamics.group_robot import GroupRobot
@@ -40,7 +41,7 @@ def exact_forces(case: Case, base: BaseMotion | None) -> np.ndarray:
     return np.hstack([wrenches_to_body(motion.pose, motion.twists, efforts[:, :6]), efforts[:, 6:]])
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     seed=st.integers(0, 2**32 - 1), bodies=st.integers(1, 5), order=st.integers(0, 3), floating=st.booleans()
 )

@@ -19,6 +19,7 @@ from oracles.motions import random_base, random_motion
 from oracles.random_trees import Tree, random_tree
 from places import CONFIG, DATA, ROOT
 from ros_processes import child_environment
+from sweeps import THOROUGH
 
 from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot
 from hodyn_ros.actuation.conditions import is_positive
@@ -60,7 +61,7 @@ class TestNumbers:
     @pytest.mark.parametrize("floating", (False, True), ids=("fixed", "floating"))
     def test_random_trees_as_the_published_formulation_has_them(self, floating: bool, tmp_path: Path) -> None:
         """All kinds of joints; the base wrench, too, where the base floats."""
-        for seed in range(3):
+        for seed in range(3 if THOROUGH else 1):
             rng, order = np.random.default_rng(seed), 2
             tree = random_tree(rng, 6, floating_base=floating)
             robot = robot_of(tree)
@@ -115,15 +116,19 @@ def aerial() -> Robot:
     return Robot.from_config(CONFIG / "aerial_manipulator.yaml")
 
 
-# of robots with loops, inverse dynamics gives the state of the drives as well
-EVERYTHING = (*(what for what in get_args(Compiled) if what != "drive_state"), "inverse_dynamics_derivatives")
+SMALL = tuple(robot_of(random_tree(5, 4, floating_base=floating)) for floating in (False, True))
+ROBOTS = (panda(), aerial()) if THOROUGH else SMALL  # all functions of a large one take a C compiler long
+
+# what C code is not there for; the state of the drives comes with inverse dynamics
+LEFT_OUT = ("drive_state", "inverse_kinematics", "forward_dynamics_derivatives")
+EVERYTHING = tuple(what for what in get_args(Compiled) if what not in LEFT_OUT)
 
 
 class TestWhat:
     """All that `Robot.compile` offers, and partial derivatives."""
 
     @needs_c
-    @pytest.mark.parametrize("robot", (panda(), aerial()), ids=("fixed", "floating"))
+    @pytest.mark.parametrize("robot", ROBOTS, ids=("fixed", "floating"))
     def test_as_the_engine_has_it(self, robot: Robot, tmp_path: Path) -> None:
         floating, order, rng = robot.model.floating_base, 1, np.random.default_rng(6)
         chosen = [what for what in EVERYTHING if what != "regressor"]  # these take long to compile

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 from oracles.cases import Case, cases, make_case
 from oracles.motions import Base
 from oracles.random_trees import Tree
+from sweeps import examples
 
 from hodyn_ros import BaseMotion
 from hodyn_ros.dynamics.kinematics.forward_kinematics import forward_kinematics
@@ -25,10 +24,6 @@ Array = NDArray[np.float64]
 EXACT = 1e-12
 
 both_bases = pytest.mark.parametrize("floating_base", [False, True], ids=["fixed", "floating"])
-
-
-def examples(count: int) -> Any:
-    return settings(max_examples=count, deadline=None, derandomize=True)
 
 
 def parts_of(case: Case) -> tuple[TreeModel, BaseMotion | None]:

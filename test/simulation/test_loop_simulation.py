@@ -9,6 +9,7 @@ import pytest
 from linkages import elastic_delta, motion_of, robot_of, shipped, with_drives
 from numpy.typing import NDArray
 from oracles.mechanisms import MECHANISMS
+from sweeps import some
 
 from hodyn_ros import BaseMotion, InputError, Robot, share
 from hodyn_ros.control.links import Links
@@ -35,8 +36,12 @@ STIFFNESS: dict[str, Callable[[int], Array]] = {
 }
 
 
-@pytest.mark.parametrize("kind", STIFFNESS)
-@pytest.mark.parametrize("name", MECHANISMS)
+FEW = [*((name, "mixed") for name in MECHANISMS), ("four-bar", "rigid"), ("RSSR", "elastic")]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), some([(name, kind) for name in MECHANISMS for kind in STIFFNESS], *FEW)
+)
 def test_links_accelerate_as_forward_dynamics_says(name: str, kind: str) -> None:
     """Under what drives leave them: springs their torque, rigid ones the effort that moves no motor."""
     mechanism = MECHANISMS[name]()

@@ -6,13 +6,14 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 from oracles.cases import Case, cases, make_case
 from oracles.motions import random_stack
 from oracles.random_trees import Tree, random_tree
 from places import CONFIG, DATA
+from sweeps import examples
 
 from hodyn_ros import BaseMotion, Kinematics, Robot
 from hodyn_ros.errors import InputError
@@ -34,10 +35,6 @@ PANDA = CONFIG / "panda.yaml"
 
 representations = pytest.mark.parametrize("representation", REPRESENTATIONS)
 both_bases = pytest.mark.parametrize("floating_base", [False, True], ids=["fixed", "floating"])
-
-
-def examples(count: int) -> Any:
-    return settings(max_examples=count, deadline=None, derandomize=True)
 
 
 def robot_of(tree: Tree) -> Robot:
@@ -79,7 +76,7 @@ def assert_close(found: Array, expected: Array, tolerance: float, scale: Array |
 
 class TestAgainstExactArithmetic:
     @representations
-    @given(case=cases(12, orders=[0, 2, 4], max_loads=0))
+    @given(case=cases(8, orders=[0, 2, 4], max_loads=0))
     @examples(12)
     def test_poses_and_twists(self, representation: Representation, case: Case) -> None:
         found, motion = kinematics_of(case, representation), exact_motion(case)
@@ -89,7 +86,7 @@ class TestAgainstExactArithmetic:
         np.testing.assert_array_equal(found.poses[:, 3], [[0, 0, 0, 1]] * case.tree.n_bodies)
         assert_close(found.twists, exact_twists(motion, representation), EXACT)
 
-    @given(case=cases(12, orders=[0, 2, 4], max_loads=0))
+    @given(case=cases(8, orders=[0, 2, 4], max_loads=0))
     @examples(12)
     def test_spatial_joint_screws(self, case: Case) -> None:
         found = kinematics_of(case, "spatial")
@@ -115,7 +112,7 @@ class TestAgainstExactArithmetic:
 
 
 class TestRepresentations:
-    @given(case=cases(12, orders=[0, 2, 4], max_loads=0))
+    @given(case=cases(8, orders=[0, 2, 4], max_loads=0))
     @examples(10)
     def test_each_converts_to_each(self, case: Case) -> None:
         """The recursions are three; a conversion must lead from each to each of the others."""
