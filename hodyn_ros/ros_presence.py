@@ -12,7 +12,7 @@ class RosMissingError(HodynError):
 
 
 def require_ros(what: str) -> None:
-    """Raise RosMissingError, with the mend, where rclpy or the messages of this package are missing.
+    """Raise RosMissingError, with what to do, where rclpy or the messages of this package are missing.
 
     `what` needs them, as the error says: "the demo".
     """

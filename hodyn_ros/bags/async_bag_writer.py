@@ -14,7 +14,7 @@ FLUSH_PERIOD = 1.0  # [s] what came since is lost when the process is killed
 _PAUSE = 0.05  # [s] between two looks at what has come
 
 
-class Pen:
+class AsyncBagWriter:
     """Takes topics and messages at once, and writes them soon after in the order in which they were given.
 
     What came up to the last flush stays readable whatever happens to this process. `failure` is what ended

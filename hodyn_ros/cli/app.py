@@ -448,7 +448,7 @@ def run_launch_file(
 
 
 def main() -> None:
-    """Run the command line: exit code 2 and one line for what the user can mend, no traceback."""
+    """Run the command line: exit code 2 and one line for what the user can correct, no traceback."""
     signal.signal(signal.SIGTERM, _end)
     warnings.showwarning = _warn
     try:

@@ -271,7 +271,7 @@ def _newton(plan: _Plan, iterates: bool, macro: str) -> list[str]:
         *start,
         "  i = 0;",
         "  do {",
-        f"    newton_step({', '.join([*_told(plan), 'reached'])});",
+        f"    newton_step({', '.join([*_step_arguments(plan), 'reached'])});",
         "    ++i;",
         f"  }} while (i < {traces.iterations} && {far});",
     ]
@@ -282,18 +282,18 @@ def _step(plan: _Plan, tables: Tables) -> tuple[list[str], int]:
 
     Nothing where no positions are unknown.
     """
-    told, names = _told(plan), _known(plan)
+    arguments, names = _step_arguments(plan), _known(plan)
     traces, shapes = plan.kernel.traces, [*(plan.inputs[name] for name in names), (1, plan.n + 1)]
     graph, outputs, _ = traced(traces.step, shapes)
     operations = graph.count_operations(outputs)
     if not operations:
         return [], 0
     code = StraightLine(graph, [*names, "reached"], outputs, tables)
-    parameters = [*(f"const double *{name}" for name in told), "double *reached"]
+    parameters = [*(f"const double *{name}" for name in arguments), "double *reached"]
     lines = [
         f"static void newton_step({', '.join(parameters)})",
         "{",
-        *[f"  (void){name};" for name in told],
+        *[f"  (void){name};" for name in arguments],
         *code.lines,
         *[f"  reached[{i}] = {code.text(value)};" for i, value in enumerate(outputs)],
         "}",
@@ -301,7 +301,7 @@ def _step(plan: _Plan, tables: Tables) -> tuple[list[str], int]:
     return lines, operations * traces.iterations
 
 
-def _told(plan: _Plan) -> list[str]:
+def _step_arguments(plan: _Plan) -> list[str]:
     """Return the names of what positions follow from."""
     return [name for name in _known(plan) if np.prod(plan.inputs[name])]
 

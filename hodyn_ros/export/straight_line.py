@@ -52,8 +52,10 @@ class Tables:
     def part(self, arguments: Sequence[str], body: Sequence[str]) -> str:
         """Add a function that computes from arrays `a0`, `a1`, ... and `work`; returns the call of it."""
         name = f"part{len(self._parts)}"
-        told = [f"const double *a{i}" for i in range(len(arguments)) if arguments[i]]
-        self._parts.append([f"static void {name}({', '.join([*told, 'double *work'])})", "{", *body, "}"])
+        parameters = [f"const double *a{i}" for i in range(len(arguments)) if arguments[i]]
+        self._parts.append(
+            [f"static void {name}({', '.join([*parameters, 'double *work'])})", "{", *body, "}"]
+        )
         return f"  {name}({', '.join([*filter(None, arguments), 'work'])});"
 
 

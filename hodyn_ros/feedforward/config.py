@@ -1,4 +1,4 @@
-"""What may change about a feedforward law while it is at work, and the law that follows from it."""
+"""What may change about a feedforward model while a node runs, and the model that follows from it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from hodyn_ros.model.limits import JointLimits
 
 @dataclass(frozen=True)
 class FeedforwardConfig:
-    """The settings of a law, which dynamics_node has as parameters. Raises InputError naming the setting."""
+    """The configuration of a feedforward model; dynamics_node has parameters of these names.
+
+    Raises InputError naming the parameter.
+    """
 
     order: int = key("Highest time derivative of the efforts that is computed.", default=2, within=(0, 6))
     clamp: bool = key("Hold efforts within the limits, with derivatives of zero while held.", default=False)
@@ -99,7 +102,7 @@ class FeedforwardConfig:
         return asdict(self)
 
     def same_dynamics(self, other: FeedforwardConfig) -> bool:
-        """Say whether the dynamics compiled under other settings serve these as well."""
+        """Return whether the dynamics compiled for another configuration serve this one as well."""
         return all(
             getattr(self, name) == getattr(other, name)
             for name in ("order", "gravity", "payload", "wrench_bodies", "wrench_frame")
@@ -108,13 +111,13 @@ class FeedforwardConfig:
     def robot(self, robot: Robot) -> Robot:
         """Return a robot with this gravity and payload; a tree itself where it stays as it is.
 
-        A robot with loops remembers where it has been, so each law has one of its own.
+        A robot with loops keeps its last positions, so each model has one of its own.
         """
         tree = self.payload.on_tree(robot)
         return robot.with_tree(tree.with_gravity(self.gravity) if self.gravity else tree)
 
-    def law(self, robot: Robot) -> FeedforwardModel:
-        """Return the law of a robot that `robot` has returned."""
+    def model(self, robot: Robot) -> FeedforwardModel:
+        """Return the model for a robot that `robot` has returned."""
         limits = self._limits(robot.limits, robot.driven_joints)
         return FeedforwardModel(robot, self.order, self.clamp, limits, self.wrench_bodies, self.wrench_frame)
 

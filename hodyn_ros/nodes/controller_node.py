@@ -28,7 +28,7 @@ from hodyn_ros.guard.guarded_robot import effort_model, guard_limits
 from hodyn_ros.ros.conversions.fields import float64s
 from hodyn_ros.ros.feedforward_consumer import FeedforwardConsumer
 from hodyn_ros.ros.parameters.guard_parameters import GRAVITY, guard_config, guard_settings, with_gravity
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, chosen, value
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, choice, value
 from hodyn_ros.ros.parameters.robot_file import robot_of_file
 from hodyn_ros.ros.process import run
 
@@ -111,14 +111,14 @@ class ControllerNode(FeedforwardConsumer):
                 f"joint {variable!r} of robot {robot.name!r} has a variable stiffness; "
                 "FeedforwardTorque holds one motor per joint, so command its motors from robot.drive_train"
             )
-        self._mode = FeedforwardMode(chosen(self, "feedforward", [mode.value for mode in FeedforwardMode]))
+        self._mode = FeedforwardMode(choice(self, "feedforward", [mode.value for mode in FeedforwardMode]))
         self._train = train
         if not train.linear and self._mode is not FeedforwardMode.ELASTIC:
             raise InputError(
                 f"parameter 'feedforward' is {self._mode.value!r}, but robot {robot.name!r} has "
                 "friction, or springs that are damped or not linear; choose elastic"
             )
-        self._says_the_end = chosen(self, "end_command", ("empty", "none")) == "empty"
+        self._says_the_end = choice(self, "end_command", ("empty", "none")) == "empty"
         guard = CommandGuard(
             robot.driven_joints,
             guard_config(self, feedback=True, first_effort=FirstEffort.FEEDFORWARD),

@@ -27,13 +27,13 @@ from hodyn_ros import share
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.feedforward.config import FeedforwardConfig
-from hodyn_ros.feedforward.robot_text import RobotText
+from hodyn_ros.feedforward.robot_files import RobotFiles
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.nodes.answer_statistics import AnswerStatistics
 from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
 from hodyn_ros.ros.conversions.serialised import read_message
 from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report
-from hodyn_ros.ros.parameters.dynamics_settings import LIVE, SETTINGS, STRUCTURAL, law_settings
+from hodyn_ros.ros.parameters.dynamics_settings import LIVE, SETTINGS, STRUCTURAL, feedforward_config
 from hodyn_ros.ros.parameters.parameters import declare, value
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.robot_description import RobotDescription
@@ -49,11 +49,11 @@ IN, OUT = "desired_motion", "feedforward_torque"
 
 
 class DynamicsNode(LifecycleNode):
-    """Answers desired motions with feedforward efforts; the answers come from an `FeedforwardPipeline`."""
+    """Answers desired motions with feedforward efforts, which a `FeedforwardPipeline` computes."""
 
     def __init__(self) -> None:
         super().__init__("dynamics_node")
-        self._answerer: FeedforwardPipeline | None = None
+        self._pipeline: FeedforwardPipeline | None = None
         self._next: FeedforwardPipeline | None = None
         # rclpy asks the last one first, and `declare` adds one that looks at types
         self.add_on_set_parameters_callback(self._check_parameters)
@@ -62,12 +62,12 @@ class DynamicsNode(LifecycleNode):
         self._starting = bool(value(self, "autostart"))  # until the first robot is configured
         self._by_itself = False  # whether the present transition is the node's own
         self._failure: Exception | None = None
-        self._timeline = StampFilter(value(self, "new_clock_after"))
+        self._stamps = StampFilter(value(self, "new_clock_after"))
         self._one_publisher = OnePublisher(
             partial(publishers_of, self, IN), _continues, value(self, "new_publisher_after")
         )
-        self._refusals = Rejections(self.get_logger().warning, IN)
-        self._account = AnswerStatistics()
+        self._rejections = Rejections(self.get_logger().warning, IN)
+        self._statistics = AnswerStatistics()
         self._troubles_reported = 0
         self._events = QosEvents(self)
         self._wrenches = WrenchSources(self)
@@ -119,7 +119,7 @@ class DynamicsNode(LifecycleNode):
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Answer from now on, whatever the stamps and the publisher before."""
-        self._timeline.forget()
+        self._stamps.forget()
         self._one_publisher.forget()
         self._answering = True
         return super().on_activate(state)
@@ -140,7 +140,7 @@ class DynamicsNode(LifecycleNode):
         return super().on_shutdown(state)
 
     def _forget(self) -> None:
-        self._answerer = None
+        self._pipeline = None
         self._wrenches.forget()
 
     def _start(self) -> bool:
@@ -158,35 +158,35 @@ class DynamicsNode(LifecycleNode):
         name = value(self, "robot_config")
         if name:
             path = share.find("config", name)
-            text, robot = RobotText.from_file(path), Robot.from_config(path)
+            files, robot = RobotFiles.from_file(path), Robot.from_config(path)
         else:
-            text = self._description.robot_text(value(self, "floating_base"))
-            robot = text.robot()
-        return FeedforwardPipeline(text, robot, self._chosen({}), self._timeline)
+            files = self._description.robot_files(value(self, "floating_base"))
+            robot = files.robot()
+        return FeedforwardPipeline(files, robot, self._config({}), self._stamps)
 
-    def _chosen(self, changed: dict[str, Any]) -> FeedforwardConfig:
-        chosen = law_settings(self, changed)
-        check_topics(chosen.wrench_bodies)
-        return chosen
+    def _config(self, changed: dict[str, Any]) -> FeedforwardConfig:
+        config = feedforward_config(self, changed)
+        check_topics(config.wrench_bodies)
+        return config
 
     def _use(self, pipeline: FeedforwardPipeline) -> None:
-        self._answerer, law = pipeline, pipeline.law
+        self._pipeline, model = pipeline, pipeline.model
         cutoff, timeout, limit = (value(self, f"wrench_{name}") for name in ("cutoff", "timeout", "limit"))
-        self._wrenches.use(pipeline.robot, law, cutoff, timeout, limit)
-        self._diagnostics.hardware_id = law.name
+        self._wrenches.use(pipeline.robot, model, cutoff, timeout, limit)
+        self._diagnostics.hardware_id = model.name
         self._settings_publisher.publish(String(data=pipeline.settings()))
-        drives = "with its drives" if law.has_drives else "without drives"
+        drives = "with its drives" if model.has_drives else "without drives"
         self.get_logger().info(
-            f"robot {law.name!r}, {len(law.joint_names)} joints, {drives}; efforts to order {law.order}"
+            f"robot {model.name!r}, {len(model.joint_names)} joints, {drives}; efforts to order {model.order}"
         )
 
     def _take_description(self, text: str) -> None:
         topic, logger = self._description.topic, self.get_logger()
-        if self._answerer is None:
+        if self._pipeline is None:
             logger.info(f"a robot description has come on {topic}")
             if self._starting and not self._start():
                 logger.error(f"cannot configure: {self._failure}; waiting for the next robot description")
-        elif text != self._answerer.text.text:
+        elif text != self._pipeline.files.text:
             logger.warning(
                 f"another robot description has come on {topic}, but the node is configured; it goes on with "
                 "the one it has: clean it up and configure it to load the new one"
@@ -197,7 +197,7 @@ class DynamicsNode(LifecycleNode):
     def _check_parameters(self, parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
         """Build what the new values ask for, before any of them is set: all of them hold, or none."""
         self._next = None
-        if self._answerer is None:
+        if self._pipeline is None:
             return SetParametersResult(successful=True)
         changed = {parameter.name: parameter.value for parameter in parameters}
         fixed = sorted(changed.keys() & STRUCTURAL)
@@ -206,15 +206,15 @@ class DynamicsNode(LifecycleNode):
             return SetParametersResult(successful=False, reason=reason)
         if changed.keys() & LIVE:
             try:
-                change = partial(self._answerer.changed, self._chosen(changed))
+                change = partial(self._pipeline.changed, self._config(changed))
                 self._next = beside_streams(self, change)  # compiling takes the time of many samples
             except HodynError as error:
                 return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
     def _use_parameters(self, parameters: Sequence[Parameter[Any]]) -> None:
-        if self._next is not None and self._answerer is not None:
-            self._next.take_over(self._answerer)
+        if self._next is not None and self._pipeline is not None:
+            self._next.take_over(self._pipeline)
             self._use(self._next)
             self._next = None
         elif "robot_config" in (parameter.name for parameter in parameters):
@@ -223,33 +223,33 @@ class DynamicsNode(LifecycleNode):
     # samples
 
     def _take(self, data: bytes, info: dict[str, Any]) -> None:
-        if self._answerer is None or not self._answering:
+        if self._pipeline is None or not self._answering:
             return
         try:
             self._events.lost(IN, self._one_publisher.check(data, info))
-            answer = self._answerer.answer_serialised(data, self._wrenches.now())
-        except MessageRejected as refused:
-            self._refusals.add(refused)
+            answer = self._pipeline.answer_serialised(data, self._wrenches.now())
+        except MessageRejected as rejected:
+            self._rejections.add(rejected)
             return
         self._publisher.publish(answer.data)
-        self._account.add(answer.status, answer.computation_time, info["received_timestamp"])
+        self._statistics.add(answer.status, answer.computation_time, info["received_timestamp"])
 
     # diagnostics
 
     def _report(self) -> Report:
         self._events.look()
-        law = self._answerer and self._answerer.law
+        model = self._pipeline and self._pipeline.model
         values: dict[str, object] = {
-            "engine": law.engine if law else "",
-            "order": law.order if law else "",
-            "clamp": law.clamp if law else "",
-            **self._account.as_values(),
-            "refused": self._refusals.total,
-            **self._refusals.as_values(),
+            "engine": model.engine if model else "",
+            "order": model.order if model else "",
+            "clamp": model.clamp if model else "",
+            **self._statistics.as_values(),
+            "refused": self._rejections.total,
+            **self._rejections.as_values(),
             **self._wrenches.as_values(),
             **self._events.as_values(),
         }
-        if law is None:
+        if model is None:
             if self._failure is not None:
                 return Report(WARN, f"cannot configure: {self._failure}", values)
             if value(self, "robot_config") or self._description.text is not None:
@@ -258,13 +258,13 @@ class DynamicsNode(LifecycleNode):
             return Report(WARN, f"waiting for a robot description on {self._description.topic}", values)
         if not self._answering:
             return Report(OK, "not active", values)
-        troubles = self._refusals.total + self._account.violations + self._events.total
+        troubles = self._rejections.total + self._statistics.violations + self._events.total
         new, self._troubles_reported = troubles - self._troubles_reported, troubles
         if new:
             return Report(WARN, "samples were refused or late, or efforts are beyond limits", values)
         if self._wrenches.missing():
             return Report(WARN, f"no wrench is measured on {', '.join(self._wrenches.missing())}", values)
-        answered = self._account.answers.count
+        answered = self._statistics.answers.count
         return Report(OK, "answering" if answered else "waiting for the first desired motion", values)
 
 

@@ -7,7 +7,7 @@ import math
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.feedforward import Setpoint
 from hodyn_ros.msg import FeedforwardTorque
-from hodyn_ros.ros.conversions.joint_order import JointOrder
+from hodyn_ros.ros.conversions.fields import JointOrder
 from hodyn_ros.ros.conversions.messages import read_feedforward_torque
 
 
@@ -20,7 +20,7 @@ def extrapolate(msg: FeedforwardTorque, h: float, joints: JointOrder | None = No
     beyond, the series diverges from the motion, and it is for the consumer to give up.
 
     Who evaluates one message many times reads it once: `read_feedforward_torque(msg, joints).at(h)` does the
-    same. Raises Refused for a malformed message, InputError when h is not finite.
+    same. Raises MessageRejected for a malformed message, InputError when h is not finite.
     """
     if not math.isfinite(h):
         raise InputError(f"the time h beyond the stamp must be finite, found {h}")

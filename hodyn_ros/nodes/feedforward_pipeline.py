@@ -1,4 +1,4 @@
-"""From a desired motion to its answer: all that dynamics_node computes, without a node around it.
+"""From a desired motion to its feedforward: all that dynamics_node computes, without a node around it.
 
 The node answers what comes on a topic; `hodyn replay` answers what a bag holds, with the settings that the
 node has published there, and gets the same numbers.
@@ -17,12 +17,11 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import ConvergenceError, HodynError, InputError, OverflowingError, SingularError
 from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.feedforward.feedforward import Feedforward
-from hodyn_ros.feedforward.robot_text import RobotText
+from hodyn_ros.feedforward.robot_files import RobotFiles
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
-from hodyn_ros.ros.conversions.fields import all_finite
-from hodyn_ros.ros.conversions.joint_order import JointOrder
+from hodyn_ros.ros.conversions.fields import JointOrder, all_finite
 from hodyn_ros.ros.conversions.messages import (
     nanoseconds,
     read_base_motion,
@@ -33,7 +32,7 @@ from hodyn_ros.ros.conversions.serialised import AnswerWriter, MotionReader, rea
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
 from hodyn_ros.ros.streams.stamp_filter import StampFilter
 
-_VERSION = 1
+_VERSION = 2  # of the JSON of `settings`
 
 
 class SerialisedAnswer(NamedTuple):
@@ -45,54 +44,54 @@ class SerialisedAnswer(NamedTuple):
 
 
 class FeedforwardPipeline:
-    """Answers desired motions of one robot under one set of settings.
+    """Computes the feedforward message for each desired motion of one robot.
 
-    `text` describes the robot that `robot` is, before `chosen` changes gravity or payload; `timeline` judges
-    the stamps. Building one compiles the dynamics and computes once, so that the first answer is as fast as
-    all others. Raises HodynError where settings and robot do not fit.
+    `robot` was built from `files`; `config` may change its gravity and payload; `stamps` rejects samples that
+    come out of order. Building one compiles the dynamics and computes once, so that the first answer is as
+    fast as all others. Raises HodynError where configuration and robot do not fit.
     """
 
     def __init__(
         self,
-        text: RobotText,
+        files: RobotFiles,
         robot: Robot,
-        chosen: FeedforwardConfig,
-        timeline: StampFilter | None = None,
+        config: FeedforwardConfig,
+        stamps: StampFilter | None = None,
         loaded: Robot | None = None,
     ) -> None:
-        self.text = text
+        self.files = files
         self.robot = robot
-        self.chosen = chosen
-        self.timeline = StampFilter() if timeline is None else timeline
-        self._loaded = chosen.robot(robot) if loaded is None else loaded  # with gravity and payload as chosen
-        self.law = chosen.law(self._loaded)
+        self.config = config
+        self.stamps = StampFilter() if stamps is None else stamps
+        self._loaded = config.robot(robot) if loaded is None else loaded  # with gravity and payload
+        self.model = config.model(self._loaded)
         if loaded is None:
-            self.law.warm_up()
-        if self.law.moves_base:
+            self.model.warm_up()
+        if self.model.moves_base:
             warm_up_poses()
-        self._joints = JointOrder(self.law.motion_joints)
-        self._reader = MotionReader(self._joints, self.law.motion_orders, self.law.moves_base)
-        self._writer = AnswerWriter(self.law.joint_names, self.law.wrench_bodies, self.law.wrench_frame)
+        self._joints = JointOrder(self.model.motion_joints)
+        self._reader = MotionReader(self._joints, self.model.motion_orders, self.model.moves_base)
+        self._writer = AnswerWriter(self.model.joint_names, self.model.wrench_bodies, self.model.wrench_frame)
 
-    def changed(self, chosen: FeedforwardConfig) -> FeedforwardPipeline:
-        """Return an answerer with other settings; `take_over` before it answers in this one's place."""
-        loaded = self._loaded if chosen.same_dynamics(self.chosen) else None
-        return FeedforwardPipeline(self.text, self.robot, chosen, self.timeline, loaded)
+    def changed(self, config: FeedforwardConfig) -> FeedforwardPipeline:
+        """Return a pipeline with another configuration; call its `take_over` before it replaces this one."""
+        loaded = self._loaded if config.same_dynamics(self.config) else None
+        return FeedforwardPipeline(self.files, self.robot, config, self.stamps, loaded)
 
     def take_over(self, other: FeedforwardPipeline) -> None:
-        """Go on from what another answerer of the same robot has reached."""
-        self._start_from(other.law.positions)
+        """Start from the positions of another pipeline of the same robot."""
+        self._start_from(other.model.positions)
 
     def answer(self, msg: DesiredMotion, wrenches: Array | None = None) -> FeedforwardTorque:
-        """Return the answer to a desired motion; raises Refused with the reason, and then changes nothing.
+        """Return the answer to a desired motion; MessageRejected has the reason why not, and changes nothing.
 
         `wrenches` (wrench bodies, order + 1, 6) with their derivatives, represented as chosen, zero by
         default.
         """
         started_at = time.perf_counter()
         stamp = nanoseconds(msg.header.stamp)
-        self.timeline.check(stamp)
-        q = read_desired_motion(msg, self._joints, self.law.motion_orders)
+        self.stamps.check(stamp)
+        q = read_desired_motion(msg, self._joints, self.model.motion_orders)
         feedforward = self._computed(stamp, q, self._read_base(msg), wrenches)
         return self._writer.message(msg.header, feedforward, wrenches, time.perf_counter() - started_at)
 
@@ -105,7 +104,7 @@ class FeedforwardPipeline:
             answer = self.answer(msg, wrenches)
             self._reader.learn(data, msg)
             return SerialisedAnswer(serialize_message(answer), answer.status, answer.computation_time)
-        self.timeline.check(sample.stamp)
+        self.stamps.check(sample.stamp)
         feedforward = self._computed(*sample, wrenches)
         computation_time = time.perf_counter() - started_at
         answer_data = self._writer.write(data, self._reader.header, feedforward, wrenches, computation_time)
@@ -113,7 +112,7 @@ class FeedforwardPipeline:
 
     def _computed(self, stamp: int, q: Array, base: BaseMotion | None, wrenches: Array | None) -> Feedforward:
         try:
-            feedforward = self.law.compute(q, base, wrenches)
+            feedforward = self.model.compute(q, base, wrenches)
         except OverflowingError:
             raise MessageRejected(Reason.RESULT_NOT_FINITE, "the values it holds are far too large") from None
         except (ConvergenceError, SingularError) as error:
@@ -121,42 +120,42 @@ class FeedforwardPipeline:
         except InputError as error:  # a platform that cannot move like that
             raise MessageRejected(Reason.BAD_BASE, str(error)) from None
         _check_result(feedforward)
-        self.timeline.accept(stamp)
+        self.stamps.accept(stamp)
         return feedforward
 
     def settings(self) -> str:
         """Return as JSON all that the answers follow from; they hold after the last sample answered so far.
 
-        Keys: `robot` (the fields of `RobotText`), `law` (the fields of `FeedforwardConfig`),
+        Keys: `robot` (the fields of `RobotFiles`), `feedforward` (the fields of `FeedforwardConfig`),
         `new_clock_after` [s], `after_stamp` [ns] or null, `positions` (where the next call of a robot
         with loops starts, [rad or m]) or null, and `version`.
         """
         return json.dumps(
             {
                 "version": _VERSION,
-                "robot": self.text.to_json(),
-                "law": self.chosen.to_json(),
-                "new_clock_after": self.timeline.forget_after,
-                "after_stamp": self.timeline.last,
-                "positions": self.law.positions,
+                "robot": self.files.to_json(),
+                "feedforward": self.config.to_json(),
+                "new_clock_after": self.stamps.forget_after,
+                "after_stamp": self.stamps.last,
+                "positions": self.model.positions,
             }
         )
 
     @classmethod
     def from_settings(cls, text: str, clock: Callable[[], float] = time.monotonic) -> FeedforwardPipeline:
-        """Build the answerer that `settings` describes; InputError where the text is something else.
+        """Build the pipeline that `settings` describes; InputError where the text is something else.
 
-        Its timeline is empty; `clock` [s] tells when messages arrive, in a replay when they were recorded.
+        It has seen no stamps; `clock` [s] tells when messages arrive, in a replay when they were recorded.
         """
         try:
             data: dict[str, Any] = json.loads(text)
             version = data["version"]
             if version != _VERSION:
                 raise InputError(f"the settings have version {version!r}; this hodyn_ros reads {_VERSION}")
-            robot_text = RobotText(**data["robot"])
-            chosen = FeedforwardConfig.from_json(data["law"])
-            timeline = StampFilter(float(data["new_clock_after"]), clock)
-            result = cls(robot_text, robot_text.robot(), chosen, timeline)
+            files = RobotFiles(**data["robot"])
+            config = FeedforwardConfig.from_json(data["feedforward"])
+            stamps = StampFilter(float(data["new_clock_after"]), clock)
+            result = cls(files, files.robot(), config, stamps)
             result._start_from(data["positions"])
         except HodynError:
             raise
@@ -166,15 +165,15 @@ class FeedforwardPipeline:
 
     def _start_from(self, positions: list[float] | None) -> None:
         if positions is not None:
-            self.law.start_from(positions)
+            self.model.start_from(positions)
 
     def _read_base(self, msg: DesiredMotion) -> BaseMotion | None:
-        if self.law.moves_base:
-            return read_base_motion(msg, self.law.motion_orders - 1)
+        if self.model.moves_base:
+            return read_base_motion(msg, self.model.motion_orders - 1)
         if msg.base_pose or msg.base_twists:
             raise MessageRejected(
                 Reason.BAD_BASE,
-                f"robot {self.law.name!r} stands on the ground; leave base_pose and base_twists "
+                f"robot {self.model.name!r} stands on the ground; leave base_pose and base_twists "
                 "empty, or load a robot with a floating base",
             )
         return None

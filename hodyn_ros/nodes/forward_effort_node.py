@@ -25,7 +25,7 @@ from hodyn_ros.guard.guard_config import End, State
 from hodyn_ros.ros.conversions.fields import float64s
 from hodyn_ros.ros.forward_commands import FORWARD_SETTINGS, ForwardCommands
 from hodyn_ros.ros.parameters.guard_parameters import ENDS, guard_settings
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, chosen
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, choice
 from hodyn_ros.ros.process import run
 
 _SIDES = ("link", "motor")
@@ -62,8 +62,8 @@ class ForwardEffortNode(ForwardCommands):
 
     def __init__(self) -> None:
         super().__init__("forward_effort_node", SETTINGS)
-        self._motor = chosen(self, "efforts", _SIDES) == "motor"
-        end = chosen(self, "end", (*ENDS, _SILENT))
+        self._motor = choice(self, "efforts", _SIDES) == "motor"
+        end = choice(self, "end", (*ENDS, _SILENT))
         self._silent = end == _SILENT
         self._publisher = self.publisher(Float64MultiArray, "effort_commands")
         self.start_guarded(motor=self._motor, end=End.HOLD.value if self._silent else end)

@@ -26,7 +26,7 @@ from std_srvs.srv import Trigger
 
 from hodyn_ros.errors import InputError
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
-from hodyn_ros.ros.conversions.joint_order import JointOrder
+from hodyn_ros.ros.conversions.fields import JointOrder
 from hodyn_ros.ros.conversions.messages import (
     nanoseconds,
     read_desired_motion,

@@ -17,7 +17,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSDurabilityPolicy, QoSHistoryPolicy, QoSProfile, QoSReliabilityPolicy
 
-from hodyn_ros.bags.async_bag_writer import Pen
+from hodyn_ros.bags.async_bag_writer import AsyncBagWriter
 from hodyn_ros.bags.messages import Message, Topic
 from hodyn_ros.bags.reader import Bag
 from hodyn_ros.errors import InputError
@@ -60,7 +60,7 @@ _LOOK_PERIOD = 0.1  # [s] between two searches for new topics
 
 
 class Recorder(Node):
-    """Hears topics as bytes and hands them to a `Pen`."""
+    """Hears topics as bytes and hands them to a `AsyncBagWriter`."""
 
     def __init__(self) -> None:
         self._open = False  # rclpy destroys a node also when this method has failed
@@ -82,13 +82,13 @@ class Recorder(Node):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = self.create_timer(_LOOK_PERIOD, self._look, clock=steady)
         self._diagnostics = Diagnostics(self, self._report)
-        self._pen = Pen(self._file, value(self, "storage"))
+        self._writer = AsyncBagWriter(self._file, value(self, "storage"))
         self._open = True
         self.get_logger().info(f"recording into {self._file}")
 
     def record(self, message: Message) -> None:
         """Take a message."""
-        self._pen.put(message)
+        self._writer.put(message)
         self._messages.tick()
 
     def time(self, info: Mapping[str, Any]) -> int:
@@ -122,11 +122,11 @@ class Recorder(Node):
         super().destroy_node()
 
     def _complete(self) -> None:
-        self._pen.close()
+        self._writer.close()
         count = self._messages.count
-        if self._pen.failure is not None:
+        if self._writer.failure is not None:
             print(
-                f"error: the recording has ended too early: {self._pen.failure}; {self._file} holds the "
+                f"error: the recording has ended too early: {self._writer.failure}; {self._file} holds the "
                 f"first {_readable(self._file)} of {count} messages",
                 file=sys.stderr,
                 flush=True,
@@ -137,7 +137,7 @@ class Recorder(Node):
 
     def _look(self) -> None:
         """Subscribe to what has appeared; end when writing has failed."""
-        if self._pen.failure is not None:
+        if self._writer.failure is not None:
             raise SystemExit(1)
         for name, types in self.get_topic_names_and_types():
             if name in self._heard or name in self._unknown:
@@ -165,7 +165,7 @@ class Recorder(Node):
             hash=str(publishers[0].topic_type_hash),
             qos=tuple(offered(profile) for profile in profiles),
         )
-        self._pen.put(topic)
+        self._writer.put(topic)
         self._heard[name] = Heard(self, name, message_type, matching(profiles), self._group)
 
     def _losses(self) -> str:
@@ -182,7 +182,7 @@ class Recorder(Node):
             "topics that nobody publishes": ", ".join(missing),
             "messages": self._messages.count,
             "rate [1/s]": self._messages.rate(),
-            "waiting to be written": self._pen.waiting,
+            "waiting to be written": self._writer.waiting,
             "lost on the way": lost,
             "ahead of time that went back [s]": 1e-9 * self._times.shift,
         }

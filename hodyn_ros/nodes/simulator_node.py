@@ -118,13 +118,13 @@ class SimulatorNode(Node):
         # A command counts from when it has arrived, even if this process comes to it later. The middleware
         # says when that was, by the clock of the machine.
         self._arrivals_known = not self.get_parameter("use_sim_time").value
-        self._pace = FixedRate(value(self, "rate"), self._now(), most=1)
-        self._simulated_to = self._pace.origin
+        self._clock = FixedRate(value(self, "rate"), self._now(), most=1)
+        self._simulated_to = self._clock.origin
         self._missed_before = 0
         self._waiting: deque[tuple[int, Array]] = deque()  # when commands arrived [ns], and their efforts
         self._commands, self._states = Stream(), Stream()
         self._command_timeout: float = value(self, "command_timeout") or np.inf
-        self._refusals = Rejections(self.get_logger().warning, "effort_commands")
+        self._rejections = Rejections(self.get_logger().warning, "effort_commands")
         options = {"qos_overriding_options": overridable(publisher=True)}
         self._joint_states = self.create_publisher(JointState, "joint_states", stream_qos(), **options)
         self._motor_states = self.create_publisher(JointState, "motor_states", stream_qos(), **options)
@@ -137,11 +137,11 @@ class SimulatorNode(Node):
             callback_group=streams,
             qos_overriding_options=overridable(),
         )
-        self._timer = self.create_timer(1.0 / self._pace.rate, self._publish_due, callback_group=streams)
+        self._timer = self.create_timer(1.0 / self._clock.rate, self._publish_due, callback_group=streams)
         self._diagnostics = Diagnostics(self, self._report, hardware_id=robot.name)
         self.get_logger().info(
             f"robot {robot.name!r}, {len(self._names)} joints, {len(self._motor_names)} motors; "
-            f"states at {self._pace.rate:g} Hz"
+            f"states at {self._clock.rate:g} Hz"
         )
 
     def _damping(self, robot: Robot) -> Array:
@@ -185,7 +185,7 @@ class SimulatorNode(Node):
             return
         n = len(self._motor_names)
         if len(effort) != n:
-            self._refusals.add(
+            self._rejections.add(
                 MessageRejected(
                     Reason.WRONG_LENGTH,
                     f"data holds {len(effort)} efforts for {n} motors; send one per motor, in the order "
@@ -195,7 +195,7 @@ class SimulatorNode(Node):
             return
         if not np.isfinite(effort).all():
             bad = int(np.flatnonzero(~np.isfinite(effort))[0])
-            self._refusals.add(
+            self._rejections.add(
                 MessageRejected(
                     Reason.NOT_FINITE,
                     f"data holds {effort[bad]} for motor {self._motor_names[bad]!r}; send finite numbers",
@@ -205,7 +205,7 @@ class SimulatorNode(Node):
         arrived = min(info["received_timestamp"], now) if self._arrivals_known else now
         self._waiting.append((arrived, effort))
         # a state that was due before the command, and has not been published yet, is not to feel it
-        if self._pace.next == 0 or arrived < self._pace.instant(self._pace.next):
+        if self._clock.next == 0 or arrived < self._clock.instant(self._clock.next):
             self._apply_until(arrived)
         self._commands.tick()
 
@@ -245,11 +245,11 @@ class SimulatorNode(Node):
         if not self._braked and self._commands.age() > self._command_timeout:
             self._brake()
             self.get_logger().warning(f"no command for {self._command_timeout:g} s: the brakes are on")
-        if self._pace.next == 0 or self._pace.lost(now):
-            self._pace = FixedRate(self._pace.rate, last_due(self._timer, now), most=1)
-            self._simulated_to, self._missed_before = self._pace.origin, 0
-        for k in self._pace.due(now):
-            instant = self._pace.instant(k)
+        if self._clock.next == 0 or self._clock.lost(now):
+            self._clock = FixedRate(self._clock.rate, last_due(self._timer, now), most=1)
+            self._simulated_to, self._missed_before = self._clock.origin, 0
+        for k in self._clock.due(now):
+            instant = self._clock.instant(k)
             self._apply_until(instant)
             self._publish(instant)
             self._states.tick(max(0.0, 1e-9 * (now - instant)))
@@ -275,7 +275,7 @@ class SimulatorNode(Node):
     # diagnostics
 
     def _report(self) -> Report:
-        missed, self._missed_before = self._pace.skipped - self._missed_before, self._pace.skipped
+        missed, self._missed_before = self._clock.skipped - self._missed_before, self._clock.skipped
         p50, p99 = self._states.percentiles(50.0, 99.0)
         age = self._commands.age()
         values: dict[str, object] = {
@@ -283,16 +283,16 @@ class SimulatorNode(Node):
             "rate [1/s]": self._states.rate(),
             "late p50 [us]": p50 * 1e6,
             "late p99 [us]": p99 * 1e6,
-            "missed": self._pace.skipped,
+            "missed": self._clock.skipped,
             "commands": self._commands.count,
             "command rate [1/s]": self._commands.rate(),
             "age of the last command [s]": age,
-            "refused": self._refusals.total,
-            **self._refusals.as_values(),
+            "refused": self._rejections.total,
+            **self._rejections.as_values(),
         }
         if self._stopped:
             return Report(ERROR, self._stopped, values)
-        if missed > 0.01 * self._pace.rate:
+        if missed > 0.01 * self._clock.rate:
             text = f"missed {missed} states in a second: the machine is too slow, or busy with something else"
             self.get_logger().warning(text, throttle_duration_sec=10.0)
             return Report(WARN, text, values)

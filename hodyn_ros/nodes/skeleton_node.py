@@ -20,7 +20,7 @@ from hodyn_ros.errors import HodynError
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.msg import DesiredMotion
 from hodyn_ros.plotting.skeleton import read_skeleton
-from hodyn_ros.ros.conversions.joint_order import JointOrder
+from hodyn_ros.ros.conversions.fields import JointOrder
 from hodyn_ros.ros.conversions.messages import read_base_motion, read_desired_motion, warm_up_poses
 from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, value
@@ -57,7 +57,7 @@ class SkeletonNode(Node):
         self._joints = JointOrder(self._skeleton.joint_names)
         self._newest: DesiredMotion | None = None
         self._drawn = 0
-        self._refusals = Rejections(self.get_logger().warning, "desired_motion")
+        self._rejections = Rejections(self.get_logger().warning, "desired_motion")
         self._publisher = self.create_publisher(
             Marker, "skeleton", stream_qos(1), qos_overriding_options=overridable(publisher=True)
         )
@@ -85,10 +85,10 @@ class SkeletonNode(Node):
             pose = read_base_motion(msg, 1).pose if self._skeleton.moves_base else None
             lines = self._skeleton.lines(q, pose)
         except MessageRejected as refused:
-            self._refusals.add(refused)
+            self._rejections.add(refused)
             return
         except HodynError as error:
-            self._refusals.add(MessageRejected(Reason.UNREACHABLE, str(error)))
+            self._rejections.add(MessageRejected(Reason.UNREACHABLE, str(error)))
             return
         self._publisher.publish(self._marker(msg, lines))
         self._drawn += 1
@@ -104,7 +104,7 @@ class SkeletonNode(Node):
         return marker
 
     def _report(self) -> Report:
-        values = {"drawn": self._drawn, "refused": self._refusals.total, **self._refusals.as_values()}
+        values = {"drawn": self._drawn, "refused": self._rejections.total, **self._rejections.as_values()}
         if not self._drawn:
             return Report(WARN, "waiting for the first desired motion", values)
         return Report(OK, "drawing", values)

@@ -136,7 +136,7 @@ class TrajectoryFilter(Node):
         self._last: Filtered | None = None
         self._troubles_reported = 0
         self._violating = 0
-        self._refusals = Rejections(self.get_logger().warning, "trajectory")
+        self._rejections = Rejections(self.get_logger().warning, "trajectory")
         self._refused_states = Rejections(self.get_logger().warning, "joint_states")
         self._publisher = self.create_publisher(
             JointTrajectory,
@@ -207,7 +207,7 @@ class TrajectoryFilter(Node):
             self._fill_in,
             self._present.state,
             value(self, "stop_duration"),
-            self._refusals,
+            self._rejections,
         )
         self.get_logger().info(f"goals go on to {proxy.action}")
         return proxy
@@ -224,7 +224,7 @@ class TrajectoryFilter(Node):
         try:
             filtered = await self._fill_in(msg)
         except MessageRejected as refused:
-            self._refusals.add(refused)
+            self._rejections.add(refused)
         else:
             self._publisher.publish(filtered.msg)
 
@@ -273,8 +273,8 @@ class TrajectoryFilter(Node):
             "filled in beyond limits": self._violating,
             "computation time p50 [ms]": p50 * 1e3,
             **self._facts_of_last(),
-            "refused": self._refusals.total,
-            **self._refusals.as_values(),
+            "refused": self._rejections.total,
+            **self._rejections.as_values(),
             "refused joint states": self._refused_states.total,
         }
         proxy = self._proxy
@@ -286,7 +286,7 @@ class TrajectoryFilter(Node):
             values["goals under way"] = proxy.under_way
             values.update({f"goals {outcome}": count for outcome, count in proxy.outcomes.items()})
             values["stops"], values["holds"] = proxy.stops, proxy.holds
-        troubles = self._refusals.total + self._refused_states.total + self._violating
+        troubles = self._rejections.total + self._refused_states.total + self._violating
         new, self._troubles_reported = troubles - self._troubles_reported, troubles
         if new:
             return Report(WARN, "trajectories or joint states were refused, or are beyond limits", values)

@@ -159,13 +159,13 @@ class TrajectoryNode(Node):
         self._auto_start: bool = value(self, "auto_start")
         self._sampler: Sampler | None = None
         self._asked: int | None = None  # when the motion is to start [ns]; None: at once
-        self._first: int | None = None  # the number, at the present pace, of the first sample of the motion
+        self._first: int | None = None  # the number, at the present rate, of the first sample of the motion
         self._sent = 0  # samples of the motion
         self._ended = False
         self._obstacle = ""  # what the motion waited for when last looked at
         self._said: set[str] = set()  # what kinds of obstacles have been logged
         self._broken: MotionSample | None = None  # where a motion stands that cannot go on
-        self._pace = FixedRate(self._rate, self._now())
+        self._clock = FixedRate(self._rate, self._now())
         self._skipped_before = 0
         self._published = Stream()
         self._robot = TrajectoryTarget(value(self, "robot_config"))
@@ -176,14 +176,14 @@ class TrajectoryNode(Node):
         self._moves_base = motion is not None and motion.moves_base
         self._names = list(self._robot.joint_names or (motion.joint_names if motion else None) or ())
         self._frame_id: str = value(self, "frame_id") if self._moves_base else ""
-        self._refusals = Rejections(self.get_logger().warning, IN)
+        self._rejections = Rejections(self.get_logger().warning, IN)
         self._publisher = self.create_publisher(
             DesiredMotion, OUT, stream_qos(), qos_overriding_options=overridable(publisher=True)
         )
         self._subscription = self.create_subscription(
             JointTrajectory, IN, self._take, 1, qos_overriding_options=overridable()
         )
-        self._service = self.create_service(Trigger, "~/start", self._start_when_told)
+        self._service = self.create_service(Trigger, "~/start", self._on_start)
         self._answers: Subscription | None = None  # until the first one
         if value(self, "start_when_answered"):
             self._answers = self.create_subscription(
@@ -262,14 +262,14 @@ class TrajectoryNode(Node):
                 spline = through_points(*points, present=present, order=self._order, ease=value(self, "ease"))
             self._load(RobotMotion.of_joints(spline), nanoseconds(msg.header.stamp) or None)
         except MessageRejected as refused:
-            self._refusals.add(refused)
+            self._rejections.add(refused)
         except InputError as error:
-            self._refusals.add(MessageRejected(Reason.BAD_MOTION, str(error)))
+            self._rejections.add(MessageRejected(Reason.BAD_MOTION, str(error)))
 
     @property
     def _moving(self) -> bool:
         """Whether a motion is under way; one that is still to start can be replaced by another."""
-        return not self._ended and self._first is not None and self._first <= self._pace.next
+        return not self._ended and self._first is not None and self._first <= self._clock.next
 
     def _where(self) -> tuple[Array | None, Array]:
         """Return where the robot is held (n,), None where it is not yet, and where it is measured, or NaN.
@@ -281,7 +281,7 @@ class TrajectoryNode(Node):
         waits = self._present is not None and self._first is None
         if self._sampler is None or waits:
             return None, measured
-        return self._sample(self._pace.next).joints[0], measured
+        return self._sample(self._clock.next).joints[0], measured
 
     # the start
 
@@ -305,7 +305,7 @@ class TrajectoryNode(Node):
             self._refused_states.add(refused)
         self._start_if_nothing_hinders()
 
-    def _start_when_told(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _on_start(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         if self._sampler is None:
             response.message = "there is no motion to start yet"
         elif self._first is not None:
@@ -347,8 +347,9 @@ class TrajectoryNode(Node):
 
     def _start(self, instant: int | None) -> None:
         assert self._sampler is not None
-        self._first = self._pace.next if instant is None else max(self._pace.next, self._pace.number(instant))
-        duration, ahead = self._sampler.duration, (self._first - self._pace.next) / self._rate
+        following = self._clock.next
+        self._first = following if instant is None else max(following, self._clock.number(instant))
+        duration, ahead = self._sampler.duration, (self._first - following) / self._rate
         self.get_logger().info(
             f"the motion starts{f' in {ahead:g} s' if ahead >= 1.0 else ''}, "
             f"{'without end' if math.isinf(duration) else f'for {duration:g} s'}; "
@@ -362,13 +363,13 @@ class TrajectoryNode(Node):
 
     def _publish_due(self) -> None:
         now = self._now()
-        if self._pace.next == 0 or self._pace.lost(now):
-            self._begin_pace(now)
-        due = self._pace.due(now)
+        if self._clock.next == 0 or self._clock.lost(now):
+            self._restart_clock(now)
+        due = self._clock.due(now)
         if self._sampler is None:
             return
         for k in due:
-            instant = self._pace.instant(k)
+            instant = self._clock.instant(k)
             self._publisher.publish(self._message(time_message(instant), self._sample(k)))
             self._published.tick(max(0.0, 1e-9 * (now - instant)))
             if self._first is not None and self._first <= k < self._first + self._sampler.count:
@@ -376,12 +377,12 @@ class TrajectoryNode(Node):
         if (
             not self._ended
             and self._first is not None
-            and self._pace.next >= self._first + self._sampler.count
+            and self._clock.next >= self._first + self._sampler.count
         ):
             self._end()
 
     def _sample(self, k: int) -> MotionSample:
-        """Return the k-th sample at the present pace: of the motion, or at rest before and after it."""
+        """Return the k-th sample at the present rate: of the motion, or at rest before and after it."""
         assert self._sampler is not None
         if self._broken is not None:
             return self._broken
@@ -406,13 +407,13 @@ class TrajectoryNode(Node):
         self.get_logger().info(f"the motion has ended after {self._sent} samples; holding the last position")
         self._diagnostics.publish()
 
-    def _begin_pace(self, now: int) -> None:
+    def _restart_clock(self, now: int) -> None:
         """Count from now on, at the first call or after a jump of the clock; a motion goes on."""
-        if self._pace.next > 0:
+        if self._clock.next > 0:
             self.get_logger().warning("the clock has jumped; the motion goes on at the new time")
         if self._first is not None:
-            self._first -= self._pace.next
-        self._pace = FixedRate(self._rate, last_due(self._timer, now))
+            self._first -= self._clock.next
+        self._clock = FixedRate(self._rate, last_due(self._timer, now))
 
     # diagnostics
 
@@ -424,12 +425,12 @@ class TrajectoryNode(Node):
             "rate [1/s]": self._published.rate(),
             "late p50 [us]": p50 * 1e6,
             "late p99 [us]": p99 * 1e6,
-            "skipped": self._pace.skipped,
+            "skipped": self._clock.skipped,
             **self._facts_of_motion(),
-            "refused": self._refusals.total,
+            "refused": self._rejections.total,
         }
         self._start_if_nothing_hinders()  # what was heard of the robot may be too old by now
-        skipped, self._skipped_before = self._pace.skipped - self._skipped_before, self._pace.skipped
+        skipped, self._skipped_before = self._clock.skipped - self._skipped_before, self._clock.skipped
         if self._sampler is None:
             return Report(WARN, "waiting for a motion", values)
         if skipped > 0:
@@ -455,9 +456,9 @@ class TrajectoryNode(Node):
         start: object = ""
         end: object = ""
         if self._sampler is not None and self._first is not None:
-            start = self._pace.instant(self._first)
+            start = self._clock.instant(self._first)
             if math.isfinite(self._sampler.count):
-                end = self._pace.instant(self._first + int(self._sampler.count) - 1)
+                end = self._clock.instant(self._first + int(self._sampler.count) - 1)
         return {"motion start [ns]": start, "motion end [ns]": end, "motion samples published": self._sent}
 
 

@@ -68,7 +68,7 @@ class FillIn(Protocol):
     """Computes a trajectory with efforts, by default from where joint_states have the robot."""
 
     def __call__(self, msg: JointTrajectory, present: PresentState | None = None) -> Awaitable[Filtered]:
-        """Return the trajectory; raises Refused."""
+        """Return the trajectory; raises MessageRejected."""
 
 
 class _Goal:
@@ -115,9 +115,9 @@ class _Turns:
 class TrajectoryProxy:
     """Serves `~/follow_joint_trajectory` of a node by the action of a controller.
 
-    `fill_in` computes the trajectory with efforts, and raises Refused; `efforts` makes stops, which take
-    `stop_duration` [s], and holds. `refusals` counts goals that are refused here, `outcomes` those that went
-    on by how they ended, `stops` and `holds` what the controller was given beside goals.
+    `fill_in` computes the trajectory with efforts, and raises MessageRejected; `efforts` makes stops, which
+    take `stop_duration` [s], and holds. `rejections` counts goals that are rejected here, `outcomes` those
+    that went on by how they ended, `stops` and `holds` what the controller was given beside goals.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class TrajectoryProxy:
         fill_in: FillIn,
         present: Callable[[], PresentState],
         stop_duration: float,
-        refusals: Rejections,
+        rejections: Rejections,
     ) -> None:
         self.outcomes = dict.fromkeys(_OUTCOMES.values(), 0)
         self.stops = self.holds = 0
@@ -139,7 +139,7 @@ class TrajectoryProxy:
         self._fill_in = fill_in
         self._present = present
         self._stop_duration = stop_duration
-        self._refusals = refusals
+        self._rejections = rejections
         self._goals: dict[int, _Goal] = {}  # by id() of the client's goal message, which both callbacks see
         self._awaited: set[Future[Any]] = set()
         self._turns = _Turns()  # what is given to the controller is decided one after the other
@@ -180,12 +180,12 @@ class TrajectoryProxy:
             try:
                 self._goals[id(request)] = await self._pass_on(request)
             except MessageRejected as refused:
-                self._refusals.add(refused)
+                self._rejections.add(refused)
                 return GoalResponse.REJECT
         return GoalResponse.ACCEPT
 
     async def _pass_on(self, request: Any) -> _Goal:
-        """Return a goal that the controller has accepted; raises Refused."""
+        """Return a goal that the controller has accepted; raises MessageRejected."""
         if not self.controller_is_there:
             raise MessageRejected(
                 Reason.CONTROLLER,
@@ -357,7 +357,7 @@ class TrajectoryProxy:
         try:
             hold = self._efforts.hold(state.positions, self._present(), _FADE)
         except MessageRejected as refused:
-            self._refusals.add(refused)
+            self._rejections.add(refused)
             return
         if await self._give(hold):
             self.holds += 1

@@ -63,7 +63,7 @@ class TrajectoryEfforts:
         return self.effort_filter.robot.joint_names
 
     def __call__(self, msg: JointTrajectory, present: PresentState) -> Filtered:
-        """Return the trajectory with efforts; raises Refused with the reason."""
+        """Return the trajectory with efforts; raises MessageRejected with the reason."""
         waypoints = self._read(msg, present)
         end = float(waypoints.times[-1])
         if end / self.effort_filter.period > MOST_POINTS:
@@ -99,7 +99,7 @@ class TrajectoryEfforts:
         """Return a trajectory of one point, `fade` [s] later: standing, with the efforts for that.
 
         `positions` are those of the joints that the controller moves; where the others are says `present`.
-        Raises Refused where that is not known.
+        Raises MessageRejected where that is not known.
         """
         names = self.robot_joints
         standing = np.array([positions.get(name, at) for name, at in zip(names, present.positions)])

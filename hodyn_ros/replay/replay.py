@@ -25,13 +25,13 @@ from hodyn_ros.bags.writer import BagWriter
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.config import FeedforwardConfig
-from hodyn_ros.feedforward.robot_text import RobotText
+from hodyn_ros.feedforward.robot_files import RobotFiles
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.msg import DesiredMotion
 from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
 from hodyn_ros.outputs import complete
 from hodyn_ros.replay.recorded_answers import RecordedAnswers
-from hodyn_ros.replay.settings_intervals import SettingsInterval, read_eras
+from hodyn_ros.replay.settings_intervals import SettingsInterval, read_settings_intervals
 from hodyn_ros.ros.conversions.exact_bytes import Deserialiser, Serialiser
 from hodyn_ros.ros.streams.rejections import MessageRejected, Rejections
 
@@ -77,10 +77,11 @@ class Replay:
         self._read_settings = Deserialiser(sources.settings, STRING, String)
         times, stamps, settings = self._look_through()
         self.gaps = find_gaps(stamps)  # what the bag lacks of the motions
-        self._eras = read_eras(np.array(times), np.array(stamps), settings) or [self._era_of_changes()]
+        intervals = read_settings_intervals(np.array(times), np.array(stamps), settings)
+        self._intervals = intervals or [self._interval_of_changes()]
         # built now, so that errors come before anything is written
-        self._answerer = self._build(self._eras[0])
-        pushed = any(era.pushed for era in self._eras)
+        self._pipeline = self._build(self._intervals[0])
+        pushed = any(interval.pushed for interval in self._intervals)
         self._recorded = RecordedAnswers(bag, sources.feedforward_torque, pushed)
         self.outcome = Outcome(len(times), len(self._recorded))
         self.refusals = Rejections(log, sources.desired_motion.lstrip("/"), clock=self._clock)
@@ -142,17 +143,17 @@ class Replay:
     def _answer(self, sample: int, message: Message) -> tuple[int, bytes] | None:
         """Return time [ns] and bytes of the answer to a sample; None for one that is refused or left out."""
         outcome = self.outcome
-        if sample < self._eras[0].begin:
+        if sample < self._intervals[0].begin:
             outcome.without_settings += 1
             return None
-        while len(self._eras) > 1 and self._eras[1].begin <= sample:
-            self._go_on(self._eras.pop(1))
+        while len(self._intervals) > 1 and self._intervals[1].begin <= sample:
+            self._go_on(self._intervals.pop(1))
         self._now = 1e-9 * message.time
         time, wrenches = self._recorded.find(stamp_of(message.data)) or (None, None)
         if wrenches is not None:
-            self._wrenches = _to_order(wrenches, self._answerer.law.order)
+            self._wrenches = _to_order(wrenches, self._pipeline.model.order)
         try:
-            answer = self._answerer.answer(self._read_motion(message), self._wrenches)
+            answer = self._pipeline.answer(self._read_motion(message), self._wrenches)
         except MessageRejected as refused:
             self.refusals.add(refused)
             return None
@@ -160,15 +161,15 @@ class Replay:
         outcome.matched += time is not None
         return message.time if time is None else time, self._serialise(answer)
 
-    def _go_on(self, era: SettingsInterval) -> None:
+    def _go_on(self, interval: SettingsInterval) -> None:
         """Answer under other settings from now on."""
-        pipeline = self._build(era)
-        if era.goes_on:
-            pipeline.timeline = self._answerer.timeline
-        self._answerer, self._wrenches = pipeline, None
+        pipeline = self._build(interval)
+        if interval.goes_on:
+            pipeline.stamps = self._pipeline.stamps
+        self._pipeline, self._wrenches = pipeline, None
 
-    def _build(self, era: SettingsInterval) -> FeedforwardPipeline:
-        return FeedforwardPipeline.from_settings(self._changed(era.settings), self._clock)
+    def _build(self, interval: SettingsInterval) -> FeedforwardPipeline:
+        return FeedforwardPipeline.from_settings(self._changed(interval.settings), self._clock)
 
     def _clock(self) -> float:
         return self._now
@@ -179,13 +180,13 @@ class Replay:
             return settings
         data = json.loads(settings)
         if self._changes.robot is not None:
-            data["robot"] = RobotText.from_file(share.find("config", self._changes.robot)).to_json()
+            data["robot"] = RobotFiles.from_file(share.find("config", self._changes.robot)).to_json()
             data["positions"] = None
         if self._changes.order is not None:
-            data["law"]["order"] = self._changes.order
+            data["feedforward"]["order"] = self._changes.order
         return json.dumps(data)
 
-    def _era_of_changes(self) -> SettingsInterval:
+    def _interval_of_changes(self) -> SettingsInterval:
         """Return settings for a bag that has none."""
         if self._changes.robot is None:
             raise InputError(
@@ -194,7 +195,7 @@ class Replay:
             )
         path = share.find("config", self._changes.robot)
         pipeline = FeedforwardPipeline(
-            RobotText.from_file(path), Robot.from_config(path), FeedforwardConfig()
+            RobotFiles.from_file(path), Robot.from_config(path), FeedforwardConfig()
         )
         return SettingsInterval(0, pipeline.settings(), False)
 

@@ -25,10 +25,10 @@ class SettingsInterval(NamedTuple):
     pushed: bool = False  # whether external wrenches counted
 
 
-def read_eras(
+def read_settings_intervals(
     times: Integers, stamps: Integers, settings: Sequence[tuple[int, str]]
 ) -> list[SettingsInterval]:
-    """Return the eras of a recording, in their order.
+    """Return the intervals of a recording, in their order.
 
     `times` and `stamps` (N,) [ns] of the samples, as they were recorded; `settings` with the times at which
     they were recorded. The time alone does not tell: while the node computes with new settings, samples wait
@@ -50,8 +50,8 @@ def _parsed(settings: str) -> tuple[int | None, bool]:
     """Return the last stamp [ns] answered before settings, and whether there are external wrenches."""
     try:
         data = json.loads(settings)
-        after, law = data["after_stamp"], data.get("law")
-        pushed = isinstance(law, dict) and bool(law.get("wrench_bodies"))
+        after, model = data["after_stamp"], data.get("feedforward")
+        pushed = isinstance(model, dict) and bool(model.get("wrench_bodies"))
         return None if after is None else int(np.int64(after)), pushed
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise InputError(f"the settings in the bag are not those of a dynamics_node: {error!r}") from error

@@ -9,7 +9,7 @@ from rclpy.node import Node
 from std_msgs.msg import String
 
 from hodyn_ros.errors import InputError
-from hodyn_ros.feedforward.robot_text import RobotText
+from hodyn_ros.feedforward.robot_files import RobotFiles
 from hodyn_ros.ros.streams.qos import latched_qos, overridable
 
 TOPIC = "robot_description"
@@ -36,14 +36,14 @@ class RobotDescription:
             self._node.destroy_subscription(self._subscription)
             self._subscription, self.text = None, None
 
-    def robot_text(self, floating_base: bool) -> RobotText:
+    def robot_files(self, floating_base: bool) -> RobotFiles:
         """Return the last description; InputError where none has come."""
         if self.text is None:
             raise InputError(
                 f"parameter 'robot_config' is empty, and no robot description has come on {self.topic}; "
                 "name a robot, for instance -p robot_config:=panda.yaml, or publish its URDF there"
             )
-        return RobotText(TOPIC, self.text, kind="urdf", floating_base=floating_base)
+        return RobotFiles(TOPIC, self.text, kind="urdf", floating_base=floating_base)
 
     def say_waiting(self) -> None:
         """Log that a description is awaited, now and then."""

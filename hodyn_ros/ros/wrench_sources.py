@@ -37,20 +37,22 @@ class WrenchSources:
         self._node = node
         self._sources: dict[str, _Source] = {}
 
-    def use(self, robot: Robot, law: FeedforwardModel, cutoff: float, timeout: float, largest: float) -> None:
-        """Hear the wrenches on the bodies of a law; those heard before go on from what they have.
+    def use(
+        self, robot: Robot, model: FeedforwardModel, cutoff: float, timeout: float, largest: float
+    ) -> None:
+        """Subscribe to wrenches on the bodies of a model; filters of the same bodies keep their state.
 
         They start anew where the representation has changed. A measurement with a component beyond `largest`
         [N, N.m] is refused.
         """
-        kept = {body: source for body, source in self._sources.items() if source.fits(law)}
+        kept = {body: source for body, source in self._sources.items() if source.fits(model)}
         for body, source in self._sources.items():
             if body not in kept:
                 self._node.destroy_subscription(source.subscription)
         self._sources = {}
-        for body in law.wrench_bodies:
-            source = kept.get(body) or _Source(self._node, body, robot, law)
-            source.filtered = source.filtered.changed(law.order, cutoff, timeout)
+        for body in model.wrench_bodies:
+            source = kept.get(body) or _Source(self._node, body, robot, model)
+            source.filtered = source.filtered.changed(model.order, cutoff, timeout)
             source.largest = largest
             self._sources[body] = source
 
@@ -97,15 +99,15 @@ def check_topics(bodies: Sequence[str]) -> None:
 class _Source:
     """The wrench on one body."""
 
-    def __init__(self, node: Node, body: str, robot: Robot, law: FeedforwardModel) -> None:
+    def __init__(self, node: Node, body: str, robot: Robot, model: FeedforwardModel) -> None:
         self.filtered = FilteredWrench(0, 1.0, 1.0)
         self.largest = 0.0
         self.stream = Stream()
         self.refusals = Rejections(node.get_logger().warning, TOPIC + body)
         self._one_publisher = OnePublisher(partial(publishers_of, node, TOPIC + body))
         self._body = body
-        self._frame = law.wrench_frame
-        self._frames: Mapping[str, Array] = wrench_frames(robot, body, law.wrench_frame)
+        self._frame = model.wrench_frame
+        self._frames: Mapping[str, Array] = wrench_frames(robot, body, model.wrench_frame)
         self._clock = node.get_clock()
         self.subscription: Any = node.create_subscription(
             WrenchStamped,
@@ -116,9 +118,9 @@ class _Source:
             qos_overriding_options=overridable(),
         )
 
-    def fits(self, law: FeedforwardModel) -> bool:
-        """Say whether this source serves a law as well."""
-        return self._body in law.wrench_bodies and self._frame == law.wrench_frame
+    def fits(self, model: FeedforwardModel) -> bool:
+        """Return whether a model needs the wrench of this source, in the same frame."""
+        return self._body in model.wrench_bodies and self._frame == model.wrench_frame
 
     def _take(self, msg: WrenchStamped, info: dict[str, Any]) -> None:
         try:

@@ -23,7 +23,7 @@ from hodyn_ros.bags.files.types import learn, ros_types
 from hodyn_ros.bags.messages import Message, Topic
 from hodyn_ros.bags.writer import BagWriter
 from hodyn_ros.feedforward.config import FeedforwardConfig
-from hodyn_ros.feedforward.robot_text import RobotText
+from hodyn_ros.feedforward.robot_files import RobotFiles
 from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
 from hodyn_ros.ros.conversions.exact_bytes import Serialiser
 from hodyn_ros.ros.conversions.messages import time_message, write_desired_motion
@@ -39,7 +39,7 @@ CALLS, SEED = 150 if THOROUGH else 60, 20261121
 
 def recording() -> list[Message]:
     """Return what a recorder hears of an arm with one joint, pushed at its link."""
-    text = RobotText("robot_description", HINGED_ARM, kind="urdf")
+    text = RobotFiles("robot_description", HINGED_ARM, kind="urdf")
     pipeline = FeedforwardPipeline(text, text.robot(), FeedforwardConfig(wrench_bodies=("link",)))
     to_bytes = {topic.type: Serialiser(topic.type) for topic in TOPICS[:2]}
     messages = [Message(TOPICS[2].name, START, serialised(STRING, data=pipeline.settings()))]

@@ -37,9 +37,9 @@ def driven(name: str = "ankle", **limits: float) -> Robot:
 
 def test_motors_follow_from_motion_and_efforts_of_the_drives() -> None:
     robot, (y, base) = driven(), motion_of(MECHANISMS["ankle"](), 2)
-    law = FeedforwardModel(robot, 2)
-    assert law.joint_names == ("joint3", "joint4") and law.motion_joints == ("joint1", "joint2")
-    found, one = law.compute(y, base), robot.solve(y, base)
+    model = FeedforwardModel(robot, 2)
+    assert model.joint_names == ("joint3", "joint4") and model.motion_joints == ("joint1", "joint2")
+    found, one = model.compute(y, base), robot.solve(y, base)
     np.testing.assert_allclose(found.efforts, one.efforts, rtol=1e-12)
     np.testing.assert_allclose(found.base_wrenches, one.base_wrench, rtol=1e-12, atol=1e-12)
     theta = one.drives[:3] + one.efforts / STIFFNESS
@@ -60,13 +60,13 @@ def test_limits_are_those_of_the_drives() -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["ankle", "planar 3-RRR", "four-bar", "mimic chain", "6-UPS"])
 def test_a_law_warms_up_at_home_in_the_representation_of_either_frame(name: str) -> None:
-    law = FeedforwardModel(robot_of(MECHANISMS[name]()), 2)
-    law.warm_up()
+    model = FeedforwardModel(robot_of(MECHANISMS[name]()), 2)
+    model.warm_up()
     y, base = motion_of(MECHANISMS[name](), 2)
-    found = law.compute(y, base)
+    found = model.compute(y, base)
     if base is not None:
         turned = base.in_frame("body")
-        np.testing.assert_allclose(found.efforts, law.compute(y, turned).efforts, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(found.efforts, model.compute(y, turned).efforts, rtol=1e-10, atol=1e-10)
 
 
 def test_payload_and_gravity_are_those_of_the_settings() -> None:
@@ -79,10 +79,10 @@ def test_payload_and_gravity_are_those_of_the_settings() -> None:
     changed = settings.robot(robot)
     assert isinstance(changed, Robot)
     assert changed.tree.masses.sum() == pytest.approx(robot.tree.masses.sum() + 1.5)
-    found = settings.law(changed).compute(y, base).efforts
+    found = settings.model(changed).compute(y, base).efforts
     expected = changed.solve(y, base).efforts
     np.testing.assert_allclose(found, expected, rtol=1e-12)
-    assert np.abs(found - plain.law(plain.robot(robot)).compute(y, base).efforts).max() > 0.1
+    assert np.abs(found - plain.model(plain.robot(robot)).compute(y, base).efforts).max() > 0.1
 
 
 def test_a_law_goes_on_where_another_one_has_been() -> None:
@@ -124,9 +124,9 @@ def test_a_sample_that_a_loop_cannot_follow_is_named() -> None:
 
 
 def test_a_base_motion_has_to_come_where_one_is_moved() -> None:
-    law = FeedforwardModel(driven(), 0)
+    model = FeedforwardModel(driven(), 0)
     with pytest.raises(InputError, match="has a floating base; give its motion"):
-        law.compute(np.zeros((3, 2)))
+        model.compute(np.zeros((3, 2)))
     arm = FeedforwardModel(robot_of(MECHANISMS["four-bar"]()), 0)
     with pytest.raises(InputError, match="stands on the ground"):
         arm.compute(np.zeros((3, 1)), BaseMotion(np.eye(4), np.zeros((2, 6))))
@@ -153,17 +153,17 @@ def slider_crank(crank_at_home: float, twice: bool = False) -> Robot:
 @pytest.mark.parametrize("twice", [False, True])
 def test_near_a_dead_point_of_the_drives_a_feedforward_says_so_and_at_it_there_is_none(twice: bool) -> None:
     robot = slider_crank(1.0, twice)
-    law, q = FeedforwardModel(robot, 2), np.zeros((5, 1))
-    law.warm_up()
+    model, q = FeedforwardModel(robot, 2), np.zeros((5, 1))
+    model.warm_up()
     found = {}
     for angle in (1.0, 0.7, 0.4, 0.2, 0.03):
         q[0] = angle - 1.0
-        found[angle] = law.compute(q)
+        found[angle] = model.compute(q)
         np.testing.assert_allclose(found[angle].efforts, robot.solve(q).efforts, rtol=1e-9)
     assert [angle for angle, one in found.items() if one.status] == [0.03]
     assert found[0.03].status is Status.NEAR_SINGULARITY
     q[0] = -1.0
-    for call in (law.compute, robot.inverse_dynamics, robot.compile(2)):
+    for call in (model.compute, robot.inverse_dynamics, robot.compile(2)):
         with pytest.raises(SingularError, match="its driven joints do not hold it"):
             call(q)
 

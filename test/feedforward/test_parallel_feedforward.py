@@ -13,7 +13,6 @@ from scipy.spatial.transform import Rotation
 from hodyn_ros import BaseMotion, ConvergenceError, DriveTrain, InputError, Robot, series_elastic, share
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.feedforward.model import FeedforwardModel
-from hodyn_ros.feedforward.reader import read_feedforward_model
 from hodyn_ros.lie.se3 import exp
 
 Array = NDArray[np.float64]
@@ -38,22 +37,22 @@ def planar_motion(x: float, y: float, orders: int = 4) -> BaseMotion:
 
 
 def test_the_law_of_a_platform_takes_its_pose_alone() -> None:
-    law = read_feedforward_model(PLANAR, 2)
-    assert law.joint_names == ("left_shoulder", "right_shoulder", "top_shoulder")
-    assert law.motion_joints == ()
-    assert law.moves_base
-    assert law.has_drives
-    weightless = read_feedforward_model(PLATFORM, 0, gravity=[0.0, 0.0, 0.0])
+    model = FeedforwardModel(Robot.from_config(PLANAR), 2)
+    assert model.joint_names == ("left_shoulder", "right_shoulder", "top_shoulder")
+    assert model.motion_joints == ()
+    assert model.moves_base
+    assert model.has_drives
+    weightless = FeedforwardModel(Robot.from_config(PLATFORM, gravity=[0.0, 0.0, 0.0]), 0)
     assert not weightless.has_drives
     assert weightless.robot.gravity.tolist() == [0.0, 0.0, 0.0]
 
 
 def test_elastic_drives_follow_the_platform() -> None:
     robot = Robot.from_config(PLANAR)
-    law = FeedforwardModel(robot, 2)
-    law.warm_up()
+    model = FeedforwardModel(robot, 2)
+    model.warm_up()
     base = planar_motion(0.05, -0.04)
-    found = law.compute(NO_JOINTS, base)
+    found = model.compute(NO_JOINTS, base)
     state = robot.solve(None, base)
     assert robot.drive_train is not None
     motors = DriveTrain(series_elastic(robot.drive_train.stiffness, robot.drive_train.motor_inertia))
@@ -72,10 +71,10 @@ def test_elastic_drives_follow_the_platform() -> None:
 
 
 def test_near_a_singular_pose_the_status_says_so() -> None:
-    law = read_feedforward_model(PLANAR, 0)
+    model = FeedforwardModel(Robot.from_config(PLANAR), 0)
     for distance, near in ((0.1, False), (0.28035, True)):
         base = BaseMotion(planar_motion(0.0, -distance).pose, np.zeros((2, 6)))
-        assert bool(law.compute(NO_JOINTS[:3], base).status & Status.NEAR_SINGULARITY) is near
+        assert bool(model.compute(NO_JOINTS[:3], base).status & Status.NEAR_SINGULARITY) is near
 
 
 def test_limits_are_those_of_the_driven_joints(tmp_path: Path) -> None:
@@ -84,29 +83,28 @@ def test_limits_are_those_of_the_driven_joints(tmp_path: Path) -> None:
     limited.write_text(
         text.replace("driven: true", "limits: {effort: 15, lower: -0.05}\n        driven: true")
     )
-    law = read_feedforward_model(limited, 0, clamp=True)
-    home = BaseMotion(home_of(law.robot), np.zeros((2, 6)))
-    found = law.compute(NO_JOINTS[:3], home)
+    model = FeedforwardModel(Robot.from_config(limited), 0, clamp=True)
+    home = BaseMotion(home_of(model.robot), np.zeros((2, 6)))
+    found = model.compute(NO_JOINTS[:3], home)
     assert found.status == Status.EFFORT_LIMIT_EXCEEDED | Status.EFFORT_CLAMPED
     assert found.efforts[0].tolist() == [15.0] * 6
     low = home.pose.copy()
     low[2, 3] -= 0.1
-    assert (
-        law.compute(NO_JOINTS[:3], BaseMotion(low, np.zeros((2, 6)))).status & Status.POSITION_LIMIT_EXCEEDED
-    )
+    status = model.compute(NO_JOINTS[:3], BaseMotion(low, np.zeros((2, 6)))).status
+    assert status & Status.POSITION_LIMIT_EXCEEDED
 
 
-def test_a_failure_leaves_the_law_usable() -> None:
-    law = read_feedforward_model(PLANAR, 2)
+def test_a_failure_leaves_the_model_usable() -> None:
+    model = FeedforwardModel(Robot.from_config(PLANAR), 2)
     base = planar_motion(0.02, 0.03)
-    before = law.compute(NO_JOINTS, base)
+    before = model.compute(NO_JOINTS, base)
     with pytest.raises(
         ConvergenceError, match=r"loop '\w+' of robot 'planar_3rrr' does not close there: it stays open by"
     ):
-        law.compute(NO_JOINTS, planar_motion(3.0, 0.0))
+        model.compute(NO_JOINTS, planar_motion(3.0, 0.0))
     with pytest.raises(InputError, match="is moved by its platform 'tool'; give its motion"):
-        law.compute(NO_JOINTS)
-    np.testing.assert_allclose(law.compute(NO_JOINTS, base).efforts, before.efforts, rtol=1e-12, atol=1e-14)
+        model.compute(NO_JOINTS)
+    np.testing.assert_allclose(model.compute(NO_JOINTS, base).efforts, before.efforts, rtol=1e-12, atol=1e-14)
 
 
 def test_the_node_answers_motions_of_the_platform() -> None:
@@ -117,8 +115,7 @@ def test_the_node_answers_motions_of_the_platform() -> None:
     from ros_processes import start_node
 
     from hodyn_ros.msg import DesiredMotion
-    from hodyn_ros.ros.conversions.fields import float64s
-    from hodyn_ros.ros.conversions.joint_order import JointOrder
+    from hodyn_ros.ros.conversions.fields import JointOrder, float64s
     from hodyn_ros.ros.conversions.messages import read_feedforward_torque, write_desired_motion
 
     robot = Robot.from_config(PLATFORM)

@@ -12,7 +12,7 @@ import pytest
 from hodyn_ros import ParallelRobot, Robot
 from hodyn_ros.dynamics.read_robot import read_robot
 from hodyn_ros.errors import HodynError, ModelError
-from hodyn_ros.feedforward.robot_text import RobotText
+from hodyn_ros.feedforward.robot_files import RobotFiles
 from hodyn_ros.model.readers.files import read_file
 from hodyn_ros.model.readers.yaml_text import MOST_BYTES, MOST_DEPTH, read_yaml
 from hodyn_ros.trajectory import read_motion
@@ -54,7 +54,7 @@ def test_what_is_no_regular_file_is_not_read(tmp_path: Path, device: str) -> Non
         pytest.skip("here it is a regular file")
     path = tmp_path / "robot.yaml"
     path.write_text(f"urdf: {device}\n")
-    for call in (read_robot, RobotText.from_file, Robot.from_config):
+    for call in (read_robot, RobotFiles.from_file, Robot.from_config):
         assert "is not a regular file" in quickly(call, path)
     for call in (read_yaml, Robot.from_config, Robot.from_urdf, ParallelRobot.from_config, read_motion):
         assert "is not a regular file" in quickly(call, device)

@@ -135,7 +135,7 @@ def test_real_nodes_answer_the_motion(name: str) -> None:
     from ros_talk import Talk
 
     from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
-    from hodyn_ros.ros.conversions.joint_order import JointOrder
+    from hodyn_ros.ros.conversions.fields import JointOrder
     from hodyn_ros.ros.conversions.messages import read_base_motion, read_desired_motion
 
     robot = robot_of(name)

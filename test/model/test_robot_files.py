@@ -13,7 +13,7 @@ from hodyn_ros import Robot, share
 from hodyn_ros.dynamics.read_robot import read_robot
 from hodyn_ros.errors import FigureWarning, ModelError
 from hodyn_ros.feedforward.payload import Payload
-from hodyn_ros.feedforward.robot_text import RobotText
+from hodyn_ros.feedforward.robot_files import RobotFiles
 from hodyn_ros.model.description import RobotDescription
 from hodyn_ros.model.drive_spec import FrictionSpec
 
@@ -108,7 +108,7 @@ class TestPayload:
         expected = payload.on_tree(Robot(bare.model, frames=bare.frames))
         for field in ("masses", "coms", "inertias"):
             np.testing.assert_array_equal(getattr(loaded.model, field), getattr(expected, field))
-        whole = RobotText.from_file(tmp_path / "robot.yaml").robot()
+        whole = RobotFiles.from_file(tmp_path / "robot.yaml").robot()
         assert isinstance(whole, Robot)
         np.testing.assert_array_equal(whole.model.inertias, expected.inertias)
 

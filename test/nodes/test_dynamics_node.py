@@ -31,8 +31,7 @@ from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.ros import process
-from hodyn_ros.ros.conversions.fields import float64s
-from hodyn_ros.ros.conversions.joint_order import JointOrder
+from hodyn_ros.ros.conversions.fields import JointOrder, float64s
 from hodyn_ros.ros.conversions.messages import (
     nanoseconds,
     read_base_motion,

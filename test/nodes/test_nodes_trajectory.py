@@ -24,7 +24,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from hodyn_ros import share
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
-from hodyn_ros.ros.conversions.joint_order import JointOrder
+from hodyn_ros.ros.conversions.fields import JointOrder
 from hodyn_ros.ros.conversions.messages import (
     nanoseconds,
     read_base_motion,

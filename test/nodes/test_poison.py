@@ -19,7 +19,7 @@ from hodyn_ros import Robot, share
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.feedforward.filtered_wrench import LARGEST, FilteredWrench
-from hodyn_ros.feedforward.robot_text import RobotText
+from hodyn_ros.feedforward.robot_files import RobotFiles
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
 from hodyn_ros.ros.conversions.messages import (
@@ -73,12 +73,12 @@ def answers_of(robot: str) -> tuple[FeedforwardPipeline, Callable[[int], Desired
     """Return what answers the motions of a shipped robot, and its shipped motion at a stamp [ns]."""
     path, moved = share.find("config", robot), read_motion(share.find("config", ROBOTS[robot]))
     pipeline = FeedforwardPipeline(
-        RobotText.from_file(path), Robot.from_config(path), FeedforwardConfig(), StampFilter()
+        RobotFiles.from_file(path), Robot.from_config(path), FeedforwardConfig(), StampFilter()
     )
 
     def sample(stamp: int) -> DesiredMotion:
         now = moved.sample(1e-9 * stamp, 4)
-        msg = write_desired_motion(pipeline.law.motion_joints, time_message(stamp), now.joints)
+        msg = write_desired_motion(pipeline.model.motion_joints, time_message(stamp), now.joints)
         if now.pose is not None and now.twists is not None:
             write_base_motion(msg, now.pose, now.twists)
         return msg
@@ -128,7 +128,7 @@ def test_dynamics_node_goes_on_after_poison() -> None:
     parameters = {"robot_config": "panda.yaml", "wrench_bodies": f"[{HAND}]", "wrench_timeout": 3600.0}
     path = share.find("config", "panda.yaml")
     chosen = FeedforwardConfig(wrench_bodies=(HAND,))
-    expected = FeedforwardPipeline(RobotText.from_file(path), Robot.from_config(path), chosen)
+    expected = FeedforwardPipeline(RobotFiles.from_file(path), Robot.from_config(path), chosen)
     with sound_node("dynamics_node", parameters, "poison") as node, Peer("poison") as peer:
         peer.wait_for_topics()
         sensor = peer.publisher(WrenchStamped, f"external_wrench/{HAND}")

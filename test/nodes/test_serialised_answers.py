@@ -14,7 +14,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from hodyn_ros import share
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.feedforward.config import FeedforwardConfig
-from hodyn_ros.feedforward.robot_text import RobotText
+from hodyn_ros.feedforward.robot_files import RobotFiles
 from hodyn_ros.msg import FeedforwardTorque
 from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
 from hodyn_ros.ros.conversions.messages import time_message, write_base_motion, write_desired_motion
@@ -39,9 +39,10 @@ class Both:
     def __init__(self, file: str) -> None:
         path = share.find("config", file)
         self.by_bytes, self.by_messages = (
-            FeedforwardPipeline(RobotText.from_file(path), Robot.from_config(path), CASES[file]) for _ in "ab"
+            FeedforwardPipeline(RobotFiles.from_file(path), Robot.from_config(path), CASES[file])
+            for _ in "ab"
         )
-        self.law = self.by_bytes.law
+        self.model = self.by_bytes.model
 
     def answer(self, data: bytes, wrenches: np.ndarray | None) -> tuple[Outcome, Outcome]:
         return self._bytes(data, wrenches), self._message(data, wrenches)
@@ -67,12 +68,12 @@ class Both:
 
 
 def random_motion(rng: Rng, both: Both, stamp: int, names: list[str], orders: int, frame: str) -> bytes:
-    robot, law = both.by_bytes.robot, both.law
+    robot, model = both.by_bytes.robot, both.model
     start, pose = robot.home
     stack = 0.1 * rng.normal(size=(orders, len(start)))
     stack[0] += start
     msg = write_desired_motion(
-        names, time_message(stamp), stack[:, [law.motion_joints.index(name) for name in names]], frame
+        names, time_message(stamp), stack[:, [model.motion_joints.index(name) for name in names]], frame
     )
     if pose is not None:
         pose = np.array(pose)
@@ -97,25 +98,25 @@ def hold_against_each_other(file: str, count: int, seed: int) -> tuple[int, int]
     """Return how many samples were answered, and how many of them by bytes alone."""
     rng = np.random.default_rng(seed)
     both = Both(file)
-    law = both.law
-    names, orders, frame = list(law.motion_joints), law.motion_orders, ""
+    model = both.model
+    names, orders, frame = list(model.motion_joints), model.motion_orders, ""
     answered = read = 0
     for sample in range(count):
         if rng.random() < 0.1:
             rng.shuffle(names)
-            orders, frame = law.motion_orders + int(rng.integers(3)), str(rng.choice(["", "world"]))
+            orders, frame = model.motion_orders + int(rng.integers(3)), str(rng.choice(["", "world"]))
         data = random_motion(rng, both, (sample + 1) * MILLISECOND, names, orders, frame)
         if rng.random() < 0.2:
             data = damaged(rng, data)
         wrenches = None
-        if law.wrench_bodies and rng.random() < 0.5:
-            wrenches = rng.normal(size=(len(law.wrench_bodies), law.order + 1, 6))
+        if model.wrench_bodies and rng.random() < 0.5:
+            wrenches = rng.normal(size=(len(model.wrench_bodies), model.order + 1, 6))
         read += both.by_bytes._reader.read(data) is not None
         found, expected = both.answer(data, wrenches)
         assert found == expected
         answered += not isinstance(found, str)
         for pipeline in (both.by_bytes, both.by_messages):
-            pipeline.timeline.forget()  # damage may have sent the stamp far ahead
+            pipeline.stamps.forget()  # damage may have sent the stamp far ahead
     return answered, read
 
 
@@ -133,7 +134,7 @@ def test_ten_thousand_samples_are_answered_as_messages_are() -> None:
 
 def test_what_is_laid_out_in_another_way_goes_by_messages() -> None:
     both = Both("panda.yaml")
-    names = list(both.law.motion_joints)
+    names = list(both.model.motion_joints)
     rng = np.random.default_rng(5)
     first, second = (random_motion(rng, both, t * MILLISECOND, names, 5, "") for t in (1, 2))
     both.answer(first, None)
@@ -147,11 +148,11 @@ def test_what_is_laid_out_in_another_way_goes_by_messages() -> None:
 def test_settings_are_those_of_the_pipeline_that_answered_bytes() -> None:
     path = share.find("config", "panda.yaml")
     pipeline = FeedforwardPipeline(
-        RobotText.from_file(path), Robot.from_config(path), replace(CASES["panda.yaml"], order=0)
+        RobotFiles.from_file(path), Robot.from_config(path), replace(CASES["panda.yaml"], order=0)
     )
     rng = np.random.default_rng(6)
-    names = list(pipeline.law.motion_joints)
+    names = list(pipeline.model.motion_joints)
     for stamp in (1, 2):
         msg = write_desired_motion(names, time_message(stamp), rng.normal(size=(3, 7)))
         pipeline.answer_serialised(serialize_message(msg))
-        assert pipeline.timeline.last == stamp
+        assert pipeline.stamps.last == stamp

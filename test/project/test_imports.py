@@ -78,18 +78,18 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, Pose, Quaternion
 from hodyn_ros import Robot, share
 from hodyn_ros.feedforward.config import FeedforwardConfig
-from hodyn_ros.feedforward.robot_text import RobotText
+from hodyn_ros.feedforward.robot_files import RobotFiles
 from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
 from hodyn_ros.ros.conversions.messages import write_desired_motion
 
 path = share.find("config", {name!r})
-answerer = FeedforwardPipeline(RobotText.from_file(path), Robot.from_config(path), FeedforwardConfig())
-law = answerer.law
-at_rest = np.zeros((law.motion_orders, len(law.motion_joints)))
-msg = write_desired_motion(law.motion_joints, Time(sec=1), at_rest)
-if law.moves_base:
-    place = answerer.robot.home[1][:3, 3].tolist()
+pipeline = FeedforwardPipeline(RobotFiles.from_file(path), Robot.from_config(path), FeedforwardConfig())
+model = pipeline.model
+at_rest = np.zeros((model.motion_orders, len(model.motion_joints)))
+msg = write_desired_motion(model.motion_joints, Time(sec=1), at_rest)
+if model.moves_base:
+    place = pipeline.robot.home[1][:3, 3].tolist()
     msg.base_pose = [Pose(position=Point(**dict(zip("xyz", place))), orientation=Quaternion(w=1.0))]
-    msg.base_twists = np.zeros(6 * (law.motion_orders - 1))
+    msg.base_twists = np.zeros(6 * (model.motion_orders - 1))
 """
-    assert not loaded("assert np.isfinite(answerer.answer(msg).efforts).all()", code)
+    assert not loaded("assert np.isfinite(pipeline.answer(msg).efforts).all()", code)

@@ -41,7 +41,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.replay.replay import AS_RECORDED, Changes, Replay
 from hodyn_ros.replay.replay_command import run_replay
-from hodyn_ros.replay.settings_intervals import read_eras
+from hodyn_ros.replay.settings_intervals import read_settings_intervals
 from hodyn_ros.ros.conversions.exact_bytes import Serialiser
 from hodyn_ros.ros.conversions.fields import float64s
 from hodyn_ros.ros.conversions.messages import time_message, write_desired_motion
@@ -412,7 +412,7 @@ def test_another_order_and_another_robot_can_be_asked_for(plain: Path, tmp_path:
     assert fields["effort_accelerations"].element == "length"
     with Bag(tmp_path / "lower") as bag:
         (message,) = bag.messages([SETTINGS])
-        assert json.loads(deserialize_message(message.data, String).data)["law"]["order"] == 1
+        assert json.loads(deserialize_message(message.data, String).data)["feedforward"]["order"] == 1
     same = replayed(tmp_path / "lower", tmp_path / "back", Changes(order=2, robot="panda.yaml"))
     assert same.outcome.answers == same.outcome.matched
     assert not compared(plain, tmp_path / "back", ANSWERS).topics[ANSWERS].fields
@@ -515,25 +515,25 @@ def test_settings_hold_from_the_sample_after_the_last_one_answered_before() -> N
     stamps = np.arange(10)
     times = 100 * MILLISECOND + stamps * MILLISECOND
 
-    def eras(*settings: tuple[int, int | None]) -> list[int]:
+    def begins(*settings: tuple[int, int | None]) -> list[int]:
         texts = [(time * MILLISECOND, json.dumps({"after_stamp": after})) for time, after in settings]
-        return [era.begin for era in read_eras(times, stamps, texts)]
+        return [interval.begin for interval in read_settings_intervals(times, stamps, texts)]
 
-    assert eras((0, None)) == [0]
-    assert eras((105, None)) == [0]  # heard late, from before the recording
-    assert eras((105, -7)) == [0]
-    assert eras((0, None), (108, 4)) == [0, 5]  # samples have waited for the new settings
-    assert eras((0, None), (103, 4)) == [0, 5]  # heard before a sample that it follows
-    assert eras((0, None), (106, None)) == [0, 7]  # the node has started again
-    assert eras((104, 4)) == [5]  # those before are unknown
-    lost = read_eras(
+    assert begins((0, None)) == [0]
+    assert begins((105, None)) == [0]  # heard late, from before the recording
+    assert begins((105, -7)) == [0]
+    assert begins((0, None), (108, 4)) == [0, 5]  # samples have waited for the new settings
+    assert begins((0, None), (103, 4)) == [0, 5]  # heard before a sample that it follows
+    assert begins((0, None), (106, None)) == [0, 7]  # the node has started again
+    assert begins((104, 4)) == [5]  # those before are unknown
+    lost = read_settings_intervals(
         times[stamps != 4],
         stamps[stamps != 4],
         [(0, '{"after_stamp": null}'), (108 * MILLISECOND, '{"after_stamp": 4}')],
     )
-    assert [era.begin for era in lost] == [0, 4]
+    assert [interval.begin for interval in lost] == [0, 4]
     with pytest.raises(InputError, match="are not those of a dynamics_node"):
-        read_eras(times, stamps, [(0, "gain: 3")])
+        read_settings_intervals(times, stamps, [(0, "gain: 3")])
 
 
 def test_bytes_are_those_that_travel(plain: Path) -> None:

@@ -27,7 +27,7 @@ from hodyn_ros.feedforward.feedforward import Feedforward, Status
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.nodes.extrapolate import extrapolate
-from hodyn_ros.ros.conversions.joint_order import JointOrder
+from hodyn_ros.ros.conversions.fields import JointOrder
 from hodyn_ros.ros.conversions.messages import (
     MOTION_FIELDS,
     nanoseconds,

@@ -31,7 +31,7 @@ class PresentJoints:
         self._clock = clock
 
     def take(self, msg: JointState) -> None:
-        """Keep what a message says of the joints; raises Refused, and keeps nothing, for a malformed one.
+        """Keep what a message says of the joints; a malformed one raises MessageRejected and changes nothing.
 
         Velocities may be left out; one that is not finite, which drivers send where they measure none, is
         not known.

@@ -11,8 +11,13 @@ from sensor_msgs.msg import JointState
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.feedforward import Feedforward
 from hodyn_ros.msg import FeedforwardTorque
-from hodyn_ros.ros.conversions.fields import Array, check_one_per_joint, position_not_finite
-from hodyn_ros.ros.conversions.joint_order import JointOrder, repeated
+from hodyn_ros.ros.conversions.fields import (
+    Array,
+    JointOrder,
+    check_one_per_joint,
+    position_not_finite,
+    repeated,
+)
 from hodyn_ros.ros.conversions.messages import read_feedforward_torque
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
 
@@ -34,7 +39,7 @@ class JointChoice:
         self._places: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
     def feedforward(self, msg: FeedforwardTorque) -> Feedforward:
-        """Return the feedforward of the joints; raises Refused for a malformed message."""
+        """Return the feedforward of the joints; raises MessageRejected for a malformed message."""
         self._find(msg.joint_names)
         whole = read_feedforward_torque(msg, self._order)
         efforts, motor_positions, motor_efforts = (stack[:, self._places] for stack in whole[:3])
@@ -44,7 +49,7 @@ class JointChoice:
         """Return positions and velocities (n,) of the joints [rad or m, /s].
 
         Velocities that are not finite, which drivers send where they measure none, are None; `with_velocity`
-        such a message is refused. Raises Refused for a malformed message.
+        such a message is refused. Raises MessageRejected for a malformed message.
         """
         self._find(msg.name)
         check_one_per_joint("position", msg.position, msg.name)

@@ -1,6 +1,6 @@
 """Messages to arrays and back; names, lengths and values are checked here, once.
 
-Reading raises `MessageRejected` with the reason and a text that names the thing and the mend. Arrays are
+Reading raises `MessageRejected` with the reason and a text that names the thing and what to do. Arrays are
 plain derivatives (orders, n) in the model's order of joints. Writing takes such arrays as they are.
 """
 
@@ -26,6 +26,7 @@ from hodyn_ros.lie.representations import convert_screws
 from hodyn_ros.lie.se3 import pose
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.ros.conversions.fields import (
+    JointOrder,
     Places,
     check_finite,
     float64s,
@@ -34,7 +35,6 @@ from hodyn_ros.ros.conversions.fields import (
     read_stack,
     wrong_length,
 )
-from hodyn_ros.ros.conversions.joint_order import JointOrder
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
 
 Array = NDArray[np.float64]
@@ -80,7 +80,7 @@ def time_message(instant: int) -> Time:
 def read_desired_motion(msg: DesiredMotion, joints: JointOrder, orders: int) -> Array:
     """Return positions and their derivatives (orders, n), C-contiguous; the message may carry more of them.
 
-    Raises Refused for bad names or lengths, numbers that are not finite (also in derivatives beyond
+    Raises MessageRejected for bad names or lengths, numbers that are not finite (also in derivatives beyond
     `orders`), and derivatives that are missing below another one or below `orders`.
     """
     rows = [getattr(msg, field) for field in MOTION_FIELDS]
@@ -112,7 +112,7 @@ def write_desired_motion(
 
 
 def read_base_motion(msg: DesiredMotion, orders: int) -> BaseMotion:
-    """Return pose and twists (orders, 6) of a floating base or platform; raises Refused when malformed."""
+    """Return pose and twists (orders, 6) of a base or platform; MessageRejected where malformed."""
     if len(msg.base_pose) != 1:
         raise MessageRejected(
             Reason.BAD_BASE,
@@ -207,7 +207,7 @@ def write_wrenches(msg: FeedforwardTorque, bodies: Sequence[str], wrenches: Arra
 def read_wrenches(msg: FeedforwardTorque) -> Array | None:
     """Return the wrenches (bodies, orders, 6) that a message assumes, None where it assumes none.
 
-    Raises Refused for wrong lengths and numbers.
+    Raises MessageRejected for wrong lengths and numbers.
     """
     if not msg.wrench_bodies and not msg.wrenches:
         return None
@@ -222,7 +222,7 @@ def read_wrenches(msg: FeedforwardTorque) -> Array | None:
 
 
 def read_feedforward_torque(msg: FeedforwardTorque, joints: JointOrder) -> Feedforward:
-    """Return the feedforward with its joints in the model's order; raises Refused for a malformed message."""
+    """Return the feedforward with its joints in the model's order; MessageRejected where malformed."""
     places = joints.places(msg.joint_names)
     higher, motor_higher = msg.higher_effort_derivatives, msg.higher_motor_effort_derivatives
     efforts, motor_positions, motor_efforts = (
@@ -253,7 +253,7 @@ def read_feedforward_torque(msg: FeedforwardTorque, joints: JointOrder) -> Feedf
 
 
 def read_joint_trajectory(msg: JointTrajectory, joints: JointOrder) -> TrajectoryPoints:
-    """Return the points of a trajectory; raises Refused for a malformed one.
+    """Return the points of a trajectory; raises MessageRejected for a malformed one.
 
     Velocities and accelerations are given in all points or in none.
     """
@@ -281,7 +281,7 @@ def read_joint_trajectory(msg: JointTrajectory, joints: JointOrder) -> Trajector
 def read_partial_trajectory(
     msg: JointTrajectory, allowed: Sequence[str], joint_names: Sequence[str], at_rest: Array
 ) -> TrajectoryPoints:
-    """Return the points of a trajectory for all joints of a robot; raises Refused for a malformed one.
+    """Return the points of a trajectory for all joints of a robot; MessageRejected where malformed.
 
     The message names some of the joints `allowed`, in any order; the others rest at `at_rest` (n,) [rad or
     m], NaN where that is not known.
@@ -316,7 +316,7 @@ def read_partial_trajectory(
 
 
 def read_joint_state(msg: JointState, joints: JointOrder) -> JointReading:
-    """Return positions, velocities and efforts (n,) of a joint state; raises Refused for a malformed one."""
+    """Return positions, velocities and efforts (n,) of a joint state; MessageRejected where malformed."""
     places = joints.places(msg.name)
     columns: list[Array | None] = []
     for field in ("position", "velocity", "effort"):

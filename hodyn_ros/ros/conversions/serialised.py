@@ -22,8 +22,7 @@ from std_msgs.msg import Header
 from hodyn_ros.feedforward.feedforward import Feedforward
 from hodyn_ros.lie.motion import BaseMotion, Frame
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
-from hodyn_ros.ros.conversions.fields import all_finite
-from hodyn_ros.ros.conversions.joint_order import JointOrder
+from hodyn_ros.ros.conversions.fields import JointOrder, all_finite
 from hodyn_ros.ros.conversions.messages import (
     EFFORT_FIELDS,
     MOTION_FIELDS,

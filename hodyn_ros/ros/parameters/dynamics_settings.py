@@ -81,7 +81,7 @@ STRUCTURAL = frozenset(setting.name for setting in _STRUCTURE)
 LIVE = frozenset(setting.name for setting in (*_LAW, *_WRENCHES))
 
 
-def law_settings(node: Node, changed: Mapping[str, Any]) -> FeedforwardConfig:
+def feedforward_config(node: Node, changed: Mapping[str, Any]) -> FeedforwardConfig:
     """Return what the parameters ask for, with some of them changed; InputError names one that cannot be."""
     chosen: dict[str, Any] = {}
     for setting in _LAW:

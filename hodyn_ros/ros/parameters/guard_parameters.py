@@ -10,7 +10,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.guard.guard_config import End, FirstEffort, GuardConfig
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, chosen, specs_of, value
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, choice, specs_of, value
 
 # What `stop_on` names, by the bits of a feedforward's status.
 _STATUS = {
@@ -60,7 +60,7 @@ def guard_config(
         **numbers,
         measured=feedback,
         stop_on=_status(value(node, "stop_on")),
-        end=End(chosen(node, "end", ENDS) if end is None else end),
+        end=End(choice(node, "end", ENDS) if end is None else end),
         first_effort=first_effort,
     )
 

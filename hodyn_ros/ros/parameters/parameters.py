@@ -133,11 +133,11 @@ def warn_of_unknown_parameters(node: Node) -> None:
         # those of QoS are declared with their topic, which may come later
         if name not in declared and not name.startswith("qos_overrides."):
             near = get_close_matches(name, declared, 1)
-            mend = f"did you mean {near[0]!r}?" if near else "`ros2 param list` shows what there is"
-            node.get_logger().warning(f"parameter {name!r} is unknown, and ignored; {mend}")
+            advice = f"did you mean {near[0]!r}?" if near else "`ros2 param list` shows what there is"
+            node.get_logger().warning(f"parameter {name!r} is unknown, and ignored; {advice}")
 
 
-def chosen(node: Node, name: str, choices: Sequence[str]) -> str:
+def choice(node: Node, name: str, choices: Sequence[str]) -> str:
     """Return the value of a parameter that takes some texts only; InputError where it is another one."""
     found: str = value(node, name)
     if found not in choices:

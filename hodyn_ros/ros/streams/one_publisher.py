@@ -55,8 +55,8 @@ class OnePublisher:
     def check(self, msg: Any, info: Mapping[str, Any]) -> int:
         """Return how many messages were lost between the last one and this one.
 
-        Raises Refused, naming the publishers, for a message of another one than is followed. `info` is the
-        MessageInfo of rclpy.
+        Raises MessageRejected, naming the publishers, for a message of another one than is followed. `info`
+        is the MessageInfo of rclpy.
         """
         now = self._clock()
         gid = identity(info)
@@ -83,16 +83,16 @@ class OnePublisher:
 
     def _words(self, gid: bytes | None, now: float) -> str:
         known = self._who(now)
-        mend = (
+        advice = (
             "let one node publish at a time; another is followed when the first has been silent for "
             f"{self._silence:g} s"
         )
         if gid is None:
             names = " and ".join(sorted(known.values()))
-            return f"it does not go on from the one before, and {names} publish; {mend}"
+            return f"it does not go on from the one before, and {names} publish; {advice}"
         unknown = "a node unknown by name"
         sender, followed = known.get(gid, unknown), known.get(self._followed or b"", unknown)
-        return f"it comes from {sender} while {followed} is followed; {mend}"
+        return f"it comes from {sender} while {followed} is followed; {advice}"
 
 
 def identity(info: Mapping[str, Any]) -> bytes | None:

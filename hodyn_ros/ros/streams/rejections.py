@@ -33,7 +33,7 @@ class Reason(str, Enum):
 
 
 class MessageRejected(InputError):
-    """A message is refused; `str()` names the thing and the mend, `reason` is what it counts as."""
+    """A message is rejected; `str()` names the thing and what to do, `reason` is what it counts as."""
 
     def __init__(self, reason: Reason, text: str) -> None:
         super().__init__(text)

@@ -28,7 +28,7 @@ class StampFilter:
         self._accepted_at = 0.0
 
     def check(self, nanoseconds: int) -> None:
-        """Raise Refused when the stamp [ns] is not after the last accepted one."""
+        """Raise MessageRejected when the stamp [ns] is not after the last accepted one."""
         if self.last is None or nanoseconds > self.last or self._returns(nanoseconds):
             return
         if self._clock() - self._accepted_at > self.forget_after:

@@ -1,4 +1,4 @@
-"""The answerer from its own settings: the same robot, the same numbers."""
+"""The pipeline from its own settings: the same robot, the same numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hodyn_ros import share
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.feedforward.config import FeedforwardConfig
-from hodyn_ros.feedforward.robot_text import RobotText
+from hodyn_ros.feedforward.robot_files import RobotFiles
 from hodyn_ros.feedforward.wrench_frames import wrench_frames
 from hodyn_ros.lie.motion import AppliedWrench
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
@@ -28,8 +28,8 @@ from hodyn_ros.ros.conversions.messages import write_desired_motion
 STACK = np.random.default_rng(4).normal(size=(5, 1))
 
 
-def answerer_of(path: Path, chosen: FeedforwardConfig) -> FeedforwardPipeline:
-    return FeedforwardPipeline(RobotText.from_file(path), Robot.from_config(path), chosen)
+def pipeline_of(path: Path, chosen: FeedforwardConfig) -> FeedforwardPipeline:
+    return FeedforwardPipeline(RobotFiles.from_file(path), Robot.from_config(path), chosen)
 
 
 def same(one: FeedforwardTorque, other: FeedforwardTorque) -> bool:
@@ -47,12 +47,12 @@ def test_a_yaml_file_takes_its_urdf_along(reference: str, tmp_path: Path) -> Non
     urdf.write_text(HINGED_ARM)
     drive = "joints:\n  - name: hinge\n    drive: {motor_inertia: 0.1, stiffness: 100.0}\n"
     path.write_text(f"name: driven\nurdf: {reference}\n{drive}")
-    original = answerer_of(path, FeedforwardConfig(payload_mass=0.5, payload_body="tool", clamp=True))
+    original = pipeline_of(path, FeedforwardConfig(payload_mass=0.5, payload_body="tool", clamp=True))
     text = original.settings()
     urdf.unlink()
     path.unlink()
     copy = FeedforwardPipeline.from_settings(text)
-    assert copy.law.name == "driven"
+    assert copy.model.name == "driven"
     question = write_desired_motion(["hinge"], Time(sec=1), STACK)
     answer = original.answer(question)
     assert len(answer.motor_efforts) == 1
@@ -62,7 +62,7 @@ def test_a_yaml_file_takes_its_urdf_along(reference: str, tmp_path: Path) -> Non
 
 
 def test_a_description_answers_without_motors() -> None:
-    text = RobotText("robot_description", HINGED_ARM, kind="urdf")
+    text = RobotFiles("robot_description", HINGED_ARM, kind="urdf")
     original = FeedforwardPipeline(text, text.robot(), FeedforwardConfig(order=1))
     question = write_desired_motion(["hinge"], Time(sec=1), STACK)
     answer = original.answer(question)
@@ -84,7 +84,7 @@ def platform_motion(robot: Robot, second: int, z: float) -> DesiredMotion:
 
 def test_a_parallel_robot_goes_on_from_where_it_is() -> None:
     path = share.find("config", "gough_stewart_6ups.yaml")
-    original = answerer_of(path, FeedforwardConfig())
+    original = pipeline_of(path, FeedforwardConfig())
     robot = original.robot
     original.answer(platform_motion(robot, 1, 0.02))
     changed = original.changed(FeedforwardConfig(gravity=(0.0, 0.0, -5.0)))
@@ -103,7 +103,7 @@ def test_a_parallel_robot_goes_on_from_where_it_is() -> None:
 
 
 def test_a_refused_sample_changes_nothing() -> None:
-    text = RobotText("robot_description", HINGED_ARM, kind="urdf")
+    text = RobotFiles("robot_description", HINGED_ARM, kind="urdf")
     pipeline = FeedforwardPipeline(text, text.robot(), FeedforwardConfig(order=0))
     pipeline.answer(write_desired_motion(["hinge"], Time(sec=1), STACK))
     settings = pipeline.settings()
@@ -122,15 +122,15 @@ def test_a_refused_sample_changes_nothing() -> None:
     [
         ("", "not the settings of a dynamics_node"),
         ("[]", "not the settings of a dynamics_node"),
-        ('{"version": 1}', "not the settings of a dynamics_node: KeyError"),
+        ('{"version": 2}', "not the settings of a dynamics_node: KeyError"),
         (
-            '{"version": 1, "robot": {"name": "a"}, "law": {}}',
+            '{"version": 2, "robot": {"name": "a"}, "feedforward": {}}',
             "not the settings of a dynamics_node: TypeError",
         ),
-        ('{"version": 2}', "the settings have version 2; this hodyn_ros reads 1"),
+        ('{"version": 3}', "the settings have version 3; this hodyn_ros reads 2"),
         ("[" * 100_000, "not the settings of a dynamics_node: RecursionError"),
         (
-            '{"version": 1, "robot": {"name": "a", "text": 3, "kind": "urdf"}, "law": {}, '
+            '{"version": 2, "robot": {"name": "a", "text": 3, "kind": "urdf"}, "feedforward": {}, '
             '"new_clock_after": 5.0, "positions": null}',
             "not the settings of a dynamics_node: AttributeError",
         ),
@@ -145,17 +145,17 @@ def test_a_path_is_no_robot_description(tmp_path: Path) -> None:
     path = tmp_path / "arm.urdf"
     path.write_text(HINGED_ARM)
     with pytest.raises(ModelError, match="the text of a URDF starts with '<'"):
-        RobotText("robot_description", str(path), kind="urdf").robot()
+        RobotFiles("robot_description", str(path), kind="urdf").robot()
     with pytest.raises(ModelError, match="cannot read"):
-        RobotText.from_file(tmp_path / "none.yaml")
+        RobotFiles.from_file(tmp_path / "none.yaml")
 
 
 @pytest.mark.parametrize("name", ["/tmp/arm.yaml", "../arm.yaml", "..", ".", "a/b", "a\0", 3])
 def test_the_text_of_a_robot_is_written_to_no_other_folder(name: str) -> None:
     with pytest.raises(ModelError, match="is no name of a file with a robot; leave out folders"):
-        RobotText(name, "name: arm")
+        RobotFiles(name, "name: arm")
     with pytest.raises(ModelError, match="is no name of a file with a robot; leave out folders"):
-        RobotText("arm.yaml", "name: arm", {name: HINGED_ARM})
+        RobotFiles("arm.yaml", "name: arm", {name: HINGED_ARM})
 
 
 def test_a_wrench_in_a_sensors_frame_is_seen_from_the_body() -> None:

@@ -17,7 +17,7 @@ from hodyn_ros.model.readers.yaml_text import read_yaml
 
 
 @dataclass(frozen=True)
-class RobotText:
+class RobotFiles:
     """A YAML file with the URDFs that it names, or a URDF by itself, by `kind`.
 
     `name` is that of the file, without folders; `urdfs` are texts by the name that the YAML gives them.
@@ -37,7 +37,7 @@ class RobotText:
                 raise ModelError(f"{name!r} is no name of a file with a robot; leave out folders")
 
     @classmethod
-    def from_file(cls, path: str | Path) -> RobotText:
+    def from_file(cls, path: str | Path) -> RobotFiles:
         """Read a YAML file and the URDFs that it names; ModelError where one cannot be read."""
         source = Path(path)
         data = read_yaml(source).data
