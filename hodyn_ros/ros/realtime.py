@@ -12,7 +12,7 @@ from pathlib import Path
 from rclpy.node import Node
 
 from hodyn_ros.errors import InputError
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, chosen, declare, value
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, choice, declare, value
 
 _AUTOMATIC, _FROZEN = "automatic", "frozen"
 _LOCK_PRESENT, _LOCK_FUTURE = 1, 2  # MCL_CURRENT, MCL_FUTURE of mlockall
@@ -61,7 +61,7 @@ def apply_realtime_settings(node: Node) -> Callable[[], None]:
         _lock_memory()
     if priority := value(node, "realtime.priority"):
         _raise_priority(priority)
-    if chosen(node, "realtime.garbage_collection", (_AUTOMATIC, _FROZEN)) == _AUTOMATIC:
+    if choice(node, "realtime.garbage_collection", (_AUTOMATIC, _FROZEN)) == _AUTOMATIC:
         return lambda: None
     gc.disable()
     return _collect_some
