@@ -42,8 +42,9 @@ class Robot(
     a floating base, its body-fixed twist and then q' (m = 6 + n); forces begin with the body-fixed wrench on
     the base, about its origin, in its axes. `base`: the motion of a floating base, in any frame, with one
     twist less than `q` has rows. Those of robots with couplings and loops are of the coordinates, one sample
-    at a time: velocities are those of `robot.coordinates`, after the body-fixed twist of a prescribed base.
-    `docs/loops.md`.
+    at a time: velocities are those of `robot.coordinates`, after the body-fixed twist of a prescribed base,
+    rows of a platform being components of its body-fixed twist. Where no joint is a coordinate q is None, and
+    the twists say the order; `q=np.zeros((1, 0))` asks for order 0 without any. `docs/loops.md`.
     """
 
     def with_tree(self, tree: TreeModel) -> Robot:

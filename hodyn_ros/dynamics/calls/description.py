@@ -121,7 +121,8 @@ class RobotDescription:
         if train is not None:
             drives = f"{counted(train.n_joints, 'drive')} ({int(train.elastic.sum())} elastic)"
         if closure is not None:
-            loops = f"{counted(len(closure.loops), 'loop')}, {counted(len(self.coordinates), 'coordinate')}, "
+            closing = [loop for loop in closure.loops if loop.kind != "spin"]  # which holds a turn, no place
+            loops = f"{counted(len(closing), 'loop')}, {counted(len(self.coordinates), 'coordinate')}, "
         return (
             f"<{type(self).__name__} {model.name!r}: {counted(model.n_joints, 'joint')}, "
             f"{counted(model.n_bodies, 'body', 'bodies')}, {base}, {loops}{drives}, "

@@ -121,13 +121,12 @@ def _moved(model: TreeModel, frame: Array) -> TreeModel:
         model.inertias,
         model.gravity,
         name=model.name,
+        any_rank=True,
     )
 
 
 def _like(model: TreeModel, placements: Array) -> TreeModel:
-    return TreeModel.build(
-        model.parents, model.screws, placements, model.masses, model.coms, model.inertias, model.gravity
-    )
+    return replace(model, placements=placements)
 
 
 def _end_point(screws: Array) -> Array:

@@ -120,6 +120,7 @@ def limb_model(limb: Limb, platform: Platform, gravity: Array, number: int, size
             joint_names=joints,
             body_names=[*(f"body{i + 1}" for i in range(k - 1)), platform.name],
             name=name,
+            any_rank=True,  # whether each motion moves mass is seen when the loops are closed
         )
     except ModelError as error:
         raise ModelError(f"limb {name!r}: {error}") from None
@@ -137,6 +138,7 @@ def limb_model(limb: Limb, platform: Platform, gravity: Array, number: int, size
             gravity,
             joint_names=joints[:n],
             name=name,
+            any_rank=True,
         )
     return LimbModel(name, chain, cut, _driven(limb, name, joints))
 

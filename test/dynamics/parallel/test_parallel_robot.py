@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -676,3 +677,27 @@ def test_the_decomposition_is_for_platforms_on_limbs() -> None:
     pushed = AppliedWrench("limb1_body1", np.zeros(6))
     with pytest.raises(InputError, match="by 'limb_decomposition' wrenches act on the platform"):
         robot.inverse_dynamics(None, at(TRIANGLE.placement), pushed, "limb_decomposition")
+
+
+def test_a_point_mass_may_sit_on_a_cross_without_mass() -> None:
+    robot = build(PLATFORM)
+    tree = robot.tree
+    cross = next(b for b in range(1, tree.n_bodies) if not tree.masses[b] and b in tree.parents)
+    masses, coms = tree.masses.copy(), tree.coms.copy()
+    masses[cross], coms[cross] = 1.5, (0.01, 0.0, 0.02)
+    loaded = robot.with_tree(replace(tree, masses=masses, coms=coms))
+    motion = at(PLATFORM.placement, 0.3 * np.ones((2, 6)))
+    found = loaded.inverse_dynamics(None, motion)
+    readable = loaded.inverse_dynamics(None, motion, formulation="limb_decomposition")
+    assert relative_errors(found, readable).max() < 1e-11
+    assert relative_errors(found, robot.inverse_dynamics(None, motion)).max() > 1e-3
+
+
+def test_order_zero_needs_no_twist() -> None:
+    robot, q = build(HINGE), np.zeros((1, 0))
+    motion = still(HINGE.placement)
+    assert robot.mass_matrix(q, motion).shape == (1, 2, 2)
+    np.testing.assert_allclose(
+        robot.mass_matrix(q, motion)[0], robot.mass_matrix(None, motion)[0], atol=1e-15
+    )
+    assert "3 loops, 2 coordinates" in repr(robot), "what keeps the platform from spinning is no loop"
