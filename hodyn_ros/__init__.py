@@ -18,11 +18,13 @@ __path__ = extend_path(__path__, __name__)
 if TYPE_CHECKING:
     from hodyn_ros.actuation.compiled_motors import MotorMotion
     from hodyn_ros.actuation.drive_train import DriveTrain
+    from hodyn_ros.actuation.rotors import Rotor, Rotors
     from hodyn_ros.dynamics.group_robot import GroupRobot
     from hodyn_ros.dynamics.kinematics.forward_kinematics import Kinematics
     from hodyn_ros.dynamics.parallel_robot import ParallelRobot
     from hodyn_ros.dynamics.robot import Robot
     from hodyn_ros.errors import ConvergenceError, HodynError, InputError, ModelError, SingularError
+    from hodyn_ros.lie.euler import euler_base, euler_coordinates, euler_velocity_maps
     from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
     from hodyn_ros.model.drive_spec import DriveSpec, series_elastic
     from hodyn_ros.model.joint_tree import JointTree
@@ -49,7 +51,12 @@ __all__ = [
     "ParallelRobot",
     "Platform",
     "Robot",
+    "Rotor",
+    "Rotors",
     "SingularError",
+    "euler_base",
+    "euler_coordinates",
+    "euler_velocity_maps",
     "series_elastic",
 ]
 
@@ -73,7 +80,12 @@ _HOMES = {
     "ParallelRobot": "dynamics.parallel_robot",
     "Platform": "model.parallel.platform",
     "Robot": "dynamics.robot",
+    "Rotor": "actuation.rotors",
+    "Rotors": "actuation.rotors",
     "SingularError": "errors",
+    "euler_base": "lie.euler",
+    "euler_coordinates": "lie.euler",
+    "euler_velocity_maps": "lie.euler",
     "series_elastic": "model.drive_spec",
 }
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import finite_result, rigid_poses
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.leibniz import product_derivative
-from hodyn_ros.lie.se3 import Ad, Array, ad, inverse
+from hodyn_ros.lie.se3 import Ad, Array, ad, hat, inverse
 
 Stack = Sequence[Array] | Array  # derivatives by order
 Frame = Literal["world", "body"]
@@ -89,6 +89,11 @@ class BaseMotion:
         twists = np.moveaxis(convert(self.pose, np.moveaxis(self.twists, -2, 0)), 0, -2)
         return BaseMotion(self.pose, twists, frame=frame)
 
+    def pose_derivatives(self) -> Array:
+        """Return the pose and its time derivatives (orders + 1, 4, 4); Ali et al., eq. 20."""
+        twists = np.moveaxis(self.in_frame("world").twists, -2, 0)
+        return np.moveaxis(pose_derivatives(self.pose, twists), 0, -3)
+
     def wrenches_in_body(self, world_wrenches: Stack) -> Array:
         """Return wrenches on the base by order (orders, 6), given in the world frame, in the body frame.
 
@@ -98,6 +103,27 @@ class BaseMotion:
         twists = np.moveaxis(self.in_frame("body").twists, -2, 0)
         wrenches = np.moveaxis(np.asarray(world_wrenches, dtype=np.float64), -2, 0)
         return np.moveaxis(wrenches_to_body(self.pose, twists, wrenches), 0, -2)
+
+
+@finite_result
+def pose_derivatives(pose: Array, world_twists: Stack) -> Array:
+    """Return a pose (..., 4, 4) and its time derivatives, (orders + 1, ..., 4, 4), from spatial twists.
+
+    `C^(r) = sum_k C(r-1, k) [V^(k)] C^(r-1-k)` with `[V]` the matrix of a twist; Ali et al., eq. 20. Rows of
+    derivatives end with zeros.
+    """
+    found = [pose]
+    matrices = [_twist_matrix(np.asarray(twist)) for twist in world_twists]
+    for k in range(len(matrices)):
+        found.append(product_derivative(matrices, found, k, np.matmul))
+    return np.stack(found)
+
+
+def _twist_matrix(twist: Array) -> Array:
+    """Return the matrix (..., 4, 4) of twists (omega; v)."""
+    matrix = np.zeros((*twist.shape[:-1], 4, 4))
+    matrix[..., :3, :3], matrix[..., :3, 3] = hat(twist[..., :3]), twist[..., 3:]
+    return matrix
 
 
 def adjoint_derivatives(pose: Array, body_twists: Stack, order: int) -> list[Array]:

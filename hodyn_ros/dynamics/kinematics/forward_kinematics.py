@@ -17,7 +17,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.formulations.body_fixed import BodyFixedMotion
 from hodyn_ros.formulations.hybrid import HybridMotion
 from hodyn_ros.formulations.spatial import SpatialMotion
-from hodyn_ros.lie.motion import BaseMotion, Stack
+from hodyn_ros.lie.motion import BaseMotion, Stack, pose_derivatives
 from hodyn_ros.lie.representations import Representation, check_representation, convert_screws
 from hodyn_ros.lie.se3 import Ad, Array, inverse, matvec
 from hodyn_ros.model.readers.assembly import Frame
@@ -95,6 +95,16 @@ class Kinematics:
         Raises InputError for an unknown name.
         """
         return np.moveaxis(self._twists_of(find_frame(self.model, self.frames, name)), 0, -2)
+
+    @finite_result
+    def pose_derivatives_of(self, name: str | int) -> Array:
+        """Return the pose of a body or named frame with its time derivatives (order + 1, 4, 4).
+
+        `C^(k)` of the homogeneous matrix, [1/s^k] and [m/s^k]; Ali et al., eq. 20. InputError if unknown.
+        """
+        pose, twists = self.pose_of(name), self._twists_of(find_frame(self.model, self.frames, name))
+        spatial = convert_screws(twists, pose, twists, self.representation, "spatial")
+        return np.moveaxis(pose_derivatives(pose, spatial), 0, -3)
 
     @finite_result
     def jacobian_of(self, name: str | int) -> Array:

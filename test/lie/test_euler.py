@@ -1,0 +1,135 @@
+"""Euler angles of a floating base, and derivatives of poses: against Taylor series in high precision."""
+
+from __future__ import annotations
+
+from math import factorial
+
+import mpmath
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from oracles.motions import random_base, random_stack
+
+from hodyn_ros import BaseMotion, InputError, Robot, SingularError, share
+from hodyn_ros.lie.euler import euler_base, euler_coordinates, euler_velocity_maps
+
+Array = NDArray[np.float64]
+ORDERS = 4
+
+
+def exact_pose(coordinates: Array, t: mpmath.mpf) -> mpmath.matrix:
+    """Return the pose at a time from coordinates whose polynomial goes on."""
+    x, y, z, roll, pitch, yaw = (
+        mpmath.fsum(mpmath.mpf(float(row[i])) * t**k / factorial(k) for k, row in enumerate(coordinates))
+        for i in range(6)
+    )
+
+    def turn(axis: int, angle: mpmath.mpf) -> mpmath.matrix:
+        matrix = mpmath.eye(4)
+        i, j = (axis + 1) % 3, (axis + 2) % 3
+        matrix[i, i] = matrix[j, j] = mpmath.cos(angle)
+        matrix[i, j], matrix[j, i] = -mpmath.sin(angle), mpmath.sin(angle)
+        return matrix
+
+    pose = turn(2, yaw) * turn(1, pitch) * turn(0, roll)
+    pose[0, 3], pose[1, 3], pose[2, 3] = x, y, z
+    return pose
+
+
+def exact_derivatives(coordinates: Array) -> Array:
+    """Return the pose and its derivatives, by differences at 60 digits."""
+    with mpmath.workdps(80):
+        entries = [
+            [
+                mpmath.diff(lambda t, i=i, j=j: exact_pose(coordinates, t)[i, j], 0, k)
+                for k in range(ORDERS + 1)
+            ]
+            for i in range(4)
+            for j in range(4)
+        ]
+    return np.array([[float(value) for value in row] for row in entries]).T.reshape(-1, 4, 4)
+
+
+@pytest.mark.parametrize("frame", ["world", "body"])
+def test_twists_from_euler_angles_move_the_pose_as_they_do(frame: str) -> None:
+    coordinates = random_stack(1, ORDERS + 1, 6)
+    base = euler_base(coordinates, frame)  # type: ignore[arg-type]
+    assert base.frame == frame and base.orders == ORDERS
+    expected = exact_derivatives(coordinates)
+    found = base.pose_derivatives()
+    for k in range(ORDERS + 1):
+        scale = np.abs(expected[: k + 1]).max()
+        np.testing.assert_allclose(found[k], expected[k], rtol=0, atol=1e-13 * scale, err_msg=f"order {k}")
+
+
+@pytest.mark.parametrize("frame", ["world", "body"])
+def test_euler_angles_are_found_again(frame: str) -> None:
+    coordinates = random_stack(2, ORDERS + 1, 6)
+    found = euler_coordinates(euler_base(coordinates, frame))  # type: ignore[arg-type]
+    np.testing.assert_allclose(found, coordinates, rtol=0, atol=1e-12 * np.abs(coordinates).max())
+
+
+def test_a_batch_is_every_sample_on_its_own() -> None:
+    stacks = np.array([random_stack(seed, ORDERS + 1, 6) for seed in range(3)])
+    whole = euler_base(stacks)
+    for i, stack in enumerate(stacks):
+        np.testing.assert_allclose(whole.twists[i], euler_base(stack).twists, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(
+            whole.pose_derivatives()[i], euler_base(stack).pose_derivatives(), atol=1e-12
+        )
+    np.testing.assert_allclose(euler_coordinates(whole), stacks, rtol=0, atol=1e-11)
+
+
+def test_the_map_takes_rates_to_the_body_fixed_twist_with_all_derivatives() -> None:
+    coordinates = random_stack(3, 3, 6)
+    maps = euler_velocity_maps(coordinates)
+    base = euler_base(coordinates, "body")
+    assert maps.shape == (2, 6, 6)
+    np.testing.assert_allclose(maps[0] @ coordinates[1], base.twists[0], atol=1e-14)
+    second = maps[1] @ coordinates[1] + maps[0] @ coordinates[2]
+    np.testing.assert_allclose(second, base.twists[1], atol=1e-13)
+
+
+def test_power_is_the_same_in_both_coordinates() -> None:
+    """Kinetic energy from `T^T M T` and the rates of the angles is that from the body-fixed velocities."""
+    robot = Robot.from_config(share.find("config", "aerial_manipulator.yaml"))
+    coordinates, q = random_stack(4, 2, 6), random_stack(5, 1, 6)
+    mass = robot.mass_matrix(q, euler_base(random_stack(4, 2, 6)))[0]
+    map_ = euler_velocity_maps(coordinates)[0]
+    rates, twist = coordinates[1], euler_base(coordinates, "body").twists[0]
+    energy = rates @ (map_.T @ mass[:6, :6] @ map_) @ rates
+    np.testing.assert_allclose(energy, twist @ mass[:6, :6] @ twist, rtol=1e-13)
+
+
+def test_what_has_no_euler_angles_is_told() -> None:
+    upright = np.zeros((2, 6))
+    upright[0, 4] = np.pi / 2
+    with pytest.raises(SingularError, match="pitch of the base is 90 degrees"):
+        euler_coordinates(euler_base(upright))
+    with pytest.raises(InputError, match=r"the coordinates must have shape \(orders \+ 1, 6\)"):
+        euler_base(np.zeros((1, 6)))
+    with pytest.raises(InputError, match="NaN"):
+        euler_base(np.full((2, 6), np.nan))
+
+
+@pytest.mark.parametrize("representation", ["spatial", "body_fixed", "hybrid"])
+def test_poses_of_bodies_have_derivatives(representation: str) -> None:
+    """They are those of the pose along the motion: checked by the sum of the Taylor series a little later."""
+    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    q = random_stack(6, 9, 7)
+    step = 1e-2
+    later = sum(q[k] * step**k / factorial(k) for k in range(9))
+    for name in ("panda_link4", "panda_link8"):
+        found = robot.forward_kinematics(q, representation=representation)  # type: ignore[arg-type]
+        derivatives = found.pose_derivatives_of(name)
+        assert derivatives.shape == (9, 4, 4)
+        series = sum(derivatives[k] * step**k / factorial(k) for k in range(9))
+        right = robot.forward_kinematics(later[None]).pose_of(name)
+        np.testing.assert_allclose(series, right, rtol=0, atol=1e-12)
+
+
+def test_the_base_of_a_batch_has_pose_derivatives_too() -> None:
+    one = random_base(7, 2, "world")
+    base = BaseMotion(np.array([one.pose, one.pose]), np.array([one.twists, one.twists]))
+    single = BaseMotion(one.pose, one.twists).pose_derivatives()
+    np.testing.assert_allclose(base.pose_derivatives(), [single, single], atol=1e-14)
