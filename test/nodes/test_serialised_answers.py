@@ -28,7 +28,7 @@ Outcome = FeedforwardTorque | str
 CASES = {
     "panda.yaml": FeedforwardConfig(order=2, wrench_bodies=("panda_link7",)),
     "aerial_manipulator.yaml": FeedforwardConfig(order=1),
-    "planar_3rrr.yaml": FeedforwardConfig(order=2),
+    "planar_3rrr.yaml": FeedforwardConfig(order=3),  # more orders than fields
 }
 MILLISECOND = 1_000_000
 

@@ -186,7 +186,7 @@ class _PreparedAnswer:
     def filled(self, stamp: bytes, stacks: Sequence[Array], computation_time: float, status: int) -> bytes:
         self._bytes[_STAMP] = stamp
         for places, stack in zip(self._places, stacks):
-            self._numbers[places] = stack.reshape(-1)
+            self._numbers[places] = stack.reshape(-1)[: len(places)]  # motors move to higher orders
         self._numbers[self._computation_time] = computation_time
         struct.pack_into("<I", self._bytes, self._status, status)
         return bytes(self._bytes)
