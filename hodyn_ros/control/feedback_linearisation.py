@@ -30,6 +30,12 @@ def relative_degree(robot: Robot) -> int:
     if train.commanded.any():
         bad = train.joint_names[int(np.argmax(train.commanded))]
         raise InputError(f"joint {bad!r} has a variable stiffness; this controller holds no stiffness")
+    for name, spec in zip(train.joint_names, train.specs):
+        if spec.rotor is not None:
+            raise InputError(
+                f"the rotor of joint {name!r} turns with {spec.rotor.body!r}; only dynamic feedback "
+                "linearises that, and this is static (De Luca & Lucibello, ICRA 1998)"
+            )
     degrees = [_SPRINGS - 2 * drive.rigid - drive.transmission.damped for drive in train.drives]
     for name, degree in zip(train.joint_names, degrees):
         if degree != degrees[0]:

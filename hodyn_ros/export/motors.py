@@ -36,8 +36,13 @@ _SHARES = (1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4)  # of the torques to test with
 
 def left_out(robot: Robot, order: int, prefix: str) -> str | None:
     """Say why a robot with drives has no motor feedforward at an order; None where it has one."""
-    assert robot.drive_train is not None
-    if order >= 2 or not robot.drive_train.elastic.any():
+    train = robot.require_drives()
+    if any(spec.rotor for spec in train.specs):
+        return (
+            f"{prefix}_motor_feedforward is left out: rotors turn with the bodies that carry them, and the "
+            "efforts of their motors hold derivatives of more orders."
+        )
+    if order >= 2 or not train.elastic.any():
         return None
     return (
         f"{prefix}_motor_feedforward is left out: the motor efforts of elastic joints need order 2 or "

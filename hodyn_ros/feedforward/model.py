@@ -9,6 +9,7 @@ import numpy as np
 
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.dynamics.rotor_coupling import RotorCoupling
 from hodyn_ros.engine.codegen.kernel import Kernel, Stack
 from hodyn_ros.engine.kernels import fits_straight_line
 from hodyn_ros.errors import InputError
@@ -67,13 +68,21 @@ class FeedforwardModel:
                 f"robot {self.name!r} has {self._drive_train.n_motors} motors for {n} joints, and a "
                 "feedforward holds one motor per joint; use robot.drive_train instead"
             )
+        self._rotors = RotorCoupling.of(robot)
+        if self._rotors is not None and self.wrench_bodies:
+            raise InputError(
+                f"the rotors of robot {self.name!r} turn with the bodies that carry them, which is not "
+                "computed under measured wrenches; leave these out, or `rotor` of its drives"
+            )
         # the fastest call there is, for arms
-        self._compiled = None if robot.closure is not None or self.moves_base else robot.compile(order)
+        arm = robot.closure is None and not self.moves_base and self._rotors is None
+        self._compiled = robot.compile(order) if arm else None
 
     @property
     def motion_orders(self) -> int:
-        """Number of orders of the motion that is needed, positions included: order + 3."""
-        return self.order + 3
+        """Number of orders of the motion that is needed, positions included: order + 3; more for rotors."""
+        order = self.order if self._rotors is None else int(self._rotors.needed_orders(self.order).max())
+        return order + 3
 
     @property
     def engine(self) -> str:
@@ -104,6 +113,9 @@ class FeedforwardModel:
             if base is not None:
                 raise InputError(f"robot {self.name!r} stands on the ground; a base motion does not apply")
             return self._finished(q, self._compiled(q), self._no_wrench)
+        if self._rotors is not None and base is None:
+            efforts, motors = self._rotors.feedforward(q, self.order)
+            return self._limited(q, efforts, motors.position, motors.effort, self._no_wrench)
         applied = None if wrenches is None else self._applied(wrenches)
         state = self.robot.drive_state(q, base, applied)
         status = Status.NEAR_SINGULARITY if state.near_singularity else Status.OK
@@ -136,7 +148,17 @@ class FeedforwardModel:
         self, q: Array, efforts: Array, base_wrenches: Array, status: Status = Status.OK
     ) -> Feedforward:
         """Add the motors to motion (order + 3, n) and efforts (order + 1, n), and hold them to the limits."""
-        motor_positions, motor_efforts = self._motors(q, efforts)
+        return self._limited(q, efforts, *self._motors(q, efforts), base_wrenches, status)
+
+    def _limited(
+        self,
+        q: Array,
+        efforts: Array,
+        motor_positions: Array,
+        motor_efforts: Array,
+        base_wrenches: Array,
+        status: Status = Status.OK,
+    ) -> Feedforward:
         limits = self._limits
         if limits is not None and (exceeded := limits.status(q, efforts, motor_positions, motor_efforts)):
             status |= exceeded

@@ -72,12 +72,26 @@ class VariableStiffnessSpec(Entry, kw_only=False):
             raise ModelError(f"{own[0]} belongs to a cam; both motors of an antagonist pair are alike")
 
 
+class RotorSpec(Entry, kw_only=False):
+    """Where the motor sits, so that its rotor turns with that body: the complete elastic-joint model."""
+
+    body: str = key("that carries the motor; its inertia includes that of the rotor")
+    axis: tuple[float, float, float] = key(
+        "of the rotor in the frame of that body, any length; turns as the joint does", default=(0.0, 0.0, 1.0)
+    )
+
+    def __post_init__(self) -> None:
+        if not np.linalg.norm(self.axis) > 0.0:
+            raise ModelError("the axis of its rotor has no direction")
+
+
 class DriveSpec(Entry, kw_only=False):
     """Motor and spring of a joint. Read m and N for rad and N·m where the joint is prismatic.
 
     `stiffness` is that of the spring without deflection, infinite for a rigid drive, and the stiffness at
     rest of a variable one. `rotor_inertia` is that of the rotor itself, instead of `motor_inertia`, which it
-    gives: the rotor turns `gear_ratio` times as fast.
+    gives: the rotor turns `gear_ratio` times as fast. `rotor` says where it sits; without, as in Spong's
+    model, its kinetic energy is that of its own rotation alone.
     """
 
     stiffness: float = key(
@@ -97,6 +111,7 @@ class DriveSpec(Entry, kw_only=False):
     gear_ratio: float = key("rotor turns per turn of the link", above=0, default=1.0)
     torque_constant: float | None = key("of the rotor [N·m/A]", above=0, default=None)
     limits: DriveLimits = DriveLimits()
+    rotor: RotorSpec | None = None
     rotor_inertia: float | None = key(
         "as in its data sheet [kg m^2], instead of motor_inertia; needs gear_ratio",
         above=0,

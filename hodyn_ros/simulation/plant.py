@@ -15,6 +15,7 @@ from hodyn_ros.checks import finite_array
 from hodyn_ros.control.links import BaseAt, Links
 from hodyn_ros.control.measurement import Measurement
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.dynamics.rotor_coupling import RotorCoupling
 from hodyn_ros.engine.codegen.kernel import Kernel, Stack
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array
@@ -32,6 +33,8 @@ class Plant:
 
         M(x) x'' + h(x, x') = J^T (Q_t(theta - q, theta' - q') - f_l(q'))
         B theta'' + f_m(theta') + load = tau
+
+    and where drives say what carries their motors, with the coupling of `hodyn_ros.dynamics.rotor_coupling`.
 
     q are the driven joints, x the coordinates of `Links`; both are the joints of a tree. The motor of a
     rigid drive moves with its joint: its inertia and friction act there, and so does its effort. The state is
@@ -64,6 +67,7 @@ class Plant:
                 f"the damping beside springs must be finite and not negative, found {beside[wrong][0]:g} of "
                 f"joint {joint!r}"
             )
+        self.rotors = RotorCoupling.of(self.robot)
         self._beside = np.where(rigid | (own > 0.0), 0.0, beside).tolist()
 
     @property
@@ -113,6 +117,9 @@ class Plant:
         q = np.ascontiguousarray(motion, dtype=np.float64)
         if q.ndim != 2 or len(q) < 5:
             raise InputError(f"a consistent state needs the motion up to its snap, found shape {q.shape}")
+        if self.rotors is not None:
+            theta = self.rotors.feedforward(q, 1)[1].position
+            return self.pack(q[0], q[1], theta[0], theta[1])
         drives = self.links.drives(q, time)
         theta = self.train.feedforward(drives.motion, drives.efforts, stiffness=stiffness).position
         return self.pack(q[0], q[1], theta[0], theta[1])
@@ -124,7 +131,33 @@ class Plant:
             effort = effort(time, self._measured(links.motion, state))
         n, half = self.train.n_joints, self.size // 2
         forces = self._forces(links.motion, state.reshape(2, -1)[:, self.links.size :], effort)
-        return np.concatenate([state[half:], links.acceleration(forces[n : 2 * n]), forces[2 * n :]])
+        on_links, motors = links.acceleration(forces[n : 2 * n]), forces[2 * n :]
+        if self.rotors is not None:
+            return np.concatenate([state[half:], self._coupled(self.rotors, state, on_links, motors)])
+        return np.concatenate([state[half:], on_links, motors])
+
+    def _coupled(self, rotors: RotorCoupling, state: Array, links: Array, motors: Array) -> Array:
+        """Return accelerations of links and moving motors, from those without what couples rotors and links.
+
+            (M  S) (q'')   (M q''_0      - gyroscopic torques)
+            (S' B) (th'') = (B theta''_0 - carriers' turning  )
+
+        and where a motor moves with its joint, its row and column are added to those of the joint.
+        """
+        n, half = self.links.size, self.size // 2
+        motion = self._coordinates(state)
+        follow = np.zeros((self.train.n_motors, half))  # from accelerations to those of all motors
+        follow[:, :n] = np.eye(n) * ~self.train.elastic
+        follow[self._moving, n:] = np.eye(len(self._moving))
+        found = rotors.coupling(motion, follow @ state[half:])
+        mass = np.zeros((half, half))
+        mass[:n, :n] = self.links.inertia(motion[0])[0]
+        mass[n:, n:] = np.diag(self._inertia)
+        forces = mass @ np.concatenate([links, motors]) - follow.T @ found.on_motors
+        forces[:n] -= found.on_links
+        mass[:n] += found.inertia @ follow
+        mass[:, :n] += (found.inertia @ follow).T
+        return np.linalg.solve(mass, forces)
 
     def link_torque(self, measured: Measurement, effort: Array) -> Array:
         """Return what torque sensors between drives and links show (driven,); the effort of rigid drives."""

@@ -26,6 +26,14 @@ def test_elastic_feedforward_tracks_best_at_every_stiffness(tmp_path: Path) -> N
         assert exact <= 1e-5 < wrong < row(lines, "rigid feedforward")[1]
 
 
+def test_only_the_complete_model_leaves_nothing_where_rotors_turn_with_links(tmp_path: Path) -> None:
+    lines = run_quickly("rotor_coupling", tmp_path, ("rotor_coupling.png",))
+    for ratio in (10, 100):
+        reduced, complete = row(lines, f"{ratio:10d}")
+        assert complete < 1e-10 < 1e-5 < reduced
+    assert row(lines, f"{10:10d}")[0] == pytest.approx(10.0 * row(lines, f"{100:10d}")[0], rel=0.2)
+
+
 def test_the_planar_robot_is_perfect_with_exact_state_only(tmp_path: Path) -> None:
     lines = run_quickly("parallel_flatness", tmp_path, ("parallel_flatness.png",))
     assert row(lines, "exact state, not sampled")[0] <= 1e-10

@@ -35,6 +35,7 @@ SUBJECTS = {
         "model.drive_spec",
         "actuation.drive_train",
         "actuation.joint_drive",
+        "dynamics.rotor_coupling",
         "actuation.compiled_motors.MotorMotion",
     ),
     "motions": ("Motions", "trajectory"),
