@@ -55,9 +55,8 @@ def kind(schema: Schema) -> str:
     if "enum" in schema:
         return " or ".join(code(value) for value in schema["enum"])
     types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-    if "object" in types and len(types) > 1:
-        figures = [kind({**schema, "type": name}) for name in types if name != "object"]
-        return f"figure: {' or '.join(figures)}"
+    if is_figure(schema):
+        return f"figure: {kind(schema['properties']['value'])}"
     if len(types) > 1:
         return " or ".join(kind({**schema, "type": name}) for name in types)
     (name,) = types
@@ -77,9 +76,17 @@ def kind(schema: Schema) -> str:
 def mappings(path: str, schema: Schema) -> Iterator[tuple[str, Schema]]:
     """Yield a mapping and those inside it, each with its place, such as `joints[].drive`."""
     yield path, schema
-    for key, inner in schema["properties"].items():
+    own = {key: inner for key, inner in schema["properties"].items() if key not in _REMARKS}
+    alike = len(own) > 1 and len({id(inner) for inner in own.values()}) == 1
+    for key, inner in [("*", next(iter(own.values())))] if alike else own.items():
         place = f"{path}.{key}" if path else key
         while inner.get("type") == "array":
             inner, place = inner["items"], f"{place}[]"
-        if "properties" in inner:  # not a mapping with keys of the user's own, such as names of joints
+        # not a mapping with keys of the user's own, such as names of joints
+        if "properties" in inner and not is_figure(inner):
             yield from mappings(place, inner)
+
+
+def is_figure(schema: Schema) -> bool:
+    """Say whether a value may also be a mapping with its source."""
+    return "value" in schema.get("properties", {})

@@ -44,7 +44,7 @@ class OriginEntry(Entry):
 
 
 class DhEntry(Entry):
-    """Denavit-Hartenberg parameters."""
+    """Parameters of Denavit and Hartenberg."""
 
     convention: DhConvention = key(
         "standard: RotZ(q + theta) TransZ(d) TransX(a) RotX(alpha), the joint at the frame of the parent; "
