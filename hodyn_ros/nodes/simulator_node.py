@@ -118,8 +118,8 @@ class SimulatorNode(Node):
         # A command counts from when it has arrived, even if this process comes to it later. The middleware
         # says when that was, by the clock of the machine.
         self._arrivals_known = not self.get_parameter("use_sim_time").value
-        self._clock = FixedRate(value(self, "rate"), self._now(), most=1)
-        self._simulated_to = self._clock.origin
+        self._fixed_rate = FixedRate(value(self, "rate"), self._now(), most=1)
+        self._simulated_to = self._fixed_rate.origin
         self._missed_before = 0
         self._waiting: deque[tuple[int, Array]] = deque()  # when commands arrived [ns], and their efforts
         self._commands, self._states = Stream(), Stream()
@@ -137,11 +137,13 @@ class SimulatorNode(Node):
             callback_group=streams,
             qos_overriding_options=overridable(),
         )
-        self._timer = self.create_timer(1.0 / self._clock.rate, self._publish_due, callback_group=streams)
+        self._timer = self.create_timer(
+            1.0 / self._fixed_rate.rate, self._publish_due, callback_group=streams
+        )
         self._diagnostics = Diagnostics(self, self._report, hardware_id=robot.name)
         self.get_logger().info(
             f"robot {robot.name!r}, {len(self._names)} joints, {len(self._motor_names)} motors; "
-            f"states at {self._clock.rate:g} Hz"
+            f"states at {self._fixed_rate.rate:g} Hz"
         )
 
     def _damping(self, robot: Robot) -> Array:
@@ -205,7 +207,7 @@ class SimulatorNode(Node):
         arrived = min(info["received_timestamp"], now) if self._arrivals_known else now
         self._waiting.append((arrived, effort))
         # a state that was due before the command, and has not been published yet, is not to feel it
-        if self._clock.next == 0 or arrived < self._clock.instant(self._clock.next):
+        if self._fixed_rate.next == 0 or arrived < self._fixed_rate.instant(self._fixed_rate.next):
             self._apply_until(arrived)
         self._commands.tick()
 
@@ -245,11 +247,11 @@ class SimulatorNode(Node):
         if not self._braked and self._commands.age() > self._command_timeout:
             self._brake()
             self.get_logger().warning(f"no command for {self._command_timeout:g} s: the brakes are on")
-        if self._clock.next == 0 or self._clock.lost(now):
-            self._clock = FixedRate(self._clock.rate, last_due(self._timer, now), most=1)
-            self._simulated_to, self._missed_before = self._clock.origin, 0
-        for k in self._clock.due(now):
-            instant = self._clock.instant(k)
+        if self._fixed_rate.next == 0 or self._fixed_rate.lost(now):
+            self._fixed_rate = FixedRate(self._fixed_rate.rate, last_due(self._timer, now), most=1)
+            self._simulated_to, self._missed_before = self._fixed_rate.origin, 0
+        for k in self._fixed_rate.due(now):
+            instant = self._fixed_rate.instant(k)
             self._apply_until(instant)
             self._publish(instant)
             self._states.tick(max(0.0, 1e-9 * (now - instant)))
@@ -275,7 +277,7 @@ class SimulatorNode(Node):
     # diagnostics
 
     def _report(self) -> Report:
-        missed, self._missed_before = self._clock.skipped - self._missed_before, self._clock.skipped
+        missed, self._missed_before = self._fixed_rate.skipped - self._missed_before, self._fixed_rate.skipped
         p50, p99 = self._states.percentiles(50.0, 99.0)
         age = self._commands.age()
         values: dict[str, object] = {
@@ -283,7 +285,7 @@ class SimulatorNode(Node):
             "rate [1/s]": self._states.rate(),
             "late p50 [us]": p50 * 1e6,
             "late p99 [us]": p99 * 1e6,
-            "missed": self._clock.skipped,
+            "missed": self._fixed_rate.skipped,
             "commands": self._commands.count,
             "command rate [1/s]": self._commands.rate(),
             "age of the last command [s]": age,
@@ -292,7 +294,7 @@ class SimulatorNode(Node):
         }
         if self._stopped:
             return Report(ERROR, self._stopped, values)
-        if missed > 0.01 * self._clock.rate:
+        if missed > 0.01 * self._fixed_rate.rate:
             text = f"missed {missed} states in a second: the machine is too slow, or busy with something else"
             self.get_logger().warning(text, throttle_duration_sec=10.0)
             return Report(WARN, text, values)

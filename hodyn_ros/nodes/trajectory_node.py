@@ -165,7 +165,7 @@ class TrajectoryNode(Node):
         self._obstacle = ""  # what the motion waited for when last looked at
         self._said: set[str] = set()  # what kinds of obstacles have been logged
         self._broken: MotionSample | None = None  # where a motion stands that cannot go on
-        self._clock = FixedRate(self._rate, self._now())
+        self._fixed_rate = FixedRate(self._rate, self._now())
         self._skipped_before = 0
         self._published = Stream()
         self._robot = TrajectoryTarget(value(self, "robot_config"))
@@ -269,7 +269,7 @@ class TrajectoryNode(Node):
     @property
     def _moving(self) -> bool:
         """Whether a motion is under way; one that is still to start can be replaced by another."""
-        return not self._ended and self._first is not None and self._first <= self._clock.next
+        return not self._ended and self._first is not None and self._first <= self._fixed_rate.next
 
     def _where(self) -> tuple[Array | None, Array]:
         """Return where the robot is held (n,), None where it is not yet, and where it is measured, or NaN.
@@ -281,7 +281,7 @@ class TrajectoryNode(Node):
         waits = self._present is not None and self._first is None
         if self._sampler is None or waits:
             return None, measured
-        return self._sample(self._clock.next).joints[0], measured
+        return self._sample(self._fixed_rate.next).joints[0], measured
 
     # the start
 
@@ -347,8 +347,8 @@ class TrajectoryNode(Node):
 
     def _start(self, instant: int | None) -> None:
         assert self._sampler is not None
-        following = self._clock.next
-        self._first = following if instant is None else max(following, self._clock.number(instant))
+        following = self._fixed_rate.next
+        self._first = following if instant is None else max(following, self._fixed_rate.number(instant))
         duration, ahead = self._sampler.duration, (self._first - following) / self._rate
         self.get_logger().info(
             f"the motion starts{f' in {ahead:g} s' if ahead >= 1.0 else ''}, "
@@ -363,13 +363,13 @@ class TrajectoryNode(Node):
 
     def _publish_due(self) -> None:
         now = self._now()
-        if self._clock.next == 0 or self._clock.lost(now):
+        if self._fixed_rate.next == 0 or self._fixed_rate.lost(now):
             self._restart_clock(now)
-        due = self._clock.due(now)
+        due = self._fixed_rate.due(now)
         if self._sampler is None:
             return
         for k in due:
-            instant = self._clock.instant(k)
+            instant = self._fixed_rate.instant(k)
             self._publisher.publish(self._message(time_message(instant), self._sample(k)))
             self._published.tick(max(0.0, 1e-9 * (now - instant)))
             if self._first is not None and self._first <= k < self._first + self._sampler.count:
@@ -377,7 +377,7 @@ class TrajectoryNode(Node):
         if (
             not self._ended
             and self._first is not None
-            and self._clock.next >= self._first + self._sampler.count
+            and self._fixed_rate.next >= self._first + self._sampler.count
         ):
             self._end()
 
@@ -409,11 +409,11 @@ class TrajectoryNode(Node):
 
     def _restart_clock(self, now: int) -> None:
         """Count from now on, at the first call or after a jump of the clock; a motion goes on."""
-        if self._clock.next > 0:
+        if self._fixed_rate.next > 0:
             self.get_logger().warning("the clock has jumped; the motion goes on at the new time")
         if self._first is not None:
-            self._first -= self._clock.next
-        self._clock = FixedRate(self._rate, last_due(self._timer, now))
+            self._first -= self._fixed_rate.next
+        self._fixed_rate = FixedRate(self._rate, last_due(self._timer, now))
 
     # diagnostics
 
@@ -425,12 +425,15 @@ class TrajectoryNode(Node):
             "rate [1/s]": self._published.rate(),
             "late p50 [us]": p50 * 1e6,
             "late p99 [us]": p99 * 1e6,
-            "skipped": self._clock.skipped,
+            "skipped": self._fixed_rate.skipped,
             **self._facts_of_motion(),
             "refused": self._rejections.total,
         }
         self._start_if_nothing_hinders()  # what was heard of the robot may be too old by now
-        skipped, self._skipped_before = self._clock.skipped - self._skipped_before, self._clock.skipped
+        skipped, self._skipped_before = (
+            self._fixed_rate.skipped - self._skipped_before,
+            self._fixed_rate.skipped,
+        )
         if self._sampler is None:
             return Report(WARN, "waiting for a motion", values)
         if skipped > 0:
@@ -456,9 +459,9 @@ class TrajectoryNode(Node):
         start: object = ""
         end: object = ""
         if self._sampler is not None and self._first is not None:
-            start = self._clock.instant(self._first)
+            start = self._fixed_rate.instant(self._first)
             if math.isfinite(self._sampler.count):
-                end = self._clock.instant(self._first + int(self._sampler.count) - 1)
+                end = self._fixed_rate.instant(self._first + int(self._sampler.count) - 1)
         return {"motion start [ns]": start, "motion end [ns]": end, "motion samples published": self._sent}
 
 
