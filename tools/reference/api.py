@@ -18,7 +18,10 @@ SUBJECTS = {
         "errors",
     ),
     "models": (
-        "Robots: joints, loops, limits",
+        "Robots: files, joints, loops, limits",
+        "dynamics.read_robot",
+        "model.description",
+        "model.frames",
         "model.composite_joints",
         "model.loops",
         "model.limits",
@@ -39,7 +42,13 @@ SUBJECTS = {
         "actuation.compiled_motors.MotorMotion",
     ),
     "motions": ("Motions", "trajectory"),
-    "planning": ("Limits along a motion", "planning.check", "planning.retime", "planning.effort_trajectory"),
+    "planning": (
+        "Limits along a motion",
+        "planning.check",
+        "planning.retime",
+        "planning.time_optimal.planner",
+        "planning.effort_trajectory",
+    ),
     "feedforward": (
         "Feedforward",
         "feedforward.model",
