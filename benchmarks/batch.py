@@ -14,12 +14,20 @@ from benchmarks import ours, robots
 from benchmarks.agreement import check
 from benchmarks.compiled_loop import compiled_call
 from benchmarks.stage import Stage
-from benchmarks.stopwatch import Array, Contender, Figure, Times
+from benchmarks.stopwatch import CLOCK, Array, Contender, Figure, Times
 from benchmarks.table import Bound, Row, Section
 from hodyn_ros import Robot
+from hodyn_ros.engine.codegen.kernel import Function
+from hodyn_ros.engine.kernels import KernelSpec
 
 _SAMPLES = 100_000
 _ORDER = 2
+_FEWER = 500  # of other calls: what they write stays in the cache of a core
+_BOUND = (  # what is not bound by the memory that it writes
+    "forward dynamics",
+    "partials of inverse dynamics, r = 0",
+    "partials of forward dynamics, r = 0",
+)
 
 
 def measure(stage: Stage) -> Section:
@@ -44,6 +52,8 @@ def measure(stage: Stage) -> Section:
     for n in (1, 2):
         runs = [partial(_batch, robot, motions, n, time.perf_counter) for robot in copies]
         contenders += [Contender(_on(n), runs)] if n <= _available() else []
+    others = _others(copies[0])
+    contenders += [contender for pair in others.values() for contender in pair]
     times = stage.race(title, contenders, rounds=14 if stage.quick else 70)
     rows = [
         Row(
@@ -57,7 +67,55 @@ def measure(stage: Stage) -> Section:
         ),
         _two_cores(times),
     ]
+    for work, (batch, loop) in others.items():
+        rows.append(
+            Row(
+                work=f"batch on one core: {work}, {_FEWER} samples: times the throughput",
+                against="single calls in a compiled loop",
+                result=times.speedup(batch.name, loop.name),
+                ours=times.seconds(batch.name).median,
+                theirs=times.seconds(loop.name).median,
+                must=Bound(3.0, at_least=True) if work in _BOUND else None,
+            )
+        )
     return Section(title, rows)
+
+
+def _others(robot: Robot) -> dict[str, tuple[Contender, Contender]]:
+    """Return batches of other calls, each beside its kernel in a compiled loop."""
+    last = robot.model.body_names[-1:]
+    kernels = {
+        "forward dynamics": robot._kernel("hybrid", 0, KernelSpec()),
+        "partials of inverse dynamics, r = 0": robot._kernel_of("inverse_dynamics_derivatives", 0),
+        "partials of forward dynamics, r = 0": robot._kernel_of("forward_dynamics_derivatives", 0),
+        "kinematics of the last body, order 2": robot._frame_kernel(2, last, "body_fixed"),
+        "kinematics of all bodies, order 2": robot._frame_kernel(2, robot.model.body_names, "body_fixed"),
+    }
+    rng, found = np.random.default_rng(8), {}
+    for work, kernel in kernels.items():
+        assert kernel is not None
+        arrays = [rng.uniform(-1.0, 1.0, size=(_FEWER, *shape)) for _, shape in kernel.arguments]
+        right, out = np.empty((_FEWER, *kernel.result)), np.empty((_FEWER, *kernel.result))
+        single = compiled_call(work, [kernel.code.address], arrays, right, keep=kernel)
+        single.runs[0](_FEWER)
+        kernel.batch(*arrays, out=out, threads=1)
+        check(work, out.reshape(_FEWER, -1), right.reshape(_FEWER, -1))
+
+        def lanes(
+            passes: int, kernel: Function = kernel, arrays: list[Array] = arrays, out: Array = out
+        ) -> float:
+            start = CLOCK()
+            for _ in range(passes):
+                kernel.batch(*arrays, out=out, threads=1)
+            return CLOCK() - start
+
+        loop = Contender(f"{work}, loop", [partial(_samples, single.runs[0])])
+        found[work] = Contender(work, [lanes]), loop
+    return found
+
+
+def _samples(run: Callable[[int], float], passes: int) -> float:
+    return run(passes * _FEWER)
 
 
 def _passes(run: Callable[[int], float], passes: int) -> float:

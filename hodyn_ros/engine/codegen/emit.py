@@ -74,8 +74,7 @@ def batch_text(graph: Graph, outputs: Sequence[Any], sizes: Sequence[int], lanes
     for argument, size in enumerate(sizes):
         lines += writer.prefetch(argument, size)
         lines += writer.load(argument, size)
-    lines += writer.lines()
-    lines += writer.stores()
+    lines += writer.results()
     lines += [
         f"%next = add i64 %first, {lanes}",
         "%more = icmp slt i64 %next, %count",
@@ -458,22 +457,37 @@ class _LaneWriter(_Writer):
         ]
         return lines
 
-    def stores(self) -> list[str]:
-        """Transpose the outputs back and store them sample by sample."""
+    def results(self) -> list[str]:
+        """Compute the outputs, transpose them back and store them sample by sample.
+
+        A few at a time, so that few numbers are alive at a time.
+        """
         lines: list[str] = []
-        values = []
-        for made, value in self.output_values():
-            lines += made
-            values.append(value)
-        size = len(values)
+        made = list(self.output_values())
+        size = len(made)
         for start, length in _windows(size, self.lanes):
+            window = slice(start, start + length)
+            lines += self.lines(self._missing(self.outputs[window]))
+            for signs, _ in made[window]:
+                lines += signs
             name = f"s{start}"
-            rows, made = self._transpose_back(name, values[start : start + length])
-            lines += made
+            rows, turned = self._transpose_back(name, [value for _, value in made[window]])
+            lines += turned
             for lane in range(self.lanes):
                 lines += self._address(f"{name}_{lane}", "%out", size, lane, start)
                 lines.append(f"store <{length} x double> {rows[lane]}, ptr %{name}_{lane}_at, align 8")
         return lines
+
+    def _missing(self, outputs: Sequence[Any]) -> list[int]:
+        """Return the nodes not yet written that outputs depend on, in order."""
+        found: set[int] = set()
+        pending = [output.number for output in outputs if isinstance(output, Traced)]
+        while pending:
+            number = pending.pop()
+            if number not in found and number not in self.written:
+                found.add(number)
+                pending.extend(self.graph.operands(number))
+        return sorted(found)
 
     def _address(self, name: str, array: str, size: int, lane: int, start: int) -> list[str]:
         return [
@@ -484,6 +498,8 @@ class _LaneWriter(_Writer):
 
     def _transpose(self, name: str, rows: list[str], length: int) -> tuple[list[str], list[str]]:
         """Turn `lanes` rows of `length` numbers into `length` vectors of `lanes`."""
+        if length == self.lanes:
+            return self._exchanged(name, rows)
         lines: list[str] = []
         parts = [(row, 1) for row in rows]  # each holds `height` samples, number by number
         count = 0
@@ -508,23 +524,31 @@ class _LaneWriter(_Writer):
 
     def _transpose_back(self, name: str, columns: list[str]) -> tuple[list[str], list[str]]:
         """Turn vectors of `lanes` samples into `lanes` rows."""
-        lines: list[str] = []
         length = len(columns)
-        whole, height = columns[0], 1
-        for i, column in enumerate(columns[1:]):
-            # widen the next column so that both operands of the shuffle have one type
-            total = self.lanes * height
-            padded = f"%{name}_p{i}"
-            order = [k if k < self.lanes else 0 for k in range(total)]
-            lines.append(_shuffle(padded, column, column, self.lanes, order))
-            wider = range(total + self.lanes)
-            lines.append(_shuffle(f"%{name}_w{i}", whole, padded, total, wider))
-            whole, height = f"%{name}_w{i}", height + 1
-        rows = []
-        for lane in range(self.lanes):
-            order = [i * self.lanes + lane for i in range(length)]
-            lines.append(_shuffle(f"%{name}_row{lane}", whole, whole, length * self.lanes, order))
-            rows.append(f"%{name}_row{lane}")
+        # what is missing to a square may be anything
+        rows, lines = self._exchanged(name, [*columns, *[columns[-1]] * (self.lanes - length)])
+        if length == self.lanes:
+            return rows, lines
+        for lane, row in enumerate(rows):
+            lines.append(_shuffle(f"%{name}_row{lane}", row, row, self.lanes, range(length)))
+        return [f"%{name}_row{lane}" for lane in range(self.lanes)], lines
+
+    def _exchanged(self, name: str, rows: list[str]) -> tuple[list[str], list[str]]:
+        """Transpose a square of numbers, exchanging ever larger blocks beside the diagonal."""
+        lines: list[str] = []
+        size, step = len(rows), 1
+        while step < size:
+            made = list(rows)
+            for i in range(size):
+                if i & step:
+                    continue
+                a, b = rows[i], rows[i + step]
+                upper = [size + j - step if j & step else j for j in range(size)]
+                lower = [size + j if j & step else j + step for j in range(size)]
+                made[i], made[i + step] = f"%{name}_u{step}_{i}", f"%{name}_v{step}_{i}"
+                lines.append(_shuffle(made[i], a, b, size, upper))
+                lines.append(_shuffle(made[i + step], a, b, size, lower))
+            rows, step = made, 2 * step
         return rows, lines
 
 
