@@ -402,7 +402,7 @@ def top(
         bool,
         typer.Option(
             "--once",
-            help="Print one table and exit, with 1 where a node reports an error, 2 where none is heard.",
+            help="Print one table and exit, with 1 where a node reports an error, 2 where no node reports.",
         ),
     ] = False,
     timeout: Annotated[

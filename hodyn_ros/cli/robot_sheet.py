@@ -66,7 +66,7 @@ def _sheet(robot: RobotDescription, notes: tuple[str, ...]) -> Sheet:
         "world" if parent < 0 else model.body_names[parent]
         for parent in (model.parents[first + i] for i in range(model.n_joints))
     ]
-    where = "floats" if model.floating_base else "stands on the ground"
+    where = "floating base" if model.floating_base else "fixed base"
     if closure is not None and closure.platform is not None:
         where = f"moved by its platform {model.body_names[closure.platform.body]!r}"
     summary = (

@@ -14,13 +14,13 @@ def fitting_base(
 
     Of a call with a `batch`, it may be one motion for all samples, or one for each.
 
-    Raises InputError for a base that stands on the ground, or a floating one without its motion.
+    Raises InputError for the motion of a fixed base, or a floating one without its motion.
     """
     if base is not None and not isinstance(base, BaseMotion):
         raise InputError(f"base must be a BaseMotion, found {type(base).__name__}")
     if not model.floating_base:
         if base is not None:
-            raise InputError(f"robot {model.name!r} stands on the ground; a base motion does not apply")
+            raise InputError(f"robot {model.name!r} has a fixed base; a base motion does not apply")
         return None
     if base is None:
         raise InputError(f"robot {model.name!r} has a floating base; give its motion as base=BaseMotion(...)")

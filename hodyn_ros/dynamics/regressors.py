@@ -48,7 +48,7 @@ def reference_velocities(
     rates = list(reference.by_order[1:])
     if not model.floating_base:
         if base_reference is not None:
-            raise InputError(f"robot {model.name!r} stands on the ground; base_reference does not apply")
+            raise InputError(f"robot {model.name!r} has a fixed base; base_reference does not apply")
         return rates
     if base_reference is None:
         raise InputError(

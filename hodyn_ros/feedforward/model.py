@@ -111,7 +111,7 @@ class FeedforwardModel:
         """
         if self._compiled is not None and wrenches is None:
             if base is not None:
-                raise InputError(f"robot {self.name!r} stands on the ground; a base motion does not apply")
+                raise InputError(f"robot {self.name!r} has a fixed base; a base motion does not apply")
             return self._finished(q, self._compiled(q), self._no_wrench)
         if self._rotors is not None and base is None:
             efforts, motors = self._rotors.feedforward(q, self.order)

@@ -152,7 +152,7 @@ class CommandGuard:
         return accepted.step
 
     def stop(self) -> None:
-        """Stop for good, as the process has been told to end."""
+        """Stop for good, as the process is shutting down."""
         self._shutdown = True
 
     # what goes out
@@ -242,7 +242,7 @@ class CommandGuard:
         config = self.config
         jump, self._jump = self._jump, None
         if self._shutdown:
-            return Fault.SHUTDOWN, "the process has been told to end"
+            return Fault.SHUTDOWN, "the process is shutting down"
         if self._held_up:
             return Fault.HELD_UP, f"the clock went on by {self._held_up:.3g} s between two commands"
         if config.measured and not self._fresh:

@@ -49,7 +49,7 @@ class _Supervisor:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores it
-                loop.add_signal_handler(number, self._end, f"told to end by {number.name}")
+                loop.add_signal_handler(number, self._end, f"ended by {number.name}")
         kept = [
             self._keep(process, command, f"{_title(process)}-{i}")
             for i, (process, command) in enumerate(zip(processes, commands), start=1)

@@ -43,7 +43,7 @@ SETTINGS = (
         "feedforward",
         "elastic",
         "What the motors are given beside feedback: none; rigid, the torque as if the joints were stiff; "
-        "elastic, the torque and the motion of the motors that the drives ask for. Drives with friction, or "
+        "elastic, the torque and the motion of the motors that the drives require. Drives with friction, or "
         "springs that are damped or not linear, take elastic only.",
         read_only=True,
     ),

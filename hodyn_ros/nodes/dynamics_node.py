@@ -188,7 +188,7 @@ class DynamicsNode(LifecycleNode):
                 logger.error(f"cannot configure: {self._failure}; waiting for the next robot description")
         elif text != self._pipeline.files.text:
             logger.warning(
-                f"another robot description has come on {topic}, but the node is configured; it goes on with "
+                f"another robot description has come on {topic}, but the node is configured; it keeps "
                 "the one it has: clean it up and configure it to load the new one"
             )
 

@@ -173,7 +173,7 @@ class FeedforwardPipeline:
         if msg.base_pose or msg.base_twists:
             raise MessageRejected(
                 Reason.BAD_BASE,
-                f"robot {self.model.name!r} stands on the ground; leave base_pose and base_twists "
+                f"robot {self.model.name!r} has a fixed base; leave base_pose and base_twists "
                 "empty, or load a robot with a floating base",
             )
         return None

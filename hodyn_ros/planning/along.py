@@ -43,7 +43,7 @@ class DemandAlong:
         if not 0.0 < end < np.inf:
             raise InputError(f"the motion lasts {end:g} s; give a positive and finite duration")
         if end > trajectory.duration:
-            raise InputError(f"the motion lasts {trajectory.duration:g} s, less than the {end:g} s asked for")
+            raise InputError(f"the motion lasts {trajectory.duration:g} s, less than the {end:g} s requested")
         self.edges = _edges(trajectory, end)
 
     def relative(self, times: Array, speed: float = 1.0) -> Samples:

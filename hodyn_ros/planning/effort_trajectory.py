@@ -40,7 +40,7 @@ class EffortPoints(NamedTuple):
 
 
 class EffortFilter:
-    """Makes effort trajectories of waypoints, for a robot that stands on the ground.
+    """Makes effort trajectories of waypoints, for a robot that has a fixed base.
 
     `side`: efforts of the links (what the joints have to transmit), or of the motors, which also accelerate
     their rotors and load their springs. Instants are at most `period` [s] apart. `ease` [s] is explained at
@@ -65,7 +65,7 @@ class EffortFilter:
             raise InputError(f"the period must be positive and finite, found {period} s")
         drives = robot.drive_train
         if side == "motor" and drives is None:
-            raise InputError(f"robot {name!r} has no drives in its file; ask for efforts of the link side")
+            raise InputError(f"robot {name!r} has no drives in its file; use efforts of the link side")
         if side == "motor" and drives is not None and drives.n_motors != robot.n_joints:
             raise InputError(
                 f"robot {name!r} has {drives.n_motors} motors for {robot.n_joints} joints, and a joint "

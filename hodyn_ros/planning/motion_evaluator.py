@@ -45,7 +45,7 @@ class MotionEvaluator:
         """Return the motion of the coordinates; InputError where it moves what is not there."""
         moves_base = self.robot.moves_base
         if motion.moves_base and not moves_base:
-            raise InputError(f"the motion moves a base, but robot {self.name!r} stands on the ground")
+            raise InputError(f"the motion moves a base, but robot {self.name!r} has a fixed base")
         if moves_base and not motion.moves_base:
             needed = "base and joints" if self.robot.n_joints else "a base alone"
             platform = self.robot.platform

@@ -24,9 +24,7 @@ class MotionSample(NamedTuple):
     """A motion at one time, or at N of them with a first axis more."""
 
     joints: Array  # (order + 1, n) positions and their derivatives [rad/s^k or m/s^k]
-    pose: Array | None = (
-        None  # (4, 4) of the base in the world [m]; None where the robot stands on the ground
-    )
+    pose: Array | None = None  # (4, 4) of the base in the world [m]; None where the robot has a fixed base
     twists: Array | None = None  # (order, 6) body-fixed twist (omega; v) of the base and its derivatives
 
     @property
@@ -86,7 +84,7 @@ class RobotMotion:
 
     @classmethod
     def of_joints(cls, trajectory: Trajectory) -> RobotMotion:
-        """Build the motion of a robot that stands on the ground."""
+        """Build the motion of a robot that has a fixed base."""
         return cls(trajectory, trajectory.joint_names)
 
     @classmethod

@@ -47,10 +47,10 @@ def shown(robot: str | Path, picture: Path | None = None, width: int = 80) -> st
             ["leg6_slide prismatic leg6_body3 leg6_body2", "platform.rx yes", "leg1 weld world leg1_foot"],
         ),
         ("delta.yaml", ["18 joints", "parallelogram3", "elbow1b_r2", "drive3", "rigid"]),
-        ("humanoid_leg.yaml", ["floats", "knee_linkage", "left_ankle_drive", "rod"]),
+        ("humanoid_leg.yaml", ["floating base", "knee_linkage", "left_ankle_drive", "rod"]),
         ("palletiser.yaml", ["upper_parallelogram", "axis4", "hinge"]),
         ("panda_hand.yaml", ["panda_finger_joint2", "panda_hand_tcp"]),
-        ("aerial_manipulator.yaml", ["floats", "right_joint3", "gravity = 0.0, 0.0, -9.81"]),
+        ("aerial_manipulator.yaml", ["floating base", "right_joint3", "gravity = 0.0, 0.0, -9.81"]),
     ],
 )
 def test_robots_of_all_kinds_are_shown(robot: str, wanted: list[str], tmp_path: Path) -> None:

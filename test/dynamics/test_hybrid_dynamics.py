@@ -239,5 +239,5 @@ class TestBadInput:
 
     def test_the_ground_is_no_base_to_move(self) -> None:
         robot = Robot.from_screws(**random_tree(42, 4).arguments())
-        with pytest.raises(InputError, match="stands on the ground"):
+        with pytest.raises(InputError, match="has a fixed base"):
             robot.hybrid_dynamics(STATE, GIVEN, [0], prescribe_base=True)

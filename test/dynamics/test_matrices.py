@@ -407,7 +407,7 @@ def test_bad_input_is_refused_with_what_was_expected() -> None:
         robot.compile_matrices(-1)
     with pytest.raises(InputError, match="there is no body or frame 'hand'"):
         robot.jacobian(q, "hand")
-    with pytest.raises(InputError, match="stands on the ground"):
+    with pytest.raises(InputError, match="has a fixed base"):
         robot.mass_matrix(q, BaseMotion(np.eye(4), np.zeros((2, 6))))
     floating, _ = robot_of(make_case(1, 3, 1, True))
     with pytest.raises(InputError, match="has a floating base"):

@@ -116,7 +116,7 @@ def test_a_floating_base_gets_its_wrench() -> None:
 
 def test_a_base_motion_on_the_ground_is_an_error() -> None:
     law = FeedforwardModel(arm(), 0)
-    with pytest.raises(InputError, match="stands on the ground"):
+    with pytest.raises(InputError, match="has a fixed base"):
         law.compute(motion(0), BaseMotion(np.eye(4), np.zeros((2, 6))))
 
 

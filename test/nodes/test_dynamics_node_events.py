@@ -75,7 +75,7 @@ def test_missed_deadlines_and_lost_publishers_are_counted_and_logged(peer: Peer,
     values = peer.diagnostics(lambda values: int(values["publisher lost: desired_motion"]) >= 1)
     assert values["publisher lost: desired_motion"] == "1"
     late = next(line for line in node.lines if "within the deadline" in line)
-    assert "no message on 'desired_motion' within the deadline that was asked for" in late
+    assert "no message on 'desired_motion' within the requested deadline" in late
     assert "WARN" in late
     assert any("a publisher of 'desired_motion' has given no sign of life" in line for line in node.lines)
     # about three deadlines a second are missed, and one line a second is written

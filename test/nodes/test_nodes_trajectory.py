@@ -230,7 +230,7 @@ def test_it_waits_for_the_robot() -> None:
     parameters = {"trajectory": EXCITATION, "rate": 200.0, "wait_for_robot": True, "start_within": 0.1}
     start = read_trajectory(share.find("config", EXCITATION)).sample(0.0, 0)[0]
     with start_node("trajectory_node", parameters, "tn_robot") as node, Talk("tn_robot") as talk:
-        node.wait_for_line("nothing is heard of joint 'panda_joint1' on joint_states")
+        node.wait_for_line("joint_states have no joint 'panda_joint1' yet")
         heard = talk.hear(DesiredMotion, "desired_motion")
         arm = Arm(talk, PANDA_JOINTS)
         arm.positions = dict(zip(PANDA_JOINTS, start + 0.09))
@@ -266,7 +266,7 @@ def test_it_does_not_start_from_joint_states_that_are_old() -> None:
         arm.falls_silent()
         talk.pause(2.0)  # what has come on a busy machine is taken late
         told = talk.call(Trigger, "trajectory_node/start", Trigger.Request())
-        assert not told.success and "nothing is heard of joint 'panda_joint1'" in told.message
+        assert not told.success and "joint_states have no joint 'panda_joint1'" in told.message
         arm = Arm(talk, PANDA_JOINTS)
         arm.positions = dict(zip(PANDA_JOINTS, start))
         assert rests(heard)

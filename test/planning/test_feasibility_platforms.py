@@ -163,7 +163,7 @@ def test_motions_that_do_not_fit_are_refused(gough_stewart: Robot, planar: Robot
     with pytest.raises(InputError, match=r"names \[\], but the robot has joint 'left_joint1' as well"):
         check(aerial, flight)
     panda = Robot.from_config(CONFIG / "panda.yaml")
-    with pytest.raises(InputError, match="moves a base, but robot 'panda' stands on the ground"):
+    with pytest.raises(InputError, match="moves a base, but robot 'panda' has a fixed base"):
         check(panda, flight)
     with pytest.raises(InputError, match=r"cannot move like that"):
         check(planar, flight)

@@ -153,7 +153,7 @@ def change(**fields: object) -> Callable[[DesiredMotion], None]:
         (
             change(snaps=[]),
             Reason.MISSING_DERIVATIVES,
-            "the message has no snaps, but the order asked for needs all derivatives up to snaps",
+            "the message has no snaps, but this order needs all derivatives up to snaps",
         ),
     ],
 )

@@ -205,7 +205,7 @@ def test_a_node_goes_on_where_publishing_fails() -> None:
         keep_all = QoSProfile(history=QoSHistoryPolicy.KEEP_ALL)
         deaf = talk.node.create_subscription(Int64, "numbers", lambda msg: None, keep_all)
         line = process.wait_for_line("Failed to publish")  # nothing is taken here meanwhile
-        assert line.endswith("(1 such failures so far; the node goes on)")
+        assert line.endswith("(1 such failures so far; the node continues)")
         talk.node.destroy_subscription(deaf)
         talk.hear(Int64, "numbers")
         talk.status("filling", lambda status, values: values["failures of the middleware"] != "0")

@@ -277,7 +277,7 @@ class ForwardDynamicsCalls(RobotDescription):
             others = [pose, first, moved if prescribe_base else push]
         elif base_wrench is not None or prescribe_base:
             raise InputError(
-                f"robot {self.model.name!r} stands on the ground; it has no base to move or push"
+                f"robot {self.model.name!r} has a fixed base; neither motion nor wrench of a base applies"
             )
         setting = kernels.KernelSpec(
             base=motion.frame if motion else None,

@@ -123,7 +123,7 @@ def _check_base(closure: Closure, base: BaseMotion | None) -> None:
         raise InputError("base holds motions of several samples; robots with loops take one")
     if closure.leader is None:
         if base is not None:
-            raise InputError(f"robot {name!r} stands on the ground; a base motion does not apply")
+            raise InputError(f"robot {name!r} has a fixed base; a base motion does not apply")
     elif base is None:
         body = closure.tree.body_names[closure.leader]
         what = "has a floating base" if closure.base_given else f"is moved by its platform {body!r}"

@@ -78,7 +78,7 @@ class JointChoice:
             reason = Reason.MISSING_JOINT if names else Reason.NO_NAMES
             raise MessageRejected(
                 reason,
-                f"joint {missing!r} is missing from the message; parameter 'joints' asks for "
+                f"joint {missing!r} is missing from the message; parameter 'joints' lists "
                 f"{JointOrder(self.names).listing()}",
             )
         if (twice := repeated(names)) is not None:

@@ -96,7 +96,7 @@ def read_desired_motion(msg: DesiredMotion, joints: JointOrder, orders: int) -> 
     if len(stack) < orders:
         raise MessageRejected(
             Reason.MISSING_DERIVATIVES,
-            f"the message has no {_order_name(len(stack))}, but the order asked for needs all derivatives up "
+            f"the message has no {_order_name(len(stack))}, but this order needs all derivatives up "
             f"to {_order_name(orders - 1)}; send them, or lower the order",
         )
     return in_model_order(stack[:orders], places)
@@ -122,7 +122,7 @@ def read_base_motion(msg: DesiredMotion, orders: int) -> BaseMotion:
     if len(twists) < orders:
         raise MessageRejected(
             Reason.MISSING_DERIVATIVES,
-            f"base_twists holds {len(twists)} orders, but the order asked for needs {orders}: the twist and "
+            f"base_twists holds {len(twists)} orders, but this order needs {orders}: the twist and "
             "its derivatives; send them, or lower the order",
         )
     position, orientation = msg.base_pose[0].position, msg.base_pose[0].orientation

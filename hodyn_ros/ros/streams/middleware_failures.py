@@ -38,7 +38,7 @@ class MiddlewareFailures:
         if now - self._logged_at >= _PERIOD:
             self._logged_at = now
             words = " ".join(str(error).split())
-            self._node.get_logger().error(f"{words} ({self.count} such failures so far; the node goes on)")
+            self._node.get_logger().error(f"{words} ({self.count} such failures so far; the node continues)")
         return True
 
 

@@ -47,7 +47,7 @@ class QosEvents:
                 "deadline missed",
                 topic,
                 event.total_count_change,
-                f"no message on {topic!r} within the deadline that was asked for",
+                f"no message on {topic!r} within the requested deadline",
             ),
             liveliness=lost,
             incompatible_qos=lambda event: self._misfit(topic, event),

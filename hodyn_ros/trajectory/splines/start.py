@@ -41,7 +41,7 @@ def away_from_start(
     unknown = np.isnan(present.positions)
     if unknown.any():
         name = joint_names[int(np.argmax(unknown))]
-        return Away(False, f"nothing is heard of joint {name!r} on joint_states")
+        return Away(False, f"joint_states have no joint {name!r} yet")
     distances = np.abs(present.positions - start)
     if (distances <= within).all():
         return None

@@ -317,7 +317,7 @@ class TestBadInput:
 
     def test_a_base_moves_only_where_it_floats(self) -> None:
         still = BaseMotion(np.eye(4), np.zeros((2, 6)))
-        with pytest.raises(InputError, match="stands on the ground"):
+        with pytest.raises(InputError, match="has a fixed base"):
             robot_of(random_tree(19, 4)).forward_kinematics(np.zeros((2, 4)), still)
         floating = robot_of(random_tree(20, 5, floating_base=True))
         with pytest.raises(InputError, match="floating base"):

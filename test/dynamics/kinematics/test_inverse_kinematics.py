@@ -448,7 +448,7 @@ BAD_INPUT = {
     "weight zero": ({"weights": [1, 1, 0, 1, 1, 1, 1]}, [r"the weights.*above zero.*0\.0.*index 2"]),
     "frame unknown": ({"frame": "hybrid"}, [r"frame.*world.*body.*'hybrid'"]),
     "task unknown": ({"task": "rows"}, [r"task.*pose.*position.*orientation.*'rows'"]),
-    "base on the ground": ({"base": BaseMotion(np.eye(4), np.zeros((2, 6)))}, ["stands on the ground"]),
+    "base on the ground": ({"base": BaseMotion(np.eye(4), np.zeros((2, 6)))}, ["has a fixed base"]),
 }
 
 

@@ -893,7 +893,7 @@ class TestCalls:
             "too short": ((np.zeros((2, 1)),), "accelerations at least"),
             "not a number": ((np.full((3, 1), np.nan),), "NaN"),
             "no motion": ((None,), "give their motion"),
-            "base": ((np.zeros((3, 1)), BaseMotion(np.eye(4), np.zeros((2, 6)))), "stands on the ground"),
+            "base": ((np.zeros((3, 1)), BaseMotion(np.eye(4), np.zeros((2, 6)))), "has a fixed base"),
         }.values(),
     )
     def test_bad_input_is_named(self, arguments: tuple[object, ...], said: str) -> None:
