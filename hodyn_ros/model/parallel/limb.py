@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from hodyn_ros.errors import ModelError
 from hodyn_ros.lie.se3 import Ad, Array, exp_screw, inverse, log
-from hodyn_ros.model.arrays import frozen_array, known_fields
+from hodyn_ros.model.arrays import frozen_array, known_fields, unique_names
 from hodyn_ros.model.closure import named
 from hodyn_ros.model.composite_joints import CompositeJoint, unfold_arrays
 from hodyn_ros.model.parallel.platform import Platform
@@ -202,35 +202,23 @@ def _bodies(
 
 
 def _joint_names(limb: Limb, name: str, k: int) -> list[str]:
-    if limb.joint_names is None:
-        return [f"{name}_joint{i + 1}" for i in range(k)]
-    names = [str(joint) for joint in limb.joint_names]
-    if len(names) != k or len(set(names)) != k:
-        raise ModelError(f"limb {name!r}: joint_names must hold {k} different names, found {names}")
-    return names
+    return [*unique_names(f"limb {name!r}: joint_names", limb.joint_names, k, f"{name}_joint")]
 
 
 def _driven(limb: Limb, name: str, joints: list[str]) -> tuple[int, ...]:
-    given = limb.driven
-    if isinstance(given, (int, np.integer, str)) and not isinstance(given, bool):
-        given = [given]
-    try:
-        items = [item.item() if isinstance(item, np.generic) else item for item in given]
-    except TypeError:
-        raise ModelError(
-            f"limb {name!r}: driven must be a list of joints, found {type(given).__name__}"
-        ) from None
-    found = []
+    given = [limb.driven] if isinstance(limb.driven, (int, np.integer, str)) else limb.driven
+    if not isinstance(given, Iterable):
+        raise ModelError(f"limb {name!r}: driven must be a list of joints, found {type(given).__name__}")
+    places: dict[Any, int] = {joint: i for i, joint in enumerate(joints)}
+    places |= {i: i for i in range(len(joints))}
+    items = [item.item() if isinstance(item, np.generic) else item for item in given]
     for item in items:
-        if isinstance(item, str) and item in joints:
-            found.append(joints.index(item))
-        elif isinstance(item, int) and not isinstance(item, bool) and 0 <= item < len(joints):
-            found.append(item)
-        else:
+        if type(item) not in (int, str) or item not in places:  # True is no index, though it equals 1
             raise ModelError(
                 f"limb {name!r}: there is no joint {item!r} to be driven; its joints are 0 to "
                 f"{len(joints) - 1}, {joints}"
             )
+    found = tuple(places[item] for item in items)
     if len(set(found)) < len(found):
-        raise ModelError(f"limb {name!r}: driven holds a joint twice: {list(items)}")
-    return tuple(found)
+        raise ModelError(f"limb {name!r}: driven holds a joint twice: {items}")
+    return found

@@ -164,7 +164,7 @@ def test_drives_that_leave_the_platform_loose_are_refused() -> None:
         ({"inertias": np.full((5, 3, 3), np.inf)}, r"inertias\[0, 0, 0\] is inf; all numbers must be finite"),
         ({"screws": np.zeros((6, 5))}, r"screws must have shape \(joints, 6\), found \(6, 5\)"),
         ({"screws": 2.0 * np.eye(6)}, "limb 'limb1': the screw of joint 'limb1_joint1' is not a unit screw"),
-        ({"joint_names": ["a"]}, "joint_names must hold 6 different names"),
+        ({"joint_names": ["a"]}, "limb 'limb1': joint_names must hold 6 names, found 1"),
         ({"name": "limb2"}, "several limbs are called 'limb2'"),
     ],
 )
