@@ -30,6 +30,7 @@ class Graph:
 
     nodes: list[Key] = field(default_factory=list)
     conditions: list[Traced] = field(default_factory=list)
+    steps: list[int] = field(default_factory=lambda: [0])  # first nodes of functions that follow each other
     _known: dict[Key, int] = field(default_factory=dict)
 
     def node(self, operation: Operation, a: Any, b: Any = None) -> int:
@@ -40,6 +41,11 @@ class Graph:
             number = self._known[key] = len(self.nodes)
             self.nodes.append(key)
         return number
+
+    def begin_step(self) -> None:
+        """Let what follows be a function of its own, which refers to results of those before."""
+        self._known.clear()
+        self.steps.append(len(self.nodes))
 
     def input(self, argument: int, index: int) -> Traced:
         """Return the scalar that stands for an element of an argument of the function."""

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hodyn_ros.engine.codegen.emit import function_text, loop_text
+from hodyn_ros.engine.codegen.emit import loop_text
 from hodyn_ros.engine.codegen.kernel import Function, Shape
 from hodyn_ros.engine.codegen.llvm import MachineCode, compile_text
 from hodyn_ros.engine.codegen.object_cache import ObjectCache
-from hodyn_ros.engine.codegen.tracer import Graph
+from hodyn_ros.engine.large_trees.steps import Steps
 from hodyn_ros.engine.large_trees.tree_loads import (
     ARGUMENTS,
     Loads,
@@ -29,7 +29,6 @@ from hodyn_ros.engine.large_trees.tree_loads import (
     load_plan,
     load_texts,
     scratch_lines,
-    traced_base,
 )
 from hodyn_ros.engine.large_trees.tree_loops import (
     base_lines,
@@ -44,10 +43,8 @@ from hodyn_ros.engine.large_trees.tree_memory import (
     KINDS,
     N_CONSTANTS,
     NOTHING,
-    OWN,
     PARENT,
     Record,
-    Store,
     Text,
     constants_of,
     six,
@@ -59,7 +56,6 @@ from hodyn_ros.engine.series.body import Body
 from hodyn_ros.engine.series.canonical import canonical_bodies
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.sincos import sincos_function
-from hodyn_ros.engine.series.turn import Turn
 from hodyn_ros.engine.series.vectors import add, scale
 from hodyn_ros.lie.motion import Frame
 from hodyn_ros.model.tree import JointKind, TreeModel
@@ -83,73 +79,54 @@ def _record(order: int) -> Record:
             "torque": order + 1,
             "velocity": vectors,
         },
+        shared=("moment", "force"),
     )
 
 
-def _outward_text(kind: JointKind, record: Record) -> Text:
-    """Write the step from the parent's motion to the body's, and to the wrench that moves it."""
-    graph, orders = Graph(), range(record.order + 1)
-    recursion = Recursion([NOTHING, traced_body(graph, kind)], (0.0, 0.0, 0.0))
+def _body_texts(kind: JointKind, record: Record) -> list[Text]:
+    """Write the steps of a body: outward to its motion and the wrench that moves it, inward to its torque."""
+    steps, orders = Steps(kind.value, record), range(record.order + 1)
+    recursion = Recursion([NOTHING, traced_body(steps.graph, kind)], (0.0, 0.0, 0.0))
     parent, body = recursion.bodies
-    parent.angular = record.read_vectors(graph, PARENT, "angular", record.order + 2)
-    parent.linear = record.read_vectors(graph, PARENT, "linear", record.order + 1)
+    steps.begin("outward")
+    parent.angular = steps.vectors("angular", record.order + 2, PARENT)
+    parent.linear = steps.vectors("linear", record.order + 1, PARENT)
     for k in orders:
-        parent.products.append(
-            symmetric([record.read(graph, PARENT, "products", 6 * k + i) for i in range(6)])
-        )
-    q = [record.read(graph, OWN, "q", k) for k in range(record.order + 3)]
-    recursion.start_joint(body, q[0], q[1])
+        parent.products.append(symmetric([steps.number("products", 6 * k + i, PARENT) for i in range(6)]))
+    recursion.start_joint(body, steps.number("q"), steps.number("q", 1))
     for k in orders:
-        recursion.move(body, k, q[k + 2] * (1.0 / factorial(k)))
-    stores = [
-        *_motion_stores(body, record),
-        *record.write(OWN, "turn", [body.turn.cosine, body.turn.sine]),
-        *record.write(OWN, "cosines", body.turn.cosines[: record.order + 1]),
-        *record.write(OWN, "sines", body.turn.sines[: record.order + 1]),
-        *record.write(OWN, "slide", body.slide[: record.order + 1]),
-    ]
-    return function_text(f"outward_{kind.value}", graph, stores, 3)
-
-
-def _motion_stores(body: Body, record: Record) -> list[Store]:
-    wrenches = [
-        body.wrench(k, scale(k + 1.0, body.angular[k + 1]), body.linear[k]) for k in range(record.order + 1)
-    ]
-    return [
-        *record.write_vectors(OWN, "angular", body.angular),
-        *record.write_vectors(OWN, "linear", body.linear),
-        *record.write(OWN, "products", [x for m in body.products for x in six(m)]),
-        *record.write_vectors(OWN, "moment", [moment for moment, _ in wrenches]),
-        *record.write_vectors(OWN, "force", [force for _, force in wrenches]),
-    ]
-
-
-def _inward_text(kind: JointKind, record: Record) -> Text:
-    """Write the step from the wrench a joint transmits to its torque and to the parent's wrench."""
-    graph, count = Graph(), record.order + 1
-    recursion = Recursion([NOTHING, traced_body(graph, kind)], (0.0, 0.0, 0.0))
-    body = recursion.bodies[1]
-    cosine, sine = (record.read(graph, OWN, "turn", i) for i in range(2))
-    series = [
-        [record.read(graph, OWN, name, k) for k in range(count)] for name in ("cosines", "sines", "slide")
-    ]
-    body.turn = Turn.restored(cosine, sine, series[0], series[1])
-    body.slide = series[2]
-    body.moment = record.read_vectors(graph, OWN, "moment", count)
-    body.force = record.read_vectors(graph, OWN, "force", count)
-    moments = record.read_vectors(graph, PARENT, "moment", count)
-    forces = record.read_vectors(graph, PARENT, "force", count)
-    torques = []
-    for k in range(count):
-        torques.append(body.along_joint(body.moment[k], body.force[k]) * float(factorial(k)))
+        recursion.move(body, k, steps.number("q", k + 2) * (1.0 / factorial(k)))
+    _write_motion(steps, body)
+    write_pose(steps, body)
+    steps.begin("inward")
+    body.moment, body.force = (steps.vectors(name, record.order + 1) for name in ("moment", "force"))
+    moments, forces = (steps.vectors(name, record.order + 1, PARENT) for name in ("moment", "force"))
+    for k in orders:
+        steps.write("torque", [body.along_joint(body.moment[k], body.force[k]) * float(factorial(k))], k)
         moment, force = recursion.transmit(body, k, body.moment[k], body.force[k])
         moments[k], forces[k] = add(moments[k], moment), add(forces[k], force)
-    stores = [
-        *record.write(OWN, "torque", torques),
-        *record.write_vectors(PARENT, "moment", moments),
-        *record.write_vectors(PARENT, "force", forces),
+    steps.write_vectors("moment", moments, argument=PARENT)
+    steps.write_vectors("force", forces, argument=PARENT)
+    return steps.texts()
+
+
+def write_pose(steps: Steps, body: Body) -> None:
+    """Store what wrenches are carried through a joint by."""
+    steps.write("turn", [body.turn.cosine, body.turn.sine])
+    for name, series in (("cosines", body.turn.cosines), ("sines", body.turn.sines), ("slide", body.slide)):
+        steps.write(name, series)
+
+
+def _write_motion(steps: Steps, body: Body) -> None:
+    wrenches = [
+        body.wrench(k, scale(k + 1.0, body.angular[k + 1]), body.linear[k])
+        for k in range(steps.record.order + 1)
     ]
-    return function_text(f"inward_{kind.value}", graph, stores, 3)
+    steps.write_vectors("angular", body.angular)
+    steps.write_vectors("linear", body.linear)
+    steps.write("products", [x for m in body.products for x in six(m)])
+    steps.write_vectors("moment", [moment for moment, _ in wrenches])
+    steps.write_vectors("force", [force for _, force in wrenches])
 
 
 def _base_texts(record: Record, frame: Frame) -> list[Text]:
@@ -157,39 +134,35 @@ def _base_texts(record: Record, frame: Frame) -> list[Text]:
 
     Both take the arguments (pose, own record, constants, twists or wrench); the constants end with gravity.
     """
-    graph, order = Graph(), record.order
+    steps, order = Steps("base", record, 4), record.order
+    graph = steps.graph
     pose = [[graph.input(PARENT, 4 * i + j) for j in range(4)] for i in range(4)]
     gravity = [graph.input(CONSTANTS, N_CONSTANTS + i) for i in range(3)]
     twists = [[graph.input(3, 6 * k + i) * (1.0 / factorial(k)) for i in range(6)] for k in range(order + 2)]
-    recursion = Recursion(
-        [traced_body(graph, JointKind.BASE)], (0.0, 0.0, 0.0), FloatingBase(pose, gravity, frame)
-    )
-    recursion.start([], [], twists[0])
+    base = FloatingBase(pose, gravity, frame)
+    recursion = Recursion([traced_body(graph, JointKind.BASE)], (0.0, 0.0, 0.0), base)
     (body,) = recursion.bodies
+    steps.begin("outward")
+    recursion.start([], [], twists[0])
     for k in range(order + 1):
         recursion.multiply_velocities(body, k)
         recursion.move_base(k, twists[k + 1])
-    assert recursion.base is not None
-    velocity = record.write_vectors(OWN, "velocity", recursion.base.velocity[: order + 1])
-    outward = function_text("outward_base", graph, [*_motion_stores(body, record), *velocity], 4)
-
-    graph = Graph()
-    base = traced_base(graph, record, order + 1)
-    moments = record.read_vectors(graph, OWN, "moment", order + 1)
-    forces = record.read_vectors(graph, OWN, "force", order + 1)
-    wrench = [
-        (3, 6 * k + i, x * float(factorial(k)))
-        for k in range(order + 1)
-        for i, x in enumerate(base.wrench_to_world(moments, forces, k))
-    ]
-    return [outward, function_text("inward_base", graph, wrench, 4)]
+    _write_motion(steps, body)
+    steps.write_vectors("velocity", base.velocity[: order + 1])
+    steps.begin("inward")
+    moments, forces = (steps.vectors(name, order + 1) for name in ("moment", "force"))
+    for k in range(order + 1):
+        wrench = [x * float(factorial(k)) for x in base.wrench_to_world(moments, forces, k)]
+        steps.store([(3, 6 * k + i, x) for i, x in enumerate(wrench)])
+    return steps.texts()
 
 
 @cache
 def _inverse_code(order: int, frame: Frame | None, loaded: bool) -> MachineCode:
     """Compile the loops and steps of inverse dynamics of one order, with applied wrenches or without."""
     record = _record(order)
-    texts = [make(kind, record) for kind in KINDS for make in (_outward_text, _inward_text)]
+    texts = [text for kind in KINDS for text in _body_texts(kind, record)]
+    texts += _base_texts(record, frame) if frame else []
     first, columns = (1, 6) if frame else (0, 0)
     loads: list[str] = []
     if loaded:
@@ -209,7 +182,6 @@ def _inverse_code(order: int, frame: Frame | None, loaded: bool) -> MachineCode:
         ),
     ]
     if frame:
-        texts += _base_texts(record, frame)
         body = [
             f"%wrench = alloca double, i64 {6 * (order + 1)}, align 8",
             *base_lines(record),

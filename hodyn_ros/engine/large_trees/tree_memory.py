@@ -30,13 +30,23 @@ Text = tuple[str, set[int]]  # of a function, with the widths of the sine and co
 class Record:
     """Where the series of a body lie in its record in memory."""
 
-    def __init__(self, order: int, sizes: Mapping[str, int]) -> None:
+    def __init__(self, order: int, sizes: Mapping[str, int], shared: Sequence[str]) -> None:
         self.order = order
+        self.sizes = sizes
         self.places: dict[str, int] = {}
-        self.size = 0
+        self._named = 0
         for name, size in sizes.items():
-            self.places[name] = self.size
-            self.size += size
+            self.places[name] = self._named
+            self._named += size
+        self.size = self._named  # grows by what steps keep
+        # places that children add to
+        self.shared = [
+            i for name in shared for i in range(self.places[name], self.places[name] + sizes[name])
+        ]
+
+    def __len__(self) -> int:
+        """Return the number of places with names."""
+        return self._named
 
     def read(self, graph: Graph, argument: int, name: str, index: int = 0) -> Any:
         """Return a number of a record."""
@@ -51,11 +61,9 @@ class Record:
         """Store numbers, from index `start` on."""
         return [(argument, self.places[name] + start + i, value) for i, value in enumerate(values)]
 
-    def write_vectors(
-        self, argument: int, name: str, series: Sequence[Vector], start: int = 0
-    ) -> list[Store]:
-        """Store vectors, from vector `start` on."""
-        return self.write(argument, name, [x for vector in series for x in vector], 3 * start)
+    def write_vectors(self, argument: int, name: str, series: Sequence[Vector]) -> list[Store]:
+        """Store vectors."""
+        return self.write(argument, name, [x for vector in series for x in vector])
 
 
 def symmetric(numbers: Sequence[Any]) -> tuple[Vector, Vector, Vector]:
