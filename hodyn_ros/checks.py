@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from hodyn_ros.errors import InputError, OverflowingError
 from hodyn_ros.lie.se3 import Array, nearest_rotation, pose
@@ -78,13 +78,14 @@ def rigid_poses(name: str, values: ArrayLike) -> Array:
     return pose(nearest_rotation(rotation), array[:, :3, 3])
 
 
-def check_out(out: Any, shape: tuple[int, ...]) -> None:
+def check_out(out: Any, shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> None:
     """Refuse an array that results cannot be written to."""
-    if not isinstance(out, np.ndarray) or out.dtype != np.float64 or out.shape != shape:
+    name = np.dtype(dtype).name
+    if not isinstance(out, np.ndarray) or out.dtype != dtype or out.shape != shape:
         found = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else repr(out)
-        raise InputError(f"out must be a float64 array of shape {shape}, found {found}")
+        raise InputError(f"out must be a {name} array of shape {shape}, found {found}")
     if not out.flags.carray:
-        raise InputError(f"out must be a C-contiguous, aligned, writable float64 array of shape {shape}")
+        raise InputError(f"out must be a C-contiguous, aligned, writable {name} array of shape {shape}")
 
 
 def into(call: Callable[..., Array]) -> Callable[..., Array]:

@@ -125,6 +125,9 @@ OF_TREES: Calls = {
     "drive_state": of_motion("drive_state", 5),
     "with_tree": lambda r, x: r.with_tree(r.tree),
     "compile": compiled,
+    "compile_batch": lambda r, x: r.compile_batch(0, "com")(
+        x(2, 1, r.n_joints), *([np.array([np.eye(4)] * 2), np.zeros((2, 0, 6))] if r.moves_base else [])
+    ),
     "forward_dynamics": lambda r, x: r.forward_dynamics(
         x(2, r.n_joints), x(3, r.n_joints), wrenches=wrench(r, x, 3), **named_base(r, x, 1)
     ),

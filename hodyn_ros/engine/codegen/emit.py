@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from hodyn_ros.engine.codegen.literals import literal, splat
 from hodyn_ros.engine.codegen.lookup import entry_lines, search_lines, search_text, table_text
 from hodyn_ros.engine.codegen.tracer import Graph, Operation, Traced
-from hodyn_ros.engine.series.sincos import sincos_function
+from hodyn_ros.engine.series.sincos import sincos_function, single_sincos_function
 
 _INSTRUCTIONS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
 _FUNCTIONS: tuple[Operation, ...] = ("sin", "cos")
@@ -16,6 +20,7 @@ _FUNCTIONS: tuple[Operation, ...] = ("sin", "cos")
 # From 2^60 on numbers become infinite times this, and sums of them stay so or become NaN: products of a dozen
 # smaller numbers do not overflow.
 _CHECK = 2.0**963
+_SINGLE_CHECK = 2.0**97  # of floats of four bytes: from 2^31 on
 
 
 def kernel_text(graph: Graph, outputs: Sequence[Any], n_arguments: int) -> str:
@@ -48,12 +53,14 @@ def function_text(
     return text + writer.declarations(), writer.widths
 
 
-def batch_text(graph: Graph, outputs: Sequence[Any], sizes: Sequence[int], lanes: int) -> str:
+def batch_text(
+    graph: Graph, outputs: Sequence[Any], sizes: Sequence[int], lanes: int, *, single: bool = False
+) -> str:
     """Write `i64 @hodyn_batch(ptr argument_0, ..., ptr out, i64 count)`, with `lanes` samples at a time.
 
     Samples lie one after the other, `sizes[i]` numbers each of argument i. The spare lanes of the last block
     repeat the last sample. Returns whether any number may have been NaN, infinite or so large that results
-    overflow.
+    overflow. With `single` all numbers are floats of four bytes.
     """
     writer = _LaneWriter(graph, outputs, lanes)
     arguments = ", ".join(f"ptr %a{i}" for i in range(len(sizes)))
@@ -91,8 +98,21 @@ def batch_text(graph: Graph, outputs: Sequence[Any], sizes: Sequence[int], lanes
         "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
         f"declare i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1>)",
     ]
-    functions = "".join(sincos_function(width) for width in sorted(writer.widths))
-    return "\n".join(lines) + "\n" + writer.declarations() + functions
+    text = "\n".join(lines) + "\n" + writer.declarations()
+    if single:
+        return single_text(text) + "".join(single_sincos_function(width) for width in sorted(writer.widths))
+    return text + "".join(sincos_function(width) for width in sorted(writer.widths))
+
+
+def single_text(text: str) -> str:
+    """Turn code for doubles into code for floats of four bytes, its constants rounded."""
+
+    def rounded(match: re.Match[str]) -> str:
+        (value,) = struct.unpack("<d", int(match[1], 16).to_bytes(8, "little"))
+        return literal(_SINGLE_CHECK if value == _CHECK else float(np.float32(value)))
+
+    changed = re.sub(r"0x([0-9A-F]{16})", rounded, text)
+    return changed.replace("double", "float").replace("f64", "f32").replace("align 8", "align 4")
 
 
 def loop_text(address: int, sizes: Sequence[int]) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_finite, check_out, check_result, finite_array
-from hodyn_ros.engine.codegen.emit import batch_text, kernel_text, shared_text
+from hodyn_ros.engine.codegen.emit import batch_text, kernel_text, shared_text, single_text
 from hodyn_ros.engine.codegen.fast_call import fast_call
 from hodyn_ros.engine.codegen.llvm import MachineCode, compile_text, lanes
 from hodyn_ros.engine.codegen.object_cache import ObjectCache
@@ -108,21 +108,23 @@ class Function(Call, ABC):
         """Return the results (N, ...) for N samples of every argument, (N, rows, columns) each.
 
         Several samples are computed at a time in the lanes of vector registers, in `threads` threads, by
-        default as many as there are processors. The arrays are C-contiguous float64. `out` receives the
-        results: a large new array costs as much time as what is written into it. Raises InputError for NaN
-        and infinite numbers, and for those whose results are.
+        default as many as there are processors. The arrays are C-contiguous and all of one type, float64 or,
+        of straight-line code, float32. `out` receives the results: a large new array costs as much time as
+        what is written into it. Raises InputError for NaN and infinite numbers, and for those whose results
+        are.
         """
-        count = len(arrays[0])
+        count, dtype = len(arrays[0]), arrays[0].dtype
         if out is None:
-            out = np.empty((count, *self.result))
+            out = np.empty((count, *self.result), dtype)
         else:
-            check_out(out, (count, *self.result))
+            check_out(out, (count, *self.result), dtype)
+        call = self._batch_call if dtype == np.float64 else self._single_call
         places = [array.ctypes.data for array in (*arrays, out)]
         parts = max(1, min(threads or _processors(), count // _WORTHWHILE))
         taken = np.zeros((parts, 8), dtype=np.int64)
 
         def share(part: int) -> bool:
-            return bool(self._batch_call(*places, count, parts, part, taken.ctypes.data))
+            return bool(call(*places, count, parts, part, taken.ctypes.data))
 
         others = [_pool(parts - 1).submit(share, part) for part in range(1, parts)]
         # all have to be done with the arrays before an error may leave here
@@ -145,11 +147,18 @@ class Function(Call, ABC):
         return compile_text(self._batch_text() + shared_text(sizes, _PART), "hodyn_shared", self._cache)
 
     @cached_property
+    def _single_call(self) -> Callable[..., int]:
+        raise InputError("this robot is too large for batches of float32; use float64")
+
+    @cached_property
     def _batch_call(self) -> Callable[..., int]:
+        return self._shared(self.batch_code)
+
+    def _shared(self, code: MachineCode) -> Callable[..., int]:
         pointers = [ctypes.c_void_p] * (len(self.arguments) + 1)
         count = ctypes.c_int64
         signature = ctypes.CFUNCTYPE(count, *pointers, count, count, count, ctypes.c_void_p)
-        return signature(self.batch_code.address)
+        return signature(code.address)
 
 
 # What a kernel is compiled from, which code in another language can be written of as well: a function of one
@@ -176,6 +185,18 @@ class Kernel(Function):
     def _batch_text(self) -> str:
         graph, outputs, _ = self._traced()
         return batch_text(graph, outputs, [rows * columns for rows, columns in self._shapes], lanes())
+
+    @cached_property
+    def _single_code(self) -> MachineCode:
+        graph, outputs, _ = self._traced()
+        sizes = [rows * columns for rows, columns in self._shapes]
+        text = batch_text(graph, outputs, sizes, 2 * lanes(), single=True)
+        shared = single_text(shared_text([*sizes, self.result[0] * self.result[1]], _PART))
+        return compile_text(text + shared, "hodyn_shared", self._cache)
+
+    @cached_property
+    def _single_call(self) -> Callable[..., int]:
+        return self._shared(self._single_code)
 
     def _traced(self) -> tuple[Graph, list[Any], Shape]:
         return traced(self._trace, self._shapes)

@@ -90,6 +90,27 @@ def sincos_function(lanes: int) -> str:
     return "\n".join(lines) + "\n"
 
 
+def single_sincos_function(lanes: int) -> str:
+    """Write the same on vectors of floats of four bytes, computed in doubles and rounded once."""
+    wide, narrow = f"<{lanes} x double>", f"<{lanes} x float>"
+    lines = [
+        f"define internal {{{narrow}, {narrow}}} @sincos{lanes}({narrow} %x) {{",
+        f"%wide = fpext {narrow} %x to {wide}",
+        f"%both = call {{{wide}, {wide}}} @sincos_wide{lanes}({wide} %wide)",
+    ]
+    for i in range(2):
+        lines.append(f"%part{i} = extractvalue {{{wide}, {wide}}} %both, {i}")
+        lines.append(f"%rounded{i} = fptrunc {wide} %part{i} to {narrow}")
+    lines += [
+        f"%one = insertvalue {{{narrow}, {narrow}}} poison, {narrow} %rounded0, 0",
+        f"%two = insertvalue {{{narrow}, {narrow}}} %one, {narrow} %rounded1, 1",
+        f"ret {{{narrow}, {narrow}}} %two",
+        "}",
+    ]
+    text = sincos_function(lanes).replace(f"@sincos{lanes}(", f"@sincos_wide{lanes}(")
+    return text + "\n".join(lines) + "\n"
+
+
 def _fused(lanes: int, result: str, a: str, b: str, c: str) -> str:
     vector = f"<{lanes} x double>"
     return f"{result} = call {vector} @llvm.fma.v{lanes}f64({vector} {a}, {vector} {b}, {vector} {c})"
