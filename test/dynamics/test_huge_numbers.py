@@ -124,6 +124,8 @@ OF_TREES: Calls = {
     "inverse_dynamics": inverse_dynamics,
     "drive_state": of_motion("drive_state", 5),
     "with_tree": lambda r, x: r.with_tree(r.tree),
+    "with_drives": lambda r, x: r.with_drives(None),
+    "require_drives": lambda r, x: r.require_drives(),
     "compile": compiled,
     "compile_batch": lambda r, x: r.compile_batch(0, "com")(
         x(2, 1, r.n_joints), *([np.array([np.eye(4)] * 2), np.zeros((2, 0, 6))] if r.moves_base else [])
