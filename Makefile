@@ -125,8 +125,8 @@ lint: $(state)/packages
 	then "$(python)" -m mypy; \
 	else echo "types not checked: NumPy before 2.3, the last for Python 3.10, describes shapes in another way"; fi
 
-# A worker takes whole files, in their order: those that test/conftest.py has put last come last.
-workers := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# A worker takes the groups of test/conftest.py, in their order: what it has put last comes last.
+workers := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
 # Types are checked beside the first tests: those that need the processors for themselves come last.
 test: $(state)/built

@@ -81,10 +81,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     with ExitStack() as held:
         if WORKER:
             folder = item.config.cache.mkdir("workers")
-            alone = item.get_closest_marker("realtime") is not None
             # who waits to be alone keeps the door, so that no other test begins meanwhile
             with locked(folder / "door", fcntl.LOCK_EX):
-                held.enter_context(locked(folder / "room", fcntl.LOCK_EX if alone else fcntl.LOCK_SH))
+                held.enter_context(locked(folder / "room", fcntl.LOCK_EX if _alone(item) else fcntl.LOCK_SH))
         yield
 
 
@@ -96,8 +95,17 @@ def starts_processes(file: Path) -> bool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of files that start processes; leave those to the end that run alone."""
+    """Mark the tests of files that start processes; leave those to the end that run alone.
+
+    A worker takes whole files, so that they share robots and nodes, but for the tests that run alone.
+    """
     for item in items:
         if starts_processes(item.path):
             item.add_marker("processes")
-    items.sort(key=lambda item: item.get_closest_marker("realtime") is not None)
+        alone = " alone" if _alone(item) else ""
+        item.add_marker(pytest.mark.xdist_group(f"{item.path.stem}{alone}"))
+    items.sort(key=_alone)
+
+
+def _alone(item: pytest.Item) -> bool:
+    return item.get_closest_marker("realtime") is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,8 @@ from ros_talk import Talk
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.ros.conversions.messages import nanoseconds
 from hodyn_ros.ros.streams.qos import stream_qos
+
+_SIMULATED = 86_400_000_000_000  # [ns] from here: such a stamp is not one of real time
 
 
 class Peer(Talk):
@@ -82,11 +85,13 @@ class Peer(Talk):
         return [nanoseconds(answer.header.stamp) for answer in self.answers]
 
     def diagnostics(self, condition: Callable[[dict[str, str]], bool] | None = None) -> dict[str, str]:
-        """Return the values of the first status from now on, or of the first that meets a condition."""
-        seen = len(self.statuses)
+        """Return the values of the first status made from now on, or of the first that meets a condition."""
+        seen, now = len(self.statuses), time.time_ns()
 
         def look() -> dict[str, str] | None:
-            for status in self.statuses[seen:]:
+            for status, stamp in zip(self.statuses[seen:], self.stamped[seen:]):
+                if condition is None and now - _SIMULATED < stamp < now:
+                    continue  # it was on its way
                 values = {item.key: item.value for item in status.values}
                 if condition is None or condition(values):
                     return values

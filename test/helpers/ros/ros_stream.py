@@ -42,6 +42,11 @@ def motion(nanosecond: int) -> NDArray[np.float64]:
     return stack
 
 
+def held_up(stamps: NDArray[np.int64]) -> bool:
+    """Return whether the publisher itself could not keep its rate, on a machine busy with something else."""
+    return bool(np.diff(stamps).max() > 20_000_000)
+
+
 def publish(count: int, rate: float, file: Path) -> None:
     """Publish desired motions; the joints are named from last to first."""
     node = rclpy.create_node("test_publisher")
