@@ -66,7 +66,7 @@ def test_a_wrench_on_a_frame_of_a_body_is_sent_to_the_body() -> None:
         ),
         (
             "planar_3rrr.yaml",
-            "<Robot 'planar_3rrr': 9 joints, 10 bodies, floating base, 4 loops, 2 coordinates, "
+            "<Robot 'planar_3rrr': 9 joints, 10 bodies, floating base, 3 loops, 2 coordinates, "
             "3 drives (3 elastic), 1.074 kg>",
         ),
     ],
