@@ -11,10 +11,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import check_finite, check_result, finite_result, real_array
 from hodyn_ros.dynamics.calls.description import RobotDescription, check_order, load_places, split
 from hodyn_ros.dynamics.floating_base import fitting_base
-from hodyn_ros.dynamics.loops.coordinate_motion import (
-    coordinate_motion,
-    preload_rows,
-)
+from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, preload_rows, samples
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_efforts import LoopSolution
 from hodyn_ros.dynamics.motion_stack import applied
@@ -201,19 +198,15 @@ class InverseDynamicsCalls(RobotDescription):
                 raise InputError(f"robot {self.name!r} has no platform for 'limb_decomposition'")
             shortened = BaseMotion(given.pose, given.twists[: len(y) - 1])
             return looped.by_limbs(shortened, loads, preload_rows(closure, preload, len(y) - 3))
-        if q is not None and np.ndim(q) == 3:
-            checked = [coordinate_motion(closure, stack, base, 2) for stack in np.asarray(q)]
-            if not checked:
-                raise InputError("a batch holds one sample or more, found none")
-            y, given = np.array([one for one, _ in checked]), checked[0][1]
-        else:
-            y, given = coordinate_motion(closure, q, base, 2)
-        order = y.shape[-2] - 3
+        one_base = base is None or not isinstance(base, BaseMotion) or not base.batch
+        batch = [coordinate_motion(closure, *one, 2) for one in samples(q, base)]
+        y, given = batch[0] if batch else coordinate_motion(closure, q, base, 2)
+        order = len(y) - 3
         preloaded = preload_rows(closure, preload, order)
-        if looped.only_coupled and (y.ndim == 3 or not compiles(closure, order)):
-            found = looped.follow(y, given, loads)
-        elif y.ndim == 3:
-            found = np.array([looped.efforts(one, given, loads, preloaded) for one in y])
+        if looped.only_coupled and one_base and (batch or not compiles(closure, order)):
+            found = looped.follow(np.array([one for one, _ in batch]) if batch else y, given, loads)
+        elif batch:
+            found = np.array([looped.efforts(*one, loads, preloaded) for one in batch])
         else:
             found = looped.efforts(y, given, loads, preloaded)
             if not loads and preload is None:

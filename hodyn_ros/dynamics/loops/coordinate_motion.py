@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -56,6 +58,23 @@ def coordinate_motion(
             f"this needs {needed} base twists (the twist and its derivatives), found {len(base.twists)}"
         )
     return stack, base.in_frame("world")
+
+
+def samples(q: Any, base: Any) -> list[tuple[Any, Any]]:
+    """Return the motions of a batch one by one, joints or base being the same for all; else nothing.
+
+    Raises InputError for a batch without samples, and for two that differ in number.
+    """
+    bases = None
+    if isinstance(base, BaseMotion) and base.batch:
+        bases = [BaseMotion(*one, frame=base.frame) for one in zip(base.pose, base.twists)]
+    stacks = list(np.asarray(q)) if q is not None and np.ndim(q) == 3 else None
+    counts = sorted({len(one) for one in (stacks, bases) if one is not None})
+    if not counts:
+        return []
+    if len(counts) > 1 or not counts[0]:
+        raise InputError(f"a batch holds one sample or more, as many of a base as of joints; found {counts}")
+    return list(zip(stacks or [q] * counts[0], bases or [base] * counts[0]))
 
 
 def drive_rows(closure: Closure, efforts: ArrayLike, base_wrench: ArrayLike | None) -> Array:

@@ -701,3 +701,14 @@ def test_order_zero_needs_no_twist() -> None:
         robot.mass_matrix(q, motion)[0], robot.mass_matrix(None, motion)[0], atol=1e-15
     )
     assert "3 loops, 2 coordinates" in repr(robot), "what keeps the platform from spinning is no loop"
+
+
+def test_a_batch_is_what_its_samples_are() -> None:
+    robot, rng = build(HINGE), np.random.default_rng(3)
+    poses = np.array([HINGE.placement @ exp(HINGE.dof @ rng.uniform(-0.01, 0.01, 2)) for _ in range(3)])
+    twists = rng.uniform(-0.1, 0.1, (3, 2, 2)) @ HINGE.dof.T
+    found = robot.inverse_dynamics(None, at(poses, twists))
+    alone = [robot.inverse_dynamics(None, at(*one)) for one in zip(poses, twists)]
+    np.testing.assert_allclose(found, alone, rtol=1e-12, atol=1e-12)
+    with pytest.raises(InputError, match="as many of a base as of joints"):
+        robot.inverse_dynamics(np.zeros((2, 3, 0)), at(poses, twists))
