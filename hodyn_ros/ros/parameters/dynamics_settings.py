@@ -10,8 +10,10 @@ from rclpy.node import Node
 from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, specs_of, value
 
-_LAW = specs_of(FeedforwardConfig)
-LOAD_SETTINGS = tuple(spec for spec in _LAW if spec.name == "gravity" or spec.name.startswith("payload_"))
+_FEEDFORWARD = specs_of(FeedforwardConfig)
+LOAD_SETTINGS = tuple(
+    spec for spec in _FEEDFORWARD if spec.name == "gravity" or spec.name.startswith("payload_")
+)
 """Those that change what a robot bears."""
 
 _WRENCHES = (
@@ -52,7 +54,7 @@ _STRUCTURE = (
 )
 SETTINGS = (
     *_STRUCTURE,
-    *_LAW,
+    *_FEEDFORWARD,
     *_WRENCHES,
     ParameterSpec(
         "new_clock_after",
@@ -78,13 +80,13 @@ SETTINGS = (
     ),
 )
 STRUCTURAL = frozenset(setting.name for setting in _STRUCTURE)
-LIVE = frozenset(setting.name for setting in (*_LAW, *_WRENCHES))
+LIVE = frozenset(setting.name for setting in (*_FEEDFORWARD, *_WRENCHES))
 
 
 def feedforward_config(node: Node, changed: Mapping[str, Any]) -> FeedforwardConfig:
     """Return what the parameters ask for, with some of them changed; InputError names one that cannot be."""
-    chosen: dict[str, Any] = {}
-    for setting in _LAW:
+    config: dict[str, Any] = {}
+    for setting in _FEEDFORWARD:
         found = changed.get(setting.name, value(node, setting.name))
-        chosen[setting.name] = () if found is None else found  # an array that is not set
-    return FeedforwardConfig(**chosen)
+        config[setting.name] = () if found is None else found  # an array that is not set
+    return FeedforwardConfig(**config)
