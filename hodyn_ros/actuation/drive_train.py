@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from hodyn_ros.actuation.compiled_motors import CompiledMotors, MotorMotion
 from hodyn_ros.actuation.damped_spring import DampedSpring
 from hodyn_ros.actuation.joint_drive import JointDrive, MotorJets, joint_drive
 from hodyn_ros.checks import check_finite, real_array, shaped_array
+from hodyn_ros.engine.codegen.kernel import Kernel, Stack
 from hodyn_ros.errors import HodynError, InputError, ModelError
 from hodyn_ros.lie.jets import Array, to_derivatives, to_taylor
 from hodyn_ros.model.arrays import counted
@@ -84,6 +85,7 @@ class DriveTrain:
             array.setflags(write=False)
         self.linear = all(drive.linear for drive in self.drives)
         self._compiled = CompiledMotors(self.motors)
+        self._torques: dict[Any, Callable[..., Array]] = {}  # compiled, by shapes
 
     @classmethod
     def of(cls, drives: Sequence[DriveSpec] | DriveTrain, joint_names: Sequence[str]) -> DriveTrain:
@@ -223,14 +225,25 @@ class DriveTrain:
         `q` (orders, n), `theta` (orders, motors). One order less than given where springs are damped. Rigid
         joints, whose torque is not determined by positions, have zero.
         """
-        return self.loads(q, theta)[0]
+        link, motor = (np.ascontiguousarray(x, dtype=np.float64) for x in (q, theta))
+        shapes = link.shape, motor.shape
+        if link.ndim != 2 or motor.ndim != 2:
+            return self.loads(link, motor)[0]
+        if shapes not in self._torques:
+            kernel = Kernel(self._traced_torques, [("link motion", shapes[0]), ("motor motion", shapes[1])])
+            self._torques[shapes] = kernel.function
+        found: Array = self._torques[shapes](link, motor)
+        return found[:-1] if found.item(-1) == 0.0 else self.loads(link, motor)[0]
 
-    def loads(self, q: ArrayLike, theta: ArrayLike) -> tuple[Array, Array]:
+    def _traced_torques(self, q: Stack, theta: Stack) -> Stack:
+        torques = self.loads(np.array(q, dtype=object), np.array(theta, dtype=object))[0]
+        return [*torques.tolist(), [*[0.0] * (self.n_joints - 1), q[0][0].graph.violation()]]
+
+    def loads(self, q: Array, theta: Array) -> tuple[Array, Array]:
         """Return torques on the links (orders', n) and what the motors hold (orders', motors), by order."""
-        link = to_taylor(np.asarray(q, dtype=np.float64))
-        motor = to_taylor(np.asarray(theta, dtype=np.float64))
+        link, motor = to_taylor(q), to_taylor(theta)
         orders = len(link) - int(self.damped.any())
-        on_links, on_motors = np.zeros((orders, self.n_joints)), np.zeros((orders, self.n_motors))
+        on_links, on_motors = (np.zeros((orders, m), link.dtype) for m in (self.n_joints, self.n_motors))
         for drive, j, motors in self._places():
             if not drive.rigid:
                 with _naming(self.joint_names[j]):
