@@ -20,6 +20,7 @@ from hodyn_ros.model.readers.assembly import Frame
 
 JacobianFrame = Literal["world", "body", "hybrid"]
 _REPRESENTATIONS: dict[str, Representation] = {"world": "spatial", "body": "body_fixed", "hybrid": "hybrid"}
+FRAMES: dict[Representation, JacobianFrame] = {"spatial": "world", "body_fixed": "body", "hybrid": "hybrid"}
 _PUBLISHED = {
     "mass": published.mass_matrices,
     "coriolis": published.coriolis_matrices,

@@ -15,6 +15,7 @@ from hodyn_ros.dynamics.calls.matrices import MatrixCalls
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_matrices import PARTS
+from hodyn_ros.dynamics.matrices import FRAMES
 from hodyn_ros.engine import kernels
 from hodyn_ros.engine.codegen.kernel import Call, Function
 from hodyn_ros.errors import InputError
@@ -221,7 +222,7 @@ class CompileCalls(KinematicCalls, MatrixCalls):
                 base = BaseMotion(motion[0], motion[1] if len(motion[1]) else np.zeros((1, 6)))
             if what == "forward_kinematics":
                 return self._poses_of_loops(looped, q, base, names, representation)
-            others = (names[0], representation) if what == "jacobian" else ()
+            others = (names[0], FRAMES[representation]) if what == "jacobian" else ()
             whole = looped.computed(what, q, base, *others)
             return np.ascontiguousarray(whole.reshape(-1, whole.shape[-1]))
 

@@ -281,9 +281,10 @@ class TestCompiledAccelerations:
             np.testing.assert_allclose(found, expected.reshape(found.shape), rtol=1e-10, atol=1e-10)
         found = robot.compile(0, "coriolis_matrix")(y[:2], *moving)
         np.testing.assert_allclose(found, other.coriolis_matrix(y[:2], base)[0], rtol=1e-10, atol=1e-10)
-        found = robot.compile(1, "jacobian", [body], "hybrid")(y[:2], *moving)
-        expected = other.jacobian(y[:2], body, "hybrid", base)
-        np.testing.assert_allclose(found, expected.reshape(found.shape), rtol=1e-10, atol=1e-10)
+        for representation, frame in (("hybrid", "hybrid"), ("spatial", "world"), ("body_fixed", "body")):
+            found = robot.compile(1, "jacobian", [body], representation)(y[:2], *moving)
+            expected = other.jacobian(y[:2], body, frame, base)
+            np.testing.assert_allclose(found, expected.reshape(found.shape), rtol=1e-10, atol=1e-10)
         found = robot.compile(1, "forward_kinematics", [body])(y[:2], *moving)
         poses = other.forward_kinematics(y[:2], base)
         np.testing.assert_allclose(found[0, :16].reshape(4, 4), poses.poses[body], rtol=1e-12, atol=1e-12)
