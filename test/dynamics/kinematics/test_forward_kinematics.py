@@ -74,6 +74,7 @@ def assert_close(found: Array, expected: Array, tolerance: float, scale: Array |
         np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * largest, err_msg=f"order {k}")
 
 
+@pytest.mark.thorough
 class TestAgainstExactArithmetic:
     @representations
     @given(case=cases(8, orders=[0, 2, 4], max_loads=0))
@@ -159,6 +160,7 @@ class TestRepresentations:
             assert_close(there.twists, here.twists, 1e-10)  # as placements are known to 1e-16 of 2e4 m
 
 
+@pytest.mark.thorough
 class TestTaylor:
     @representations
     @both_bases
@@ -250,6 +252,7 @@ class TestNamedFrames:
                 call(7)
 
 
+@pytest.mark.thorough
 class TestBatches:
     @representations
     @both_bases

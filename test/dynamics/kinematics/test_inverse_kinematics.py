@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from oracles.motions import random_base, random_stack
 from oracles.random_trees import Tree, random_pose, random_tree
 from places import CONFIG
 from scipy.linalg import null_space
+from sweeps import examples
 
 from hodyn_ros import BaseMotion, ConvergenceError, InputError, Kinematics, Robot, SingularError
 from hodyn_ros.dynamics.kinematics import pose_solver
@@ -30,10 +31,6 @@ POSE, TWIST = 1e-12, 1e-11
 
 frames = pytest.mark.parametrize("frame", ["world", "body"])
 seeds = st.integers(0, 2**32 - 1)
-
-
-def examples(count: int) -> Any:
-    return settings(max_examples=count, deadline=None, derandomize=True)
 
 
 def robot_of(tree: Tree) -> Robot:
@@ -100,11 +97,12 @@ def condition(robot: Robot, q: Array) -> float:
 
 
 class TestDeterminedArms:
+    @pytest.mark.thorough
     @frames
     @given(
         seed=seeds, kinds=st.sampled_from([("revolute",), ("revolute", "helical"), ("revolute", "prismatic")])
     )
-    @examples(8)
+    @examples(12)
     def test_random_chains_of_six_joints(self, frame: Any, seed: int, kinds: tuple[str, ...]) -> None:
         robot = robot_of(random_tree(seed, 6, branching=0.0, kinds=kinds))
         q = random_stack(seed, 5, 6)

@@ -364,6 +364,7 @@ class TestRedundantDrives:
 class TestMatrices:
     """In the coordinates: `Q = M y'' + C y' + g`, with all its time derivatives."""
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("name", ["four-bar", "RSSR", "mimic chain"])
     def test_they_give_the_efforts_of_drives_that_are_coordinates(self, name: str) -> None:
         mechanism = MECHANISMS[name]()
