@@ -23,6 +23,7 @@ from benchmarks import (
     machine,
     matrices,
     parallel,
+    plans,
     python_calls,
     report,
 )
@@ -43,6 +44,7 @@ _WORKS: dict[str, Callable[[Stage], Section]] = {
     "parallel": parallel.measure,
     "loops": loops.measure,
     "drives": drives.measure,
+    "plans": plans.measure,
 }
 
 

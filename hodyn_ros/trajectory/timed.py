@@ -23,6 +23,7 @@ DEGREE = 5
 _EASE_ORDER = 4  # of rest: no higher, as a speed that is finite leaves it slower than need be
 _PARTS = 8  # of a stretch between knots, in the table of times
 _NEWTON = 50  # steps at most; a few are enough
+_CLOSE = 1e-8  # of a part of the table
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +117,7 @@ class TimedPath(Trajectory):
             missed = self._times[before] + self._elapsed(start, u) - t
             step = missed * np.sqrt(self._speed(u))
             u = np.clip(u - step, lowest, highest)
-            if (np.abs(step) <= 4.0 * np.spacing(highest)).all():
+            if (np.abs(step) <= _CLOSE * (highest - lowest)).all():  # the next step would be its square
                 break
         return np.asarray(u)
 

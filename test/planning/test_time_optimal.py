@@ -21,7 +21,14 @@ from hodyn_ros.planning.time_optimal.path_dynamics import PathDynamics
 from hodyn_ros.planning.time_optimal.path_usage import PathUsage
 from hodyn_ros.planning.time_optimal.planner import time_optimal
 from hodyn_ros.planning.time_optimal.report import stretches
-from hodyn_ros.trajectory import BlendedLines, PiecewisePolynomial, RobotMotion, WaypointSpline, read_motion
+from hodyn_ros.trajectory import (
+    BlendedLines,
+    PiecewisePolynomial,
+    RobotMotion,
+    ScaledTime,
+    WaypointSpline,
+    read_motion,
+)
 
 NONE = [np.inf]
 HOME = [0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.0]
@@ -225,3 +232,24 @@ def test_the_file_it_writes_is_the_motion(tmp_path: Path, panda: Robot) -> None:
     half = tmp_path / "half.yaml"
     half.write_text(retimed_text(planned, 0.5))
     assert read_motion(half).trajectory.duration == pytest.approx(2.0 * found.duration)
+
+
+@pytest.mark.thorough
+def test_it_goes_on_from_a_motion_under_way_and_leads_into_one(panda: Robot) -> None:
+    path = ScaledTime(WaypointSpline([0.0, 1.0, 2.0], [HOME, AWAY, HOME], at_rest=False, order=2), 0.4)
+    start, end = (1.0, 0.1, -0.2, 0.3), (0.8, 0.0, 0.0, 0.0)
+    found = time_optimal(path, panda, start=start, end=end, pieces=40)
+    report = check(panda, found.motion)
+    assert not report.violations
+    assert report.tightest.usage > 0.98
+    assert found.duration < 0.7 * path.duration
+    # the same derivatives as u(t) = u0 + sum of rates t^k / k! gives along the path
+    for rates, time, place in ((start, 0.0, 0.0), (end, found.duration, path.duration)):
+        law = jets.to_taylor(np.array([place, *rates]))
+        wanted = jets.compose(jets.to_taylor(path.sample(place, 4)), law[:, None])
+        reached = jets.to_taylor(found.law.sample(time, 4))
+        np.testing.assert_allclose(reached, wanted, rtol=0, atol=1e-9 * np.abs(wanted).max())
+    with pytest.raises(InfeasibleError, match="start or end slower"):
+        time_optimal(path, panda, start=(20.0, 0.0, 0.0, 0.0), pieces=20)
+    with pytest.raises(InputError, match="the path itself rests at its start"):
+        time_optimal(WaypointSpline([0.0, 1.0], [HOME, AWAY]), panda, start=start)

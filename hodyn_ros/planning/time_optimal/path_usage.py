@@ -19,6 +19,10 @@ class PathUsage:
 
     Where drives are linear, so is every quantity in the time derivatives of motion and torque of its joint,
     and the weights are found once; else at each call, by central differences.
+
+    Attributes:
+        offset: The quantities (columns,) where nothing moves and no torque acts.
+        linear_weights: Their slopes (rates and channels, columns); None where drives are not linear.
     """
 
     def __init__(self, demand: LimitSet) -> None:
@@ -31,31 +35,31 @@ class PathUsage:
         self._channels = self._driven + (self._coordinates if separate else 0)
         self._joint = np.array([self._channel(demand.places[c]) for c in self.columns])
         zero = np.zeros((1, 2 * self.order, self._channels))
-        self._offset = self._values(zero)[0]
+        self.offset = self._values(zero)[0]
         weights = self._differences(zero, np.ones_like(zero))[0]
         spread = np.zeros((2 * self.order, self._channels, len(self.columns)))
         spread[:, self._joint, np.arange(len(self.columns))] = weights
         # (rows and channels, columns)
-        self._weights: Array | None = spread.reshape(-1, len(self.columns))
+        self.linear_weights: Array | None = spread.reshape(-1, len(self.columns))
         rng = np.random.default_rng(0)
         trial = rng.normal(size=(3, *zero.shape[1:]))
-        found, linear = self._values(trial), self._offset + self._linear(trial, self._weights)
+        found, linear = self._values(trial), self.offset + self._linear(trial, self.linear_weights)
         if not np.abs(found - linear).max() <= _LINEAR * max(1.0, float(np.abs(found).max())):
-            self._weights = None
+            self.linear_weights = None
 
     def values(self, path: PathDynamics, y: Array) -> Array:
         """Return the relative quantities (N, columns) at speeds y (N, 5)."""
         rates = path.rates(y)
-        if self._weights is None:
+        if self.linear_weights is None:
             return self._values(rates)
-        return np.asarray(self._offset + self._linear(rates, self._weights))
+        return np.asarray(self.offset + self._linear(rates, self.linear_weights))
 
     def with_gradient(self, path: PathDynamics, y: Array) -> tuple[Array, Array]:
         """Return the same, and the derivatives (N, 5, columns) by y."""
         rates, slopes = path.rates_with_gradient(y)
-        if self._weights is not None:
-            values = self._offset + self._linear(rates, self._weights)
-            gradient = self._linear(slopes.reshape(-1, *slopes.shape[2:]), self._weights)
+        if self.linear_weights is not None:
+            values = self.offset + self._linear(rates, self.linear_weights)
+            gradient = self._linear(slopes.reshape(-1, *slopes.shape[2:]), self.linear_weights)
             return values, gradient.reshape(len(y), SPEEDS, -1)
         weights = self._differences(rates, np.maximum(np.abs(rates), np.abs(rates).mean(axis=0)) + 1e-9)
         picked = slopes[..., self._joint]  # (N, 5, rows, columns)

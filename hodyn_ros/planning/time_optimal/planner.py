@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,14 +17,18 @@ from hodyn_ros.planning.limit_set import Column, LimitSet
 from hodyn_ros.planning.retime import InfeasibleError
 from hodyn_ros.planning.time_optimal.chain_rule import SPEEDS
 from hodyn_ros.planning.time_optimal.geometry import require_path
-from hodyn_ros.planning.time_optimal.interior_point import Optimum, Problem, solve
+from hodyn_ros.planning.time_optimal.interior_point import Optimum, Problem, UnreachedError, solve
 from hodyn_ros.planning.time_optimal.path_dynamics import PathDynamics
 from hodyn_ros.planning.time_optimal.path_usage import PathUsage
 from hodyn_ros.planning.time_optimal.speed_spline import DEGREE, Stations
 from hodyn_ros.trajectory.base import Trajectory
+from hodyn_ros.trajectory.checks import frozen_array
 from hodyn_ros.trajectory.robot_motion import RobotMotion
 from hodyn_ros.trajectory.timed import TimedPath, eased_path
 
+Ends = tuple[Array | None, ...]  # of a path: b and its first three derivatives by u, None at rest
+
+_GIVEN = 4
 PIECES = 120  # of the speed, where nothing else is asked for
 ACCURACY = 5e-3  # of the duration by the estimated gap; what is missed in truth is a fiftieth of it
 _DENSE = 16  # instants of a piece that are looked at
@@ -86,22 +90,27 @@ def time_optimal(
     robot: Robot,
     limits: Mapping[str, float] | None = None,
     *,
+    start: Sequence[float] | None = None,
+    end: Sequence[float] | None = None,
     pieces: int = PIECES,
     progress: Callable[[float], None] | None = None,
 ) -> TimeOptimal:
-    """Find the fastest motion along a path that keeps all limits of a robot, from rest to rest.
+    """Find the fastest motion along a path that keeps all limits of a robot.
 
     `path`: any motion of the joints, of a platform, or of a floating base with its joints; only where it
     leads counts, not how fast. `limits`: shares of the robot's own limits by quantity, as `{"velocity":
-    0.5}`. The motion is continuous up to its snap, as the path has to be, and its speed a spline of as many
-    `pieces`. Raises InputError for a path with a kink, InfeasibleError where no speed keeps the limits:
-    naming the joint whose range the path leaves, or whose limit gravity alone exceeds.
+    0.5}`. `start` and `end` (4,): the first four time derivatives of the path parameter there, where the
+    motion does not come from rest or to rest; (1, 0, 0, 0) where it goes on from the path at its own pace. It
+    is continuous up to its snap, as the path has to be, and its speed a spline of as many `pieces`. Raises
+    InputError for a path with a kink, InfeasibleError where no speed keeps the limits: naming the joint whose
+    range the path leaves, or whose limit gravity alone exceeds.
     """
     demand = LimitSet(robot, limits)
     fitted = demand.subject.fitted(_plain(RobotMotion.of(path)))
     require_path(fitted, demand)
-    ease, fitted = _eased(fitted)
-    search = _Search(demand, demand.fitted(fitted), pieces)
+    ends = tuple(_under_way(fitted.trajectory, *one) for one in (("start", start), ("end", end)))
+    ease, fitted = _eased(fitted, ends)
+    search = _Search(demand, demand.fitted(fitted), pieces, ends)
     optimum = search.optimum(progress)
     law, slowed, peaks = search.kept(optimum.coefficients)
     even = search.even_speed(_GOAL)
@@ -124,7 +133,7 @@ def time_optimal(
 class _Search:
     """A path with the instants that are looked at."""
 
-    def __init__(self, demand: LimitSet, motion: RobotMotion, pieces: int) -> None:
+    def __init__(self, demand: LimitSet, motion: RobotMotion, pieces: int, ends: Ends = (None, None)) -> None:
         if pieces < 1:
             raise InputError(f"the speed needs a piece at least, found {pieces}")
         self.demand, self.motion = demand, motion
@@ -145,6 +154,9 @@ class _Search:
         points, weights = np.polynomial.legendre.leggauss(4)
         self.clock = Stations(self.padded, (self.knots[:-1, None] + widths * 0.5 * (points + 1.0)).ravel())
         self.weights = (0.5 * widths * weights).ravel()
+        self.ends = ends
+        self.rests = all(speeds is None for speeds in ends)
+        self.target = 1.0  # share of the limits that may be used
 
     def optimum(self, progress: Callable[[float], None] | None) -> Optimum:
         """Return the optimum with all stations that it takes: the exchange method, as in `retime`."""
@@ -152,7 +164,7 @@ class _Search:
         stations[::_EVERY] = True
         stations |= np.abs(self.breaks[:, None] - self.u).min(axis=0) <= 2.0 * self.gap
         stations[: 2 * _DENSE] = stations[-2 * _DENSE :] = True
-        coefficients, gap = np.full(self.dense.count, self.even_speed(self._room())), 1.0
+        coefficients, gap = self._first_guess(), 1.0
         optimum: Optimum | None = None
         for count in range(_ROUNDS):
             found = self.solved(stations, coefficients, gap, progress if count == 0 else None)
@@ -164,11 +176,26 @@ class _Search:
             if not beyond.any():
                 break
             stations |= _highest(sizes) & beyond
-            gap = 0.05
-            room = self._slower(self.path, self.dense, found.coefficients, 1.0 - 1e-4)
-            coefficients = found.coefficients * room
+            gap, coefficients = 0.5, found.coefficients
+            if self.rests:  # all may go slower to leave the limits some room
+                gap = 0.05
+                coefficients = coefficients * self._slower(self.path, self.dense, coefficients, 1.0 - 1e-4)
         assert optimum is not None
         return optimum
+
+    def _first_guess(self) -> Array:
+        """Return coefficients of an even speed; where a motion is under way, of one that leads on from it."""
+        even = self.even_speed(self._room())
+        if self.rests:
+            return np.full(self.dense.count, even)
+        first, last = (even if speeds is None else speeds[0] for speeds in self.ends)
+        coefficients = np.linspace(first, last, self.dense.count)
+        for side, speeds in zip((0, -1), self.ends):
+            if speeds is not None:
+                given = slice(_GIVEN) if side == 0 else slice(-_GIVEN, None)
+                at = Stations(self.padded, self.knots[[side]])
+                coefficients[given] = np.linalg.solve(at.basis[0, :_GIVEN, given], speeds)
+        return coefficients
 
     def solved(
         self,
@@ -185,17 +212,28 @@ class _Search:
             Stations(self.padded, self.u[chosen]),
             self.clock,
             self.weights,
+            tuple(0 if speeds is None else _GIVEN for speeds in self.ends),
+            self.target,
         )
-        self.chosen = chosen
-        return solve(problem, coefficients, ACCURACY, gap, progress)
+        try:
+            return solve(problem, coefficients, ACCURACY, gap, progress)
+        except UnreachedError as error:
+            limit = self.demand.columns[self.usage.columns[error.column]]
+            place = self.u[chosen[error.station]]
+            raise InfeasibleError(
+                f"no speed is found that keeps all limits: near {place:.6g} of the path still "
+                f"{100.0 * error.usage:.4g} % of the {limit.quantity} of {limit.joint!r} are used; start or "
+                "end slower, or change the path"
+            ) from error
 
     def kept(self, coefficients: Array) -> tuple[TimedPath, float, Array]:
         """Return the law that keeps all limits everywhere, its speed beside what was found, and its peaks.
 
         Peaks: places, times and usage (3, columns).
         """
-        slowed, places = _FASTER**0.5, np.zeros(0)
-        coefficients = coefficients * _FASTER
+        slowed, places = 1.0, np.zeros(0)
+        if self.rests:
+            slowed, coefficients = _FASTER**0.5, coefficients * _FASTER
         for _ in range(8):
             law = TimedPath(self.motion.trajectory, self.knots, coefficients)
             along = DemandAlong(self.demand, replace(self.motion, trajectory=law))
@@ -208,6 +246,10 @@ class _Search:
                     slowed,
                     np.stack([places, peaks.times[self.usage.columns], sizes[self.usage.columns]]),
                 )
+            if not self.rests:  # what is given of the ends does not scale
+                self.target /= 1.0 + 1.5 * (float(sizes.max()) - 1.0)
+                coefficients = self.optimum(None).coefficients
+                continue
             order = np.argsort(places)
             at = PathDynamics.of(self.demand, self.motion, places[order])
             stations = Stations(self.padded, places[order])
@@ -297,11 +339,30 @@ def _highest(sizes: Array) -> NDArray[np.bool_]:
     return np.asarray(top.any(axis=1))
 
 
-def _eased(motion: RobotMotion) -> tuple[tuple[float, float], RobotMotion]:
+def _under_way(path: Trajectory, where: str, rates: Sequence[float] | None) -> Array | None:
+    """Return b and its first three derivatives by u (4,) from time derivatives of u; None at rest."""
+    if rates is None:
+        return None
+    u = frozen_array(where, rates, (_GIVEN,))
+    if u[0] <= 0.0:
+        raise InputError(
+            f"du/dt must be positive at the {where}, found {u[0]:g}; leave out `{where}` to rest"
+        )
+    if path.starts_at_rest if where == "start" else path.ends_at_rest:
+        raise InputError(
+            f"the path itself rests at its {where}, so nothing moves over it; leave out `{where}`"
+        )
+    # the derivatives 2, 3, 4 of u are b1 / 2, b2 sqrt(b) / 2, b3 b / 2 + b2 b1 / 4
+    b, first, second = u[0] ** 2, 2.0 * u[1], 2.0 * u[2] / u[0]
+    return np.array([b, first, second, 2.0 * (u[3] - 0.25 * first * second) / b])
+
+
+def _eased(motion: RobotMotion, ends: Ends) -> tuple[tuple[float, float], RobotMotion]:
     """Return a path that rests at its ends, and how much of it that takes."""
     path = motion.trajectory
     width = _EASE * (path.duration - path._departure)
-    start, stop = (0.0 if rests else width for rests in (path.starts_at_rest, path.ends_at_rest))
+    rests = (path.starts_at_rest, path.ends_at_rest)
+    start, stop = (0.0 if still or speeds is not None else width for still, speeds in zip(rests, ends))
     return (start, stop), replace(motion, trajectory=eased_path(path, (start, stop)))
 
 
