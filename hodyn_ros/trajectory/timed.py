@@ -39,7 +39,7 @@ class TimedPath(Trajectory):
     >>> from hodyn_ros.trajectory import WaypointSpline
     >>> path = WaypointSpline([0.0, 1.0], [[0.0], [1.0]])
     >>> TimedPath(path, [0.0, 1.0], np.full(6, 4.0)).sample(0.25, 1).round(6).ravel()
-    array([0.5    , 4.921875])
+    array([0.5     , 4.921875])
     """
 
     path: Trajectory

@@ -32,7 +32,7 @@ class BlendedLines(WaypointTrajectory):
     >>> path = BlendedLines([0.0, 1.0, 2.0], [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]], blend=0.25)
     >>> path.sample([0.5, 1.0, 1.5], 0)[:, 0].round(4)
     array([[0.5   , 0.    ],
-           [0.9385, 0.0615],
+           [0.9658, 0.0342],
            [1.    , 0.5   ]])
     """
 
