@@ -10,6 +10,7 @@ _EXTRA_OF = {
     "mcap": "bags",
     "zstandard": "bags",
     "lz4": "bags",
+    "clarabel": "identify",
 }
 
 

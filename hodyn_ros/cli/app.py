@@ -323,6 +323,51 @@ def retime(
         raise SystemExit(_fail(error, 1)) from None
 
 
+@app.command("identify")
+def identify_robot(
+    recording: Annotated[
+        Path, typer.Argument(help="Recording: CSV, NPZ, or a bag of rosbag2 with joint and motor states.")
+    ],
+    robot: RobotFile,
+    columns: Annotated[
+        Path | None,
+        typer.Option(help="YAML file that says which column is what.", show_default="by their names"),
+    ] = None,
+    only: Annotated[str, typer.Option(help="What to identify: all, or payload on the last body.")] = "all",
+    bandwidth: Annotated[
+        float | None,
+        typer.Option(help="Of the motion [Hz]; above it is noise.", min=0.1, show_default="from the data"),
+    ] = None,
+    trust: Annotated[
+        float,
+        typer.Option(help="Share by which the masses of the file may be wrong.", min=1e-6),
+    ] = 1.0,
+    effort_at: Annotated[str, typer.Option(help="Where efforts were measured: motor or link.")] = "motor",
+    validate: Annotated[
+        list[Path] | None,
+        typer.Option(help="Other recording to predict, once or more.", show_default="none"),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Robot file to write.")] = Path("out/identified.yaml"),
+    report: Annotated[Path, typer.Option(help="Folder for figures and pictures.")] = Path("out/identify"),
+) -> None:
+    """Identify inertias, friction, motors, springs and delays of a robot from a recording.
+
+    The figures of the robot file hold where the recording says nothing. Writes a robot file in which every
+    figure has its source and standard deviation, and says what could not be identified, and why.
+    """
+    from hodyn_ros.cli.identify import run_identify
+    from hodyn_ros.identification.identify import Options
+    from hodyn_ros.tables import console
+
+    if only not in ("all", "payload"):
+        raise InputError(f"--only is all or payload, found {only!r}")
+    if effort_at not in ("motor", "link"):
+        raise InputError(f"--effort-at is motor or link, found {effort_at!r}")
+    options = Options(cast(Any, only), bandwidth, trust)
+    at_motor = effort_at == "motor"
+    run_identify(recording, robot, columns, options, at_motor, validate or [], out, report, console())
+
+
 @app.command()
 def replay(
     bag: Recording,

@@ -14,7 +14,7 @@ LAYERS = (
     ("demo", "replay"),
     ("nodes", "export", "launching"),
     ("ros",),
-    ("simulation",),
+    ("simulation", "identification"),
     ("planning", "guard"),
     ("control", "plotting"),
     ("feedforward",),

@@ -36,10 +36,21 @@ PARTS = ("runtime", "cli", "plots", "bags")  # a ROS build has all of them
 FOR_EXTRAS = (
     *("bags", "cli", "demo", "launching.run", "nodes", "planning.picture", "planning.report"),
     *("planning.time_optimal.picture", "planning.time_optimal.report"),
-    *("plotting.legends", "replay", "ros.", "simulation.pictures", "tables"),
+    *(
+        "identification.pictures",
+        "identification.bag",
+        "plotting.legends",
+        "replay",
+        "ros.",
+        "simulation.pictures",
+        "tables",
+    ),
 )
 # By extra: modules that only those import who ask for it.
-EXTRAS = {"mjcf": {"mujoco": {Path("hodyn_ros/model/readers/mjcf_file.py")}}}
+EXTRAS = {
+    "mjcf": {"mujoco": {Path("hodyn_ros/model/readers/mjcf_file.py")}},
+    "identify": {"clarabel": {Path("hodyn_ros/identification/consistency.py")}},
+}
 NODES = (
     "dynamics_node",
     "trajectory_node",
@@ -191,7 +202,7 @@ def test_extras_are_those_that_errors_name() -> None:
     tomllib = pytest.importorskip("tomllib", reason="Python 3.11 brings it")
     pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
     files = pyproject["tool"]["setuptools"]["dynamic"]["optional-dependencies"]
-    for extra in ("cli", "plots", "bags"):
+    for extra in ("cli", "plots", "bags", "identify"):
         assert files[extra]["file"] == [f"requirements/{extra}.txt"]
         for requirement in requirements(extra):
             error = ModuleNotFoundError("missing", name=f"{requirement.name}.part")

@@ -1,0 +1,141 @@
+"""Read recordings from CSV and NPZ, with a map of their columns, and from bags of rosbag2."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.identification.recording import Channel, JointRecording
+from hodyn_ros.lie.jets import Array
+from hodyn_ros.model.keys import Entry, key
+from hodyn_ros.model.readers.document import read_document
+
+NOTHING = "-"  # in place of a column
+
+
+class ColumnMap(Entry):
+    """Which columns mean what: `value = scale * column + offset`, in SI units and reflected to the link side.
+
+    Lists hold one entry for each joint of the robot, those of figures one for all or one for each.
+    """
+
+    time: str = key("column of the stamps [s]")
+    time_scale: float = key("seconds for each unit of time, 1e-9 of nanoseconds", default=1.0, above=0)
+    effort: tuple[str, ...] = key(f"efforts; {NOTHING} for a joint without")
+    effort_scale: tuple[float, ...] = key("[N·m] for each unit, such as gear ratios", default=(1.0,))
+    effort_offset: tuple[float, ...] = key("[N·m]", default=(0.0,))
+    position: tuple[str, ...] = key(f"positions of links; {NOTHING} for a joint without", default=())
+    position_scale: tuple[float, ...] = key("[rad] for each unit", default=(1.0,))
+    position_offset: tuple[float, ...] = key("[rad]", default=(0.0,))
+    motor_position: tuple[str, ...] = key(f"positions of motors; {NOTHING} for a joint without", default=())
+    motor_position_scale: tuple[float, ...] = key(
+        "[rad] for each unit, such as 1 / gear ratio", default=(1.0,)
+    )
+    motor_position_offset: tuple[float, ...] = key("[rad]", default=(0.0,))
+
+
+def read_recording(
+    path: Path, joint_names: Sequence[str], columns: Path | None = None, at_motor: bool = True
+) -> JointRecording:
+    """Read a recording of a robot with these joints. Raises InputError naming file and column.
+
+    Without a map the columns are called `time`, then for each joint `NAME.position`, `NAME.motor_position`
+    and `NAME.effort`; an NPZ has `time`, `position`, `motor_position` and `effort` (N, n), and `joint_names`.
+    """
+    if not path.exists():
+        raise InputError(f"there is no recording '{path}'")
+    if path.suffix.lower() not in (".csv", ".npz"):
+        from hodyn_ros.identification.bag import read_bag
+
+        return read_bag(path, joint_names, at_motor)
+    table = _npz(path) if path.suffix.lower() == ".npz" else _csv(path)
+    chosen = _read_map(columns) if columns is not None else _usual_map(table, joint_names)
+    times = _column(path, table, chosen.time) * chosen.time_scale
+
+    def channel(what: str) -> Channel | None:
+        names: tuple[str, ...] = getattr(chosen, what)
+        if not names:
+            return None
+        if len(names) != len(joint_names):
+            raise InputError(
+                f"{columns or path}: {what} has {len(names)} columns, and the robot {len(joint_names)} "
+                f"joints ({list(joint_names)}); write {NOTHING} for a joint that has none"
+            )
+        values = np.full((len(times), len(names)), np.nan)
+        for j, name in enumerate(names):
+            if name != NOTHING:
+                values[:, j] = _column(path, table, name)
+        scale, offset = (np.array(getattr(chosen, f"{what}_{part}")) for part in ("scale", "offset"))
+        for part, numbers in (("scale", scale), ("offset", offset)):
+            if len(numbers) not in (1, len(names)):
+                raise InputError(
+                    f"{columns}: {what}_{part} needs one number, or {len(names)}, found {len(numbers)}"
+                )
+        return Channel(times, values * scale + offset)
+
+    efforts = channel("effort")
+    if efforts is None:
+        raise InputError(f"{columns or path} names no efforts; columns are {', '.join(table)}")
+    motors, links = channel("motor_position"), channel("position")
+    return JointRecording(path.name, tuple(joint_names), efforts, motors, links, at_motor)
+
+
+def _read_map(path: Path) -> ColumnMap:
+    try:
+        return read_document(path, lambda _: ColumnMap).root
+    except ModelError as error:
+        raise InputError(str(error)) from error
+
+
+def _usual_map(table: dict[str, Array], joint_names: Sequence[str]) -> ColumnMap:
+    found: dict[str, Any] = {}
+    for what in ("effort", "position", "motor_position"):
+        names = [f"{n}.{what}" if f"{n}.{what}" in table else NOTHING for n in joint_names]
+        found[what] = tuple(names) if set(names) != {NOTHING} else ()
+    if not found["effort"]:
+        raise InputError(
+            f"there are no efforts called {joint_names[0]}.effort and so on; say with --columns which "
+            f"columns mean what. Columns are {', '.join(list(table)[:12])}"
+        )
+    return ColumnMap(time="time", **found)
+
+
+def _column(path: Path, table: dict[str, Array], name: str) -> Array:
+    if name not in table:
+        raise InputError(f"{path} has no column {name!r}; it has {', '.join(list(table)[:40])}")
+    return table[name]
+
+
+def _csv(path: Path) -> dict[str, Array]:
+    with path.open(encoding="utf-8") as file:
+        heads = [head.strip() for head in file.readline().strip().lstrip("#").split(",")]
+    try:
+        values = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
+    except ValueError as error:
+        raise InputError(f"{path} is no table of numbers under one line of heads: {error}") from None
+    if values.shape[1] != len(heads):
+        raise InputError(f"{path} has {len(heads)} heads over {values.shape[1]} columns")
+    return dict(zip(heads, values.T))
+
+
+def _npz(path: Path) -> dict[str, Array]:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            data = {key: archive[key] for key in archive.files}
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} is no NPZ archive of plain arrays: {error}") from None
+    names = [str(name) for name in data.pop("joint_names", [])]
+    table: dict[str, Array] = {}
+    for what, values in data.items():
+        if values.ndim == 2:
+            labels = names if len(names) == values.shape[1] else [str(i) for i in range(values.shape[1])]
+            table |= {
+                f"{name}.{what}": column for name, column in zip(labels, np.asarray(values, dtype=float).T)
+            }
+        else:
+            table[what] = np.asarray(values, dtype=float)
+    return table

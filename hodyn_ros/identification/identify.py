@@ -1,0 +1,335 @@
+"""From a recording to a robot: inertias, friction, motors, springs and delays, and what stays unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.identification.base_parameters import BaseParameters, base_parameters
+from hodyn_ros.identification.consistency import nearest_bodies
+from hodyn_ros.identification.estimate import Data, Estimate, Unknowns, estimate
+from hodyn_ros.identification.plausibility import check_plausible
+from hodyn_ros.identification.recording import JointRecording
+from hodyn_ros.identification.result import Figure, Fit, Identified
+from hodyn_ros.identification.torque_model import TorqueModel
+from hodyn_ros.lie.jets import Array
+
+_CERTAIN = 3.0  # standard deviations that a figure is away from zero, to count as identified
+_LEARNT = 0.5  # share of the spread of the prior to which a recording has to bring a base parameter
+_HIDDEN = "the motion hardly shows it; it stays near the file's"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to identify."""
+
+    only: Literal["all", "payload"] = "all"
+    bandwidth: float | None = None  # [Hz] of the motion; by cross-validation where none is given
+    trust: float = (
+        1.0  # standard deviation of the file's inertias, as a share of mass, mass times length, ...
+    )
+
+
+def identify(
+    robot: Robot,
+    recording: JointRecording,
+    options: Options | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Identified:
+    """Identify a robot that is a tree on the ground from a recording of its joints.
+
+    With `only="payload"` the inertia of the last body alone is sought, and offsets of efforts. Raises
+    InputError where the recording cannot be one of this robot, in one line that names the joint.
+    """
+    options = options or Options()
+    if robot.closure is not None or robot.moves_base:
+        raise InputError(
+            f"robot {robot.name!r} has loops, couplings or a moving base; arms on the ground are identified"
+        )
+    train = robot.drive_train
+    for name, spec in zip(robot.joint_names, () if train is None else train.specs):
+        if spec.variable_stiffness is not None or spec.rotor is not None:
+            what = "a rotor that turns with a link" if spec.rotor is not None else "variable stiffness"
+            raise InputError(f"the drive of joint {name!r} has {what}, which is not identified yet")
+    recording = _in_order(recording, robot)
+    data = Data(recording, options.bandwidth)
+    model = TorqueModel(robot)
+    check_plausible(model, data)
+    free, spread = _freedom(model, data, options)
+    found = estimate(model, data, free, spread, progress)
+    parameters, unknowns = _possible(model, found, free, spread)
+    return _result(model, data, found, parameters, unknowns, free, spread)
+
+
+def _in_order(recording: JointRecording, robot: Robot) -> JointRecording:
+    if recording.joint_names == robot.joint_names:
+        return recording
+    missing = [name for name in robot.joint_names if name not in recording.joint_names]
+    if missing:
+        raise InputError(
+            f"joint {missing[0]!r} is missing from {recording.source}, which has "
+            f"{list(recording.joint_names)}"
+        )
+    return recording.of_joints(robot.joint_names)
+
+
+def _freedom(model: TorqueModel, data: Data, options: Options) -> tuple[NDArray[np.bool_], Array]:
+    """Return which parameters are free (P,), and their spreads about the prior (P,)."""
+    late = np.zeros(model.n)
+    motion = data.motion(data.effort_times, late)
+    size = np.nanstd(data.efforts, axis=0)
+    effort = 3.0 * np.where(size > 0.0, size, np.nanmax(size)) + np.abs(np.nanmean(data.efforts, axis=0))
+    effort = np.where(np.isfinite(effort), effort, np.nanmax(effort))
+    speed = np.maximum(np.std(motion.motor_velocity, axis=0), 1e-9)
+    acceleration = np.maximum(np.std(motion.motor_acceleration, axis=0), 1e-9)
+    spread = model.scales(effort, speed, acceleration, options.trust)
+    free = spread > 0.0
+    unmeasured = ~data.recording.efforts.measured
+    for kind in range(4):
+        free[model.place(kind)] &= ~unmeasured
+    if not data.recording.at_motor:
+        free[model.place(0)] = False
+    if options.only == "payload":
+        last = np.zeros_like(free)
+        last[model.bodies - 10 : model.bodies] = True
+        last[model.place(3)] = True
+        free &= last
+    return free, np.where(free, spread, 0.0)
+
+
+def _possible(
+    model: TorqueModel, found: Estimate, free: NDArray[np.bool_], spread: Array
+) -> tuple[Array, Unknowns]:
+    """Return the parameters nearest to the estimate that a robot can have, and what follows for the rest."""
+    p = len(free)
+    lower = np.full(p, -np.inf)
+    lower[model.bodies :] = 0.0
+    lower[model.place(3)] = -np.inf
+    information = found.information + np.diag(np.where(free, 1.0, 0.0) / np.where(free, spread, 1.0) ** 2)
+    information[~free] = information[:, ~free] = 0.0
+    scale = np.where(free, spread, 1.0)
+    best = found.unknowns.parameters
+    possible = nearest_bodies(best, information, model.prior, lower, model.bodies)
+    if np.array_equal(possible, best):
+        return best, found.unknowns
+    covariance = found.covariance
+    inner = covariance[:p, :p] / np.outer(scale, scale)
+    moved = np.linalg.pinv(inner, rcond=1e-12, hermitian=True) @ ((possible - best) / scale)
+    step = covariance[:, :p] @ (moved / scale)
+    step[:p] = possible - best
+    return possible, found.unknowns.moved(step)
+
+
+def _result(
+    model: TorqueModel,
+    data: Data,
+    found: Estimate,
+    parameters: Array,
+    unknowns: Unknowns,
+    free: NDArray[np.bool_],
+    spread: Array,
+) -> Identified:
+    p = len(free)
+    covariance = found.covariance
+    base = _base(model, data, found, free, spread)
+    figures = [*_base_figures(model, base, parameters, covariance[:p, :p], spread)]
+    joints, stiffness = _joint_figures(model, data, found, unknowns)
+    figures += joints
+    delay = float(np.sqrt(covariance[-1, -1]))
+    effort_delay = Figure("delay of the efforts", "s", unknowns.effort_delay, delay, 0.0, True)
+    robot = _robot(model, parameters, stiffness)
+    efforts, deflections = fits(model, data, parameters, unknowns)
+    return Identified(
+        robot,
+        data.recording.source,
+        parameters,
+        found.unknowns.parameters,
+        covariance[:p, :p],
+        model.prior,
+        model.names,
+        base,
+        tuple(figures),
+        effort_delay,
+        _condition(found.information, base),
+        found.bandwidths,
+        efforts,
+        deflections,
+        tuple(_notes(model, figures, parameters)),
+    )
+
+
+def _base(
+    model: TorqueModel, data: Data, found: Estimate, free: NDArray[np.bool_], spread: Array
+) -> BaseParameters:
+    """Base parameters of the bodies and motors, from motion of any kind within the recorded range."""
+    motion = data.motion(data.effort_times, np.zeros(model.n))
+    random = np.random.default_rng(0)
+    picks = random.integers(len(motion.q), size=60)
+    shape = (60, model.n)
+    sizes = [np.std(values, axis=0) for values in (motion.qd, motion.qdd)]
+    rates = [size * random.standard_normal(shape) for size in sizes]
+    somewhere = type(motion)(motion.q[picks], rates[0], rates[1], rates[0], rates[1])
+    columns = model.columns(somewhere, data.recording.at_motor)[:, data.recording.efforts.measured]
+    end = model.bodies + model.n
+    rows = columns / np.maximum(np.nanstd(data.efforts, axis=0), 1e-12)[data.recording.efforts.measured, None]
+    scales = np.where(free, spread, 0.0)
+    scales[end:] = 0.0
+    if not scales.any():
+        return BaseParameters(np.zeros((0, len(free))), (), ())
+    return base_parameters(rows.reshape(-1, len(free)), scales, model.names, model.units)
+
+
+def _base_figures(
+    model: TorqueModel, base: BaseParameters, parameters: Array, covariance: Array, spread: Array
+) -> list[Figure]:
+    values, before = base.combination @ parameters, base.combination @ model.prior
+    deviations = np.sqrt(
+        np.maximum(np.einsum("bi,ij,bj->b", base.combination, covariance, base.combination), 0.0)
+    )
+    wide = np.sqrt((base.combination**2) @ spread**2)
+    figures = []
+    for name, unit, value, deviation, prior, prior_spread in zip(
+        base.names, base.units, values, deviations, before, wide
+    ):
+        learnt = deviation < _LEARNT * prior_spread
+        reason = "" if learnt else _HIDDEN
+        figures.append(Figure(name, unit, float(value), float(deviation), float(prior), bool(learnt), reason))
+    return figures
+
+
+def _joint_figures(
+    model: TorqueModel, data: Data, found: Estimate, unknowns: Unknowns
+) -> tuple[list[Figure], Array]:
+    """Figures of friction and springs, and the stiffnesses that are known (n,), nan elsewhere."""
+    p, e = len(unknowns.parameters), len(unknowns.delays)
+    deviation = np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
+    names = model.robot.joint_names
+    figures = []
+    for kind in range(1, 4):
+        for j in np.flatnonzero(data.recording.efforts.measured).tolist():
+            at = model.place(kind).start + j
+            value = float(unknowns.parameters[at])
+            sure = deviation[at] > 0.0 and (kind == 3 or value > _CERTAIN * deviation[at])
+            reason = "" if sure else "not above its uncertainty" if deviation[at] else "held at the file's"
+            figures.append(
+                Figure(
+                    model.names[at],
+                    model.units[at],
+                    value,
+                    float(deviation[at]),
+                    float(model.prior[at]),
+                    bool(sure),
+                    reason,
+                )
+            )
+    stiffness = np.full(model.n, np.nan)
+    for i, j in enumerate(data.elastic):
+        compliance, width = float(unknowns.compliances[i]), float(deviation[p + i])
+        sure = compliance > _CERTAIN * width
+        value = 1.0 / compliance if compliance else np.inf
+        rows = found.deflections[int(j)]
+        reason = "" if sure else _soft_reason(compliance, width, rows.sigma)
+        prior = model.specs[int(j)].stiffness
+        figures.append(
+            Figure(f"stiffness of {names[j]}", "N·m/rad", value, width * value**2, prior, bool(sure), reason)
+        )
+        if sure:
+            stiffness[j] = value
+        for what, unit, values, place in (
+            ("delay of the link encoder of", "s", unknowns.delays, p + e + i),
+            ("motor minus link without load, of", "rad", unknowns.offsets, p + 2 * e + i),
+        ):
+            figures.append(
+                Figure(f"{what} {names[j]}", unit, float(values[i]), float(deviation[place]), 0.0, True)
+            )
+    without = set(range(model.n)) - set(data.elastic)
+    for j in sorted(without):
+        prior = model.specs[j].stiffness
+        figures.append(
+            Figure(
+                f"stiffness of {names[j]}",
+                "N·m/rad",
+                np.nan,
+                np.nan,
+                prior,
+                False,
+                "its recording has an encoder on one side of the gear only",
+            )
+        )
+    return figures, stiffness
+
+
+def _soft_reason(compliance: float, width: float, residual: float) -> str:
+    sign = "negative, as no spring is" if compliance < 0.0 else "not above its uncertainty"
+    return (
+        f"its compliance comes out {sign}: {compliance:.3g} rad/(N·m) with a deviation of {width:.2g}, "
+        f"beside {1e6 * residual:.3g} urad that are not explained; load this joint more (gravity, a payload, "
+        "faster)"
+    )
+
+
+def _robot(model: TorqueModel, parameters: Array, stiffness: Array) -> Robot:
+    return model.with_links(parameters).with_drives(model.with_drives(parameters, stiffness))
+
+
+def fits(
+    model: TorqueModel, data: Data, parameters: Array, unknowns: Unknowns
+) -> tuple[tuple[Fit, ...], tuple[Fit, ...]]:
+    """Return how efforts and deflections of a recording are predicted by parameters."""
+    late = np.zeros(model.n)
+    late[data.elastic] = unknowns.delays
+    names = model.robot.joint_names
+    motion = data.motion(data.effort_times - unknowns.effort_delay, late)
+    columns = model.columns(motion, data.recording.at_motor)
+    told, before = columns @ parameters, columns @ model.prior
+    efforts = [
+        Fit(names[j], data.effort_times, data.efforts[:, j], told[:, j], before[:, j])
+        for j in np.flatnonzero(data.recording.efforts.measured)
+    ]
+    if not len(data.elastic):
+        return tuple(efforts), ()
+    motion = data.motion(data.link_times, late)
+    halfway = data.motion(data.link_times, 0.5 * late).qd
+    loads = model.regressor(motion)
+    deflections = []
+    for i, j in enumerate(data.elastic):
+        found = unknowns.compliances[i] * (loads[:, j] @ parameters[: model.bodies])
+        file = loads[:, j] @ model.prior[: model.bodies] / model.specs[int(j)].stiffness
+        skew = unknowns.delays[i] * halfway[:, j] + unknowns.offsets[i]
+        file = np.full_like(file, np.nan) if np.isinf(model.specs[int(j)].stiffness) else file + skew
+        deflections.append(Fit(names[j], data.link_times, data.deflections[:, j], found + skew, file))
+    return tuple(efforts), tuple(deflections)
+
+
+def _condition(information: Array, base: BaseParameters) -> float:
+    """Condition number of the weighted rows of the base parameters, whose columns are made equally long."""
+    if not base.names:
+        return float("nan")
+    chosen = np.array([int(np.flatnonzero(row == 1.0)[0]) for row in base.combination])
+    part = information[np.ix_(chosen, chosen)]
+    length = np.sqrt(np.maximum(np.diag(part), 1e-300))
+    values = np.linalg.eigvalsh(part / np.outer(length, length))
+    return float(np.sqrt(values[-1] / values[0])) if values[0] > 0.0 else float("inf")
+
+
+def _notes(model: TorqueModel, figures: list[Figure], parameters: Array) -> list[str]:
+    unknown = [each for each in figures if not each.identified]
+    hidden = [each for each in unknown if each.reason == _HIDDEN]
+    notes = [f"{each.name}: not identified; {each.reason}" for each in unknown if each.reason != _HIDDEN]
+    if hidden:
+        bodies = [b for b in model.robot.tree.body_names if any(f"of {b}" in each.name for each in hidden)]
+        notes.append(
+            f"{len(hidden)} combinations of the inertias of {', '.join(bodies)} stay near the "
+            "file's: the motion hardly shows them; move the joints that carry these bodies faster and over "
+            "more of their range"
+        )
+    offsets = parameters[model.place(3)]
+    if np.abs(offsets).max() > 0.0:
+        notes.append("offsets of efforts are in the report only; a robot file has no place for them")
+    return notes

@@ -1,0 +1,138 @@
+"""What was measured of a robot: positions on both sides of its gears, and efforts, each with its stamps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hodyn_ros.errors import InputError
+from hodyn_ros.lie.jets import Array
+
+LEAST_SAMPLES = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Channel:
+    """One quantity of all joints: `values` (N, n) at `times` (N,) [s]; NaN all along where there is none."""
+
+    times: Array
+    values: Array
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "times", np.asarray(self.times, dtype=np.float64))
+        object.__setattr__(self, "values", np.asarray(self.values, dtype=np.float64))
+
+    @property
+    def measured(self) -> NDArray[np.bool_]:
+        """Which joints it has (n,)."""
+        return np.asarray(~np.isnan(self.values).all(axis=0))
+
+    def checked(self, what: str, joint_names: Sequence[str]) -> Channel:
+        """Return it, or raise InputError that names what is wrong with it."""
+        if self.times.ndim != 1 or self.values.shape != (len(self.times), len(joint_names)):
+            raise InputError(
+                f"{what}: {len(self.times)} stamps and {len(joint_names)} joints need values of shape "
+                f"({len(self.times)}, {len(joint_names)}), found {self.values.shape}"
+            )
+        if len(self.times) < LEAST_SAMPLES:
+            raise InputError(
+                f"{what}: {len(self.times)} samples are too few; record {LEAST_SAMPLES} at least"
+            )
+        if not np.isfinite(self.times).all() or not (np.diff(self.times) > 0.0).all():
+            i = int(np.flatnonzero(~(np.diff(self.times) > 0.0))[0]) + 1
+            raise InputError(f"{what}: stamp {i} ({self.times[i]:g} s) is not later than the one before it")
+        for name, column, there in zip(joint_names, self.values.T, self.measured):
+            if there and not np.isfinite(column).all():
+                i = int(np.flatnonzero(~np.isfinite(column))[0])
+                raise InputError(
+                    f"{what} of joint {name!r}: sample {i} is {column[i]}; leave such samples out"
+                )
+            if there and np.ptp(column) == 0.0:
+                raise InputError(
+                    f"{what} of joint {name!r} is constant ({column[0]:g}); its sensor is dead, or the joint "
+                    "did not move: move every joint, or leave the column out"
+                )
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class JointRecording:
+    """A recording of n joints, in SI units, everything reflected to the link side.
+
+    `motors` and `links`: positions [rad or m] of motors and links; `efforts` [N·m or N], of the motors where
+    `at_motor`, of sensors behind the springs otherwise. Each joint has a position on one side at least.
+    Raises InputError naming the channel and the joint.
+    """
+
+    source: str
+    joint_names: tuple[str, ...]
+    efforts: Channel
+    motors: Channel | None = None
+    links: Channel | None = None
+    at_motor: bool = True
+
+    def __post_init__(self) -> None:
+        for what, channel in (("effort", self.efforts), ("motor position", self.motors)):
+            if channel is not None:
+                channel.checked(what, self.joint_names)
+        if self.links is not None:
+            self.links.checked("link position", self.joint_names)
+        there = np.zeros(len(self.joint_names), dtype=bool)
+        for channel in (self.motors, self.links):
+            if channel is not None:
+                there |= channel.measured
+        if not there.all():
+            name = self.joint_names[int(np.flatnonzero(~there)[0])]
+            raise InputError(f"joint {name!r} has neither a motor nor a link position in {self.source}")
+        if not self.efforts.measured.any():
+            raise InputError(f"{self.source} has no efforts; nothing but the motion is in it")
+
+    @property
+    def both_sides(self) -> NDArray[np.bool_]:
+        """Which joints (n,) have encoders on both sides of their gears."""
+        none = np.zeros(len(self.joint_names), dtype=bool)
+        if self.motors is None or self.links is None:
+            return none
+        return np.asarray(self.motors.measured & self.links.measured)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """First and last instant [s] at which every channel was being recorded."""
+        channels = [c for c in (self.efforts, self.motors, self.links) if c is not None]
+        begin, end = max(c.times[0] for c in channels), min(c.times[-1] for c in channels)
+        if not begin < end:
+            raise InputError(
+                f"{self.source}: its channels have no time in common; were they stamped by different clocks?"
+            )
+        return float(begin), float(end)
+
+    def between(self, begin: float, end: float) -> JointRecording:
+        """Return what was recorded from `begin` to `end` [s]."""
+
+        def cut(channel: Channel | None) -> Channel | None:
+            if channel is None:
+                return None
+            chosen = (channel.times >= begin) & (channel.times <= end)
+            return Channel(channel.times[chosen], channel.values[chosen])
+
+        efforts = cut(self.efforts)
+        assert efforts is not None
+        return JointRecording(
+            self.source, self.joint_names, efforts, cut(self.motors), cut(self.links), self.at_motor
+        )
+
+    def of_joints(self, names: Sequence[str]) -> JointRecording:
+        """Return the recording of some joints, in their order."""
+        chosen = [self.joint_names.index(name) for name in names]
+
+        def pick(channel: Channel | None) -> Channel | None:
+            return None if channel is None else Channel(channel.times, channel.values[:, chosen])
+
+        efforts = pick(self.efforts)
+        assert efforts is not None
+        return JointRecording(
+            self.source, tuple(names), efforts, pick(self.motors), pick(self.links), self.at_motor
+        )

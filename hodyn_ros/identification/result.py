@@ -1,0 +1,109 @@
+"""What came out of an identification: figures with standard deviations, fits, and the robot itself."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.identification.base_parameters import BaseParameters
+from hodyn_ros.lie.jets import Array
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of the robot: nan where it is not there; `reason` says why it was not identified."""
+
+    name: str
+    unit: str
+    value: float
+    deviation: float  # standard deviation of the value
+    prior: float
+    identified: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Measured against predicted, of one joint: an effort [N·m or N], or motor minus link [rad or m]."""
+
+    joint: str
+    times: Array
+    measured: Array
+    predicted: Array
+    prior: Array  # what the robot file says, nan where it says nothing
+
+    @property
+    def rms(self) -> float:
+        """Root of the mean square residual, without its mean where the quantity has a free offset."""
+        return float(np.sqrt(np.mean((self.measured - self.predicted) ** 2)))
+
+    @property
+    def rms_before(self) -> float:
+        """The same with the figures of the robot file."""
+        return float(np.sqrt(np.mean((self.measured - self.prior) ** 2)))
+
+    @property
+    def share(self) -> float:
+        """The residual as a share of what was measured, both about their means."""
+        return float(np.std(self.measured - self.predicted) / max(float(np.std(self.measured)), 1e-300))
+
+
+@dataclass(frozen=True, eq=False)
+class Identified:
+    """A robot as a recording shows it."""
+
+    robot: Robot
+    source: str
+    parameters: Array  # (P,) that a robot can have
+    estimate: Array  # (P,) before they were made so
+    covariance: Array  # (P, P) of the estimate
+    prior: Array  # (P,) of the file
+    names: tuple[str, ...]
+    base: BaseParameters
+    figures: tuple[Figure, ...]
+    effort_delay: Figure
+    condition: float  # of the weighted regressor of the base parameters
+    bandwidths: tuple[float, ...]  # [Hz]
+    efforts: tuple[Fit, ...]
+    deflections: tuple[Fit, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def deviations(self) -> Array:
+        """Standard deviations of the parameters one by one (P,); zero where they were held."""
+        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+
+    def figure(self, name: str) -> Figure:
+        """Return a figure by its name."""
+        return next(each for each in (*self.figures, self.effort_delay) if each.name == name)
+
+    def as_data(self) -> dict[str, Any]:
+        """Return all figures as plain data, for JSON; what is not finite is None."""
+
+        def plain(value: Any) -> Any:
+            return None if isinstance(value, float) and not np.isfinite(value) else value
+
+        figures = [{k: plain(v) for k, v in asdict(f).items()} for f in (*self.figures, self.effort_delay)]
+        return {
+            "source": self.source,
+            "robot": self.robot.name,
+            "bandwidth_Hz": list(self.bandwidths),
+            "condition": plain(self.condition),
+            "figures": figures,
+            "efforts": [_fit_data(fit) for fit in self.efforts],
+            "deflections": [_fit_data(fit) for fit in self.deflections],
+            "notes": list(self.notes),
+        }
+
+
+def _fit_data(fit: Fit) -> dict[str, Any]:
+    before = fit.rms_before
+    return {
+        "joint": fit.joint,
+        "rms": fit.rms,
+        "rms_of_the_file": before if np.isfinite(before) else None,
+        "share": fit.share,
+    }

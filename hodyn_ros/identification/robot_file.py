@@ -1,0 +1,175 @@
+"""Write an identified robot as one YAML file, in which every figure names its source."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import yaml
+from scipy.spatial.transform import Rotation
+
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.identification.result import Identified
+from hodyn_ros.lie.jets import Array
+from hodyn_ros.model.drive_spec import DriveLimits, DriveSpec
+from hodyn_ros.model.limits import JointLimit
+from hodyn_ros.model.tree import JointKind
+
+_KINDS = {JointKind.REVOLUTE: "revolute", JointKind.PRISMATIC: "prismatic", JointKind.HELICAL: "helical"}
+
+
+def robot_text(result: Identified, header: str = "") -> str:
+    """Return the YAML text of an identified robot; `header` becomes a comment above it."""
+    robot, tree = result.robot, result.robot.tree
+    data: dict[str, Any] = {
+        "name": robot.name,
+        "gravity": _numbers(tree.gravity),
+        "source": f"identified from {result.source}",
+    }
+    if result.notes:
+        data["note"] = "; ".join(result.notes)
+    data["bodies"] = [_body(result, i) for i in range(tree.n_bodies)]
+    data["joints"] = [_joint(result, i) for i in range(tree.n_bodies)]
+    known = set(tree.body_names) | {"world"}
+    frames = [(name, frame) for name, frame in robot.frames.items() if name not in known]
+    if frames:
+        data["frames"] = [
+            {
+                "name": name,
+                "body": tree.body_names[frame.body] if frame.body >= 0 else "world",
+                "origin": _origin(frame.pose),
+            }
+            for name, frame in frames
+        ]
+    comment = "".join(f"# {line}\n" for line in header.splitlines())
+    return comment + yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=110)
+
+
+def _body(result: Identified, i: int) -> dict[str, Any]:
+    tree = result.robot.tree
+    name = tree.body_names[i]
+    if tree.masses[i] == 0.0:
+        return {"name": name, "mass": 0}
+    changed = np.any(result.parameters[10 * i : 10 * i + 10] != result.prior[10 * i : 10 * i + 10])
+    source = f"identified from {result.source}" if changed else "as in the file before"
+    inertia = tree.inertias[i]
+    places = {"xx": (0, 0), "xy": (0, 1), "xz": (0, 2), "yy": (1, 1), "yz": (1, 2), "zz": (2, 2)}
+    body: dict[str, Any] = {
+        "name": name,
+        "source": source,
+        "mass": float(tree.masses[i]),
+        "com": _numbers(tree.coms[i]),
+        "inertia": {"about": "com", **{f"i{k}": float(inertia[p]) for k, p in places.items()}},
+    }
+    deviations = result.deviations[10 * i : 10 * i + 10]
+    if changed:
+        said = ", ".join(f"{value:.2g}" for value in deviations)
+        body["note"] = f"standard deviations of m, m c (3), I about the origin (xx yy zz xy xz yz): {said}"
+    return body
+
+
+def _joint(result: Identified, i: int) -> dict[str, Any]:
+    robot, tree = result.robot, result.robot.tree
+    j, parent = tree.joint_of(i), tree.parents[i]
+    before = np.eye(4) if parent < 0 else tree.placements[parent]
+    pose = np.linalg.inv(before) @ tree.placements[i]
+    kind = tree.kinds[i]
+    screw = tree.screws[i]
+    direction = screw[3:] if kind is JointKind.PRISMATIC else screw[:3]
+    if kind is not JointKind.PRISMATIC:
+        through = np.cross(tree.placements[i][:3, 3], direction) + tree.pitches[i] * direction
+        if not np.allclose(through, screw[3:], rtol=0.0, atol=1e-9):
+            raise InputError(
+                f"the axis of joint {tree.joint_names[j]!r} does not pass through the frame of its body; "
+                "such a robot has no YAML file"
+            )
+    joint: dict[str, Any] = {
+        "name": tree.joint_names[j],
+        "type": _KINDS[kind],
+        "parent": "world" if parent < 0 else tree.body_names[parent],
+        "child": tree.body_names[i],
+        "origin": _origin(pose),
+        "axis": _numbers(tree.placements[i][:3, :3].T @ direction),
+    }
+    if kind is JointKind.HELICAL:
+        joint["pitch"] = float(tree.pitches[i])
+    limits = _finite(robot.limits.row(j))
+    if limits:
+        joint["limits"] = limits
+    if robot.drive_train is not None:
+        joint["drive"] = _drive(result, robot, robot.drive_train.specs[j], j)
+    return joint
+
+
+def _drive(result: Identified, robot: Robot, spec: DriveSpec, j: int) -> dict[str, Any]:
+    name = robot.joint_names[j]
+    drive: dict[str, Any] = {
+        "motor_inertia": _sourced(result, f"motor inertia of {name}", spec.motor_inertia)
+    }
+    stiffness: Any = "rigid" if np.isinf(spec.stiffness) else spec.stiffness
+    found = result.figure(f"stiffness of {name}")
+    if found.identified:
+        drive["stiffness"] = {
+            "value": stiffness,
+            "source": f"identified from {result.source}, standard deviation {found.deviation:.2g} N·m/rad",
+        }
+    else:
+        drive["stiffness"] = {"value": stiffness, "source": "as in the file before", "note": found.reason}
+    for key in ("spring_damping", "cubic_stiffness"):
+        if getattr(spec, key):
+            drive[key] = float(getattr(spec, key))
+    friction = spec.motor_friction
+    if friction.viscous or friction.coulomb:
+        drive["motor_friction"] = {
+            "viscous": _sourced(result, f"viscous friction of {name}", friction.viscous),
+            "coulomb": _sourced(result, f"Coulomb friction of {name}", friction.coulomb),
+            "transition": friction.transition,
+        }
+    link = spec.link_friction
+    if link.viscous or link.coulomb:
+        drive["link_friction"] = {
+            "viscous": link.viscous,
+            "coulomb": link.coulomb,
+            "transition": link.transition,
+        }
+    if spec.spring_table is not None:
+        torque, deflection = spec.spring_table
+        drive["spring_table"] = {"torque": list(torque), "deflection": list(deflection)}
+    if spec.gear_ratio != 1.0:
+        drive["gear_ratio"] = float(spec.gear_ratio)
+    if spec.torque_constant is not None:
+        drive["torque_constant"] = float(spec.torque_constant)
+    limits = _finite(spec.limits)
+    return {**drive, **({"limits": limits} if limits else {})}
+
+
+def _finite(limits: JointLimit | DriveLimits) -> dict[str, float]:
+    named = {each.name: float(getattr(limits, each.name)) for each in fields(limits)}
+    return {name: value for name, value in named.items() if np.isfinite(value)}
+
+
+def _sourced(result: Identified, name: str, value: float) -> Any:
+    """Write a figure with its source and deviation, or as it was where nothing was learnt of it."""
+    deviation = result.deviations[result.names.index(name)]
+    if deviation == 0.0:
+        return {"value": float(value), "source": "as in the file before"}
+    return {
+        "value": float(value),
+        "source": f"identified from {result.source}, standard deviation {deviation:.2g}",
+    }
+
+
+def _origin(pose: Array) -> dict[str, list[float]]:
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore"
+        )  # at a pitch of 90 degrees roll and yaw are not unique, and any will do
+        rpy = Rotation.from_matrix(pose[:3, :3]).as_euler("xyz")
+    return {"xyz": _numbers(pose[:3, 3]), "rpy": _numbers(rpy)}
+
+
+def _numbers(values: Array) -> list[float]:
+    return [float(value) for value in np.where(np.abs(values) < 1e-15, 0.0, values)]

@@ -1,0 +1,111 @@
+"""Motion with derivatives that fit together, from samples with irregular stamps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import BSpline, make_lsq_spline
+
+from hodyn_ros.errors import InputError
+from hodyn_ros.identification.recording import Channel
+from hodyn_ros.lie.jets import Array
+
+DEGREE = 7  # so that the acceleration, and the jerk of a torque rate, are smooth
+BANDWIDTHS = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)  # [Hz] that are tried where none is given
+_HARMONICS = 8.0  # of the motion's highest frequency that a bandwidth has room for
+_LONGEST_GAP = 3.0  # distances of knots without a sample
+_PER_KNOT = 3.0  # samples between two knots, at least
+
+
+@dataclass(frozen=True, eq=False)
+class Smooth:
+    """A least-squares spline through one channel; nothing was resampled on the way."""
+
+    spline: BSpline
+    bandwidth: float  # [Hz]
+    measured: NDArray[np.bool_]  # (n,)
+
+    def sample(self, times: Array, order: int, delays: Array | None = None) -> Array:
+        """Return derivatives 0 ... `order` (order + 1, N, n) at `times` (N,) [s]; NaN where not measured.
+
+        Joint j is read `delays[j]` [s] later: where its stamps come that much too late.
+        """
+        result = np.full((order + 1, len(times), len(self.measured)), np.nan)
+        columns = np.flatnonzero(self.measured)
+        low, high = self.spline.t[DEGREE], self.spline.t[-DEGREE - 1]
+        late = np.zeros(len(self.measured)) if delays is None else delays
+        for place, j in enumerate(columns):
+            one = BSpline(self.spline.t, self.spline.c[:, place], DEGREE)
+            instants = np.clip(times + late[j], low, high)
+            for k in range(order + 1):
+                result[k, :, j] = one(instants, nu=k)
+        return result
+
+
+def smooth(channel: Channel, bandwidth: float | None = None) -> Smooth:
+    """Fit a spline of degree 7 with evenly spaced knots, two a period of `bandwidth` [Hz].
+
+    Without one, the bandwidth with the least generalised cross-validation is taken (Craven & Wahba, 1979),
+    the sum over the joints of residual^2 / (1 - coefficients / samples)^2, but no more than a few
+    harmonics of the motion need: what is above them is vibration, of which a model of rigid links knows
+    nothing. Raises InputError where the stamps leave gaps that are longer than the knots are apart.
+    """
+    rate = (len(channel.times) - 1) / (channel.times[-1] - channel.times[0])
+    tried = (
+        [bandwidth]
+        if bandwidth
+        else [b for b in BANDWIDTHS if 2.0 * b * _PER_KNOT <= rate] or [BANDWIDTHS[0]]
+    )
+    best: tuple[float, Smooth] | None = None
+    failure: InputError | None = None
+    for each in tried:
+        try:
+            score, found = _fit(channel, each)
+        except InputError as error:
+            failure = error
+            continue
+        if best is None or score < best[0]:
+            best = score, found
+    if best is None:
+        assert failure is not None
+        raise failure
+    if bandwidth is None:
+        wanted = _HARMONICS * moving_frequency(best[1], channel.times)
+        enough = next((b for b in tried if b >= wanted), tried[-1])
+        if enough < best[1].bandwidth:
+            return _fit(channel, enough)[1]
+    return best[1]
+
+
+def moving_frequency(motion: Smooth, times: Array) -> float:
+    """Return the frequency [Hz] below which 99 % of the power of the fastest joint's velocity lie."""
+    even = np.linspace(times[0], times[-1], len(times))
+    velocity = motion.spline(even, nu=1)
+    power = (
+        np.abs(np.fft.rfft((velocity - velocity.mean(axis=0)) * np.hanning(len(even))[:, None], axis=0)) ** 2
+    )
+    below = np.cumsum(power, axis=0) / power.sum(axis=0)
+    places = (below < 0.99).sum(axis=0)
+    return float(places.max() / (times[-1] - times[0]))
+
+
+def _fit(channel: Channel, bandwidth: float) -> tuple[float, Smooth]:
+    times, values = channel.times, channel.values[:, channel.measured]
+    intervals = max(1, round((times[-1] - times[0]) * 2.0 * bandwidth))
+    inner = np.linspace(times[0], times[-1], intervals + 1)
+    knots = np.r_[[times[0]] * DEGREE, inner, [times[-1]] * DEGREE]
+    gap = float(np.diff(times).max())
+    if gap > _LONGEST_GAP / (2.0 * bandwidth):
+        raise InputError(
+            f"stamps leave a gap of {gap:g} s, too long for a bandwidth of {bandwidth:g} Hz; take a lower "
+            "--bandwidth, or a part of the recording without gaps"
+        )
+    spline = make_lsq_spline(times, values, knots, k=DEGREE)
+    residuals = ((values - spline(times)) ** 2).mean(axis=0)
+    free = 1.0 - (intervals + DEGREE) / len(times)
+    if free <= 0.0:
+        raise InputError(f"{len(times)} samples are too few for a bandwidth of {bandwidth:g} Hz")
+    scale = values.var(axis=0)
+    return float((residuals / scale).sum() / free**2), Smooth(spline, bandwidth, channel.measured)

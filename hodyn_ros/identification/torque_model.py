@@ -1,0 +1,146 @@
+"""Efforts of motors as a linear function of what is to be identified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.formulations.parameters import PER_BODY
+from hodyn_ros.lie.jets import Array
+from hodyn_ros.model.drive_spec import DriveSpec
+
+_BODY = (("m", "kg"), *((f"m c{a}", "kg m") for a in "xyz")) + tuple(
+    (f"I{a}", "kg m^2") for a in ("xx", "yy", "zz", "xy", "xz", "yz")
+)
+_JOINT = (
+    ("motor inertia", "kg m^2"),
+    ("viscous friction", "N·m·s/rad"),
+    ("Coulomb friction", "N·m"),
+    ("offset of the effort", "N·m"),
+)
+_UNKNOWN_LENGTH = 0.1  # [m] of a body of which nothing is known
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """Motion at N instants, (N, n) each: of the links, and velocity and acceleration of the motors."""
+
+    q: Array
+    qd: Array
+    qdd: Array
+    motor_velocity: Array
+    motor_acceleration: Array
+
+
+class TorqueModel:
+    """`effort = Y(q, q', q'') pi + J theta'' + d theta' + c theta' / sqrt(theta'^2 + s^2) + offset`.
+
+    Parameters (P,): ten of each body as in `Robot.dynamic_parameters`, then n of each kind in the order of
+    `hodyn_ros.model.drive_spec`: motor inertias, viscous and Coulomb friction, offsets.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot, self.n = robot, robot.n_joints
+        train = robot.drive_train
+        self.specs = (DriveSpec(),) * self.n if train is None else train.specs
+        self.bodies = PER_BODY * robot.tree.n_bodies
+        names = [f"{key} of {body}" for body in robot.tree.body_names for key, _ in _BODY]
+        names += [f"{key} of {joint}" for key, _ in _JOINT for joint in robot.joint_names]
+        self.names = tuple(names)
+        units = [unit for _ in robot.tree.body_names for _, unit in _BODY]
+        self.units = tuple(units + [unit for _, unit in _JOINT for _ in range(self.n)])
+
+    def place(self, kind: int) -> slice:
+        """Return the parameters of one kind of the joints: 0 inertias, 1 viscous, 2 Coulomb, 3 offsets."""
+        return slice(self.bodies + kind * self.n, self.bodies + (kind + 1) * self.n)
+
+    @property
+    def prior(self) -> Array:
+        """The figures of the robot file (P,)."""
+        viscous = [s.motor_friction.viscous + s.link_friction.viscous for s in self.specs]
+        coulomb = [s.motor_friction.coulomb + s.link_friction.coulomb for s in self.specs]
+        inertias = [s.motor_inertia for s in self.specs]
+        return np.concatenate([self.robot.dynamic_parameters(), inertias, viscous, coulomb, np.zeros(self.n)])
+
+    def scales(self, effort: Array, velocity: Array, acceleration: Array, trust: float) -> Array:
+        """Return how far each parameter may be from the prior (P,), as a standard deviation.
+
+        Bodies: `trust` times mass, mass times length, mass times length squared. What is in the joints may be
+        anything that efforts, velocities and accelerations (n,) of this size show; a body without mass has
+        none.
+        """
+        tree = self.robot.tree
+        rows = []
+        for i in range(tree.n_bodies):
+            m = tree.masses[i]
+            below = [float(np.linalg.norm(_origin(tree, j, i))) for j in tree.children[i]]
+            gyration = np.sqrt(np.trace(tree.inertias[i]) / m) if m > 0.0 else 0.0
+            length = max([float(np.linalg.norm(tree.coms[i])), float(gyration), *below, _UNKNOWN_LENGTH])
+            rows.append(m * np.r_[1.0, [length] * 3, [length**2] * 6])
+        return np.concatenate(
+            [trust * np.concatenate(rows), effort / acceleration, effort / velocity, effort, effort]
+        )
+
+    def regressor(self, motion: Motion) -> Array:
+        """Return the part of the bodies (N, n, 10 bodies)."""
+        stack = np.ascontiguousarray(np.stack([motion.q, motion.qd, motion.qdd], axis=1))
+        return np.asarray(self.robot.regressor(stack)[:, 0])
+
+    def columns(self, motion: Motion, at_motor: bool) -> Array:
+        """Return the efforts of each parameter (N, n, P); motors count where efforts are theirs."""
+        v = motion.motor_velocity if at_motor else motion.qd
+        transition = np.array([s.motor_friction.transition for s in self.specs])
+        inertia = motion.motor_acceleration if at_motor else np.zeros_like(v)
+        parts = [inertia, v, v / np.sqrt(v**2 + transition**2), np.ones_like(v)]
+        return np.concatenate([self.regressor(motion), *(_diagonal(part) for part in parts)], axis=2)
+
+    def with_links(self, parameters: Array) -> Robot:
+        """Return the robot with the inertias of the parameters (P,); ModelError where no body has them."""
+        masses, coms, inertias = link_figures(parameters[: self.bodies], self.robot)
+        return self.robot.with_tree(self.robot.tree.with_inertias(masses, coms, inertias))
+
+    def with_drives(self, parameters: Array, stiffness: Array) -> tuple[DriveSpec, ...]:
+        """Return the drives with the figures of the parameters (P,) and `stiffness` (n,), nan as it was."""
+        specs = []
+        for j, spec in enumerate(self.specs):
+            inertia, viscous, coulomb = (float(parameters[self.place(kind)][j]) for kind in range(3))
+            friction = replace(
+                spec.motor_friction,
+                viscous=max(0.0, viscous - spec.link_friction.viscous),
+                coulomb=max(0.0, coulomb - spec.link_friction.coulomb),
+            )
+            stiff = spec.stiffness if np.isnan(stiffness[j]) else float(stiffness[j])
+            specs.append(replace(spec, stiffness=stiff, motor_inertia=inertia, motor_friction=friction))
+        return tuple(specs)
+
+
+def link_figures(parameters: Array, robot: Robot) -> tuple[Array, Array, Array]:
+    """Return masses (b,), centres of mass (b, 3), inertias about them (b, 3, 3) of parameters (10 b,)."""
+    rows = parameters.reshape(-1, PER_BODY)
+    masses = rows[:, 0]
+    coms = np.divide(
+        rows[:, 1:4], masses[:, None], out=np.zeros_like(rows[:, 1:4]), where=masses[:, None] > 0.0
+    )
+    inertias = inertia_matrices(rows)
+    shift = np.einsum("bi,bi->b", coms, coms)[:, None, None] * np.eye(3) - coms[:, :, None] * coms[:, None, :]
+    return masses, coms, inertias - masses[:, None, None] * shift
+
+
+def inertia_matrices(rows: Array) -> Array:
+    """Return inertias about the origin (b, 3, 3) from parameters (b, 10)."""
+    xx, yy, zz, xy, xz, yz = np.moveaxis(rows[:, 4:], 1, 0)
+    return np.moveaxis(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), 2, 0)
+
+
+def _origin(tree: object, child: int, body: int) -> Array:
+    placements = tree.placements  # type: ignore[attr-defined]
+    return np.asarray(placements[child, :3, 3] - placements[body, :3, 3])
+
+
+def _diagonal(values: Array) -> Array:
+    result = np.zeros((*values.shape, values.shape[1]))
+    places = np.arange(values.shape[1])
+    result[:, places, places] = values
+    return result

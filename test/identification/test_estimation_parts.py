@@ -1,0 +1,89 @@
+"""Splines, base parameters, bodies that can be, and the noise of residuals that are alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from measured_arm import measured_arm
+
+from hodyn_ros.errors import InputError
+from hodyn_ros.formulations.parameters import PER_BODY
+from hodyn_ros.identification.base_parameters import base_parameters
+from hodyn_ros.identification.consistency import are_bodies, nearest_bodies, pseudo_inertias
+from hodyn_ros.identification.estimate import correlation_length
+from hodyn_ros.identification.recording import Channel
+from hodyn_ros.identification.smoothing import smooth
+from hodyn_ros.identification.torque_model import Motion, TorqueModel
+
+
+def test_derivatives_on_irregular_stamps_are_those_of_the_polynomial() -> None:
+    random = np.random.default_rng(0)
+    times = np.sort(random.uniform(0.0, 3.0, 900))
+    curve = np.polynomial.Polynomial(random.standard_normal(7))
+    signal = smooth(Channel(times, curve(times)[:, None]), 4.0)
+    instants = np.linspace(0.3, 2.7, 50)
+    found = signal.sample(instants, 2)[:, :, 0]
+    for k in range(3):
+        want = curve.deriv(k)(instants) if k else curve(instants)
+        np.testing.assert_allclose(found[k], want, rtol=1e-7, atol=1e-7 * np.abs(want).max())
+
+
+def test_a_gap_in_the_stamps_is_named() -> None:
+    times = np.r_[np.linspace(0.0, 1.0, 300), np.linspace(2.5, 3.5, 300)]
+    with pytest.raises(InputError, match=r"gap of 1\.5 s"):
+        smooth(Channel(times, np.sin(times)[:, None]), 8.0)
+
+
+@pytest.mark.parametrize("alike", [0.0, 0.5, 0.8])
+def test_a_residual_that_is_alike_from_sample_to_sample_counts_less(alike: float) -> None:
+    """An autoregressive process of first order: (1 + a) / (1 - a)."""
+    noise = np.random.default_rng(1).standard_normal(200_000)
+    values = np.zeros_like(noise)
+    for i in range(1, len(noise)):
+        values[i] = alike * values[i - 1] + noise[i]
+    assert correlation_length(values) == pytest.approx((1.0 + alike) / (1.0 - alike), rel=0.15)
+
+
+def test_base_parameters_are_all_that_efforts_depend_on(tmp_path: Path) -> None:
+    arm = measured_arm(tmp_path)
+    model = TorqueModel(arm)
+    random = np.random.default_rng(2)
+    motion = Motion(*(random.standard_normal((40, 3)) for _ in range(5)))
+    rows = model.columns(motion, True)[:, :, : model.bodies].reshape(-1, model.bodies)
+    base = base_parameters(rows, np.ones(model.bodies), model.names, model.units)
+    assert len(base.names) == np.linalg.matrix_rank(rows)
+    hidden = np.linalg.svd(rows)[2][len(base.names) :]  # parameters that no effort tells of
+    assert np.abs(base.combination @ hidden.T).max() < 1e-9
+
+
+def test_the_nearest_bodies_are_bodies_and_nearest() -> None:
+    random = np.random.default_rng(3)
+    prior = np.r_[2.0, 0.2, -0.1, 0.3, 0.4, 0.5, 0.6, 0.01, 0.02, -0.03]
+    assert are_bodies(prior).all()
+    wanted = prior + np.r_[0.0, 0.0, 0.0, 0.0, -0.35, 0.0, 0.0, 0.0, 0.0, 0.0]  # Ixx that no body has
+    assert not are_bodies(wanted).all()
+    root = random.standard_normal((11, 11))
+    information = root @ root.T + np.eye(11)
+    estimate, lower = np.r_[wanted, -0.5], np.r_[np.full(10, -np.inf), 0.0]
+    found = nearest_bodies(estimate, information, np.r_[prior, 1.0], lower, PER_BODY)
+    assert are_bodies(found[:10]).all() and found[10] >= 0.0
+
+    def distance(parameters: np.ndarray) -> float:
+        return float((parameters - estimate) @ information @ (parameters - estimate))
+
+    for _ in range(2000):  # no body around it is nearer
+        other = found + 0.01 * random.standard_normal(11)
+        other[10] = max(0.0, other[10])
+        if are_bodies(other[:10]).all():
+            assert distance(other) > distance(found) * (1.0 - 1e-6)
+
+
+def test_what_is_a_body_already_stays() -> None:
+    prior = np.r_[2.0, 0.2, -0.1, 0.3, 0.4, 0.5, 0.6, 0.01, 0.02, -0.03]
+    found = nearest_bodies(prior, np.eye(10), prior, np.full(10, -np.inf), PER_BODY)
+    assert np.array_equal(found, prior)
+    np.testing.assert_allclose(
+        np.trace(pseudo_inertias(prior)[0, :3, :3]), 0.5 * (0.4 + 0.5 + 0.6), rtol=1e-15
+    )

@@ -1,0 +1,171 @@
+"""Robots from recordings with the noise of real sensors, against the figures these were made with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from measured_arm import (
+    COULOMB,
+    EFFORT_DELAY,
+    LINK_DELAY,
+    OFFSET,
+    VISCOUS,
+    drives_of,
+    measured,
+    measured_arm,
+    misjudged,
+    swings,
+)
+
+from hodyn_ros import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.identification import Channel, Identified, JointRecording, Options, identify
+from hodyn_ros.identification.robot_file import robot_text
+from hodyn_ros.identification.torque_model import TorqueModel
+from hodyn_ros.identification.validation import validate
+
+
+@pytest.fixture(name="arm", scope="module")
+def make_arm(tmp_path_factory: pytest.TempPathFactory) -> Robot:
+    return measured_arm(tmp_path_factory.mktemp("arm"))
+
+
+@pytest.fixture(name="found", scope="module")
+def make_found(arm: Robot) -> Identified:
+    return identify(misjudged(arm), measured(arm, 0))
+
+
+def test_springs_delays_and_friction_come_out(arm: Robot, found: Identified) -> None:
+    for name, spec in zip(arm.joint_names, drives_of(arm)):
+        assert found.figure(f"stiffness of {name}").value == pytest.approx(spec.stiffness, rel=0.02)
+        assert found.figure(f"delay of the link encoder of {name}").value == pytest.approx(
+            LINK_DELAY, abs=1e-5
+        )
+        assert found.figure(f"viscous friction of {name}").value == pytest.approx(VISCOUS, rel=0.02)
+        assert found.figure(f"Coulomb friction of {name}").value == pytest.approx(COULOMB, rel=0.02)
+        offset = found.figure(f"offset of the effort of {name}")
+        assert abs(offset.value - OFFSET) < 4.0 * offset.deviation < 0.1
+    assert found.effort_delay.value == pytest.approx(EFFORT_DELAY, abs=1e-4)
+
+
+def test_base_parameters_come_out_to_a_percent_of_those_of_their_kind(arm: Robot, found: Identified) -> None:
+    true = found.base.combination @ TorqueModel(arm).prior
+    errors = found.base.combination @ found.parameters - true
+    for unit in set(found.base.units):
+        kind = np.array([each == unit for each in found.base.units])
+        assert np.abs(errors[kind]).max() < 0.01 * np.abs(true[kind]).max()
+    deviations = np.array([figure.deviation for figure in found.figures[: len(true)]])
+    assert np.sqrt(np.mean((errors / deviations) ** 2)) < 2.0  # as large as they are said to be
+
+
+def test_residuals_are_the_noise_of_the_sensors(found: Identified) -> None:
+    assert all(fit.rms == pytest.approx(0.1, rel=0.05) for fit in found.efforts)
+    assert all(fit.rms == pytest.approx(5e-6, rel=0.05) for fit in found.deflections)
+    assert all(fit.rms_before > 5.0 * fit.rms for fit in (*found.efforts, *found.deflections))
+
+
+def test_what_is_written_is_the_robot_with_its_sources(found: Identified, tmp_path: Path) -> None:
+    path = tmp_path / "identified.yaml"
+    path.write_text(robot_text(found, "made by a test"))
+    read = Robot.from_config(path)
+    random = np.random.default_rng(1)
+    q = random.standard_normal((3, 3))
+    np.testing.assert_allclose(
+        read.inverse_dynamics(q), found.robot.inverse_dynamics(q), rtol=1e-9, atol=1e-9
+    )
+    for ours, its in zip(drives_of(read), drives_of(found.robot), strict=True):
+        assert ours == its
+    assert read.limits.row(1) == found.robot.limits.row(1)
+    assert path.read_text().count("identified from a simulation") >= 3 * 4
+
+
+def test_other_runs_are_predicted(arm: Robot, found: Identified) -> None:
+    other = measured(arm, 7, duration=6.0, motion=swings(scale=0.7))
+    efforts, deflections = validate(found, misjudged(arm), other)
+    assert all(fit.rms == pytest.approx(0.1, rel=0.1) for fit in efforts)
+    assert all(fit.rms == pytest.approx(5e-6, rel=0.1) for fit in deflections)
+
+
+def test_outliers_hardly_count(arm: Robot) -> None:
+    recording = measured(arm, 2, duration=6.0)
+    values = recording.efforts.values.copy()
+    values[::97] += 50.0
+    spoilt = replace(recording, efforts=Channel(recording.efforts.times, values))
+    found = identify(misjudged(arm), spoilt)
+    for name, spec in zip(arm.joint_names, drives_of(arm)):
+        assert found.figure(f"stiffness of {name}").value == pytest.approx(spec.stiffness, rel=0.02)
+        assert found.figure(f"Coulomb friction of {name}").value == pytest.approx(COULOMB, rel=0.1)
+
+
+def test_without_link_encoders_springs_stay_as_they_are_and_that_is_said(arm: Robot) -> None:
+    recording = measured(arm, 3, duration=6.0)
+    prior = misjudged(arm)
+    found = identify(prior, replace(recording, links=None))
+    figure = found.figure("stiffness of lift")
+    assert not figure.identified and "one side" in figure.reason
+    assert any("stiffness of lift: not identified" in note for note in found.notes)
+    kept = [spec.stiffness for spec in drives_of(found.robot)]
+    assert kept == [spec.stiffness for spec in drives_of(prior)]
+
+
+def test_a_joint_that_carries_no_load_has_no_stiffness(arm: Robot) -> None:
+    """The turning joint hardly accelerates: what its spring does drowns in the noise of the encoders."""
+    motion = swings()
+    sine, cosine = motion.sine.copy(), motion.cosine.copy()
+    sine[1:, 0] = cosine[:, 0] = 0.0
+    sine[0, 0] = 0.02
+    slow = type(motion)(0.9, sine, cosine, motion.offsets)
+    found = identify(misjudged(arm), measured(arm, 4, duration=8.0, noise=20.0, motion=slow))
+    figure = found.figure("stiffness of turn")
+    assert not figure.identified and "load this joint more" in figure.reason
+    assert found.figure("stiffness of lift").identified
+
+
+def test_a_payload_alone(arm: Robot) -> None:
+    tree = arm.tree
+    mass, place = 0.8, np.array([0.3, 0.05, 0.0])
+    masses, coms, inertias = tree.masses.copy(), tree.coms.copy(), tree.inertias.copy()
+    com = (masses[2] * coms[2] + mass * place) / (masses[2] + mass)
+    for part, where in ((masses[2], coms[2] - com), (mass, place - com)):
+        inertias[2] = inertias[2] + part * (where @ where * np.eye(3) - np.outer(where, where))
+    masses[2], coms[2] = masses[2] + mass, com
+    loaded = arm.with_tree(tree.with_inertias(masses, coms, inertias))
+    true = arm.dynamic_parameters()
+    friction = replace(drives_of(arm)[0].motor_friction, viscous=VISCOUS, coulomb=COULOMB)
+    specs = tuple(replace(spec, motor_friction=friction) for spec in drives_of(arm))
+    prior = arm.with_drives(specs)
+    found = identify(prior, measured(loaded, 5, duration=6.0), Options(only="payload"))
+    np.testing.assert_array_equal(found.parameters[:20], true[:20])
+    errors = found.base.combination @ (found.parameters - TorqueModel(loaded).prior)
+    deviations = np.array([figure.deviation for figure in found.figures[: len(errors)]])
+    assert np.sqrt(np.mean((errors / deviations) ** 2)) < 2.0
+    along = [i for i, name in enumerate(found.base.names) if name.startswith("m cx of fore")]
+    assert np.abs(errors[along]).max() < 0.01 * mass * 0.3
+
+
+WRONG = {
+    "degrees": ("limits", lambda e, m, l: (e, np.rad2deg(m), np.rad2deg(l))),
+    "sign of a motor": ("against each other", lambda e, m, l: (e, m * [1, -1, 1], l)),
+    "gear": ("gear ratio", lambda e, m, l: (e, m * [1, 1, 1.25], l)),
+    "swapped motors": ("swapped", lambda e, m, l: (e, m[:, [1, 0, 2]], l)),
+    "currents": ("currents", lambda e, m, l: (e * [1, 0.01, 1], m, l)),
+    "sign of an effort": ("opposite sign", lambda e, m, l: (e * [1, -1, 1], m, l)),
+    "constant": ("constant", lambda e, m, l: (e, m * [0, 1, 1], l)),
+    "not a number": ("sample 0", lambda e, m, l: (np.vstack([e[:1] + [np.nan, 0, 0], e[1:]]), m, l)),
+    "no efforts": ("no efforts", lambda e, m, l: (e * np.nan, m, l)),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_recordings_that_cannot_be_are_refused_by_name(arm: Robot, case: str) -> None:
+    said, change = WRONG[case]
+    right = measured(arm, 6, duration=3.0)
+    assert right.motors is not None and right.links is not None
+    with pytest.raises(InputError, match=said) as error:
+        values = change(right.efforts.values, right.motors.values, right.links.values)
+        channels = [Channel(right.efforts.times, each) for each in values]
+        identify(arm, JointRecording("a simulation", arm.joint_names, *channels))
+    assert "\n" not in str(error.value)

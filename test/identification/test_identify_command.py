@@ -1,0 +1,148 @@
+"""`hodyn identify`: from files and bags to a robot file, a report and pictures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import matplotlib.image
+import numpy as np
+import pytest
+from bag_samples import SECOND, START, header, serialised, write
+from command_line import run
+from measured_arm import ARM, LINK_DELAY, measured, measured_arm, swings
+
+from hodyn_ros import Robot
+from hodyn_ros.bags.messages import Message, Topic
+from hodyn_ros.errors import InputError
+from hodyn_ros.identification import JointRecording
+from hodyn_ros.identification.bag import JOINT_STATE
+from hodyn_ros.identification.files import read_recording
+
+MAP = """
+time: stamp
+time_scale: 1e-3
+effort: [i0, i1, i2]
+effort_scale: [10]
+position: [l0, l1, l2]
+position_scale: [0.017453292519943295]
+motor_position: [m0, m1, m2]
+motor_position_scale: [0.01, 0.0125, 0.016666666666666666]
+"""
+
+
+@pytest.fixture(name="arm")
+def make_arm(tmp_path: Path) -> Robot:
+    return measured_arm(tmp_path)
+
+
+def written(recording: JointRecording, path: Path) -> Path:
+    """Write a table in units of its own: milliseconds, amperes, degrees, and turns of rotors in rad."""
+    assert recording.motors is not None and recording.links is not None
+    parts = [
+        1e3 * recording.efforts.times[:, None],
+        recording.efforts.values / 10.0,
+        np.rad2deg(recording.links.values),
+        recording.motors.values * [100, 80, 60],
+    ]
+    heads = ["stamp", *(f"{kind}{j}" for kind in "ilm" for j in range(3))]
+    np.savetxt(path, np.hstack(parts), delimiter=",", header=",".join(heads), comments="", fmt="%.15g")
+    return path
+
+
+@pytest.mark.thorough
+def test_from_tables_to_a_robot_file(
+    arm: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = written(measured(arm, 0, duration=6.0), tmp_path / "first.csv")
+    other = written(measured(arm, 1, duration=4.0, motion=swings(scale=0.8)), tmp_path / "second.csv")
+    (tmp_path / "map.yaml").write_text(MAP)
+    guess = tmp_path / "guess.yaml"
+    guess.write_text(ARM.replace("stiffness: 3000", "stiffness: 2000").replace("mass: 2,", "mass: 2.6,"))
+    out, report = tmp_path / "out.yaml", tmp_path / "report"
+    arguments = ("--columns", tmp_path / "map.yaml", "--validate", other, "--out", out, "--report", report)
+    assert run(monkeypatch, "identify", table, guess, *arguments) == 0
+    said = capsys.readouterr().out
+    assert "stiffness of lift" in said and "second.csv, which was not used" in said
+    found = Robot.from_config(out)
+    assert found.drive_train is not None
+    np.testing.assert_allclose(found.drive_train.stiffness, [4000, 3000, 2000], rtol=0.02)
+    assert "identified from first.csv, standard deviation" in out.read_text()
+    figures = json.loads((report / "identified.json").read_text())
+    delays = [each["value"] for each in figures["figures"] if each["name"].startswith("delay of the link")]
+    np.testing.assert_allclose(delays, LINK_DELAY, atol=1e-5)
+    assert set(figures["validation"][0]["deflections"]) == set(arm.joint_names)
+    for name in ("figures", "efforts", "deflections", "validation1-efforts", "validation1-deflections"):
+        picture = matplotlib.image.imread(report / f"{name}.png")
+        assert picture.shape[0] > 300 and picture.std() > 0.01
+
+
+def test_archives_hold_the_same(arm: Robot, tmp_path: Path) -> None:
+    recording = measured(arm, 0, duration=1.0)
+    assert recording.motors is not None and recording.links is not None
+    path = tmp_path / "run.npz"
+    values = {"position": recording.links.values, "motor_position": recording.motors.values}
+    np.savez(
+        path,
+        time=recording.efforts.times,
+        effort=recording.efforts.values,
+        joint_names=list(arm.joint_names),
+        **values,
+    )
+    read = read_recording(path, arm.joint_names)
+    assert read.motors is not None and read.links is not None
+    np.testing.assert_array_equal(read.motors.values, recording.motors.values)
+    np.testing.assert_array_equal(read.links.values, recording.links.values)
+    np.testing.assert_array_equal(read.efforts.values, recording.efforts.values)
+
+
+def bag(path: Path, recording: JointRecording, with_efforts: bool = True) -> Path:
+    """Write joint states of links and motors, joints the other way round, as drivers publish them."""
+    assert recording.motors is not None and recording.links is not None
+    topics = (Topic("/joint_states", JOINT_STATE), Topic("/motor_states", JOINT_STATE))
+    names = list(recording.joint_names[::-1])
+    messages = []
+    for i, time in enumerate(recording.efforts.times):
+        stamp = START + round(time * SECOND)
+        for topic, channel in zip(topics, (recording.links, recording.motors)):
+            effort = recording.efforts.values[i, ::-1] if topic is topics[1] and with_efforts else []
+            values = {"name": names, "position": channel.values[i, ::-1], "effort": effort}
+            messages.append(
+                Message(topic.name, stamp, serialised(JOINT_STATE, header=header(stamp), **values))
+            )
+    return write(path, "mcap", messages, topics)
+
+
+def test_bags_hold_the_same(arm: Robot, tmp_path: Path) -> None:
+    recording = measured(arm, 0, duration=1.0)
+    read = read_recording(bag(tmp_path / "run", recording), arm.joint_names)
+    assert read.motors is not None and recording.motors is not None
+    np.testing.assert_array_equal(read.motors.values, recording.motors.values)
+    np.testing.assert_array_equal(read.efforts.values, recording.efforts.values)
+    np.testing.assert_allclose(read.efforts.times - START / SECOND, recording.efforts.times, atol=1e-6)
+
+
+def test_a_bag_without_efforts_is_refused(arm: Robot, tmp_path: Path) -> None:
+    path = bag(tmp_path / "run", measured(arm, 0, duration=1.0), with_efforts=False)
+    with pytest.raises(InputError, match="the field effort of .* is empty"):
+        read_recording(path, arm.joint_names)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("time: stamp", "time: stump"), "no column 'stump'; it has stamp"),
+        (("[i0, i1, i2]", "[i0, i1]"), "effort has 2 columns, and the robot 3 joints"),
+        (("effort_scale: [10]", "effort_scale: [10, 20]"), "one number, or 3"),
+        (("effort:", "torque:"), "torque"),
+    ],
+)
+def test_maps_that_are_wrong_are_refused(
+    arm: Robot, tmp_path: Path, change: tuple[str, str], said: str
+) -> None:
+    table = written(measured(arm, 0, duration=1.0), tmp_path / "run.csv")
+    path = tmp_path / "map.yaml"
+    path.write_text(MAP.replace(*change))
+    with pytest.raises(InputError, match=said) as error:
+        read_recording(table, arm.joint_names, path)
+    assert "\n" not in str(error.value)
