@@ -181,6 +181,10 @@ def _of_entry(kind: Any) -> Schema:
 def _of_key(one: Key) -> Schema:
     """Return the schema of a key; of a figure also as `{value: figure, source: text, assumed: true}`."""
     schema = {**schema_of(one.kind), **one.schema}
+    if isinstance(values := schema.get("additionalProperties"), dict):
+        _, bracket, unit = str(schema.get("description", "")).rpartition("[")
+        unit_of_values = {"description": bracket + unit} if bracket else {}
+        return {**schema, "additionalProperties": {**values, **unit_of_values}}
     if not one.is_figure:
         return schema
     types = [schema["type"]]

@@ -203,8 +203,10 @@ class TestTrees:
     def test_friction_of_the_links_is_that_of_the_drives_where_asked_for(self) -> None:
         text = '<mujoco><worldbody><body name="a"><joint name="j" damping="2" frictionloss="3"/>'
         text += '<geom size="0.1"/></body></worldbody></mujoco>'
-        assert Robot.from_mjcf(text).drive_train.specs is None
-        (spec,) = Robot.from_mjcf(text, friction=True).drive_train.specs or ()
+        assert Robot.from_mjcf(text).drive_train is None
+        drives = Robot.from_mjcf(text, friction=True).drive_train
+        assert drives is not None
+        (spec,) = drives.specs
         assert (spec.link_friction.viscous, spec.link_friction.coulomb) == (2.0, 3.0)
 
     def test_one_of_several_robots(self) -> None:

@@ -112,7 +112,7 @@ def test_names_that_do_not_fit_the_robot(
     ("text", "words"),
     [
         (SOME.replace("panda_joint7: 0.7", "panda_joint2: 0.7"), "'panda_joint2' is moved, so it cannot be"),
-        (SOME.replace("0.7", ".inf"), "standing holds NaN or infinite numbers"),
+        (SOME.replace("0.7", ".inf"), "standing.panda_joint7: inf is not a finite number"),
         (SOME.replace("0.7", "up"), r"standing.panda_joint7: must be a number \[rad or m\], found the text"),
         (SOME.replace("joint_names: [panda_joint6, panda_joint2]\n", ""), "standing needs joint_names"),
     ],
