@@ -121,7 +121,7 @@ def toppra_duration(robot: Robot, path: WaypointSpline) -> float:
     toppra, algorithm, constraint = map(import_module, ("toppra", "toppra.algorithm", "toppra.constraint"))
     toppra.setup_logging("WARNING")
 
-    class Path(toppra.interpolator.AbstractGeometricPath):  # type: ignore[misc]
+    class Path(toppra.interpolator.AbstractGeometricPath):  # type: ignore[name-defined]
         """A spline of ours for toppra."""
 
         dof = path.n_joints

@@ -124,6 +124,7 @@ class _Panels:
     values: Array  # (P, K, columns)
     errors: Array  # (P, columns) of the polynomials
     before: Array  # (P, columns) of the panels that were halved to make these
+    stalled: NDArray[np.bool_]  # (P, columns) whether those had hardly smaller errors than theirs before
     tops: Array  # (P, columns) largest sizes of the polynomials, or a little more until they are `sharp`
     places: Array  # (P, columns) where, in [-1, 1]
     sharp: NDArray[np.bool_]  # (P, columns)
@@ -163,7 +164,7 @@ class _Search:
 
     def block(self, begin: Array, end: Array) -> _Panels:
         """Look into panels (P,) until nothing in them can be higher than what is known."""
-        panels = self._sampled(begin, end, None)
+        panels = self._sampled(begin, end)
         while True:
             rough = np.asarray((panels.errors > self._tolerance * self._scale).any(axis=1))
             if rough.any():
@@ -204,7 +205,9 @@ class _Search:
         self._values = np.where(better, values[rows, columns], self._values)
         return samples
 
-    def _sampled(self, begin: Array, end: Array, before: Array | None) -> _Panels:
+    def _sampled(
+        self, begin: Array, end: Array, before: Array | None = None, stalled: NDArray[np.bool_] | None = None
+    ) -> _Panels:
         half, gap = 0.5 * (end - begin), _GAP * np.spacing(np.abs(end))
         times = (begin + half)[:, None] + half[:, None] * _AT_ALL
         times = np.clip(times, (begin + gap)[:, None], (end - gap)[:, None])
@@ -222,7 +225,9 @@ class _Search:
         tops[shut] = self._size(values[shut]).max(axis=1)
         sharp = np.repeat(shut[:, None], tops.shape[1], axis=1)
         known = np.full(tops.shape, np.inf) if before is None else before
-        return _Panels(begin, end, times, values, errors, known, tops, places, sharp, sharp.copy())
+        if stalled is None:
+            stalled = np.zeros(tops.shape, dtype=bool)
+        return _Panels(begin, end, times, values, errors, known, stalled, tops, places, sharp, sharp.copy())
 
     def _halved(self, panels: _Panels, which: NDArray[np.bool_]) -> _Panels:
         if len(panels.begin) > _MOST:
@@ -231,7 +236,8 @@ class _Search:
         begin, end = panels.begin[which], panels.end[which]
         edges = np.stack([begin, 0.5 * (begin + end), end], axis=1)
         before = np.repeat(panels.errors[which], 2, axis=0)
-        halves = self._sampled(edges[:, :2].ravel(), edges[:, 1:].ravel(), before)
+        stalled = before > _STALLED * np.repeat(panels.before[which], 2, axis=0)
+        halves = self._sampled(edges[:, :2].ravel(), edges[:, 1:].ravel(), before, stalled)
         return panels.chosen(~which).joined(halves)
 
     def _sharpen(self, panels: _Panels, which: NDArray[np.bool_]) -> None:
@@ -269,7 +275,9 @@ class _Search:
         errors = np.maximum(panels.errors[rows, columns], missed)
         panels.errors[rows, columns] = errors
         known = errors <= PRECISION * self._scale[columns]
-        known |= errors > _STALLED * panels.before[rows, columns]
+        # Once is not enough: a panel in which a narrow peak hides knows less of its error than its halves.
+        stalled = errors > _STALLED * panels.before[rows, columns]
+        known |= stalled & panels.stalled[rows, columns]
         known |= end - begin <= _SHORTEST * np.spacing(np.abs(end))
         panels.done[rows[known], columns[known]] = True
         unknown = np.zeros(len(panels.begin), dtype=bool)
