@@ -59,7 +59,10 @@ def all_gone(pids: Iterator[int] | list[int]) -> bool:
 def test_elastic_feedforward_tracks_ten_times_better_than_rigid(tmp_path: Path) -> None:
     duration = 1.0
     with start_demo(tmp_path, "--duration", str(duration)) as demo:
-        assert demo.wait(timeout=240.0) == 0, demo.output()
+        code = demo.wait(timeout=240.0)
+    if "the machine is too slow" in demo.output():
+        pytest.skip(f"the machine was held up: {demo.lines[-1]}")
+    assert code == 0, demo.output()
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert set(summary["runs"]) == {"none", "rigid", "elastic"}
     for run in summary["runs"].values():
