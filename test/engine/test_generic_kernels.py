@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from oracles.motions import random_stack
 from oracles.random_trees import random_pose, random_tree
+from sweeps import some
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot
 from hodyn_ros.engine import kernels
@@ -67,7 +68,7 @@ def test_forward_dynamics_is_that_of_straight_line_code(n_bodies: int, frame: Fr
     ("frame", "base_prescribed"),
     [(None, False), *((frame, prescribed) for frame in FRAMES[1:] for prescribed in (False, True))],
 )
-@pytest.mark.parametrize("n_bodies", [2, 6])
+@pytest.mark.parametrize("n_bodies", some([2, 6], 6))
 def test_hybrid_dynamics_is_that_of_straight_line_code(
     n_bodies: int, frame: Frame | None, base_prescribed: bool
 ) -> None:

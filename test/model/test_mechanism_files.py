@@ -17,6 +17,7 @@ from oracles.cases import relative_errors
 from oracles.mechanisms import Closed, Mechanism
 from oracles.motions import Base
 from oracles.random_trees import Tree
+from sweeps import some
 
 from hodyn_ros import BaseMotion, Robot, share
 from hodyn_ros.engine.loops.loop_kernel import compiles
@@ -90,7 +91,7 @@ class TestEfforts:
         assert found.shape == exact.shape
         assert relative_errors(found, exact).max() < 1e-12
 
-    @pytest.mark.parametrize("order", range(5))
+    @pytest.mark.parametrize("order", some(range(5), 0, 4))
     def test_the_compiled_way_agrees_with_the_readable_one_all_along(self, name: str, order: int) -> None:
         robot = robot_of(name)
         assert robot.closure is not None

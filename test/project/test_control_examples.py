@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from run_examples import run_quickly
+from sweeps import THOROUGH
 
 
 def row(lines: list[str], label: str) -> list[float]:
@@ -34,6 +35,7 @@ def test_only_the_complete_model_leaves_nothing_where_rotors_turn_with_links(tmp
     assert row(lines, f"{10:10d}")[0] == pytest.approx(10.0 * row(lines, f"{100:10d}")[0], rel=0.2)
 
 
+@pytest.mark.skipif(not THOROUGH, reason="half a minute; make test-thorough runs it")
 def test_the_planar_robot_is_perfect_with_exact_state_only(tmp_path: Path) -> None:
     lines = run_quickly("parallel_flatness", tmp_path, ("parallel_flatness.png",))
     assert row(lines, "exact state, not sampled")[0] <= 1e-10

@@ -161,7 +161,7 @@ TRACKED = {
 }
 
 
-@pytest.mark.parametrize("name", TRACKED)
+@pytest.mark.parametrize("name", some(TRACKED, "delta"))
 def test_the_elastic_feedforward_tracks_ten_times_better_than_the_rigid_one(name: str) -> None:
     motion = read_motion(share.find("config", f"{name}_motion.yaml"))
     study = TrackingStudy(TRACKED[name](), motion, 0.25, 0.2, Loop(order=3))

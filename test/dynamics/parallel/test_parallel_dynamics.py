@@ -14,6 +14,7 @@ from oracles.cases import relative_errors
 from oracles.motions import Base, Frame, Load, random_stack
 from oracles.parallel_robots import Parallel, gough_stewart, planar_3rrr
 from oracles.random_trees import Tree
+from sweeps import some
 
 from hodyn_ros import AppliedWrench, BaseMotion, DriveTrain, ParallelRobot, Robot, series_elastic
 from hodyn_ros.dynamics.calls.inverse_dynamics import DriveState
@@ -116,7 +117,7 @@ def test_agrees_with_lagrange_multipliers(name: str, order: int, frame: Frame) -
 
 
 @pytest.mark.parametrize("name", SMALL)
-@pytest.mark.parametrize("frame", ["body", "world"])
+@pytest.mark.parametrize("frame", some(["body", "world"], "world"))
 @pytest.mark.parametrize("loads", [False, True])
 def test_compiled_kernels_agree_with_the_published_formulas(name: str, frame: Frame, loads: bool) -> None:
     arrays, robot = ROBOTS[name], robot_of(name)
@@ -196,7 +197,7 @@ def published_matrices(robot: Robot, motion: BaseMotion, order: int) -> tuple[Ar
 
 
 @pytest.mark.parametrize("name", SMALL)
-@pytest.mark.parametrize("order", [0, 1, 3])
+@pytest.mark.parametrize("order", some([0, 1, 3], 3))
 def test_matrices_are_the_published_ones(name: str, order: int) -> None:
     """Of the Coriolis matrix what it does to the twist, and that `M' - 2 C` is skew, determine the rest."""
     arrays, robot = ROBOTS[name], robot_of(name)
@@ -332,7 +333,7 @@ def test_forward_dynamics_returns_the_motion(name: str, frame: Frame) -> None:
 
 
 @pytest.mark.parametrize("name", SMALL)
-@pytest.mark.parametrize("frame", ["body", "world"])
+@pytest.mark.parametrize("frame", some(["body", "world"], "body"))
 def test_forward_dynamics_beyond_the_compiled_orders(name: str, frame: Frame) -> None:
     """Rounding grows tenfold with every order; the efforts of what was found are still the ones given."""
     arrays, robot = ROBOTS[name], robot_of(name)
