@@ -107,11 +107,14 @@ def test_a_robot_with_loops_is_simulated_and_commanded(tmp_path: Path) -> None:
     with start_launch_file("delta.launch.py", *arguments) as process, Talk("cell") as talk:
         states = talk.hear(JointState, "joint_states")
         talk.wait_for_line(process, "waiting -> joining")
-        talk.wait_for_line(process, "the motion has ended after")
+        talk.wait_until(
+            lambda: "missed" in process.output() or "the motion has ended after" in process.output(),
+            "the end",
+        )
+        if "missed" in process.output():
+            pytest.skip("the machine was too busy to simulate a robot in real time")
         assert talk.was_sound("trajectory_node") and talk.was_sound("dynamics_node")
         assert process.stop(signal.SIGINT) == 0, process.output()
-    if "missed" in process.output():
-        pytest.skip("the machine was too busy to simulate a robot in real time")
     assert "-> stopping" not in process.output().partition("the motion has ended")[0], process.output()
     assert np.ptp([state.position for state in states], axis=0).max() > 0.01
 
