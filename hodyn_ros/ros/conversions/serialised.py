@@ -143,15 +143,16 @@ class AnswerWriter:
         computation_time: float,
     ) -> bytes:
         """Return the answer as bytes, with the stamp of the motion `question` and the rest of `header`."""
-        stacks = [*feedforward[:4], _NO_WRENCHES if wrenches is None else wrenches]
+        efforts, positions, *others = feedforward[:4]
+        kept = positions[: len(MOTOR_POSITION_FIELDS)]  # motors move to higher orders than are sent
+        stacks = [efforts, kept, *others, _NO_WRENCHES if wrenches is None else wrenches]
         shape = header.frame_id, wrenches is None, *[stack.shape for stack in stacks]
-        if shape != self._shape:
-            msg = self.message(header, feedforward, wrenches, computation_time)
-            self._prepared, self._shape = _PreparedAnswer.of(msg), shape
-        if self._prepared is not None:
+        if shape == self._shape and self._prepared is not None:
             return self._prepared.filled(question[_STAMP], stacks, computation_time, feedforward.status)
         msg = self.message(header, feedforward, wrenches, computation_time)
         data: bytes = serialize_message(msg)
+        if shape != self._shape:
+            self._prepared, self._shape = _PreparedAnswer.of(msg, data), shape
         return data[: _STAMP.start] + question[_STAMP] + data[_STAMP.stop :]
 
 
@@ -178,15 +179,15 @@ class _PreparedAnswer:
         self._status = layout.scalars["status"]
 
     @classmethod
-    def of(cls, msg: FeedforwardTorque) -> _PreparedAnswer | None:
-        """Prepare for answers like a message; None where the middleware writes another layout."""
-        layout = _Layout.of(msg, serialize_message(msg))
+    def of(cls, msg: FeedforwardTorque, data: bytes) -> _PreparedAnswer | None:
+        """Prepare for answers like a message that is `data`; None where that is laid out in another way."""
+        layout = _Layout.of(msg, data)
         return None if layout is None else cls(layout)
 
     def filled(self, stamp: bytes, stacks: Sequence[Array], computation_time: float, status: int) -> bytes:
         self._bytes[_STAMP] = stamp
         for places, stack in zip(self._places, stacks):
-            self._numbers[places] = stack.reshape(-1)[: len(places)]  # motors move to higher orders
+            self._numbers[places] = stack.reshape(-1)
         self._numbers[self._computation_time] = computation_time
         struct.pack_into("<I", self._bytes, self._status, status)
         return bytes(self._bytes)
