@@ -9,9 +9,9 @@ from rich.console import Console
 
 from hodyn_ros import share
 from hodyn_ros.cli.robot_sheet import read_sheet
+from hodyn_ros.dynamics.kinematics.skeleton import robot_lines
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.plotting.skeleton import robot_lines
 from hodyn_ros.tables import table
 
 
@@ -41,6 +41,8 @@ def draw_robot(robot: Robot, path: Path) -> Path:
     """Draw a robot as lines from joint to joint: at home, or at zero within its limits."""
     from matplotlib.figure import Figure
 
+    from hodyn_ros.pictures import save_picture
+
     start, pose = robot.home
     limits = robot.coordinate_limits
     q = np.clip(start, limits.position_lower, limits.position_upper)
@@ -56,9 +58,7 @@ def draw_robot(robot: Robot, path: Path) -> Path:
     _equal_axes(ax, lines.reshape(-1, 3))
     for axis in "xyz":
         getattr(ax, f"set_{axis}label")(f"{axis} [m]")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
-    return path
+    return save_picture(figure, path)
 
 
 def _equal_axes(ax: object, points: Array) -> None:

@@ -17,6 +17,7 @@ from hodyn_ros.control.motor_pd import FeedforwardMode
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.model.tree import JointKind
+from hodyn_ros.pictures import plain, save_picture
 from hodyn_ros.simulation.pictures import MODE_STYLES, windowed_rms
 from hodyn_ros.simulation.tracking_study import Loop, Outcome, RobotErrors, TrackingStudy, all_runs
 from hodyn_ros.tables import table
@@ -85,7 +86,7 @@ def draw_tracking(
     cases: Sequence[RobotErrors], found: Sequence[Outcomes], unit: str, title: str, path: Path
 ) -> Path:
     """Draw errors over time of the first case, and beside it those of all cases where there are several."""
-    figure = Figure(figsize=(11.0, 4.8), layout="constrained", dpi=110)
+    figure = Figure(figsize=(11.0, 4.8), layout="constrained")
     figure.suptitle(f"Tracking error of {title}, with each kind of feedforward")
     axes = figure.subplots(1, 2 if len(cases) > 1 else 1, squeeze=False)[0]
     for mode, outcome in found[0].items():
@@ -108,10 +109,8 @@ def draw_tracking(
     for ax in axes:
         ax.set_yscale("log")
         ax.set_ylabel(f"error, RMS over the joints [{unit}]")
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(alpha=0.25)
-    figure.savefig(path)
-    return path
+        plain(ax)
+    return save_picture(figure, path)
 
 
 def _heading(model: Robot, source: Path, case: RobotErrors, loop: Loop) -> str:

@@ -6,17 +6,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from matplotlib.figure import Figure as Canvas
+from matplotlib.figure import Figure
 
 from hodyn_ros.identification.result import Fit, Identified
 from hodyn_ros.lie.jets import Array
+from hodyn_ros.pictures import plain, save_picture
 
 _BLUE, _RED, _GREY = "#0072B2", "#D55E00", "#888888"
 
 
 def draw_fits(fits: Sequence[Fit], unit: str, factor: float, title: str, path: Path) -> Path:
     """Draw each joint: measured, predicted and residual over time, and the spectrum of the residual."""
-    figure = Canvas(figsize=(12.0, 0.8 + 2.0 * len(fits)), layout="constrained", dpi=100)
+    figure = Figure(figsize=(12.0, 0.8 + 2.0 * len(fits)), layout="constrained")
     figure.suptitle(title)
     axes = figure.subplots(len(fits), 2, squeeze=False, width_ratios=(3, 1))
     for (left, right), fit in zip(axes, fits):
@@ -31,15 +32,12 @@ def draw_fits(fits: Sequence[Fit], unit: str, factor: float, title: str, path: P
         right.loglog(frequencies[1:], density[1:], color=_RED, linewidth=0.9)
         right.set_ylabel(f"[{unit}/√Hz]")
         for ax in (left, right):
-            ax.spines[["top", "right"]].set_visible(False)
-            ax.grid(alpha=0.25)
+            plain(ax)
     axes[0, 0].legend(frameon=False, fontsize=8, ncols=3, loc="upper right")
     axes[0, 1].set_title("spectrum of the residual", loc="left", fontsize=10)
     axes[-1, 0].set_xlabel("time [s]")
     axes[-1, 1].set_xlabel("frequency [Hz]")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
-    return path
+    return save_picture(figure, path)
 
 
 def spectrum(times: Array, values: Array) -> tuple[Array, Array]:
@@ -53,7 +51,7 @@ def spectrum(times: Array, values: Array) -> tuple[Array, Array]:
 def draw_figures(result: Identified, path: Path) -> Path:
     """Draw every figure with its 95 % interval, as a share of the file's or of itself."""
     shown = [f for f in result.figures if np.isfinite(f.value) and f.deviation > 0.0]
-    figure = Canvas(figsize=(11.0, 1.2 + 0.2 * len(shown)), layout="constrained", dpi=100)
+    figure = Figure(figsize=(11.0, 1.2 + 0.2 * len(shown)), layout="constrained")
     ax = figure.add_subplot()
     for place, each in enumerate(shown):
         known = np.isfinite(each.prior) and each.prior != 0.0
@@ -67,14 +65,12 @@ def draw_figures(result: Identified, path: Path) -> Path:
     ax.set_yticks(range(len(shown)), [_short(f.name) for f in shown], fontsize=7)
     ax.set_xlim(-3.0, 3.0)
     ax.invert_yaxis()
-    ax.grid(alpha=0.25, axis="x")
+    plain(ax, "x")
     ax.set_xlabel(
         "value with its 95 % interval, as a share of the file's (red) or of itself; grey: not identified"
     )
     ax.set_title(f"{result.robot.name}, identified from {result.source}", loc="left")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
-    return path
+    return save_picture(figure, path)
 
 
 def _short(name: str) -> str:

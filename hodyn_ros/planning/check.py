@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.planning.along import DemandAlong
-from hodyn_ros.planning.limit_set import Column, LimitSet
+from hodyn_ros.planning.limit_set import ROUNDING, Column, LimitSet
 from hodyn_ros.planning.peaks import TOLERANCE
 from hodyn_ros.planning.record import Record
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.robot_motion import RobotMotion
-
-# A limit that is met to rounding holds.
-ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,9 @@ from hodyn_ros.planning.motion_evaluator import MotionEvaluator
 from hodyn_ros.planning.peaks import Samples
 from hodyn_ros.trajectory.robot_motion import MotionSample, RobotMotion
 
+# A limit that is met to rounding holds.
+ROUNDING = 1e-9
+
 
 class Column(NamedTuple):
     """One limit of one joint or motor."""
@@ -122,6 +125,15 @@ class LimitSet:
     def margins(self, values: Array) -> Array:
         """Return the distances (..., columns) to the nearer limit, negative beyond it, in the units."""
         return np.asarray(np.minimum(self.upper - values, values - self.lower))
+
+    def position_beyond(self, sizes: Array) -> int | None:
+        """Return the column of the position that is farthest beyond its limit, None where all hold.
+
+        `sizes` (columns,) of relative quantities. No speed of a motion changes its positions.
+        """
+        usage = np.where(self.timed, 0.0, self.usage(sizes))
+        worst = int(np.argmax(usage))
+        return worst if usage[worst] > 1.0 + ROUNDING else None
 
     def _gather(self) -> None:
         subject, limits, train = self.subject, self.subject.limits, self.subject.train

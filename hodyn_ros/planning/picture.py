@@ -7,10 +7,9 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from hodyn_ros.pictures import joint_style, legend_below, plain, save_picture
 from hodyn_ros.planning.check import Report
-from hodyn_ros.plotting.legends import legend_below
 
-_COLOURS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#777777")
 _COLUMNS = 2
 
 
@@ -26,8 +25,7 @@ def draw_usage(report: Report, title: str, path: Path) -> Path:
         for place, finding in enumerate(report.findings):
             if finding.column.quantity != quantity:
                 continue
-            joint = joints.index(finding.column.joint)
-            colour, dashes = _COLOURS[joint % len(_COLOURS)], "--" if joint >= len(_COLOURS) else "-"
+            colour, dashes = joint_style(joints.index(finding.column.joint))
             share = 100.0 * report.usage[:, place]
             ax.plot(report.times, share, dashes, color=colour, linewidth=1.3, label=finding.column.joint)
             if finding.violated:
@@ -38,8 +36,7 @@ def draw_usage(report: Report, title: str, path: Path) -> Path:
         ax.set_ylim(0.0, max(115.0, 1.1 * highest))
         ax.set_xlim(report.times[0], report.times[-1])
         ax.set_title(f"{quantity}, % of its limit", loc="left", fontsize=10)
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(alpha=0.25)
+        plain(ax)
     for ax in axes.ravel()[len(quantities) :]:
         ax.set_visible(False)
     for ax in axes[-1]:
@@ -51,6 +48,4 @@ def draw_usage(report: Report, title: str, path: Path) -> Path:
     shown = [name for name in joints if name in handles]
     legend_below(figure, [handles[name] for name in shown], shown)
     figure.suptitle(title, fontsize=12)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
-    return path
+    return save_picture(figure, path)

@@ -11,7 +11,6 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.planning.along import DemandAlong
-from hodyn_ros.planning.check import ROUNDING
 from hodyn_ros.planning.limit_set import Column, LimitSet
 from hodyn_ros.planning.peaks import TOLERANCE, Peaks
 from hodyn_ros.trajectory.base import Trajectory
@@ -148,9 +147,8 @@ def _timed(demand: LimitSet, sizes: Array) -> Array:
 
 
 def _require_positions(demand: LimitSet, peaks: Peaks) -> None:
-    fixed = np.where(demand.timed, 0.0, demand.usage(peaks.sizes))
-    worst = int(np.argmax(fixed))
-    if fixed[worst] > 1.0 + ROUNDING:
+    worst = demand.position_beyond(peaks.sizes)
+    if worst is not None:
         column = demand.columns[worst]
         raise InfeasibleError(
             f"no speed keeps the position limit of joint {column.joint!r}: it goes to "

@@ -13,16 +13,15 @@ from numpy.typing import NDArray
 
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array
-from hodyn_ros.plotting.legends import legend_below
+from hodyn_ros.pictures import joint_style, legend_below, plain, save_picture
 from hodyn_ros.simulation.recording import Recording, seconds, tracking
 
-# Palettes that can be told apart also by those who see colours differently (Okabe and Ito; Tol).
+# A palette that can be told apart also by those who see colours differently (Okabe and Ito).
 MODE_STYLES = {
     "none": ("feedback only", "#888888"),
     "rigid": ("rigid feedforward", "#E69F00"),
     "elastic": ("elastic feedforward", "#0072B2"),
 }
-_JOINT_COLOURS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#777777")
 _WINDOW = 0.1  # [s] over which errors are taken together
 _HEADROOM = 1.6  # between a curve and its label, as a factor
 
@@ -48,21 +47,20 @@ def plot_demo(recordings: Mapping[str, Recording], begin: float, end: float, pat
     _draw_errors(axes[3], recordings, begin, end)
     axes[3].set_title("tracking error, RMS over the joints [rad]", loc="left", fontsize=11)
     for ax in axes:
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(alpha=0.25)
+        plain(ax)
         ax.set_xlim(0.0, end - begin)
     for ax in axes[2:]:
         ax.set_xlabel("time [s]")
     handles, names = axes[0].get_legend_handles_labels()
     legend_below(figure, handles, names)
     figure.suptitle("Feedforward torque of a Panda with elastic joints, and how well the arm follows with it")
-    figure.savefig(path, dpi=110)
+    save_picture(figure, path)
 
 
 def _draw_joints(ax: Axes, times: Array, values: Array, names: NDArray[np.str_]) -> None:
     for joint, name in enumerate(names):
-        colour = _JOINT_COLOURS[joint % len(_JOINT_COLOURS)]
-        ax.plot(times, values[:, joint], color=colour, linewidth=1.4, label=name)
+        colour, dashes = joint_style(joint)
+        ax.plot(times, values[:, joint], dashes, color=colour, linewidth=1.4, label=name)
 
 
 def _draw_errors(ax: Axes, recordings: Mapping[str, Recording], begin: float, end: float) -> None:

@@ -20,10 +20,10 @@ from oracles.random_trees import Tree
 from sweeps import some
 
 from hodyn_ros import BaseMotion, Robot, share
+from hodyn_ros.dynamics.kinematics.skeleton import robot_lines
 from hodyn_ros.engine.loops.loop_kernel import compiles
 from hodyn_ros.launching import Node, read_launch
 from hodyn_ros.model.closure import LoopFrame
-from hodyn_ros.plotting.skeleton import robot_lines
 from hodyn_ros.trajectory import read_motion
 
 Array = NDArray[np.float64]

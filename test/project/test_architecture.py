@@ -16,7 +16,7 @@ LAYERS = (
     ("ros",),
     ("simulation", "identification"),
     ("planning", "guard"),
-    ("control", "plotting"),
+    ("control",),
     ("feedforward",),
     ("dynamics",),
     ("actuation", "trajectory", "bags"),

@@ -39,7 +39,7 @@ FOR_EXTRAS = (
     *(
         "identification.pictures",
         "identification.bag",
-        "plotting.legends",
+        "pictures",
         "replay",
         "ros.",
         "simulation.pictures",

@@ -8,7 +8,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from hodyn_ros.bags.comparison.compare import Comparison
-from hodyn_ros.outputs import complete
+from hodyn_ros.pictures import plain, save_picture
 
 _MOST = 12  # graphs; the fields that differ most are shown
 _COLUMNS = 2
@@ -41,17 +41,14 @@ def draw_differences(comparison: Comparison, title: str, path: Path) -> Path:
         ax.set_ylim(-0.6, len(marks) - 0.4)
         ax.set_title("what is not a difference of numbers", loc="left", fontsize=9)
     for ax in axes[:used]:
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(alpha=0.25)
+        plain(ax)
     for ax in axes[used:]:
         ax.set_visible(False)
     for ax in axes[max(0, used - _COLUMNS) : used]:
         ax.tick_params(labelbottom=True)
         ax.set_xlabel("time [s]")
     figure.suptitle(f"{title}: largest absolute difference of each field", fontsize=12)
-    with complete(path) as part:
-        figure.savefig(part, dpi=110)
-    return path
+    return save_picture(figure, path)
 
 
 def _marks(comparison: Comparison) -> list[tuple[str, list[float]]]:

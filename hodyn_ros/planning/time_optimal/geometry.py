@@ -12,7 +12,6 @@ from hodyn_ros.trajectory.base import Trajectory, derivative_name
 from hodyn_ros.trajectory.robot_motion import RobotMotion
 
 _POINTS = 2001
-_ROUNDING = 1e-9
 _BESIDE = 1e-7  # of a path, to either side of a breakpoint
 _KINK = 1e-4  # relative change of a derivative there that is none of rounding
 
@@ -60,11 +59,9 @@ def _require_range(path: RobotMotion, demand: LimitSet) -> None:
         return
     from hodyn_ros.planning.along import DemandAlong  # the peaks of positions, at any speed
 
-    along = DemandAlong(demand, path)
-    peaks = along.peaks()
-    fixed = np.where(demand.timed, 0.0, demand.usage(peaks.sizes))
-    worst = int(np.argmax(fixed))
-    if fixed[worst] > 1.0 + _ROUNDING:
+    peaks = DemandAlong(demand, path).peaks()
+    worst = demand.position_beyond(peaks.sizes)
+    if worst is not None:
         column = demand.columns[worst]
         raise InfeasibleError(
             f"the path leaves the range of joint {column.joint!r}: at {peaks.times[worst]:.6g} it is at "

@@ -7,10 +7,8 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from hodyn_ros.pictures import joint_style, legend_below, plain, save_picture
 from hodyn_ros.planning.time_optimal.planner import TimeOptimal
-from hodyn_ros.plotting.legends import legend_below
-
-_COLOURS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#777777")
 
 
 def draw_plan(found: TimeOptimal, title: str, path: Path) -> Path:
@@ -32,16 +30,9 @@ def draw_plan(found: TimeOptimal, title: str, path: Path) -> Path:
             ax = axes[row, side]
             for i, column in enumerate(columns):
                 if column.quantity == quantity:
-                    joint = joints.index(column.joint)
-                    dashes = "--" if joint >= len(_COLOURS) else "-"
-                    (line,) = ax.plot(
-                        place,
-                        100.0 * usage[:, i],
-                        dashes,
-                        color=_COLOURS[joint % len(_COLOURS)],
-                        linewidth=1.1,
-                    )
-                    lines[column.joint] = line
+                    colour, dashes = joint_style(joints.index(column.joint))
+                    share = 100.0 * usage[:, i]
+                    lines[column.joint] = ax.plot(place, share, dashes, color=colour, linewidth=1.1)[0]
             ax.axhline(100.0, color="black", linewidth=0.9)
             ax.set_ylim(0.0, 108.0)
             if not side:
@@ -56,11 +47,8 @@ def draw_plan(found: TimeOptimal, title: str, path: Path) -> Path:
     axes[-1, 0].set_ylabel("path speed\n%/s", fontsize=8)
     for ax in axes.ravel():
         ax.set_xlim(0.0, 100.0)
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(alpha=0.25)
+        plain(ax)
     shown = [joint for joint in joints if joint in lines]
     legend_below(figure, [lines[joint] for joint in shown], shown)
     figure.suptitle(title, fontsize=12)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
-    return path
+    return save_picture(figure, path)

@@ -12,8 +12,7 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.planning.along import DemandAlong
-from hodyn_ros.planning.check import ROUNDING
-from hodyn_ros.planning.limit_set import Column, LimitSet
+from hodyn_ros.planning.limit_set import ROUNDING, Column, LimitSet
 from hodyn_ros.planning.retime import InfeasibleError
 from hodyn_ros.planning.time_optimal.chain_rule import SPEEDS
 from hodyn_ros.planning.time_optimal.geometry import require_path

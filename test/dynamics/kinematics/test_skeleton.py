@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hodyn_ros import BaseMotion, InputError, Robot, share
+from hodyn_ros.dynamics.kinematics.skeleton import read_skeleton, robot_lines
 from hodyn_ros.lie.se3 import exp
-from hodyn_ros.plotting.skeleton import read_skeleton, robot_lines
 from hodyn_ros.trajectory import read_motion
 
 
