@@ -1,12 +1,14 @@
-"""Tables for the terminal that keep their digits and words whole, at 80 columns and in files."""
+"""Tables for the terminal that keep their digits and words whole, at 80 columns and in files; progress."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from rich.box import HORIZONTALS, SIMPLE
 from rich.console import Console, ConsoleOptions, RenderResult
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -78,6 +80,15 @@ def console() -> Console:
     """Return a console on the standard output; where that is a file or a pipe, lines may be long."""
     found = Console()
     return found if found.is_terminal else Console(width=max(found.width, _WIDEST))
+
+
+@contextmanager
+def progress_bar(console: Console, what: str) -> Iterator[Callable[[float], None]]:
+    """Show a bar with the time that is left on a terminal, and yield what sets it to a share from 0 to 1."""
+    columns = TextColumn(what), BarColumn(), TextColumn("{task.percentage:3.0f} %"), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=1.0)
+        yield lambda share_done: bar.update(task, completed=share_done)
 
 
 def number(value: float, digits: int = 4) -> str:

@@ -323,6 +323,54 @@ def retime(
         raise SystemExit(_fail(error, 1)) from None
 
 
+@app.command("excite")
+def excite_robot(
+    robot: RobotFile,
+    out: Annotated[Path, typer.Option(help="Trajectory file to write.")] = Path("out/excitation.yaml"),
+    duration: Annotated[
+        float, typer.Option(help="Seconds of the motion, one period from rest to rest.", min=0.1, max=3600.0)
+    ] = 20.0,
+    harmonics: Annotated[int, typer.Option(help="Of the Fourier series.", min=4, max=50)] = 8,
+    box: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Where the origin of a body or frame has to stay [m], such as 'hand: x -0.5..0.8, z 0.1..'; "
+            "once or more.",
+            show_default="none",
+        ),
+    ] = None,
+    effort_at: Annotated[str, typer.Option(help="Where efforts are measured: motor or link.")] = "motor",
+    compare: Annotated[
+        str | None,
+        typer.Option(help="Trajectory file whose condition is printed beside.", show_default="none"),
+    ] = None,
+    starts: Annotated[
+        int, typer.Option(help="Random motions that the search starts from.", min=1, max=1000)
+    ] = 2,
+    seed: Annotated[int, typer.Option(help="Of the random motions.", min=0)] = 0,
+    picture: Picture = None,
+) -> None:
+    """Find a motion that makes the parameters of a robot visible, for a recording to identify it from.
+
+    Of all Fourier series within the limits of the robot file and boxes for its bodies, between samples too,
+    one whose base parameters are told apart well: by the condition of their weighted regressor. It starts and
+    ends at rest.
+    """
+    from hodyn_ros.cli.excite import run_excite
+    from hodyn_ros.identification.excitation import Box, ExcitationOptions
+
+    boxes = tuple(Box.parse(text) for text in box or ())
+    at_motor = _at_motor(effort_at)
+    options = ExcitationOptions(duration, harmonics, starts, seed, at_motor, boxes)
+    run_excite(robot, options, compare, out, picture, Console())
+
+
+def _at_motor(text: str) -> bool:
+    if text not in ("motor", "link"):
+        raise InputError(f"--effort-at is motor or link, found {text!r}")
+    return text == "motor"
+
+
 @app.command("identify")
 def identify_robot(
     recording: Annotated[
@@ -361,10 +409,8 @@ def identify_robot(
 
     if only not in ("all", "payload"):
         raise InputError(f"--only is all or payload, found {only!r}")
-    if effort_at not in ("motor", "link"):
-        raise InputError(f"--effort-at is motor or link, found {effort_at!r}")
     options = Options(cast(Any, only), bandwidth, trust)
-    at_motor = effort_at == "motor"
+    at_motor = _at_motor(effort_at)
     run_identify(recording, robot, columns, options, at_motor, validate or [], out, report, console())
 
 

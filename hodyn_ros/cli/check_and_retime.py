@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from math import isinf
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import Progress
 
 from hodyn_ros import share
 from hodyn_ros.dynamics.robot import Robot
@@ -16,6 +13,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.planning.check import Report, check
 from hodyn_ros.planning.report import certainty, findings_table, percent, print_whole, verdict
 from hodyn_ros.planning.retime import retime
+from hodyn_ros.tables import progress_bar
 from hodyn_ros.trajectory.files.reader import read_motion
 from hodyn_ros.trajectory.files.retimed_file import retimed_text
 from hodyn_ros.trajectory.robot_motion import RobotMotion
@@ -111,11 +109,3 @@ def _motion(source: Path, duration: float | None) -> RobotMotion:
     if duration is None and isinf(motion.trajectory.duration):
         raise InputError("the motion has no end; say with --duration how many seconds count")
     return motion
-
-
-@contextmanager
-def progress_bar(console: Console, what: str) -> Iterator[Callable[[float], None]]:
-    """Show a bar on a terminal, and yield what sets it to a share from 0 to 1."""
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=1.0)
-        yield lambda share_done: bar.update(task, completed=share_done)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from hodyn_ros import share
 from hodyn_ros.dynamics.read_robot import read_robot
@@ -19,7 +18,7 @@ from hodyn_ros.identification.result import Figure, Fit, Identified
 from hodyn_ros.identification.robot_file import robot_text
 from hodyn_ros.identification.validation import validate
 from hodyn_ros.outputs import complete
-from hodyn_ros.tables import number, table
+from hodyn_ros.tables import number, progress_bar, table
 
 
 def run_identify(
@@ -37,15 +36,8 @@ def run_identify(
     prior = Robot.of(read_robot(share.find("config", robot)))
     data = read_recording(recording, prior.joint_names, columns, at_motor)
     others = [read_recording(path, prior.joint_names, columns, at_motor) for path in validations]
-    bars = (
-        TextColumn("identifying"),
-        BarColumn(),
-        TextColumn("{task.percentage:3.0f} %"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*bars, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=1.0)
-        found = identify(prior, data, options, lambda done: bar.update(task, completed=done))
+    with progress_bar(console, "identifying") as progress:
+        found = identify(prior, data, options, progress)
     bands = ", ".join(f"{band:g}" for band in dict.fromkeys(found.bandwidths))
     console.print(
         f"{prior.name}, identified from {data.source}; motion up to {bands} Hz, condition "

@@ -8,13 +8,13 @@ from pathlib import Path
 from rich.console import Console
 
 from hodyn_ros import share
-from hodyn_ros.cli.check_and_retime import progress_bar
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.planning.check import check
 from hodyn_ros.planning.report import print_whole, verdict
 from hodyn_ros.planning.time_optimal.planner import time_optimal
 from hodyn_ros.planning.time_optimal.report import bindings_table, outcome
+from hodyn_ros.tables import progress_bar
 from hodyn_ros.trajectory.files.reader import read_motion
 from hodyn_ros.trajectory.files.retimed_file import timed_text
 

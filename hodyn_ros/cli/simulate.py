@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from hodyn_ros import share
 from hodyn_ros.control.motor_pd import FeedforwardMode
@@ -20,7 +19,7 @@ from hodyn_ros.model.tree import JointKind
 from hodyn_ros.pictures import plain, save_picture
 from hodyn_ros.simulation.pictures import MODE_STYLES, windowed_rms
 from hodyn_ros.simulation.tracking_study import Loop, Outcome, RobotErrors, TrackingStudy, all_runs
-from hodyn_ros.tables import table
+from hodyn_ros.tables import progress_bar, table
 from hodyn_ros.trajectory.files.reader import read_motion
 
 Outcomes = Mapping[FeedforwardMode, Outcome]
@@ -48,16 +47,9 @@ def run_simulate(
     cases = [RobotErrors(each, inertia_error, payload_error) for each in stiffness_errors]
     for case in cases:
         case.applied(model)  # what cannot be is said before any work
-    columns = (
-        TextColumn("simulating"),
-        BarColumn(),
-        TextColumn("{task.percentage:3.0f} %"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=1.0)
+    with progress_bar(console, "simulating") as progress:
         study = TrackingStudy(model, wanted, duration, ramp, loop)
-        found = all_runs(study, cases, lambda share_done: bar.update(task, completed=share_done))
+        found = all_runs(study, cases, progress)
     unit = _unit(model)
     console.print(_heading(model, source, case=cases[0], loop=loop), markup=False, highlight=False)
     console.print(_table(cases, found, unit))

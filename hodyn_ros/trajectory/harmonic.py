@@ -7,9 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array
-from hodyn_ros.trajectory.base import Trajectory
+from hodyn_ros.trajectory.base import Trajectory, derivative_name
 from hodyn_ros.trajectory.checks import duration_or_endless, frozen_array, real_number, unique_names
+
+_REST = 4  # derivatives that vanish at ends at rest: what the torque of an elastic joint needs
+_ROUNDING = 1e-9  # of the largest that each of them comes to
 
 
 class _Harmonic(Trajectory):
@@ -38,6 +42,9 @@ class FourierSeries(_Harmonic):
     the velocity amplitudes of the harmonics [rad/s]; `offsets` (n,) [rad]. The motion has no end unless
     `duration` [s] sets one. Source: Gaz et al., IEEE RA-L 4(4), 2019, Table II.
 
+    With `at_rest` it starts and ends at rest: it holds its position before and after, which InputError
+    refuses unless the amplitudes make its derivatives up to the snap vanish there.
+
     >>> motion = FourierSeries(2.0, sine=[[1.0]], cosine=[[0.0]], offsets=[0.5])
     >>> motion.sample(0.0, 3)[:, 0]
     array([ 0.5,  1. ,  0. , -4. ])
@@ -49,6 +56,7 @@ class FourierSeries(_Harmonic):
     offsets: Array
     duration: float = field(default=math.inf, kw_only=True)
     joint_names: tuple[str, ...] | None = field(default=None, kw_only=True)
+    at_rest: bool = field(default=False, kw_only=True)
     n_joints: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -62,6 +70,30 @@ class FourierSeries(_Harmonic):
             joint_names=unique_names(self.joint_names, sine.shape[1]),
             n_joints=sine.shape[1],
         )
+        if self.at_rest:
+            self._rest()
+
+    def _rest(self) -> None:
+        """Hold the motion at its ends; InputError unless it rests there."""
+        if math.isinf(self.duration):
+            raise InputError("a Fourier series at rest needs a duration")
+        ends = np.abs(self._derivatives(np.array([0.0, self.duration]), _REST)[1:]).max(axis=(1, 2))
+        steps = self.angular_frequency * np.arange(1.0, len(self.sine) + 1)
+        sizes = (np.abs(self.sine) + np.abs(self.cosine)).sum(axis=1)
+        largest = (steps ** np.arange(_REST)[:, None]) @ sizes
+        moving = np.flatnonzero(ends > _ROUNDING * largest)
+        if len(moving):
+            what = derivative_name(int(moving[0]) + 1)
+            raise InputError(
+                f"this Fourier series is not at rest at its ends: its {what} comes to {ends[moving[0]]:g} "
+                "there; leave at_rest out, and put ramps around it"
+            )
+        self._set(starts_at_rest=True, ends_at_rest=True, smoothness=_REST)
+
+    @property
+    def breakpoints(self) -> Array:
+        """Its ends, where it is at rest there; no derivative jumps elsewhere."""
+        return np.array([0.0, self.duration]) if self.at_rest else np.empty(0)
 
     @property
     def highest_frequency(self) -> float:

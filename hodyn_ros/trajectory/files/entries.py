@@ -85,6 +85,7 @@ class FourierFile(TrajectoryFile):
     cosine: Harmonics = key("one row per harmonic, one column per joint [rad/s]")
     offsets: PerJoint = key("one number per joint [rad]")
     duration: float = key("time of the end [s], or .inf", default=math.inf)
+    at_rest: bool = key("whether it rests at its ends, up to the snap", default=False)
 
     def trajectory(self) -> Trajectory:
         """Return the motion; InputError where its figures cannot be."""

@@ -1,0 +1,80 @@
+"""What `hodyn excite` does, once its arguments are known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+from rich.console import Console
+
+from hodyn_ros import share
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.identification.excitation import Excitation, ExcitationOptions, excite
+from hodyn_ros.outputs import complete
+from hodyn_ros.planning.check import check
+from hodyn_ros.planning.report import percent, verdict
+from hodyn_ros.tables import number, progress_bar
+from hodyn_ros.trajectory.files.reader import read_trajectory
+
+
+def run_excite(
+    robot: str,
+    options: ExcitationOptions,
+    compare: str | None,
+    out: Path,
+    picture: Path | None,
+    console: Console,
+) -> None:
+    """Write a motion that makes the parameters of a robot visible as a trajectory file; print its condition.
+
+    `compare`: a trajectory file, or a shipped one, whose condition is printed beside.
+    """
+    machine = Robot.from_config(share.find("config", robot))
+    other = None if compare is None else read_trajectory(share.find("config", compare))
+    with progress_bar(console, "searching a motion") as progress:
+        found = excite(machine, options, progress)
+    with complete(out) as path:
+        path.write_text(_text(found, machine, options), encoding="utf-8")
+    motion = read_trajectory(out)
+
+    def say(line: str) -> None:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    say(
+        f"{machine.name}: condition {number(found.condition)} of {len(found.parameters)} base parameters; "
+        f"that of random motions within the limits is {number(found.random)} (median)"
+    )
+    if other is not None:
+        until = min(other.duration, motion.duration)
+        its = found.measure(other, until)
+        say(
+            f"{compare}: condition {number(its)} in {until:g} s, {number(its / found.condition, 3)} times as "
+            "large"
+        )
+    say(f"{percent(found.usage)} are used of the limits and boxes: {found.limit}")
+    report = check(machine, motion)
+    if picture is not None:
+        from hodyn_ros.planning.picture import draw_usage
+
+        title = f"{out.name} on {machine.name}: what it uses of the limits"
+        say(f"wrote {draw_usage(report, title, picture)}")
+    say(f"wrote {out}")
+    say(f"checked as it was written: {verdict(report)}")
+
+
+def _text(found: Excitation, machine: Robot, options: ExcitationOptions) -> str:
+    motion = found.motion
+    boxes = "".join(f", {box.frame} in its box" for box in options.boxes)
+    data = {
+        "type": "fourier",
+        "note": f"Made by hodyn excite for {machine.name}: condition {found.condition:.4g} of the weighted "
+        f"base regressor (seed {options.seed}){boxes}.",
+        "joint_names": list(machine.joint_names),
+        "angular_frequency": motion.angular_frequency,
+        "sine": motion.sine.tolist(),
+        "cosine": motion.cosine.tolist(),
+        "offsets": motion.offsets.tolist(),
+        "duration": motion.duration,
+        "at_rest": True,
+    }
+    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=110)
