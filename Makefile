@@ -125,8 +125,9 @@ lint: $(state)/packages
 	then "$(python)" -m mypy; \
 	else echo "types not checked: NumPy before 2.3, the last for Python 3.10, describes shapes in another way"; fi
 
-# A worker takes the groups of test/conftest.py, in their order: what it has put last comes last.
-workers := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+# A worker takes the groups of test/conftest.py, in their order: what it has put last comes last. After a crash of a
+# worker the run ends: with another one in its place, pytest-xdist 3.8 waits for ever for the last tests.
+workers := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --max-worker-restart 0
 
 # Types are checked beside the first tests: those that need the processors for themselves come last.
 test: $(state)/built

@@ -45,7 +45,11 @@ def locked(path: Path, how: int) -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def ros_domain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """Give this process, and those it starts, a ROS domain of their own and a place for logs."""
+    """Give this process, and those it starts, a ROS domain of their own and a place for logs.
+
+    They talk through UDP: tests kill nodes, and a killed node leaves its shared memory behind, in which
+    those that live, and those of the next test that come upon the same port, have crashed.
+    """
     with pytest.MonkeyPatch.context() as environment:
         for domain in random.sample(DOMAINS, len(DOMAINS)):
             path = Path(tempfile.gettempdir(), f"hodyn_ros-{os.getuid()}-domain-{domain}.lock")
@@ -53,6 +57,7 @@ def ros_domain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
                 with locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB):
                     environment.setenv("ROS_DOMAIN_ID", str(domain))
                     environment.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+                    environment.setenv("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
                     environment.setenv("ROS_LOG_DIR", str(tmp_path_factory.mktemp("ros-log")))
                     yield domain
                     return
