@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -53,10 +53,15 @@ class LimitSet:
     range that has no width, has the distance beyond it instead [in its unit].
     """
 
-    def __init__(self, robot: Robot, shares: Mapping[str, float] | None = None) -> None:
-        """Take the limits of a robot; of those named in `shares`, by quantity, that share only."""
+    def __init__(
+        self, robot: Robot, shares: Mapping[str, float] | None = None, without: Collection[str] = ()
+    ) -> None:
+        """Take the limits of a robot, `without` some quantities.
+
+        Of those named in `shares`, by quantity, that share only.
+        """
         self.subject = MotionEvaluator(robot)
-        self._shares = dict(shares or {})
+        self._shares, self._without = dict(shares or {}), without
         self.columns: list[Column] = []
         self.places: list[Place] = []
         self._gather()
@@ -205,7 +210,8 @@ class LimitSet:
                 )
 
     def _add(self, column: Column, place: Place) -> None:
-        if np.isfinite(column.lower) or np.isfinite(column.upper):
+        bounded = np.isfinite(column.lower) or np.isfinite(column.upper)
+        if bounded and column.quantity not in self._without:
             self.columns.append(column)
             self.places.append(place)
 

@@ -1,0 +1,126 @@
+"""Whether a spline keeps the limits of a robot, everywhere between its knots.
+
+Position to jerk by their hulls: the control points of each derivative lie within its limits. Torques, their
+rates and what motors do are smooth over a span: a polynomial through five samples of each, whose Bernstein
+coefficients bound it, and twice what it misses at a sixth and a seventh sample beside.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.polynomial import polynomial
+
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.lie.jets import Array
+from hodyn_ros.model.limits import JointLimits
+from hodyn_ros.planning.limit_set import LimitSet
+from hodyn_ros.planning.streams.uniform_spline import DEGREE, weights
+from hodyn_ros.trajectory.robot_motion import MotionSample
+
+_NODES = np.array([0.0, 0.14644661, 0.5, 0.85355339, 1.0])  # Chebyshev's, ends included
+_CHECKS = np.array([0.3, 0.7])
+_MOTION = ("position", "velocity", "acceleration", "jerk")
+_GAP = 1e-9  # of a span: derivative 5 jumps at its ends
+
+
+def _to_bernstein() -> Array:
+    """Return the matrix from values at the nodes to Bernstein coefficients of degree 4."""
+    count = len(_NODES)
+    degree = count - 1
+    basis = np.empty((count, count))
+    for i in range(count):
+        one = polynomial.polymul(
+            polynomial.polypow([0.0, 1.0], i), polynomial.polypow([1.0, -1.0], degree - i)
+        )
+        basis[:, i] = _binomial(degree, i) * polynomial.polyval(_NODES, one)
+    return np.asarray(np.linalg.inv(basis))
+
+
+def _binomial(n: int, k: int) -> float:
+    result = 1.0
+    for i in range(k):
+        result *= (n - i) / (i + 1)
+    return result
+
+
+_TO_HULL = _to_bernstein()
+_TO_CHECKS = polynomial.polyvander(_CHECKS, len(_NODES) - 1) @ np.linalg.inv(
+    polynomial.polyvander(_NODES, len(_NODES) - 1)
+)
+
+
+class SpanLimits:
+    """The limits of a robot on a fixed base, for splines with control points `spacing` [s] apart."""
+
+    def __init__(self, robot: Robot, spacing: float) -> None:
+        if robot.moves_base or robot.closure is not None:
+            raise InputError(
+                f"robot {robot.name!r} has a platform, a floating base or loops; streams move the joints of "
+                "trees on a fixed base"
+            )
+        self.robot = robot
+        self._spacing = spacing
+        limits = robot.limits
+        self._lower, self._upper = limits.position_lower, limits.position_upper
+        self._bounds = _of_differences(limits, spacing)
+        self._set = _limit_set(robot)
+        order = 0 if self._set is None else self._set.order
+        inside = np.concatenate([_NODES, _CHECKS]) * (1.0 - 2.0 * _GAP) + _GAP
+        self._weights = weights(inside, spacing, order).reshape(-1, DEGREE + 1)
+
+    def usage(self, controls: Array) -> tuple[float, str]:
+        """Return by which share the most used limit is used along control points (c, n), and which one.
+
+        At most 1 where all hold. Where the motion itself is beyond a limit, torques are not looked at.
+        """
+        worst, words = self._of_motion(controls)
+        if worst > 1.0 or self._set is None:
+            return worst, words
+        return max((worst, words), self._of_efforts(controls))
+
+    def _of_motion(self, controls: Array) -> tuple[float, str]:
+        names = self.robot.joint_names
+        over = np.maximum(controls - self._upper, self._lower - controls).max(axis=0)
+        joint = int(np.argmax(over))
+        if over[joint] > 1e-9:
+            return 1.0 + float(over[joint]), f"position of {names[joint]!r}"
+        worst, words = 0.0, ""
+        differences = controls
+        for order, bound in enumerate(self._bounds, start=1):
+            differences = np.diff(differences, axis=0)
+            shares = np.abs(differences).max(axis=0) / bound
+            joint = int(np.argmax(shares))
+            if shares[joint] > worst:
+                worst, words = float(shares[joint]), f"{_MOTION[order]} of {names[joint]!r}"
+        return worst, words
+
+    def _of_efforts(self, controls: Array) -> tuple[float, str]:
+        assert self._set is not None
+        spans = np.lib.stride_tricks.sliding_window_view(controls, DEGREE + 1, axis=0)  # (spans, n, 6)
+        origin = spans[:, :, :1]
+        motion = np.matmul(spans - origin, self._weights.T)  # (spans, n, nodes x orders)
+        count, n, _ = motion.shape
+        motion = motion.reshape(count, n, len(_NODES) + len(_CHECKS), -1)
+        motion[..., 0] += origin
+        samples = np.ascontiguousarray(np.moveaxis(motion, 1, 3)).reshape(-1, motion.shape[3], n)
+        values = self._set.relative(MotionSample(samples)).values
+        values = values.reshape(count, len(_NODES) + len(_CHECKS), -1)
+        at_nodes, at_checks = values[:, : len(_NODES)], values[:, len(_NODES) :]
+        missed = np.abs(at_checks - _TO_CHECKS @ at_nodes).max(axis=1)
+        sizes = (np.abs(_TO_HULL @ at_nodes).max(axis=1) + 2.0 * missed).max(axis=0)
+        worst = int(np.argmax(sizes))
+        column = self._set.columns[worst]
+        return float(sizes[worst]), f"{column.quantity} of {column.joint!r}"
+
+
+def _of_differences(limits: JointLimits, spacing: float) -> tuple[Array, ...]:
+    rates = (limits.velocity, limits.acceleration, limits.jerk)
+    return tuple(rate * spacing**order for order, rate in enumerate(rates, start=1))
+
+
+def _limit_set(robot: Robot) -> LimitSet | None:
+    try:
+        return LimitSet(robot, without=_MOTION)
+    except InputError:  # nothing else is limited
+        return None

@@ -1,0 +1,66 @@
+"""The clock of a stream: at which of its own times a motion is, from its present rate to the last point.
+
+The rate of the clock goes smoothly to the wished one, stays there, and goes to zero such that the clock
+stands at the last point that is known. Whatever the rates are, the motion stays on the path of the points.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hodyn_ros.lie.jets import Array
+
+
+class ClockState(NamedTuple):
+    """Where a clock is."""
+
+    time: float  # of the stream [s]
+    rate: float  # 1: as fast as real time
+    slope: float = 0.0  # of the rate [1/s]
+
+
+def readings(now: ClockState, end: float, rate: float, ramp: float, stop: float, step: float) -> Array:
+    """Return the readings (N,) [s] of a clock after 1, 2, ... steps [s], until it stands at `end` [s].
+
+    From its state it goes to `rate` in `ramp` [s], and from there to zero in `stop` [s]; where the way is too
+    short for that, it gets less fast, or stops faster.
+    """
+    way = max(end - now.time, 0.0)
+    # a Hermite polynomial of the rate: its integral is ramp (before + after) / 2 + ramp^2 slope / 12
+    turned = ramp * now.rate / 2.0 + ramp * ramp * now.slope / 12.0
+    highest = min(rate, 2.0 * (way - turned) / (ramp + stop))
+    if highest <= 0.0:
+        ramp, highest, stop = _shorter(now, way, stop)
+        cruise = 0.0
+    else:
+        cruise = (way - turned - highest * (ramp + stop) / 2.0) / highest
+    duration = ramp + cruise + stop
+    times = step * np.arange(1, int(np.ceil(duration / step - 1e-9)) + 1)
+    first = _ramped(np.minimum(times, ramp), ramp, now.rate, highest, now.slope)
+    between = highest * np.clip(times - ramp, 0.0, cruise)
+    last = _ramped(np.clip(times - ramp - cruise, 0.0, stop), stop, highest, 0.0, 0.0)
+    result = np.minimum(now.time + first + between + last, now.time + way)
+    if len(result):
+        result[-1] = now.time + way
+    return np.maximum.accumulate(result)
+
+
+def _shorter(now: ClockState, way: float, stop: float) -> tuple[float, float, float]:
+    """Return a stop from the present rate in one ramp, that is as long as the way allows."""
+    if now.rate <= 0.0:
+        return stop, 0.0, 0.0
+    return max(2.0 * way / now.rate, 1e-9), 0.0, 0.0
+
+
+def _ramped(times: Array, duration: float, before: float, after: float, slope: float) -> Array:
+    """Return the integral (N,) of a rate that goes from one value and slope to another one without slope."""
+    if duration <= 0.0:
+        return np.zeros_like(times)
+    u = times / duration
+    blended = u**3 - 0.5 * u**4  # of 3 u^2 - 2 u^3
+    sloped = u**2 / 2.0 - 2.0 * u**3 / 3.0 + u**4 / 4.0  # of u (1 - u)^2
+    return np.asarray(
+        duration * (before * (u - blended) + after * blended) + duration * duration * slope * sloped
+    )

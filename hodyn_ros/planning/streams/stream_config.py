@@ -1,0 +1,77 @@
+"""What a stream of points may demand, and how its motion follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import Enum
+
+from hodyn_ros.errors import InputError
+from hodyn_ros.model.keys import key, said_of
+
+
+class Mode(str, Enum):
+    """How the motion follows the points."""
+
+    APPROXIMATE = "approximate"  # points are control points: the motion stays in their hull, with least delay
+    INTERPOLATE = "interpolate"  # it passes through the points, later by `LOOKAHEAD` spacings
+    LATEST = "latest"  # as approximate, but later by all of the delay that is allowed
+
+
+class Trouble(str, Enum):
+    """What is wrong with points; the value is its name in diagnostics."""
+
+    TIMES = "times"
+    LATE = "late"
+    JUMP = "jump"
+    LIMITS = "limits"
+    NUMBERS = "numbers"
+
+
+class StreamError(InputError):
+    """Points cannot be followed; the motion before them goes on."""
+
+    def __init__(self, trouble: Trouble, message: str) -> None:
+        super().__init__(message)
+        self.trouble = trouble
+
+
+@dataclass(frozen=True)
+class StreamConfig:
+    """How a stream is followed. Read m for rad where a joint is prismatic."""
+
+    mode: Mode = Mode.APPROXIMATE
+    spacing: float = key(
+        "Time between two control points [s]: a longer one is smoother, a shorter one follows sooner; the "
+        "motion answers after three to four of them.",
+        default=0.04,
+        within=(0.001, 0.5),
+    )
+    delay: float = key(
+        "How far [s] the motion may be behind the stamps of the stream; mode latest is as far as that.",
+        default=0.5,
+        within=(0.0, 10.0),
+    )
+    blend: float = key(
+        "How long [s] the motion takes from one chunk to the next one, where they disagree.",
+        default=0.2,
+        within=(0.0, 10.0),
+    )
+    stop: float = key(
+        "How long [s] the motion takes to stop at the last point when the stream ends.",
+        default=0.2,
+        within=(0.01, 10.0),
+    )
+    jump: float = key(
+        "How far [rad or m] points may lie from the motion that they continue.",
+        default=0.3,
+        within=(0.0, 100.0),
+    )
+
+    def __post_init__(self) -> None:
+        for entry in fields(self):
+            said, given = said_of(entry), getattr(self, entry.name)
+            if "minimum" in said and not said["minimum"] <= given <= said["maximum"]:
+                raise InputError(
+                    f"{entry.name} must lie between {said['minimum']:g} and {said['maximum']:g}, "
+                    f"found {given}"
+                )
