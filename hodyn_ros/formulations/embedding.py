@@ -244,6 +244,14 @@ class LoopMotion:
         twists = [rate[:6] for rate in self.rates] or [np.zeros(6)]  # at rest, where only the pose is known
         return BaseMotion(self.place.base, np.array(twists))
 
+    @property
+    def leader_motion(self) -> BaseMotion | None:
+        """The motion of platform or base, of those that have one, up to the order reached."""
+        leader = self.closure.leader
+        if leader is None:
+            return None
+        return BaseMotion(self.body_pose(leader), np.array(self.twists_of(leader) or [np.zeros(6)]))
+
     def joint_motion(self) -> Array:
         """Return positions and derivatives (orders + 1, n) of all joints up to the order reached."""
         spread, first = self.closure.spread, self.closure.first

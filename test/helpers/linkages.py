@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from oracles.mechanisms import Mechanism
+from oracles.random_trees import random_inertia
 
 from hodyn_ros import BaseMotion, Coupling, Loop, Robot, share
+from hodyn_ros.model.composite_joints import ball
 from hodyn_ros.model.drive_spec import series_elastic
+from hodyn_ros.model.frames import from_rpy
 
 Array = NDArray[np.float64]
 
@@ -55,3 +58,56 @@ def with_drives(robot: Robot, stiffness: object, inertia: object) -> Robot:
 def elastic_delta() -> Robot:
     """The Delta of the package, with a spring behind each of its arms."""
     return with_drives(shipped("delta.yaml"), 500.0, 0.01)
+
+
+def three_rps(floating: bool = False, seed: int = 6) -> Robot:
+    """A 3-RPS: hinge, slide and ball in each leg; the platform tilts and rises, and the rest follows.
+
+    Built up from the ground with the platform on the first leg, or as a floating base from which legs hang.
+    """
+    angles = np.radians([10.0, 130.0, 250.0])
+    around = np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)
+    low, top = 0.5 * around, 0.3 * around + [0.0, 0.0, 0.6]
+    rng = np.random.default_rng(seed)
+    axes = np.cross((0.0, 0.0, 1.0), around)
+    slides = [np.array([0, 0, 0, *(b - a) / np.linalg.norm(b - a)]) for a, b in zip(low, top)]
+    center = np.array([0.0, 0.0, 0.6])
+    masses, coms = rng.uniform(0.5, 2.0, 7), rng.uniform(-0.1, 0.1, (7, 3))
+    inertias = np.array([random_inertia(rng, mass) for mass in masses])
+    lower, upper = [0, 2, 4], [1, 3, 5]  # the platform is body 6
+    if floating:
+        order = [6, 1, 0, 3, 2, 5, 4]
+        parents, screws = [-1, 0, 1, 0, 3, 0, 5], [np.zeros(6)]
+        for point, slide in zip(top, slides):
+            screws += [ball(point), -slide]
+        loops = [Loop("world", leg, "hinge", a, e) for leg, a, e in zip((2, 4, 6), low, axes)]
+        platform, driven = 0, [f"slide{i}" for i in range(3)]
+    else:
+        order = list(range(7))
+        parents = [-1, 0, -1, 2, -1, 4, 1]
+        screws = []
+        for a, e, slide in zip(low, axes, slides):
+            screws += [np.array([*e, *np.cross(a, e)]), slide]
+        screws.append(ball(top[0]))
+        loops = [Loop(leg, 6, "ball", point) for leg, point in zip((3, 5), top[1:])]
+        platform, driven = 6, [f"slide{i}" for i in range(3)]
+    points = np.zeros((7, 3))
+    points[lower], points[upper], points[6] = low, top, center
+    names = {**{lower[i]: f"hinge{i}" for i in range(3)}, **{upper[i]: f"slide{i}" for i in range(3)}}
+    if floating:
+        names = {**{upper[i]: f"ball{i}" for i in range(3)}, **{lower[i]: f"slide{i}" for i in range(3)}}
+    joints = [{**names, 6: "ball"}[i] for i in order if not (floating and i == 6)]
+    return Robot.from_screws(
+        parents=parents,
+        screws=screws,
+        placements=[from_rpy(points[i], np.zeros(3)) for i in order],
+        masses=masses[order],
+        coms=coms[order],
+        inertias=inertias[order],
+        floating_base=floating,
+        joint_names=joints,
+        body_names=[f"body{i}" for i in order],
+        loops=loops,
+        coordinates=[(platform, ("rx", "ry", "z"))],
+        driven=driven,
+    )

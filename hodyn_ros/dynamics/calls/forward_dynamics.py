@@ -35,6 +35,21 @@ class HybridProblem(NamedTuple):
     batch: tuple[int, ...]  # () or (N,)
 
 
+class LoopedProblem(NamedTuple):
+    """What hybrid dynamics of a robot with loops takes."""
+
+    looped: LoopedDynamics
+    state: Array  # (2, k)
+    values: Array  # (order + 1, efforts)
+    prescribed: list[int]  # of the efforts
+    motion: BaseMotion | None  # of platform or base, spatial
+
+    @property
+    def arguments(self) -> tuple[Array, Array, list[int], BaseMotion | None]:
+        """The arguments of `LoopedAccelerations.hybrid_dynamics`, but for wrenches."""
+        return self.state, self.values, self.prescribed, self.motion
+
+
 class ForwardDynamicsCalls(RobotDescription):
     """Forward dynamics, and what is moved and driven in parts."""
 
@@ -193,21 +208,9 @@ class ForwardDynamicsCalls(RobotDescription):
         wrenches: Sequence[AppliedWrench] | None,
         prescribe_base: bool,
     ) -> Array | tuple[Array, Array]:
-        looped = self._need_loops("this")
-        closure, first = looped.closure, 6 if looped.closure.base_given else 0
-        if prescribe_base and not first:
-            raise InputError(f"robot {self.name!r} has no base to prescribe; name driven joints")
-        y, motion = coordinate_motion(closure, state, base, 1)
-        values = drive_rows(closure, given, base_wrench)
-        moved = [first + self._driven_place(joint) for joint in prescribed]
-        if prescribe_base and motion is not None:
-            if len(motion.twists) < len(values) + 1:
-                raise InputError(f"this needs {len(values) + 1} base twists, found {len(motion.twists)}")
-            values[:, :6] = motion.twists[1 : len(values) + 1]
-            moved += range(6)
-        found, twists = looped.hybrid_dynamics(
-            y[:2], values, sorted(set(moved)), motion, self._loads(wrenches)
-        )
+        problem = self._looped_problem(state, given, prescribed, base, base_wrench, prescribe_base)
+        found, twists = problem.looped.hybrid_dynamics(*problem.arguments, self._loads(wrenches))
+        first = 6 if problem.looped.closure.base_given else 0
         joints = np.ascontiguousarray(found[:, first:])
         if base is None or twists is None:
             return joints
@@ -216,6 +219,30 @@ class ForwardDynamicsCalls(RobotDescription):
         if base.frame == "body":
             twists = twists_to_body(base.pose, twists)
         return joints, np.ascontiguousarray(twists[1:])
+
+    def _looped_problem(
+        self,
+        state: ArrayLike | None,
+        given: ArrayLike,
+        prescribed: Iterable[str | int],
+        base: BaseMotion | None,
+        base_wrench: ArrayLike | None,
+        prescribe_base: bool,
+    ) -> LoopedProblem:
+        """Check what hybrid dynamics of a robot with loops is given."""
+        looped = self._need_loops("this")
+        closure, first = looped.closure, 6 if looped.closure.base_given else 0
+        if prescribe_base and not first:
+            raise InputError(f"robot {self.name!r} has no base to prescribe; name driven joints")
+        y, motion = coordinate_motion(closure, state, base, 1)
+        values = drive_rows(closure, given, base_wrench)
+        moved = {first + self._driven_place(joint) for joint in prescribed}
+        if prescribe_base and motion is not None:
+            if len(motion.twists) < len(values) + 1:
+                raise InputError(f"this needs {len(values) + 1} base twists, found {len(motion.twists)}")
+            values[:, :6] = motion.twists[1 : len(values) + 1]
+            moved |= set(range(6))
+        return LoopedProblem(looped, y[:2], values, sorted(moved), motion)
 
     def _driven_place(self, joint: str | int) -> int:
         """Return where a joint, by name or by its index among the driven ones, stands among these."""

@@ -15,13 +15,19 @@ from hodyn_ros.dynamics.calls.description import load_places
 from hodyn_ros.dynamics.calls.forward_dynamics import (
     ForwardDynamicsCalls,
     HybridProblem,
+    check_prescribed,
     prescribed_joints,
 )
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls, called
 from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
-from hodyn_ros.dynamics.loops.looped_partials import linearised
+from hodyn_ros.dynamics.loops.looped_partials import (
+    forward_dynamics_partials,
+    hybrid_dynamics_partials,
+    inverse_dynamics_partials,
+    linearised,
+)
 from hodyn_ros.dynamics.motion_stack import MotionStack, motion_stack
 from hodyn_ros.dynamics.motion_stack import given as given_motion
 from hodyn_ros.dynamics.partials import LinearisedDynamics
@@ -63,9 +69,9 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
     ) -> Array:
         loads = self._loads(wrenches)
         if self._looped is not None:
-            if loads:
-                raise InputError("partial derivatives of robots with loops do not know wrenches yet")
-            return self._looped.computed("inverse_dynamics_derivatives", q, base)
+            return inverse_dynamics_partials(
+                self._looped, *coordinate_motion(self._looped.closure, q, base, 2), loads
+            )
         stack = motion_stack(self.model, q, base, 2)
         order, m, places = stack.order, self._m, load_places(self.model, loads)
         if stack.base is None:
@@ -97,7 +103,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
 
     def forward_dynamics_derivatives(
         self,
-        state: ArrayLike,
+        state: ArrayLike | None,
         torques: ArrayLike,
         base: BaseMotion | None = None,
         base_wrench: ArrayLike | None = None,
@@ -105,22 +111,29 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
     ) -> Array:
         """Compute the partial derivatives of accelerations and their time derivatives, of any order.
 
-        Arguments as of `forward_dynamics`, of trees. Returns (order + 1, order + 3, m, m): entry [r, k] says
+        Arguments as of `forward_dynamics`. Returns (order + 1, order + 3, m, m): entry [r, k] says
         how derivative r of the accelerations changes with positions (k = 0), velocities (k = 1) and
         derivative k - 2 of the torques, zero for k > r + 2. With a floating base six entries stand first:
         body-fixed twists, small body-fixed displacements, and body-fixed wrenches on it. Wrenches given stay
-        as they are where the robot moves away. Named as future work by Ali et al.; compiled.
+        as they are where the robot moves away. Named as future work by Ali et al.; of trees compiled.
+
+        With loops rows are of accelerations of the coordinates, columns for k < 2 by these and their rates,
+        those of a platform as in `linearised_dynamics`, and for k >= 2 by the efforts of the drives, after
+        the wrench on a prescribed base: (order + 1, order + 3, coordinates, efforts). With more drives than
+        coordinates, columns beyond these are zero for k < 2.
         """
         if base is None and wrenches is None and type(state) is np.ndarray and type(torques) is np.ndarray:
             quick = self._fast_partials.get((state.shape, torques.shape))
             if quick is not None and base_wrench is None:
                 return quick[0](state, torques).reshape(quick[1])
+        if self._looped is not None:
+            return self._looped_partials(state, torques, (), base, base_wrench, wrenches)
         return self.hybrid_dynamics_derivatives(state, torques, (), base, base_wrench, wrenches)
 
     @finite_result
     def hybrid_dynamics_derivatives(
         self,
-        state: ArrayLike,
+        state: ArrayLike | None,
         given: ArrayLike,
         prescribed: Sequence[str | int],
         base: BaseMotion | None = None,
@@ -131,10 +144,18 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         """Compute the partial derivatives of what `hybrid_dynamics` returns, by what it is given.
 
         As `forward_dynamics_derivatives`; rows of prescribed joints are of their torques, and columns k >= 2
-        of derivatives of their accelerations; likewise of a prescribed base.
+        of derivatives of their accelerations; likewise of a prescribed base. With loops rows are of the
+        driven joints, as what `hybrid_dynamics` returns.
         """
+        if self._looped is not None:
+            check_prescribed(prescribed)
+            return self._looped_partials(
+                state, given, prescribed, base, base_wrench, wrenches, prescribe_base, True
+            )
         moved = prescribed_joints(self.model, prescribed)
-        problem = self._hybrid_problem(state, given, base, base_wrench, wrenches, moved, prescribe_base)
+        problem = self._hybrid_problem(
+            given_motion(state), given, base, base_wrench, wrenches, moved, prescribe_base
+        )
         order, m, n = problem.order, self._m, self.n_joints
         shape = (order + 1, order + 3, m, m)
         kernel = self._partial_kernel(order, problem.setting)
@@ -169,6 +190,27 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         return motion_stack(self.model, np.concatenate([state, accelerations], axis=-2), base, 2)
 
     @finite_result
+    def _looped_partials(
+        self,
+        state: ArrayLike | None,
+        given: ArrayLike,
+        prescribed: Sequence[str | int],
+        base: BaseMotion | None,
+        base_wrench: ArrayLike | None,
+        wrenches: Sequence[AppliedWrench] | None,
+        prescribe_base: bool = False,
+        of_drives: bool = False,
+    ) -> Array:
+        """Return the partial derivatives of forward dynamics with loops, or of hybrid dynamics."""
+        looped, y, values, moved, motion = self._looped_problem(
+            state, given, prescribed, base, base_wrench, prescribe_base
+        )
+        loads = self._loads(wrenches)
+        if of_drives:
+            return hybrid_dynamics_partials(looped, y, values, moved, motion, loads)
+        return forward_dynamics_partials(looped, y, values, motion, loads)
+
+    @finite_result
     def linearised_dynamics(
         self, state: ArrayLike | None, torques: ArrayLike, base: BaseMotion | None = None
     ) -> LinearisedDynamics:
@@ -178,7 +220,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         the joint positions. u are the joint torques. A (2 m, 2 m), B (2 m, n).
 
         With loops x are the coordinates, those of a platform small body-fixed displacements in the directions
-        that its rows name, and u the efforts of the drives.
+        that its rows name (what else it moves follows as its pose has it), u the efforts of the drives.
         """
         if self._looped is not None:
             return self._linearised_loops(self._looped, state, torques, base)
@@ -201,10 +243,9 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
     def _linearised_loops(
         self, looped: LoopedDynamics, state: ArrayLike | None, torques: ArrayLike, base: BaseMotion | None
     ) -> LinearisedDynamics:
-        closure, m = looped.closure, looped.closure.n_coordinates
+        closure = looped.closure
         if state is not None:
             state = finite_array("the state", state, (2, self.n_joints))
         y, moving = coordinate_motion(closure, state, base, 1)
         efforts = finite_array("the torques", torques, (len(closure.driven),))
-        found = linearised(looped, y, moving, efforts)
-        return LinearisedDynamics(found[:, : 2 * m], found[:, 2 * m :])
+        return linearised(looped, y, moving, efforts)

@@ -45,7 +45,7 @@ class LoopedAccelerations(LoopedMotion):
             twists = self._platform_forward(self.platform, given, efforts, wrenches)
             if twists is not None:
                 return np.zeros((len(efforts), 0)), twists
-        moved, _ = self._accelerate(state, efforts, (), given, wrenches)
+        moved, _ = self.accelerate(state, efforts, (), given, wrenches)
         joints = moved.joint_motion()[2:, list(self.closure.joints)]
         leads = self.closure.leader
         return joints, None if leads is None else np.array(moved.twists_of(leads))
@@ -69,13 +69,13 @@ class LoopedAccelerations(LoopedMotion):
             F^T M F y^(k+2) - F^T P u_p^(k) = ...,   P^T F y^(k+2) = a_p^(k) - P^T z^(k+2) at y^(k+2) = 0
         """
         closure = self.closure
-        moved, efforts = self._accelerate(state, values, prescribed, given, wrenches)
+        moved, efforts = self.accelerate(state, values, prescribed, given, wrenches)
         rates = np.array(moved.rates[1:]) @ closure.effort_map
         found = rates.copy()
         found[:, list(prescribed)] = efforts[:, list(prescribed)]
         return found, None if closure.leader is None else np.array(moved.twists_of(closure.leader))
 
-    def _accelerate(
+    def accelerate(
         self,
         state: Array,
         values: Array,
@@ -139,7 +139,7 @@ class LoopedAccelerations(LoopedMotion):
         wrenches: Sequence[AppliedWrench],
     ) -> Array | None:
         """Compute spatial twists of a platform on limbs (order + 2, 6), compiled where that is possible."""
-        places = self._places(wrenches)
+        places = self.places(wrenches)
         twist = given.twists[:1]
         platform.check_twists(given.pose, twist)
         platform.check_loads(given.pose, twist, wrenches, 0)  # of higher orders, motion is not known yet
@@ -155,7 +155,7 @@ class LoopedAccelerations(LoopedMotion):
         wrenches: Sequence[AppliedWrench] = (),
     ) -> Array:
         """Compute what `LoopAccelerations` returns but for its last row, from arguments as above."""
-        places = self._places(wrenches)
+        places = self.places(wrenches)
         motion = [] if given is None else [given.pose, np.ascontiguousarray(given.twists[:1])]
         pushes = [np.ascontiguousarray(efforts[:, :6])] if self.closure.base_given else []
         drives = np.ascontiguousarray(efforts[:, 6:] if pushes else efforts)

@@ -55,7 +55,7 @@ class LoopedEfforts(LoopedMotion):
         with self._kept_on_error():
             closure, rows = self.closure, self.independence.rows
             order = len(y) - 3
-            self._check_loads(given, wrenches, order)
+            self.check_loads(given, wrenches, order)
             moved, margins = self.move(y, given)
             self.check_held(margins[1])
             efforts = self.tree_efforts(moved.joint_motion(), moved.base_motion, wrenches)
@@ -97,8 +97,8 @@ class LoopedEfforts(LoopedMotion):
         """
         order = len(y) - 3
         motion = [] if base is None else [base.pose, np.ascontiguousarray(base.twists[: order + 2])]
-        places = self._places(wrenches)
-        self._check_loads(base, wrenches, order)
+        places = self.places(wrenches)
+        self.check_loads(base, wrenches, order)
         loads = [load.up_to(order) for load in wrenches]
         preloads = [] if preload is None else [preload]
         call = self._call(order, places, preload is not None)
@@ -126,7 +126,7 @@ class LoopedEfforts(LoopedMotion):
                 f"robot {self.closure.tree.name!r} is no platform on serial limbs, which the formulation "
                 "'limb_decomposition' is for"
             )
-        self._check_loads(base, wrenches, len(base.twists) - 2)
+        self.check_loads(base, wrenches, len(base.twists) - 2)
         moved, margins = self.move(np.zeros((len(base.twists) + 1, 0)), base)
         self.check_held(margins[1])
         return self.platform.decomposed(moved.place.joints, base, wrenches, preload)
@@ -139,7 +139,7 @@ class LoopedEfforts(LoopedMotion):
         self, order: int, table: Array, wrenches: Sequence[AppliedWrench] = (), preload: bool = False
     ) -> bool:
         """Whether a result of `drive_table` with such wrenches and preload is near a singular pose."""
-        return bool(table[-1, 0] > self.near_singular_from(order, self._places(wrenches), preload))
+        return bool(table[-1, 0] > self.near_singular_from(order, self.places(wrenches), preload))
 
     def near_singular_from(self, order: int, loads: LoadPlaces = (), preload: bool = False) -> float:
         """Return how large the first number of the last row of `drive_table` is where poses are near."""

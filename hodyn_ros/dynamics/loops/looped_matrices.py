@@ -18,7 +18,6 @@ from hodyn_ros.checks import finite_result
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
-from hodyn_ros.dynamics.loops.looped_partials import inverse_dynamics_partials
 from hodyn_ros.dynamics.matrices import DynamicMatrices, JacobianFrame
 from hodyn_ros.engine.loops.loop_kernel import LoopMatrix, TooLong, compiles
 from hodyn_ros.engine.loops.loop_matrices import Part
@@ -63,7 +62,7 @@ class LoopedMatrices(LoopedMotion):
     @finite_result
     def computed(self, name: str, q: ArrayLike | None, base: BaseMotion | None, *others: Any) -> Array:
         """Compute what the call of `Robot` of that name returns."""
-        rates = {"coriolis_matrix": 1, "regressor": 2, "inverse_dynamics_derivatives": 2}.get(name, 0)
+        rates = {"coriolis_matrix": 1, "regressor": 2}.get(name, 0)
         y, given = coordinate_motion(self.closure, q, base, rates)
         if name == "com":
             return self.tree_matrices.com(*self.joint_motion(y, given))
@@ -71,8 +70,6 @@ class LoopedMatrices(LoopedMotion):
             return self.jacobian(y, given, *others)
         if name == "regressor":
             return self.regressor(y, given)
-        if name == "inverse_dynamics_derivatives":
-            return inverse_dynamics_partials(self, y, given)
         compiled = self.matrix(PARTS[name], y, given)
         if compiled is not None:
             return compiled

@@ -217,7 +217,7 @@ class LoopedMotion:
         """Return efforts (..., order + 1, 6 + n or n) of the tree, compiled: joints (..., order + 3, n)."""
         tree, order = self.closure.tree, joints.shape[-2] - 3
         setting = kernels.KernelSpec(
-            base="world" if tree.floating_base else None, loads=self._places(wrenches)
+            base="world" if tree.floating_base else None, loads=self.places(wrenches)
         )
         if (order, setting) not in self._kernels:
             self._kernels[order, setting] = kernels.inverse_dynamics(tree, order, setting)
@@ -231,11 +231,13 @@ class LoopedMotion:
             efforts = kernel.batch(motion, *[np.tile(other, (len(motion), 1, 1)) for other in others])
         return efforts
 
-    def _check_loads(self, base: BaseMotion | None, wrenches: Sequence[AppliedWrench], order: int) -> None:
+    def check_loads(self, base: BaseMotion | None, wrenches: Sequence[AppliedWrench], order: int) -> None:
+        """Refuse wrenches that would turn a platform where nothing holds it; InputError."""
         if self.platform is not None and wrenches and base is not None:
             self.platform.check_loads(base.pose, base.twists, wrenches, order)
 
-    def _places(self, wrenches: Sequence[AppliedWrench]) -> LoadPlaces:
+    def places(self, wrenches: Sequence[AppliedWrench]) -> LoadPlaces:
+        """Return where wrenches act: the bodies, and the frames that they are given in."""
         return tuple((self.closure.tree.body_index(load.body), load.frame) for load in wrenches)
 
     def _check_margin(self, moved: LoopMotion, margin: float) -> None:

@@ -1,4 +1,4 @@
-"""Partial derivatives of inverse and forward dynamics of robots with couplings and loops.
+"""Partial derivatives of inverse, forward and hybrid dynamics of robots with couplings and loops.
 
 The recursions of the engine are run on numbers that carry their derivatives; those of the joints that follow
 the coordinates are `F`, by the implicit function theorem, and everything else is explicit.
@@ -8,157 +8,208 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import factorial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
-from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode
+from hodyn_ros.dynamics.loops.directions import Directions
+from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
+from hodyn_ros.dynamics.partials import LinearisedDynamics
+from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode, Step
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
 from hodyn_ros.engine.series.dual import Dual
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.errors import InputError
-from hodyn_ros.formulations import embedding
-from hodyn_ros.formulations.embedding import LoopMotion
-from hodyn_ros.lie.motion import BaseMotion
-from hodyn_ros.lie.se3 import Ad, Array, ad, hat
-from hodyn_ros.model.loops import ROWS
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, twists_to_body, wrenches_to_world
+from hodyn_ros.lie.se3 import Array, ad
 
 
-def inverse_dynamics_partials(looped: LoopedMotion, y: Array, given: BaseMotion | None) -> Array:
+def inverse_dynamics_partials(
+    looped: LoopedAccelerations, y: Array, given: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()
+) -> Array:
     """Return du^(r)/dy^(k) (order + 1, order + 3, efforts, coordinates) for a motion y (order + 3, k).
 
     `given`: the motion of a prescribed base or of a platform, whose coordinates are small body-fixed
     displacements (k = 0), and the derivatives of the body-fixed twist; a wrench on the base is body-fixed.
     """
-    closure, order = looped.closure, len(y) - 3
-    columns = _Columns(looped, order + 3)
+    order = len(y) - 3
+    looped.check_loads(given, wrenches, order)
     moved, margins = looped.locate(y[0], given, len(y))
     looped.check_held(margins[1])
-    state, memory = columns.closed(moved)
-    code = EffortCode(closure, looped.independence.given, order, ())
-    motion, base = columns.given(given, order)
-    efforts = code.efforts(columns.joints(y), *motion, [memory], [state])[: order + 1]
-    if closure.base_given:
+    columns = Directions(looped, moved, given, order + 3)
+    state, memory = columns.closed()
+    code = EffortCode(columns.closure, looped.independence.given, order, columns.places(wrenches))
+    motion, base = columns.leader(order + 2)
+    loads = [wrench.up_to(order).tolist() for wrench in wrenches]
+    efforts = code.efforts(columns.joints(y), *motion, *loads, [memory], [state])[: order + 1]
+    if looped.closure.base_given:
         assert base is not None
         efforts = _with_body_wrench(efforts, base)
-    found = np.array([[_change(x, columns.size) for x in row] for row in efforts])
+    found = columns.changes(efforts)
     return np.moveaxis(found.reshape(order + 1, -1, order + 3, columns.count), 2, 1)
 
 
-def linearised(looped: LoopedMotion, state: Array, given: BaseMotion | None, efforts: Array) -> Array:
-    """Return the derivatives (2 c, 2 c + driven) of x' by x and efforts, x the coordinates and their rates.
+def forward_dynamics_partials(
+    looped: LoopedAccelerations,
+    state: Array,
+    efforts: Array,
+    given: BaseMotion | None,
+    wrenches: Sequence[AppliedWrench] = (),
+) -> Array:
+    """Return the derivatives (order + 1, order + 3, coordinates, efforts) of accelerations by order.
 
-    `state` (2, k), `given` pose and twist of base or platform, `efforts` (driven,). Those that its motion
-    is part of are small body-fixed displacements, and components of its body-fixed twist.
+    Entry [r, k] is by the coordinates (k = 0), their rates (k = 1), and derivative k - 2 of the efforts; with
+    more efforts than coordinates, columns beyond these are zero for k < 2. Arguments as of
+    `LoopedAccelerations.forward_dynamics`; motion of base or platform, and wrenches on a base, are
+    body-fixed, and wrenches given stay as they are.
     """
-    closure = looped.closure
+    drives = efforts
+    if looped.closure.base_given:
+        drives, wrenches = efforts[:, 6:], [*wrenches, AppliedWrench(0, efforts[:, :6])]
+    found = _responses(looped, state, drives, given, wrenches)
+    return _by_order(found.of_coordinates, looped.closure.n_coordinates)
+
+
+def hybrid_dynamics_partials(
+    looped: LoopedAccelerations,
+    state: Array,
+    values: Array,
+    prescribed: Sequence[int],
+    given: BaseMotion | None,
+    wrenches: Sequence[AppliedWrench] = (),
+) -> Array:
+    """Return the derivatives (order + 1, order + 3, efforts, efforts) of what hybrid dynamics returns.
+
+    Arguments as of `LoopedAccelerations.hybrid_dynamics`, columns as of `forward_dynamics_partials`. With A
+    the derivatives of the driven joints' accelerations q_a by the efforts, which are the same at every order,
+    efforts of the prescribed joints p change by
+
+        A_pp du_p^(k) = dq_p^(k+2) - what follows from all else that changes
+    """
+    closure, (orders, e) = looped.closure, values.shape
+    moved, efforts = looped.accelerate(state, values, prescribed, given, wrenches)
+    drives = efforts[:, e - len(closure.driven) :]
+    if closure.base_given and moved.base_motion is not None:
+        wrench, held = efforts[:, :6], set(range(6)) <= set(prescribed)
+        if held:  # the wrench found turns with the base
+            wrench = moved.base_motion.wrenches_in_body(wrench)
+        wrenches = [*wrenches, AppliedWrench(0, wrench, frame="body" if held else "world")]
+    of_drives = _responses(looped, state, drives, given, wrenches).of_drives
+    c, size, p = closure.n_coordinates, of_drives.shape[2], list(prescribed)
+    response = of_drives[0, p, 2 * c : 2 * c + e][:, p]
+    changes = np.eye(size)  # of what acts, by what is given
+    result = np.zeros((orders, e, size))
+    for k in range(orders):
+        own = slice(2 * c + k * e, 2 * c + (k + 1) * e)
+        wanted = changes[own][p]
+        changes[own.start + np.array(p, dtype=int)] = 0.0
+        if p:
+            missing = wanted - of_drives[k, p] @ changes
+            changes[own.start + np.array(p, dtype=int)] = np.linalg.solve(response, missing)
+        result[k] = of_drives[k] @ changes
+        result[k, p] = changes[own][p]
+    return _by_order(result, c)
+
+
+def linearised(
+    looped: LoopedAccelerations, state: Array, given: BaseMotion | None, efforts: Array
+) -> LinearisedDynamics:
+    """Return `dx' = A dx + B du`, x the coordinates and their rates, u the efforts (driven,) of the drives.
+
+    `state` (2, k), `given` pose and twist of base or platform. Those that its motion is part of are small
+    body-fixed displacements, and components of its body-fixed twist.
+    """
+    found = _responses(looped, state, efforts[None], given, ())
+    columns, c = found.columns, looped.closure.n_coordinates
+    rates = np.eye(c, 2 * c, c)
+    if columns.given is not None:  # displacements e change by e' = dw - [w, e]
+        part = slice(columns.first_part, columns.first_part + len(columns.rows))
+        rates[part, :c] -= (ad(columns.given.in_frame("body").twists[0]) @ columns.turns)[columns.rows]
+    accelerations = found.of_coordinates[0]
+    B = np.concatenate([np.zeros((c, len(efforts))), accelerations[:, columns.size - len(efforts) :]])
+    return LinearisedDynamics(np.concatenate([rates, accelerations[:, : 2 * c]]), B)
+
+
+class _Responses(NamedTuple):
+    """What accelerations change by, by derivative order: (order + 1, rows, directions).
+
+    Directions are those of coordinates and their rates, then of all efforts by order.
+    """
+
+    of_coordinates: Array
+    of_drives: Array  # after the body-fixed twist of a prescribed base
+    columns: Directions
+
+
+def _responses(
+    looped: LoopedAccelerations,
+    state: Array,
+    drives: Array,
+    given: BaseMotion | None,
+    wrenches: Sequence[AppliedWrench],
+) -> _Responses:
+    """Return what accelerations change by where state and efforts do.
+
+    `drives` (order + 1, driven): their efforts. Those on a base are body-fixed, and come in addition to
+    `wrenches`, which hold what acts on it.
+    """
+    order, e = len(drives) - 1, looped.closure.n_efforts
     if looped.independence.idle:
         raise InputError(looped.independence.idle)
-    columns = _Columns(looped, 2, len(efforts))
-    if columns.drifts:
-        raise InputError(
-            f"robot {closure.tree.name!r} is moved by some rows of the pose of a platform; "
-            "linearised_dynamics is for those whose whole motion the coordinates say"
-        )
-    moved, _ = looped.locate(state[0], given, 3)
-    closed, memory = columns.closed(moved)
-    code = AccelerationCode(closure, looped.independence.given, 0, ())
-    units = np.eye(columns.size)[2 * columns.count :]
-    drives = [[Dual(float(u), unit) for u, unit in zip(efforts, units)]]
-    motion, _ = columns.given(given, -1)
-    push = [[[0.0] * 6]] if closure.base_given else []
-    found = code.accelerations(columns.joints(state), *motion, drives, *push, [memory], [closed])[0]
-    rates = np.eye(columns.size)[columns.count : 2 * columns.count]
-    if given is not None:
-        base = FloatingBase(motion[0], (0.0, 0.0, 0.0), "world")
-        for twist in (motion[1][0], found[:6]):
-            base.extend(twist)
-        turned = [*base.angular[1], *base.velocity[1]]
-        of_pose, joints = [turned[i] for i in columns.rows], found[6:]
-        found = [*of_pose, *joints] if closure.base_given else [*joints, *of_pose]
-        part = slice(columns.first_part, columns.first_part + len(columns.rows))
-        rates[part, part] -= (ad(given.in_frame("body").twists[0]) @ closure.directions)[columns.rows]
-    return np.concatenate([rates, [_change(x, columns.size) for x in found]])
+    moved, _ = looped.locate(state[0], given, order + 3)
+    columns = Directions(looped, moved, given, 2, (order + 1) * e)
+    columns.follow_platform(state[1])
+    code = AccelerationCode(columns.closure, looped.independence.given, order, columns.places(wrenches))
+    units = np.zeros((order + 1, e, columns.size))
+    units[..., 2 * columns.count :] = np.eye((order + 1) * e).reshape(order + 1, e, -1)
+    pushes, first = [], e - drives.shape[1]
+    if given is not None and first:
+        still = np.concatenate([np.zeros((order + 1, 6)), drives], axis=1)
+        twists = looped.forward_dynamics(state, still, given, wrenches)[1]
+        assert twists is not None
+        in_body = np.swapaxes(units[:, :6], 1, 2)
+        in_world = wrenches_to_world(given.pose, twists_to_body(given.pose, twists), in_body)
+        pushes = [[[Dual(0.0, change) for change in row.T] for row in in_world]]
+    pushed = [[Dual(float(u), x) for u, x in zip(row, unit[first:])] for row, unit in zip(drives, units)]
+    motion, _ = columns.leader(1)
+    loads = [wrench.up_to(order).tolist() for wrench in wrenches]
+    step, found = code.steps(columns.joints(state), *motion, pushed, *pushes, *loads, [columns.closed()[0]])
+    joints = [
+        [x * float(factorial(k)) for x in map(step.velocities(k).__getitem__, columns.closure.driven)]
+        for k in range(1, order + 2)
+    ]
+    if not motion:
+        return _Responses(columns.changes(found), columns.changes(joints), columns)
+    of_pose = _body_fixed_rows(columns, motion[0], step, found)
+    of_joints = [row[6:] for row in found]
+    in_front = looped.closure.base_given
+    rows = zip(of_pose, of_joints) if in_front else zip(of_joints, of_pose)
+    if in_front:
+        joints = [[*row, *others] for row, others in zip(of_pose, joints)]
+    return _Responses(columns.changes([[*a, *b] for a, b in rows]), columns.changes(joints), columns)
 
 
-class _Columns:
-    """Which direction each coordinate and each of its derivatives is changed in.
-
-    `count` coordinates: the displacement of a prescribed base (6), joints, rows of a platform; `size`: as
-    many directions for each of `orders`, and some `more`.
-    """
-
-    def __init__(self, looped: LoopedMotion, orders: int, more: int = 0) -> None:
-        closure = looped.closure
-        self.looped, self.closure = looped, closure
-        platform, n = closure.platform, len(closure.joints)
-        self.rows = list(range(6)) if closure.base_given else []  # of the body-fixed displacement
-        if platform is not None:
-            self.rows = [ROWS.index(row) for row in platform.rows]
-        # rows that leave other components of the motion to follow as the pose has it
-        self.drifts = platform is not None and platform.twists is None and len(self.rows) < 6
-        self.first_joint = 6 if closure.base_given else 0
-        self.first_part = 0 if closure.base_given else n
-        self.count = n + len(self.rows)
-        self.size = orders * self.count + more
-        if closure.tree.floating_base and self.drifts:
-            raise InputError(
-                f"robot {closure.tree.name!r} is moved by some rows of the pose of its floating base; "
-                "partial derivatives are for those whose whole pose is given"
-            )
-
-    def _unit(self, order: int, coordinate: int) -> Array:
-        unit = np.zeros(self.size)
-        unit[order * self.count + coordinate] = 1.0
-        return unit
-
-    def joints(self, y: Array) -> list[list[Dual]]:
-        """Return the motion of the joints, each number changed in its direction."""
-        return [
-            [Dual(x, self._unit(k, self.first_joint + j)) for j, x in enumerate(row)]
-            for k, row in enumerate(y)
-        ]
-
-    def closed(self, moved: LoopMotion) -> tuple[list[Dual], list[float]]:
-        """Return positions of the leading joints with their derivatives, an error of zero, and the memory."""
-        closure = self.closure
-        F = embedding.distribution(self.looped.independence.rows, moved, 0)[0][closure.first :].copy()
-        if closure.base_given and moved.place.base is not None:
-            F[:, :6] = F[:, :6] @ Ad(moved.place.base)
-        changes = np.zeros((len(closure.leading) + 1, self.size))
-        changes[:-1, : self.count] = F
-        positions = [float(moved.place.joints[joint]) for joint in closure.leading]
-        return [Dual(x, change) for x, change in zip([*positions, 0.0], changes)], positions
-
-    def given(
-        self, motion: BaseMotion | None, order: int
-    ) -> tuple[list[list[list[Dual]]], FloatingBase | None]:
-        """Return pose and spatial twists with their derivatives, and the series of that motion."""
-        if motion is None:
-            return [], None
-        turns, directions = np.zeros((4, 4, self.size)), self.closure.directions
-        for place in range(len(self.rows)):
-            turns[:, :, self.first_part + place] = motion.pose @ _generator(directions[:, place])
-        pose = [
-            [Dual(float(x), change) for x, change in zip(row, changes)]
-            for row, changes in zip(motion.pose, turns)
-        ]
-        base = FloatingBase(pose, (0.0, 0.0, 0.0), "body")
-        for k, twist in enumerate(motion.in_frame("body").twists[: order + 2]):
-            places = range(self.first_part, self.first_part + len(self.rows))
-            changes = directions @ np.array([self._unit(k + 1, place) for place in places])
-            moving = [Dual(float(x), change) for x, change in zip(twist, changes)]
-            base.extend([x * (1.0 / factorial(k)) for x in moving])
-        base.frame = "world"
-        twists = [[x * float(factorial(k)) for x in base.twist(k)] for k in range(order + 2)]
-        return [pose, twists], base
+def _body_fixed_rows(
+    columns: Directions, pose: list[list[Dual]], step: Step, found: Sequence[Sequence[Any]]
+) -> list[list[Any]]:
+    """Return derivatives 1 to order + 1 of the body-fixed twist of platform or base, those of its rows."""
+    base = FloatingBase(pose, (0.0, 0.0, 0.0), "world")
+    base.extend(step.leader_twist(0))
+    result = []
+    for k, row in enumerate(found, 1):
+        base.extend([x * (1.0 / factorial(k)) for x in row[:6]])
+        twist = [x * float(factorial(k)) for x in (*base.angular[k], *base.velocity[k])]
+        result.append([twist[i] for i in columns.rows])
+    return result
 
 
-def _generator(twist: Array) -> Array:
-    """Return the matrix (4, 4) of a twist."""
-    result = np.zeros((4, 4))
-    result[:3, :3], result[:3, 3] = hat(twist[:3]), twist[3:]
+def _by_order(found: Array, count: int) -> Array:
+    """Return derivatives (orders, rows, directions) as (orders, orders + 2, rows, efforts)."""
+    orders, rows, size = found.shape
+    e = (size - 2 * count) // orders
+    result = np.zeros((orders, orders + 2, rows, e))
+    result[:, :2, :, :count] = np.moveaxis(found[..., : 2 * count].reshape(orders, rows, 2, count), 2, 1)
+    result[:, 2:] = np.moveaxis(found[..., 2 * count :].reshape(orders, rows, orders, e), 2, 1)
     return result
 
 
@@ -172,11 +223,3 @@ def _with_body_wrench(efforts: Sequence[Sequence[Any]], base: FloatingBase) -> l
         moment, force = base.wrench_to_body(moments, forces, k)
         result.append([*(x * float(factorial(k)) for x in (*moment, *force)), *row[6:]])
     return result
-
-
-def _change(x: Dual | float, size: int) -> Array:
-    return x.change if isinstance(x, Dual) else np.zeros(size)
-
-
-def _value(x: Dual | float) -> float:
-    return float(x.value) if isinstance(x, Dual) else float(x)

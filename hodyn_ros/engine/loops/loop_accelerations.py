@@ -15,7 +15,7 @@ from hodyn_ros.engine.codegen.kernel import Stack
 from hodyn_ros.engine.loops.loop_matrices import base_velocity, congruent, distribution, tree_at
 from hodyn_ros.engine.loops.loop_motion import LoopCode, taylor, to_derivatives
 from hodyn_ros.engine.loops.loop_multipliers import Multipliers
-from hodyn_ros.engine.loops.loop_series import NOTHING, TARGET, ClusterMotion, weighted
+from hodyn_ros.engine.loops.loop_series import NOTHING, TARGET, weighted
 from hodyn_ros.engine.recursions.articulated import factorise, solve
 from hodyn_ros.engine.recursions.composite import Spatial, power
 from hodyn_ros.engine.recursions.matrices import mass_matrix
@@ -37,36 +37,39 @@ class AccelerationCode(LoopCode):
         From closed positions: `q` (2, k), pose and twist, efforts of the drives, and the wrench on a base
         whose motion is else prescribed, by order; then loads. A last row says what is wrong.
         """
-        closure, orders = self.closure, range(self.order + 1)
-        n_given = 0 if closure.leader is None else 2
-        given, (drives, *rest) = others[:n_given], others[n_given:]
-        pushes = rest.pop(0) if closure.base_given else []
-        *loads, (memory,), (state,) = rest
-        leading = self.leading_positions(q[0], state)
-        motions = self.motions(leading, given)
-        step = _Step(self, motions, leading, q[1], given)
-        rows = []
-        for k in orders:
-            efforts = [*(taylor(pushes[k], k) if pushes else ()), *taylor(drives[k], k)]
-            rows.append(step.extend(efforts, [taylor(load[k], k) for load in loads]))
-        rows = to_derivatives(rows)
+        *arguments, (memory,), (state,) = others
+        step, rows = self.steps(q, *arguments, [state])
+        given = others[: 0 if self.closure.leader is None else 2]
         flat = sum(system.flatness for system in step.systems)
-        bad = self.wrong(leading, state[-1], memory, motions, given, flat) + overflow(rows)
+        bad = self.wrong(step.leading, state[-1], memory, step.motions, given, flat) + overflow(rows)
         return [*rows, [bad, *[0.0] * (len(rows[0]) - 1)]]
 
+    def steps(self, q: Stack, *others: Stack) -> tuple[Step, Stack]:
+        """Return all that moves, and the accelerations, without what is wrong: no memory is asked for."""
+        closure, n_given = self.closure, 0 if self.closure.leader is None else 2
+        given, (drives, *rest) = others[:n_given], others[n_given:]
+        pushes = rest.pop(0) if closure.base_given else []
+        *loads, (state,) = rest
+        step = Step(self, self.leading_positions(q[0], state), q[1], given)
+        rows = []
+        for k in range(self.order + 1):
+            efforts = [*(taylor(pushes[k], k) if pushes else ()), *taylor(drives[k], k)]
+            rows.append(step.extend(efforts, [taylor(load[k], k) for load in loads]))
+        return step, to_derivatives(rows)
 
-class _Step:
+
+class Step:
     """Everything that moves, extended coefficient by coefficient of the efforts."""
 
     def __init__(
         self,
         code: LoopCode,
-        motions: Sequence[ClusterMotion],
         leading: Sequence[Scalar],
         velocities: Sequence[Scalar],
         given: Sequence[Stack],
     ) -> None:
-        self.code, self.motions = code, motions
+        motions = code.motions(leading, given)
+        self.code, self.leading, self.motions = code, leading, motions
         tree, gravity = code.closure.tree, code.closure.tree.gravity.tolist()
         self.systems = [BlockSystem(code.system(m, columns)) for m, columns in zip(motions, code.columns_of)]
         self.rates: list[list[Scalar]] = [[] for _ in leading]
@@ -81,7 +84,7 @@ class _Step:
             code.bodies, gravity, self.base, [AppliedWrench(body, frame) for body, frame in code.loads]
         )
         positions = code.positions(leading)
-        self.recursion.start(positions, self._of_joints(0), given[1][0] if self.base else ())
+        self.recursion.start(positions, self.velocities(0), given[1][0] if self.base else ())
         F = distribution(code, motions, self.systems, self.base, 1)
         self.columns = [[coefficient(x, 0) for x in column] for column in F]
         matrix = mass_matrix(tree_at(code, code.bodies, leading, [[0.0] for _ in positions], self.base, 1))
@@ -117,8 +120,9 @@ class _Step:
                 for c, columns in enumerate(code.columns_of)
             ]
         )
-        velocities = self._of_joints(k + 1)
-        found = [*self._given_twist(twist), *(velocities[joint] for joint in code.closure.joints)]
+        velocities = self.velocities(k + 1)
+        of_leader = [] if code.closure.leader is None else twist if self.base else self.leader_twist(-1)
+        found = [*of_leader, *(velocities[joint] for joint in code.closure.joints)]
         return [(k + 1.0) * x for x in found]
 
     def _unbalanced(
@@ -126,7 +130,7 @@ class _Step:
     ) -> tuple[list[Scalar], list[Scalar]]:
         """Return what efforts and lower multipliers leave of those of the tree, as `Multipliers.rest`."""
         code, closure = self.code, self.code.closure
-        accelerations = [(k + 1.0) * rate for rate in self._of_joints(k + 1)]
+        accelerations = [(k + 1.0) * rate for rate in self.velocities(k + 1)]
         joints, on_base = self.multipliers.rest(self.recursion.efforts(k, accelerations, twist, applied))
         push, drives = (efforts[:6], efforts[6:]) if closure.base_given else ([], efforts)
         for joint, effort in zip(closure.driven, drives):
@@ -136,7 +140,7 @@ class _Step:
             on_base = [a - b for a, b in zip(on_base, [*moment, *push[3:]])]
         return joints, on_base
 
-    def _of_joints(self, k: int) -> list[Scalar]:
+    def velocities(self, k: int) -> list[Scalar]:
         """Return coefficient k of the velocities of all joints."""
         return [weighted(row, [rate[k] for rate in self.rates]) for row in self.code.spread]
 
@@ -155,13 +159,13 @@ class _Step:
             if len(self.rates[0]) > 1 and platform is not None and TARGET in motion.twists:
                 motion.twists[TARGET][-1] = motion.twists.get(platform.body, motion.twists[TARGET])[-1]
 
-    def _given_twist(self, of_base: Sequence[Scalar]) -> Sequence[Scalar]:
-        """Return the last coefficient of the spatial twist of platform or base, if one is given."""
-        closure = self.code.closure
-        if closure.leader is None or self.base is not None:
-            return of_base if self.base is not None else ()
-        motion = next(m for m in self.motions if closure.leader in m.twists)
-        return [*motion.twists[closure.leader][-1][0], *motion.twists[closure.leader][-1][1]]
+    def leader_twist(self, k: int) -> list[Scalar]:
+        """Return coefficient k of the spatial twist of platform or base."""
+        leader = self.code.closure.leader
+        if self.base is not None:
+            return self.base.twist(k)
+        angular, velocity = next(m.twists[leader][k] for m in self.motions if leader in m.twists)
+        return [*angular, *velocity]
 
 
 class _Recursion(Recursion):

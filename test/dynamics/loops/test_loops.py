@@ -592,14 +592,6 @@ class TestPartials:
         np.testing.assert_allclose(A[rows, rows], -turned, atol=1e-14)
         np.testing.assert_array_equal(A[:m, m:], np.eye(m))
 
-    def test_rows_that_leave_the_rest_to_the_pose_are_refused_by_name(self) -> None:
-        mechanism = MECHANISMS["planar 3-RRR"]()
-        robot, (_, base) = robot_of(mechanism), motion_of(mechanism, 0)
-        assert base is not None
-        u, now = np.zeros(len(robot.driven_joints)), BaseMotion(base.pose, base.twists[:1])
-        with pytest.raises(InputError, match="is moved by some rows of the pose of a platform; linearised"):
-            robot.linearised_dynamics(None, u, now)
-
 
 class TestLoads:
     def test_cutting_a_loop_and_pushing_with_its_load_changes_nothing(self) -> None:

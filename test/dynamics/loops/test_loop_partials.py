@@ -1,0 +1,242 @@
+"""Partial derivatives of dynamics with loops, under wrenches, against differences of the calls themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pytest
+from linkages import motion_of, robot_of, three_rps
+from numpy.typing import NDArray
+from oracles import parallel_robots
+from oracles.mechanisms import ankle, ankle_with_rods, flying_cam, planar_3rrr, rssr
+from oracles.motions import random_stack
+from sweeps import some
+
+from hodyn_ros import AppliedWrench, BaseMotion, ParallelRobot, Robot, share
+from hodyn_ros.lie.motion import wrenches_to_world
+from hodyn_ros.lie.se3 import exp, inverse, log
+from hodyn_ros.model.frames import from_rpy
+
+Array = NDArray[np.float64]
+ORDER = 1
+
+
+def slope(of: Callable[[float], Array], step: float = 0.005) -> Array:
+    """Return the derivative at zero by differences of twelfth order."""
+    weights = (6.0 / 7.0, -15.0 / 56.0, 5.0 / 63.0, -1.0 / 56.0, 1.0 / 385.0, -1.0 / 5544.0)
+    parts = [w * (of(i * step) - of(-i * step)) for i, w in enumerate(weights, 1)]
+    total: Array = sum(parts[1:], start=parts[0]) / step
+    return total
+
+
+class Case:
+    """A robot in motion under wrenches, in directions beside which it is looked at."""
+
+    def __init__(self, robot: Robot, y: Array, base: BaseMotion | None, seed: int = 3) -> None:
+        rng = np.random.default_rng(seed)
+        assert robot.closure is not None
+        self.robot, self.closure, self.base = robot, robot.closure, base
+        self.state = y[:2] if y.shape[1] else None
+        self.efforts = rng.normal(size=(ORDER + 1, len(robot.driven_joints)))
+        self.push = rng.normal(size=(ORDER + 1, 6)) if self.closure.base_given else None
+        bodies = robot.tree.body_names
+        self.loads = [
+            AppliedWrench(bodies[-1], rng.normal(size=(ORDER + 1, 6))),
+            AppliedWrench(bodies[-2], rng.normal(size=(ORDER + 1, 6)), frame="body"),
+        ]
+        self.motion = rng.normal(size=(ORDER + 1, 6))  # of a base that is held
+        self.directions = rng.normal(
+            size=(ORDER + 3, max(self.closure.n_efforts, self.closure.n_coordinates))
+        )
+
+    def moved(self, step: float) -> tuple[Any, ...]:
+        """Return state, values, base and wrench, all changed."""
+        closure, change = self.closure, step * self.directions
+        first, n = 6 if closure.base_given else 0, len(closure.joints)
+        state, base, push = self.state, self.base, self.push
+        if state is not None:
+            state = state + change[:2, first : first + n]
+        if base is not None:
+            part = change[:2, :6] if first else change[:2, n : closure.n_coordinates]
+            along = part @ closure.directions.T
+            if push is not None:
+                push = push + wrenches_to_world(base.pose, self.body_twists, change[2:, :6])
+            base = BaseMotion(base.pose @ exp(along[0]), base.twists + along[1], frame="body")
+            base = settled(self.robot, base) if self.drifts else base
+        return state, self.efforts + change[2:, first:], base, push
+
+    @property
+    def drifts(self) -> bool:
+        """Whether components of the platform's motion follow from others as the pose has it."""
+        platform = self.closure.platform
+        return platform is not None and platform.twists is None and len(platform.rows) < 6
+
+    @cached_property
+    def body_twists(self) -> Array:
+        """The body-fixed twists of the base that follow."""
+        assert self.base is not None
+        found: Any = self.robot.forward_dynamics(
+            self.state, self.efforts, self.base, self.push, wrenches=self.loads
+        )
+        return np.concatenate([self.base.twists[:1], found[1]])
+
+    def accelerations(self, step: float) -> Array:
+        state, values, base, push = self.moved(step)
+        found: Any = self.robot.forward_dynamics(state, values, base, push, wrenches=self.loads)
+        if base is None:
+            return np.asarray(found)
+        joints, twists = found
+        rows = np.linalg.lstsq(self.closure.directions, twists.T, rcond=None)[0].T
+        return np.concatenate([rows, joints] if self.closure.base_given else [joints, rows], axis=1)
+
+    def left_out(self, step: float, prescribed: list[str], held: bool) -> Array:
+        """Return what hybrid dynamics finds, of a base that is held its wrench."""
+        state, values, base, push = self.moved(step)
+        if held and base is not None:
+            base, push = self.held(base, step * self.directions[2:, :6]), None
+        found: Any = self.robot.hybrid_dynamics(
+            state, values, prescribed, base, push, wrenches=self.loads, prescribe_base=held
+        )
+        if base is None or not self.closure.base_given:
+            return np.asarray(found if base is None else found[0])
+        return np.concatenate([base.wrenches_in_body(found[1]) if held else found[1], found[0]], axis=1)
+
+    def held(self, base: BaseMotion, change: Array) -> BaseMotion:
+        """Return the motion of a base that is prescribed."""
+        return BaseMotion(base.pose, np.concatenate([base.twists, self.motion + change]), frame="body")
+
+
+def settled(robot: Robot, base: BaseMotion) -> BaseMotion:
+    """Return the motion that a 3-RPS has, with the rows given of the twist in the axes of its pose."""
+    there = robot.forward_kinematics(None, base).pose_of("body6")
+    found = robot.forward_kinematics(None, BaseMotion(there, base.twists, frame="body"), "body_fixed")
+    return BaseMotion(found.pose_of("body6"), found.twists_of("body6"), frame="body")
+
+
+def case_of(name: str) -> Case:
+    if name == "3-RPS":
+        robot = three_rps()
+        pose = from_rpy(np.array([0.0, 0.0, 0.62]), np.array([0.05, -0.04, 0.0]))
+        base = BaseMotion(pose, random_stack(4, 1, 6), frame="body")
+        return Case(robot, np.zeros((2, 0)), settled(robot, base))
+    if name == "RRR" or name == "gough_stewart_6ups":
+        if name == "RRR":
+            robot = ParallelRobot.from_screws(**parallel_robots.planar_3rrr(0.08).arguments())
+        else:
+            robot = Robot.from_config(share.find("config", f"{name}.yaml"))
+        pose, closure = robot.home[1], robot.closure
+        assert pose is not None and closure is not None
+        along = closure.directions
+        pose = pose @ exp(along @ np.linspace(0.02, 0.05, along.shape[1]))
+        twists = 0.3 * random_stack(5, 1, 6) @ along @ along.T
+        return Case(robot, np.zeros((2, 0)), BaseMotion(pose, twists, frame="body"))
+    mechanism = {
+        "ankle": ankle,
+        "flying cam": flying_cam,
+        "hinged": lambda: planar_3rrr(True),
+        "rssr": rssr,
+        "tower": ankle_with_rods,
+    }[name]()
+    y, base = motion_of(mechanism, 0)
+    if base is not None:
+        base = BaseMotion(base.pose, base.in_frame("body").twists[:1], frame="body")
+    return Case(robot_of(mechanism), y, base)
+
+
+def assert_exact(found: Array, case: Case, of: Callable[[float], Array]) -> None:
+    """Compare derivatives by order with those in one direction that changes everything."""
+    expected, rows = slope(of), case.directions.copy()
+    rows[:2, case.closure.n_coordinates :] = 0.0
+    assert not found[:, :2, :, case.closure.n_coordinates :].any()
+    shares = np.einsum("rkij,kj->rki", found, rows)
+    scale = np.abs(shares).max(axis=(1, 2))[:, None]
+    assert (np.abs(shares.sum(axis=1) - expected) < 1e-10 * scale).all()
+
+
+HELD = ("hinged", False), ("flying cam", True)
+FEW = "hinged", "flying cam", "3-RPS"
+
+
+@pytest.mark.parametrize("name", some([*FEW, "rssr", "RRR", "ankle", "tower", "gough_stewart_6ups"], *FEW))
+def test_of_forward_dynamics(name: str) -> None:
+    """Of accelerations and their derivatives, with redundant drives and with wrenches on a base as well."""
+    case = case_of(name)
+    closure, arguments = case.closure, (case.state, case.efforts, case.base, case.push)
+    found = case.robot.forward_dynamics_derivatives(*arguments, wrenches=case.loads)
+    assert found.shape == (ORDER + 1, ORDER + 3, closure.n_coordinates, closure.n_efforts)
+    assert_exact(found, case, case.accelerations)
+
+
+@pytest.mark.parametrize(
+    ("name", "held"), some([*HELD, ("RRR", False), ("ankle", True), ("ankle", False)], *HELD)
+)
+def test_of_hybrid_dynamics(name: str, held: bool) -> None:
+    case = case_of(name)
+    prescribed = list(case.robot.driven_joints[1:2])
+    base, push = case.base, case.push
+    if held and base is not None:
+        base, push = case.held(base, np.zeros(6)), None
+    found = case.robot.hybrid_dynamics_derivatives(
+        case.state, case.efforts, prescribed, base, push, wrenches=case.loads, prescribe_base=held
+    )
+    assert_exact(found, case, lambda step: case.left_out(step, prescribed, held))
+
+
+def test_of_inverse_dynamics_under_wrenches_they_turn_those_of_forward_dynamics_around() -> None:
+    case = case_of("rssr")
+    q = np.concatenate(
+        [case.state, case.robot.forward_dynamics(case.state, case.efforts, wrenches=case.loads)]
+    )
+    by_motion = case.robot.inverse_dynamics_derivatives(q, wrenches=case.loads)
+    by_efforts = case.robot.forward_dynamics_derivatives(case.state, case.efforts, wrenches=case.loads)
+    for k in range(ORDER + 3):  # efforts that follow from the motion that follows from efforts
+        for r in range(ORDER + 1):
+            through = sum(by_motion[r, 2 + i] @ by_efforts[i, k] for i in range(r + 1))
+            through = through + by_motion[r, k] if k < 2 else through
+            expected = np.eye(*through.shape) * (r == k - 2)
+            assert np.abs(through - expected).max() < 1e-10 * np.abs(by_motion[r]).max()
+
+
+class TestPlatformsThatDrift:
+    """Of a 3-RPS tilts and height are coordinates; turn and shifts that come with them follow."""
+
+    def test_displacements_change_as_neighbouring_motions_do(self) -> None:
+        case = case_of("3-RPS")
+        base = case.base
+        assert base is not None
+        change = case.directions[:2, :3].ravel()
+        A, B = case.robot.linearised_dynamics(None, case.efforts[0], base)
+        whole = case.robot.forward_dynamics_derivatives(None, case.efforts[:1], base)[0]
+        np.testing.assert_array_equal(A[3:], np.concatenate([whole[0], whole[1]], axis=1))
+        np.testing.assert_array_equal(B[3:], whole[2])
+
+        def rate(step: float) -> Array:
+            _, _, beside, _ = case.moved(step)
+
+            def apart(time: float) -> Array:
+                here, there = (one.pose @ exp(time * one.twists[0]) for one in (base, beside))
+                return log(inverse(here) @ there)
+
+            return slope(apart)
+
+        assert np.abs(slope(rate)[[0, 1, 5]] - A[:3] @ change).max() < 1e-10 * np.abs(change).max()
+
+    def test_hung_from_a_floating_base_it_is_the_same_robot(self) -> None:
+        case, other = case_of("3-RPS"), three_rps(floating=True)
+        base, robot = case.base, case.robot
+        assert base is not None
+        for call in ("linearised_dynamics", "forward_dynamics_derivatives"):
+            u = case.efforts[0] if call == "linearised_dynamics" else case.efforts
+            for found, expected in zip(
+                getattr(other, call)(None, u, base), getattr(robot, call)(None, u, base)
+            ):
+                assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
+        moving = BaseMotion(base.pose, random_stack(7, 2, 6))
+        loads = [AppliedWrench("body6", random_stack(8, 1, 6), frame="body")]
+        found, expected = (
+            one.inverse_dynamics_derivatives(None, moving, wrenches=loads) for one in (other, robot)
+        )
+        assert np.abs(found - expected).max() < 1e-11 * np.abs(expected).max()
