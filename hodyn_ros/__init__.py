@@ -18,7 +18,7 @@ __path__ = extend_path(__path__, __name__)
 if TYPE_CHECKING:
     from hodyn_ros.actuation.compiled_motors import MotorMotion
     from hodyn_ros.actuation.drive_train import DriveTrain
-    from hodyn_ros.actuation.rotors import Rotor, Rotors
+    from hodyn_ros.actuation.propellers import Propellers
     from hodyn_ros.dynamics.group_robot import GroupRobot
     from hodyn_ros.dynamics.kinematics.forward_kinematics import Kinematics
     from hodyn_ros.dynamics.parallel_robot import ParallelRobot
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hodyn_ros.model.loops import Coupling, Loop
     from hodyn_ros.model.parallel.limb import Limb
     from hodyn_ros.model.parallel.platform import Platform
+    from hodyn_ros.model.propeller import Propeller, PropellerLimits
 
 __all__ = [
     "AppliedWrench",
@@ -50,9 +51,10 @@ __all__ = [
     "MotorMotion",
     "ParallelRobot",
     "Platform",
+    "Propeller",
+    "PropellerLimits",
+    "Propellers",
     "Robot",
-    "Rotor",
-    "Rotors",
     "SingularError",
     "euler_base",
     "euler_coordinates",
@@ -79,9 +81,10 @@ _HOMES = {
     "MotorMotion": "actuation.compiled_motors",
     "ParallelRobot": "dynamics.parallel_robot",
     "Platform": "model.parallel.platform",
+    "Propeller": "model.propeller",
+    "PropellerLimits": "model.propeller",
+    "Propellers": "actuation.propellers",
     "Robot": "dynamics.robot",
-    "Rotor": "actuation.rotors",
-    "Rotors": "actuation.rotors",
     "SingularError": "errors",
     "euler_base": "lie.euler",
     "euler_coordinates": "lie.euler",

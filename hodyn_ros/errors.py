@@ -29,11 +29,15 @@ class InputError(HodynError):
 
 
 class SingularError(InputError):
-    """A Jacobian cannot be inverted where it has to be; `condition` is its condition number."""
+    """A Jacobian cannot be inverted where it has to be; `condition` is its condition number.
 
-    def __init__(self, message: str, condition: float) -> None:
+    `sample`: where in a batch.
+    """
+
+    def __init__(self, message: str, condition: float, sample: int = 0) -> None:
         super().__init__(message)
         self.condition = condition
+        self.sample = sample
 
 
 class ConvergenceError(InputError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from math import isfinite
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.description import RobotDescription
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
 from hodyn_ros.model.limits import JointLimits
+from hodyn_ros.model.propeller import Propeller
 from hodyn_ros.model.readers.document import AssumedFigure
 from hodyn_ros.model.readers.robot_file import WORLD
 from hodyn_ros.tables import number
@@ -102,6 +103,7 @@ def _sheet(robot: RobotDescription, notes: tuple[str, ...]) -> Sheet:
             *ties,
             *_limits(driven, [kinds[j] for j in places], limits),
             *_drives(driven, [kinds[j] for j in places], drives),
+            *_propellers(robot.propellers),
             bodies,
         ),
         tuple(map(_assumed, robot.assumed)),
@@ -176,6 +178,31 @@ def _drives(
                 for name, spec in zip(names, drives, strict=True)
             ),
             (0, 1, 5),
+        )
+
+
+def _propellers(propellers: Sequence[Propeller]) -> Iterator[Block]:
+    if propellers:
+        yield Block(
+            "Propellers [m, N, rad, s]; empty: none",
+            (
+                "propeller",
+                "place on the base",
+                "axis",
+                "drag",
+                "thrust from",
+                "to",
+                "rate",
+                "tilt",
+                "tilt rate",
+            ),
+            tuple(
+                (one.name, _vector(one.pose[:3, 3]), _vector(one.pose[:3, 2]), number(one.drag))
+                + tuple(map(number, astuple(one.limits)[: None if one.tilts else 3]))
+                + (() if one.tilts else ("fixed", ""))
+                for one in propellers
+            ),
+            (0, 1, 2),
         )
 
 

@@ -62,18 +62,19 @@ class Robot(
             self.frames,
             closure,
             self.coordinate_limits,
+            self.propellers,
         )
 
     def with_drives(self, drives: Sequence[DriveSpec] | None) -> Robot:
         """Return this robot with other drives, one for each of its driven joints."""
-        parts = self.frames, self.closure, self.coordinate_limits
+        parts = self.frames, self.closure, self.coordinate_limits, self.propellers
         return Robot(self._tree, self.limits, drives, *parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle what a robot is made from; what it has compiled is compiled again."""
         closure = None if self._looped is None else self._looped.closure
         parts = self._tree, self.limits, self.drive_train, dict(self.frames), closure
-        return Robot, (*parts, self.coordinate_limits)
+        return Robot, (*parts, self.coordinate_limits, self.propellers)
 
     @classmethod
     def from_urdf(cls, path_or_xml: str | Path, floating_base: bool = False, *, mimic: bool = True) -> Robot:
@@ -130,6 +131,7 @@ class Robot(
                 description.frames,
                 description.closure,
                 description.coordinate_limits,
+                description.propellers,
             )
         except ModelError as error:
             where = f"{description.source}: " if description.source else ""

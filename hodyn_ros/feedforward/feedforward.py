@@ -21,6 +21,9 @@ class Status(IntFlag):
     POSITION_LIMIT_EXCEEDED = 8
     EFFORT_CLAMPED = 16
     NEAR_SINGULARITY = 32
+    THRUST_LIMIT_EXCEEDED = 64
+    THRUST_RATE_LIMIT_EXCEEDED = 128
+    BASE_WRENCH_UNREACHED = 256
 
 
 class Setpoint(NamedTuple):
@@ -31,6 +34,11 @@ class Setpoint(NamedTuple):
     motor_velocities: Array
     motor_efforts: Array
     base_wrench: Array  # (6,) or (0,)
+    thrusts: Array  # of propellers, (propellers,) or (0,)
+    tilts: Array  # of propellers that tilt, likewise
+
+
+_NO_PROPELLERS = np.empty((0, 0))
 
 
 class Feedforward(NamedTuple):
@@ -44,6 +52,8 @@ class Feedforward(NamedTuple):
     motor_efforts: Array  # (0..order + 1, n) [N·m/s^k]
     base_wrenches: Array  # (0 or order + 1, 6) on a floating base, in the world frame [N·m/s^k, N/s^k]
     status: Status = Status.OK
+    thrusts: Array = _NO_PROPELLERS  # (0 or order + 1, propellers) [N/s^k]
+    tilts: Array = _NO_PROPELLERS  # likewise [rad/s^k]; no rows where none tilts
 
     def at(self, h: float) -> Setpoint:
         """Evaluate `x(h) = sum_k x^(k) h^k / k!`, h [s] after (or before) the instant of this feedforward."""
@@ -53,6 +63,8 @@ class Feedforward(NamedTuple):
             taylor(self.motor_positions[1:], h),
             taylor(self.motor_efforts, h),
             taylor(self.base_wrenches, h),
+            taylor(self.thrusts, h),
+            taylor(self.tilts, h),
         )
 
 

@@ -1,4 +1,4 @@
-"""From a desired motion to the feedforward: inverse dynamics, drives, limits."""
+"""From a desired motion to the feedforward: inverse dynamics, drives, propellers, limits."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ class FeedforwardModel:
     `wrench_frame`, "world" or "body" as in `AppliedWrench`. `motor_*` come out as far as the drives of the
     robot and the order allow: motor positions to `order`, motor efforts to `order - 2` (to `order` when all
     drives are rigid); without drives, or for an elastic joint at an order below 2, they have no rows.
+    `thrusts` and `tilts` are those of the robot's propellers (`propellers`, their names), to `order`.
 
     The motion is that of the independent coordinates: joints (`motion_joints`), and a floating base or a
     platform (`moves_base`); efforts, limits and motors are those of the driven joints (`joint_names`). A
@@ -58,6 +59,7 @@ class FeedforwardModel:
         for body in self.wrench_bodies:
             robot.tree.body_index(body)
         self.wrench_frame: Frame = wrench_frame
+        self.propellers = () if robot.propellers is None else robot.propellers.names
         self.has_drives = robot.drive_train is not None
         self._limits = FeedforwardLimits.of(robot.limits if limits is None else limits, robot.drive_train)
         self._drive_train = robot.drive_train
@@ -120,7 +122,15 @@ class FeedforwardModel:
         state = self.robot.drive_state(q, base, applied)
         status = Status.NEAR_SINGULARITY if state.near_singularity else Status.OK
         of_base = self._no_wrench if state.base_wrench is None else state.base_wrench
-        return self._finished(state.motion, state.efforts, of_base, status)
+        found = self._finished(state.motion, state.efforts, of_base, status)
+        propellers = self.robot.propellers
+        if propellers is None:
+            return found
+        motion = propellers.motion(of_base, base)
+        exceeded = propellers.exceeded(motion)
+        status = found.status | _thrust_status(*exceeded) if any(exceeded) else found.status
+        tilts = motion.tilts if propellers.tilts else motion.tilts[:0]
+        return found._replace(thrusts=motion.thrusts, tilts=tilts, status=status)
 
     def warm_up(self) -> None:
         """Compute once at rest at the zero configuration, a moved base in both representations of twists."""
@@ -173,6 +183,14 @@ class FeedforwardModel:
             return self._nothing, self._nothing
         motors = self._drive_train.feedforward(q, efforts)
         return motors.position[: self.order + 1], motors.effort
+
+
+def _thrust_status(beyond: bool, fast: bool, unreached: bool) -> Status:
+    return Status(
+        beyond * Status.THRUST_LIMIT_EXCEEDED
+        | fast * Status.THRUST_RATE_LIMIT_EXCEEDED
+        | unreached * Status.BASE_WRENCH_UNREACHED
+    )
 
 
 def clamped(efforts: Array, limit: Array) -> Array:

@@ -11,6 +11,7 @@ from hodyn_ros.errors import ModelError
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.drive_spec import DriveSpec
 from hodyn_ros.model.limits import JointLimits
+from hodyn_ros.model.propeller import Propeller
 from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.readers.document import AssumedFigure
 from hodyn_ros.model.tree import TreeModel
@@ -27,6 +28,7 @@ class RobotDescription:
     assumed: tuple[AssumedFigure, ...] = ()  # figures that the file marks as assumed
     closure: Closure | None = None
     coordinate_limits: JointLimits | None = None
+    propellers: tuple[Propeller, ...] = ()
     source: str = ""  # what errors call it: the path of its file
 
     def with_gravity(self, gravity: ArrayLike) -> RobotDescription:

@@ -71,7 +71,10 @@ class FeedforwardPipeline:
             warm_up_poses()
         self._joints = JointOrder(self.model.motion_joints)
         self._reader = MotionReader(self._joints, self.model.motion_orders, self.model.moves_base)
-        self._writer = AnswerWriter(self.model.joint_names, self.model.wrench_bodies, self.model.wrench_frame)
+        model = self.model
+        self._writer = AnswerWriter(
+            model.joint_names, model.propellers, model.wrench_bodies, model.wrench_frame
+        )
 
     def changed(self, config: FeedforwardConfig) -> FeedforwardPipeline:
         """Return a pipeline with another configuration; call its `take_over` before it replaces this one."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hodyn_ros.actuation.compiled_motors import MotorMotion
+from hodyn_ros.actuation.propellers import UNREACHED
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array
@@ -44,10 +45,11 @@ class LimitSet:
     """All finite limits of a robot, and the quantities that have to keep them, from samples of a motion.
 
     Positions of the joints up to their jerks; torques of the links with their rates; speeds, torques and
-    torque rates of the motors; deflections of the springs. The limits of a drive are its own; where its file
-    gives none, those of its joint count for the motor as well. Damped springs are taken on their slow
-    manifold. Of a robot with loops its driven joints count, and coordinates that nothing drives. Nothing
-    limits the wrench on a floating base.
+    torque rates of the motors; deflections of the springs; thrusts and tilts of propellers with their rates,
+    and the wrench on the base that these cannot give, which has to be none. The limits of a drive are its
+    own; where its file gives none, those of its joint count for the motor as well. Damped springs are taken
+    on their slow manifold. Of a robot with loops its driven joints count, and coordinates that nothing
+    drives.
 
     A quantity is *relative* to its limits when -1 and 1 are its bounds. One with a single bound, or with a
     range that has no width, has the distance beyond it instead [in its unit].
@@ -106,13 +108,13 @@ class LimitSet:
                 integrals[:, column] = stack[:, place.derivative - 1, place.number] / self._span[column]
         return Samples((values - self._centre) / self._span, integrals)
 
-    def of_derivatives(self, coordinates: Array, motion: Array, torques: Array) -> Array:
+    def of_derivatives(self, coordinates: Array, motion: Array, efforts: Array) -> Array:
         """Return the relative quantities (N, columns), as `relative` does, from what is computed already.
 
-        `coordinates` (N, order + 1, n) of the robot, `motion` (N, order + 1, driven) and `torques`
-        (N, order - 1, driven) of its driven joints, by time derivative.
+        `coordinates` (N, order + 1, n) of the robot, `motion` (N, order + 1, driven) of its driven joints and
+        `efforts` (N, order - 1, driven + extra) as of the `MotionEvaluator`, by time derivative.
         """
-        values = _Computed(self.subject, coordinates, motion, torques).of(self.places)
+        values = _Computed(self.subject, coordinates, motion, efforts).of(self.places)
         return np.asarray((values - self._centre) / self._span)
 
     def absolute(self, relative: Array) -> Array:
@@ -146,14 +148,15 @@ class LimitSet:
         for j, name in enumerate(subject.joint_names):
             self._add_motion("motion", j, name, prismatic[j], limits)
             force = "N" if prismatic[j] else "N·m"
-            self._symmetric("torque", name, force, limits.effort[j], 2, Place("torques", 0, j))
+            self._symmetric("torque", name, force, limits.effort[j], 2, Place("efforts", 0, j))
             rate = limits.effort_rate[j]
-            self._symmetric("torque rate", name, f"{force}/s", rate, 3, Place("torques", 1, j))
+            self._symmetric("torque rate", name, f"{force}/s", rate, 3, Place("efforts", 1, j))
         for j, name in enumerate(subject.robot.joint_names):
             if name not in subject.joint_names:  # a coordinate that nothing drives
                 self._add_motion(
                     "coordinates", j, name, subject.slides(name), subject.robot.coordinate_limits
                 )
+        self._add_propellers(len(subject.joint_names))
         if train is None:
             return
         lost = 2 if train.elastic.any() else 0  # rows are as long as those of the joint that has fewest
@@ -188,6 +191,25 @@ class LimitSet:
         for order, (quantity, per, bounds) in enumerate((*rates, ("jerk", "s³", limits.jerk)), start=1):
             self._symmetric(quantity, name, f"{length}/{per}", bounds[j], order, Place(stack, order, j))
 
+    def _add_propellers(self, first: int) -> None:
+        """Add the limits of the propellers, whose efforts stand behind those of `first` joints."""
+        propellers = self.subject.propellers
+        if propellers is None:
+            return
+        count = len(propellers.names)
+        for i, propeller in enumerate(propellers.propellers, start=first):
+            name, limits = propeller.name, propeller.limits
+            most = limits.most * self._shares.get("thrust", 1.0)
+            self._add(Column("thrust", name, "N", limits.least, most, 2), Place("efforts", 0, i))
+            self._symmetric("thrust rate", name, "N/s", limits.rate, 3, Place("efforts", 1, i))
+            self._symmetric("tilt", name, "rad", limits.tilt, 2, Place("efforts", 0, i + count))
+            self._symmetric("tilt rate", name, "rad/s", limits.tilt_rate, 3, Place("efforts", 1, i + count))
+        if not propellers.reaches_all:
+            for k, axis in enumerate(("x", "y", "z") * 2):
+                what, unit = ("moment", "N·m") if k < 3 else ("force", "N")
+                place = Place("efforts", 0, first + 2 * count + k)
+                self._symmetric(f"{what} that propellers leave", axis, unit, UNREACHED, 2, place)
+
     def _symmetric(
         self, quantity: str, joint: str, unit: str, bound: float, order: int, place: Place
     ) -> None:
@@ -217,12 +239,12 @@ class LimitSet:
 
 
 class _Computed:
-    """Motion, torques and motors at N instants (N, derivatives, n); each is computed when first asked for."""
+    """Motion, efforts and motors at N instants (N, derivatives, n); each is computed when first asked for."""
 
-    def __init__(self, subject: MotionEvaluator, coordinates: Array, motion: Array, torques: Array) -> None:
+    def __init__(self, subject: MotionEvaluator, coordinates: Array, motion: Array, efforts: Array) -> None:
         self.subject = subject
         self.coordinates = coordinates
-        self.motion, self.torques = motion, torques
+        self.motion, self.efforts = motion, efforts
 
     def of(self, places: Sequence[Place]) -> Array:
         """Return quantities (N, places)."""
@@ -243,7 +265,8 @@ class _Computed:
 
     @cached_property
     def _motors(self) -> MotorMotion:
-        return self.subject.robot.require_drives().feedforward(self.motion, self.torques)
+        torques = self.efforts[:, :, : self.motion.shape[-1]]
+        return self.subject.robot.require_drives().feedforward(self.motion, torques)
 
 
 def _first_finite(own: float, shared: float) -> float:

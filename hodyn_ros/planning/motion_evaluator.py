@@ -1,15 +1,20 @@
-"""What is asked of a robot: motion and torques of its driven joints, from samples of how it is to move."""
+"""What is asked of a robot: motion and efforts of its drives, from samples of how it is to move."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from hodyn_ros.actuation.propellers import UNREACHED
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.errors import HodynError, InputError
+from hodyn_ros.errors import HodynError, InputError, SingularError
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.lie.motion import BaseMotion, twists_to_world
 from hodyn_ros.model.tree import JointKind
 from hodyn_ros.trajectory.robot_motion import MotionSample, RobotMotion
+
+_NOISE = 1e-3 * UNREACHED  # [N·m, N]
 
 
 class SampleError(InputError):
@@ -21,7 +26,10 @@ class SampleError(InputError):
 
 
 class MotionEvaluator:
-    """A robot whose driven joints have limits; nothing limits the wrench on a floating base.
+    """A robot whose driven joints and propellers have limits.
+
+    Efforts are the torques of the driven joints, and behind them thrusts and tilts of all propellers, and
+    what of the body-fixed wrench on the base these cannot give (6,).
 
     Attributes:
         least_order: Derivative of the motion that is needed in any case.
@@ -34,6 +42,8 @@ class MotionEvaluator:
         self.prismatic = tuple(self.slides(name) for name in robot.driven_joints)
         self.limits = robot.limits
         self.train = robot.drive_train
+        self.propellers = robot.propellers
+        self.extra = 0 if robot.propellers is None else 2 * len(robot.propellers.names) + 6
         self.least_order = 0 if robot.closure is None else 2
 
     def slides(self, joint: str) -> bool:
@@ -54,13 +64,13 @@ class MotionEvaluator:
         return motion.for_joints(self.robot.joint_names)
 
     def evaluate(self, sample: MotionSample) -> tuple[Array, Array]:
-        """Return motion (N, order + 1, n) and torques (N, order - 1, n) of the driven joints at N samples.
+        """Return motion (N, order + 1, n) of the driven joints and efforts (N, order - 1, n + extra).
 
-        No rows of torques below order 2. Raises SampleError.
+        Of N samples; no rows of efforts below order 2. Raises SampleError.
         """
         joints = np.ascontiguousarray(sample.joints)
         if joints.shape[1] < 3:
-            return joints, joints[:, :0]
+            return joints, np.zeros((len(joints), 0, len(self.joint_names) + self.extra))
         robot, orders = self.robot, joints.shape[1]
         if robot.closure is None and not robot.moves_base:
             return joints, robot.inverse_dynamics(joints)
@@ -70,9 +80,10 @@ class MotionEvaluator:
             twists = np.ascontiguousarray(np.moveaxis(twists, 0, 1))
             if robot.closure is None:
                 dynamics = robot.compile(orders - 3)
-                found = [dynamics(*one) for one in zip(joints, poses, twists)]
-                return joints, np.stack(found)[:, :, 6:]
+                found = np.stack([dynamics(*one) for one in zip(joints, poses, twists)])
+                return joints, self._with_thrusts(found[:, :, 6:], found[:, :, :6], poses, twists)
         motions, efforts = [], []
+        wrenches: list[Array | None] = []
         for i, q in enumerate(joints):
             base = None if poses is None or twists is None else BaseMotion(poses[i], twists[i])
             try:
@@ -81,4 +92,18 @@ class MotionEvaluator:
                 raise SampleError(i, str(error)) from error
             motions.append(state.motion)
             efforts.append(state.efforts)
-        return np.stack(motions), np.stack(efforts)
+            wrenches.append(state.base_wrench)
+        return np.stack(motions), self._with_thrusts(np.stack(efforts), wrenches, poses, twists)
+
+    def _with_thrusts(
+        self, torques: Array, wrenches: Any, poses: Array | None, twists: Array | None
+    ) -> Array:
+        """Put what propellers do behind torques (N, orders, n), from wrenches on the base in the world."""
+        if self.propellers is None or poses is None or twists is None:
+            return torques
+        try:
+            thrusts, tilts, left = self.propellers.motion(wrenches, BaseMotion(poses, twists))
+        except SingularError as error:
+            raise SampleError(error.sample, str(error)) from error
+        left = np.where(np.abs(left) > _NOISE, left, 0.0)  # a search for peaks would follow rounding
+        return np.concatenate([torques, thrusts, tilts, left], axis=-1)

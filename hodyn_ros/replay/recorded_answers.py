@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from hodyn_ros.bags.comparison.sources import FEEDFORWARD_TORQUE
+from hodyn_ros.bags.files.decoder import Decoder
 from hodyn_ros.bags.messages import stamp_of
 from hodyn_ros.bags.reader import Bag
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.msg import FeedforwardTorque
-from hodyn_ros.ros.conversions.exact_bytes import Deserialiser
 from hodyn_ros.ros.conversions.messages import read_wrenches
 
 
@@ -20,12 +18,13 @@ class RecordedAnswers:
         """Look through a topic of a bag; `wrenches`: whether the answers assume some."""
         times, stamps = [], []
         self._wrenches: list[Array | None] = []
-        deserialise = Deserialiser(topic, FEEDFORWARD_TORQUE, FeedforwardTorque)
+        # as they were defined when they were recorded, since when fields may have come
+        decode = Decoder(bag.topics[topic]) if wrenches and topic in bag.topics else None
         for message in bag.messages([topic]):
             times.append(message.time)
             stamps.append(stamp_of(message.data))
-            if wrenches:
-                self._wrenches.append(read_wrenches(deserialise(message)))
+            if decode is not None:
+                self._wrenches.append(read_wrenches(decode(message)))
         self._times = np.array(times, dtype=np.int64)
         order = np.argsort(np.array(stamps, dtype=np.int64), kind="stable")
         self._places, self._stamps = order, np.array(stamps, dtype=np.int64)[order]

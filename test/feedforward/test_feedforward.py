@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import factorial
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from hodyn_ros import share
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.feedforward import Feedforward, Status, taylor
@@ -17,6 +19,7 @@ from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import convert_screws
 from hodyn_ros.model.drive_spec import series_elastic
 from hodyn_ros.model.limits import JointLimits
+from hodyn_ros.model.propeller import Propeller, PropellerLimits
 
 Array = NDArray[np.float64]
 N = 3
@@ -74,7 +77,7 @@ def test_without_drives_there_are_link_efforts_only(order: int) -> None:
 @pytest.mark.parametrize("order", [2, 3, 4])
 def test_with_drives_the_motors_follow_from_the_springs(order: int) -> None:
     q = motion(order)
-    efforts, theta, tau, _, _ = FeedforwardModel(arm(stiffness=STIFFNESS), order).compute(q)
+    efforts, theta, tau, *_ = FeedforwardModel(arm(stiffness=STIFFNESS), order).compute(q)
     assert theta.shape == (order + 1, N)
     assert tau.shape == (order - 1, N)
     np.testing.assert_allclose(theta, q[: order + 1] + efforts / STIFFNESS, rtol=1e-12)
@@ -85,7 +88,7 @@ def test_with_drives_the_motors_follow_from_the_springs(order: int) -> None:
 @pytest.mark.parametrize("order", [0, 1])
 def test_an_order_too_low_for_the_springs_leaves_motor_efforts_out(order: int) -> None:
     q = motion(order)
-    efforts, theta, tau, _, _ = FeedforwardModel(arm(stiffness=STIFFNESS), order).compute(q)
+    efforts, theta, tau, *_ = FeedforwardModel(arm(stiffness=STIFFNESS), order).compute(q)
     np.testing.assert_allclose(theta, q[: order + 1] + efforts / STIFFNESS, rtol=1e-12)
     assert tau.shape == (0, N)
 
@@ -233,6 +236,30 @@ def test_the_series_follows_the_motion_with_its_order(order: int) -> None:
     slopes = np.log2(errors(1e-2) / errors(5e-3))
     # the remainder goes with the power above the highest derivative that the stack holds
     np.testing.assert_allclose(slopes, [order + 1, order + 1, order, order - 1], atol=0.2)
+
+
+def test_propellers_give_the_wrench_of_the_answer() -> None:
+    """With their derivatives; and the status says where their limits are, and what they cannot give."""
+    robot = Robot.from_config(share.find("config", "aerial_manipulator.yaml"))
+    assert robot.propellers is not None
+    six = robot.propellers.propellers
+    rng = np.random.default_rng(5)
+    q, base = 0.3 * rng.normal(size=(5, 6)), BaseMotion(np.eye(4), 0.1 * rng.normal(size=(4, 6)))
+
+    def answer(propellers: Sequence[Propeller]) -> Feedforward:
+        return FeedforwardModel(Robot(robot.model, propellers=propellers), 2).compute(q, base)
+
+    found = answer(six)
+    assert found.status == Status.OK and found.tilts.shape == (0, 6)
+    given = found.thrusts @ robot.propellers.allocation.T
+    np.testing.assert_allclose(given, base.wrenches_in_body(found.base_wrenches), rtol=1e-10, atol=1e-10)
+    tight = PropellerLimits(most=0.9 * found.thrusts[0].max())
+    assert answer([replace(one, limits=tight) for one in six]).status == Status.THRUST_LIMIT_EXCEEDED
+    slow = PropellerLimits(least=-9.0, rate=0.9 * np.abs(found.thrusts[1]).max())
+    assert answer([replace(one, limits=slow) for one in six]).status == Status.THRUST_RATE_LIMIT_EXCEEDED
+    assert answer(six[:5]).status & Status.BASE_WRENCH_UNREACHED
+    turning = answer([replace(one, tilts=True) for one in six])
+    assert turning.tilts.shape == (3, 6)
 
 
 def test_velocities_of_the_motors_are_the_derivative_of_their_positions() -> None:

@@ -1,7 +1,8 @@
-"""What a robot's file may say besides bodies and joints: rotors, payload, locked joints, URDF friction."""
+"""What a robot's file may say besides bodies and joints: propellers, rotors, payload, locked joints."""
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from oracles.motions import random_stack
 
-from hodyn_ros import Robot, share
+from hodyn_ros import Propeller, PropellerLimits, Robot, share
 from hodyn_ros.dynamics.read_robot import read_robot
 from hodyn_ros.errors import FigureWarning, ModelError
 from hodyn_ros.feedforward.payload import Payload
@@ -49,6 +50,62 @@ def arm(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         return read_robot(written(folder, ARM.format(beside=beside, drive=drive, elbow=elbow, kind=kind)))
+
+
+FLYING = """\
+name: flying
+floating_base: {floats}
+bodies:
+  - {{name: hull, mass: 2, com: [0, 0, 0.1], inertia: {{about: com, ixx: 0.2, ixy: 0, ixz: 0,
+      iyy: 0.2, iyz: 0, izz: 0.3}}}}
+joints: []
+frames:
+  - {{name: arm, body: hull, origin: {{xyz: [0.2, 0, 0], rpy: [0, 0, 1.5707963267948966]}}}}
+propellers:
+  - {{name: one, frame: {frame}, origin: {{xyz: [0.1, 0, 0]}}, drag: 0.01, {more}}}
+  - {{name: two}}
+"""
+
+
+class TestPropellers:
+    def flying(
+        self, folder: Path, more: str = "", frame: str = "arm", floats: str = "true"
+    ) -> RobotDescription:
+        return read_robot(written(folder, FLYING.format(more=more, frame=frame, floats=floats)))
+
+    def test_they_sit_on_a_frame_of_the_base(self, tmp_path: Path) -> None:
+        found = self.flying(tmp_path, "tilts: true, coefficient: 1e-5, limits: {most: 12, tilt: 0.5}")
+        one, two = found.propellers
+        np.testing.assert_allclose(one.pose[:3, 3], [0.2, 0.1, 0.0], atol=1e-15)
+        assert one.tilts and (one.drag, one.coefficient) == (0.01, 1e-5)
+        assert one.limits == PropellerLimits(most=12.0, tilt=0.5)
+        np.testing.assert_array_equal(two.pose, np.eye(4))
+        robot = Robot.of(found)
+        assert robot.propellers is not None and robot.propellers.names == ("one", "two")
+        copies = robot.with_tree(robot.model.with_gravity((0, 0, -1))), pickle.loads(pickle.dumps(robot))
+        assert all(copy.propellers and copy.propellers.names == ("one", "two") for copy in copies)
+
+    @pytest.mark.parametrize(
+        ("given", "reason"),
+        [
+            ({"frame": "nowhere"}, "there is no frame 'nowhere' on the base; known"),
+            ({"more": "limits: {tilt: 1}"}, "propeller 'one' does not tilt"),
+            ({"more": "limits: {least: 3, most: 2}"}, "thrusts from 3 to 2 N leave none"),
+            ({"more": "limits: {most: 2, rat: 2}"}, "rate"),
+            ({"floats": "false"}, "set floating_base: true"),
+        ],
+    )
+    def test_what_is_wrong_is_named_with_its_place(
+        self, given: dict[str, str], reason: str, tmp_path: Path
+    ) -> None:
+        with pytest.raises(ModelError, match=r"robot\.yaml") as refused:
+            self.flying(tmp_path, **given)
+        assert reason in str(refused.value)
+
+    def test_a_base_that_stands_has_none(self) -> None:
+        panda = Robot.from_config(share.find("config", "panda.yaml"))
+        with pytest.raises(ModelError, match="has propellers, but a base that does not float"):
+            Robot(panda.model, propellers=[Propeller("one", np.eye(4))])
 
 
 class TestRotors:

@@ -26,19 +26,22 @@ from rich.console import Console
 from ros_peer import Peer
 from ros_processes import RosProcess, start_node, start_script
 from ros_stream import JOINTS, motion
-from rosbags.interfaces import QosDurability, QosReliability
+from rosbags.interfaces import Nodetype, QosDurability, QosReliability
 from rosbags.rosbag2 import Reader
+from rosbags.typesys import get_types_from_msg
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
 
+from hodyn_ros import share
 from hodyn_ros.bags.comparison.compare import Comparison, compare
-from hodyn_ros.bags.comparison.sources import DESIRED_MOTION, find_sources
-from hodyn_ros.bags.files.types import todays_hash
-from hodyn_ros.bags.messages import Message, Topic, stamp_of
+from hodyn_ros.bags.comparison.sources import DESIRED_MOTION, FEEDFORWARD_TORQUE, find_sources
+from hodyn_ros.bags.files.types import ros_types, todays_hash
+from hodyn_ros.bags.messages import MSG, Message, Topic, stamp_of
 from hodyn_ros.bags.reader import Bag
 from hodyn_ros.bags.writer import BagWriter
 from hodyn_ros.errors import InputError
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
+from hodyn_ros.replay.recorded_answers import RecordedAnswers
 from hodyn_ros.replay.replay import AS_RECORDED, Changes, Replay
 from hodyn_ros.replay.replay_command import run_replay
 from hodyn_ros.replay.settings_intervals import read_settings_intervals
@@ -498,6 +501,33 @@ def test_an_error_leaves_no_bag_behind(plain: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no file 'unknown\.yaml'"):
         replayed(plain, tmp_path / "out", Changes(robot="unknown.yaml"))
     assert not (tmp_path / "out").exists()
+
+
+def test_wrenches_of_older_answers_are_read_as_they_were_defined(tmp_path: Path) -> None:
+    """Since when thrusts have come into the message."""
+    lines = share.find("msg", "FeedforwardTorque.msg").read_text(encoding="utf-8").splitlines()
+    new = ("string[] propeller_names", "float64[] thrusts", "float64[] tilts")
+    text = "\n".join(line for line in lines if not line.startswith(new))
+    store = ros_types()
+    store.register(get_types_from_msg(text, FEEDFORWARD_TORQUE))
+    definition, _ = store.generate_msgdef(FEEDFORWARD_TORQUE, ros_version=2)
+    fields: dict[str, object] = {name: [] for name, _ in store.fielddefs[FEEDFORWARD_TORQUE][1]}
+    for name, (nodetype, of) in store.fielddefs[FEEDFORWARD_TORQUE][1]:
+        if nodetype == Nodetype.BASE:
+            fields[name] = 0
+        elif of != ((Nodetype.BASE, ("string", 0)), 0):
+            fields[name] = np.arange(12.0) if name == "wrenches" else np.zeros(0)
+    stamp = store.types["builtin_interfaces/msg/Time"](sec=1, nanosec=2)
+    fields["header"] = store.types["std_msgs/msg/Header"](stamp=stamp, frame_id="")
+    fields["wrench_bodies"] = ["hand"]
+    data = bytes(store.serialize_cdr(store.types[FEEDFORWARD_TORQUE](**fields), FEEDFORWARD_TORQUE))
+    with BagWriter(tmp_path / "old", "mcap") as writer:
+        writer.add(Topic(ANSWERS, FEEDFORWARD_TORQUE, definition, MSG, store.hash_rihs01(FEEDFORWARD_TORQUE)))
+        writer.write(ANSWERS, 7, data)
+    with Bag(tmp_path / "old") as bag:
+        time, wrenches = RecordedAnswers(bag, ANSWERS, wrenches=True).find(SECOND + 2) or (0, None)
+    assert time == 7
+    np.testing.assert_array_equal(wrenches, np.arange(12.0).reshape(1, 2, 6))
 
 
 def test_motions_of_another_version_are_refused(plain: Path, tmp_path: Path) -> None:

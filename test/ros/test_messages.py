@@ -323,7 +323,9 @@ def feedforward(order: int = 4) -> Feedforward:
     """Return a feedforward of a robot with elastic joints and a base."""
     wrenches = np.arange(6.0 * (order + 1)).reshape(order + 1, 6)
     status = Status.EFFORT_LIMIT_EXCEEDED | Status.EFFORT_CLAMPED
-    return Feedforward(stack_of(order + 1), 10.0 + stack_of(3), 20.0 + stack_of(order - 1), wrenches, status)
+    thrusts = 30.0 + np.arange(4.0 * (order + 1)).reshape(order + 1, 4)
+    stacks = stack_of(order + 1), 10.0 + stack_of(3), 20.0 + stack_of(order - 1)
+    return Feedforward(*stacks, wrenches, status, thrusts, 0.1 * thrusts)
 
 
 def test_the_bits_of_the_message_are_those_of_the_mathematics() -> None:
@@ -335,7 +337,7 @@ def test_the_bits_of_the_message_are_those_of_the_mathematics() -> None:
 @pytest.mark.parametrize("order", [2, 3, 4, 6])
 def test_a_feedforward_survives_the_way(order: int, joints: JointOrder) -> None:
     header = Header(stamp=Time(sec=3, nanosec=7), frame_id="world")
-    msg = over_the_wire(write_feedforward_torque(header, list(NAMES), feedforward(order), 1.5e-4))
+    msg = over_the_wire(write_feedforward_torque(header, list(NAMES), feedforward(order), 1.5e-4, "abcd"))
     found = read_feedforward_torque(msg, joints)
     for before, after in zip(feedforward(order), found):
         np.testing.assert_array_equal(before, after)
@@ -353,6 +355,7 @@ def test_what_was_not_computed_is_empty(joints: JointOrder) -> None:
         assert len(getattr(msg, field)) == 0, field
     found = read_feedforward_torque(msg, joints)
     assert found.motor_positions.shape == (0, N)
+    assert found.thrusts.shape == (0, 0)
     assert found.base_wrenches.shape == (0, 6)
     assert extrapolate(msg, 0.1).motor_efforts.shape == (0,)
 
@@ -379,13 +382,16 @@ def test_a_consumer_may_order_its_joints_otherwise() -> None:
         ("higher_motor_effort_derivatives", [1.0] * 5, Reason.WRONG_LENGTH),
         ("base_wrenches", [1.0] * 5, Reason.WRONG_LENGTH),
         ("base_wrenches", [np.inf] * 6, Reason.NOT_FINITE),
+        ("thrusts", [1.0] * 6, Reason.WRONG_LENGTH),
+        ("tilts", [np.nan] * 4, Reason.NOT_FINITE),
+        ("propeller_names", [], Reason.WRONG_LENGTH),
         ("joint_names", ["shoulder", "elbow", "hand"], Reason.UNKNOWN_JOINT),
     ],
 )
 def test_a_bad_feedforward_is_refused(
     field: str, values: list[float], reason: Reason, joints: JointOrder
 ) -> None:
-    msg = write_feedforward_torque(Header(), list(NAMES), feedforward(), 0.0)
+    msg = write_feedforward_torque(Header(), list(NAMES), feedforward(), 0.0, "abcd")
     setattr(msg, field, values)
     with pytest.raises(MessageRejected) as refused:
         read_feedforward_torque(msg, joints)
@@ -396,8 +402,8 @@ def test_a_bad_feedforward_is_refused(
 def test_a_message_is_extrapolated_by_its_taylor_series(h: float) -> None:
     polynomial = np.polynomial.Polynomial([1.0, -2.0, 3.0, -4.0, 5.0])
     rows = np.array([[polynomial.deriv(k)(0.0)] * N for k in range(5)]) * [1.0, 10.0, 100.0]
-    law = Feedforward(rows, rows[:3], rows[:3], np.repeat(rows[:, :1], 6, axis=1))
-    setpoint = extrapolate(write_feedforward_torque(Header(), list(NAMES), law, 0.0), h)
+    law = Feedforward(rows, rows[:3], rows[:3], np.repeat(rows[:, :1], 6, axis=1), thrusts=rows)
+    setpoint = extrapolate(write_feedforward_torque(Header(), list(NAMES), law, 0.0, "abc"), h)
     quadratic = np.polynomial.Polynomial([1.0, -2.0, 3.0])
     scale = np.array([1.0, 10.0, 100.0])
     np.testing.assert_allclose(setpoint.efforts, polynomial(h) * scale, rtol=1e-13)
@@ -405,6 +411,8 @@ def test_a_message_is_extrapolated_by_its_taylor_series(h: float) -> None:
     np.testing.assert_allclose(setpoint.motor_velocities, quadratic.deriv()(h) * scale, rtol=1e-13)
     np.testing.assert_allclose(setpoint.motor_efforts, quadratic(h) * scale, rtol=1e-13)
     np.testing.assert_allclose(setpoint.base_wrench, np.full(6, polynomial(h)), rtol=1e-13)
+    np.testing.assert_allclose(setpoint.thrusts, polynomial(h) * scale, rtol=1e-13)
+    assert setpoint.tilts.shape == (0,)
 
 
 def test_extrapolation_takes_the_order_of_the_consumer_and_finite_times_only() -> None:

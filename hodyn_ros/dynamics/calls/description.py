@@ -10,19 +10,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.actuation.drive_train import DriveTrain
+from hodyn_ros.actuation.propellers import Propellers
 from hodyn_ros.checks import finite_array
 from hodyn_ros.dynamics.loops.closing import home
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.mobility import check_mobility
 from hodyn_ros.engine import kernels
 from hodyn_ros.engine.codegen.kernel import Function
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.lie.motion import AppliedWrench, Frame
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.arrays import counted
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.drive_spec import DriveSpec
 from hodyn_ros.model.limits import JointLimits
+from hodyn_ros.model.propeller import Propeller
 from hodyn_ros.model.readers.assembly import Frame as NamedFrame
 from hodyn_ros.model.tree import TreeModel
 
@@ -41,10 +43,12 @@ class RobotDescription:
         frames: Mapping[str, NamedFrame] | None = None,
         closure: Closure | None = None,
         coordinate_limits: JointLimits | None = None,
+        propellers: Sequence[Propeller] | Propellers | None = None,
     ) -> None:
         """Put a robot together; `limits` and `drives` are of the driven joints.
 
-        `coordinate_limits`: of the joints that are coordinates, where these are others.
+        `coordinate_limits`: of the joints that are coordinates, where these are others. `propellers`: of a
+        floating base.
         """
         self._tree = model
         self._looped = None if closure is None else LoopedDynamics(closure, frames or {})
@@ -55,6 +59,10 @@ class RobotDescription:
         self.coordinate_limits = coordinate_limits or JointLimits.unlimited(self.n_joints)
         # the drives of the driven joints, of any kind; None where nothing is known of them
         self.drive_train = None if drives is None else DriveTrain.of(drives, self.driven_joints)
+        if propellers and not model.floating_base:
+            raise ModelError(f"robot {model.name!r} has propellers, but a base that does not float")
+        # None where nothing is known of them
+        self.propellers = Propellers.of(propellers) if propellers else None
         self.frames: Mapping[str, NamedFrame] = MappingProxyType(
             dict(frames or {})
         )  # besides the bodies, by name

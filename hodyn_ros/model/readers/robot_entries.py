@@ -13,6 +13,7 @@ from hodyn_ros.model.frames import DhConvention, from_dh, from_rpy
 from hodyn_ros.model.keys import Entry, key
 from hodyn_ros.model.limits import JointLimit
 from hodyn_ros.model.loops import LoopKind
+from hodyn_ros.model.propeller import PropellerLimits
 
 Vector = tuple[float, float, float]
 Row = Literal["rx", "ry", "rz", "x", "y", "z"]
@@ -147,6 +148,20 @@ class PayloadEntry(LoadEntry):
     body: str = key("body or frame that carries it, by default the last body", default="")
 
 
+class PropellerEntry(Entry):
+    """A propeller of a floating base: its thrust is along the z axis of its frame."""
+
+    name: str
+    frame: str = key("frame on the base that origin is given in, by default the base", default="")
+    origin: OriginEntry = OriginEntry()
+    drag: float = key("torque on the base about z per thrust, with its sign [m]", default=0.0)
+    tilts: bool = key("whether a servo turns it about its x axis", default=False)
+    coefficient: float | None = key(
+        "thrust per squared speed, which the speed is computed from [N·s^2/rad^2]", above=0, default=None
+    )
+    limits: PropellerLimits = PropellerLimits()
+
+
 class CurveEntry(Entry):
     """Points of a curve, instead of ratio and offset."""
 
@@ -204,6 +219,9 @@ class TreeFile(RobotFile):
     joints: tuple[JointEntry | UrdfJointEntry, ...] = ()
     frames: tuple[FrameEntry, ...] = key("frames fixed to bodies", default=())
     payload: PayloadEntry | None = None
+    propellers: tuple[PropellerEntry, ...] = key(
+        "of a floating base: thrusts are computed from the wrench that it needs", default=()
+    )
     couplings: tuple[CouplingEntry, ...] = key("joints that follow others", default=())
     loops: tuple[LoopEntry, ...] = key(
         "what is joined besides the joints, closed at the zero configuration, or at home", default=()

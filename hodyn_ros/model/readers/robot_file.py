@@ -17,6 +17,7 @@ from hodyn_ros.model.composite_joints import FREEDOMS, of_kind
 from hodyn_ros.model.description import RobotDescription, drives_of
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
 from hodyn_ros.model.limits import JointLimit, JointLimits
+from hodyn_ros.model.propeller import Propeller
 from hodyn_ros.model.readers.assembly import (
     MOVING_KINDS,
     Assembly,
@@ -38,6 +39,7 @@ from hodyn_ros.model.readers.robot_entries import (
     JointEntry,
     LoadEntry,
     OriginEntry,
+    PropellerEntry,
     TreeFile,
     UrdfFile,
     UrdfJointEntry,
@@ -78,6 +80,7 @@ def read_tree(root: TreeFile, folder: Path, gravity: ArrayLike | None) -> RobotD
         drives=drives_of(driven, drives),
         closure=closure,
         frames=frames,
+        propellers=_propellers(root, frames),
     )
 
 
@@ -342,3 +345,27 @@ def _all_frames(entries: Iterable[FrameEntry], assembly: Assembly) -> Mapping[st
         body, pose = frames[entry.body]
         frames[entry.name] = Frame(body, pose @ entry.origin.placement)
     return MappingProxyType(frames)
+
+
+def _propellers(root: TreeFile, frames: Mapping[str, Frame]) -> tuple[Propeller, ...]:
+    if root.propellers and not root.floating_base:
+        raise root.error("propellers carry a base that floats; set floating_base: true", "propellers")
+    return tuple(_propeller(entry, frames) for entry in root.propellers)
+
+
+def _propeller(entry: PropellerEntry, frames: Mapping[str, Frame]) -> Propeller:
+    on_base = [name for name, frame in frames.items() if frame.body == 0]
+    if entry.frame and entry.frame not in on_base:
+        raise entry.error(f"there is no frame {entry.frame!r} on the base; known: {on_base}", "frame")
+    carrier = frames[entry.frame].pose if entry.frame else np.eye(4)
+    try:
+        return Propeller(
+            entry.name,
+            carrier @ entry.origin.placement,
+            entry.drag,
+            replace(entry.limits),  # which the text of the file is no part of
+            tilts=entry.tilts,
+            coefficient=entry.coefficient,
+        )
+    except ModelError as error:
+        raise entry.error(str(error)) from error

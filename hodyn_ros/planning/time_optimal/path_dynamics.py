@@ -28,7 +28,8 @@ from hodyn_ros.trajectory.robot_motion import RobotMotion
 class PathDynamics:
     """Motion and efforts at N instants of a path, as functions of the speed; channels are joints.
 
-    Channels: the driven joints, then, where that is not the same, the coordinates of the robot.
+    Channels: the driven joints, what propellers do, then, where that is not the same, the coordinates of the
+    robot.
     """
 
     demand: LimitSet
@@ -66,6 +67,7 @@ class PathDynamics:
             for i in range(m + 1):
                 factors[:, m, i] += comb(m, i) * a2[:, m - i]
                 factors[:, m, i + 1] += comb(m, i) * a1[:, m - i]
+        motion = np.concatenate([motion, np.zeros((*motion.shape[:2], demand.subject.extra))], axis=-1)
         if demand.subject.joint_names != demand.subject.robot.joint_names:
             extra = coordinates.shape[-1]
             motion = np.concatenate([motion, coordinates], axis=-1)

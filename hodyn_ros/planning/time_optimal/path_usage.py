@@ -32,7 +32,9 @@ class PathUsage:
         self._driven = len(demand.subject.joint_names)
         self._coordinates = len(demand.subject.robot.joint_names)
         separate = demand.subject.joint_names != demand.subject.robot.joint_names
-        self._channels = self._driven + (self._coordinates if separate else 0)
+        self._efforts = self._driven + demand.subject.extra
+        self._channels = self._efforts + (self._coordinates if separate else 0)
+        self._first = self._efforts if separate else 0  # of the coordinates
         self._joint = np.array([self._channel(demand.places[c]) for c in self.columns])
         zero = np.zeros((1, 2 * self.order, self._channels))
         self.offset = self._values(zero)[0]
@@ -75,8 +77,8 @@ class PathUsage:
 
     def _values(self, rates: Array) -> Array:
         motion, torques = rates[:, : self.order + 1], rates[:, self.order + 1 :]
-        first = self._channels - self._coordinates
-        arrays = (motion[:, :, first:], motion[:, :, : self._driven], torques[:, :, : self._driven])
+        coordinates = motion[:, :, self._first : self._first + self._coordinates]
+        arrays = (coordinates, motion[:, :, : self._driven], torques[:, :, : self._efforts])
         return self.demand.of_derivatives(*map(np.ascontiguousarray, arrays))[:, self.columns]
 
     def _differences(self, rates: Array, sizes: Array) -> Array:
@@ -93,7 +95,7 @@ class PathUsage:
     def _channel(self, place: Place) -> int:
         """Return the channel of the joint that a quantity belongs to."""
         if place.stack == "coordinates":
-            return self._channels - self._coordinates + place.number
+            return self._first + place.number
         train = self.demand.subject.train
         if place.stack in ("motor_positions", "motor_efforts") and train is not None:
             return train.motor_joints[place.number]

@@ -104,6 +104,11 @@ def time_optimal(
     InputError for a path with a kink, InfeasibleError where no speed keeps the limits: naming the joint whose
     range the path leaves, or whose limit gravity alone exceeds.
     """
+    if robot.propellers is not None and robot.propellers.tilts:
+        raise InputError(
+            f"robot {robot.name!r} has propellers that tilt, whose thrusts are not linear in what a plan "
+            "chooses; retime the motion instead"
+        )
     demand = LimitSet(robot, limits)
     fitted = demand.subject.fitted(_plain(RobotMotion.of(path)))
     require_path(fitted, demand)

@@ -166,9 +166,17 @@ def position_not_finite(joint: str) -> MessageRejected:
 
 def read_sixes(values: array[float], field: str) -> Array:
     """Return twists or wrenches by order (orders, 6); raises MessageRejected for bad lengths and numbers."""
-    if len(values) % 6:
-        raise MessageRejected(Reason.WRONG_LENGTH, f"{field} holds {len(values)} values; each order has six")
-    stack = np.frombuffer(values).reshape(-1, 6)
+    return read_rows(values, field, 6, "component")
+
+
+def read_rows(values: array[float], field: str, count: int, of: str) -> Array:
+    """Return what `count` things of a kind have by order (orders, count); raises as `read_sixes`."""
+    if len(values) % count if count else len(values):
+        raise MessageRejected(
+            Reason.WRONG_LENGTH,
+            f"{field} holds {len(values)} values, which are not by order one for each of {count} {of}s",
+        )
+    stack = np.frombuffer(values).reshape(-1, count) if count else np.empty((0, 0))
     if not all_finite(stack):
         raise MessageRejected(Reason.NOT_FINITE, f"{field} holds NaN or infinite numbers; send finite ones")
     return stack

@@ -31,6 +31,7 @@ from hodyn_ros.ros.conversions.fields import (
     check_finite,
     float64s,
     in_model_order,
+    read_rows,
     read_sixes,
     read_stack,
     wrong_length,
@@ -177,11 +178,15 @@ def write_base_motion(msg: DesiredMotion, placement: Array, body_twists: Array) 
 
 
 def write_feedforward_torque(
-    header: Header, joint_names: Sequence[str], feedforward: Feedforward, computation_time: float
+    header: Header,
+    joint_names: Sequence[str],
+    feedforward: Feedforward,
+    computation_time: float,
+    propellers: Sequence[str] = (),
 ) -> FeedforwardTorque:
     """Return the message for a feedforward.
 
-    `header` is that of the desired motion it answers, `computation_time` in seconds.
+    `header` is that of the desired motion it answers, `computation_time` in seconds, `propellers` the names.
     """
     # in half the time of making one; what is empty in it is shared, and replaced below but never changed
     msg = copy(_EMPTY_FEEDFORWARD)
@@ -192,6 +197,9 @@ def write_feedforward_torque(
     if len(feedforward.base_wrenches):
         msg.base_wrench_representation = FeedforwardTorque.WORLD
         msg.base_wrenches = float64s(feedforward.base_wrenches)
+    if propellers:
+        msg.propeller_names = list(propellers)
+        msg.thrusts, msg.tilts = float64s(feedforward.thrusts), float64s(feedforward.tilts)
     msg.status = int(feedforward.status)
     msg.computation_time = computation_time
     return msg
@@ -209,7 +217,7 @@ def read_wrenches(msg: FeedforwardTorque) -> Array | None:
 
     Raises MessageRejected for wrong lengths and numbers.
     """
-    if not msg.wrench_bodies and not msg.wrenches:
+    if not msg.wrench_bodies and not len(msg.wrenches):
         return None
     sixes = read_sixes(msg.wrenches, "wrenches")
     if not msg.wrench_bodies or len(sixes) % len(msg.wrench_bodies):
@@ -236,10 +244,16 @@ def read_feedforward_torque(msg: FeedforwardTorque, joints: JointOrder) -> Feedf
         )
     )
     base_wrenches = read_sixes(msg.base_wrenches, "base_wrenches")
+    propellers = len(msg.propeller_names)
+    thrusts, tilts = (
+        read_rows(getattr(msg, field), field, propellers, "propeller") for field in ("thrusts", "tilts")
+    )
     for stack, name in (
         (efforts, "efforts"),
         (motor_positions, "motor_positions"),
         (motor_efforts, "motor_efforts"),
+        (thrusts, "thrusts"),
+        (tilts, "tilts"),
     ):
         if not math.isfinite(np.vdot(stack, stack)):
             # carried on in time, these would overflow
@@ -247,9 +261,8 @@ def read_feedforward_torque(msg: FeedforwardTorque, joints: JointOrder) -> Feedf
                 Reason.NOT_FINITE,
                 f"{name} or their derivatives are as large as {np.abs(stack).max():.0e}; send real ones",
             )
-    return Feedforward(
-        efforts, motor_positions, motor_efforts, base_wrenches, Status(msg.status & _STATUS_BITS)
-    )
+    status = Status(msg.status & _STATUS_BITS)
+    return Feedforward(efforts, motor_positions, motor_efforts, base_wrenches, status, thrusts, tilts)
 
 
 def read_joint_trajectory(msg: JointTrajectory, joints: JointOrder) -> TrajectoryPoints:

@@ -118,8 +118,15 @@ class MotionReader:
 class AnswerWriter:
     """Writes answers into the bytes of the one before, as long as only stamp and numbers differ."""
 
-    def __init__(self, joint_names: Sequence[str], wrench_bodies: Sequence[str], wrench_frame: Frame) -> None:
+    def __init__(
+        self,
+        joint_names: Sequence[str],
+        propellers: Sequence[str],
+        wrench_bodies: Sequence[str],
+        wrench_frame: Frame,
+    ) -> None:
         self._joint_names = list(joint_names)
+        self._propellers = list(propellers)
         self._wrench_bodies = wrench_bodies
         self._wrench_frame: Frame = wrench_frame
         self._shape: tuple[object, ...] = ()  # of what is prepared
@@ -129,7 +136,9 @@ class AnswerWriter:
         self, header: Header, feedforward: Feedforward, wrenches: Array | None, computation_time: float
     ) -> FeedforwardTorque:
         """Return the answer as a message; `wrenches` (bodies, orders, 6) are those it assumes."""
-        msg = write_feedforward_torque(header, self._joint_names, feedforward, computation_time)
+        msg = write_feedforward_torque(
+            header, self._joint_names, feedforward, computation_time, self._propellers
+        )
         if wrenches is not None:
             write_wrenches(msg, self._wrench_bodies, wrenches, self._wrench_frame)
         return msg
@@ -143,12 +152,13 @@ class AnswerWriter:
         computation_time: float,
     ) -> bytes:
         """Return the answer as bytes, with the stamp of the motion `question` and the rest of `header`."""
-        efforts, positions, *others = feedforward[:4]
-        kept = positions[: len(MOTOR_POSITION_FIELDS)]  # motors move to higher orders than are sent
-        stacks = [efforts, kept, *others, _NO_WRENCHES if wrenches is None else wrenches]
+        efforts, positions, motor_efforts, base_wrenches, status, thrusts, tilts = feedforward
+        positions = positions[: len(MOTOR_POSITION_FIELDS)]  # motors move to higher orders than are sent
+        others = [base_wrenches, thrusts, tilts, _NO_WRENCHES if wrenches is None else wrenches]
+        stacks = [efforts, positions, motor_efforts, *others]
         shape = header.frame_id, wrenches is None, *[stack.shape for stack in stacks]
         if shape == self._shape and self._prepared is not None:
-            return self._prepared.filled(question[_STAMP], stacks, computation_time, feedforward.status)
+            return self._prepared.filled(question[_STAMP], stacks, computation_time, status)
         msg = self.message(header, feedforward, wrenches, computation_time)
         data: bytes = serialize_message(msg)
         if shape != self._shape:
@@ -172,8 +182,7 @@ class _PreparedAnswer:
         self._bytes[:] = layout.data
         self._places = [
             *[layout.numbers(*fields, higher) for fields, higher in zip(_STACKS, _HIGHER)],
-            layout.numbers("base_wrenches"),
-            layout.numbers("wrenches"),
+            *[layout.numbers(field) for field in ("base_wrenches", "thrusts", "tilts", "wrenches")],
         ]
         (self._computation_time,) = layout.numbers("computation_time")
         self._status = layout.scalars["status"]
