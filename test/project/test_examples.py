@@ -129,3 +129,15 @@ def test_the_published_reading_is_that_of_inertias_about_the_link_frames(panda: 
     expected = mp.to_float(mp.inverse_dynamics(tree, motion).torques)
     found = panda.torques_of_published_figures(motion[None])[0]
     assert (np.abs(found - expected).max(axis=1) <= 1e-13 * np.abs(expected).max(axis=1)).all()
+
+
+def test_accuracy_is_what_rounding_leaves(tmp_path: Path) -> None:
+    done = run_example("accuracy", "--quick", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines() if line[:5].strip().isdigit()]
+    assert len(rows) == 4  # two orders of two robots
+    for _, *cells in rows:
+        inverse, its_limit, forward, limit = map(float, cells)
+        assert inverse <= 8.0 * its_limit
+        assert 0.0 < forward <= 8.0 * limit
+    assert_is_picture(tmp_path / "accuracy.png")
