@@ -8,6 +8,7 @@ hodyn run panda.launch.py duration:=5  # the same where launch is not installed
 from collections.abc import Iterator
 
 from hodyn_ros.launching import (
+    Argument,
     Launch,
     Process,
     Values,
@@ -19,6 +20,7 @@ from hodyn_ros.launching import (
     recording,
     recording_arguments,
     robot_argument,
+    stream_node,
     trajectory_node,
     viewing,
     viewing_arguments,
@@ -26,12 +28,15 @@ from hodyn_ros.launching import (
 
 
 def processes(values: Values) -> Iterator[Process]:
-    """Yield trajectory_node, dynamics_node, controller_node and simulator_node."""
+    """Yield trajectory_node or stream_node, dynamics_node, controller_node and simulator_node."""
     yield from recording(values)
     yield from viewing(values)
     yield dynamics_node(values)
     yield from commanded_simulation(values)
-    yield trajectory_node(values, start_when_commanded=True)
+    if values["stream"]:
+        yield stream_node(values)
+    else:
+        yield trajectory_node(values, start_when_commanded=True)
 
 
 LAUNCH = Launch(
@@ -39,6 +44,12 @@ LAUNCH = Launch(
         robot_argument("panda.yaml"),
         # at lower rates the lead of controller_node would be longer than the 0.1 s that it takes
         *motion_arguments("panda_excitation.yaml", lowest_rate=6.0),
+        Argument(
+            "stream",
+            False,
+            "Whether the motion comes from points that come while it goes on, by stream_node; `trajectory` "
+            "then says where the robot starts, no more.",
+        ),
         *command_arguments(),
         *common_arguments(),
         *recording_arguments(),

@@ -155,6 +155,19 @@ def trajectory_node(values: Values, **parameters: Any) -> Node:
     )
 
 
+def stream_node(values: Values, **parameters: Any) -> Node:
+    """Return stream_node in the place of trajectory_node."""
+    return node(
+        "stream_node",
+        values,
+        robot_config=values["robot_config"],
+        rate=values["rate"],
+        order=2 + values["order"],
+        wait_for_robot=values["wait_for_robot"],
+        **parameters,
+    )
+
+
 def dynamics_node(values: Values, **parameters: Any) -> Node:
     """Return dynamics_node, which keeps nothing that it could not compute again."""
     return node(

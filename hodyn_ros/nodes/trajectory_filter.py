@@ -30,7 +30,7 @@ from trajectory_msgs.msg import JointTrajectory
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.config import FeedforwardConfig
-from hodyn_ros.nodes.trajectory_with_efforts import Filtered, TrajectoryEfforts, in_words
+from hodyn_ros.nodes.filtering.trajectory_with_efforts import Filtered, TrajectoryEfforts, in_words
 from hodyn_ros.planning.effort_trajectory import EffortFilter
 from hodyn_ros.ros.conversions.joint_state_buffer import PresentJoints
 from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report, Stream
@@ -43,7 +43,7 @@ from hodyn_ros.ros.streams.rejections import MessageRejected, Rejections
 from hodyn_ros.trajectory.splines.start import PresentState
 
 if TYPE_CHECKING:
-    from hodyn_ros.nodes.trajectory_proxy import TrajectoryProxy
+    from hodyn_ros.nodes.filtering.trajectory_proxy import TrajectoryProxy
 
 SETTINGS = (
     ParameterSpec(
@@ -198,7 +198,7 @@ class TrajectoryFilter(Node):
                 "trajectories on ~/joint_trajectory are passed on"
             )
             return None
-        from hodyn_ros.nodes.trajectory_proxy import TrajectoryProxy
+        from hodyn_ros.nodes.filtering.trajectory_proxy import TrajectoryProxy
 
         proxy = TrajectoryProxy(
             self,

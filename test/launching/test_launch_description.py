@@ -87,6 +87,12 @@ def test_a_panda_gets_what_its_arguments_say() -> None:
     assert values(found["/cell/controller_node"])["lead"] == pytest.approx(2e-4 + 0.5 / 500.0)
 
 
+def test_a_stream_takes_the_place_of_a_trajectory() -> None:
+    found = nodes("panda.launch.py", stream="true", rate="100")
+    assert "/trajectory_node" not in found
+    assert values(found["/stream_node"]) | {"order": 4, "rate": 100.0} == values(found["/stream_node"])
+
+
 def test_only_nodes_that_can_come_back_safely_do() -> None:
     found = nodes("panda.launch.py", respawn="true")
     assert [name for name, node in found.items() if node.respawn] == ["/dynamics_node"]

@@ -23,7 +23,7 @@ from trajectory_msgs.msg import JointTrajectory
 from hodyn_ros import share
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.nodes.trajectory_with_efforts import MOST_POINTS, TrajectoryEfforts
+from hodyn_ros.nodes.filtering.trajectory_with_efforts import MOST_POINTS, TrajectoryEfforts
 from hodyn_ros.planning.effort_trajectory import EffortFilter
 from hodyn_ros.ros.conversions.joint_state_buffer import PresentJoints
 from hodyn_ros.ros.conversions.messages import nanoseconds

@@ -27,7 +27,7 @@ LAUNCH = ("launch", "launch_ros")
 OPTIONAL = {
     "controller_manager_msgs": {Path("hodyn_ros/ros/controller_activity.py")},
     "control_msgs": {
-        Path("hodyn_ros/nodes/trajectory_proxy.py"),
+        Path("hodyn_ros/nodes/filtering/trajectory_proxy.py"),
         Path("hodyn_ros/ros/controller_state.py"),
     },
 }
@@ -60,6 +60,7 @@ NODES = (
     "motor_reference_node",
     "recorder",
     "skeleton_node",
+    "stream_node",
     "trajectory_filter",
 )
 

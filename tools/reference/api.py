@@ -48,6 +48,8 @@ SUBJECTS = {
         "planning.retime",
         "planning.time_optimal.planner",
         "planning.effort_trajectory",
+        "planning.streams.stream_planner",
+        "planning.streams.stream_config",
     ),
     "feedforward": (
         "Feedforward",

@@ -27,7 +27,7 @@ from hodyn_ros.planning.streams.uniform_spline import DEGREE, evaluate, interpol
 
 LOOKAHEAD = 6  # points on each side that an interpolating motion asks for
 _LAG = 2  # control point i is nearest to the motion at knot i - 2
-_HISTORY = 4  # control points before the present span that are kept, for samples that are asked for late
+_DIFFERENCES = 3  # control points before the first one that changes, for the differences of order 1 to 3
 _GENTLE = 4.0  # times as long as at the highest speed: what blending takes
 _CATCH_UP = 2.0  # [s] in which the clock makes up for most of a delay that is not needed
 _FASTER, _SLOWER = 0.15, 0.3  # by how much the rate of the clock differs from real time meanwhile
@@ -36,6 +36,7 @@ _RECOVERY = 1.3  # by which a clock that limits have slowed down tries to be fas
 # what is tried until all limits hold: the rate of the clock, and its ramp and stop, as shares of those wished
 _TRIES = ((1.0, 1.0, 1.0), (1.0, 2.0, 2.0), (0.7, 2.0, 2.0), (0.45, 3.0, 3.0), (0.25, 4.0, 4.0))
 _HOLDS = 1.0 + 1e-9
+_FURTHEST = 60.0  # [s] ahead that a point may be
 
 
 class Taken(NamedTuple):
@@ -43,7 +44,8 @@ class Taken(NamedTuple):
 
     followed: bool  # False: no way to them keeps the limits, and the motion before them goes on to its end
     delay: float  # [s] from the stamp of a point to the motion there
-    rate: float  # of the clock: below 1 where limits ask for it
+    rate: float  # of the clock
+    share: float  # of the rate that was wished for: below 1 where limits ask for it
     usage: float  # share of the most used limit, at most 1
     limit: str  # which one it is
 
@@ -51,16 +53,23 @@ class Taken(NamedTuple):
 class StreamPlanner:
     """Makes a motion of points that come while it goes on; instants are in seconds of one clock.
 
-    `position` (n,) [rad or m] is where the robot stands at first. Raises InputError for a robot that cannot
+    `position` (n,) [rad or m] is where the robot stands at first. Samples may be asked for `past` [s] after
+    their instant, whatever has come meanwhile. Raises InputError for a robot that cannot
     stand there, or that has no fixed base.
     """
 
     def __init__(
-        self, robot: Robot, position: ArrayLike, now: float, config: StreamConfig | None = None
+        self,
+        robot: Robot,
+        position: ArrayLike,
+        now: float,
+        config: StreamConfig | None = None,
+        past: float = 0.1,
     ) -> None:
         self.config = config or StreamConfig()
         self.joint_names = robot.joint_names
         self._step = self.config.spacing
+        self._kept = int(np.ceil(past / self._step)) + _DIFFERENCES + 1  # of the past
         interpolates = self.config.mode is Mode.INTERPOLATE
         self._ahead = LOOKAHEAD if interpolates else 0
         self._filter = interpolating_filter(self._ahead) if interpolates else None
@@ -97,14 +106,37 @@ class StreamPlanner:
         meant; the motion then goes on as if they had not come.
         """
         new = self._checked(times, positions)
-        frozen = self._span(now + reserve) + DEGREE + self._ahead
-        instant = (frozen - _LAG) * self._step
+        if new.end > now + _FURTHEST:
+            raise StreamError(
+                Trouble.TIMES,
+                f"the last point is for {new.end - now:.3g} s from now, and may be for {_FURTHEST:g} s; let "
+                "both run by the same clock, or send points later",
+            )
+        frozen, instant = self._frozen(now + reserve)
         stands = frozen >= self._last
         state = self._resting(new, instant) if stands else self._moving(new, frozen, instant)
         path, at, shift = state
         since = at.time if stands else max(float(new.times[0]), at.time)
         path = path.joined(new, since, self._blend(path, new, since, stands), self._step, stands)
         return self._adopt(path, at, frozen, instant, shift, stands)
+
+    def stop(self, now: float, reserve: float = 0.0) -> None:
+        """Come to rest as soon as the limits allow, on the path that is known; at the latest at its end."""
+        frozen, instant = self._frozen(now + reserve)
+        if frozen >= self._last:
+            return
+        at = self._clock(frozen)
+        for longer in (1.0, 2.0, 4.0):
+            end = at.time + 0.5 * (at.rate + 0.1) * self.config.stop * longer
+            if end >= self._path.end:
+                return
+            if self._adopt(self._path.until(end), at, frozen, instant, 0.0, False).followed:
+                return
+
+    def _frozen(self, now: float) -> tuple[int, float]:
+        """Return the last point that the motion at an instant needs, and when it is passed [s]."""
+        number = self._span(now) + DEGREE + self._ahead
+        return number, (number - _LAG) * self._step
 
     # the way to new points
 
@@ -168,7 +200,7 @@ class StreamPlanner:
         lag = instant - at.time
         wish = 1.0 if stands else 1.0 + float(np.clip((lag - self._aim(lag)) / _CATCH_UP, -_SLOWER, _FASTER))
         slow = min(1.0, self._slow * _RECOVERY)
-        past = self._rows(frozen - 2 * self._ahead - DEGREE - _HISTORY - 3, frozen)
+        past = self._rows(frozen - 2 * self._ahead - DEGREE - self._kept, frozen)
         still = DEGREE + 2 * self._ahead + 1
         usage, limit = np.inf, ""
         for share, ramp, stop in _TRIES:
@@ -180,7 +212,7 @@ class StreamPlanner:
             rows = path.at(np.append(times, np.full(still, path.end)))
             points = np.concatenate([past, rows])
             controls = self._filtered(points)
-            usage, limit = self._limits.usage(controls[_HISTORY + 3 :])
+            usage, limit = self._limits.usage(controls[self._kept - _DIFFERENCES :])
             if usage <= _HOLDS:
                 before = self._labels_until(frozen, len(past), clock, shift, stands)
                 self._first = frozen + 1 - len(past)
@@ -188,13 +220,13 @@ class StreamPlanner:
                 self._labels = np.append(before, times)
                 self._last = self._first + len(self._labels) - 1
                 self._path, self._slow, self.delay = path.since(at.time), min(1.0, rate / wish), lag
-                return Taken(True, lag, rate, usage, limit)
+                return Taken(True, lag, rate, rate / wish, usage, limit)
         self._slow = max(0.1, 0.5 * slow)
-        return Taken(False, lag, 0.0, usage, limit)
+        return Taken(False, lag, 0.0, 0.0, usage, limit)
 
     def _stand(self, place: Array, now: float) -> None:
-        self._first = self._span(now) - _HISTORY - 3 - self._ahead
-        self._points = np.tile(place, (2 * DEGREE + 2 * self._ahead + _HISTORY, 1))
+        self._first = self._span(now) - self._kept - self._ahead
+        self._points = np.tile(place, (2 * DEGREE + 2 * self._ahead + self._kept, 1))
         self._controls = self._filtered(self._points)
         self._labels = np.zeros(1)
         self._last = self._first

@@ -59,6 +59,17 @@ class TargetPath:
         slopes = None if self.slopes is None else self.slopes[first:]
         return TargetPath(self.times[first:], self.points[first:], slopes)
 
+    def until(self, time: float) -> TargetPath:
+        """Return the path up to a time, where it ends."""
+        kept = self.times < time
+        at = np.array([time])
+        slopes = None
+        if self.slopes is not None:
+            slopes = np.concatenate([self.slopes[kept], self._slope(time)[None]])
+        return TargetPath(
+            np.append(self.times[kept], at), np.concatenate([self.points[kept], self.at(at)]), slopes
+        )
+
     def joined(self, other: TargetPath, since: float, blend: float, step: float, stands: bool) -> TargetPath:
         """Return this path up to `since`, and the other one from there on, smoothly blended over `blend` [s].
 

@@ -29,6 +29,8 @@ class Reason(str, Enum):
     UNREACHABLE = "out of reach or singular"
     RESULT_NOT_FINITE = "result not finite"
     BEYOND_LIMITS = "beyond limits"
+    TOO_LATE = "too late"
+    JUMP = "jump"
     CONTROLLER = "no or unwilling controller"
 
 

@@ -29,7 +29,7 @@ from rclpy.task import Future
 from trajectory_msgs.msg import JointTrajectory
 
 from hodyn_ros.errors import InputError
-from hodyn_ros.nodes.trajectory_with_efforts import Filtered, TrajectoryEfforts
+from hodyn_ros.nodes.filtering.trajectory_with_efforts import Filtered, TrajectoryEfforts
 from hodyn_ros.ros.controller_state import ControllerState, Reference
 from hodyn_ros.ros.conversions.messages import time_message
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections

@@ -1,0 +1,146 @@
+"""stream_node as a process, over real DDS."""
+
+from __future__ import annotations
+
+import signal
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from panda_plan import HOME, NAMES, after
+from ros_processes import start_node
+from ros_talk import Talk
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from hodyn_ros.msg import DesiredMotion
+from hodyn_ros.ros.conversions.fields import JointOrder
+from hodyn_ros.ros.conversions.messages import nanoseconds, read_desired_motion, time_message
+
+ROBOT = {"robot_config": "panda.yaml", "rate": 200.0, "diagnostic_updater.period": 0.1}
+MOVE = np.array([0.1, 0.05, -0.08, 0.1, 0.05, -0.08, 0.1])
+
+
+def chunk(stamp: int, begin: float, count: int = 30) -> JointTrajectory:
+    """Return points 20 ms apart of a wave that begins at `begin` [s] ago."""
+    points = []
+    for i in range(count):
+        t = max(begin + 0.02 * i, 0.0)
+        rise = min(t, 1.0) ** 3 * (10.0 - 15.0 * min(t, 1.0) + 6.0 * min(t, 1.0) ** 2)
+        points.append(
+            JointTrajectoryPoint(
+                positions=list(HOME + MOVE * rise * np.sin(2.0 * t)), time_from_start=after(0.02 * i)
+            )
+        )
+    msg = JointTrajectory(joint_names=list(NAMES), points=points)
+    msg.header.stamp = time_message(stamp)
+    return msg
+
+
+def now(talk: Talk) -> int:
+    instant: int = talk.node.get_clock().now().nanoseconds
+    return instant
+
+
+def follow(talk: Talk, publisher: object, seconds: float, since: int) -> None:
+    """Send ten chunks a second."""
+    for _ in range(int(10 * seconds)):
+        stamp = now(talk)
+        publisher.publish(chunk(stamp, 1e-9 * (stamp - since)))  # type: ignore[attr-defined]
+        talk.pause(0.1)
+
+
+def require_smooth(heard: list[DesiredMotion]) -> np.ndarray:
+    """Return the motion (N, 5, 7), each sample of which follows from the one before."""
+    stamps = np.array([nanoseconds(msg.header.stamp) for msg in heard])
+    motion = np.array([read_desired_motion(msg, JointOrder(NAMES), 5) for msg in heard])
+    step = 1e-9 * np.diff(stamps)[:, None]
+    assert (step > 0.0).all()
+    for k in range(4):  # the trapezoidal rule, whose error the next derivative but one bounds
+        change = motion[1:, k] - motion[:-1, k] - 0.5 * step * (motion[1:, k + 1] + motion[:-1, k + 1])
+        scale = np.abs(motion[:, k + 1]).max() * step
+        assert (np.abs(change) <= 0.5 * scale + 1e-9).all()
+    return motion
+
+
+def test_chunks_become_a_smooth_motion_that_stops_with_them_and_bad_ones_are_named() -> None:
+    with start_node("stream_node", ROBOT, "sn_chunks") as node, Talk("sn_chunks") as talk:
+        talk.wait_for_line(node, "waiting for points")
+        heard = talk.hear_nothing_yet(DesiredMotion, "desired_motion")
+        publisher = talk.publisher(JointTrajectory, "joint_trajectory")
+        since = now(talk)
+        missing = chunk(now(talk), 0.0)
+        missing.joint_names[3] = "elbow"
+        publisher.publish(missing)
+        talk.wait_for_line(node, "joint_trajectory refused: joint 'elbow' is unknown")
+        assert not heard  # nothing is published for it
+        follow(talk, publisher, 1.2, since)
+        for bad, words in (
+            (chunk(now(talk), 0.0), "rad (or m) from where the motion is, and 'jump' is 0.3"),
+            (chunk(now(talk) - 2_000_000_000, 0.0), "stamps must increase"),
+            (chunk(now(talk) + 100_000_000_000, 0.0), "let both run by the same clock"),
+        ):
+            for point in bad.points:
+                point.positions = list(np.array(point.positions) + 0.4)
+            publisher.publish(bad)
+            talk.wait_for_line(node, words)
+        holed = chunk(now(talk), 0.0)
+        holed.points[4].positions[6] = float("nan")
+        publisher.publish(holed)
+        talk.wait_for_line(node, "joint 'panda_joint7'")
+        facts = talk.status("stream_node", lambda status, _: status.message == "standing: no new points")
+        assert node.stop(signal.SIGINT) == 0, node.output()
+    motion = require_smooth(heard)
+    assert np.abs(motion[:, 0] - HOME).max() > 0.02
+    assert not motion[-1, 1:].any() and not motion[0, 1:].any()
+    assert int(facts["refused"]) == 5 and facts["joint_trajectory: refused: jump"] == "1"
+    assert int(facts["messages followed"]) == 12 and -1e-9 <= float(facts["delay [s]"]) <= 0.5
+    assert float(facts["largest share of a limit"]) <= 1.0
+
+
+def test_single_points_are_followed_from_where_the_robot_is_and_a_signal_stops_the_motion() -> None:
+    parameters = ROBOT | {"wait_for_robot": True, "jerk": [300.0] * 7, "acceleration": [5.0] * 7}
+    with start_node("stream_node", parameters, "sn_points") as node, Talk("sn_points") as talk:
+        heard = talk.hear_nothing_yet(DesiredMotion, "desired_motion")
+        targets = talk.publisher(JointState, "joint_targets")
+        states = talk.publisher(JointState, "joint_states")
+        targets.publish(JointState(name=NAMES, position=list(HOME)))
+        talk.wait_for_line(node, "where the robot is is not known yet")
+        states.publish(JointState(name=NAMES, position=list(HOME)))
+        talk.wait_until(lambda: heard, "the robot at rest")
+        talk.status("stream_node", lambda status, _: status.level != DiagnosticStatus.ERROR)
+        since = now(talk)
+        for _ in range(30):
+            t = 1e-9 * (now(talk) - since)
+            place = HOME + MOVE * min(t, 1.0) ** 3 * 2.0 * t
+            targets.publish(JointState(name=NAMES, position=list(place)))
+            talk.pause(0.04)
+        place = heard[-1].positions
+        assert node.stop(signal.SIGINT) == 0, node.output()
+        talk.pause(0.2)
+    motion = require_smooth(heard)
+    np.testing.assert_allclose(motion[0, 0], HOME, atol=1e-12)
+    assert np.abs(motion[-1, 1]).max() < 1e-3  # it has come to rest before its end
+    assert np.abs(np.array(place) - HOME).max() > 0.01
+    assert np.abs(motion[:, 2]).max() <= 5.0 and np.abs(motion[:, 3]).max() <= 300.0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({}, "parameter 'robot_config' is empty"),
+        (
+            ROBOT | {"mode": "fast"},
+            "parameter 'mode' is 'fast'; choose one of approximate, interpolate, latest",
+        ),
+        (ROBOT | {"jerk": [1.0, 2.0]}, "parameter 'jerk' has 2 numbers; give one for each of the 7 joints"),
+        ({"robot_config": "delta.yaml"}, "streams move the joints of trees on a fixed base"),
+    ],
+)
+def test_what_it_cannot_start_with_is_said_in_one_line(parameters: dict[str, object], words: str) -> None:
+    with start_node("stream_node", parameters, "sn_bad") as node:
+        assert node.wait() == 1
+        assert words in node.output()
