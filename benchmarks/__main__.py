@@ -19,9 +19,11 @@ from benchmarks import (
     compiling,
     drives,
     growth,
+    libraries,
     loops,
     machine,
     matrices,
+    papers,
     parallel,
     plans,
     python_calls,
@@ -45,11 +47,13 @@ _WORKS: dict[str, Callable[[Stage], Section]] = {
     "loops": loops.measure,
     "drives": drives.measure,
     "plans": plans.measure,
+    "libraries": libraries.measure,
+    "papers": papers.measure,
 }
 
 
 def main(
-    quick: Annotated[bool, typer.Option(help="Fewer orders and rounds: less than a minute.")] = False,
+    quick: Annotated[bool, typer.Option(help="Fewer orders and rounds: about a minute.")] = False,
     only: Annotated[list[str], typer.Option(help=f"Only these: {', '.join(_WORKS)}.")] = [],  # noqa: B006
     write_docs: Annotated[bool, typer.Option(help="Write table and picture into docs/.")] = False,
     strict: Annotated[bool, typer.Option(help="Exit with 1 where a figure is missed.")] = False,

@@ -1,0 +1,148 @@
+"""The comparisons that the papers print: formulations by order, forward dynamics by bodies, CasADi at 101.
+
+Kumar & Mueller (2021) hold the recursive body-fixed formulation against the closed form, order by order; Ali,
+Gabellieri & Franchi (arXiv:2605.06498, Figure 4 and Table 4) time forward dynamics against the number of
+bodies, and inverse dynamics of 101 bodies against CasADi.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from benchmarks import robots
+from benchmarks.agreement import check
+from benchmarks.peers import casadi_rnea
+from benchmarks.stage import Stage
+from benchmarks.stopwatch import Contender, Times, python_call
+from benchmarks.table import Row, Section
+from hodyn_ros import BaseMotion, Robot
+from hodyn_ros.formulations import INVERSE_DYNAMICS
+
+_PUBLISHED = "body_fixed"
+_LINKS = (2, 5, 10, 20)  # of each of five arms: 11 to 101 bodies
+_CHAIN = 101
+
+
+def measure(stage: Stage) -> Section:
+    """Time all three; nothing here has to be reached."""
+    title = "what papers print, one call from Python"
+    formulations = (0, 2) if stage.quick else (0, 2, 4)
+    forward = (0,) if stage.quick else (0, 2, 5)
+    casadi = (0, 1) if stage.quick else (0, 1, 2)
+    links = _LINKS[::3] if stage.quick else _LINKS
+    contenders: list[Contender] = []
+    built: dict[int, float] = {}
+    for order in formulations:
+        contenders += _formulations(order)
+    for i, order in enumerate(forward):
+        for j, count in enumerate(links):
+            stage.say(f"{title}: forward dynamics", (i + j / len(links)) / len(forward))
+            contenders.append(_forward(count, order))
+    for order in casadi:
+        stage.say(f"{title}: CasADi, order {order}", order / len(casadi))
+        pair, built[order] = _casadi(order)
+        contenders += pair
+    for contender in contenders:
+        contender.runs[0](1)  # first calls compile
+    times = stage.race(title, contenders, rounds=stage.rounds // 8)
+    rows = [
+        _row(times, f"{name}, r = {order}", f"{_PUBLISHED}, r = {order}", faster=name == "compiled")
+        for order in formulations
+        for name in (*INVERSE_DYNAMICS, "compiled")
+        if name != _PUBLISHED
+    ]
+    rows += [
+        _row(times, _trees(count, order), _trees(links[0], order)) for order in forward for count in links[1:]
+    ]
+    for order in casadi:
+        against = f"CasADi's evaluator, buffered; built in {built[order]:.1f} s"
+        ours = f"chain of {_CHAIN} bodies, f(q, out=…), r = {order}"
+        rows.append(_row(times, ours, f"CasADi, r = {order}", against))
+    return Section(title, rows)
+
+
+def _row(times: Times, name: str, peer: str, against: str = "", *, faster: bool = False) -> Row:
+    """Return how much longer than its peer a contender takes, or how many times faster it is."""
+    return Row(
+        f"{name}: times faster" if faster else name,
+        against or peer,
+        times.speedup(name, peer) if faster else times.ratio(name, peer),
+        times.seconds(name).median,
+        times.seconds(peer).median,
+    )
+
+
+def _formulations(order: int) -> list[Contender]:
+    """Return the published formulations in NumPy, and the compiled recursion."""
+    robot = robots.panda()
+    q = np.random.default_rng(7).uniform(-1.0, 1.0, size=(order + 3, robot.n_joints))
+    right = np.asarray(robot.inverse_dynamics(q, formulation=_PUBLISHED))
+    names = {"robot": robot, "q": q, "f": robot.compile(order)}
+    calls = {name: f"robot.inverse_dynamics(q, formulation={name!r})" for name in INVERSE_DYNAMICS}
+    calls["compiled"] = "f(q)"
+    for name, call in calls.items():
+        check(f"{name}, order {order}", np.asarray(eval(call, dict(names))), right)  # noqa: S307
+    return [python_call(f"{name}, r = {order}", call, names) for name, call in calls.items()]
+
+
+def _trees(links: int, order: int) -> str:
+    return f"forward dynamics of a floating tree of {5 * links + 1} bodies, r = {order}"
+
+
+def _forward(links: int, order: int) -> Contender:
+    """Return forward dynamics of a floating tree, held against its own inverse dynamics."""
+    robot = robots.tree(5, links, floating_base=True)
+    rng = np.random.default_rng(7)
+    q = rng.uniform(-1.0, 1.0, size=(order + 3, robot.n_joints))
+    pose = robots.samples("pose", (4, 4), 1, rng)[0]
+    base = BaseMotion(pose, rng.uniform(-1.0, 1.0, size=(order + 2, 6)))
+    wrench, torques = robot.inverse_dynamics(q, base=base)
+    names = {"f": robot.compile(order, "forward_dynamics"), "x": q[:2].copy(), "t": torques, "w": wrench}
+    names |= {"pose": base.pose, "twist": np.ascontiguousarray(base.twists[:1])}
+    call = "f(x, t, pose, twist, w)"
+    found = eval(call, dict(names))  # noqa: S307  # a call of this file
+    twists, joints = found[:, :6], found[:, 6:]
+    back = BaseMotion(base.pose, np.vstack([base.twists[:1], twists]))
+    needed = robot.inverse_dynamics(np.vstack([q[:2], joints]), base=back)
+    size = np.maximum(np.abs(joints).max(axis=1), np.abs(twists).max(axis=1))
+    check(_trees(links, order), np.hstack(needed), np.hstack([wrench, torques]), scale=size)
+    return python_call(_trees(links, order), call, names)
+
+
+def _casadi(order: int) -> tuple[list[Contender], float]:
+    """Return a chain of 101 bodies by this package and by CasADi, and how long CasADi took to build [s]."""
+    robot = _chain()
+    q = np.random.default_rng(7).uniform(-1.0, 1.0, size=(order + 3, robot.n_joints))
+    right = np.asarray(robot.inverse_dynamics(q, formulation=_PUBLISHED))
+    started = time.perf_counter()
+    buffer, evaluate = casadi_rnea.torques(robot.model, order, "regrouped").buffer()
+    built = time.perf_counter() - started
+    out = np.empty_like(right)
+    buffer.set_arg(0, memoryview(q.data))
+    buffer.set_res(0, memoryview(out.data))
+    evaluate()
+    check(f"CasADi, order {order}", out, right)
+    names: dict[str, Any] = {"f": robot.compile(order), "q": q, "out": np.empty_like(right)}
+    check(f"robot.compile({order})", names["f"](q), right)
+    return [
+        python_call(f"chain of {_CHAIN} bodies, f(q, out=…), r = {order}", "f(q, out=out)", names),
+        python_call(f"CasADi, r = {order}", "evaluate()", {"evaluate": evaluate, "kept": (buffer, q, out)}),
+    ], built
+
+
+def _chain() -> Robot:
+    """Return a serial arm whose joints turn about the z axes of their frames, links of 12 cm."""
+    table = np.zeros((_CHAIN, 4))
+    table[1:, 0] = 0.12
+    table[:, 1] = np.resize([0.0, np.pi / 2.0, -np.pi / 2.0], _CHAIN)
+    return Robot.from_dh(
+        table,
+        np.full(_CHAIN, 0.25),
+        np.tile([0.06, 0.0, 0.0], (_CHAIN, 1)),
+        np.tile(np.diag([0.001, 0.002, 0.002]), (_CHAIN, 1, 1)),
+        convention="modified",
+        name=f"chain of {_CHAIN} bodies",
+    )
