@@ -1,7 +1,7 @@
 """Least squares for everything at once: efforts and deflections tell of the same inertias.
 
     effort_j(t)     = (A p)_j (t - D)
-    motor_j - link_j = (Y pi)_j / K_j + d_j q_j' + o_j
+    motor_j - link_j = (Y pi)_j / K_j + ...     as `deflection` has it
 
 The second line is bilinear in inertias and compliances: encoders on both sides of a gear weigh the arm. Rows
 of each joint have their own noise, estimated from the residuals; outliers count less (Huber's weights), and
@@ -17,6 +17,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from hodyn_ros.identification.deflection import (
+    COMPLIANCE,
+    DELAY,
+    FRICTION,
+    KINDS,
+    coefficients,
+    jacobian,
+    parts,
+    without_outliers,
+)
 from hodyn_ros.identification.recording import Channel, JointRecording
 from hodyn_ros.identification.smoothing import Smooth, smooth
 from hodyn_ros.identification.torque_model import Motion, TorqueModel
@@ -29,26 +39,22 @@ _HUBER = 3.0  # standard deviations from which on a residual counts less
 
 @dataclass(eq=False)
 class Unknowns:
-    """What is sought: parameters p (P,), then of each joint with two encoders, and the delay of efforts."""
+    """What is sought: parameters p (P,), springs (6, e) of joints with two encoders, delay of efforts."""
 
     parameters: Array
-    compliances: Array  # (e,) [rad/(N·m)]
-    delays: Array  # (e,) of the link's stamps behind the motor's [s]
-    offsets: Array  # (e,) motor minus link without load [rad]
+    springs: Array  # rows as in `deflection`
     effort_delay: float  # [s]
 
     @property
     def vector(self) -> Array:
-        """All in one row (P + 3 e + 1,)."""
-        return np.concatenate(
-            [self.parameters, self.compliances, self.delays, self.offsets, [self.effort_delay]]
-        )
+        """All in one row (P + 6 e + 1,)."""
+        return np.concatenate([self.parameters, self.springs.ravel(), [self.effort_delay]])
 
     def moved(self, step: Array) -> Unknowns:
         """Return the unknowns a step further."""
-        p, e = len(self.parameters), len(self.delays)
+        p = len(self.parameters)
         x = self.vector + step
-        return Unknowns(x[:p], x[p : p + e], x[p + e : p + 2 * e], x[p + 2 * e : p + 3 * e], float(x[-1]))
+        return Unknowns(x[:p], x[p:-1].reshape(self.springs.shape), float(x[-1]))
 
 
 @dataclass(eq=False)
@@ -110,6 +116,8 @@ class Data:
         if len(self.elastic) and recording.links is not None and self.motors is not None:
             self.link_times, links = self._rows(recording.links)
             self.deflections = self.motors.sample(self.link_times, 0)[0] - links
+        self.ripples = np.zeros(len(recording.joint_names))  # in a turn of each link; 0 where there are none
+        self._calm = without_outliers(recording.efforts, min(bands)) if self.elastic else recording.efforts
 
     def _rows(self, channel: Channel) -> tuple[Array, Array]:
         inside = (channel.times >= self.interval[0]) & (channel.times <= self.interval[1])
@@ -123,6 +131,36 @@ class Data:
         q = np.where(np.isnan(link), motor, link)
         theta = np.where(np.isnan(motor), link, motor)
         return Motion(q[0], q[1], q[2], theta[1], theta[2])
+
+    def springs(self, model: TorqueModel, now: Unknowns) -> list[Array]:
+        """Return columns (N, bodies + 6) of what bends the springs, of each joint with two encoders."""
+        late = self.late(now)
+        motion = self.motion(self.link_times, late)
+        loads = model.regressor(motion)
+        halfway = self.motion(self.link_times, 0.5 * late).qd  # of the links at t - T / 2
+        times = self.link_times + now.effort_delay
+        recorded = self.recorded_positions()
+        return [
+            parts(
+                loads[:, j],
+                motion.motor_acceleration[:, j],
+                np.interp(times, self._calm.times, self._calm.values[:, j]),
+                halfway[:, j],
+                recorded[:, j],
+                self.ripples[j],
+            )
+            for j in self.elastic
+        ]
+
+    def recorded_positions(self) -> Array:
+        """Return where the links were when their encoders were read (N, n), whatever the stamps say."""
+        return self.motion(self.link_times, np.zeros(len(self.recording.joint_names))).q
+
+    def late(self, now: Unknowns) -> Array:
+        """Return the delays of the links' stamps (n,)."""
+        late = np.zeros(len(self.recording.joint_names))
+        late[self.elastic] = now.springs[DELAY]
+        return late
 
     def _sampled(self, signal: Smooth | None, times: Array, delays: Array | None) -> Array:
         if signal is None:
@@ -139,20 +177,21 @@ def estimate(
 ) -> Estimate:
     """Return what fits best; `free` (P,) says which parameters may leave the prior, `spread` (P,) how far."""
     measured = np.flatnonzero(data.recording.efforts.measured).tolist()
-    e = len(data.elastic)
-    stiffness = np.array([model.specs[j].stiffness for j in data.elastic])
-    start = Unknowns(model.prior, 1.0 / stiffness, np.zeros(e), np.zeros(e), 0.0)
-    now = start
+    springs = np.zeros((KINDS, len(data.elastic)))
+    springs[COMPLIANCE] = [1.0 / model.specs[j].stiffness for j in data.elastic]
+    free_springs = np.ones(springs.shape, dtype=bool)
+    free_springs[FRICTION:] = False  # `spring_terms` seeks them
+    moving = np.concatenate([free, free_springs.ravel(), [True]])
+    now = start = Unknowns(model.prior, springs, 0.0)
     groups: dict[int, Rows] = {}
     bends: dict[int, Rows] = {}
     normal = np.zeros((0, 0))
     for turn in range(_OUTER):
         groups, bends, systems = _linearised(model, data, now, measured, groups, bends)
-        now, normal = _solved(systems, now, start, free, spread)
+        now, normal = _solved(model, systems, now, start, free, spread, moving)
         if progress is not None:
             progress((turn + 1) / _OUTER)
     groups, bends, systems = _linearised(model, data, now, measured, groups, bends)
-    moving = np.r_[free, np.ones(3 * e + 1, dtype=bool)]
     prior = _prior_information(spread, free, len(moving))
     covariance = np.zeros((len(moving), len(moving)))
     covariance[np.ix_(moving, moving)] = _inverse((normal + prior)[np.ix_(moving, moving)])
@@ -169,10 +208,8 @@ def _linearised(
     bends: dict[int, Rows],
 ) -> tuple[dict[int, Rows], dict[int, Rows], list[tuple[int, int, Array]]]:
     """Return residuals of each joint, and their rows, compressed to triangles by QR."""
-    late = np.zeros(model.n)
-    late[data.elastic] = now.delays
     systems: list[tuple[int, int, Array]] = []
-    motion = data.motion(data.effort_times - now.effort_delay, late)
+    motion = data.motion(data.effort_times - now.effort_delay, data.late(now))
     columns = model.columns(motion, data.recording.at_motor)
     predicted = columns @ now.parameters
     rates = np.gradient(predicted, data.effort_times, axis=0)
@@ -185,17 +222,12 @@ def _linearised(
         systems.append((int(j), 0, _triangle([columns[:, j], -rates[:, [j]], target[:, None]], rows.scale)))
     bent: dict[int, Rows] = {}
     if len(data.elastic):
-        motion = data.motion(data.link_times, late)
-        loads = model.regressor(motion)
-        halfway = data.motion(data.link_times, 0.5 * late).qd  # of the links at t - d / 2
-        for i, j in enumerate(data.elastic):
-            torque = loads[:, j] @ now.parameters[: model.bodies]
-            told = now.compliances[i] * torque + now.delays[i] * halfway[:, j] + now.offsets[i]
+        for i, (j, part) in enumerate(zip(data.elastic, data.springs(model, now))):
+            told = part @ coefficients(model, now.parameters, now.springs[:, i], j)
             rows = Rows(data.link_times, data.deflections[:, j], told)
             _weigh_as_before(rows, bends.get(j), float(np.std(data.deflections[:, j])))
             bent[j] = rows
-            parts = [loads[:, j], halfway[:, [j]], np.ones((len(torque), 1)), rows.measured[:, None]]
-            systems.append((int(j), 1 + i, _triangle(parts, rows.scale)))
+            systems.append((j, 1 + i, _triangle([part, rows.measured[:, None]], rows.scale)))
     return found, bent, systems
 
 
@@ -217,34 +249,31 @@ def _triangle(parts: list[Array], scale: Array) -> Array:
 
 
 def _solved(
+    model: TorqueModel,
     systems: list[tuple[int, int, Array]],
     now: Unknowns,
     start: Unknowns,
     free: NDArray[np.bool_],
     spread: Array,
+    moving: NDArray[np.bool_],
 ) -> tuple[Unknowns, Array]:
     """Solve the bilinear problem by Gauss-Newton; return the information of its rows as well."""
-    p, e = len(now.parameters), len(now.delays)
-    size = p + 3 * e + 1
-    moving = np.r_[free, np.ones(3 * e + 1, dtype=bool)]
-    scale = np.r_[np.where(free, spread, 1.0), np.ones(3 * e + 1)]
+    p, size = len(now.parameters), len(moving)
+    scale = np.ones(size)
+    scale[:p] = np.where(free, spread, 1.0)
     normal = np.zeros((size, size))
     for _ in range(_INNER):
         blocks, residuals = [], []
-        for _, kind, triangle in systems:
-            jacobian = np.zeros((len(triangle), size))
+        for joint, kind, triangle in systems:
+            jacobians = np.zeros((len(triangle), size))
             if kind == 0:
-                jacobian[:, :p], jacobian[:, -1] = triangle[:, :p], triangle[:, p]
+                jacobians[:, :p], jacobians[:, -1] = triangle[:, :p], triangle[:, p]
                 told = triangle[:, :p] @ now.parameters + triangle[:, p] * now.effort_delay
             else:
-                i, bodies = kind - 1, triangle.shape[1] - 3
-                load = triangle[:, :bodies] @ now.parameters[:bodies]
-                jacobian[:, :bodies] = now.compliances[i] * triangle[:, :bodies]
-                jacobian[:, p + i], jacobian[:, p + e + i] = load, triangle[:, bodies]
-                jacobian[:, p + 2 * e + i] = triangle[:, bodies + 1]
-                told = now.compliances[i] * load + triangle[:, bodies] * now.delays[i]
-                told = told + triangle[:, bodies + 1] * now.offsets[i]
-            blocks.append(jacobian)
+                i, part = kind - 1, triangle[:, :-1]
+                jacobians[:, :-1] = jacobian(model, part, now.parameters, now.springs, i)
+                told = part @ coefficients(model, now.parameters, now.springs[:, i], joint)
+            blocks.append(jacobians)
             residuals.append(triangle[:, -1] - told)
         rows = np.concatenate(blocks)
         normal = rows.T @ rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,14 +13,21 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification.base_parameters import BaseParameters, base_parameters
 from hodyn_ros.identification.consistency import nearest_bodies
+from hodyn_ros.identification.deflection import (
+    COMPLIANCE,
+    DELAY,
+    OFFSET,
+    coefficients,
+)
 from hodyn_ros.identification.estimate import Data, Estimate, Unknowns, estimate
 from hodyn_ros.identification.plausibility import check_plausible
 from hodyn_ros.identification.recording import JointRecording
 from hodyn_ros.identification.result import Figure, Fit, Identified
-from hodyn_ros.identification.torque_model import TorqueModel
+from hodyn_ros.identification.spring_terms import Terms, ripple_size, share_behind, spring_terms
+from hodyn_ros.identification.torque_model import Motion, TorqueModel
 from hodyn_ros.lie.jets import Array
 
-_CERTAIN = 3.0  # standard deviations that a figure is away from zero, to count as identified
+_CERTAIN = 2.0  # standard deviations that a figure is away from zero, to count as identified: 95 %
 _LEARNT = 0.5  # share of the spread of the prior to which a recording has to bring a base parameter
 _HIDDEN = "the motion hardly shows it; it stays near the file's"
 
@@ -64,7 +71,11 @@ def identify(
     free, spread = _freedom(model, data, options)
     found = estimate(model, data, free, spread, progress)
     parameters, unknowns = _possible(model, found, free, spread)
-    return _result(model, data, found, parameters, unknowns, free, spread)
+    terms = spring_terms(model, data, parameters, unknowns)
+    for i, j in enumerate(data.elastic):
+        if j in terms:
+            unknowns.springs[:, i] = terms[j].spring
+    return _result(model, data, found, parameters, unknowns, terms, free, spread)
 
 
 def _in_order(recording: JointRecording, robot: Robot) -> JointRecording:
@@ -132,6 +143,7 @@ def _result(
     found: Estimate,
     parameters: Array,
     unknowns: Unknowns,
+    terms: Mapping[int, Terms],
     free: NDArray[np.bool_],
     spread: Array,
 ) -> Identified:
@@ -139,7 +151,7 @@ def _result(
     covariance = found.covariance
     base = _base(model, data, found, free, spread)
     figures = [*_base_figures(model, base, parameters, covariance[:p, :p], spread)]
-    joints, stiffness = _joint_figures(model, data, found, unknowns)
+    joints, stiffness = _joint_figures(model, data, found, unknowns, terms)
     figures += joints
     delay = float(np.sqrt(covariance[-1, -1]))
     effort_delay = Figure("delay of the efforts", "s", unknowns.effort_delay, delay, 0.0, True)
@@ -160,6 +172,9 @@ def _result(
         found.bandwidths,
         efforts,
         deflections,
+        unknowns,
+        tuple(data.elastic),
+        data.ripples,
         tuple(_notes(model, figures, parameters)),
     )
 
@@ -204,10 +219,14 @@ def _base_figures(
 
 
 def _joint_figures(
-    model: TorqueModel, data: Data, found: Estimate, unknowns: Unknowns
+    model: TorqueModel,
+    data: Data,
+    found: Estimate,
+    unknowns: Unknowns,
+    terms: Mapping[int, Terms],
 ) -> tuple[list[Figure], Array]:
     """Figures of friction and springs, and the stiffnesses that are known (n,), nan elsewhere."""
-    p, e = len(unknowns.parameters), len(unknowns.delays)
+    p, e = len(unknowns.parameters), len(data.elastic)
     deviation = np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
     names = model.robot.joint_names
     figures = []
@@ -230,24 +249,27 @@ def _joint_figures(
             )
     stiffness = np.full(model.n, np.nan)
     for i, j in enumerate(data.elastic):
-        compliance, width = float(unknowns.compliances[i]), float(deviation[p + i])
+        compliance, width = float(unknowns.springs[COMPLIANCE, i]), float(deviation[p + i])
+        if j in terms:
+            width = _width_with_terms(found, terms[j], p + i)
         sure = compliance > _CERTAIN * width
         value = 1.0 / compliance if compliance else np.inf
         rows = found.deflections[int(j)]
-        reason = "" if sure else _soft_reason(compliance, width, rows.sigma)
+        reason = "" if sure else _soft_reason(compliance, width, rows.sigma, _carries(model, data, j))
         prior = model.specs[int(j)].stiffness
         figures.append(
             Figure(f"stiffness of {names[j]}", "N·m/rad", value, width * value**2, prior, bool(sure), reason)
         )
         if sure:
             stiffness[j] = value
-        for what, unit, values, place in (
-            ("delay of the link encoder of", "s", unknowns.delays, p + e + i),
-            ("motor minus link without load, of", "rad", unknowns.offsets, p + 2 * e + i),
+        for kind, what, unit in (
+            (DELAY, "delay of the link encoder of", "s"),
+            (OFFSET, "motor minus link without load, of", "rad"),
         ):
-            figures.append(
-                Figure(f"{what} {names[j]}", unit, float(values[i]), float(deviation[place]), 0.0, True)
-            )
+            value, width = float(unknowns.springs[kind, i]), float(deviation[p + kind * e + i])
+            figures.append(Figure(f"{what} {names[j]}", unit, value, width, 0.0, True))
+        if j in terms:
+            figures += _term_figures(names[j], terms[j], stiffness[j])
     without = set(range(model.n)) - set(data.elastic)
     for j in sorted(without):
         prior = model.specs[j].stiffness
@@ -265,10 +287,47 @@ def _joint_figures(
     return figures, stiffness
 
 
-def _soft_reason(compliance: float, width: float, residual: float) -> str:
+def _width_with_terms(found: Estimate, terms: Terms, place: int) -> float:
+    """Return the deviation of a compliance that was sought again with the load held: of both, added up."""
+    p = len(found.unknowns.parameters)
+    size = np.sqrt(np.diag(found.covariance)[:p])
+    used = size > 0.0
+    alike = found.covariance[:p, :p][np.ix_(used, used)] / np.outer(size[used], size[used])
+    cross = found.covariance[:p, place][used] / size[used]
+    of_load = float(cross @ np.linalg.pinv(alike, rcond=1e-10, hermitian=True) @ cross)
+    ratio = terms.spring[COMPLIANCE] / found.unknowns.vector[place]
+    return float(np.sqrt(max(of_load, 0.0) * ratio**2 + terms.deviation[COMPLIANCE] ** 2))
+
+
+def _term_figures(name: str, terms: Terms, stiffness: float) -> list[Figure]:
+    figures = []
+    if terms.friction and np.isfinite(stiffness):
+        share, width = share_behind(terms)
+        figures.append(
+            Figure(f"share of the friction behind the spring of {name}", "", share, width, 0.0, True)
+        )
+    if terms.turns:
+        size, width = ripple_size(terms)
+        figures.append(
+            Figure(f"ripple, {terms.turns:.5g} in a turn of {name}", "rad", size, width, 0.0, True)
+        )
+    return figures
+
+
+def _carries(model: TorqueModel, data: Data, joint: int) -> bool:
+    """Whether gravity loads a joint."""
+    motion = data.motion(data.link_times, np.zeros(model.n))
+    still = np.zeros_like(motion.q)
+    gravity = model.regressor(Motion(motion.q, still, still, still, still)) @ model.prior[: model.bodies]
+    sizes = np.abs(gravity).max(axis=0)
+    return bool(sizes[joint] > 1e-3 * sizes.max())
+
+
+def _soft_reason(compliance: float, width: float, residual: float, carries: bool) -> str:
+    idle = "" if carries else "gravity does not load it, as its axis is vertical; "
     sign = "negative, as no spring is" if compliance < 0.0 else "not above its uncertainty"
     return (
-        f"its compliance comes out {sign}: {compliance:.3g} rad/(N·m) with a deviation of {width:.2g}, "
+        f"{idle}its compliance comes out {sign}: {compliance:.3g} rad/(N·m) with a deviation of {width:.2g}, "
         f"beside {1e6 * residual:.3g} urad that are not explained; load this joint more (gravity, a payload, "
         "faster)"
     )
@@ -282,10 +341,8 @@ def fits(
     model: TorqueModel, data: Data, parameters: Array, unknowns: Unknowns
 ) -> tuple[tuple[Fit, ...], tuple[Fit, ...]]:
     """Return how efforts and deflections of a recording are predicted by parameters."""
-    late = np.zeros(model.n)
-    late[data.elastic] = unknowns.delays
     names = model.robot.joint_names
-    motion = data.motion(data.effort_times - unknowns.effort_delay, late)
+    motion = data.motion(data.effort_times - unknowns.effort_delay, data.late(unknowns))
     columns = model.columns(motion, data.recording.at_motor)
     told, before = columns @ parameters, columns @ model.prior
     efforts = [
@@ -294,16 +351,15 @@ def fits(
     ]
     if not len(data.elastic):
         return tuple(efforts), ()
-    motion = data.motion(data.link_times, late)
-    halfway = data.motion(data.link_times, 0.5 * late).qd
-    loads = model.regressor(motion)
     deflections = []
-    for i, j in enumerate(data.elastic):
-        found = unknowns.compliances[i] * (loads[:, j] @ parameters[: model.bodies])
-        file = loads[:, j] @ model.prior[: model.bodies] / model.specs[int(j)].stiffness
-        skew = unknowns.delays[i] * halfway[:, j] + unknowns.offsets[i]
-        file = np.full_like(file, np.nan) if np.isinf(model.specs[int(j)].stiffness) else file + skew
-        deflections.append(Fit(names[j], data.link_times, data.deflections[:, j], found + skew, file))
+    for i, (j, part) in enumerate(zip(data.elastic, data.springs(model, unknowns))):
+        found = part @ coefficients(model, parameters, unknowns.springs[:, i], j)
+        spring = np.array(
+            [1.0 / model.specs[j].stiffness, *unknowns.springs[DELAY : OFFSET + 1, i], 0.0, 0.0, 0.0]
+        )
+        file = part @ coefficients(model, model.prior, spring, j)
+        file = np.full_like(file, np.nan) if np.isinf(model.specs[j].stiffness) else file
+        deflections.append(Fit(names[j], data.link_times, data.deflections[:, j], found, file))
     return tuple(efforts), tuple(deflections)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.identification.base_parameters import BaseParameters
+from hodyn_ros.identification.estimate import Unknowns
 from hodyn_ros.lie.jets import Array
 
 
@@ -69,6 +70,9 @@ class Identified:
     bandwidths: tuple[float, ...]  # [Hz]
     efforts: tuple[Fit, ...]
     deflections: tuple[Fit, ...]
+    unknowns: Unknowns  # that deflections follow from
+    elastic: tuple[int, ...]  # (e,) joints with two encoders
+    ripples: Array  # (n,) in a turn of each link, zero where there are none
     notes: tuple[str, ...]
 
     @property

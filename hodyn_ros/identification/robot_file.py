@@ -11,12 +11,11 @@ import yaml
 from scipy.spatial.transform import Rotation
 
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.errors import InputError
 from hodyn_ros.identification.result import Identified
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.model.drive_spec import DriveLimits, DriveSpec
 from hodyn_ros.model.limits import JointLimit
-from hodyn_ros.model.tree import JointKind
+from hodyn_ros.model.tree import JointKind, TreeModel
 
 _KINDS = {JointKind.REVOLUTE: "revolute", JointKind.PRISMATIC: "prismatic", JointKind.HELICAL: "helical"}
 
@@ -40,7 +39,7 @@ def robot_text(result: Identified, header: str = "") -> str:
             {
                 "name": name,
                 "body": tree.body_names[frame.body] if frame.body >= 0 else "world",
-                "origin": _origin(frame.pose),
+                "origin": _origin(_moved(frame.pose, -_to_axis(tree, frame.body))),
             }
             for name, frame in frames
         ]
@@ -61,7 +60,7 @@ def _body(result: Identified, i: int) -> dict[str, Any]:
         "name": name,
         "source": source,
         "mass": float(tree.masses[i]),
-        "com": _numbers(tree.coms[i]),
+        "com": _numbers(tree.coms[i] - _to_axis(tree, i)),
         "inertia": {"about": "com", **{f"i{k}": float(inertia[p]) for k, p in places.items()}},
     }
     deviations = result.deviations[10 * i : 10 * i + 10]
@@ -74,18 +73,10 @@ def _body(result: Identified, i: int) -> dict[str, Any]:
 def _joint(result: Identified, i: int) -> dict[str, Any]:
     robot, tree = result.robot, result.robot.tree
     j, parent = tree.joint_of(i), tree.parents[i]
-    before = np.eye(4) if parent < 0 else tree.placements[parent]
-    pose = np.linalg.inv(before) @ tree.placements[i]
+    before = np.eye(4) if parent < 0 else _moved(tree.placements[parent], _to_axis(tree, parent))
+    pose = np.linalg.inv(before) @ _moved(tree.placements[i], _to_axis(tree, i))
     kind = tree.kinds[i]
-    screw = tree.screws[i]
-    direction = screw[3:] if kind is JointKind.PRISMATIC else screw[:3]
-    if kind is not JointKind.PRISMATIC:
-        through = np.cross(tree.placements[i][:3, 3], direction) + tree.pitches[i] * direction
-        if not np.allclose(through, screw[3:], rtol=0.0, atol=1e-9):
-            raise InputError(
-                f"the axis of joint {tree.joint_names[j]!r} does not pass through the frame of its body; "
-                "such a robot has no YAML file"
-            )
+    direction = tree.screws[i][3:] if kind is JointKind.PRISMATIC else tree.screws[i][:3]
     joint: dict[str, Any] = {
         "name": tree.joint_names[j],
         "type": _KINDS[kind],
@@ -102,6 +93,28 @@ def _joint(result: Identified, i: int) -> dict[str, Any]:
     if robot.drive_train is not None:
         joint["drive"] = _drive(result, robot, robot.drive_train.specs[j], j)
     return joint
+
+
+def _to_axis(tree: TreeModel, i: int) -> Array:
+    """Return the way (3,) from a body's frame to the axis of its joint, in its own axes [m].
+
+    Files put frames of bodies on their axes; those of the standard convention of Denavit and Hartenberg are
+    at the far ends of their links, and are written as moved there.
+    """
+    if i < 0 or tree.kinds[i] is JointKind.PRISMATIC:
+        return np.zeros(3)
+    axis, moment = tree.screws[i][:3], tree.screws[i][3:]
+    place = tree.placements[i]
+    there = np.cross(axis, moment) + axis * (axis @ place[:3, 3])
+    way = place[:3, :3].T @ (there - place[:3, 3])
+    return np.asarray(np.where(np.abs(way) < 1e-9, 0.0, way))
+
+
+def _moved(pose: Array, way: Array) -> Array:
+    """Return a pose (4, 4) moved along its own axes (3,) [m]."""
+    result = pose.copy()
+    result[:3, 3] += pose[:3, :3] @ way
+    return result
 
 
 def _drive(result: Identified, robot: Robot, spec: DriveSpec, j: int) -> dict[str, Any]:

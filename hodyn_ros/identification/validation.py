@@ -21,18 +21,10 @@ def validate(
     deflections the mean is left out: encoders are set to zero anew each time that a robot is switched on.
     """
     data = Data(recording.of_joints(prior.joint_names), bandwidth or min(found.bandwidths))
-    names = [prior.joint_names[j] for j in data.elastic]
-    values = {
-        key: np.array([found.figure(f"{key} {name}").value for name in names])
-        for key in ("stiffness of", "delay of the link encoder of", "motor minus link without load, of")
-    }
-    unknowns = Unknowns(
-        found.parameters,
-        1.0 / values["stiffness of"],
-        values["delay of the link encoder of"],
-        values["motor minus link without load, of"],
-        found.effort_delay.value,
-    )
+    kept = [i for i, j in enumerate(found.elastic) if j in data.elastic]
+    data.elastic = [found.elastic[i] for i in kept]
+    data.ripples = found.ripples
+    unknowns = Unknowns(found.parameters, found.unknowns.springs[:, kept], found.effort_delay.value)
     efforts, deflections = fits(TorqueModel(prior), data, found.parameters, unknowns)
     return efforts, tuple(_without_mean(fit) for fit in deflections)
 
