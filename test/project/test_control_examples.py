@@ -62,3 +62,19 @@ def test_the_panda_is_slowed_to_its_torque_rates(tmp_path: Path) -> None:
     assert lines[0].startswith("speed 0.80108756")
     for quantity in ("position", "velocity", "torque", "torque rate", "motor speed", "motor torque"):
         assert row(lines, f"{quantity:28s}")[1] <= 100.0
+
+
+def test_a_stream_of_chunks_is_followed_within_limits_and_better_than_splines(tmp_path: Path) -> None:
+    lines = run_quickly("stream_of_chunks", tmp_path, ("stream_of_chunks.png",))
+    assert lines[0].startswith("11 chunks, 11 followed; delay 0.")
+    (alone,), (splines,), (stream,) = (
+        row(lines, label)
+        for label in (
+            "splines, feedback alone",
+            "splines, elastic feedforward",
+            "stream, elastic feedforward",
+        )
+    )
+    assert alone > 1e4 * stream and splines > 3.0 * stream  # asked was ten times better than the first
+    for quantity in ("position", "velocity", "torque", "torque rate", "motor torque", "motor torque rate"):
+        assert row(lines, f"{quantity:28s}")[1] <= 100.0
