@@ -218,9 +218,9 @@ class LoopMotion:
         """Return the pose (4, 4) of a body in the world."""
         return self._tree_motion.poses[body]
 
-    def body_jacobian(self, body: int) -> Array:
-        """Return the matrix (6, m) from z' to the spatial twist of a body."""
-        jacobian: Array = (self._screws[0] * _support(self.closure, body)) @ self.closure.spread
+    def body_jacobian(self, body: int, order: int = 0) -> Array:
+        """Return the matrix (6, m) from z' to the spatial twist of a body, or a derivative of it."""
+        jacobian: Array = (self._screws[order] * _support(self.closure, body)) @ self.closure.spread
         return jacobian
 
     def idle_loops(self, chosen: Array) -> list[str]:
@@ -271,8 +271,13 @@ def follow(chosen: Array, moved: LoopMotion, y: Array, given: BaseMotion | None)
 
 def next_rate(chosen: Array, moved: LoopMotion, joints: Array, twist: Array | None) -> Array:
     """Return the next derivative (m,) of z' from those of the coordinates, as in `known_rates`."""
+    return rate_of(chosen, moved, moved.known_rates(joints, twist))
+
+
+def rate_of(chosen: Array, moved: LoopMotion, known: Array) -> Array:
+    """Return the next derivative (m,) of z' from that of `H z'` (coordinates,)."""
     k = len(moved.rates)
-    right = np.concatenate([np.zeros(len(chosen)), moved.known_rates(joints, twist)])
+    right = np.concatenate([np.zeros(len(chosen)), known])
     for i in range(1, k + 1):
         right -= comb(k, i) * (_system(chosen, moved, i) @ moved.rates[k - i])
     rate: Array = np.linalg.solve(_system(chosen, moved, 0), right)

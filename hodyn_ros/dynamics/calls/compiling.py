@@ -194,10 +194,8 @@ class CompileCalls(KinematicCalls, MatrixCalls):
     ) -> Callable[..., Array]:
         if what == "inverse_dynamics":
             return looped.compile(order)
-        if what == "inverse_kinematics":
-            raise InputError("inverse_kinematics is for trees; this robot has motion_from_drives")
-        if what == "forward_dynamics_derivatives":
-            raise InputError(f"{what} is for trees; this robot has linearised_dynamics")
+        if what in ("inverse_kinematics", "forward_dynamics_derivatives"):
+            raise InputError(f"{what} is compiled of trees alone; call robot.{what}")
         if what == "forward_dynamics":
             return into(looped.forward_call(order))
         names = tuple(frames) if frames is not None else self._tree.body_names

@@ -17,16 +17,18 @@ from hodyn_ros.dynamics.kinematics.forward_kinematics import (
     unpacked,
 )
 from hodyn_ros.dynamics.kinematics.inverse_kinematics import InverseKinematics
-from hodyn_ros.dynamics.kinematics.inverse_problem import Bodies, Method, Tasks
+from hodyn_ros.dynamics.kinematics.inverse_problem import Bodies, Method, Tasks, read_targets
 from hodyn_ros.dynamics.loops.coordinate_motion import (
     coordinate_motion,
     drive_values,
     given_base,
 )
+from hodyn_ros.dynamics.loops.looped_frames import solve_frames
 from hodyn_ros.dynamics.motion_stack import given as given_motion
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.engine.codegen.kernel import Function
 from hodyn_ros.engine.recursions.kinematics import frame_motion
+from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion, Frame
 from hodyn_ros.lie.representations import Representation, check_representation
 from hodyn_ros.lie.se3 import Array
@@ -113,9 +115,60 @@ class KinematicCalls(RobotDescription):
         Raises SingularError with the condition number at a singular pose, and near one where in a derivative
         more than a share of 1e-5 would be rounding; ConvergenceError with the distance left to a pose out of
         reach; InputError saying what was expected.
+
+        Of a robot with loops the result is the motion of the joints that are coordinates, (order + 1, k), and
+        so are seed, which is by default where the last call succeeded, weights, and independent ones; see
+        `motion_from_frames`, which is for platforms as well.
         """
+        if self._looped is not None:
+            if self._looped.closure.platform is not None:
+                raise InputError(
+                    f"a platform moves robot {self.name!r}; motion_from_frames returns its motion as well"
+                )
+            return self.motion_from_frames(
+                pose,
+                twists,
+                frame,
+                body,
+                seed=seed,
+                weights=weights,
+                method=method,
+                independent=independent,
+                task=task,
+                base=base,
+            )[0]
         further = {"weights": weights, "method": method, "independent": independent, "base": base}
         return self._inverse_kinematics(pose, twists, frame, body, seed, task, further)
+
+    @finite_result
+    def motion_from_frames(
+        self,
+        pose: ArrayLike,
+        twists: ArrayLike | None = None,
+        frame: Frame = "world",
+        body: Bodies = None,
+        *,
+        seed: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        method: Method | None = None,
+        independent: Mapping[str | int, ArrayLike] | None = None,
+        task: Tasks = "pose",
+        base: BaseMotion | None = None,
+    ) -> tuple[Array, BaseMotion | None]:
+        """Find the motion of the coordinates that moves bodies or frames as given, of a robot with loops.
+
+        Arguments and errors as of `inverse_kinematics`; `weights` are those of all coordinates but a
+        prescribed base, in the order of `coordinates`. Returns q (order + 1, k), and the motion of a platform
+        with spatial twists, else None. Newton's method over the coordinates, which follows the loops from the
+        last success and so keeps their branch; further calls go on from the result.
+        """
+        looped = self._need_loops("motion_from_frames")
+        targets = read_targets(self._tree, pose, twists, frame, body, task)
+        if looped.closure.base_given:
+            base = given_base(looped.closure, base, targets.order)
+        elif base is not None:
+            raise InputError(f"robot {self.name!r} has no base that moves as prescribed; leave `base` out")
+        return solve_frames(looped, targets, seed, weights, method, independent or {}, base)
 
     @cached_property
     def _inverse_kinematics(self) -> InverseKinematics:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from hodyn_ros.lie.representations import convert_screws
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.tree import TreeModel
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +77,37 @@ def last_body(model: TreeModel) -> str:
     return leaves[0]
 
 
+class FrameMotion(Protocol):
+    """Frames in hybrid representation, one after the other, as far as the motion of coordinates is known.
+
+    `name` of the frames; `position`: all that says where they are; `poses` (F, 4, 4); `rates[r]`
+    (coordinates,) for r = 0..order-1; `jacobians[r]` (6 F, coordinates) for r = 0..order.
+    Lengths are compared with angles in units of `unit` [m], and coordinates among each other in `sizes`
+    (coordinates,); singular values so found are compared with the largest, or with `natural`.
+    """
+
+    name: str
+    unit: float
+    sizes: Array
+    natural: float
+    position: Array
+    poses: list[Array]
+    rates: list[Array]
+    jacobians: list[Array]
+
+    def beside(self, change: Array) -> Self:
+        """Return the frames where positions differ by a change (coordinates,), nothing of rates known yet."""
+
+    def extend(self, rates: Array) -> None:
+        """Go one order higher with the next derivative (coordinates,) of the motion."""
+
+    def bias(self) -> Array:
+        """Return the next derivative (6 F,) of the twists if that of the rates were zero.
+
+        This is `(J q')^(r)` without its leading term, and the share of a floating base.
+        """
+
+
 class CarriedMotion:
     """Frames in hybrid representation, one after the other, as far as the joint motion is known.
 
@@ -80,14 +115,24 @@ class CarriedMotion:
     Mueller (2020), Algorithm 2.
     """
 
+    natural = 0.0  # as axes have unit length
+
     def __init__(self, carriers: Carriers, position: Array, base: BaseMotion | None) -> None:
-        self._carriers = carriers
+        self._carriers, self._base = carriers, base
+        self.position, self.name = position, carriers.name
         self._motion = SpatialMotion(carriers.model, position[None], base)
         self._screws = self._motion.screws[carriers.model.first_jointed_body :]
         self._base_twists = None if base is None else base.in_frame("world").twists
         self.poses: list[Array] = [self._motion.poses[frame.body] @ frame.pose for frame in carriers.frames]
         self.rates: list[Array] = []
         self.jacobians: list[Array] = [self._jacobian(0)]
+        self.unit = length_unit(self.jacobians[0])
+        sliding = ~self.jacobians[0].reshape(-1, 6, len(self._screws))[:, :3].any(axis=(0, 1))
+        self.sizes = np.where(sliding, self.unit, 1.0)
+
+    def beside(self, change: Array) -> CarriedMotion:
+        """Return the frames at positions that differ by a change (joints,)."""
+        return CarriedMotion(self._carriers, self.position + change, self._base)
 
     def extend(self, rates: Array) -> None:
         """Go one order higher with the next derivative (joints,) of the joint motion."""
@@ -96,10 +141,7 @@ class CarriedMotion:
         self.jacobians.append(self._jacobian(len(self.rates)))
 
     def bias(self) -> Array:
-        """Return the next derivative (6 F,) of the twists if that of the joint velocities were zero.
-
-        This is `(J q')^(r)` without its leading term, and the share of a floating base.
-        """
+        """Return the next derivative (6 F,) of the twists if that of the joint velocities were zero."""
         order = len(self.rates)
         known = product_derivative(self.jacobians, [*self.rates, np.zeros(len(self._screws))], order)
         if self._base_twists is None:
@@ -119,3 +161,14 @@ class CarriedMotion:
     def _in_hybrid(self, spatial: list[Array], f: int) -> Array:
         twists = self._motion.twists[self._carriers.frames[f].body]
         return convert_screws(spatial, self.poses[f], twists, "spatial", "hybrid")
+
+
+def length_unit(jacobian: Array) -> float:
+    """Return the longest lever arm [m] of the rotating joints of hybrid Jacobians (6 F, joints); 1 m if none.
+
+    It makes lengths comparable with angles.
+    """
+    parts = jacobian.reshape(-1, 6, jacobian.shape[1])
+    levers = np.linalg.norm(parts[:, 3:], axis=1) * parts[:, :3].any(axis=1)
+    longest = float(levers.max(initial=0.0))
+    return longest if longest > 0.0 else 1.0

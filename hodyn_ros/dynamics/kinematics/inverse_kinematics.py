@@ -67,10 +67,10 @@ class InverseKinematics:
         problem = read_problem(
             self._model, pose, twists, frame, body, seed=seed, task=task, frames=self._frames, **further
         )
-        weighted = problem.weights is not None
+        targets, weighted = problem.targets, problem.weights is not None
         independent = tuple(sorted(problem.independent))
         choice = _Choice(
-            problem.order, problem.names, problem.representation, problem.tasks, independent, weighted
+            problem.order, targets.names, targets.representation, targets.tasks, independent, weighted
         )
         kernel = self._made(choice)
         if kernel is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import check_finite, finite_array, real_array, rigid_pose
 from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.kinematics.carriers import CarriedMotion, Carriers, carriers_of, last_body
-from hodyn_ros.dynamics.kinematics.pose_solver import Task, components, solve_poses
+from hodyn_ros.dynamics.kinematics.pose_solver import Frames, Task, components, solve_poses
 from hodyn_ros.dynamics.kinematics.rate_accuracy import check_accuracy
 from hodyn_ros.dynamics.kinematics.rate_solver import solve_rates
 from hodyn_ros.errors import InputError
@@ -27,40 +27,28 @@ Bodies = str | int | Sequence[str | int] | None
 Tasks = Task | Sequence[Task]
 
 
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """What inverse kinematics is asked for, checked."""
+class Targets(NamedTuple):
+    """Where frames are to be, and how they move."""
 
-    model: TreeModel
-    carriers: Carriers
     names: tuple[str | int, ...]  # of the frames
     poses: Array  # (F, 4, 4)
     twists: Array  # (F, order, 6)
     representation: Representation
-    seed: Array  # (n,)
-    weights: Array | None  # (n,)
-    independent: dict[int, Array]  # motions (order + 1,), by joint of the whole robot
     tasks: tuple[Task, ...]
-    base: BaseMotion | None
 
     @property
     def order(self) -> int:
         """The highest derivative asked for."""
         return self.twists.shape[1]
 
-    def solve(self) -> Array:
-        """Return the joint motion (order + 1, n), in readable form."""
-        carriers, order, rows = self.carriers, self.order, components(self.tasks)
-        joints = carriers.joints
-        movable = [k for k, joint in enumerate(joints) if joint not in self.independent]
-        w = np.ones(len(joints)) if self.weights is None else self.weights[joints]
-        motions = np.zeros((order + 1, len(joints)))  # of independent joints; of the others the seed
-        motions[0] = self.seed[joints]
-        for joint, values in self.independent.items():
-            motions[:, joints.index(joint)] = values
-        choice: dict[str, Any] = {"movable": movable, "weights": w, "tasks": self.tasks}
-        motions[0] = solve_poses(carriers, self.poses, motions[0], self.base, **choice)
-        if order:
+    def followed(self, start: Frames, rates: Array, movable: list[int], weights: Array) -> Frames:
+        """Return the motion of frames near `start` that reaches them; errors as of `read_problem`.
+
+        `rates` (order, coordinates): of those that are not `movable`; `weights` (coordinates,).
+        """
+        motion = solve_poses(start, self.poses, movable=movable, weights=weights, tasks=self.tasks)
+        if self.order:
+            rows = components(self.tasks)
             wanted = np.concatenate(
                 [
                     convert_screws(twists, pose, twists, self.representation, "hybrid")
@@ -68,12 +56,43 @@ class Problem:
                 ],
                 axis=-1,
             )
-            motion = CarriedMotion(carriers, motions[0], self.base)
-            motions[1:] = solve_rates(motion, wanted, rows, movable, w, motions[1:], carriers.name)
-            check_accuracy(carriers, motions, self.base, wanted, rows, movable, w)
-        q = np.zeros((order + 1, self.model.n_joints))
+            found = solve_rates(motion, wanted, rows, movable, weights, rates)
+            whole = np.concatenate([np.zeros((1, found.shape[1])), found])
+            check_accuracy(motion, whole, wanted, rows, movable, weights)
+        return motion
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What inverse kinematics is asked for, checked."""
+
+    model: TreeModel
+    carriers: Carriers
+    targets: Targets
+    seed: Array  # (n,)
+    weights: Array | None  # (n,)
+    independent: dict[int, Array]  # motions (order + 1,), by joint of the whole robot
+    base: BaseMotion | None
+
+    @property
+    def order(self) -> int:
+        """The highest derivative asked for."""
+        return self.targets.order
+
+    def solve(self) -> Array:
+        """Return the joint motion (order + 1, n), in readable form."""
+        carriers, joints = self.carriers, self.carriers.joints
+        movable = [k for k, joint in enumerate(joints) if joint not in self.independent]
+        w = np.ones(len(joints)) if self.weights is None else self.weights[joints]
+        motions = np.zeros((self.order + 1, len(joints)))  # of independent joints; of the others the seed
+        motions[0] = self.seed[joints]
+        for joint, values in self.independent.items():
+            motions[:, joints.index(joint)] = values
+        start = CarriedMotion(carriers, motions[0].copy(), self.base)
+        motion = self.targets.followed(start, motions[1:], movable, w)
+        q = np.zeros((self.order + 1, self.model.n_joints))
         q[0] = self.seed
-        q[:, joints] = motions
+        q[:, joints] = [motion.position, *motion.rates]
         return q
 
     def arguments(self) -> list[Array]:
@@ -82,7 +101,7 @@ class Problem:
         rates = np.zeros((order, self.model.n_joints))
         for joint, values in self.independent.items():
             seed[0, joint], rates[:, joint] = values[0], values[1:]
-        arrays = [seed, self.poses.reshape(-1, 4), self.twists.reshape(-1, 6)]
+        arrays = [seed, self.targets.poses.reshape(-1, 4), self.targets.twists.reshape(-1, 6)]
         if self.base is not None:
             arrays += [self.base.pose, self.base.in_frame("world").twists[:order]]
         arrays += [] if self.weights is None else [self.weights[None]]
@@ -133,20 +152,30 @@ def read_problem(
     with the distance left where the pose is out of reach, InputError for wrong shapes, names and numbers. All
     of them leave the robot as it was.
     """
+    targets = read_targets(model, pose, twists, frame, body, task, representation)
+    base = fitting_base(model, base, targets.order)
+    carriers = carriers_of(model, frames or {}, targets.names)
+    start = np.zeros(model.n_joints) if seed is None else finite_array("the seed", seed, (model.n_joints,))
+    w = None if weights is None else read_weights(weights, model.n_joints)
+    prescribed = _independent(independent or {}, model, carriers, targets.order)
+    check_method(method, targets, len(carriers.joints), len(prescribed))
+    return Problem(model, carriers, targets, start, w, prescribed, base)
+
+
+def read_targets(
+    model: TreeModel,
+    pose: ArrayLike,
+    twists: ArrayLike | None,
+    frame: Frame,
+    body: Bodies,
+    task: Tasks,
+    representation: Representation | None = None,
+) -> Targets:
+    """Check where frames are to be; arguments as of `read_problem`."""
     check_frame(frame)
     names, several = _names(model, body)
-    poses = _poses(pose, len(names), several)
-    given = _twists(twists, len(names), several)
-    order = given.shape[1]
-    base = fitting_base(model, base, order)
-    tasks = _tasks(task, len(names))
-    carriers = carriers_of(model, frames or {}, names)
-    start = np.zeros(model.n_joints) if seed is None else finite_array("the seed", seed, (model.n_joints,))
-    w = None if weights is None else _weights(weights, model.n_joints)
-    prescribed = _independent(independent or {}, model, carriers, order)
-    _check_method(method, len(components(tasks)), len(carriers.joints), len(prescribed))
-    told = representation or of_frame(frame)
-    return Problem(model, carriers, names, poses, given, told, start, w, prescribed, tasks, base)
+    poses, given = _poses(pose, len(names), several), _twists(twists, len(names), several)
+    return Targets(names, poses, given, representation or of_frame(frame), _tasks(task, len(names)))
 
 
 def _names(model: TreeModel, body: Bodies) -> tuple[tuple[str | int, ...], bool]:
@@ -189,7 +218,8 @@ def _twists(twists: ArrayLike | None, count: int, several: bool) -> Array:
     return stack
 
 
-def _weights(weights: ArrayLike, n: int) -> Array:
+def read_weights(weights: ArrayLike, n: int) -> Array:
+    """Return weights (n,); InputError where they are not above zero."""
     array = finite_array("the weights", weights, (n,))
     if not (array > 0.0).all():
         place = int(np.flatnonzero(array <= 0.0)[0])
@@ -207,13 +237,20 @@ def _independent(
         label = model.joint_names[joint]
         if joint not in carriers.joints:
             raise InputError(f"joint {label!r} does not carry {carriers.name!r}, so it cannot be independent")
-        held = np.ndim(values) == 0
-        motion = finite_array(f"the motion of joint {label!r}", values, (1,) if held else (order + 1,))
-        result[joint] = np.append(motion, np.zeros(order)) if held else motion
+        result[joint] = read_motion(label, values, order)
     return result
 
 
-def _check_method(method: str | None, prescribed: int, joints: int, independent: int) -> None:
+def read_motion(label: str, values: ArrayLike, order: int) -> Array:
+    """Return the motion (order + 1,) of an independent joint, given as a position or with derivatives."""
+    held = np.ndim(values) == 0
+    motion = finite_array(f"the motion of joint {label!r}", values, (1,) if held else (order + 1,))
+    return np.append(motion, np.zeros(order)) if held else motion
+
+
+def check_method(method: str | None, targets: Targets, joints: int, independent: int) -> None:
+    """Refuse a method that does not fit the numbers of joints and of independent ones."""
+    prescribed = len(components(targets.tasks))
     spare = max(joints - prescribed, 0)
     if method is not None and method not in get_args(Method):
         raise InputError(f"method must be one of {list(get_args(Method))}, found {method!r}")

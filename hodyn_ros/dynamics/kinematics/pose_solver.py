@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
 from hodyn_ros.checks import check_result
-from hodyn_ros.dynamics.kinematics.carriers import CarriedMotion, Carriers
-from hodyn_ros.dynamics.kinematics.rate_solver import length_unit, scale_of
-from hodyn_ros.errors import ConvergenceError
-from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.dynamics.kinematics.carriers import FrameMotion
+from hodyn_ros.dynamics.kinematics.rate_solver import scale_of
+from hodyn_ros.errors import ConvergenceError, SingularError
 from hodyn_ros.lie.representations import turning
 from hodyn_ros.lie.se3 import Ad, Array, inverse, log, matvec
 
 Task = Literal["pose", "position", "orientation"]
+Frames = TypeVar("Frames", bound=FrameMotion)
 ROWS: dict[Task, slice] = {"pose": slice(0, 6), "position": slice(3, 6), "orientation": slice(0, 3)}
 """The components of a hybrid twist that a task prescribes."""
 
@@ -31,28 +31,24 @@ def components(tasks: Sequence[Task]) -> Array:
 
 
 def solve_poses(
-    carriers: Carriers,
+    motion: Frames,
     poses: Array,
-    seed: Array,
-    base: BaseMotion | None,
     *,
     movable: list[int],
     weights: Array,
     tasks: Sequence[Task],
-) -> Array:
-    """Find joint positions (joints,) that bring frames to poses (F, 4, 4) in the world.
+) -> Frames:
+    """Find frames beside those of `motion` that stand at poses (F, 4, 4) in the world.
 
-    Levenberg and Marquardt's method from `seed` (joints,), with a damping that goes with the square of the
+    Levenberg and Marquardt's method, with a damping that goes with the square of the
     error, so that it ends as Newton's method, with quadratic convergence. Each step is the least in the norm
     that `weights` (joints,) give, of the joints `movable`. Raises ConvergenceError with what is missing.
 
     T. Sugihara, "Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method" (2011).
     """
     rows = components(tasks)
-    position, motion = seed.copy(), CarriedMotion(carriers, seed, base)
-    unit = length_unit(motion.jacobians[0])
-    scale = scale_of(motion.jacobians[0])[rows]
-    tolerance = _TOLERANCE * max(1.0, float(np.linalg.norm(poses[:, :3, 3], axis=1).max()) / unit)
+    scale = scale_of(motion)[rows]
+    tolerance = _TOLERANCE * max(1.0, float(np.linalg.norm(poses[:, :3, 3], axis=1).max()) / motion.unit)
     roots = np.sqrt(weights[movable] / weights[movable].mean())
     error = scale * _errors(motion.poses, poses, tasks)
     damping = _DAMPING
@@ -62,31 +58,41 @@ def solve_poses(
         jacobian = scale[:, None] * motion.jacobians[0][rows][:, movable] / roots
         check_result(jacobian, error)
         step = _damped_solution(jacobian, error, damping * size**2) / roots
-        trial = position.copy()
-        trial[movable] += step
-        moved = CarriedMotion(carriers, trial, base)
-        found = scale * _errors(moved.poses, poses, tasks)
+        change = np.zeros(motion.jacobians[0].shape[1])
+        change[movable] = step
+        moved, found = _beside(motion, change), None
+        if moved is not None:
+            found = scale * _errors(moved.poses, poses, tasks)
         # once arrived, go on only as long as it pays; what is rounding may halve by chance
         pays = 0.0 if size <= _ROUNDING * tolerance else 0.5 * size
-        if float(np.linalg.norm(found)) < (pays if arrived else size):
-            position, motion, error = trial, moved, found
+        bound = pays if arrived else size
+        if moved is not None and found is not None and float(np.linalg.norm(found)) < bound:
+            motion, error = moved, found
             damping = max(damping / 4.0, _DAMPING)
         elif arrived:
-            return position
-        elif np.array_equal(trial, position):
+            return motion
+        elif moved is not None and np.array_equal(moved.position, motion.position):
             break
         else:
             damping *= 8.0
     missing = np.array([_missing(*each) for each in zip(motion.poses, poses, tasks)])
     angle, distance = (float(most) for most in missing.max(axis=0))
     raise ConvergenceError(
-        f"no joint positions were found near the seed that bring {carriers.name!r} to the "
+        f"no joint positions were found near the seed that bring {motion.name!r} to the "
         f"{' and '.join(dict.fromkeys(tasks))} asked for; "
         f"the nearest found is off by {angle:.3g} rad and {distance:.3g} m. Give a seed nearer to it, or a "
         "pose within reach",
         angle,
         distance,
     )
+
+
+def _beside(motion: Frames, change: Array) -> Frames | None:
+    """Return the frames there; None where loops do not close."""
+    try:
+        return motion.beside(change)
+    except (ConvergenceError, SingularError):
+        return None
 
 
 def _errors(poses: Sequence[Array], targets: Array, tasks: Sequence[Task]) -> Array:

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from hodyn_ros.dynamics.kinematics.carriers import CarriedMotion, Carriers
-from hodyn_ros.dynamics.kinematics.rate_solver import condition_number, length_unit, scale_of, solve_rates
-from hodyn_ros.errors import InputError, SingularError
-from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.dynamics.kinematics.carriers import FrameMotion
+from hodyn_ros.dynamics.kinematics.rate_solver import condition_number, scale_of, solve_rates
+from hodyn_ros.errors import ConvergenceError, InputError, SingularError
 from hodyn_ros.lie.se3 import Array
 
 ACCURACY = 1e-5  # share of a derivative that may be wrong
@@ -23,9 +22,8 @@ _SAFETY = 10.0
 
 
 def check_accuracy(
-    carriers: Carriers,
+    motion: FrameMotion,
     found: Array,
-    base: BaseMotion | None,
     wanted: Array,
     rows: Array,
     movable: list[int],
@@ -33,24 +31,23 @@ def check_accuracy(
 ) -> None:
     """Refuse joint motions (order + 1, joints) that are too inaccurate; arguments as in `solve_rates`.
 
+    `motion`: at the position found.
+
     Raises SingularError that names the condition number and the order.
     """
-    motion = CarriedMotion(carriers, found[0], base)
-    jacobian = motion.jacobians[0]
-    condition = condition_number(jacobian, rows, movable)
+    condition = condition_number(motion, rows, movable)
     orders = np.arange(1, len(found))
     if condition ** (orders[-1] + 1.0) * _ROUNDING <= ACCURACY:
         return
-    nearby = found.copy()
-    nearby[0, movable] += _hardly_felt(motion, rows, movable)
+    nearby, change = found.copy(), np.zeros(found.shape[1])
+    change[movable] = _hardly_felt(motion, rows, movable)
     signs = np.where(np.arange(wanted.size).reshape(wanted.shape) % 2, 1.0, -1.0)
     rounded = wanted * (1.0 + _ROUNDING * signs)
-    moved = CarriedMotion(carriers, nearby[0], base)
     prescribed = found[1:].copy()
     prescribed[:, movable] = 0.0
     try:
-        nearby[1:] = solve_rates(moved, rounded, rows, movable, weights, prescribed, carriers.name)
-    except InputError:  # not even this can be followed any more
+        nearby[1:] = solve_rates(motion.beside(change), rounded, rows, movable, weights, prescribed)
+    except (InputError, ConvergenceError):  # not even this can be followed any more
         nearby[1:] = np.inf
     sizes = np.abs(found[1:]).max(axis=1)
     natural = np.max(sizes ** (1.0 / orders)) ** orders  # of a motion as fast as this one
@@ -59,7 +56,7 @@ def check_accuracy(
     if len(bad):
         r, share = int(orders[bad[0]]), float(errors[bad[0]] / natural[bad[0]])
         raise SingularError(
-            f"the Jacobian of {carriers.name!r} is close to singular at this pose (condition number "
+            f"the Jacobian of {motion.name!r} is close to singular at this pose (condition number "
             f"{condition:.3g}): in derivative {r} of the joint motion a share of {share:.1g} would be "
             f"rounding, and {ACCURACY:g} is the most there may be; go around the pose, prescribe less, or "
             f"{f'ask for derivatives up to {r - 1}' if r > 1 else 'give no twists'}",
@@ -67,12 +64,11 @@ def check_accuracy(
         )
 
 
-def _hardly_felt(motion: CarriedMotion, rows: Array, movable: list[int]) -> Array:
+def _hardly_felt(motion: FrameMotion, rows: Array, movable: list[int]) -> Array:
     """Return the change (movable,) of the position that a pose rounded off leaves undetermined."""
     jacobian = motion.jacobians[0]
-    unit = length_unit(jacobian)
-    scaled = scale_of(jacobian)[rows, None] * jacobian[rows][:, movable]
+    scaled = scale_of(motion)[rows, None] * jacobian[rows][:, movable]
     _, values, right = np.linalg.svd(scaled, full_matrices=False)
-    size = max(1.0, float(np.abs(np.array(motion.poses)[:, :3, 3]).max()) / unit)
+    size = max(1.0, float(np.abs(np.array(motion.poses)[:, :3, 3]).max()) / motion.unit)
     change: Array = right[-1] * (_ROUNDING * size / values[-1])
     return change

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hodyn_ros.checks import check_result
-from hodyn_ros.dynamics.kinematics.carriers import CarriedMotion
+from hodyn_ros.dynamics.kinematics.carriers import FrameMotion
 from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.se3 import Array
@@ -16,43 +16,27 @@ _SINGULAR = 1e6
 _INCONSISTENT = 1e-8  # of a twist, relative: what a chain with fewer joints than components cannot follow
 
 
-def length_unit(jacobian: Array) -> float:
-    """Return the longest lever arm [m] of the rotating joints of hybrid Jacobians (6 F, joints); 1 m if none.
-
-    It makes lengths comparable with angles.
-    """
-    parts = jacobian.reshape(-1, 6, jacobian.shape[1])
-    levers = np.linalg.norm(parts[:, 3:], axis=1) * parts[:, :3].any(axis=1)
-    longest = float(levers.max(initial=0.0))
-    return longest if longest > 0.0 else 1.0
+def scale_of(motion: FrameMotion) -> Array:
+    """Return what rows (6 F,) of its hybrid Jacobians are multiplied by to have no dimension."""
+    return np.tile(np.repeat([1.0, 1.0 / motion.unit], 3), len(motion.poses))
 
 
-def scale_of(jacobian: Array) -> Array:
-    """Return what rows of hybrid Jacobians (6 F, joints) are multiplied by to have no dimension, (6 F,)."""
-    return np.tile(np.repeat([1.0, 1.0 / length_unit(jacobian)], 3), len(jacobian) // 6)
-
-
-def condition_number(jacobian: Array, rows: Array, columns: Sequence[int]) -> float:
-    """Return the condition number of some rows and columns of hybrid Jacobians (6 F, joints).
-
-    Lengths count in units of the longest lever arm, so that it has no dimension.
-    """
-    unit = length_unit(jacobian)
-    sliding = ~jacobian.reshape(-1, 6, jacobian.shape[1])[:, :3].any(axis=(0, 1))
-    scaled = jacobian * scale_of(jacobian)[:, None] * np.where(sliding, unit, 1.0)
+def condition_number(motion: FrameMotion, rows: Array, columns: Sequence[int]) -> float:
+    """Return the condition number of some rows and columns of a hybrid Jacobian, without dimension."""
+    scaled = motion.jacobians[0] * scale_of(motion)[:, None] * motion.sizes
     check_result(scaled)
     values = np.linalg.svd(scaled[rows][:, columns], compute_uv=False)
-    return float(values[0] / values[-1]) if values[-1] > 0.0 else float("inf")
+    largest = max(float(values[0]), motion.natural)
+    return float(largest / values[-1]) if values[-1] > 0.0 else float("inf")
 
 
 def solve_rates(
-    motion: CarriedMotion,
+    motion: FrameMotion,
     wanted: Array,
     rows: Array,
     movable: list[int],
     weights: Array,
     independent: Array,
-    name: str,
 ) -> Array:
     """Find joint velocities and derivatives (order, joints) that give frames the twists wanted.
 
@@ -65,15 +49,15 @@ def solve_rates(
 
     Raises SingularError, and InputError where fewer joints cannot follow the twists.
     """
-    jacobian = motion.jacobians[0]
-    condition = condition_number(jacobian, rows, movable)
+    jacobian, name = motion.jacobians[0], motion.name
+    condition = condition_number(motion, rows, movable)
     if condition > _SINGULAR:
         raise SingularError(
             f"the Jacobian of {name!r} is singular at this pose (condition number {condition:.3g}): its "
             "motion does not determine that of the joints; go around the pose, or prescribe less",
             condition,
         )
-    scale = scale_of(jacobian)[rows]
+    scale = scale_of(motion)[rows]
     redundant = len(movable) > len(scale)
     # where the solution is determined the weights do not matter, and columns of one size keep its digits
     sizes = np.linalg.norm(scale[:, None] * jacobian[rows][:, movable], axis=0)

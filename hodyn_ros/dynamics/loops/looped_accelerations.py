@@ -117,7 +117,7 @@ class LoopedAccelerations(LoopedMotion):
             efforts[k, list(prescribed)] = found[split:]
             unbalanced.append(open_by + mass @ change - P @ found[split:])
             moved.extend(trial + change)
-        self._remember(moved, state[0], given)
+        self.remember(moved, state[0], given)
         return moved, efforts
 
     def _check_prescribed(self, moving: Array) -> None:

@@ -87,15 +87,19 @@ class LoopedMotion:
         if self.platform is not None and given is not None:
             moved = self._reach_on_limbs(self.platform, y, given.pose)
         else:
-            moved = self._reach(self.known, y, given.pose if given else None)
+            moved = self.reach(self.known, y, given.pose if given else None)
         self.closure.check_curves(moved.place.joints, derivative)
         margins = conditions(self.closure, moved, self.independence.rows)
-        self._check_margin(moved, margins[0])
+        self.check_margin(moved, margins[0])
         if self.platform is not None and given is not None:
             self.platform.check_pose(moved.body_pose(0), given.pose)
         return moved, margins
 
-    def _reach(self, known: Known, y: Array, pose: Array | None, most_steps: int = MOST_STEPS) -> LoopMotion:
+    def reach(self, known: Known, y: Array, pose: Array | None, most_steps: int = MOST_STEPS) -> LoopMotion:
+        """Return the motion of order 0 at independent joints (k,) and a pose, on the branch of a known place.
+
+        Whatever was found last; errors as of `hodyn_ros.dynamics.loops.closing.reach`.
+        """
         return reach(self.closure, self.independence.rows, known, y, pose, most_steps)
 
     def _reach_on_limbs(self, platform: PlatformDynamics, y: Array, pose: Array) -> LoopMotion:
@@ -103,12 +107,12 @@ class LoopedMotion:
         memory = self.memory.copy()
         platform.approach(pose, memory)
         try:
-            return self._reach(self._known_from(memory), y, pose, 0)
+            return self.reach(self._known_from(memory), y, pose, 0)
         except ConvergenceError as error:
             platform.check_limbs(pose, memory)
-            there = self._reach(self._known_from(memory), y, pose, 0)
+            there = self.reach(self._known_from(memory), y, pose, 0)
             margins = conditions(self.closure, there, self.independence.rows)
-            self._check_margin(there, margins[0])
+            self.check_margin(there, margins[0])
             self.check_held(margins[1])
             raise ConvergenceError(
                 f"robot {self.closure.tree.name!r} does not get to that pose from the last one in short "
@@ -138,7 +142,7 @@ class LoopedMotion:
         moved, margins = self.locate(y[0], given, len(y) - 1)
         embedding.follow(self.independence.rows, moved, y, given)
         check_result(*moved.rates)
-        self._remember(moved, y[0], given)
+        self.remember(moved, y[0], given)
         return moved, margins
 
     def move_drives(self, drives: Array, given: BaseMotion | None) -> tuple[Array, BaseMotion | None]:
@@ -169,7 +173,7 @@ class LoopedMotion:
             twists = moved.twists_of(body) or [np.zeros(6)]
             platform = BaseMotion(moved.body_pose(body), np.array(twists))
         y = joints[:, list(closure.joints)]
-        self._remember(moved, y[0], given if platform is None else platform)
+        self.remember(moved, y[0], given if platform is None else platform)
         return y, platform
 
     @cached_property
@@ -187,7 +191,8 @@ class LoopedMotion:
         platform = PlatformRows(0, ()) if free else None
         return LoopedMotion(replace(closure, joints=joints, driven=joints, platform=platform))
 
-    def _remember(self, moved: LoopMotion, y: Array, given: BaseMotion | None) -> None:
+    def remember(self, moved: LoopMotion, y: Array, given: BaseMotion | None) -> None:
+        """Start from there the next time."""
         pose = moved.place.base if given is None else given.pose
         self.known = Known(moved.place, y.copy(), pose)
 
@@ -240,7 +245,8 @@ class LoopedMotion:
         """Return where wrenches act: the bodies, and the frames that they are given in."""
         return tuple((self.closure.tree.body_index(load.body), load.frame) for load in wrenches)
 
-    def _check_margin(self, moved: LoopMotion, margin: float) -> None:
+    def check_margin(self, moved: LoopMotion, margin: float) -> None:
+        """Refuse a pose at which coordinates do not determine the motion, from its margin; SingularError."""
         if margin >= SINGULAR:
             return
         closure = self.closure

@@ -1,0 +1,195 @@
+"""Inverse kinematics of robots with couplings and loops, against their forward kinematics."""
+
+from __future__ import annotations
+
+from math import factorial
+
+import numpy as np
+import pytest
+from linkages import robot_of, shipped, three_rps
+from numpy.typing import NDArray
+from oracles.mechanisms import four_bar
+from oracles.motions import random_stack
+
+from hodyn_ros import BaseMotion, ConvergenceError, InputError, Robot, SingularError
+
+Array = NDArray[np.float64]
+
+
+def relative(found: Array, expected: Array) -> float:
+    """Return the largest error of a derivative, relative to the size of that derivative."""
+    assert found.shape == expected.shape
+    return float((np.abs(found - expected).max(axis=1) / np.abs(expected).max(axis=1)).max())
+
+
+def motion(robot: Robot, orders: int, shift: float = 0.0) -> Array:
+    """Return a motion (orders, k) of the coordinates near home."""
+    start, _ = robot.home
+    y = 0.3 * random_stack(3, orders, len(start))
+    y[0] = start + shift + 0.1 * np.random.default_rng(1).uniform(-1.0, 1.0, len(start))
+    return y
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "task"),
+    [("four-bar", "body3", "pose"), ("palletiser", "flange", "pose"), ("delta", "platform", "position")],
+)
+def test_coordinates_come_back_from_bodies(name: str, body: str, task: str) -> None:
+    robot = robot_of(four_bar()) if name == "four-bar" else shipped(f"{name}.yaml")
+    y = motion(robot, 5)
+    moved = robot.forward_kinematics(y)
+    for frame, representation in (("world", "spatial"), ("body", "body_fixed")):
+        twists = robot.forward_kinematics(y, representation=representation).twists_of(body)  # type: ignore[arg-type]
+        found = robot.inverse_kinematics(
+            moved.pose_of(body),
+            twists,
+            frame,
+            body,
+            seed=y[0] + 0.05,
+            task=task,  # type: ignore[arg-type]
+        )
+        assert relative(found, y) < 1e-12
+    # the next one starts there
+    again = robot.inverse_kinematics(moved.pose_of(body), body=body, task=task)  # type: ignore[arg-type]
+    np.testing.assert_allclose(again, y[:1], atol=1e-13)
+
+
+def test_of_a_foot_on_linkages_beside_a_base_that_moves() -> None:
+    robot = shipped("humanoid_leg.yaml")
+    y, pose = motion(robot, 4, 0.1), robot.home[1]
+    y[0, 3] = 0.7
+    assert pose is not None
+    base = BaseMotion(pose, 0.3 * random_stack(4, 3, 6))
+    moved = robot.forward_kinematics(y, base)
+    pose, twists = moved.pose_of("foot"), moved.twists_of("foot")
+    found = robot.inverse_kinematics(pose, twists, body="foot", seed=y[0] - 0.1, base=base)
+    assert relative(found, y) < 1e-12
+    with pytest.raises(InputError, match="this needs 3 base twists, found 1"):
+        robot.inverse_kinematics(pose, twists, body="foot", base=BaseMotion(base.pose, base.twists[:1]))
+
+
+class TestRedundant:
+    def test_an_arm_with_coupled_fingers_moves_as_the_arm(self) -> None:
+        """Joints that do not move the hand stay where they are; the others share its motion as in a tree."""
+        arm, robot = shipped("panda.yaml"), shipped("panda_hand.yaml")
+        q = 0.2 * random_stack(2, 4, 7)
+        q[0] += (0.0, -0.5, 0.0, -2.0, 0.0, 1.6, 0.8)
+        moved = arm.forward_kinematics(q)
+        pose, twists = moved.pose_of("panda_link7"), moved.twists_of("panda_link7")
+        weights = np.linspace(1.0, 3.0, 7)
+        expected = arm.inverse_kinematics(pose, twists, seed=q[0], weights=weights)
+        seed, many = np.append(q[0], 0.02), np.append(weights, 1.0)
+        found = robot.inverse_kinematics(pose, twists, body="panda_link7", seed=seed, weights=many)
+        assert relative(found[:, :7], expected) < 1e-12
+        assert found[:, 7].tolist() == [0.02, 0.0, 0.0, 0.0]
+        held = robot.inverse_kinematics(
+            pose, twists, body="panda_link7", seed=seed, independent={"panda_joint3": q[:, 2]}
+        )
+        assert relative(held[:, :7], q) < 1e-11
+
+    def test_the_least_velocities_are_differentiated(self) -> None:
+        robot = shipped("humanoid_leg.yaml")
+        y, pose = motion(robot, 4, 0.1), robot.home[1]
+        y[0, 3] = 0.7
+        assert pose is not None
+        still = BaseMotion(pose, np.zeros((3, 6)))
+        twists = robot.forward_kinematics(y, still, "hybrid").twists_of("foot")[:, 3:]
+        moved = robot.forward_kinematics(y, still)
+        at, rates = moved.pose_of("foot"), moved.twists_of("foot")
+        found = robot.inverse_kinematics(at, rates, body="foot", seed=y[0], task="position", base=still)
+
+        def least(time: float) -> Array:
+            """Return the least velocities along the motion found, for the velocity of the foot then."""
+            q = sum(row * time**k / factorial(k) for k, row in enumerate(found))
+            v = sum(row * time**k / factorial(k) for k, row in enumerate(twists))
+            jacobian = robot.jacobian(q[None], "foot", "hybrid", BaseMotion(pose, np.zeros((1, 6))))[0]
+            result: Array = np.linalg.pinv(jacobian[3:, 6:]) @ v
+            return result
+
+        np.testing.assert_allclose(found[1], least(0.0), atol=1e-13)
+        steps = np.array([6 / 7, -15 / 56, 5 / 63, -1 / 56, 1 / 385, -1 / 5544])
+        slope = sum(w * (least(0.01 * i) - least(-0.01 * i)) for i, w in enumerate(steps, 1)) / 0.01
+        assert np.abs(found[2] - slope).max() < 1e-10 * np.abs(slope).max()
+
+
+class TestPlatforms:
+    """Their motion comes back as the coordinates' part."""
+
+    @pytest.mark.parametrize("floating", [False, True])
+    def test_a_hinge_and_a_ball_tell_what_the_platform_of_a_3_rps_does(self, floating: bool) -> None:
+        robot = three_rps(floating)
+        pose = robot.home[1]
+        assert pose is not None
+        rows = np.zeros((4, 6))
+        rows[:, [0, 1, 5]] = 0.3 * random_stack(5, 4, 3)
+        moved = robot.forward_kinematics(None, BaseMotion(pose, rows, frame="body"))
+        names = ["body1", "body3", "body5"]  # of the sliders
+        robot.reset()
+        joints, platform = robot.motion_from_frames(
+            [moved.pose_of(name) for name in names],
+            [moved.twists_of(name) for name in names],
+            body=names,
+            task="position",
+        )
+        assert joints.shape == (5, 0) and platform is not None
+        np.testing.assert_allclose(platform.pose, moved.pose_of("body6"), atol=1e-12)
+        assert relative(platform.twists, moved.twists_of("body6")) < 1e-11
+        with pytest.raises(InputError, match="a platform moves robot 'robot'; motion_from_frames returns"):
+            robot.inverse_kinematics(pose, body="body6")
+
+    def test_of_limbs(self) -> None:
+        robot = shipped("gough_stewart_6ups.yaml")
+        pose = robot.home[1]
+        assert pose is not None
+        base = BaseMotion(pose, 0.2 * random_stack(7, 2, 6))
+        _, platform = robot.motion_from_frames(pose, base.twists, body=robot.tree.body_names[0])
+        assert platform is not None
+        np.testing.assert_allclose(platform.twists, base.twists, atol=1e-12)
+
+
+class TestRefusals:
+    def test_near_a_dead_point_as_many_derivatives_as_have_digits(self) -> None:
+        """Where the rocker turns back it does not say how the crank moves; beside it that is graded."""
+        robot = robot_of(four_bar())
+
+        def slope(q: float) -> float:
+            return float(robot.jacobian(np.array([[q]]), "body2", "world")[0, 2, 0])
+
+        low, high = _turning_point(slope)
+        dead = low - slope(low) * (high - low) / (slope(high) - slope(low))
+        for _ in range(5):
+            dead -= slope(dead) * 1e-6 / (slope(dead + 1e-6) - slope(dead))
+        twists = np.zeros((4, 6))
+        for beside, order, refused in ((0.0, 1, True), (1e-4, 1, False), (1e-4, 4, True), (0.3, 4, False)):
+            pose = robot.forward_kinematics(np.array([[dead + beside]])).pose_of("body2")
+            arguments = {"body": "body2", "seed": [dead + beside], "task": "orientation"}
+            if refused:
+                with pytest.raises(SingularError, match="singular"):
+                    robot.inverse_kinematics(pose, twists[:order] + [0, 0, 1e-3, 0, 0, 0], **arguments)
+            else:
+                robot.inverse_kinematics(pose, twists[:order] + [0, 0, 1e-3, 0, 0, 0], **arguments)
+
+    def test_what_does_not_fit_is_named(self) -> None:
+        robot = robot_of(four_bar())
+        pose = robot.forward_kinematics(robot.home[0][None]).pose_of("body2")
+        before = robot.positions
+        far = pose.copy()
+        far[:3, 3] += (0.0, 0.0, 0.3)
+        with pytest.raises(ConvergenceError, match="no joint positions were found near the seed"):
+            robot.inverse_kinematics(far, body="body2", task="position")
+        assert before is not None and (robot.positions == before).all()
+        with pytest.raises(InputError, match="there is no body or frame 'nobody'"):
+            robot.inverse_kinematics(pose, body="nobody")
+        with pytest.raises(InputError, match="independent names 'nobody'; the joints of 'robot' that are"):
+            robot.inverse_kinematics(pose, body="body2", independent={"nobody": 0.0})
+        with pytest.raises(InputError, match="has no base that moves as prescribed"):
+            robot.inverse_kinematics(pose, body="body2", base=BaseMotion(np.eye(4), np.zeros((1, 6))))
+        with pytest.raises(InputError, match="the seed must have shape"):
+            robot.inverse_kinematics(pose, body="body2", seed=[0.0, 0.0])
+
+
+def _turning_point(slope: object) -> tuple[float, float]:
+    steps = np.linspace(0.0, 3.0, 31)
+    values = [slope(q) for q in steps]  # type: ignore[operator]
+    place = next(i for i in range(30) if values[i] * values[i + 1] < 0.0)
+    return float(steps[place]), float(steps[place + 1])
