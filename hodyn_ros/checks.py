@@ -1,4 +1,4 @@
-"""Checks of arrays that public calls are given; a refusal names the array, what was expected and found."""
+"""Checks of arrays that public calls are given; a rejection names the array, what was expected and found."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def real_array(name: str, values: ArrayLike, shape: str) -> Array:
 
 
 def check_finite(name: str, array: Array) -> None:
-    """Refuse NaN and infinite numbers, naming the first."""
+    """Reject NaN and infinite numbers, naming the first."""
     if not np.isfinite(array).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise InputError(f"{name} holds NaN or infinite numbers, first at index {place}")
@@ -79,7 +79,7 @@ def rigid_poses(name: str, values: ArrayLike) -> Array:
 
 
 def check_out(out: Any, shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> None:
-    """Refuse an array that results cannot be written to."""
+    """Reject an array that results cannot be written to."""
     name = np.dtype(dtype).name
     if not isinstance(out, np.ndarray) or out.dtype != dtype or out.shape != shape:
         found = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else repr(out)
@@ -103,7 +103,7 @@ def into(call: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def check_result(*arrays: Array) -> None:
-    """Refuse results, or what is to be decomposed on the way to them, that are not finite."""
+    """Reject results, or what is to be decomposed on the way to them, that are not finite."""
     if not all(np.isfinite(array).all() for array in arrays):
         raise OverflowingError("the result overflows: the numbers given are too large")
 

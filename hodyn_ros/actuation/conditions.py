@@ -13,15 +13,15 @@ from hodyn_ros.errors import InputError
 Scalar = Any  # a number, an array of them, or a scalar of the tracer
 
 
-def require(margin: Scalar, refusal: Callable[[], str]) -> None:
-    """Raise InputError with the words of `refusal` where a margin is below zero or NaN.
+def require(margin: Scalar, rejection: Callable[[], str]) -> None:
+    """Raise InputError with the words of `rejection` where a margin is below zero or NaN.
 
     While a drive is being compiled, the margin goes to the conditions of the graph instead.
     """
     if isinstance(margin, Traced):
         margin.graph.conditions.append(margin)
     elif not (np.asarray(margin) >= 0.0).all():
-        raise InputError(refusal())
+        raise InputError(rejection())
 
 
 def worst(values: Scalar) -> str:

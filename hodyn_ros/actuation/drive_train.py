@@ -340,7 +340,7 @@ def _gathered(found: Sequence[MotorJets]) -> MotorMotion:
 
 @contextmanager
 def _naming(joint: str, kind: type[HodynError] = InputError) -> Iterator[None]:
-    """Put the name of the joint in front of what is refused meanwhile."""
+    """Put the name of the joint in front of what is rejected meanwhile."""
     try:
         yield
     except HodynError as error:

@@ -21,5 +21,5 @@ class Rigid(Transmission):
         return q[None, : len(torque) + self.gained]
 
     def loads(self, q: Array, theta: Array) -> Loads:
-        """Refuse: positions do not determine the torque of a rigid drive."""
+        """Reject: positions do not determine the torque of a rigid drive."""
         raise InputError("the torque of a rigid drive does not follow from positions")

@@ -29,7 +29,7 @@ class TabulatedSpring(Transmission):
     """The deflection as a spline of degree 5 through measured pairs (torque, deflection), both increasing.
 
     Its derivatives are continuous up to the fourth, which the torque derivatives of an elastic joint up to
-    order 2 need. At least six pairs; torques beyond the table are refused, and so is a table that the spline
+    order 2 need. At least six pairs; torques beyond the table are rejected, and so is a table that the spline
     follows with a slope that is not positive everywhere.
     """
 

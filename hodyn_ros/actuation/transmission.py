@@ -62,13 +62,13 @@ class Transmission(ABC):
 
 
 def require_positive(what: str, value: float, unit: str) -> None:
-    """Refuse a figure that is not finite and above zero."""
+    """Reject a figure that is not finite and above zero."""
     if not 0.0 < value < np.inf:
         raise InputError(f"the {what} is {value:g} {unit}; it must be positive and finite")
 
 
 def require_not_negative(what: str, value: float, unit: str) -> None:
-    """Refuse a figure that is negative, infinite, or not a number."""
+    """Reject a figure that is negative, infinite, or not a number."""
     if not 0.0 <= value < np.inf:
         raise InputError(f"the {what} is {value:g} {unit}; it must be finite and not negative")
 

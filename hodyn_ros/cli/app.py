@@ -502,7 +502,7 @@ def top(
 ) -> None:
     """Show how the running nodes are doing, from /diagnostics; Ctrl+C ends it.
 
-    Rates, ages, latency percentiles, refused messages by reason, exceeded limits, engine and order.
+    Rates, ages, latency percentiles, rejected messages by reason, exceeded limits, engine and order.
     """
     require_ros("hodyn top")
     from hodyn_ros.nodes.top import run_top

@@ -69,7 +69,7 @@ def massless_groups(model: TreeModel) -> list[MasslessGroup]:
 
 
 def check_mobility(model: TreeModel) -> list[MasslessGroup]:
-    """Refuse a robot whose mass matrix is singular in every configuration; return its massless groups.
+    """Reject a robot whose mass matrix is singular in every configuration; return its massless groups.
 
     Raises ModelError naming the joints that torques cannot hold and the bodies without mass between them.
     """
@@ -90,7 +90,7 @@ def check_mobility(model: TreeModel) -> list[MasslessGroup]:
 
 
 def _check_ends(model: TreeModel) -> None:
-    """Refuse bodies without mass that carry none."""
+    """Reject bodies without mass that carry none."""
     for body, name in enumerate(model.body_names):
         without = model.masses[body] == 0.0 and not model.inertias[body].any()
         base = model.floating_base and body == 0
@@ -100,7 +100,7 @@ def _check_ends(model: TreeModel) -> None:
 
 
 def _check_ranks(model: TreeModel) -> None:
-    """Refuse joints that move only where inertias have no rank, such as a point of mass on its axis."""
+    """Reject joints that move only where inertias have no rank, such as a point of mass on its axis."""
     inertias = spatial_inertia(model.masses, model.coms, model.inertias)
     moments = [np.linalg.eigvalsh(inertia) for inertia in model.inertias]
     heavy = [mass > 0.0 and w[0] <= _FLAT * w[-1] for mass, w in zip(model.masses, moments)]
@@ -136,7 +136,7 @@ def _check_ranks(model: TreeModel) -> None:
 def check_pose(
     model: TreeModel, groups: Sequence[MasslessGroup], positions: Array, held: Collection[int] = ()
 ) -> None:
-    """Refuse joint positions (n,) [rad or m] at which the mass matrix is singular.
+    """Reject joint positions (n,) [rad or m] at which the mass matrix is singular.
 
     `groups` are what `check_mobility` returned; the motion of the joints `held` is prescribed. Raises
     InputError naming the joints that torques cannot hold there.

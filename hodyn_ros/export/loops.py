@@ -337,7 +337,7 @@ def _cases(plan: _Plan) -> Cases:
 
 
 def _near_home(plan: _Plan, reach: float) -> Cases | None:
-    """Return the calls, a motion that cannot be first; None where the kernel refuses one."""
+    """Return the calls, a motion that cannot be first; None where the kernel rejects one."""
     closure, kernel, random = plan.closure, plan.kernel, Random(1)
     start, memory, calls = plan.looped.known, plan.looped.memory.copy(), []
     for _ in range(motions.COUNT):

@@ -315,8 +315,8 @@ def _within(drives: _Drives, q: Array, torques: Array) -> tuple[list[MotorMotion
         try:
             return drives.expected(q, share * torques), share * torques
         except InputError as error:
-            refused = error
-    raise refused
+            rejected = error
+    raise rejected
 
 
 def _motor_results(found: Sequence[MotorMotion]) -> dict[str, Array]:

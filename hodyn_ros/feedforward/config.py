@@ -85,7 +85,7 @@ class FeedforwardConfig:
             raise InputError(
                 f"parameter 'wrench_frame' is {self.wrench_frame!r}; choose one of {', '.join(FRAMES)}"
             )
-        self.payload  # noqa: B018  to refuse what no body has
+        self.payload  # noqa: B018  to reject what no body has
 
     @property
     def payload(self) -> Payload:

@@ -208,7 +208,7 @@ def drive_forces(jacobians: Array, force: Array, preload: Array) -> Array:
 
 
 def check_holding(jacobian: Array) -> None:
-    """Refuse `J_IK` (driven, delta) of a pose where the drives do not hold the platform."""
+    """Reject `J_IK` (driven, delta) of a pose where the drives do not hold the platform."""
     size = np.linalg.norm(jacobian, axis=0)
     condition = float(np.linalg.cond(jacobian / np.where(size > 0.0, size, 1.0)))
     if not condition < _SINGULAR:

@@ -33,7 +33,7 @@ def _finite(name: str, values: ArrayLike) -> Array:
 
 
 def check_frame(frame: str) -> None:
-    """Refuse an unknown frame with InputError."""
+    """Reject an unknown frame with InputError."""
     if not isinstance(frame, str) or frame not in FRAMES:
         raise InputError(f"frame must be one of {list(FRAMES)}, found {frame!r}")
 

@@ -22,7 +22,7 @@ REPRESENTATIONS: tuple[Representation, ...] = ("spatial", "body_fixed", "hybrid"
 
 
 def check_representation(representation: str) -> None:
-    """Refuse an unknown representation with InputError."""
+    """Reject an unknown representation with InputError."""
     if representation not in REPRESENTATIONS:
         raise InputError(f"representation must be one of {list(REPRESENTATIONS)}, found {representation!r}")
 

@@ -242,7 +242,7 @@ class Closure:
         return joints
 
     def check_curves(self, joints: Array, derivative: int) -> None:
-        """Refuse positions (n,) beyond a table, and derivatives in which it jumps; InputError names it."""
+        """Reject positions (n,) beyond a table, and derivatives in which it jumps; InputError names it."""
         for joint, of, function in self.followers:
             name, other = (self.tree.joint_names[j] for j in (joint, of))
             if not function.holds(joints[of]):

@@ -120,7 +120,7 @@ class DriveSpec(Entry, kw_only=False):
 
     @classmethod
     def check_keys(cls, given: Collection[str]) -> None:
-        """Refuse a file that does not give exactly one inertia."""
+        """Reject a file that does not give exactly one inertia."""
         if ("motor_inertia" in given) == ("rotor_inertia" in given):
             raise ModelError(
                 "give either motor_inertia [kg m^2], reflected to the link side, or rotor_inertia [kg m^2], "

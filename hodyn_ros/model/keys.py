@@ -95,7 +95,7 @@ class Entry:
 
     @classmethod
     def check_keys(cls, given: Collection[str]) -> None:
-        """Refuse keys that a file cannot give together; ModelError says which."""
+        """Reject keys that a file cannot give together; ModelError says which."""
 
     def set_origin(
         self, error: Callable[[Place, str], ModelError], place: Place, given: Collection[str]

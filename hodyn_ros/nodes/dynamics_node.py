@@ -244,7 +244,7 @@ class DynamicsNode(LifecycleNode):
             "order": model.order if model else "",
             "clamp": model.clamp if model else "",
             **self._statistics.as_values(),
-            "refused": self._rejections.total,
+            "rejected": self._rejections.total,
             **self._rejections.as_values(),
             **self._wrenches.as_values(),
             **self._events.as_values(),
@@ -261,7 +261,7 @@ class DynamicsNode(LifecycleNode):
         troubles = self._rejections.total + self._statistics.violations + self._events.total
         new, self._troubles_reported = troubles - self._troubles_reported, troubles
         if new:
-            return Report(WARN, "samples were refused or late, or efforts are beyond limits", values)
+            return Report(WARN, "samples were rejected or late, or efforts are beyond limits", values)
         if self._wrenches.missing():
             return Report(WARN, f"no wrench is measured on {', '.join(self._wrenches.missing())}", values)
         answered = self._statistics.answers.count

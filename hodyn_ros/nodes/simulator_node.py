@@ -289,7 +289,7 @@ class SimulatorNode(Node):
             "commands": self._commands.count,
             "command rate [1/s]": self._commands.rate(),
             "age of the last command [s]": age,
-            "refused": self._rejections.total,
+            "rejected": self._rejections.total,
             **self._rejections.as_values(),
         }
         if self._stopped:

@@ -84,8 +84,8 @@ class SkeletonNode(Node):
             q = read_desired_motion(msg, self._joints, 1)[0]
             pose = read_base_motion(msg, 1).pose if self._skeleton.moves_base else None
             lines = self._skeleton.lines(q, pose)
-        except MessageRejected as refused:
-            self._rejections.add(refused)
+        except MessageRejected as rejected:
+            self._rejections.add(rejected)
             return
         except HodynError as error:
             self._rejections.add(MessageRejected(Reason.UNREACHABLE, str(error)))
@@ -104,7 +104,7 @@ class SkeletonNode(Node):
         return marker
 
     def _report(self) -> Report:
-        values = {"drawn": self._drawn, "refused": self._rejections.total, **self._rejections.as_values()}
+        values = {"drawn": self._drawn, "rejected": self._rejections.total, **self._rejections.as_values()}
         if not self._drawn:
             return Report(WARN, "waiting for the first desired motion", values)
         return Report(OK, "drawing", values)

@@ -12,7 +12,7 @@ from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.tables import FittingTable, table
 
 STALE_AFTER = 3.5  # [s]; a node reports every second
-COLUMNS = ("node, state", "rate [1/s]", "age [s]", "p50 · p99 [µs]", "refused, limits")
+COLUMNS = ("node, state", "rate [1/s]", "age [s]", "p50 · p99 [µs]", "rejected, limits")
 
 _LEVELS = ("green", "yellow", "bold red", "magenta")  # of OK, WARN, ERROR, STALE
 _RATE = re.compile(r"(.*?):? ?rate \[1/s\]")
@@ -64,7 +64,7 @@ def status_table(nodes: Iterable[Seen], now: float) -> FittingTable:
                 _lines(_rates(values)),
                 _lines(_ages(values)),
                 _lines(_percentiles(values)),
-                _lines([*_refused(values), *_limits(values)], "yellow"),
+                _lines([*_rejected(values), *_limits(values)], "yellow"),
             )
         )
         styles.append("dim" if silent > STALE_AFTER else "")
@@ -100,13 +100,13 @@ def _percentiles(values: Mapping[str, str]) -> Iterator[str]:
             yield f"{_round(median)} · {_round(last)} {match[1]}"
 
 
-def _refused(values: Mapping[str, str]) -> Iterator[str]:
-    """Yield what was refused, by reason, and what the middleware has missed or could not match."""
-    by_reason = any(key.startswith("refused: ") for key in values)
+def _rejected(values: Mapping[str, str]) -> Iterator[str]:
+    """Yield what was rejected, by reason, and what the middleware has missed or could not match."""
+    by_reason = any(key.startswith("rejected: ") for key in values)
     for key, count in values.items():
-        refused = "refused" in key and not (by_reason and key == "refused")
-        if count != "0" and (refused or key.startswith(_EVENTS)):
-            yield f"{count} {key.removeprefix('refused: ').removeprefix('refused ')}"
+        rejected = "rejected" in key and not (by_reason and key == "rejected")
+        if count != "0" and (rejected or key.startswith(_EVENTS)):
+            yield f"{count} {key.removeprefix('rejected: ').removeprefix('rejected ')}"
 
 
 def _limits(values: Mapping[str, str]) -> Iterator[str]:

@@ -86,8 +86,8 @@ SETTINGS = (
     ),
     ParameterSpec(
         "limits",
-        "refuse",
-        "What becomes of a trajectory beyond a limit of the robot: refuse, or pass with a warning.",
+        "reject",
+        "What becomes of a trajectory beyond a limit of the robot: reject, or pass with a warning.",
         read_only=True,
     ),
     ParameterSpec(
@@ -137,7 +137,7 @@ class TrajectoryFilter(Node):
         self._troubles_reported = 0
         self._violating = 0
         self._rejections = Rejections(self.get_logger().warning, "trajectory")
-        self._refused_states = Rejections(self.get_logger().warning, "joint_states")
+        self._rejected_states = Rejections(self.get_logger().warning, "joint_states")
         self._publisher = self.create_publisher(
             JointTrajectory,
             "filtered_joint_trajectory",
@@ -166,8 +166,8 @@ class TrajectoryFilter(Node):
 
     def _build(self) -> TrajectoryEfforts:
         path = robot_file(self)
-        if self._limits not in ("refuse", "pass"):
-            raise InputError(f"parameter 'limits' is {self._limits!r}; choose refuse or pass")
+        if self._limits not in ("reject", "pass"):
+            raise InputError(f"parameter 'limits' is {self._limits!r}; choose reject or pass")
         robot = FeedforwardConfig(
             **{setting.name: value(self, setting.name) for setting in LOAD_SETTINGS}
         ).robot(Robot.from_config(path))
@@ -185,7 +185,7 @@ class TrajectoryFilter(Node):
                 value(self, "start_tolerance"),
             ),
             tuple(value(self, "joints") or robot.joint_names),
-            self._limits == "refuse",
+            self._limits == "reject",
             value(self, "max_departure") or math.inf,
         )
         efforts.warm_up()
@@ -215,16 +215,16 @@ class TrajectoryFilter(Node):
     def _take_state(self, msg: JointState) -> None:
         try:
             self._present.take(msg)
-        except MessageRejected as refused:
-            self._refused_states.add(refused)
+        except MessageRejected as rejected:
+            self._rejected_states.add(rejected)
 
     # trajectories
 
     async def _take(self, msg: JointTrajectory) -> None:
         try:
             filtered = await self._fill_in(msg)
-        except MessageRejected as refused:
-            self._rejections.add(refused)
+        except MessageRejected as rejected:
+            self._rejections.add(rejected)
         else:
             self._publisher.publish(filtered.msg)
 
@@ -273,9 +273,9 @@ class TrajectoryFilter(Node):
             "filled in beyond limits": self._violating,
             "computation time p50 [ms]": p50 * 1e3,
             **self._facts_of_last(),
-            "refused": self._rejections.total,
+            "rejected": self._rejections.total,
             **self._rejections.as_values(),
-            "refused joint states": self._refused_states.total,
+            "rejected joint states": self._rejected_states.total,
         }
         proxy = self._proxy
         if proxy is None:
@@ -286,10 +286,10 @@ class TrajectoryFilter(Node):
             values["goals under way"] = proxy.under_way
             values.update({f"goals {outcome}": count for outcome, count in proxy.outcomes.items()})
             values["stops"], values["holds"] = proxy.stops, proxy.holds
-        troubles = self._rejections.total + self._refused_states.total + self._violating
+        troubles = self._rejections.total + self._rejected_states.total + self._violating
         new, self._troubles_reported = troubles - self._troubles_reported, troubles
         if new:
-            return Report(WARN, "trajectories or joint states were refused, or are beyond limits", values)
+            return Report(WARN, "trajectories or joint states were rejected, or are beyond limits", values)
         return Report(OK, "waiting for trajectories", values)
 
     def _facts_of_last(self) -> dict[str, object]:

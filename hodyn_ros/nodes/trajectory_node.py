@@ -120,7 +120,7 @@ SETTINGS = (
     ParameterSpec(
         "wait_for_robot",
         False,
-        "Hold the first position until joint_states have the robot near to it; ~/start is refused as long.",
+        "Hold the first position, and reject ~/start, until joint_states have the robot near to it.",
         read_only=True,
     ),
     ParameterSpec(
@@ -136,7 +136,7 @@ SETTINGS = (
         "ease",
         0.1,
         "A joint_trajectory gets no jump of the acceleration at its ends; given points nearer to them than "
-        "this [s] are then left out. 0: such a trajectory is refused.",
+        "this [s] are then left out. 0: such a trajectory is rejected.",
         low=0.0,
         high=10.0,
         read_only=True,
@@ -211,7 +211,7 @@ class TrajectoryNode(Node):
                 "parameter 'wait_for_robot' is true, but the motion moves a platform alone, of which "
                 "joint_states say nothing; leave it out"
             )
-        self._refused_states = Rejections(self.get_logger().warning, "joint_states")
+        self._rejected_states = Rejections(self.get_logger().warning, "joint_states")
         self._states = self.create_subscription(
             JointState, "joint_states", self._take_state, sensor_qos(), qos_overriding_options=overridable()
         )
@@ -261,8 +261,8 @@ class TrajectoryNode(Node):
             with np.errstate(over="ignore", invalid="ignore"):  # what overflows shows in the samples
                 spline = through_points(*points, present=present, order=self._order, ease=value(self, "ease"))
             self._load(RobotMotion.of_joints(spline), nanoseconds(msg.header.stamp) or None)
-        except MessageRejected as refused:
-            self._rejections.add(refused)
+        except MessageRejected as rejected:
+            self._rejections.add(rejected)
         except InputError as error:
             self._rejections.add(MessageRejected(Reason.BAD_MOTION, str(error)))
 
@@ -301,8 +301,8 @@ class TrajectoryNode(Node):
         assert self._present is not None
         try:
             self._present.take(msg)
-        except MessageRejected as refused:
-            self._refused_states.add(refused)
+        except MessageRejected as rejected:
+            self._rejected_states.add(rejected)
         self._start_if_nothing_hinders()
 
     def _on_start(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
@@ -427,7 +427,7 @@ class TrajectoryNode(Node):
             "late p99 [us]": p99 * 1e6,
             "skipped": self._fixed_rate.skipped,
             **self._facts_of_motion(),
-            "refused": self._rejections.total,
+            "rejected": self._rejections.total,
         }
         self._start_if_nothing_hinders()  # what was heard of the robot may be too old by now
         skipped, self._skipped_before = (

@@ -64,7 +64,7 @@ class Outcome:
 class Replay:
     """A replay of the topics `sources` of a bag, ready to be written.
 
-    `log` takes a line for refused samples, at most one a second of the recording for each reason. Raises
+    `log` takes a line for rejected samples, at most one a second of the recording for each reason. Raises
     InputError for a bag that lacks something, ModelError for a robot that cannot be read.
     """
 
@@ -84,7 +84,7 @@ class Replay:
         pushed = any(interval.pushed for interval in self._intervals)
         self._recorded = RecordedAnswers(bag, sources.feedforward_torque, pushed)
         self.outcome = Outcome(len(times), len(self._recorded))
-        self.refusals = Rejections(log, sources.desired_motion.lstrip("/"), clock=self._clock)
+        self.rejections = Rejections(log, sources.desired_motion.lstrip("/"), clock=self._clock)
         self._now = 0.0  # [s] when the present sample was recorded
         self._wrenches: Array | None = None
         self._serialise = Serialiser(FEEDFORWARD_TORQUE)
@@ -102,7 +102,7 @@ class Replay:
             if not self.outcome.answers:
                 raise NothingAnsweredError(
                     f"none of the {self.outcome.samples} samples of {self._sources.desired_motion} could be "
-                    f"answered ({self.refusals.reasons() or 'all are from before the first settings'}); "
+                    f"answered ({self.rejections.reasons() or 'all are from before the first settings'}); "
                     "nothing is written"
                 )
 
@@ -141,7 +141,7 @@ class Replay:
         return times, stamps, settings
 
     def _answer(self, sample: int, message: Message) -> tuple[int, bytes] | None:
-        """Return time [ns] and bytes of the answer to a sample; None for one that is refused or left out."""
+        """Return time [ns] and bytes of the answer to a sample; None for one that is rejected or left out."""
         outcome = self.outcome
         if sample < self._intervals[0].begin:
             outcome.without_settings += 1
@@ -154,8 +154,8 @@ class Replay:
             self._wrenches = _to_order(wrenches, self._pipeline.model.order)
         try:
             answer = self._pipeline.answer(self._read_motion(message), self._wrenches)
-        except MessageRejected as refused:
-            self.refusals.add(refused)
+        except MessageRejected as rejected:
+            self.rejections.add(rejected)
             return None
         outcome.answers += 1
         outcome.matched += time is not None
@@ -201,7 +201,7 @@ class Replay:
 
 
 def _check_type(bag: Bag, topic: str) -> None:
-    """Refuse messages of another version of this package: their bytes mean something else."""
+    """Reject messages of another version of this package: their bytes mean something else."""
     recorded, today = type_hash(bag.topics[topic]), todays_hash(DESIRED_MOTION)
     if recorded != today:
         raise InputError(

@@ -30,14 +30,14 @@ def run_replay(
         with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
             task = bar.add_task(f"replaying {sources.desired_motion}", total=1.0)
             replay.write(out, lambda share_done: bar.update(task, completed=share_done))
-    outcome, refused = replay.outcome, replay.refusals
+    outcome, rejected = replay.outcome, replay.rejections
     lines = [
         f"replayed {outcome.samples} samples of {sources.desired_motion}; {outcome.answers} answers in "
         f"'{out}', {outcome.matched} of the {outcome.recorded} recorded ones among them"
     ]
     if outcome.without_settings:
         lines.append(f"left out {outcome.without_settings} samples from before the first settings in the bag")
-    if refused.total:
-        lines.append(f"refused {refused.total} samples: {refused.reasons()}")
+    if rejected.total:
+        lines.append(f"rejected {rejected.total} samples: {rejected.reasons()}")
     for line in lines:
         console.print(line, soft_wrap=True, highlight=False, markup=False)

@@ -230,9 +230,9 @@ class FeedforwardConsumer(Node, ABC):
             "full turns by which encoders have jumped": guard.measured.wraps,
             **self.facts(),
             **{f"stopped for: {fault.value}": count for fault, count in guard.faults.items()},
-            "refused": rejected,
+            "rejected": rejected,
             **self._rejected_feedforwards.as_values(),
-            "refused measurements": self._rejected_measurements.total,
+            "rejected measurements": self._rejected_measurements.total,
             **self._events.as_values(),
         }
         troubles = rejected + self._rejected_measurements.total + self._saturated + self._limited
@@ -243,5 +243,5 @@ class FeedforwardConsumer(Node, ABC):
         if guard.state is State.WAITING:
             return Report(WARN, text, values)
         if new:
-            return Report(WARN, f"{guard.state.value}, but messages were refused, or commands cut", values)
+            return Report(WARN, f"{guard.state.value}, but messages were rejected, or commands cut", values)
         return Report(OK, guard.state.value, values)

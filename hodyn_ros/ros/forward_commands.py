@@ -94,4 +94,4 @@ class ForwardCommands(FeedforwardConsumer):
                 self.command(self._grid.instant(k))
 
     def send_end(self) -> None:
-        """Leave the last command: controllers hold it, and refuse an empty one."""
+        """Leave the last command: controllers hold it, and reject an empty one."""

@@ -26,7 +26,7 @@ from hodyn_ros.ros.streams.middleware_failures import MiddlewareFailures
 from hodyn_ros.ros.streams.stream_executor import HOUSEKEEPING_PERIOD, StreamExecutor
 
 # What a start fails with because of what the user gave. rclpy has no root for its errors: unfit QoS,
-# unknown arguments and whatever rcl refuses come as RuntimeError.
+# unknown arguments and whatever rcl rejects come as RuntimeError.
 _START_ERRORS = (HodynError, OSError, RuntimeError, ParameterException, NameValidationException)
 
 _LOOK_WHILE_STOPPING = 0.01  # [s] from one look at `stopped` to the next

@@ -43,7 +43,7 @@ class WrenchSources:
         """Subscribe to wrenches on the bodies of a model; filters of the same bodies keep their state.
 
         They start anew where the representation has changed. A measurement with a component beyond `largest`
-        [N, N.m] is refused.
+        [N, N.m] is rejected.
         """
         kept = {body: source for body, source in self._sources.items() if source.fits(model)}
         for body, source in self._sources.items():
@@ -82,12 +82,12 @@ class WrenchSources:
             values[f"wrench on {body}: rate [1/s]"] = source.stream.rate()
             values[f"wrench on {body}: age [s]"] = source.stream.age()
             values[f"wrench on {body}: timeouts"] = source.filtered.timeouts
-            values[f"wrench on {body}: refused"] = source.refusals.total
+            values[f"wrench on {body}: rejected"] = source.rejections.total
         return values
 
 
 def check_topics(bodies: Sequence[str]) -> None:
-    """Refuse bodies whose names cannot be part of a topic's, with InputError."""
+    """Reject bodies whose names cannot be part of a topic's, with InputError."""
     for body in bodies:
         try:
             validate_topic_name(TOPIC + body)
@@ -103,7 +103,7 @@ class _Source:
         self.filtered = FilteredWrench(0, 1.0, 1.0)
         self.largest = 0.0
         self.stream = Stream()
-        self.refusals = Rejections(node.get_logger().warning, TOPIC + body)
+        self.rejections = Rejections(node.get_logger().warning, TOPIC + body)
         self._one_publisher = OnePublisher(partial(publishers_of, node, TOPIC + body))
         self._body = body
         self._frame = model.wrench_frame
@@ -126,8 +126,8 @@ class _Source:
         try:
             self._one_publisher.check(msg, info)
             wrench = self._read(msg)
-        except MessageRejected as refused:
-            self.refusals.add(refused)
+        except MessageRejected as rejected:
+            self.rejections.add(rejected)
             return
         self.filtered.measure(int(self._clock.now().nanoseconds), wrench)
         self.stream.tick()

@@ -27,7 +27,7 @@ _HEADROOM = 1.6  # between a curve and its label, as a factor
 
 
 def check_file_type(path: Path) -> None:
-    """Raise InputError unless the suffix is that of a picture: what is drawn last is refused at first."""
+    """Raise InputError unless the suffix is that of a picture: what is drawn last is rejected at first."""
     types = sorted(FigureCanvasBase.get_supported_filetypes())
     if path.suffix[1:].lower() not in types:
         raise InputError(f"'{path}' does not end like a picture; choose one of .{', .'.join(types)}")

@@ -306,7 +306,7 @@ def test_a_limit_of_the_current_is_one_of_the_torque(write: Writer, limits: str,
     assert FeedforwardModel(robot, 2).compute(heavy).status & Status.EFFORT_LIMIT_EXCEEDED
 
 
-REFUSED = {
+REJECTED = {
     "negative stiffness": ("{motor_inertia: 1, stiffness: -3}", "stiffness", "greater than 0"),
     "no stiffness": ("{motor_inertia: 1, stiffness: 0}", "stiffness", "greater than 0"),
     "negative inertia": ("{motor_inertia: -1, stiffness: 10}", "motor_inertia", "at least 0"),
@@ -341,9 +341,9 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.parametrize("case", REJECTED)
 def test_bad_drives_are_refused_by_name(case: str, write: Writer) -> None:
-    drive, place, reason = REFUSED[case]
+    drive, place, reason = REJECTED[case]
     with pytest.raises(ModelError) as caught:
         Robot.from_config(write(drive))
     message = str(caught.value)

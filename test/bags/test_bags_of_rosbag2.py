@@ -208,7 +208,7 @@ def test_a_definition_in_another_language_is_in_nobodys_way(storage: str, tmp_pa
 
 
 def test_an_mcap_file_without_chunks_and_order_is_read(tmp_path: Path) -> None:
-    """As rosbag2 writes it with the preset `fastwrite`; rosbags refuses it."""
+    """As rosbag2 writes it with the preset `fastwrite`; rosbags rejects it."""
     path = tmp_path / "fast_0.mcap"
     late = [MESSAGES[1], MESSAGES[0], *MESSAGES[2:]]
     with path.open("wb") as file:

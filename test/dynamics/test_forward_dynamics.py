@@ -277,10 +277,10 @@ def spoiled(values: Array, value: float) -> Array:
 )
 def test_bad_input_is_refused_with_expected_and_found(state: Any, torques: Any, words: list[str]) -> None:
     robot = robot_of(random_tree(32, 4))
-    with pytest.raises(InputError) as refusal:
+    with pytest.raises(InputError) as rejection:
         robot.forward_dynamics(state, torques)
     for word in words:
-        assert refusal.match(word)
+        assert rejection.match(word)
     assert robot.forward_dynamics(STATE, TORQUES).shape == (3, 4)
 
 

@@ -557,10 +557,10 @@ class TestCompiled:
     def test_a_wrong_array_never_reaches_the_code(self, q: Any, words: list[str]) -> None:
         f = robot_of(random_tree(97, 4)).compile(2)
         out = np.zeros((3, 4))
-        with pytest.raises(InputError) as refusal:
+        with pytest.raises(InputError) as rejection:
             f(q, out=out)
         for word in words:
-            assert refusal.match(word)
+            assert rejection.match(word)
         np.testing.assert_array_equal(out, 0.0)
 
     @pytest.mark.parametrize(
@@ -577,10 +577,10 @@ class TestCompiled:
     )
     def test_a_wrong_out_is_refused(self, out: Any, words: list[str]) -> None:
         f = robot_of(random_tree(98, 4)).compile(2)
-        with pytest.raises(InputError, match="out") as refusal:
+        with pytest.raises(InputError, match="out") as rejection:
             f(np.zeros((5, 4)), out=out)
         for word in words:
-            assert refusal.match(word)
+            assert rejection.match(word)
 
     def test_a_read_only_out_is_refused_and_keeps_its_numbers(self) -> None:
         f = robot_of(random_tree(99, 4)).compile(2)
@@ -631,11 +631,11 @@ class TestBadInput:
     ) -> None:
         motion, words = BAD_MOTIONS[name]
         robot = robot_of(random_tree(71, 4))
-        with pytest.raises(InputError) as refusal:
+        with pytest.raises(InputError) as rejection:
             robot.inverse_dynamics(motion, formulation=formulation)
         for word in words:
-            assert refusal.match(word)
-        assert isinstance(refusal.value, ValueError)
+            assert rejection.match(word)
+        assert isinstance(rejection.value, ValueError)
         # and the robot stays usable
         assert robot.inverse_dynamics(Q, formulation=formulation).shape == (3, 4)
 

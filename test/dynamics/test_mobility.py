@@ -1,4 +1,4 @@
-"""Robots and poses at which torques do not determine accelerations are refused; light ones are not."""
+"""Robots and poses at which torques do not determine accelerations are rejected; light ones are not."""
 
 from __future__ import annotations
 
@@ -76,11 +76,11 @@ class TestRobotsSingularEverywhere:
     def test_joints_and_bodies_are_named(self, name: str) -> None:
         tree, joints = SINGULAR[name]
         names = [f"joint{joint}" for joint in joints]
-        with pytest.raises(ModelError, match="without mass") as refusal:
+        with pytest.raises(ModelError, match="without mass") as rejection:
             Robot.from_screws(**tree.arguments())
-        assert str(names) in str(refusal.value)
+        assert str(names) in str(rejection.value)
         for body in np.flatnonzero(tree.masses == 0.0):
-            assert f"'body{body + 1}'" in str(refusal.value)
+            assert f"'body{body + 1}'" in str(rejection.value)
 
     @pytest.mark.parametrize("name", SINGULAR)
     @pytest.mark.parametrize("reach", [0.0, 1000.0])

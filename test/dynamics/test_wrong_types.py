@@ -1,4 +1,4 @@
-"""Arguments of the wrong kind are refused by name, not by what NumPy or Python trips over later."""
+"""Arguments of the wrong kind are rejected by name, not by what NumPy or Python trips over later."""
 
 from __future__ import annotations
 

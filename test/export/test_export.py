@@ -234,9 +234,9 @@ class TestWhat:
         ),
     )
     def test_bad_wishes_give_one_line(self, arguments: dict[str, Any], words: str) -> None:
-        with pytest.raises(InputError, match=words) as refused:
+        with pytest.raises(InputError, match=words) as rejected:
             c_source(panda(), 1, **arguments)
-        assert len(str(refused.value).splitlines()) == 1
+        assert len(str(rejected.value).splitlines()) == 1
 
 
 class TestOperations:

@@ -158,7 +158,7 @@ def test_the_node_answers_motions_of_the_platform() -> None:
             atol=1e-10 * np.abs(expected).max(),
         )
         assert peer.stamps() == [1_000_000_000, 3_000_000_000]
-        counts = peer.diagnostics(lambda values: values.get("refused") == "3")
-        assert counts["refused: out of reach or singular"] == "1"
+        counts = peer.diagnostics(lambda values: values.get("rejected") == "3")
+        assert counts["rejected: out of reach or singular"] == "1"
         assert "keep away from this pose" in node.output()
         assert node.stop() == 0, node.output()

@@ -1,4 +1,4 @@
-"""Desired motions with one thing wrong each, and the reason for which they have to be refused."""
+"""Desired motions with one thing wrong each, and the reason for which they have to be rejected."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def test_motions_give_efforts(robot: str, expected: tuple[int, bool]) -> None:
         heard = talk.hear(FeedforwardTorque, "feedforward_torque")
         talk.wait_for_line(process, "the motion has ended")
         values = talk.status("dynamics_node", lambda status, values: int(values["answered"]) > 100)
-        assert (values["order"], values["refused"]) == ("3", "0")
+        assert (values["order"], values["rejected"]) == ("3", "0")
         moving = max(abs(heard[i].effort_rates[0]) for i in range(len(heard)))
         assert moving > 1e-3
         message = heard[-1]
@@ -126,7 +126,7 @@ def test_two_robots_do_not_hear_each_other() -> None:
                 "the end of both motions",
             )
             values = talk.status("dynamics_node", lambda status, _: True)
-            assert values["refused"] == "0"
+            assert values["rejected"] == "0"
         for talk in (left, right):
             names = {name for name, _ in talk.node.get_topic_names_and_types()}
             assert {"/left/desired_motion", "/right/desired_motion"} < names

@@ -38,11 +38,11 @@ DEEP = f":[0-9]+: .*nested more than {MOST_DEPTH} deep"
 def quickly(call: object, *arguments: object) -> str:
     """Return the words of the error that a call raises within some seconds."""
     start = time.perf_counter()
-    with pytest.raises(HodynError) as refused:
+    with pytest.raises(HodynError) as rejected:
         call(*arguments)  # type: ignore[operator]
     assert time.perf_counter() - start < 20.0
-    assert "\n" not in str(refused.value) and len(str(refused.value)) < 400
-    return str(refused.value)
+    assert "\n" not in str(rejected.value) and len(str(rejected.value)) < 400
+    return str(rejected.value)
 
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/stdin", "pipe"])

@@ -146,7 +146,7 @@ def test_real_nodes_answer_the_motion(name: str) -> None:
         answers = talk.hear(FeedforwardTorque, "feedforward_torque")
         talk.wait_for_line(process, "the motion has ended")
         values = talk.status("dynamics_node", lambda status, _: True)
-        assert values["refused"] == "0"
+        assert values["rejected"] == "0"
         assert process.stop(signal.SIGINT) == 0, process.output()
     moved = {(m.header.stamp.sec, m.header.stamp.nanosec): m for m in desired}
     pairs = [(moved.get((a.header.stamp.sec, a.header.stamp.nanosec)), a) for a in answers]

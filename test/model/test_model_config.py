@@ -1,4 +1,4 @@
-"""Robot files: what they mean, and everything that must be refused."""
+"""Robot files: what they mean, and everything that must be rejected."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def test_words_that_yaml_1_1_would_turn_into_something_else(write: Writer, name:
 BODY = ONE_JOINT[ONE_JOINT.index("    mass") : ONE_JOINT.index("joints")]
 
 # what is replaced by what in ONE_JOINT, and what the error must say
-REFUSED: dict[str, tuple[str, str, list[str]]] = {
+REJECTED: dict[str, tuple[str, str, list[str]]] = {
     "typing error": ("mass", "masss", ["robot.yaml:4: ", "bodies[0].masss", "did you mean 'mass'?"]),
     "typing error further in": ("stiffness", "stifness", [":14: joints[0].drive.stifness", "'stiffness'"]),
     "foreign key": ("name: one", "name: one\ncolour: red", [":2: colour", "known here", "gravity"]),
@@ -303,9 +303,9 @@ REFUSED: dict[str, tuple[str, str, list[str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.parametrize("case", REJECTED)
 def test_refused_in_one_line_that_names_file_and_thing(write: Writer, case: str) -> None:
-    old, new, words = REFUSED[case]
+    old, new, words = REJECTED[case]
     assert old in ONE_JOINT
     path = write(ONE_JOINT.replace(old, new, 1))
     with pytest.raises(ModelError) as caught:
@@ -374,7 +374,7 @@ def test_limits_and_drives_check_their_own_arrays() -> None:
         limits.velocity[0] = 1.0
 
 
-def _read_or_refuse(path: Path) -> RobotDescription | None:
+def _read_or_reject(path: Path) -> RobotDescription | None:
     try:
         with np.errstate(all="ignore"):
             return read_robot(path)
@@ -393,7 +393,7 @@ def _read_or_refuse(path: Path) -> RobotDescription | None:
 def test_random_bytes_give_model_errors(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.mktemp("fuzz") / "robot.yaml"
     path.write_bytes(content)
-    assert _read_or_refuse(path) is None
+    assert _read_or_reject(path) is None
 
 
 SCRAPS = st.sampled_from(
@@ -417,7 +417,7 @@ def test_a_damaged_file_gives_a_config_or_a_model_error(
         text = text[:start] + data.draw(SCRAPS) + text[stop:]
     path = tmp_path_factory.mktemp("fuzz") / "robot.yaml"
     path.write_text(text)
-    config = _read_or_refuse(path)
+    config = _read_or_reject(path)
     if config is not None:
         assert config.model.n_joints == len(config.limits.effort) > 0
         assert np.isfinite(config.model.screws).all()

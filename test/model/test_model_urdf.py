@@ -1,4 +1,4 @@
-"""URDF against Pinocchio's own reading of it, and everything that must be refused."""
+"""URDF against Pinocchio's own reading of it, and everything that must be rejected."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_a_default_namespace_is_no_obstacle() -> None:
 
 TWO = link("a") + link("b")
 
-REFUSED = {
+REJECTED = {
     "mimic": (TWO + joint("follower", "a", "b", inside='<mimic joint="x"/>'), ["'follower'", "mimic"]),
     "unknown kind": (TWO + joint("j", "a", "b", "ball"), ["'j'", "'ball'", "revolute"]),
     "two roots": (TWO + link("c") + joint("j", "a", "b"), ["'a'", "'c'", "root"]),
@@ -254,9 +254,9 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.parametrize("case", REJECTED)
 def test_refused_in_one_line_that_names_the_thing(case: str, capfd: pytest.CaptureFixture[str]) -> None:
-    parts, words = REFUSED[case]
+    parts, words = REJECTED[case]
     with pytest.raises(ModelError) as caught:
         read_urdf(robot(parts))
     message = str(caught.value)

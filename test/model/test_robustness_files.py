@@ -87,13 +87,13 @@ def test_good_files_gone_wrong_are_refused_by_name_or_still_good(
     path = tmp_path / name
     path.write_bytes(source.read_bytes())
     assert read(path) == ""
-    refused = 0
+    rejected = 0
     for seed in SEEDS:
         path.write_bytes(spoiled(seed, source.read_bytes()))
         error = read(path)
         assert not error or name in error, (seed, error)
-        refused += bool(error)
-    assert refused > len(SEEDS) // 4
+        rejected += bool(error)
+    assert rejected > len(SEEDS) // 4
 
 
 @pytest.mark.skipif(

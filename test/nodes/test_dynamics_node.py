@@ -110,7 +110,7 @@ def test_a_kilohertz_for_two_seconds_arrives_complete_and_right(panda: Robot, tm
         assert publisher.wait() == 0, publisher.output()
         assert subscriber.wait() == 0, subscriber.output()
         assert node.stop() == 0, node.output()
-        assert "refused" not in node.output()
+        assert "rejected" not in node.output()
     got = np.load(got_file)
     counted = got["stamps"] >= sent[0]
     if np.count_nonzero(counted) < count and held_up(sent):
@@ -162,15 +162,15 @@ def test_bad_input_is_refused_counted_and_the_next_message_answered(
             msg = good_motion(rng, names, clock.tick())
             spoil(rng, msg)
             peer.send(msg)
-            expected[f"refused: {reason.value}"] += 1
+            expected[f"rejected: {reason.value}"] += 1
         good = peer.answer_to(good_motion(rng, names, clock.tick()))
         assert peer.stamps()[answered:] == [nanoseconds(good.header.stamp)], reason
-    total = int(before["refused"]) + sum(expected.values())
-    after = peer.diagnostics(lambda values: int(values["refused"]) >= total)
-    assert int(after["refused"]) == total
+    total = int(before["rejected"]) + sum(expected.values())
+    after = peer.diagnostics(lambda values: int(values["rejected"]) >= total)
+    assert int(after["rejected"]) == total
     assert {key: int(after[key]) - int(before[key]) for key in expected} == dict(expected)
     assert peer.statuses[-1].level == DiagnosticStatus.WARN
-    lines = [line for line in node.lines if "desired_motion refused: " in line]
+    lines = [line for line in node.lines if "desired_motion rejected: " in line]
     assert len(lines) >= len({reason for _, reason in kinds})
     assert not any("Traceback" in line for line in node.lines)
 
@@ -192,13 +192,13 @@ def test_refusals_are_logged_with_the_thing_and_the_mend_but_not_each_time(
 
     # at most one line a second for a reason, and the tests before may have had theirs just now
     start = time.monotonic()
-    peer.wait_until(another_line, "the line about the refusal")
+    peer.wait_until(another_line, "the line about the rejection")
     for _ in range(10):
         another_line()
     peer.answer_to(desired(clock.tick()))
     assert 1 <= len(lines()) <= 2 + (time.monotonic() - start)
     assert (
-        "desired_motion refused: joint 'panda_joint4' is missing from the message; the model expects "
+        "desired_motion rejected: joint 'panda_joint4' is missing from the message; the model expects "
         "['panda_joint1', " in lines()[0]
     )
     assert "WARN" in lines()[0]
@@ -256,9 +256,9 @@ def test_order_and_gravity_change_while_active_all_or_none(peer: Peer, clock: Cl
     assert len(answer.effort_rates) == 0
     assert len(answer.motor_efforts) == 0
     assert len(answer.motor_positions) == 7
-    refused = peer.set_parameters(order=4, gravity=[0.0, 0.0])
-    assert not refused.successful
-    assert "'gravity' is [0.0, 0.0]; give three" in refused.reason
+    rejected = peer.set_parameters(order=4, gravity=[0.0, 0.0])
+    assert not rejected.successful
+    assert "'gravity' is [0.0, 0.0]; give three" in rejected.reason
     assert not peer.set_parameters(order=7).successful
     assert len(peer.answer_to(desired(clock.tick(), orders=3)).effort_rates) == 0  # as before
     assert peer.set_parameters(order=3, gravity=[0.0, 9.0, -3.0]).successful
@@ -271,9 +271,9 @@ def test_order_and_gravity_change_while_active_all_or_none(peer: Peer, clock: Cl
     assert_same(np.array(answer.higher_effort_derivatives), expected.efforts[3])
     assert_same(np.array(answer.motor_effort_rates), expected.motor_efforts[1])
     assert peer.set_parameters(order=2, gravity=panda.gravity.tolist()).successful
-    refused = peer.set_parameters(robot_config="other.yaml")
-    assert not refused.successful
-    assert "fixed while the node is configured" in refused.reason
+    rejected = peer.set_parameters(robot_config="other.yaml")
+    assert not rejected.successful
+    assert "fixed while the node is configured" in rejected.reason
 
 
 def test_parameters_are_described(peer: Peer) -> None:
@@ -314,7 +314,7 @@ def test_lifecycle_from_outside_with_another_robot_and_qos(tmp_path: Path, panda
         assert peer.transition("deactivate")
         peer.send(desired(51 * SECOND))
         values = peer.diagnostics(lambda _: peer.statuses[-1].message == "not active")
-        assert (values["answered"], values["refused"]) == ("1", "0")
+        assert (values["answered"], values["rejected"]) == ("1", "0")
         assert peer.transition("activate")
         peer.answer_to(desired(40 * SECOND))  # earlier than before: activation starts a new time
         # after silence a clock that starts again is followed

@@ -89,9 +89,9 @@ def test_a_payload_changes_while_the_node_answers_all_or_none(peer: Peer, panda:
         ({"payload_mass": 3.0, "payload_centre": [1.0]}, "'payload_centre' is [1.0]; give 3 finite values"),
         ({"payload_mass": 3.0, "payload_body": "hand"}, "'payload_body' is 'hand'; the robot has the bodies"),
     ):
-        refused = peer.set_parameters(**wrong)
-        assert not refused.successful
-        assert reason in refused.reason
+        rejected = peer.set_parameters(**wrong)
+        assert not rejected.successful
+        assert reason in rejected.reason
     np.testing.assert_array_equal(ask(peer, STACK).efforts, answer.efforts)
     assert peer.set_parameters(payload_body="panda_link3").successful
     elsewhere = Payload(payload.mass, payload.centre, payload.inertia, "panda_link3").on_tree(panda)
@@ -114,10 +114,10 @@ def test_limits_change_while_the_node_answers_all_or_none(peer: Peer, panda: Rob
     np.testing.assert_array_equal(answer.efforts, free.efforts)
     assert peer.set_parameters(velocity_limits=[5.0] * 7, effort_rate_limits=[1e-3] * 7).successful
     assert Status(ask(peer, STACK).status) == Status.EFFORT_RATE_LIMIT_EXCEEDED
-    refused = peer.set_parameters(effort_limits=[1.0] * 7, velocity_limits=[1.0, 2.0])
-    assert "'velocity_limits' holds 2 values for 7 joints; give one for each of" in refused.reason
-    refused = peer.set_parameters(effort_limits=[1.0] * 6 + [-1.0])
-    assert "joint 'panda_joint7': the limit effort is -1" in refused.reason
+    rejected = peer.set_parameters(effort_limits=[1.0] * 7, velocity_limits=[1.0, 2.0])
+    assert "'velocity_limits' holds 2 values for 7 joints; give one for each of" in rejected.reason
+    rejected = peer.set_parameters(effort_limits=[1.0] * 6 + [-1.0])
+    assert "joint 'panda_joint7': the limit effort is -1" in rejected.reason
     assert Status(ask(peer, STACK).status) == Status.EFFORT_RATE_LIMIT_EXCEEDED
 
 
@@ -164,8 +164,8 @@ def test_lists_are_emptied_and_whole_numbers_taken(peer: Peer, panda: Robot) -> 
     assert peer.set_parameters(gravity=[0, 0, 0]).successful
     weightless = Robot(panda.model.with_gravity([0.0, 0.0, 0.0])).inverse_dynamics(STACK)[0]
     np.testing.assert_allclose(ask(peer, STACK).efforts, weightless, rtol=1e-12, atol=1e-12)
-    refused = peer.set_parameters(gravity=["down"])
-    assert "parameter 'gravity' takes double array, not ['down']" in refused.reason
+    rejected = peer.set_parameters(gravity=["down"])
+    assert "parameter 'gravity' takes double array, not ['down']" in rejected.reason
     assert peer.set_parameters(gravity=[]).successful
     np.testing.assert_array_equal(ask(peer, STACK).efforts, before.efforts)
 
@@ -232,14 +232,14 @@ def test_measured_wrenches_are_filtered_and_told(peer: Peer, node: RosProcess, p
     assert faded is not None
     assert np.abs(faded[0, 0]).max() < 1e-3
     assert peer.diagnostics()[f"wrench on {HAND}: timeouts"] == "1"
-    # what is not a wrench in a frame of the body is refused
-    sensor.publish_until(peer, wrench(push[:3], push[3:], "map"), f"wrench on {HAND}: refused", 1)
+    # what is not a wrench in a frame of the body is rejected
+    sensor.publish_until(peer, wrench(push[:3], push[3:], "map"), f"wrench on {HAND}: rejected", 1)
     nothing = wrench([float("nan"), 0.0, 0.0], push[3:])
-    refused = int(peer.diagnostics()[f"wrench on {HAND}: refused"])
-    sensor.publish_until(peer, nothing, f"wrench on {HAND}: refused", refused + 1)
+    rejected = int(peer.diagnostics()[f"wrench on {HAND}: rejected"])
+    sensor.publish_until(peer, nothing, f"wrench on {HAND}: rejected", rejected + 1)
     assert any("the wrench holds NaN or infinite numbers" in line for line in node.lines)
     line = next(line for line in node.lines if "frame_id is 'map'" in line)
-    assert f"external_wrench/{HAND} refused: " in line
+    assert f"external_wrench/{HAND} rejected: " in line
     assert f"with wrench_frame 'body' a wrench on '{HAND}' is given in '{HAND}'" in line
     # off again
     assert peer.set_parameters(wrench_bodies=[]).successful
@@ -269,9 +269,9 @@ def test_wrench_sources_that_cannot_be_are_refused(peer: Peer) -> None:
         ({"wrench_frame": "tool"}, "'wrench_frame' is 'tool'; choose one of world, body"),
         ({"wrench_cutoff": 0.0}, "wrench_cutoff"),
     ):
-        refused = peer.set_parameters(**wrong)
-        assert not refused.successful
-        assert reason in refused.reason
+        rejected = peer.set_parameters(**wrong)
+        assert not rejected.successful
+        assert reason in rejected.reason
     ask(peer, STACK)
 
 
@@ -341,8 +341,8 @@ def test_a_platform_is_pushed_too() -> None:
         applied = AppliedWrench(name, found[0], frame="body")
         expected = heavier.inverse_dynamics(None, still, [applied])
         np.testing.assert_allclose(answer.efforts, expected[0], rtol=1e-12, atol=1e-12)
-        refused = peer.set_parameters(wrench_bodies=["leg1"])
-        assert "there is no body 'leg1'; the model has ['platform', 'leg1_body5', " in refused.reason
+        rejected = peer.set_parameters(wrench_bodies=["leg1"])
+        assert "there is no body 'leg1'; the model has ['platform', 'leg1_body5', " in rejected.reason
         # and a limb as well as the platform
         assert peer.set_parameters(wrench_bodies=[name, leg]).successful
         Sensor(peer, leg).publish_until(

@@ -57,18 +57,18 @@ def test_stamps_only_have_to_increase(peer: Peer, node: RosProcess) -> None:
     peer.send(desired(last))  # repeated
     peer.send(desired(last - 1))  # backwards
     peer.send(desired(now))
-    values = peer.diagnostics(lambda values: int(values["refused"]) >= 3)
-    assert values["refused: time going backwards"] == "3"
+    values = peer.diagnostics(lambda values: int(values["rejected"]) >= 3)
+    assert values["rejected: time going backwards"] == "3"
     assert values["answered"] == "5"
-    line = next(line for line in node.lines if "desired_motion refused" in line)
+    line = next(line for line in node.lines if "desired_motion rejected" in line)
     assert "is that of the last accepted one; stamps must increase" in line
-    # refused samples do not count: the next one goes on from the last accepted
+    # rejected samples do not count: the next one goes on from the last accepted
     peer.answer_to(desired(last + 1))
     # silence for longer than new_clock_after: a clock that starts again is followed
     peer.diagnostics(lambda values: float(values["age of the last answer [s]"]) > 1.0)
     peer.answer_to(desired(5))
     peer.send(desired(4))
-    peer.diagnostics(lambda values: values["refused: time going backwards"] == "4")
+    peer.diagnostics(lambda values: values["rejected: time going backwards"] == "4")
     # so it is after an activation
     assert peer.transition("deactivate")
     assert peer.transition("activate")

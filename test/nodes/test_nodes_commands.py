@@ -232,8 +232,8 @@ def test_bad_feedforwards_are_refused_and_the_next_one_works() -> None:
         b.tick(1100)
         values = b.talk.status("forward_effort_node", lambda _, v: v["feedforwards"] == "1")
         for reason, count in (("missing joint", 1), ("not finite", 1), ("bad times", 3)):
-            assert values[f"refused: {reason}"] == str(count)
-        assert values["refused"] == "7"
+            assert values[f"rejected: {reason}"] == str(count)
+        assert values["rejected"] == "7"
 
 
 def test_a_second_publisher_and_limits_exceeded_end_the_following() -> None:

@@ -227,7 +227,7 @@ def test_bad_input_is_refused_and_the_next_message_works(robot: Robot, standing:
         a.wait(10)
         a.want(standing._replace(motor_positions=np.empty((0, 7)), motor_efforts=np.empty((0, 7))))
         a.talk.wait_for_line(
-            a.node, "feedforward_torque refused: the feedforward holds motor positions of 0 orders"
+            a.node, "feedforward_torque rejected: the feedforward holds motor positions of 0 orders"
         )
         now, names = a.clock.now, list(robot.joint_names)
         unstamped = measurement(robot, theta, 0)
@@ -246,8 +246,8 @@ def test_bad_input_is_refused_and_the_next_message_works(robot: Robot, standing:
         assert not a.commands
         found = a.command(standing, theta)
         np.testing.assert_allclose(found, standing.motor_efforts[0], rtol=1e-9, atol=1e-9)
-        values = a.talk.status("controller_node", lambda _, values: values["refused measurements"] == "7")
-        assert values["refused"] == "1"
+        values = a.talk.status("controller_node", lambda _, values: values["rejected measurements"] == "7")
+        assert values["rejected"] == "1"
         # a robot that stands somewhere else is left alone
         far = theta + 0.3 * (np.arange(7) == 2)
         a.end(signal.SIGTERM)

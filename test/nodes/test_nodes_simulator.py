@@ -70,8 +70,8 @@ def test_commands_move_it_and_bad_ones_are_refused() -> None:
         ):
             publisher.publish(Float64MultiArray(data=bad))
             talk.wait_for_line(node, words)
-        values = talk.status("simulator_node", lambda _, values: values["refused"] == "2")
-        assert (values["refused: wrong length"], values["refused: not finite"]) == ("1", "1")
+        values = talk.status("simulator_node", lambda _, values: values["rejected"] == "2")
+        assert (values["rejected: wrong length"], values["rejected: not finite"]) == ("1", "1")
         np.testing.assert_allclose(links[-1].position, parameters["initial_position"], rtol=0, atol=1e-9)
         publisher.publish(Float64MultiArray(data=[hold[0] + 5.0, *hold[1:]]))
         talk.wait_until(lambda: links[-1].position[0] > 0.05, "a turn of the first joint")
@@ -198,7 +198,7 @@ def test_where_a_spring_leaves_its_table_the_robot_stands(tmp_path: Path) -> Non
         publisher.publish(Float64MultiArray(data=[500.0] + [0.0] * 6))
         talk.wait_for_line(node, "the simulation has ended, and the robot stands where it was")
         status = talk.status("simulator_node", lambda status, _: "has ended" in status.message)
-        assert "refused" in status
+        assert "rejected" in status
         count = len(links)
         talk.wait_until(lambda: len(links) > count + 10, "states of a robot that stands")
         assert links[-1].position == links[-5].position

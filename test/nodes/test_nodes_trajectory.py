@@ -128,9 +128,9 @@ def test_a_joint_trajectory_is_followed_and_bad_ones_are_refused() -> None:
         talk.wait_for_line(node, "from where the robot is held")
         publisher.publish(trajectory_message([0.4], [home]))  # the way back, from where it is
         talk.wait_until(lambda: abs(heard[-1].positions[1]) < 1e-9, "the way back")
-        refused = talk.status("trajectory_node", lambda status, _: True)["refused"]
+        rejected = talk.status("trajectory_node", lambda status, _: True)["rejected"]
         assert node.stop() == 0, node.output()
-    assert int(refused) == 6
+    assert int(rejected) == 6
     stamps, stacks = arrays(heard, 5)
     steps = np.abs(np.diff(stacks[:, 0], axis=0)).max(axis=1)
     periods = np.diff(stamps) / 5_000_000  # more than one where a busy machine skipped a sample
@@ -345,8 +345,8 @@ def test_it_says_who_else_publishes_its_topic() -> None:
         assert node.stop() == 0, node.output()
 
 
-def refused_at_least(count: int, status: DiagnosticStatus, values: dict[str, str]) -> bool:
-    return int(values["refused"]) >= count
+def rejected_at_least(count: int, status: DiagnosticStatus, values: dict[str, str]) -> bool:
+    return int(values["rejected"]) >= count
 
 
 def test_huge_numbers_in_a_trajectory_are_refused_and_the_next_is_followed() -> None:
@@ -363,7 +363,7 @@ def test_huge_numbers_in_a_trajectory_are_refused_and_the_next_is_followed() -> 
             for point, sign in zip(poison.points, signs):
                 getattr(point, field)[int(rng.integers(7))] = sign * rng.uniform(1.0, 1.7) * 1e308
             publisher.publish(poison)
-            talk.status("trajectory_node", partial(refused_at_least, sent))
+            talk.status("trajectory_node", partial(rejected_at_least, sent))
         assert not heard
         publisher.publish(plan())
         talk.wait_for_line(node, "the motion starts, for 1.23 s")

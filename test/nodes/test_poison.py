@@ -1,4 +1,4 @@
-"""Finite but absurd numbers, drawn at random: refused or answered, and the next sound sample is right."""
+"""Finite but absurd numbers, drawn at random: rejected or answered, and the next sound sample is right."""
 
 from __future__ import annotations
 
@@ -143,6 +143,6 @@ def test_dynamics_node_goes_on_after_poison() -> None:
             sound = write_desired_motion(JOINTS, time_message(k * MILLISECOND + 500_000), motion(k))
             answer, right = peer.answer_to(sound), expected.answer(sound, np.zeros((1, 3, 6)))
             np.testing.assert_allclose(numbers(answer), numbers(right), rtol=1e-9, atol=1e-9)
-        found = peer.diagnostics(lambda values: int(values[f"wrench on {HAND}: refused"]) > 80)
+        found = peer.diagnostics(lambda values: int(values[f"wrench on {HAND}: rejected"]) > 80)
         assert found[f"wrench on {HAND}: messages"] == "0"
         assert "beyond wrench_limit, 1e+06; measure what is there" in node.output()

@@ -1,4 +1,4 @@
-"""Desired motions answered as bytes: bit for bit as messages are, and refused for the same reasons."""
+"""Desired motions answered as bytes: bit for bit as messages are, and rejected for the same reasons."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Both:
     def _bytes(self, data: bytes, wrenches: np.ndarray | None) -> Outcome:
         try:
             answer = self.by_bytes.answer_serialised(data, wrenches)
-        except MessageRejected as refused:
-            return f"{refused.reason} {refused}"
+        except MessageRejected as rejected:
+            return f"{rejected.reason} {rejected}"
         msg: FeedforwardTorque = deserialize_message(answer.data, FeedforwardTorque)
         assert (answer.status, answer.computation_time) == (msg.status, msg.computation_time)
         assert 0.0 < answer.computation_time < 60.0
@@ -61,8 +61,8 @@ class Both:
     def _message(self, data: bytes, wrenches: np.ndarray | None) -> Outcome:
         try:
             msg = self.by_messages.answer(read_message(data), wrenches)
-        except MessageRejected as refused:
-            return f"{refused.reason} {refused}"
+        except MessageRejected as rejected:
+            return f"{rejected.reason} {rejected}"
         msg.computation_time = 0.0
         return msg
 

@@ -20,7 +20,7 @@ def words(seen: list[Seen], now: float = 0.0, width: int = 240) -> str:
 
 
 def report(values: Mapping[str, str], name: str = "left/dynamics_node", at: float = 0.0) -> Seen:
-    return Seen(name, 1, "samples were refused", "panda", values, at)
+    return Seen(name, 1, "samples were rejected", "panda", values, at)
 
 
 VALUES = {
@@ -31,16 +31,16 @@ VALUES = {
     "age of the last answer [s]": "0.00123",
     "latency p50 [us]": "123.456",
     "latency p99 [us]": "1234.5",
-    "refused": "7",
-    "refused: not finite": "4",
-    "refused: wrong length": "3",
-    "refused: no joint names": "0",
+    "rejected": "7",
+    "rejected: not finite": "4",
+    "rejected: wrong length": "3",
+    "rejected: no joint names": "0",
     "effort limit exceeded": "12",
     "position limit exceeded": "0",
     "deadline missed: desired_motion": "5",
     "wrench on tool: rate [1/s]": "99.5",
     "wrench on tool: age [s]": "inf",
-    "wrench on tool: refused": "1",
+    "wrench on tool: rejected": "1",
 }
 
 
@@ -51,7 +51,7 @@ def test_a_row_shows_all_that_the_diagnostics_tell() -> None:
         "panda",
         "straight-line code",
         "order 2, clamped",
-        "samples were refused",
+        "samples were rejected",
         "1000",
         "99.5 wrench on tool",
         "0.00 answer",
@@ -61,7 +61,7 @@ def test_a_row_shows_all_that_the_diagnostics_tell() -> None:
         "3 wrong length",
         "12 effort limit exceeded",
         "5 deadline missed: desired_motion",
-        "1 wrench on tool: refused",
+        "1 wrench on tool: rejected",
     ):
         assert part in text, part
     assert "7 " not in text  # the sum of what is shown by reason
@@ -70,9 +70,9 @@ def test_a_row_shows_all_that_the_diagnostics_tell() -> None:
 
 
 def test_counts_without_reasons_are_shown() -> None:
-    text = words([report({"refused measurements": "2", "refused": "3"})])
+    text = words([report({"rejected measurements": "2", "rejected": "3"})])
     assert "2 measurements" in text
-    assert "3 refused" in text
+    assert "3 rejected" in text
 
 
 def test_values_that_are_no_numbers_are_shown_as_they_are() -> None:
@@ -87,7 +87,7 @@ def test_the_names_of_nodes_are_whole_in_a_narrow_terminal() -> None:
 def test_a_silent_node_is_marked_and_rows_are_in_the_order_of_names() -> None:
     text = words([report({}, "b/node", at=96.0), report({}, "a/node", at=99.0)], now=100.0)
     assert text.index("a/node") < text.index("b/node")
-    assert text.count("samples were refused") == 1
+    assert text.count("samples were rejected") == 1
     assert "stale: silent for 4 s" in text
 
 
@@ -98,11 +98,11 @@ def test_texts_of_others_command_no_terminal() -> None:
     seen = Seen(
         f"left/{poison}",
         1,
-        f"refused\x1b[2J{poison}",
+        f"rejected\x1b[2J{poison}",
         poison,
-        {f"{poison} rate [1/s]": poison, "engine": poison, "order": poison, f"refused: {poison}": poison},
+        {f"{poison} rate [1/s]": poison, "engine": poison, "order": poison, f"rejected: {poison}": poison},
         0.0,
     )
     shown = words([seen], width=2000)
-    assert "refused\N{REPLACEMENT CHARACTER}[2J" in shown
+    assert "rejected\N{REPLACEMENT CHARACTER}[2J" in shown
     assert shown.isprintable()

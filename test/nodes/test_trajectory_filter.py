@@ -1,4 +1,4 @@
-"""Trajectories with efforts: what is refused, what comes out, and the node over real DDS."""
+"""Trajectories with efforts: what is rejected, what comes out, and the node over real DDS."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_times_header_and_points_are_kept(efforts: TrajectoryEfforts) -> None:
     assert [int(filtered.leads_to[instants.index(time)]) for time in given] == list(range(len(given)))
     values = columns(out)
     np.testing.assert_allclose(values[[0, -1], 0], [HOME, HOME + MOVE], rtol=0.0, atol=1e-12)
-    # a controller refuses a trajectory that does not end at rest
+    # a controller rejects a trajectory that does not end at rest
     assert np.abs(values[-1, 1]).max() < 1e-9
     # the messages hold what the filter computes
     rows = np.array([[p.positions, p.velocities, p.accelerations] for p in plan().points])
@@ -147,9 +147,9 @@ def test_bad_trajectories_are_refused(
 ) -> None:
     msg = plan(0.4)
     change(msg)
-    with pytest.raises(MessageRejected, match=words) as refusal:
+    with pytest.raises(MessageRejected, match=words) as rejection:
         efforts(msg, UNKNOWN)
-    assert refusal.value.reason is reason, refusal.value
+    assert rejection.value.reason is reason, rejection.value
 
 
 def test_the_most_points_are_counted_before_they_are_made(efforts: TrajectoryEfforts) -> None:
@@ -166,7 +166,7 @@ def test_limits_and_departures_are_refused_or_passed(panda: Robot) -> None:
         point.velocities, point.accelerations = [], []
     del sparse.points[1:-1]
     strict = TrajectoryEfforts(base, tuple(NAMES), max_departure=0.01)
-    lenient = TrajectoryEfforts(base, tuple(NAMES), refuse_violations=False)
+    lenient = TrajectoryEfforts(base, tuple(NAMES), reject_violations=False)
     with pytest.raises(
         MessageRejected, match=r"of 'panda_joint\d' reaches .* at 0\.\d+ s, beyond .*limits:=pass"
     ):
@@ -195,9 +195,9 @@ def test_joints_that_are_not_named_rest_where_they_are(panda: Robot, efforts: Tr
     np.testing.assert_allclose(values[0, 3], weight[4::-1], rtol=0.0, atol=1e-6)
     with pytest.raises(
         MessageRejected, match="joint 'panda_joint5' is missing .* publish its state"
-    ) as refusal:
+    ) as rejection:
         arm(msg, UNKNOWN)
-    assert refusal.value.reason is Reason.MISSING_JOINT
+    assert rejection.value.reason is Reason.MISSING_JOINT
     msg.joint_names = NAMES[3:]  # of which the controller moves only some
     with pytest.raises(MessageRejected, match="joint 'panda_joint6' is unknown"):
         arm(msg, present)
@@ -233,9 +233,9 @@ def test_of_a_malformed_joint_state_nothing_is_kept(
 ) -> None:
     present = PresentJoints(["a", "b"])
     present.take(JointState(name=["a", "b"], position=[3.0, 4.0], velocity=[0.3, np.nan]))
-    with pytest.raises(MessageRejected, match=words) as refusal:
+    with pytest.raises(MessageRejected, match=words) as rejection:
         present.take(JointState(name=["finger", "a", "b"], position=positions, velocity=velocities))
-    assert refusal.value.reason is reason
+    assert rejection.value.reason is reason
     # those of another robot are none of its business
     present.take(JointState(name=["finger"], position=positions[1:], velocity=velocities))
     np.testing.assert_array_equal(present.state(), [[3.0, 4.0], [0.3, np.nan]])
@@ -290,7 +290,7 @@ def test_the_node_passes_trajectories_on_and_counts_the_others(efforts: Trajecto
         bad = plan()
         bad.joint_names[2] = "elbow"
         publisher.publish(bad)
-        talk.wait_for_line(node, "trajectory refused: joint 'elbow' is unknown")
+        talk.wait_for_line(node, "trajectory rejected: joint 'elbow' is unknown")
         good = plan()
         publisher.publish(good)
         talk.wait_until(lambda: heard, "the trajectory with efforts")
@@ -317,13 +317,13 @@ def test_the_node_passes_trajectories_on_and_counts_the_others(efforts: Trajecto
         # several times, as one line a second is logged for a reason
         talk.wait_until(
             lambda: tell(good) or any("plan from where the robot is" in line for line in node.lines),
-            "the refusal of a start elsewhere",
+            "the rejection of a start elsewhere",
         )
         states.publish(JointState(name=NAMES, position=[1.0]))
-        talk.wait_for_line(node, "joint_states refused: position holds 1 values for 7 joints")
-        values = talk.status("trajectory_filter", lambda _, values: values["refused joint states"] == "1")
-        assert values["refused: unknown joint"] == "1" and values["refused: wrong length"] == "0"
-        assert int(values["filled in"]) >= 2 and int(values["refused: bad motion"]) >= 2
+        talk.wait_for_line(node, "joint_states rejected: position holds 1 values for 7 joints")
+        values = talk.status("trajectory_filter", lambda _, values: values["rejected joint states"] == "1")
+        assert values["rejected: unknown joint"] == "1" and values["rejected: wrong length"] == "0"
+        assert int(values["filled in"]) >= 2 and int(values["rejected: bad motion"]) >= 2
         assert float(values["last: departure [rad or m]"]) > 0.0
         assert node.stop(signal.SIGINT) == 0, node.output()
 
@@ -334,7 +334,7 @@ def test_the_node_passes_trajectories_on_and_counts_the_others(efforts: Trajecto
         ({}, "parameter 'robot_config' is empty"),
         ({"robot_config": "planar_3rrr.yaml"}, "describes a robot that its platform moves"),
         ({"robot_config": "panda.yaml", "efforts": "both"}, "of the 'link' or of the 'motor', found 'both'"),
-        ({"robot_config": "panda.yaml", "limits": "ignore"}, "choose refuse or pass"),
+        ({"robot_config": "panda.yaml", "limits": "ignore"}, "choose reject or pass"),
         ({"robot_config": "panda.yaml", "joints": "[hand]"}, "joint 'hand' is unknown"),
         ({"robot_config": "panda.yaml", "period": 0.0}, "'period' takes double from 0.0005 to 1"),
     ],

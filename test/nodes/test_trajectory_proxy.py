@@ -134,7 +134,7 @@ def test_a_goal_goes_on_with_efforts_and_its_answers_come_back() -> None:
         assert result.error_string == "Goal successfully reached!"
         held, passed = goals_at(controller)
         values = talk.status("trajectory_filter", lambda _, values: values["goals succeeded"] == "1")
-    assert values["goals under way"] == "0" and values["refused"] == "0"
+    assert values["goals under way"] == "0" and values["rejected"] == "0"
     # the controller held without any effort, and got the efforts of its posture before
     (standing,) = held.trajectory.points
     assert values["holds"] == "1" and list(standing.positions) == list(HOME)
@@ -284,7 +284,7 @@ def test_a_goal_that_the_controller_rejects_is_rejected() -> None:
         talk.wait_for_line(node, "has not taken a hold")
         talk.wait_for_line(node, "rejected the goal; its log says why")
         talk.status(
-            "trajectory_filter", lambda _, values: values["refused: no or unwilling controller"] == "1"
+            "trajectory_filter", lambda _, values: values["rejected: no or unwilling controller"] == "1"
         )
 
 
@@ -293,7 +293,7 @@ def test_bad_goals_do_not_reach_the_controller() -> None:
         bad = goal_of(1.0)
         bad.trajectory.joint_names[2] = "elbow"
         assert not client.send(bad).accepted
-        talk.wait_for_line(node, "trajectory refused: joint 'elbow' is unknown")
+        talk.wait_for_line(node, "trajectory rejected: joint 'elbow' is unknown")
         fast = goal_of(1.0)
         fast.trajectory = plan(0.1, step=0.02)
         assert not client.send(fast).accepted

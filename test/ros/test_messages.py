@@ -1,4 +1,4 @@
-"""Messages become arrays and arrays messages; whatever is wrong with a message is refused by name."""
+"""Messages become arrays and arrays messages; whatever is wrong with a message is rejected by name."""
 
 from __future__ import annotations
 
@@ -162,11 +162,11 @@ def test_a_bad_desired_motion_is_refused_by_name(
 ) -> None:
     msg = write_desired_motion(list(NAMES), Time(), stack_of(5))
     spoil(msg)
-    with pytest.raises(MessageRejected) as refused:
+    with pytest.raises(MessageRejected) as rejected:
         read_desired_motion(msg, joints, 5)
-    assert refused.value.reason is reason
-    assert text in str(refused.value)
-    assert "\n" not in str(refused.value)
+    assert rejected.value.reason is reason
+    assert text in str(rejected.value)
+    assert "\n" not in str(rejected.value)
     good = write_desired_motion(list(NAMES), Time(), stack_of(5))
     np.testing.assert_array_equal(read_desired_motion(good, joints, 5), stack_of(5))
 
@@ -189,15 +189,15 @@ def test_missing_higher_orders_are_named(joints: JointOrder) -> None:
 def test_log_lines_stay_short_for_large_robots() -> None:
     many = [f"joint_{i}" for i in range(100)]
     msg = write_desired_motion(many[1:], Time(), stack_of(5, 99))
-    with pytest.raises(MessageRejected) as refused:
+    with pytest.raises(MessageRejected) as rejected:
         read_desired_motion(msg, JointOrder(many), 5)
-    assert "joint 'joint_0' is missing" in str(refused.value)
-    assert "100 in all" in str(refused.value)
-    assert len(str(refused.value)) < 400
+    assert "joint 'joint_0' is missing" in str(rejected.value)
+    assert "100 in all" in str(rejected.value)
+    assert len(str(rejected.value)) < 400
     msg.joint_names[5] = "x" * 10_000
-    with pytest.raises(MessageRejected) as refused:
+    with pytest.raises(MessageRejected) as rejected:
         read_desired_motion(msg, JointOrder(many), 5)
-    assert len(str(refused.value)) < 400
+    assert len(str(rejected.value)) < 400
 
 
 def test_a_thousand_malformed_messages_are_refused_for_what_is_wrong_with_them(joints: JointOrder) -> None:
@@ -205,9 +205,9 @@ def test_a_thousand_malformed_messages_are_refused_for_what_is_wrong_with_them(j
     seen = set()
     for i in range(1000):
         msg, reason = malformed_motion(rng, NAMES, i)
-        with pytest.raises(MessageRejected) as refused:
+        with pytest.raises(MessageRejected) as rejected:
             read_desired_motion(over_the_wire(msg), joints, 5)
-        assert refused.value.reason is reason, str(refused.value)
+        assert rejected.value.reason is reason, str(rejected.value)
         seen.add(reason)
         if i % 10 == 0:  # in between, sound ones pass
             assert read_desired_motion(good_motion(rng, NAMES, i), joints, 5).shape == (5, N)
@@ -311,9 +311,9 @@ def test_hybrid_twists_of_a_base_are_read() -> None:
 def test_a_bad_base_is_refused_by_name(fields: dict[str, object], reason: Reason, text: str) -> None:
     msg = base_message(base_motion().twists, DesiredMotion.BODY)
     change(**fields)(msg)
-    with pytest.raises(MessageRejected, match=text) as refused:
+    with pytest.raises(MessageRejected, match=text) as rejected:
         read_base_motion(msg, 4)
-    assert refused.value.reason is reason
+    assert rejected.value.reason is reason
 
 
 # feedforward
@@ -393,9 +393,9 @@ def test_a_bad_feedforward_is_refused(
 ) -> None:
     msg = write_feedforward_torque(Header(), list(NAMES), feedforward(), 0.0, "abcd")
     setattr(msg, field, values)
-    with pytest.raises(MessageRejected) as refused:
+    with pytest.raises(MessageRejected) as rejected:
         read_feedforward_torque(msg, joints)
-    assert refused.value.reason is reason
+    assert rejected.value.reason is reason
 
 
 @pytest.mark.parametrize("h", [0.0, 1e-3, -2e-3, 0.5])
@@ -485,9 +485,9 @@ def test_a_trajectory_is_read_with_what_it_gives(joints: JointOrder) -> None:
 def test_a_bad_trajectory_is_refused(
     msg: JointTrajectory, reason: Reason, text: str, joints: JointOrder
 ) -> None:
-    with pytest.raises(MessageRejected, match=text) as refused:
+    with pytest.raises(MessageRejected, match=text) as rejected:
         read_joint_trajectory(msg, joints)
-    assert refused.value.reason is reason
+    assert rejected.value.reason is reason
 
 
 def test_a_joint_state_is_read_with_what_it_gives(joints: JointOrder) -> None:
@@ -507,6 +507,6 @@ def test_a_joint_state_is_read_with_what_it_gives(joints: JointOrder) -> None:
 )
 def test_a_bad_joint_state_is_refused(fields: dict[str, object], reason: Reason, joints: JointOrder) -> None:
     msg = JointState(**{"name": list(NAMES), "position": [1.0, 2.0, 3.0], **fields})
-    with pytest.raises(MessageRejected) as refused:
+    with pytest.raises(MessageRejected) as rejected:
         read_joint_state(msg, joints)
-    assert refused.value.reason is reason
+    assert rejected.value.reason is reason

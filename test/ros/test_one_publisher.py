@@ -1,4 +1,4 @@
-"""One publisher of a stream is followed; another one is refused by name, and what is lost is counted."""
+"""One publisher of a stream is followed; another one is rejected by name, and what is lost is counted."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class World:
         try:
             info = {"publisher_gid": identity, "publication_sequence_number": number}
             self.lost += self.one.check(msg, info)
-        except MessageRejected as refused:
-            assert refused.reason is Reason.SECOND_PUBLISHER
-            self.words = str(refused)
+        except MessageRejected as rejected:
+            assert rejected.reason is Reason.SECOND_PUBLISHER
+            self.words = str(rejected)
             return False
         return True
 
@@ -151,9 +151,9 @@ def test_dynamics_node_answers_one_of_two_publishers_and_names_the_other() -> No
             intruder.publish(sample(k, 0.3))
             peer.answer_to(sample(k + 1))
         assert peer.stamps() == [k * MILLISECOND for k in range(1, 400, 2)]
-        values = peer.diagnostics(lambda values: int(values["refused"]) >= 199)
-        assert values["refused: second publisher"] == "199"
-        line = next(line for line in node.lines if "desired_motion refused" in line)
+        values = peer.diagnostics(lambda values: int(values["rejected"]) >= 199)
+        assert values["rejected: second publisher"] == "199"
+        line = next(line for line in node.lines if "desired_motion rejected" in line)
         assert "it comes from /two/peer while /two/peer is followed; let one node publish at a time" in line
         peer.pause(0.6)
         intruder.publish(sample(1000))

@@ -1,4 +1,4 @@
-"""Real-time settings of nodes: in effect in every thread, or refused with what to do."""
+"""Real-time settings of nodes: in effect in every thread, or rejected with what to do."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def locked_memory(process: RosProcess) -> int:
     return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmLck")))
 
 
-def assert_refused(process: RosProcess, name: str, mend: str) -> None:
+def assert_rejected(process: RosProcess, name: str, mend: str) -> None:
     assert process.wait() == 1
     assert name in process.lines[-1] and mend in process.lines[-1], process.output()
     assert "Traceback" not in process.output()
@@ -62,13 +62,13 @@ def test_processors_are_those_of_all_threads() -> None:
 @pytest.mark.parametrize("numbers", [[4096], [0.5], [-1]])
 def test_processors_that_are_not_there_are_refused(numbers: list[float]) -> None:
     with started({"realtime.cpu_affinity": numbers}) as node:
-        assert_refused(node, "realtime.cpu_affinity", "may use the processors")
+        assert_rejected(node, "realtime.cpu_affinity", "may use the processors")
 
 
 def test_priority_is_that_of_all_threads_or_refused() -> None:
     with started(PRIORITY) as node:
         if not allowed("priority"):
-            assert_refused(node, "realtime.priority 7", "rtprio")
+            assert_rejected(node, "realtime.priority 7", "rtprio")
             return
         node.wait_for_line("robot 'panda'")
         wait_until(
@@ -83,7 +83,7 @@ def test_priority_is_that_of_all_threads_or_refused() -> None:
 def test_memory_is_locked_or_refused() -> None:
     with started(MEMORY) as node:
         if not allowed("memory"):
-            assert_refused(node, "realtime.lock_memory", "memlock")
+            assert_rejected(node, "realtime.lock_memory", "memlock")
             return
         node.wait_for_line("robot 'panda'")
         wait_until(lambda: locked_memory(node) > 10_000, TIMEOUT, "locked memory")
@@ -92,4 +92,4 @@ def test_memory_is_locked_or_refused() -> None:
 
 def test_an_unknown_way_to_collect_is_refused() -> None:
     with started({"realtime.garbage_collection": "never"}) as node:
-        assert_refused(node, "realtime.garbage_collection", "automatic, frozen")
+        assert_rejected(node, "realtime.garbage_collection", "automatic, frozen")

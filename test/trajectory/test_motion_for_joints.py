@@ -118,6 +118,6 @@ def test_names_that_do_not_fit_the_robot(
     ],
 )
 def test_a_file_that_contradicts_itself(tmp_path: Path, text: str, words: str) -> None:
-    with pytest.raises(InputError, match=words) as refused:
+    with pytest.raises(InputError, match=words) as rejected:
         read_motion(written(tmp_path, text))
-    assert str(refused.value).startswith(str(tmp_path))
+    assert str(rejected.value).startswith(str(tmp_path))

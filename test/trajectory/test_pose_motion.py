@@ -247,10 +247,10 @@ def test_files(tmp_path: Path) -> None:
 )
 def test_a_bad_file_is_answered_in_one_line(tmp_path: Path, text: str, place: str, reason: str) -> None:
     path = written(tmp_path, text)
-    with pytest.raises(InputError, match=reason) as refused:
+    with pytest.raises(InputError, match=reason) as rejected:
         read_motion(path)
-    assert str(refused.value).startswith(f"{path}{place}: ")
-    assert "\n" not in str(refused.value)
+    assert str(rejected.value).startswith(f"{path}{place}: ")
+    assert "\n" not in str(rejected.value)
 
 
 @given(data=st.data())

@@ -209,9 +209,9 @@ def test_plain_interpolation_says_how_rough_it_is(given_rows: int, smoothness: i
     motion = PiecewisePolynomial(times, *rows[:given_rows])
     assert motion.smoothness == smoothness
     motion.require_smoothness(smoothness)
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as rejected:
         motion.require_smoothness(4)
-    assert str(refused.value) == (
+    assert str(rejected.value) == (
         "torque acceleration (order 2) needs a motion that is continuous up to its snap (derivative 4), "
         f"but the {jumps} of this PiecewisePolynomial jumps; "
         "make a WaypointSpline of the same waypoints, with order=4"

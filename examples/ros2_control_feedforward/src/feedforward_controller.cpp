@@ -285,7 +285,7 @@ private:
     if (!fits) {
       RCLCPP_WARN_THROTTLE(
         get_node()->get_logger(), *get_node()->get_clock(), 1000,
-        "refused a desired motion: it needs finite positions to snaps of the %zu joints of the exported code",
+        "rejected a desired motion: it needs finite positions to snaps of the %zu joints of the exported code",
         kJoints);
       return;
     }

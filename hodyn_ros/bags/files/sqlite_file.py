@@ -73,7 +73,7 @@ class SqliteFile:
         # Names may be damaged, too.
         connection.text_factory = lambda text: text.decode("utf-8", "replace")
         connection.execute("PRAGMA trusted_schema = OFF")
-        # Otherwise SQLite refuses a file that is shorter than its header says.
+        # Otherwise SQLite rejects a file that is shorter than its header says.
         connection.execute("PRAGMA writable_schema = ON")
         return connection
 

@@ -80,7 +80,7 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         the torques, and motions of platforms as those of bases; matrices are in the coordinates.
 
         For C-contiguous float64 arrays everything is checked in compiled code; others are converted or
-        refused with InputError. Compiling takes a fraction of a second; the next process finds the machine
+        rejected with InputError. Compiling takes a fraction of a second; the next process finds the machine
         code on disk.
         """
         order = self._checked_order(order, what, frames, representation)

@@ -252,7 +252,7 @@ def _names(tree: TreeModel, joints: Sequence[int]) -> tuple[str, ...]:
 
 
 def check_order(order: int, found: str) -> None:
-    """Refuse what would take minutes to compile, and is most likely samples where derivatives belong."""
+    """Reject what would take minutes to compile, and is most likely samples where derivatives belong."""
     if order > HIGHEST_ORDER:
         raise InputError(
             f"{found} {order}, and {HIGHEST_ORDER} is the highest there is; the samples of a batch stand "

@@ -319,7 +319,7 @@ class ForwardDynamicsCalls(RobotDescription):
 
 
 def check_prescribed(prescribed: object) -> None:
-    """Refuse what is no list of joints."""
+    """Reject what is no list of joints."""
     if isinstance(prescribed, str) or not isinstance(prescribed, Iterable):
         raise InputError(f"prescribed must be a list of names or indices of joints, found {prescribed!r}")
 

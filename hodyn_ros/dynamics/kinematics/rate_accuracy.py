@@ -29,7 +29,7 @@ def check_accuracy(
     movable: list[int],
     weights: Array,
 ) -> None:
-    """Refuse joint motions (order + 1, joints) that are too inaccurate; arguments as in `solve_rates`.
+    """Reject joint motions (order + 1, joints) that are too inaccurate; arguments as in `solve_rates`.
 
     `motion`: at the position found.
 

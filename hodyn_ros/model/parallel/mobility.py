@@ -17,7 +17,7 @@ _STEP = 0.05  # [rad], and of the length of the platform, from the home pose to 
 
 
 def check_mobility(model: ParallelModel) -> Array:
-    """Refuse a parallel robot that cannot move, or not only, as its `platform_dof` says.
+    """Reject a parallel robot that cannot move, or not only, as its `platform_dof` says.
 
     Returns the twists (6, m), in the platform frame, that move nothing but the platform on its joints and are
     no part of `platform_dof`; nothing drives the platform along them, and it stays at rest there. Raises
@@ -126,7 +126,7 @@ def _idle_twists(model: ParallelModel, jacobians: list[Array], common: Array) ->
 
 
 def _check_idle(model: ParallelModel, idle: Array) -> None:
-    """Refuse a platform that would turn by itself on the joints that carry it."""
+    """Reject a platform that would turn by itself on the joints that carry it."""
     inertia = model.platform.spatial_inertia
     weight = inertia @ Ad(inverse(model.platform.placement))[:, 3:] @ model.gravity
     effects = [inertia @ model.dof, weight[:, None]]
@@ -142,7 +142,7 @@ def _check_idle(model: ParallelModel, idle: Array) -> None:
 
 
 def _check_closed_under_bracket(model: ParallelModel, dof: Array) -> None:
-    """Refuse twists that no body can have at all its poses: those of a constant `P_p` form a Lie algebra."""
+    """Reject twists that no body can have at all its poses: those of a constant `P_p` form a Lie algebra."""
     scale = _scale(model)
     for i in range(model.delta):
         for j in range(i):

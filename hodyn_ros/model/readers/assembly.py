@@ -117,8 +117,8 @@ def assemble(
     `base` (4, 4): the pose of a floating root in the world at the zero configuration, by default none.
     Raises ModelError that names the link or joint; `link_word` is what the file calls a link.
     """
-    _refuse_repeated_names(links, joints, link_word)
-    _refuse_impossible_numbers(links, joints, link_word)
+    _reject_repeated_names(links, joints, link_word)
+    _reject_impossible_numbers(links, joints, link_word)
     outgoing = _joints_by_parent(links, joints, link_word)
     root = _find_root(links, joints, link_word)
 
@@ -199,7 +199,7 @@ class _Builder:
         )
 
 
-def _refuse_repeated_names(links: Sequence[Link], joints: Sequence[Joint], link_word: str) -> None:
+def _reject_repeated_names(links: Sequence[Link], joints: Sequence[Joint], link_word: str) -> None:
     for word, parts in ((link_word, links), ("joint", joints)):
         seen: set[str] = set()
         for name in (part.name for part in parts):
@@ -208,7 +208,7 @@ def _refuse_repeated_names(links: Sequence[Link], joints: Sequence[Joint], link_
             seen.add(name)
 
 
-def _refuse_impossible_numbers(links: Sequence[Link], joints: Sequence[Joint], link_word: str) -> None:
+def _reject_impossible_numbers(links: Sequence[Link], joints: Sequence[Joint], link_word: str) -> None:
     for link in links:
         for what, figure in (("mass", link.mass), ("centre of mass", link.com), ("inertia", link.inertia)):
             if not np.isfinite(figure).all():

@@ -88,12 +88,12 @@ def read_urdf_assembly(
     path_or_xml: str | os.PathLike[str],
     floating_base: bool = False,
     held: Mapping[str, float] | None = None,
-    mimic: Literal["follow", "ignore", "refuse"] = "refuse",
+    mimic: Literal["follow", "ignore", "reject"] = "reject",
 ) -> tuple[Assembly, JointLimits]:
     """Read a URDF as `read_urdf` does, with the places of all links, merged ones included, and its friction.
 
     Joints `held` at a position [rad or m], by name, are fixed there, and with them those that mimic them.
-    `mimic`: whether joints that mimic others become couplings, move by themselves, or are refused; where
+    `mimic`: whether joints that mimic others become couplings, move by themselves, or are rejected; where
     they are not, bodies may also lack mass or inertia, and who builds the robot checks that none is missing.
     """
     text, source = _text_of(path_or_xml)
@@ -122,7 +122,7 @@ def _read(
 ) -> tuple[Assembly, JointLimits]:
     root = _parse_xml(text)
     couplings = _couplings(root) if mimic != "ignore" else []
-    if couplings and mimic == "refuse":
+    if couplings and mimic == "reject":
         raise ModelError(
             f"joint {couplings[0].joint!r} mimics another joint, which is not supported here; give it a "
             "motion of its own (remove <mimic>) or make it fixed"
@@ -151,7 +151,7 @@ def _read(
             raise ModelError(f"there is no joint {name!r} to lock; it has {list(limits)}")
     name = root.get("name") or "robot"
     assembly = assemble(
-        name, links, joints, gravity=GRAVITY, floating_base=floating_base, any_rank=mimic != "refuse"
+        name, links, joints, gravity=GRAVITY, floating_base=floating_base, any_rank=mimic != "reject"
     )
     assembly = replace(assembly, frictions=frictions, couplings=tuple(couplings))
     names = assembly.model.joint_names

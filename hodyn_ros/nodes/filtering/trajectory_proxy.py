@@ -179,8 +179,8 @@ class TrajectoryProxy:
         async with self._turns:
             try:
                 self._goals[id(request)] = await self._pass_on(request)
-            except MessageRejected as refused:
-                self._rejections.add(refused)
+            except MessageRejected as rejected:
+                self._rejections.add(rejected)
                 return GoalResponse.REJECT
         return GoalResponse.ACCEPT
 
@@ -211,7 +211,7 @@ class TrajectoryProxy:
             return await self._fill_in(trajectory)
         motion = running.filtered.result.dense.motion
         end = min(course[1] + _MARGIN + 0.5 * self._stop_duration, motion.duration)
-        # a trajectory that cannot start there is refused before the robot is stopped for it
+        # a trajectory that cannot start there is rejected before the robot is stopped for it
         await self._fill_in(trajectory, _standing(motion.sample(end, 0)[0]))
         self._logger.info("a new goal: the one under way is brought to rest before")
         if not await self._halt(running):
@@ -356,8 +356,8 @@ class TrajectoryProxy:
         """Let the controller hold where it holds, with the efforts that this takes."""
         try:
             hold = self._efforts.hold(state.positions, self._present(), _FADE)
-        except MessageRejected as refused:
-            self._rejections.add(refused)
+        except MessageRejected as rejected:
+            self._rejections.add(rejected)
             return
         if await self._give(hold):
             self.holds += 1

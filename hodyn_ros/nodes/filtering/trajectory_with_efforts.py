@@ -40,14 +40,14 @@ class TrajectoryEfforts:
     """Fills in the efforts of joint trajectories.
 
     `joint_names` are those that the filtered trajectories carry, in the order of the controller; the joints
-    of the robot that a trajectory does not name rest where they are. With `refuse_violations` a trajectory
-    beyond a limit of the robot is refused; so is one that departs by more than `max_departure` [rad or m]
+    of the robot that a trajectory does not name rest where they are. With `reject_violations` a trajectory
+    beyond a limit of the robot is rejected; so is one that departs by more than `max_departure` [rad or m]
     from what the controller would make of its points.
     """
 
     effort_filter: EffortFilter
     joint_names: tuple[str, ...]
-    refuse_violations: bool = True
+    reject_violations: bool = True
     max_departure: float = math.inf
 
     def __post_init__(self) -> None:
@@ -141,7 +141,7 @@ class TrajectoryEfforts:
                 f"{departure.time:.3f} s; send velocities and accelerations, or points that are closer to "
                 "each other, or raise max_departure",
             )
-        if result.violations and self.refuse_violations:
+        if result.violations and self.reject_violations:
             raise MessageRejected(
                 Reason.BEYOND_LIMITS,
                 f"{in_words(result.violations)}; plan a slower motion, or let it pass with limits:=pass",

@@ -15,7 +15,7 @@ class Serialiser:
     """Turns messages of one type into bytes.
 
     What rclpy gives may be longer than the message: some middlewares estimate the length, and leave what
-    they do not need at the end. Such bytes would be refused by other readers of bags.
+    they do not need at the end. Such bytes would be rejected by other readers of bags.
     """
 
     def __init__(self, name: str) -> None:

@@ -142,7 +142,7 @@ def check_finite(stack: Array, joints: JointOrder, places: Places, labels: Seque
 
 
 def wrong_length(field: str, found: int, n: int) -> MessageRejected:
-    """Return the refusal of a field that does not hold one value per joint."""
+    """Return the rejection of a field that does not hold one value per joint."""
     return MessageRejected(
         Reason.WRONG_LENGTH, f"{field} holds {found} values for {n} joints; send one per joint, or none"
     )
@@ -158,7 +158,7 @@ def check_one_per_joint(field: str, values: Sequence[float], names: Sequence[str
 
 
 def position_not_finite(joint: str) -> MessageRejected:
-    """Return the refusal of a position that is NaN or infinite."""
+    """Return the rejection of a position that is NaN or infinite."""
     return MessageRejected(
         Reason.NOT_FINITE, f"position of joint {joint!r} is not finite; send finite numbers"
     )

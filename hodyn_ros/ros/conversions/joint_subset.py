@@ -49,7 +49,7 @@ class JointChoice:
         """Return positions and velocities (n,) of the joints [rad or m, /s].
 
         Velocities that are not finite, which drivers send where they measure none, are None; `with_velocity`
-        such a message is refused. Raises MessageRejected for a malformed message.
+        such a message is rejected. Raises MessageRejected for a malformed message.
         """
         self._find(msg.name)
         check_one_per_joint("position", msg.position, msg.name)

@@ -34,7 +34,7 @@ _WRENCHES = (
     ParameterSpec(
         "wrench_limit",
         1e6,
-        "Largest component of a measured wrench [N, N.m]; a measurement beyond it is refused.",
+        "Largest component of a measured wrench [N, N.m]; a measurement beyond it is rejected.",
         low=0.001,
         high=1e9,
     ),

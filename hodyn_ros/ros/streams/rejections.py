@@ -1,4 +1,4 @@
-"""Messages that are refused: why, how often, and one throttled line in the log for each kind."""
+"""Messages that are rejected: why, how often, and one throttled line in the log for each kind."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hodyn_ros.errors import InputError
 
 
 class Reason(str, Enum):
-    """Why a message was refused; the value is the key under which /diagnostics counts it."""
+    """Why a message was rejected; the value is the key under which /diagnostics counts it."""
 
     MALFORMED = "malformed"
     NO_NAMES = "no joint names"
@@ -43,14 +43,14 @@ class MessageRejected(InputError):
 
 
 class Rejections:
-    """Counts refused messages by reason, and logs at most one line per reason in `period` seconds.
+    """Counts rejected messages by reason, and logs at most one line per reason in `period` seconds.
 
     >>> lines = []
     >>> rejections = Rejections(lines.append, "desired_motion")
     >>> for _ in range(3):
     ...     rejections.add(MessageRejected(Reason.NOT_FINITE, "velocities holds NaN for joint 'a'"))
     >>> lines
-    ["desired_motion refused: velocities holds NaN for joint 'a'"]
+    ["desired_motion rejected: velocities holds NaN for joint 'a'"]
     >>> rejections.total, rejections.counts[Reason.NOT_FINITE]
     (3, 3)
     """
@@ -72,25 +72,25 @@ class Rejections:
 
     @property
     def total(self) -> int:
-        """Number of refused messages, whatever the reason."""
+        """Number of rejected messages, whatever the reason."""
         return sum(self.counts.values())
 
-    def add(self, refused: MessageRejected) -> None:
-        """Count a refused message, and log it unless another of its kind was logged a moment ago."""
-        reason, now = refused.reason, self._clock()
+    def add(self, rejected: MessageRejected) -> None:
+        """Count a rejected message, and log it unless another of its kind was logged a moment ago."""
+        reason, now = rejected.reason, self._clock()
         self.counts[reason] += 1
         if now - self._logged_at.get(reason, float("-inf")) < self._period:
             self._unlogged[reason] += 1
             return
         more = f" ({self._unlogged[reason]} more of this kind before it)" if self._unlogged[reason] else ""
-        self._log(f"{self._topic} refused: {refused}{more}")
+        self._log(f"{self._topic} rejected: {rejected}{more}")
         self._logged_at[reason] = now
         self._unlogged[reason] = 0
 
     def reasons(self) -> str:
-        """Return in words what was refused, and how often."""
+        """Return in words what was rejected, and how often."""
         return ", ".join(f"{count} {reason.value}" for reason, count in self.counts.items() if count)
 
     def as_values(self) -> dict[str, int]:
         """Return the counts as the keys and values of a diagnostic status."""
-        return {f"refused: {reason.value}": count for reason, count in self.counts.items()}
+        return {f"rejected: {reason.value}": count for reason, count in self.counts.items()}

@@ -11,10 +11,10 @@ _STRIDE = 100_000_000  # [ns] that a stamp may be ahead of real time since the o
 
 
 class StampFilter:
-    """Refuses stamps that do not lie after the last accepted one.
+    """Rejects stamps that do not lie after the last accepted one.
 
     A publisher that starts again with an earlier clock (a bag played once more, a simulation reset) would be
-    refused for ever; so the last stamp is forgotten once no message was accepted for `forget_after` seconds
+    rejected for ever; so the last stamp is forgotten once no message was accepted for `forget_after` seconds
     of real time. A single stamp far ahead of all others must not silence the stream for so long either: until
     a stamp near to it has confirmed it, those that go on from the ones before it are accepted as well.
     `last` is the last accepted stamp [ns].

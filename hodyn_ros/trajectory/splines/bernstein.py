@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def derivatives(polynomial: BPoly, times: Array, order: int) -> Array:
     """Return the derivatives 0 ... order of a piecewise polynomial at times (N,): (order+1, N, ...).
 
-    SciPy refuses the derivatives above the degree, which are zero.
+    SciPy rejects the derivatives above the degree, which are zero.
 
     >>> from scipy.interpolate import BPoly
     >>> derivatives(BPoly([[0.0], [3.0]], [0.0, 1.0]), np.array([0.5]), 3)[:, 0]

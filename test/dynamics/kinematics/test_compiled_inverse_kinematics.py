@@ -162,7 +162,7 @@ def test_an_independent_joint_moves_as_given(panda: Robot, readable: list[int]) 
 
 
 def test_near_a_singular_pose_the_derivatives_are_compared_in_compiled_code_too(readable: list[int]) -> None:
-    """A condition number of some hundreds is too much for the bound at order 4, and too little to refuse."""
+    """A condition number of some hundreds is too much for the bound at order 4, and too little to reject."""
     z, y, x = np.eye(3)[::-1]
     points = np.array([[0, 0, 0], [0, 0, 0.4], [0, 0, 0.8], [0.4, 0, 0.8], [0.4, 0, 0.8], [0.4, 0, 0.8]])
     screws = [np.concatenate([e, np.cross(p, e)]) for e, p in zip((z, y, y, x, y, x), points, strict=True)]
@@ -171,17 +171,17 @@ def test_near_a_singular_pose_the_derivatives_are_compared_in_compiled_code_too(
     some = np.ones(6), np.zeros((6, 3)), np.tile(np.eye(3), (6, 1, 1))
     arm = Robot.from_screws(range(-1, 5), screws, placements, *some)
     q = random_stack(10, 5, 6)
-    for distance, refused in ((0.1, False), (1e-4, True)):
+    for distance, rejected in ((0.1, False), (1e-4, True)):
         q[0] = [0.3, -0.6, 0.9, 0.4, distance, 0.2]
         (pose,), (twists,) = goals(arm, q, [5], "spatial")
         jacobian = arm.jacobian(q[:1], 5, "hybrid")[0]
         assert np.linalg.cond(jacobian) > 102.0  # where the bound at order 4 is: 1e-5 / (4 eps) to the 1/5
-        if refused:
+        if rejected:
             with pytest.raises(SingularError, match="close to singular"):
                 arm.inverse_kinematics(pose, twists, seed=q[0])
         else:
             near(arm.inverse_kinematics(pose, twists, seed=q[0]), q, 1e-6)
-        assert len(readable) == refused
+        assert len(readable) == rejected
 
 
 def test_what_is_refused_is_explained(panda: Robot) -> None:

@@ -306,10 +306,10 @@ class TestBadInput:
         ],
     )
     def test_a_bad_motion_is_refused_with_expected_and_found(self, q: Any, words: list[str]) -> None:
-        with pytest.raises(InputError) as refusal:
+        with pytest.raises(InputError) as rejection:
             robot_of(random_tree(17, 4)).forward_kinematics(q)
         for word in words:
-            assert refusal.match(word)
+            assert rejection.match(word)
 
     def test_an_unknown_representation_is_refused_with_the_known_ones(self) -> None:
         robot = robot_of(random_tree(18, 4))

@@ -203,10 +203,10 @@ class TestNewton:
     def test_a_pose_out_of_reach_is_told_with_its_distance(self, panda: Robot) -> None:
         pose = np.eye(4)
         pose[0, 3] = 5.0
-        with pytest.raises(ConvergenceError, match=r"panda_link7.*rad and 4\.\d+ m") as refusal:
+        with pytest.raises(ConvergenceError, match=r"panda_link7.*rad and 4\.\d+ m") as rejection:
             panda.inverse_kinematics(pose, seed=HOME)
-        assert 4.0 < refusal.value.distance < 5.0
-        assert isinstance(refusal.value, InputError)
+        assert 4.0 < rejection.value.distance < 5.0
+        assert isinstance(rejection.value, InputError)
 
     def test_nothing_is_kept_from_a_failure(self, panda: Robot) -> None:
         q = motion_near(HOME, 10)
@@ -316,19 +316,19 @@ class TestSingularPoses:
         q = np.stack([np.array(position), np.ones(6)])
         pose, twists = goal(robot, q, "world", 5)
         start = q[0] + offset * np.array([1, -1, 1, 1, -1, 1])
-        with pytest.raises(SingularError, match=r"'body6' is singular.*condition number") as refusal:
+        with pytest.raises(SingularError, match=r"'body6' is singular.*condition number") as rejection:
             robot.inverse_kinematics(pose, twists, seed=start)
-        assert refusal.value.condition > 1e6
+        assert rejection.value.condition > 1e6
         # the pose itself can be reached
         found = robot.inverse_kinematics(pose, seed=start)
         np.testing.assert_allclose(goal(robot, found, "world", 5)[0], pose, rtol=0, atol=POSE)
 
     def test_a_redundant_arm_stretched_out(self, panda: Robot) -> None:
         pose, twists = goal(panda, np.zeros((3, 7)), "world", 6)
-        with pytest.raises(SingularError) as refusal:
+        with pytest.raises(SingularError) as rejection:
             panda.inverse_kinematics(pose, twists)
-        assert refusal.value.condition > 1e6
-        assert isinstance(refusal.value, InputError)
+        assert rejection.value.condition > 1e6
+        assert isinstance(rejection.value, InputError)
 
     def test_the_condition_number_has_no_dimension(self) -> None:
         """A robot of micrometres is no more singular than one of metres of the same shape."""
@@ -457,7 +457,7 @@ def test_bad_input_is_refused_with_expected_and_found(panda: Robot, name: str) -
     changed, words = BAD_INPUT[name]
     pose, twists = goal(panda, motion_near(HOME, 28, 2), "world", 6)
     arguments: dict[str, Any] = {"pose": pose, "twists": twists, "seed": HOME, **changed}
-    with pytest.raises(InputError) as refusal:
+    with pytest.raises(InputError) as rejection:
         panda.inverse_kinematics(**arguments)
     for word in words:
-        assert refusal.match(word)
+        assert rejection.match(word)

@@ -86,9 +86,9 @@ def test_the_jounce_that_was_wrong_by_far_is_refused() -> None:
     words = (
         r"condition number 6\.[0-9]+e\+04.*: in derivative [1-4] of the joint motion a share of .* 1e-05 is"
     )
-    with pytest.raises(SingularError, match=words) as refused:
+    with pytest.raises(SingularError, match=words) as rejected:
         ARM.inverse_kinematics(pose, twists, seed=start)
-    assert 6e4 < refused.value.condition < 7e4 and "\n" not in str(refused.value)
+    assert 6e4 < rejected.value.condition < 7e4 and "\n" not in str(rejected.value)
     fewer = ARM.inverse_kinematics(pose, twists[:1], seed=start)
     assert shares(fewer, q[:2]).max() < ACCURACY
 

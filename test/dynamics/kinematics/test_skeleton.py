@@ -111,18 +111,20 @@ def test_the_node_draws_the_desired_motion(robot: str, motion: str) -> None:
     with start_node("skeleton_node", {"robot_config": robot}, "drawn") as node, Talk("drawn") as talk:
         heard = talk.hear_nothing_yet(Marker, "skeleton")
         publisher = talk.publisher(DesiredMotion, "desired_motion")
-        refused = DesiredMotion(joint_names=["nobody"], positions=[1.0])
+        rejected = DesiredMotion(joint_names=["nobody"], positions=[1.0])
 
         def sent(message: DesiredMotion) -> bool:
             publisher.publish(message)  # again and again, as best effort may lose one
             return True
 
-        talk.wait_until(lambda: sent(refused) and "desired_motion refused: " in node.output(), "a refusal")
+        talk.wait_until(
+            lambda: sent(rejected) and "desired_motion rejected: " in node.output(), "a rejection"
+        )
         assert not heard
         talk.wait_until(lambda: sent(msg) and heard, "a picture")
         values = talk.status("skeleton_node", lambda status, _: status.level == OK)
         assert node.stop() == 0, node.output()
-    assert int(values["drawn"]) >= 1 and int(values["refused"]) >= 1
+    assert int(values["drawn"]) >= 1 and int(values["rejected"]) >= 1
     marker = heard[0]
     assert (marker.type, marker.header.frame_id, marker.header.stamp.sec) == (Marker.LINE_LIST, "world", 7)
     points = np.array([[p.x, p.y, p.z] for p in marker.points]).reshape(-1, 2, 3)

@@ -452,7 +452,7 @@ def test_near_a_dead_point_of_one_coordinate_efforts_grow_and_at_it_there_are_no
 
 @pytest.mark.parametrize("arrays", [PLATFORM, HINGE])
 def test_the_kernel_itself_never_calls_a_singular_pose_right(arrays: Parallel) -> None:
-    """From the place itself, so that neither a long way nor open limbs can be what it refuses."""
+    """From the place itself, so that neither a long way nor open limbs can be what it rejects."""
     robot = build(arrays)
     kernel = ParallelKernel(model(robot), 1)
     if arrays is PLATFORM:

@@ -1,4 +1,4 @@
-"""Parallel robots from YAML files: the shipped ones, and what is refused with file, line and place."""
+"""Parallel robots from YAML files: the shipped ones, and what is rejected with file, line and place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Descriptions of parallel robots that cannot be right are refused by name."""
+"""Descriptions of parallel robots that cannot be right are rejected by name."""
 
 from __future__ import annotations
 

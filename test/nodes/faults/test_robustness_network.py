@@ -52,7 +52,7 @@ def test_a_link_that_is_down_for_a_second_loses_nothing(hosts: TwoHosts, tmp_pat
         subscriber.wait_for_line("collected")
         publisher.tell("end")
         assert node.stop() == 0, node.output()
-        assert "refused" not in node.output()
+        assert "rejected" not in node.output()
     got = np.load(got_file)
     counted = got["stamps"] >= sent[0]
     np.testing.assert_array_equal(got["stamps"][counted], sent)  # each once, in order

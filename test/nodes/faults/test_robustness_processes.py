@@ -81,7 +81,7 @@ def test_a_publisher_that_is_killed_and_started_again_is_answered(
         assert_right(peer.answers, law)
         # the second one waits until the first, whose end DDS has not seen yet, has been silent long enough
         report = peer.diagnostics()
-        assert report["refused"] == report["refused: second publisher"]
+        assert report["rejected"] == report["rejected: second publisher"]
         assert node.stop() == 0, node.output()
 
 
@@ -164,7 +164,7 @@ def test_two_robots_with_the_same_joint_names_do_not_hear_each_other() -> None:
         for name, peer in peers.items():
             peer.wait_until(lambda peer=peer: len(peer.answers) >= 100, f"the answers to {name}")
             values = peer.diagnostics(lambda values: int(values["answered"]) >= 100)
-            assert (int(values["answered"]), int(values["refused"])) == (100, 0)
+            assert (int(values["answered"]), int(values["rejected"])) == (100, 0)
             assert peer.stamps() == sent[name]
             assert_right(peer.answers, laws[name])
 

@@ -1,4 +1,4 @@
-"""Refusals are counted and logged once per kind and period; stamps have to advance."""
+"""Rejections are counted and logged once per kind and period; stamps have to advance."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ class Clock:
 def test_each_reason_is_logged_once_per_period_and_always_counted() -> None:
     lines: list[str] = []
     clock = Clock()
-    refusals = Rejections(lines.append, "desired_motion", period=1.0, clock=clock)
+    rejections = Rejections(lines.append, "desired_motion", period=1.0, clock=clock)
     for _ in range(10):
-        refusals.add(MessageRejected(Reason.NOT_FINITE, "positions holds nan"))
-    refusals.add(MessageRejected(Reason.WRONG_LENGTH, "positions holds 6 values"))
+        rejections.add(MessageRejected(Reason.NOT_FINITE, "positions holds nan"))
+    rejections.add(MessageRejected(Reason.WRONG_LENGTH, "positions holds 6 values"))
     assert lines == [
-        "desired_motion refused: positions holds nan",
-        "desired_motion refused: positions holds 6 values",
+        "desired_motion rejected: positions holds nan",
+        "desired_motion rejected: positions holds 6 values",
     ]
     clock.now += 1.0
-    refusals.add(MessageRejected(Reason.NOT_FINITE, "positions holds inf"))
-    assert lines[2:] == ["desired_motion refused: positions holds inf (9 more of this kind before it)"]
-    assert refusals.counts[Reason.NOT_FINITE] == 11
-    assert refusals.total == 12
-    assert refusals.as_values()["refused: not finite"] == 11
-    assert refusals.as_values()["refused: missing joint"] == 0
+    rejections.add(MessageRejected(Reason.NOT_FINITE, "positions holds inf"))
+    assert lines[2:] == ["desired_motion rejected: positions holds inf (9 more of this kind before it)"]
+    assert rejections.counts[Reason.NOT_FINITE] == 11
+    assert rejections.total == 12
+    assert rejections.as_values()["rejected: not finite"] == 11
+    assert rejections.as_values()["rejected: missing joint"] == 0
 
 
 def test_the_count_of_unlogged_lines_starts_again() -> None:
     lines: list[str] = []
     clock = Clock()
-    refusals = Rejections(lines.append, "topic", clock=clock)
+    rejections = Rejections(lines.append, "topic", clock=clock)
     for _ in range(3):
-        refusals.add(MessageRejected(Reason.NOT_FINITE, "bad"))
-        refusals.add(MessageRejected(Reason.NOT_FINITE, "bad"))
+        rejections.add(MessageRejected(Reason.NOT_FINITE, "bad"))
+        rejections.add(MessageRejected(Reason.NOT_FINITE, "bad"))
         clock.now += 2.0
-    assert lines[1:] == ["topic refused: bad (1 more of this kind before it)"] * 2
+    assert lines[1:] == ["topic rejected: bad (1 more of this kind before it)"] * 2
 
 
 @pytest.mark.parametrize("stamp", [5_000_000_000, 4_999_999_999, 0, -1])
@@ -57,9 +57,9 @@ def test_a_stamp_not_after_the_last_one_is_refused(stamp: int) -> None:
     for before in (4_999_999_998, 5_000_000_000):
         timeline.check(before)
         timeline.accept(before)
-    with pytest.raises(MessageRejected, match="the last accepted one; stamps must increase") as refused:
+    with pytest.raises(MessageRejected, match="the last accepted one; stamps must increase") as rejected:
         timeline.check(stamp)
-    assert refused.value.reason is Reason.TIME_BACKWARDS
+    assert rejected.value.reason is Reason.TIME_BACKWARDS
     timeline.check(5_000_000_001)
 
 
