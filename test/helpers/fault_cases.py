@@ -314,11 +314,11 @@ CASES = (
     Case("status: near a singularity", status(Status.NEAR_SINGULARITY), fault=Fault.STATUS),
     Case("payload changed, 3 N.m", heavier(3.0), 800),
     Case("process held up 2 s", always(held_up), 2800, fault=JUMPED),
-    Case("process told to end", always(shutdown), 1200, fault=Fault.SHUTDOWN),
+    Case("shutdown requested", always(shutdown), 1200, fault=Fault.SHUTDOWN),
     Case("controller switched off and on, at rest", listening_off(100, True), 900, 0, joins=True),
     Case("controller switched off in motion", listening_off(100, False)),
 )
-STOPS = CASES[1], next(case for case in CASES if case.name == "process told to end")
+STOPS = CASES[1], next(case for case in CASES if case.name == "shutdown requested")
 GRID = [(CONTROLLER, case) for case in CASES]
 GRID += [(consumer, case) for consumer in (EFFORTS, REFERENCES) for case in CASES]
 GRID += [(consumer, case) for consumer in (EFFORTS_HELD, EFFORTS_BARE, EFFORTS_BARE_HELD) for case in STOPS]
