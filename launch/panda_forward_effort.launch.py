@@ -1,4 +1,4 @@
-"""Efforts for a forward controller of a Panda, by default with mock hardware; the motion starts when told to.
+"""Efforts for a forward controller of a Panda, by default with mock hardware; a service starts the motion.
 
 ros2 launch hodyn_ros panda_forward_effort.launch.py
 ros2 launch hodyn_ros panda_forward_effort.launch.py hardware:=false controller:=my_effort_controller

@@ -1,4 +1,4 @@
-"""References for the drives of a Panda, by default mock hardware; the motion starts when told to.
+"""References for the drives of a Panda, by default mock hardware; a service starts the motion.
 
 ros2 launch hodyn_ros panda_motor_references.launch.py
 ros2 launch hodyn_ros panda_motor_references.launch.py hardware:=false rate:=100

@@ -45,6 +45,6 @@ def stamp_of(data: bytes) -> int:
     """Return the stamp [ns] of a serialised message that begins with a header."""
     if len(data) < 12:
         raise DamagedError(f"a message of {len(data)} bytes has no header")
-    # after four bytes that tell the encoding, the second of them the order of bytes
+    # after four bytes that hold the encoding, the second of them the order of bytes
     second, nanosecond = struct.unpack_from("<iI" if data[1] & 1 else ">iI", data, 4)
     return int(second) * 1_000_000_000 + int(nanosecond)

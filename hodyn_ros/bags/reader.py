@@ -82,7 +82,7 @@ class Bag:
         count = self.counts.total()
         troubles = [metadata.trouble, *(file.trouble for file in self._files)]
         if metadata.count is not None and count != metadata.count:
-            troubles.append(f"metadata.yaml tells of {metadata.count} messages")
+            troubles.append(f"metadata.yaml counts {metadata.count} messages")
         trouble = "; ".join(filter(None, troubles))
         if not trouble:
             return
@@ -111,7 +111,7 @@ def _lost(expected: int | None, count: int, unread: int, size: int) -> str:
     """Return in words what a bag has lost, of which `count` messages with `size` bytes can be read."""
     if expected is not None:
         if expected < count:
-            return "nothing of what it tells is lost"
+            return "none of the messages that it counts is lost"
         return f"{expected - count} of {expected} messages are lost"
     if unread:
         about = max(1, round(unread * count / max(1, size)))

@@ -472,7 +472,7 @@ def compare(
 ) -> None:
     """Show where two recordings differ, by topic and field.
 
-    Messages are matched by their stamps. computation_time is left out: it tells about the machine only. Exit
+    Messages are matched by their stamps. computation_time is left out: it depends on the machine alone. Exit
     code 0 where the recordings agree, 1 where they differ, 2 where they cannot be compared.
     """
     from hodyn_ros.bags.comparison.commands import run_compare
@@ -505,7 +505,7 @@ def top(
     Rates, ages, latency percentiles, rejected messages by reason, exceeded limits, engine and order.
     """
     require_ros("hodyn top")
-    from hodyn_ros.nodes.top import run_top
+    from hodyn_ros.cli.top import run_top
 
     reports = run_top(node or [], once, timeout, Console())
     if once and not reports:

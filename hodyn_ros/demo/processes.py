@@ -25,7 +25,7 @@ from hodyn_ros.parent import PARENT
 # Domains above 101 would use ports that Linux hands out to other programs; 0 is everybody's default.
 _DOMAINS = range(1, 102)
 
-_PATIENCE = 5.0  # [s] that a process gets to end after it has been told to
+_PATIENCE = 5.0  # [s] that a process gets to end after SIGINT
 
 # What the process of a node does first: it asks for real-time scheduling, and becomes the node.
 _BECOME_NODE = """
@@ -40,7 +40,7 @@ _PRIORITY = 5  # low among real-time priorities; the processes only have to come
 
 
 class ProcessError(HodynError):
-    """A process could not be started, or ended before it was told to."""
+    """A process could not be started, or ended too early."""
 
 
 @contextmanager
@@ -99,7 +99,7 @@ class Nodes:
         return self._folder / f"{node}.log"
 
     def check(self, leave_out: str = "") -> None:
-        """Raise ProcessError, with its last words, when a node has ended before it was told to."""
+        """Raise ProcessError, with its last words, when a node has ended too early."""
         for node, process in self._processes.items():
             if node != leave_out and process.poll() is not None:
                 raise ProcessError(f"{ending(node, process.returncode)}: {self._last_words(node)}")

@@ -50,23 +50,26 @@ class GoalKernel(Call):
         rates: list[tuple[str, Shape]] = []
         if goals.independent:
             rates = [("the rates of independent joints", (order, n))]
-        told: list[tuple[str, Shape]] = [("the poses", (4 * frames, 4)), ("the twists", (frames * order, 6))]
-        super().__init__([("the seed", (1, n)), *told, *base, *weights, *rates], (order + 1, n))
+        moved: list[tuple[str, Shape]] = [
+            ("the poses", (4 * frames, 4)),
+            ("the twists", (frames * order, 6)),
+        ]
+        super().__init__([("the seed", (1, n)), *moved, *base, *weights, *rates], (order + 1, n))
         self._alive: list[Any] = []
         others = [*base, *weights, *rates]
         self._places = {name: i for i, (name, _) in enumerate(self.arguments)}
-        state, targets = (1, n + 2), told[0][1]
+        state, targets = (1, n + 2), moved[0][1]
         few = [shape for _, shape in (*base[:1], *weights)]
         table = order + 3, n
         compiled = {
             "step": self._compiled(code.newton_step, [state, targets, *few]),
             "rates": self._compiled(
-                code.rates, [state, targets, told[1][1], *(shape for _, shape in others)]
+                code.rates, [state, targets, moved[1][1], *(shape for _, shape in others)]
             ),
         }
         if order:
             compiled["nearby"] = self._compiled(code.nearby, [state, targets, *few])
-            compiled["rounded"] = self._compiled(code.rounded, [told[1][1]])
+            compiled["rounded"] = self._compiled(code.rounded, [moved[1][1]])
             compiled["difference"] = self._compiled(code.difference, [table, table])
         text = self._driver(compiled, n, order, [name for name, _ in (*base[:1], *weights)])
         self._program = compile_text(text, "hodyn_kernel", None)

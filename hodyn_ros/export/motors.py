@@ -125,7 +125,7 @@ def _motor_function(drives: _Drives, request: Request, dynamics: CFunction, tabl
     inputs = {motion: shapes[motion], "tau": shapes["tau"]}
     k, macro = len(drives.remembered), request.prefix.upper()
     remembered = {"deflection": (1, k)} if k else {}
-    told = {**inputs, **remembered}
+    arguments = {**inputs, **remembered}
 
     def trace(*given: Stack) -> Stack:
         rows = drives.trace(*given)
@@ -133,11 +133,11 @@ def _motor_function(drives: _Drives, request: Request, dynamics: CFunction, tabl
             rows.append(drives.advanced(*given)[0])
         return rows
 
-    graph, outputs, (_, n) = traced(trace, list(told.values()))
+    graph, outputs, (_, n) = traced(trace, list(arguments.values()))
     operations = checked_length(graph, outputs, f"the drives of order {request.order}")
     count = len(outputs) - k
     results = {"position": (drives.positions, n), "effort": (count // n - drives.positions, n)}
-    code = StraightLine(graph, list(told), [*outputs, *graph.conditions], tables)
+    code = StraightLine(graph, list(arguments), [*outputs, *graph.conditions], tables)
     lines = list(code.lines)
     conditions = [f"{code.text(margin)} >= 0.0" for margin in graph.conditions]
     fails, helpers, memory = bool(conditions) or k > 0, {}, {}

@@ -384,7 +384,9 @@ class CommandGuard:
     def _join(self) -> None:
         acts = self._t + self.config.lead
         motion, anew = self.desired.motion(self._instant(acts)), self._issued is None or self.ended
-        commanded = self._feeding or self._gains is None  # the reference is where the robot was told to be
+        commanded = (
+            self._feeding or self._gains is None
+        )  # the reference is where the robot was commanded to be
         if not anew and commanded and self._t < self._release_from:
             start = self._motion(acts)
         elif self._fresh:
@@ -409,7 +411,7 @@ class CommandGuard:
         self._kept, self._standing = self._beside_the_model(fault, self._issued), None
         astray = fault is Fault.HELD_UP or (feedback_here and fault in (Fault.TRACKING, Fault.VELOCITY))
         if astray and self._fresh:
-            # feedback would pull at a robot that is not where it was told to be
+            # feedback would pull at a robot that is not where it was commanded to be
             speed = np.clip(self.measured.velocity, -self._velocity_limit, self._velocity_limit)
             position = self.measured.position if feedback_here else begin.position
             begin = Motion(position, speed, self._nothing)

@@ -1,7 +1,7 @@
 """recorder: records what `hodyn replay` needs, into a bag as `ros2 bag record` writes it.
 
-Topics in: `desired_motion`, `feedforward_torque`, `dynamics_node/settings`, external wrenches and what else
-tells how a motion went, or those of the parameter `topics`; also when they appear later. `/diagnostics` out
+Topics in: `desired_motion`, `feedforward_torque`, `dynamics_node/settings`, external wrenches and the
+course of the motion, or those of the parameter `topics`; also when they appear later. `/diagnostics` out
 at 1 Hz. A signal completes the bag; whatever else ends the process costs what came within the last second.
 """
 
@@ -34,7 +34,7 @@ SETTINGS = (
     ParameterSpec(
         "topics",
         [],
-        "Topics to record; empty: what `hodyn replay` needs and what tells how the motion went.",
+        "Topics to record; empty: what `hodyn replay` needs and the course of the motion.",
         read_only=True,
         element=str,
     ),

@@ -34,7 +34,7 @@ _ARRIVAL = Duration(seconds=0.5)  # that the last command may take
 class FeedforwardConsumer(Node, ABC):
     """Takes feedforwards and measurements, and sends what its guard commands.
 
-    A node that `StopsFirst`: told to end, it brings the robot to rest and sends the end of its commands.
+    A node that `StopsFirst`: on a signal it brings the robot to rest and sends the end of its commands.
     """
 
     stop_within = 4.0  # [s]
@@ -105,7 +105,7 @@ class FeedforwardConsumer(Node, ABC):
 
     @abstractmethod
     def send_end(self) -> None:
-        """Send what tells drives that no more commands come, where there is such a thing."""
+        """Notify drives that no more commands come, where there is such a thing."""
 
     @abstractmethod
     def facts(self) -> dict[str, object]:

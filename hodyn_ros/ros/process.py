@@ -37,7 +37,7 @@ _ECHO = 1.0  # [s] after a signal in which another one is taken for the same
 class StopsFirst(Protocol):
     """A node that has something to do between the signal and its end, such as to bring a robot to rest.
 
-    `run` calls `stopping` when the process is told to end, and goes on serving all callbacks of the node,
+    `run` calls `stopping` at SIGINT or SIGTERM, and goes on serving all callbacks of the node,
     streams and timers included, with its context valid and its topics open, until `stopped` is true or
     `stop_within` seconds have passed. `ros2 launch` sends SIGTERM five seconds after its SIGINT, and SIGKILL
     after another five, so `stop_within` is to be shorter than five.
@@ -51,7 +51,7 @@ class StopsFirst(Protocol):
 
 
 class _Signals:
-    """How often the process was told to end, from now on, in the place of whatever it would do.
+    """Counts SIGINT and SIGTERM from now on, instead of ending the process.
 
     `ros2 launch` passes on the SIGINT that the terminal has sent to everybody, and both mean the same; so
     what follows within _ECHO seconds is not counted. From the second one on the system's own action is back,
@@ -82,7 +82,7 @@ def run(
     args: Sequence[str] | None = None,
     make_executor: Callable[[], Executor] = StreamExecutor,
 ) -> int:
-    """Build a node, spin it until the process is told to end, and return the exit code.
+    """Build a node, spin it until SIGINT or SIGTERM, and return the exit code.
 
     0 after SIGINT, SIGTERM, SIGHUP or a shutdown of its context; 1, with one line on stderr and no traceback,
     when the node cannot be built: HodynError, OSError, or an error of rclpy. `args` default to those of the

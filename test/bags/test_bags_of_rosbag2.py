@@ -111,7 +111,7 @@ def test_counts_that_do_not_fit_the_file_are_said(storage: str, tmp_path: Path) 
     path = bag / "metadata.yaml"
     path.write_text(path.read_text().replace(f"message_count: {len(MESSAGES)}", "message_count: 1000"))
     with Bag(bag) as found:
-        assert "metadata.yaml tells of 1000 messages" in found.warning
+        assert "metadata.yaml counts 1000 messages" in found.warning
         assert f"{1000 - len(MESSAGES)} of 1000 messages are lost" in found.warning
 
 

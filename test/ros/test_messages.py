@@ -26,7 +26,6 @@ from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.feedforward.feedforward import Feedforward, Status
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
-from hodyn_ros.nodes.extrapolate import extrapolate
 from hodyn_ros.ros.conversions.fields import JointOrder
 from hodyn_ros.ros.conversions.messages import (
     MOTION_FIELDS,
@@ -39,6 +38,7 @@ from hodyn_ros.ros.conversions.messages import (
     write_desired_motion,
     write_feedforward_torque,
 )
+from hodyn_ros.ros.extrapolate import extrapolate
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
 
 Array = NDArray[np.float64]

@@ -19,7 +19,7 @@ from hodyn_ros.bags.messages import Message, Topic, stamp_of
 from hodyn_ros.bags.reader import Bag
 from hodyn_ros.errors import InputError
 
-# Tells about the machine, not about the robot: no two runs agree.
+# Depends on the machine alone: no two runs agree.
 LEFT_OUT = "computation_time"
 
 
@@ -158,7 +158,7 @@ def compare(
 
 
 class _Steps:
-    """Tells how much of the work is done."""
+    """Report which share of the work is done."""
 
     def __init__(self, total: int, progress: Callable[[float], object]) -> None:
         self._total, self._done, self._progress = total, 0, progress

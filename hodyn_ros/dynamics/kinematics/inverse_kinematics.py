@@ -121,8 +121,8 @@ class InverseKinematics:
         base, motions = None, {}
         if base_pose is not None:
             at = finite_array("the base pose", base_pose, (4, 4))
-            told = finite_array("the base twists", base_twists, (order, 6))
-            base = BaseMotion(at, told if order else np.zeros((1, 6)))
+            moving = finite_array("the base twists", base_twists, (order, 6))
+            base = BaseMotion(at, moving if order else np.zeros((1, 6)))
         if rates is not None:
             values = finite_array("the rates of independent joints", rates, (order, n))
             motions = {j: np.append(start[j], values[:, j]) for j in choice.independent}

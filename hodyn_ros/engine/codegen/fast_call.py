@@ -146,7 +146,7 @@ def _layout_is_known() -> bool:
 
         flags = array.flags.num
         dimensions = (ctypes.c_int64 * array.ndim).from_address(word(_DIMENSIONS))
-        told = (
+        as_expected = (
             word(8) == id(type(array))
             and word(_DATA) == array.ctypes.data
             and ctypes.c_int.from_address(start + _DIMENSIONS_COUNT).value == array.ndim
@@ -154,7 +154,7 @@ def _layout_is_known() -> bool:
             and word(_DESCRIPTOR) == id(array.dtype)
             and ctypes.c_int.from_address(start + _FLAGS).value == flags
         )
-        if not told:
+        if not as_expected:
             return False
     sample = _Context(b"hodyn_ros")
     content = (ctypes.c_char * len(sample)).from_address(id(sample) + _bytes_offset())

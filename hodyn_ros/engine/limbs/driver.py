@@ -26,8 +26,8 @@ class GroupCode:
 
 def driver_text(
     inputs: Sequence[str],
-    told_inputs: Sequence[str],
-    told: int,
+    platform_inputs: Sequence[str],
+    platform_size: int,
     platform: int,
     groups: Sequence[GroupCode],
     joints: Sequence[Sequence[Sequence[int]]],
@@ -37,13 +37,13 @@ def driver_text(
 ) -> str:
     """Write `void @hodyn_kernel(ptr input, ..., ptr memory, ptr out)`.
 
-    `told`: how many numbers the code at address `platform` returns, from `told_inputs`; then come Newton's
+    The code at address `platform` returns `platform_size` numbers from `platform_inputs`; then come Newton's
     method and the motion of each group of limbs; the code at `end` takes what the platform's code returned,
     positions and motions of each group, the memory and `end_inputs`, and writes `out`. Positions go to the
     memory, from which the next call starts, where `out[bad]` is less than one, and the pose behind them;
     `joints` says where, by group, limb and joint.
     """
-    places, size = [], told
+    places, size = [], platform_size
     for group in groups:
         states = size
         motions = states + group.count * (group.joints + 1)
@@ -55,7 +55,7 @@ def driver_text(
         "entry:",
         f"%work = alloca double, i64 {size}, align 64",
     ]
-    arguments = ", ".join(f"ptr %{name}" for name in told_inputs)
+    arguments = ", ".join(f"ptr %{name}" for name in platform_inputs)
     lines.append(f"call void {_at(platform)}({arguments}, ptr %work)")
     for g, (group, (states, motions)) in enumerate(zip(groups, places)):
         lines.append(f"%states{g} = getelementptr double, ptr %work, i64 {states}")
@@ -102,7 +102,7 @@ def driver_text(
         for target, source in _memory_places(group, joints[g]):
             remember += _copy(f"out{g}_{target}", f"states{g}", source, "memory", target, 1)
     behind = 1 + max(place for group in joints for limb in group for place in limb)
-    remember += _copy("pose_out", told_inputs[0], 0, "memory", behind, 16)
+    remember += _copy("pose_out", platform_inputs[0], 0, "memory", behind, 16)
     lines += kept_where_good(bad, remember)
     return "\n".join(lines) + "\n"
 

@@ -69,19 +69,19 @@ class ParallelKernel(Call):
         every = _all_constants(model)
         groups = _groups(every, model.size)
         widest = max(len(group) for group in groups)
-        told_size = 12 + 6 * (order + 2)
+        motion_size = 12 + 6 * (order + 2)
         self._alive: list[Any] = []
         basis = basis_of(model)
 
         def platform(pose: Stack, twists: Stack, *loads: Stack) -> Stack:
-            told, wrench, wrong = platform_motion(model, order, pose, twists, loads)
-            return [[*(told * widest), *(value for row in wrench for value in row), wrong]]
+            motion, wrench, wrong = platform_motion(model, order, pose, twists, loads)
+            return [[*(motion * widest), *(value for row in wrench for value in row), wrong]]
 
         loads_shapes = [(order + 1, 6)] * 2 if setting.loads else []
         preload_shapes = [(order + 1, model.n_driven)] if setting.preload else []
         inputs = ["pose", "twists", *["body_wrench", "world_wrench"][: len(loads_shapes)]]
         given_shapes = [(4, 4), (order + 2, 6), *loads_shapes]
-        told = widest * told_size + (order + 1) * 6 + 1
+        platform_size = widest * motion_size + (order + 1) * 6 + 1
         platform_code = self._straight(platform, given_shapes)
         codes = []
         for group in groups:
@@ -89,7 +89,7 @@ class ParallelKernel(Call):
             n, size = len(limb.chain), limb_result_size(limb, order)
             constants = np.array([every[l].numbers for l in group])
             self._alive.append(constants)
-            shapes = [(1, constants.shape[1]), (1, told_size), (1, n + 1)]
+            shapes = [(1, constants.shape[1]), (1, motion_size), (1, n + 1)]
             codes.append(
                 GroupCode(
                     self._lanes(partial(newton_step, limb, model.length), shapes),
@@ -105,7 +105,7 @@ class ParallelKernel(Call):
 
         def end(work: Stack, *others: Stack) -> Stack:
             buffers, (memory, *preload) = others[: 2 * len(groups)], others[2 * len(groups) :]
-            wrenches = work[0][widest * told_size :]
+            wrenches = work[0][widest * motion_size :]
             platform_wrench = [wrenches[6 * k : 6 * k + 6] for k in range(order + 1)]
             return self._end(
                 every,
@@ -122,11 +122,19 @@ class ParallelKernel(Call):
         for group, code in zip(groups, codes):
             buffer_shapes += [(1, len(group) * (code.joints + 1)), (1, len(group) * code.result)]
         n_memory = model.n_joints + 16
-        end_code = self._straight(end, [(1, told), *buffer_shapes, (1, n_memory), *preload_shapes])
+        end_code = self._straight(end, [(1, platform_size), *buffer_shapes, (1, n_memory), *preload_shapes])
         places = [[_joint_places(model, limb) for limb in group] for group in groups]
         names = [*inputs, *["preload"][: len(preload_shapes)]]
         text = driver_text(
-            names, inputs, told, platform_code, codes, places, end_code, names[len(inputs) :], self.bad
+            names,
+            inputs,
+            platform_size,
+            platform_code,
+            codes,
+            places,
+            end_code,
+            names[len(inputs) :],
+            self.bad,
         )
         program = compile_text(text, "hodyn_kernel", None)
         self._alive.append(program)

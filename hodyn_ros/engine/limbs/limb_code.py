@@ -24,18 +24,18 @@ from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, dot, sca
 Screw = tuple[Vector, Vector]
 Pose = tuple[tuple[Vector, Vector, Vector], Vector]  # columns of the rotation, translation
 
-POSE = 12  # numbers at the beginning of what a limb is told about the platform
+POSE = 12  # numbers at the beginning of the motion of the platform that a limb takes
 
 
-def newton_step(limb: LimbConstants, length: float, constants: Stack, told: Stack, state: Stack) -> Stack:
+def newton_step(limb: LimbConstants, length: float, constants: Stack, platform: Stack, state: Stack) -> Stack:
     """Improve the joint positions of a limb.
 
-    `told` (1, ...): the pose of the platform first, (3, 4) by rows; `state` (1, N + 1): positions, and the
+    `platform` (1, ...): its pose first, (3, 4) by rows; `state` (1, N + 1): positions, and the
     squared error of the positions before plus the squared step from there, which says how far joints are off
     where poses hardly change with them, near a singular pose.
     """
     frame, attachment = _pose(constants[0]), _pose(constants[0][POSE:])
-    goal = _compose(_compose(_inverse(frame), _pose(told[0])), attachment)
+    goal = _compose(_compose(_inverse(frame), _pose(platform[0])), attachment)
     positions = state[0][: len(limb.chain)]
     end, screws = _chain(limb.chain, _shifted(positions, constants))
     turned: Vector = (0.0, 0.0, 0.0)
@@ -62,12 +62,12 @@ def limb_motion(
     gravity: Sequence[float],
     order: int,
     constants: Stack,
-    told: Stack,
+    platform: Stack,
     state: Stack,
 ) -> Stack:
     """Return the motion of a limb and the wrenches that go with it, as one row.
 
-    `told` (1, 12 + 6 (order + 2)): pose, and Taylor coefficients of the twist of the platform in the world
+    `platform` (1, 12 + 6 (order + 2)): its pose, and Taylor coefficients of its twist in the world
     frame. The row: how near the Jacobian is to a singular one; the derivatives 1 to order + 2 of the joint
     positions, (order + 2, N); then Taylor coefficients of wrenches in the world frame, (order + 1, 6) each:
     the one that the platform exerts on the limb while no drive acts, and for each drive the one against its
@@ -84,7 +84,7 @@ def limb_motion(
     for k in range(order + 2):
         for j in range(n) if k else ():
             screws[j].append(_bracket_coefficient(twists[j - 1], screws[j], k) if j else _NOTHING)
-        missing = _twist_inward(frame, told[0][POSE + 6 * k : POSE + 6 * (k + 1)])
+        missing = _twist_inward(frame, platform[0][POSE + 6 * k : POSE + 6 * (k + 1)])
         known = []
         for j in range(n):
             part = _NOTHING

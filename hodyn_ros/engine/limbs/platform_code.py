@@ -36,7 +36,7 @@ def basis_of(model: ParallelModel) -> Array:
 def platform_motion(
     model: ParallelModel, order: int, pose: Stack, twists: Stack, loads: Sequence[Stack] = ()
 ) -> tuple[list[Scalar], list[Column], Scalar]:
-    """Return what the limbs are told, the platform's wrench, and what is wrong with pose and twists.
+    """Return the motion that limbs take, the platform's wrench, and what is wrong with pose and twists.
 
     First pose (12,) and Taylor coefficients of the twist, in world axes about the center; then those of the
     wrench that moves the platform and holds its weight, (order + 1, 6) likewise; last a number that is zero
@@ -57,13 +57,13 @@ def platform_motion(
         scaled[1:],
         [[_load(load[k], k, kind, middle) for load, kind in zip(loads, frames)] for k in range(order + 1)],
     )
-    told = [value for row in seen for value in row]
+    motion = [value for row in seen for value in row]
     for twist in scaled:
-        told += twist
+        motion += twist
     wrong = distance_from_rigid(pose)
     if model.delta < 6:
         wrong = wrong + distance_from_allowed(basis_of(model), model.length, scaled)
-    return told, [recursion.base_wrench(k) for k in range(order + 1)], wrong
+    return motion, [recursion.base_wrench(k) for k in range(order + 1)], wrong
 
 
 def _load(values: Sequence[Scalar], k: int, frame: Frame, middle: Sequence[float]) -> list[Scalar]:

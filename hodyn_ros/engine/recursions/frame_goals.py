@@ -1,4 +1,4 @@
-"""Joint motions that move frames as told, over abstract scalars: Newton's step, then rates order by order.
+"""Joint motions from motions of frames, over abstract scalars: Newton's step, then rates order by order.
 
 What `hodyn_ros.dynamics.kinematics` does in readable form, in straight-line code (Mueller 2020, Algorithm 2):
 `S_0 q'_k = V_k - (what lower coefficients leave behind)` with one factorisation of the Jacobian S_0 for all

@@ -143,11 +143,11 @@ def arguments(model: TreeModel, order: int) -> list[tuple[str, Shape]]:
     return names
 
 
-def _compiled(trace: Callable[..., Stack], told: Sequence[tuple[str, Shape]]) -> Kernel | None:
-    graph, outputs, _ = traced(trace, [shape for _, shape in told])
+def _compiled(trace: Callable[..., Stack], inputs: Sequence[tuple[str, Shape]]) -> Kernel | None:
+    graph, outputs, _ = traced(trace, [shape for _, shape in inputs])
     if graph.count_operations(outputs) > STRAIGHT_LINE_LIMIT:
         return None
-    return Kernel(trace, told)
+    return Kernel(trace, inputs)
 
 
 class _Moved:

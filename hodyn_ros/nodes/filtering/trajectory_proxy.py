@@ -283,7 +283,7 @@ class TrajectoryProxy:
                 return self.stops > stops
             self._logger.warning(
                 f"the goal cannot be brought to rest by a stop: {self._state.topic!r} does not say how far "
-                "the controller has come, or the controller has not taken the stop. It is told to cancel, "
+                "the controller has come, or the controller has not taken the stop. It is asked to cancel, "
                 "and steps to a hold"
             )
             response = await self._answer(goal.at_controller.cancel_goal_async())

@@ -1,4 +1,4 @@
-"""The parameters of dynamics_node, and the settings of its law that they make."""
+"""The parameters of dynamics_node, and the configuration of its feedforward model."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from hodyn_ros.errors import InputError
 # Of a period: how early an instant may be taken for due; timer and clock never agree to the last microsecond.
 _EARLY = 0.2
 
-# [s] A clock that jumps further than this, either way, starts a new pace.
+# [s] A clock that jumps further than this, either way, starts a new sequence.
 _JUMP = 1.0
 
 
@@ -62,6 +62,6 @@ class FixedRate:
 def last_due(timer: Timer, now: int) -> int:
     """Return the instant [ns] at which a timer was last due, within its callback at the clock reading `now`.
 
-    A pace that begins there stays in step with the timer, even where this callback came late.
+    A sequence that begins there stays in step with the timer, even where this callback came late.
     """
     return int(now + timer.time_until_next_call() - timer.timer_period_ns)

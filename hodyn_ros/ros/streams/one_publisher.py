@@ -22,7 +22,7 @@ _SAME_POSITION = 1e-3  # [rad or m] by which a sample may miss what those before
 
 
 class OnePublisher:
-    """Follows one publisher of a topic, rejects what others send, and tells what was lost on the way.
+    """Follows one publisher of a topic, rejects what others send, and counts what was lost on the way.
 
     Another one is followed when the first has gone, or has been silent for `silence` seconds. `publishers`
     says who publishes now. Some middlewares do not say who has sent a message (that of ROS 2 Jazzy does not);
