@@ -18,13 +18,12 @@ import numpy as np
 import typer
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from pictures import AXIS_COLOURS, curves, grid, per_second, save
+from pictures import AXIS_COLOURS, JOINT_COLOURS, curves, grid, per_second, save
 from rich.console import Console
 from rich.progress import track
 
 from hodyn_ros import BaseMotion, Robot, share
 from hodyn_ros.lie.representations import convert_screws
-from hodyn_ros.pictures import JOINT_COLOURS
 from hodyn_ros.trajectory import FourierSeries
 
 Array = NDArray[np.float64]

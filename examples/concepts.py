@@ -13,14 +13,13 @@ import typer
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle, Polygon, Rectangle
 from numpy.typing import NDArray
-from pictures import AXIS_COLOURS, curves, grid, save
+from pictures import AXIS_COLOURS, JOINT_COLOURS, curves, grid, save
 
 from hodyn_ros import BaseMotion, Robot, share
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.lie.representations import convert_screws
 from hodyn_ros.lie.se3 import exp
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
-from hodyn_ros.pictures import JOINT_COLOURS
 from hodyn_ros.trajectory import WaypointSpline, read_trajectory
 
 Array = NDArray[np.float64]

@@ -15,11 +15,10 @@ import numpy as np
 import typer
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from pictures import curves, grid, per_second, save
+from pictures import JOINT_COLOURS, curves, grid, per_second, save
 from rich.console import Console
 
 from hodyn_ros import BaseMotion, Robot, share
-from hodyn_ros.pictures import JOINT_COLOURS
 
 Array = NDArray[np.float64]
 

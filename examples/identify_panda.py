@@ -19,10 +19,9 @@ from typing import Annotated
 import numpy as np
 import typer
 from numpy.typing import NDArray
-from pictures import curves, grid, per_second, save
+from pictures import JOINT_COLOURS, curves, grid, per_second, save
 
 from hodyn_ros import Robot, share
-from hodyn_ros.pictures import JOINT_COLOURS
 from hodyn_ros.trajectory import read_trajectory
 
 Array = NDArray[np.float64]

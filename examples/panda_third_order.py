@@ -21,13 +21,12 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from numpy.typing import NDArray
-from pictures import curves, grid, per_second, save
+from pictures import JOINT_COLOURS, curves, grid, per_second, save
 from rich.console import Console
 from rich.progress import track
 
 from hodyn_ros import Robot, share
 from hodyn_ros.formulations import INVERSE_DYNAMICS
-from hodyn_ros.pictures import JOINT_COLOURS
 from hodyn_ros.trajectory import Trajectory, read_trajectory
 
 Array = NDArray[np.float64]

@@ -16,14 +16,13 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import typer
 from numpy.typing import NDArray
-from pictures import grid, save
+from pictures import JOINT_COLOURS, grid, save
 from rich.console import Console
 from rich.progress import track
 
 from hodyn_ros import Robot, share
 from hodyn_ros.control.feedback_linearisation import FeedbackLinearisation
 from hodyn_ros.control.measurement import Measurement
-from hodyn_ros.pictures import JOINT_COLOURS
 from hodyn_ros.simulation.closed_loop import run_loop
 from hodyn_ros.simulation.sensors import Encoder, Sensors
 from hodyn_ros.simulation.simulation import RobotSimulation

@@ -8,26 +8,30 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import NDArray
-
-from hodyn_ros.pictures import legend_below, plain, save_picture
 
 Array = NDArray[np.float64]
 
+# Palettes that can be told apart also by those who see colours differently (Tol).
+JOINT_COLOURS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#777777")
 AXIS_COLOURS = ("#CC3311", "#009988", "#0077BB")
 
 _WIDTH = 11.0  # [inch]; 1210 pixels
+_DPI = 110
+_LEGEND_HEIGHT = 0.4  # [inch]
 
 
 def grid(
     rows: int, columns: int, height: float, title: str, note: str = ""
 ) -> tuple[Figure, NDArray[np.object_]]:
     """Make a figure of rows times columns of axes, `height` [inch] high, with a line of explanation."""
-    figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+    figure = Figure(figsize=(_WIDTH, height), dpi=_DPI, layout="constrained")
     figure.suptitle(f"{title}\n{note}" if note else title, fontsize=12)
     axes = figure.subplots(rows, columns, squeeze=False)
     for ax in axes.ravel():
-        plain(ax)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.grid(alpha=0.25)
         ax.tick_params(labelsize=9)
     return figure, axes
 
@@ -56,6 +60,13 @@ def save(figure: Figure, path: Path, keys: Iterable[Axes] = ()) -> Path:
     entries = {str(line.get_label()): line for ax in keys for line in ax.lines}
     entries = {name: line for name, line in entries.items() if not name.startswith("_")}
     if entries:
-        legend_below(figure, list(entries.values()), list(entries))
+        # room for it is made by hand: Matplotlib 3.6 has no legends outside the axes
+        room = _LEGEND_HEIGHT / figure.get_figheight()
+        figure.set_layout_engine(ConstrainedLayoutEngine(rect=(0.0, room, 1.0, 1.0 - room)))
+        figure.legend(
+            list(entries.values()), list(entries), loc="lower center", ncols=len(entries), frameon=False
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
     figure.draw_without_rendering()  # the layout depends on ticks that are known only then
-    return save_picture(figure, path)
+    figure.savefig(path)
+    return path

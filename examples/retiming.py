@@ -12,10 +12,9 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from pictures import grid, save
+from pictures import JOINT_COLOURS, grid, save
 
 from hodyn_ros import Robot, share
-from hodyn_ros.pictures import JOINT_COLOURS
 from hodyn_ros.planning.check import Report, check
 from hodyn_ros.planning.retime import Retimed, retime
 from hodyn_ros.trajectory import WaypointSpline

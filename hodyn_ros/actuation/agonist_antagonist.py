@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from hodyn_ros.actuation.conditions import is_positive, require
-from hodyn_ros.actuation.transmission import Loads, Transmission, require_positive
-from hodyn_ros.errors import InputError
+from hodyn_ros.actuation.transmission import Loads, Transmission, commanded_stiffness, require_positive
 from hodyn_ros.lie.jets import Array, multiply, power
 
 
@@ -35,11 +34,7 @@ class AgonistAntagonist(Transmission):
 
     def motor_positions(self, q: Array, torque: Array, stiffness: Array | None = None) -> Array:
         """Return `q + Q / sigma +- sigma / (4 k)`."""
-        if stiffness is None:
-            raise InputError("a joint of variable stiffness needs a stiffness trajectory")
-        sigma = stiffness[: len(torque)]
-        if not (sigma[0] > 0.0).all():
-            raise InputError(f"the commanded stiffness is {np.min(sigma[0]):g} N·m/rad; it must be positive")
+        sigma = commanded_stiffness(stiffness, len(torque))
 
         def slack() -> str:
             load = np.abs(torque[0]).max()

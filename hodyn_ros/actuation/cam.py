@@ -9,8 +9,7 @@ import numpy as np
 
 from hodyn_ros.actuation.hardening_spring import cubic_root
 from hodyn_ros.actuation.series_solution import reverted
-from hodyn_ros.actuation.transmission import Loads, Transmission, require_positive
-from hodyn_ros.errors import InputError
+from hodyn_ros.actuation.transmission import Loads, Transmission, commanded_stiffness, require_positive
 from hodyn_ros.lie.jets import Array, multiply
 
 
@@ -37,11 +36,7 @@ class Cam(Transmission):
 
     def motor_positions(self, q: Array, torque: Array, stiffness: Array | None = None) -> Array:
         """Return `q + delta` and `s = sigma / (k c)`."""
-        if stiffness is None:
-            raise InputError("a joint of variable stiffness needs a stiffness trajectory")
-        sigma = stiffness[: len(torque)]
-        if not (sigma[0] > 0.0).all():
-            raise InputError(f"the commanded stiffness is {np.min(sigma[0]):g} N·m/rad; it must be positive")
+        sigma = commanded_stiffness(stiffness, len(torque))
         start = cubic_root(torque[0], sigma[0], self._third)
         slope = sigma[0] + 3.0 * self._third * (start * start)
 

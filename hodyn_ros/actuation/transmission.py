@@ -61,6 +61,16 @@ class Transmission(ABC):
         return np.asarray(faced - q[: theta.shape[1]])
 
 
+def commanded_stiffness(stiffness: Array | None, orders: int) -> Array:
+    """Return a commanded stiffness up to derivative `orders` - 1; InputError where it is not positive."""
+    if stiffness is None:
+        raise InputError("a joint of variable stiffness needs a stiffness trajectory")
+    sigma = stiffness[:orders]
+    if not (sigma[0] > 0.0).all():
+        raise InputError(f"the commanded stiffness is {np.min(sigma[0]):g} N·m/rad; it must be positive")
+    return sigma
+
+
 def require_positive(what: str, value: float, unit: str) -> None:
     """Reject a figure that is not finite and above zero."""
     if not 0.0 < value < np.inf:

@@ -88,7 +88,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for figure, summary and recordings.")] = Path("out/demo"),
     rate: Annotated[float, typer.Option(help="Samples per second [Hz].", min=50.0, max=2000.0)] = 500.0,
 ) -> None:
-    """Let a simulated Panda follow a motion without, with rigid, and with elastic feedforward.
+    """Simulate a Panda that follows a motion with no, with rigid and with elastic feedforward.
 
     Its joints are elastic, its nodes separate processes that talk over DDS. Writes a figure, and the tracking
     errors, rates, latencies and losses.
@@ -102,7 +102,7 @@ def demo(
 @app.command()
 def export(
     robot: Annotated[str, typer.Option(help="Robot: a YAML file as in config/, a URDF or an MJCF.")],
-    order: Annotated[int, typer.Option(help="Highest time derivative of what is computed.")] = 2,
+    order: Annotated[int, typer.Option(help="Highest time derivative that is computed.")] = 2,
     what: Annotated[
         list[str] | None,
         typer.Option(
@@ -124,15 +124,16 @@ def export(
     ] = "spatial",
     period: Annotated[
         float | None,
-        typer.Option(help="[s] between two calls: damped springs then remember their deflection."),
+        typer.Option(help="Seconds between two calls; damped springs then keep their deflection."),
     ] = None,
     wrench: Annotated[
-        list[str] | None, typer.Option(help="Body on which the environment acts; once or more.")
+        list[str] | None, typer.Option(help="Body on which an external wrench acts; once or more.")
     ] = None,
     lang: Annotated[str, typer.Option(help="Language; c is C99 that C++ compiles as well.")] = "c",
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path(),
     name: Annotated[
-        str | None, typer.Option(help="Start of all names in the code.", show_default="from the robot's name")
+        str | None,
+        typer.Option(help="Prefix of all names in the code.", show_default="from the robot's name"),
     ] = None,
     floating_base: Annotated[
         bool, typer.Option("--floating-base", help="Let the root of a URDF file float.")
@@ -189,7 +190,7 @@ def check(
     tolerance: Tolerance = 1e-3,
     picture: Picture = None,
 ) -> None:
-    """Hold a motion against every limit of a robot; exit code 1 where one is exceeded.
+    """Compare a motion with every limit of a robot; exit code 1 where one is exceeded.
 
     Of an arm, a parallel robot, or one that floats: position, velocity, acceleration, jerk, torque and torque
     rate of the driven joints; speed, torque and torque rate of the motors; deflection of the springs, with
@@ -208,15 +209,15 @@ def simulate(
     stiffness_error: Annotated[
         list[str] | None,
         typer.Option(
-            help="By how much the springs are stiffer than the file says: 20%, or several, 0,5%,-50%.",
+            help="Share by which the springs are stiffer than in the file: 20%, or several, 0,5%,-50%.",
             show_default="0",
         ),
     ] = None,
     inertia_error: Annotated[
-        str, typer.Option(help="By how much its masses and inertias are larger, such as 5%.")
+        str, typer.Option(help="Share by which masses and inertias are larger, such as 5%.")
     ] = "0",
     payload_error: Annotated[
-        float, typer.Option(help="What its last body carries [kg] that the file does not know.", min=0.0)
+        float, typer.Option(help="Kilograms on the last body that the file does not contain.", min=0.0)
     ] = 0.0,
     duration: Duration = None,
     ramp: Annotated[
@@ -224,7 +225,7 @@ def simulate(
     ] = 2.0,
     rate: Annotated[float, typer.Option(help="Commands per second [Hz].", min=10.0, max=10000.0)] = 1000.0,
     natural_frequency: Annotated[
-        float, typer.Option(help="Of the feedback on each motor [rad/s].", min=0.0, max=1000.0)
+        float, typer.Option(help="Of the feedback on each motor, in rad/s.", min=0.0, max=1000.0)
     ] = 30.0,
     damping_ratio: Annotated[float, typer.Option(help="Of the same feedback.", min=0.0, max=10.0)] = 1.0,
     order: Annotated[
@@ -232,7 +233,7 @@ def simulate(
     ] = 2,
     out: Annotated[Path, typer.Option(help="Folder for picture and figures.")] = Path("out/simulate"),
 ) -> None:
-    """Let a simulated robot follow a motion without, with rigid, and with elastic feedforward; without ROS.
+    """Simulate a robot that follows a motion with no, with rigid and with elastic feedforward; without ROS.
 
     A robot with the drives of its file, with couplings and loops or without, and feedback on its motors as
     controller_node has it; a base that floats moves as the motion says. What the feedforward is worth on the
@@ -465,7 +466,7 @@ def compare(
         bool,
         typer.Option(
             "--ignore-edges",
-            help="Let messages pass that come before or after all that both have of a topic.",
+            help="Ignore messages before or after the time that both have of a topic.",
         ),
     ] = False,
     picture: Picture = None,
@@ -497,15 +498,15 @@ def top(
         ),
     ] = False,
     timeout: Annotated[
-        float, typer.Option(help="How long --once waits for nodes at most [s].", min=0.1, max=3600.0)
+        float, typer.Option(help="Seconds that --once waits for nodes at most.", min=0.1, max=3600.0)
     ] = 5.0,
 ) -> None:
-    """Show how the running nodes are doing, from /diagnostics; Ctrl+C ends it.
+    """Show the state of the running nodes, from /diagnostics; Ctrl+C ends it.
 
     Rates, ages, latency percentiles, rejected messages by reason, exceeded limits, engine and order.
     """
     require_ros("hodyn top")
-    from hodyn_ros.cli.top import run_top
+    from hodyn_ros.ros.top import run_top
 
     reports = run_top(node or [], once, timeout, Console())
     if once and not reports:

@@ -23,8 +23,8 @@ import numpy as np
 
 from hodyn_ros.control.motor_pd import MotorGains, Reference
 from hodyn_ros.feedforward.feedforward import Status
-from hodyn_ros.guard.desired_motion import DesiredMotion
 from hodyn_ros.guard.effort_limiter import EffortLimiter
+from hodyn_ros.guard.feedforward_stream import FeedforwardStream
 from hodyn_ros.guard.guard_config import (
     End,
     Fault,
@@ -94,7 +94,7 @@ class CommandGuard:
         self.ended = False  # whether nothing more is commanded
         self.listening = True  # whether anybody takes the commands; otherwise nothing is commanded
         self.measured = MeasuredMotion(joint_names, config, config.speed_margin * velocity)
-        self.desired = DesiredMotion(joint_names, config, config.speed_margin * velocity)
+        self.desired = FeedforwardStream(joint_names, config, config.speed_margin * velocity)
         self._names = tuple(joint_names)
         self._velocity_limit, self._fastest = velocity, config.speed_margin * velocity
         # where no rate is known, the step that is always allowed is all that is

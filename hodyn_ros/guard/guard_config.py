@@ -93,55 +93,57 @@ class GuardConfig:
     """
 
     timeout: float = key(
-        "How far [s] a feedforward is carried on by its derivatives, and how early one may come; without a "
-        "newer one the robot stops.",
+        "How long [s] a feedforward is extrapolated by its derivatives, and how early one may come; without "
+        "a newer one the robot stops.",
         default=0.05,
         within=(0.001, 1.0),
     )
     measured: bool = False
     measurement_timeout: float = key(
-        "How old [s] a measurement may be; with feedback, and for the start.",
+        "How old [s] a measurement may be, with feedback and at the start.",
         default=0.05,
         within=(0.001, 10.0),
     )
     clock_tolerance: float = 0.005  # [s] that a measurement may be stamped ahead
     latency: float = 0.005  # [s] age of measurements on average up to which feedback is stable
     lead: float = key(
-        "From the calculation of a command to the middle of the time it acts [s]: the way to the drive and "
+        "Time [s] from the computation of a command to the middle of its effect: the delay to the drive and "
         "half of its period.",
         default=0.0,
         within=(0.0, 0.1),
     )
     join_within: float = key(
-        "A motion is joined where it is within this [rad or m] of the robot, in every joint; 0: wherever it "
-        "is, which makes a robot jump that stands somewhere else.",
+        "A motion is joined if it is within this [rad or m] of the robot in every joint; 0: not checked, so "
+        "that a robot that stands elsewhere jumps.",
         default=0.05,
         within=(0.0, 1.0),
     )
     join_speed: float = key(
-        "A motion is joined where its speed is within this [rad/s or m/s] of the robot's.",
+        "A motion is joined if its velocity is within this [rad/s or m/s] of that of the robot.",
         default=0.1,
         within=(0.0, 100.0),
     )
     settle: float = key(
-        "How long [s] all has to be sound before a motion is joined.", default=0.1, within=(0.0, 10.0)
+        "How long [s] all checks must pass before a motion is joined.", default=0.1, within=(0.0, 10.0)
     )
     fade: float = key(
-        "How long [s] joining a motion takes, and efforts that go to zero.", default=0.5, within=(0.001, 10.0)
+        "How long [s] joining a motion takes, and the fade of efforts to zero.",
+        default=0.5,
+        within=(0.001, 10.0),
     )
     speed_margin: float = key(
-        "The robot stops where a joint is faster than this times its limit.", default=1.1, within=(0.1, 10.0)
+        "The robot stops if a joint is faster than this times its limit.", default=1.1, within=(0.1, 10.0)
     )
     tracking_error: float = key(
-        "The robot stops where a joint is further than this [rad or m] from its reference.",
+        "The robot stops if a joint is farther than this [rad or m] from its reference.",
         default=0.1,
         within=(1e-4, 1e3),
     )
     resolution: float = 0.005  # [rad] by which measured positions may jump
     reference_step: float = 0.005  # [rad] by which two feedforwards may disagree, and ten times it in [rad/s]
     effort_step: float = key(
-        "A command may differ from the last one by the rate of the effort that the robot's file allows, or "
-        "by this [N.m or N] in a millisecond.",
+        "Largest change of a command in a millisecond [N.m or N], unless the rate of the effort in the robot "
+        "file allows more.",
         default=2.0,
         within=(0.0, 1e6),
     )
@@ -155,12 +157,12 @@ class GuardConfig:
         | Status.NEAR_SINGULARITY
     )
     deceleration: float = key(
-        "How hard [rad/s^2 or m/s^2] the reference brakes at most.", default=7.5, within=(0.1, 1e4)
+        "Largest deceleration [rad/s^2 or m/s^2] of the reference in a stop.", default=7.5, within=(0.1, 1e4)
     )
     shortest_stop: float = key(default=0.1, least=1e-3)  # [s]
     end: End = End.HOLD
     release_after: float = key(
-        "How long [s] after the stop efforts go to zero, with end: zero.", default=1.0, within=(0.0, 1e4)
+        "How long [s] after standstill efforts fade to zero, with end: zero.", default=1.0, within=(0.0, 1e4)
     )
     first_effort: FirstEffort = FirstEffort.FEEDFORWARD
 

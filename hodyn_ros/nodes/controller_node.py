@@ -42,9 +42,9 @@ SETTINGS = (
     ParameterSpec(
         "feedforward",
         "elastic",
-        "What the motors are given beside feedback: none; rigid, the torque as if the joints were stiff; "
-        "elastic, the torque and the motion of the motors that the drives require. Drives with friction, or "
-        "springs that are damped or not linear, take elastic only.",
+        "Feedforward in addition to feedback: none; rigid, torques as if the joints were stiff; elastic, "
+        "torques and motions of the motors that the drives require. Drives with friction, or with damped or "
+        "nonlinear springs, need elastic.",
         read_only=True,
     ),
     ParameterSpec(
@@ -73,7 +73,7 @@ SETTINGS = (
     ParameterSpec(
         "patience",
         0.0015,
-        "How long [s] to wait for a measurement before commands go on without: one and a half periods.",
+        "How long [s] to wait for a measurement before a command is sent without: one and a half periods.",
         low=0.0001,
         high=1.0,
         read_only=True,
@@ -81,7 +81,7 @@ SETTINGS = (
     ParameterSpec(
         "latency",
         0.005,
-        "How old [s] measurements may be on average; feedback that comes later swings.",
+        "How old [s] measurements may be on average; with more delay feedback oscillates.",
         low=0.0001,
         high=1.0,
         read_only=True,
@@ -89,8 +89,8 @@ SETTINGS = (
     ParameterSpec(
         "end_command",
         "empty",
-        "What says that no more commands follow, once the robot stands and nobody looks after it: empty, a "
-        "command without efforts, for the driver to brake and hold the robot; none.",
+        "How the end of commands is announced to the driver once the robot stands: empty, a command without "
+        "efforts, so that it brakes and holds the robot; none.",
         read_only=True,
     ),
     GRAVITY,

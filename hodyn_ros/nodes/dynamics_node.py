@@ -36,7 +36,7 @@ from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report
 from hodyn_ros.ros.parameters.dynamics_settings import LIVE, SETTINGS, STRUCTURAL, feedforward_config
 from hodyn_ros.ros.parameters.parameters import declare, value
 from hodyn_ros.ros.process import run
-from hodyn_ros.ros.robot_description import RobotDescription
+from hodyn_ros.ros.robot_description import DescriptionSubscriber
 from hodyn_ros.ros.streams.one_publisher import OnePublisher, motion_continues, publishers_of
 from hodyn_ros.ros.streams.qos import latched_qos, overridable, stream_qos
 from hodyn_ros.ros.streams.qos_events import QosEvents
@@ -71,7 +71,7 @@ class DynamicsNode(LifecycleNode):
         self._troubles_reported = 0
         self._events = QosEvents(self)
         self._wrenches = WrenchSources(self)
-        self._description = RobotDescription(self, self._take_description)
+        self._description = DescriptionSubscriber(self, self._take_description)
         self._publisher = self.create_lifecycle_publisher(
             FeedforwardTorque,
             OUT,

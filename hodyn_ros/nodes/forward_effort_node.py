@@ -43,8 +43,8 @@ SETTINGS = (
     ParameterSpec(
         "end",
         End.ZERO.value,
-        "What is sent when the robot stops: zero, efforts that go to zero; hold, those that it stands "
-        "with; silent, nothing from the stop on, for drives that watch over their commands themselves.",
+        "What is sent when the robot stops: zero, efforts that fade to zero; hold, those of standstill; "
+        "silent, nothing from the stop on, for drives with a timeout of their own.",
         read_only=True,
     ),
     ParameterSpec(

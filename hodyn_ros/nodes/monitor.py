@@ -65,7 +65,7 @@ _LAST_MESSAGES = 0.3  # [s] that the last messages get to arrive
 _LATE = 10.0  # [s] after which a motion that does not end is given up
 
 
-class Heard:
+class RecordedTopic:
     """The messages of one topic as they came: bytes, when they were sent, and when they arrived [ns]."""
 
     def __init__(self, node: Node, topic: str, message_type: Any, group: StreamGroup) -> None:
@@ -98,7 +98,7 @@ class Monitor(Node):
             raise InputError("parameter 'file' is empty; say where the recording goes")
         self._file = Path(value(self, "file"))
         group = StreamGroup()
-        self._heard = {topic: Heard(self, topic, kind, group) for topic, kind in TOPICS.items()}
+        self._heard = {topic: RecordedTopic(self, topic, kind, group) for topic, kind in TOPICS.items()}
         self._reports: dict[str, DiagnosticStatus] = {}
         self._subscription = self.create_subscription(
             DiagnosticArray, "/diagnostics", self._take_diagnostics, 100

@@ -74,7 +74,7 @@ class Recorder(Node):
         self._namespace = f"{self.get_namespace().rstrip('/')}/"
         self._simulated = bool(self.get_parameter("use_sim_time").value)
         self._group = StreamGroup()
-        self._heard: dict[str, Heard] = {}
+        self._heard: dict[str, RecordedSubscription] = {}
         self._unknown: set[str] = set()
         self._messages = Stream()
         self._times = RecordingTime()
@@ -166,7 +166,7 @@ class Recorder(Node):
             qos=tuple(offered(profile) for profile in profiles),
         )
         self._writer.put(topic)
-        self._heard[name] = Heard(self, name, message_type, matching(profiles), self._group)
+        self._heard[name] = RecordedSubscription(self, name, message_type, matching(profiles), self._group)
 
     def _losses(self) -> str:
         lost = {name: heard.lost for name, heard in self._heard.items() if heard.lost}
@@ -191,7 +191,7 @@ class Recorder(Node):
         return Report(OK, "recording" if self._messages.count else "waiting for the first message", values)
 
 
-class Heard:
+class RecordedSubscription:
     """A subscription whose messages are recorded; `lost` counts those that were sent but never came."""
 
     def __init__(

@@ -68,7 +68,7 @@ SETTINGS = (
     ParameterSpec(
         "command_timeout",
         0.0,
-        "How long [s] after the last command the brakes go on, as a driver should have it; 0: never.",
+        "Time [s] after the last command at which the brakes engage, as in a driver; 0: never.",
         low=0.0,
         high=10.0,
         read_only=True,

@@ -32,7 +32,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.nodes.filtering.trajectory_with_efforts import Filtered, TrajectoryEfforts, in_words
 from hodyn_ros.planning.effort_trajectory import EffortFilter
-from hodyn_ros.ros.conversions.joint_state_buffer import PresentJoints
+from hodyn_ros.ros.conversions.joint_state_buffer import JointStateBuffer
 from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report, Stream
 from hodyn_ros.ros.parameters.dynamics_settings import LOAD_SETTINGS
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, value
@@ -68,8 +68,8 @@ SETTINGS = (
     ParameterSpec(
         "efforts",
         "link",
-        "Whose efforts are filled in: link, what the joints transmit, or motor, which also accelerates "
-        "rotors and loads springs.",
+        "Efforts to fill in: link, what the joints transmit; motor, what the motors produce, with their "
+        "inertias and springs.",
         read_only=True,
     ),
     ParameterSpec(
@@ -87,14 +87,14 @@ SETTINGS = (
     ParameterSpec(
         "limits",
         "reject",
-        "What becomes of a trajectory beyond a limit of the robot: reject, or pass with a warning.",
+        "How a trajectory beyond a limit of the robot is treated: reject, or pass with a warning.",
         read_only=True,
     ),
     ParameterSpec(
         "max_departure",
         0.2,
-        "By how much the smooth motion may depart [rad or m] from what the controller would make of the "
-        "given points; 0: by any distance.",
+        "How far [rad or m] the smooth motion may be from the interpolation of the controller; 0: any "
+        "distance.",
         low=0.0,
         high=100.0,
         read_only=True,
@@ -102,7 +102,7 @@ SETTINGS = (
     ParameterSpec(
         "start_tolerance",
         0.05,
-        "How far [rad or m] a first point at time 0 may be from where joint_states have the robot; 0: any "
+        "How far [rad or m] a first point at time 0 may be from the position in joint_states; 0: any "
         "distance.",
         low=0.0,
         high=100.0,
@@ -111,8 +111,7 @@ SETTINGS = (
     ParameterSpec(
         "stop_duration",
         0.5,
-        "How long [s] the motion of a goal that is canceled, or replaced by a new one, takes to rest on its "
-        "path.",
+        "How long [s] a canceled or replaced goal takes to come to rest on its path.",
         low=0.05,
         high=10.0,
         read_only=True,
@@ -122,14 +121,14 @@ SETTINGS = (
 
 
 class TrajectoryFilter(Node):
-    """Passes trajectories on with efforts; these come from `TrajectoryEfforts`, in a thread beside."""
+    """Passes trajectories on with efforts; these come from `TrajectoryEfforts`, in a separate thread."""
 
     def __init__(self) -> None:
         super().__init__("trajectory_filter")
         declare(self, SETTINGS)
         self._limits: str = value(self, "limits")
         self._efforts = self._build()
-        self._present = PresentJoints(self._efforts.robot_joints)
+        self._present = JointStateBuffer(self._efforts.robot_joints)
         # one thread: trajectories keep their order
         self._pool = ThreadPoolExecutor(max_workers=1)
         self._computed = Stream()

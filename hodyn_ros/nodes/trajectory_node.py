@@ -32,7 +32,7 @@ from hodyn_ros import share
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
-from hodyn_ros.ros.conversions.joint_state_buffer import PresentJoints
+from hodyn_ros.ros.conversions.joint_state_buffer import JointStateBuffer
 from hodyn_ros.ros.conversions.messages import (
     nanoseconds,
     read_partial_trajectory,
@@ -66,7 +66,7 @@ SETTINGS = (
     ParameterSpec(
         "robot_config",
         "",
-        "Robot that is meant: path of a YAML file, or the name of a shipped one. Needed for "
+        "Robot of the motion: path of a YAML file, or the name of a shipped one. Needed for "
         "joint_trajectory, and for a file that does not name its joints.",
         read_only=True,
     ),
@@ -77,7 +77,7 @@ SETTINGS = (
     ParameterSpec(
         "ramp",
         2.0,
-        "How long [s] a motion from a file that does not start or end at rest takes to get up to speed, and "
+        "How long [s] a motion from a file that does not start or end at rest takes to reach full speed, and "
         "to stop; 0: no ramps.",
         low=0.0,
         high=60.0,
@@ -86,7 +86,7 @@ SETTINGS = (
     ParameterSpec(
         "duration",
         0.0,
-        "How long [s] a motion from a file goes at full speed between the ramps; 0: all of it.",
+        "How long [s] a motion from a file runs at full speed between the ramps; 0: to its end.",
         low=0.0,
         high=86400.0,
         read_only=True,
@@ -126,8 +126,8 @@ SETTINGS = (
     ParameterSpec(
         "start_within",
         0.05,
-        "With wait_for_robot: how far [rad or m] each joint may be from the first position. joint_states of "
-        "links are away by what the springs of elastic joints give way.",
+        "With wait_for_robot: how far [rad or m] each joint may be from the first position, including the "
+        "deflection of elastic joints.",
         low=0.0001,
         high=10.0,
         read_only=True,
@@ -205,7 +205,7 @@ class TrajectoryNode(Node):
             self.get_logger().info(f"waiting for a motion on {IN}")
         self._timer = self.create_timer(1.0 / self._rate, self._publish_due, callback_group=StreamGroup())
 
-    def _listen_to_robot(self) -> PresentJoints:
+    def _listen_to_robot(self) -> JointStateBuffer:
         if not self._names:
             raise InputError(
                 "parameter 'wait_for_robot' is true, but the motion moves a platform alone, of which "
@@ -215,7 +215,7 @@ class TrajectoryNode(Node):
         self._states = self.create_subscription(
             JointState, "joint_states", self._take_state, sensor_qos(), qos_overriding_options=overridable()
         )
-        return PresentJoints(self._names, _STALE)
+        return JointStateBuffer(self._names, _STALE)
 
     # motions
 

@@ -67,7 +67,7 @@ def check(
     tolerance: float = TOLERANCE,
     progress: Callable[[float], None] | None = None,
 ) -> Report:
-    """Hold a motion of the joints, of a platform, or of a floating base with its joints against all limits.
+    """Compare a motion of joints, of a platform, or of a floating base with its joints, with all limits.
 
     `duration` [s], by default to the end. `tolerance`: every quantity is known everywhere to this share of
     its limit, and its peak much better; how, and what of it is certain, is said in `peaks`. Raises InputError

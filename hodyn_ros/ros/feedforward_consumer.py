@@ -16,7 +16,7 @@ from hodyn_ros.feedforward.feedforward import Feedforward
 from hodyn_ros.guard.command_guard import CommandGuard, GuardedCommand
 from hodyn_ros.guard.guard_config import State, StreamError
 from hodyn_ros.msg import FeedforwardTorque
-from hodyn_ros.ros.conversions.joint_subset import JointChoice
+from hodyn_ros.ros.conversions.joint_subset import JointSubset
 from hodyn_ros.ros.conversions.messages import nanoseconds
 from hodyn_ros.ros.diagnostics import ERROR, OK, WARN, Diagnostics, Report, Stream
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare
@@ -69,8 +69,8 @@ class FeedforwardConsumer(Node, ABC):
         self.guard = guard
         self.joint_names = list(joint_names)
         self._named_in_feedforward, self._named_in_measurement = (
-            JointChoice(joint_names),
-            JointChoice(joint_names),
+            JointSubset(joint_names),
+            JointSubset(joint_names),
         )
         self._rejected_measurements = Rejections(self.get_logger().warning, measured_on)
         # Only the newest of each counts.

@@ -22,23 +22,23 @@ FORWARD_SETTINGS = (
     ParameterSpec(
         "robot_config",
         "",
-        "Robot whose limits are kept and whose weight is carried while it stops: path of a YAML file, or the "
-        "name of a shipped one; empty: no limits are known.",
+        "Robot whose limits are kept, and whose dynamics give the efforts of a stop: path of a YAML file, or "
+        "the name of a shipped one; empty: no limits are known.",
         read_only=True,
     ),
     GRAVITY,
     ParameterSpec(
         "controllers",
         [],
-        "Controllers that take the commands: nothing is sent until all of them are active, and it fades in "
-        "then; empty: it is not looked at.",
+        "Controllers that take the commands: nothing is sent until all of them are active, then commands "
+        "fade in; empty: not checked.",
         read_only=True,
         element=str,
     ),
     ParameterSpec(
         "controller_manager",
         "controller_manager",
-        "Name of the controller manager that has them.",
+        "Name of the controller manager of these controllers.",
         read_only=True,
     ),
     ParameterSpec(

@@ -22,7 +22,7 @@ REALTIME_SETTINGS = (
     ParameterSpec(
         "realtime.priority",
         0,
-        "Priority of all threads under SCHED_FIFO, above everything that is not real time; 0: none.",
+        "Priority of all threads under SCHED_FIFO; 0: ordinary scheduling.",
         low=0,
         high=99,
         read_only=True,
@@ -42,8 +42,8 @@ REALTIME_SETTINGS = (
     ParameterSpec(
         "realtime.garbage_collection",
         _AUTOMATIC,
-        "automatic: Python collects when it wants to; frozen: only right behind a sample, of what was made "
-        "since the start.",
+        "automatic: Python collects garbage at any time; frozen: only right after a sample, and only objects "
+        "made since the start.",
         read_only=True,
     ),
 )

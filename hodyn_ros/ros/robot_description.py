@@ -16,7 +16,7 @@ TOPIC = "robot_description"
 _PATIENCE = 10.0  # [s] between two lines about waiting
 
 
-class RobotDescription:
+class DescriptionSubscriber:
     """Hears robot descriptions and keeps the last one; `taken` is called with the text of each."""
 
     def __init__(self, node: Node, taken: Callable[[str], None]) -> None:

@@ -111,7 +111,6 @@ class EasedStart(_Eased):
     ramp_duration: float
     start: float = 0.0
     order: int = field(default=6, kw_only=True)
-    duration: float = field(init=False, repr=False)
     starts_at_rest: bool = field(init=False, repr=False, default=True)
 
     def __post_init__(self) -> None:
@@ -163,7 +162,6 @@ class EasedStop(_Eased):
     ramp_duration: float
     stop: float | None = None
     order: int = field(default=6, kw_only=True)
-    duration: float = field(init=False, repr=False)
     ends_at_rest: bool = field(init=False, repr=False, default=True)
     # the resolved `stop`
     _stop: float = field(init=False, repr=False)

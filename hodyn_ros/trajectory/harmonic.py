@@ -57,7 +57,6 @@ class FourierSeries(_Harmonic):
     duration: float = field(default=math.inf, kw_only=True)
     joint_names: tuple[str, ...] | None = field(default=None, kw_only=True)
     at_rest: bool = field(default=False, kw_only=True)
-    n_joints: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         sine = frozen_array("sine", self.sine, ("L", "n"))
@@ -126,7 +125,6 @@ class Cosines(_Harmonic):
     angular_frequencies: Array
     duration: float = field(default=math.inf, kw_only=True)
     joint_names: tuple[str, ...] | None = field(default=None, kw_only=True)
-    n_joints: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         amplitudes = frozen_array("amplitudes", self.amplitudes, ("n",))

@@ -31,11 +31,6 @@ class Rearranged(Trajectory):
     places: Sequence[int]
     still: ArrayLike
     joint_names: tuple[str, ...] | None = field(default=None, kw_only=True)
-    n_joints: int = field(init=False, repr=False)
-    duration: float = field(init=False, repr=False)
-    smoothness: float = field(init=False, repr=False)
-    starts_at_rest: bool = field(init=False, repr=False)
-    ends_at_rest: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         motion, still = self.motion, frozen_array("standing", self.still, ("columns",))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,12 +23,6 @@ class ScaledTime(Trajectory):
 
     motion: Trajectory
     speed: float
-    joint_names: tuple[str, ...] | None = field(init=False, repr=False)
-    n_joints: int = field(init=False, repr=False)
-    duration: float = field(init=False, repr=False)
-    smoothness: float = field(init=False, repr=False)
-    starts_at_rest: bool = field(init=False, repr=False)
-    ends_at_rest: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         speed = real_number("speed", self.speed, positive=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,12 +26,6 @@ class SideBySide(Trajectory):
     """
 
     parts: tuple[Trajectory, ...]
-    joint_names: tuple[str, ...] | None = field(init=False, repr=False)
-    n_joints: int = field(init=False, repr=False)
-    duration: float = field(init=False, repr=False)
-    smoothness: float = field(init=False, repr=False)
-    starts_at_rest: bool = field(init=False, repr=False)
-    ends_at_rest: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         parts = tuple(self.parts)

@@ -45,12 +45,6 @@ class TimedPath(Trajectory):
     path: Trajectory
     knots: ArrayLike
     squared_speeds: ArrayLike
-    joint_names: tuple[str, ...] | None = field(init=False, repr=False)
-    n_joints: int = field(init=False, repr=False)
-    duration: float = field(init=False, repr=False)
-    smoothness: float = field(init=False, repr=False)
-    starts_at_rest: bool = field(init=False, repr=False)
-    ends_at_rest: bool = field(init=False, repr=False)
     _speed: BSpline = field(init=False, repr=False)
     _places: Array = field(init=False, repr=False)  # of the table, along the path
     _times: Array = field(init=False, repr=False)  # when they are passed

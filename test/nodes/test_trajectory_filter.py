@@ -25,7 +25,7 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.nodes.filtering.trajectory_with_efforts import MOST_POINTS, TrajectoryEfforts
 from hodyn_ros.planning.effort_trajectory import EffortFilter
-from hodyn_ros.ros.conversions.joint_state_buffer import PresentJoints
+from hodyn_ros.ros.conversions.joint_state_buffer import JointStateBuffer
 from hodyn_ros.ros.conversions.messages import nanoseconds
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
 from hodyn_ros.trajectory.splines.densify import Waypoints
@@ -207,7 +207,7 @@ def test_joints_that_are_not_named_rest_where_they_are(panda: Robot, efforts: Tr
 
 def test_joint_states_of_several_publishers_are_put_together() -> None:
     now = 0.0
-    present = PresentJoints(["a", "b", "c"], patience=1.0, clock=lambda: now)
+    present = JointStateBuffer(["a", "b", "c"], patience=1.0, clock=lambda: now)
     present.take(JointState(name=["finger", "c"], position=[9.0, 3.0], velocity=[9.0, 0.3]))
     now = 0.5
     present.take(JointState(name=["finger", "b"], position=[float("nan"), 2.0]))
@@ -231,7 +231,7 @@ def test_joint_states_of_several_publishers_are_put_together() -> None:
 def test_of_a_malformed_joint_state_nothing_is_kept(
     positions: list[float], velocities: list[float], reason: Reason, words: str
 ) -> None:
-    present = PresentJoints(["a", "b"])
+    present = JointStateBuffer(["a", "b"])
     present.take(JointState(name=["a", "b"], position=[3.0, 4.0], velocity=[0.3, np.nan]))
     with pytest.raises(MessageRejected, match=words) as rejection:
         present.take(JointState(name=["finger", "a", "b"], position=positions, velocity=velocities))

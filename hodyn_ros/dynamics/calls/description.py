@@ -32,7 +32,7 @@ HIGHEST_ORDER = 30
 _KEPT = 100  # kernels of a robot; one that walks meets many sets of contacts
 
 
-class RobotDescription:
+class RobotProperties:
     """Model, drives and limits of a robot, its names and coordinates."""
 
     def __init__(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_result, finite_array, finite_result, real_array
-from hodyn_ros.dynamics.calls.description import RobotDescription, check_order, load_places, split
+from hodyn_ros.dynamics.calls.description import RobotProperties, check_order, load_places, split
 from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.loops.coordinate_motion import (
     coordinate_motion,
@@ -50,7 +50,7 @@ class LoopedProblem(NamedTuple):
         return self.state, self.values, self.prescribed, self.motion
 
 
-class ForwardDynamicsCalls(RobotDescription):
+class ForwardDynamicsCalls(RobotProperties):
     """Forward dynamics, and what is moved and driven in parts."""
 
     @overload

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_finite, check_result, finite_result, real_array
-from hodyn_ros.dynamics.calls.description import RobotDescription, check_order, load_places, split
+from hodyn_ros.dynamics.calls.description import RobotProperties, check_order, load_places, split
 from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, preload_rows, samples
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
@@ -33,7 +33,7 @@ class DriveState(NamedTuple):
     near_singularity: bool  # whether the pose is close to a singular one; efforts may be large
 
 
-class InverseDynamicsCalls(RobotDescription):
+class InverseDynamicsCalls(RobotProperties):
     """Efforts, and all that moves and holds a robot."""
 
     @overload

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_result
-from hodyn_ros.dynamics.calls.description import HIGHEST_ORDER, RobotDescription
+from hodyn_ros.dynamics.calls.description import HIGHEST_ORDER, RobotProperties
 from hodyn_ros.dynamics.kinematics.forward_kinematics import (
     Kinematics,
     checked_motion,
@@ -34,7 +34,7 @@ from hodyn_ros.lie.representations import Representation, check_representation
 from hodyn_ros.lie.se3 import Array
 
 
-class KinematicCalls(RobotDescription):
+class KinematicCalls(RobotProperties):
     """Kinematics of bodies, joints and drives, both ways."""
 
     def forward_kinematics(

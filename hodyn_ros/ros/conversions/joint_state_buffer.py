@@ -13,7 +13,7 @@ from hodyn_ros.ros.conversions.fields import check_one_per_joint, position_not_f
 from hodyn_ros.trajectory.splines.start import PresentState
 
 
-class PresentJoints:
+class JointStateBuffer:
     """Keeps the last position and velocity of the joints of a model; those of others are passed over.
 
     What is older than `patience` [s] is not known any more.

@@ -22,7 +22,7 @@ from hodyn_ros.ros.conversions.messages import read_feedforward_torque
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
 
 
-class JointChoice:
+class JointSubset:
     """Takes some joints out of messages, in a given order; what else a message names is left out."""
 
     def __init__(self, names: Sequence[str]) -> None:

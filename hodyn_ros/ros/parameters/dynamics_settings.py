@@ -14,20 +14,20 @@ _FEEDFORWARD = specs_of(FeedforwardConfig)
 LOAD_SETTINGS = tuple(
     spec for spec in _FEEDFORWARD if spec.name == "gravity" or spec.name.startswith("payload_")
 )
-"""Those that change what a robot bears."""
+"""Those of the load that a robot carries."""
 
 _WRENCHES = (
     ParameterSpec(
         "wrench_cutoff",
         10.0,
-        "Where the filter of measured wrenches lets 1/sqrt(2) of a sine through [Hz].",
+        "Frequency at which the filter of measured wrenches passes 1/sqrt(2) of a sine [Hz].",
         low=0.01,
         high=1000.0,
     ),
     ParameterSpec(
         "wrench_timeout",
         0.1,
-        "How long [s] a measured wrench counts; then it is taken as gone, and fades through the filter.",
+        "How long [s] a measured wrench is held; then it decays to zero through the filter.",
         low=0.001,
         high=3600.0,
     ),
@@ -59,7 +59,7 @@ SETTINGS = (
     ParameterSpec(
         "new_clock_after",
         5.0,
-        "After how long [s] without an accepted sample stamps before the last one are accepted again.",
+        "Time [s] without an accepted sample after which earlier stamps are accepted again.",
         low=0.1,
         high=3600.0,
         read_only=True,
@@ -67,7 +67,7 @@ SETTINGS = (
     ParameterSpec(
         "new_publisher_after",
         0.5,
-        "After how long [s] without a sample of the publisher of desired_motion another one is followed.",
+        "Time [s] without a sample from the publisher of desired_motion after which another is followed.",
         low=0.01,
         high=3600.0,
         read_only=True,

@@ -38,7 +38,6 @@ class BlendedLines(WaypointTrajectory):
 
     blend: float = field(default=0.25, kw_only=True)
     order: int = field(default=4, kw_only=True)
-    smoothness: float = field(init=False, repr=False)
     starts_at_rest: bool = field(init=False, repr=False, default=False)
     ends_at_rest: bool = field(init=False, repr=False, default=False)
     _turns: tuple[tuple[float, float, Array], ...] = field(init=False, repr=False)

@@ -30,9 +30,6 @@ class PiecewisePolynomial(WaypointTrajectory):
     1
     """
 
-    smoothness: float = field(init=False, repr=False)
-    starts_at_rest: bool = field(init=False, repr=False)
-    ends_at_rest: bool = field(init=False, repr=False)
     _polynomials: BPoly = field(init=False, repr=False)
 
     def _set_up(self) -> None:

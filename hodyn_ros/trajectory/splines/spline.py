@@ -51,9 +51,6 @@ class WaypointSpline(WaypointTrajectory):
 
     order: int = field(default=4, kw_only=True)
     at_rest: bool = field(default=True, kw_only=True)
-    smoothness: float = field(init=False, repr=False)
-    starts_at_rest: bool = field(init=False, repr=False)
-    ends_at_rest: bool = field(init=False, repr=False)
     # over the time since times[0]
     _spline: BSpline = field(init=False, repr=False)
 

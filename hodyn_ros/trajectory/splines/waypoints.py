@@ -36,8 +36,6 @@ class WaypointTrajectory(Trajectory):
     velocities: Rows = None
     accelerations: Rows = None
     joint_names: tuple[str, ...] | None = field(default=None, kw_only=True)
-    n_joints: int = field(init=False, repr=False)
-    duration: float = field(init=False, repr=False)
     # for each waypoint what is given there, (1 to 3, n): position, velocity, acceleration
     _given: tuple[Array, ...] = field(init=False, repr=False)
 

@@ -16,9 +16,9 @@ from rich.console import Console, ConsoleRenderable, Group
 from rich.live import Live
 from rich.text import Text
 
-from hodyn_ros.cli.top_table import Seen, status_table
 from hodyn_ros.errors import InputError
 from hodyn_ros.ros.diagnostics import PACKAGE_KEY, PERIOD
+from hodyn_ros.ros.top_table import Seen, status_table
 
 _GATHER = 1.5 * PERIOD  # [s] after the first report in which others are discovered, and report
 _REFRESH = 0.25  # [s]

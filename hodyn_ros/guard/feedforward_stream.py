@@ -24,7 +24,7 @@ class Acceptance(NamedTuple):
     smooth: bool  # whether that is no more than its derivatives explain
 
 
-class DesiredMotion:
+class FeedforwardStream:
     """The last feedforward for `joint_names`, none faster than `fastest` (n,) [rad/s or m/s].
 
     Instants are in nanoseconds.

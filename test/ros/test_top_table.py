@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from rich.console import Console
 
-from hodyn_ros.cli.top_table import Seen, status_table
+from hodyn_ros.ros.top_table import Seen, status_table
 
 
 def words(seen: list[Seen], now: float = 0.0, width: int = 240) -> str:
