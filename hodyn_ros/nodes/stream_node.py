@@ -29,7 +29,7 @@ from hodyn_ros.msg import DesiredMotion
 from hodyn_ros.planning.streams.stream_config import Mode, StreamConfig, StreamError, Trouble
 from hodyn_ros.planning.streams.stream_planner import StreamPlanner, Taken
 from hodyn_ros.ros.conversions.fields import JointOrder
-from hodyn_ros.ros.conversions.joint_state_buffer import PresentJoints
+from hodyn_ros.ros.conversions.joint_state_buffer import JointStateBuffer
 from hodyn_ros.ros.conversions.messages import (
     nanoseconds,
     read_joint_state,
@@ -150,9 +150,9 @@ class StreamNode(Node):
                 JointState, _TARGETS, self._take_target, sensor_qos(), qos_overriding_options=overridable()
             ),
         ]
-        self._present: PresentJoints | None = None
+        self._present: JointStateBuffer | None = None
         if value(self, "wait_for_robot"):
-            self._present = PresentJoints(self._robot.joint_names, _STALE)
+            self._present = JointStateBuffer(self._robot.joint_names, _STALE)
             self._inputs.append(
                 self.create_subscription(
                     JointState,
@@ -243,8 +243,8 @@ class StreamNode(Node):
             self._taken.tick(time.perf_counter() - started)
         except StreamError as error:
             self._rejections[topic].add(MessageRejected(_REASONS[error.trouble], str(error)))
-        except MessageRejected as refused:
-            self._rejections[topic].add(refused)
+        except MessageRejected as rejected:
+            self._rejections[topic].add(rejected)
         except InputError as error:
             self._rejections[topic].add(MessageRejected(Reason.BAD_MOTION, str(error)))
 
@@ -275,8 +275,8 @@ class StreamNode(Node):
             place = self._present.state().positions
             if not np.isnan(place).any():
                 self._begin(self._standing(place, self._now()))
-        except MessageRejected as refused:
-            self._rejections["joint_states"].add(refused)
+        except MessageRejected as rejected:
+            self._rejections["joint_states"].add(rejected)
         except InputError as error:
             self._rejections["joint_states"].add(MessageRejected(Reason.BEYOND_LIMITS, str(error)))
 
@@ -341,14 +341,14 @@ class StreamNode(Node):
     def _report(self) -> Report:
         p50, p99 = self._taken.percentiles(50.0, 99.0)
         last = self._last
-        refused = sum(each.total for each in self._rejections.values())
+        rejected = sum(each.total for each in self._rejections.values())
         skipped, slowed, troubles = (
             self._fixed_rate.skipped - self._skipped_before,
             self._slowed - self._slowed_before,
-            refused - self._troubles_before,
+            rejected - self._troubles_before,
         )
         self._skipped_before, self._slowed_before = self._fixed_rate.skipped, self._slowed
-        self._troubles_before = refused
+        self._troubles_before = rejected
         values: dict[str, object] = {
             "mode": self._config.mode.value,
             "delay [s]": "" if self._planner is None else self._planner.delay,
@@ -362,7 +362,7 @@ class StreamNode(Node):
             "replanning p99 [ms]": 1e3 * p99,
             "published": self._published.count,
             "skipped": self._fixed_rate.skipped,
-            "refused": refused,
+            "rejected": rejected,
         }
         for topic, rejections in self._rejections.items():
             values |= {f"{topic}: {key}": count for key, count in rejections.as_values().items() if count}
@@ -372,7 +372,7 @@ class StreamNode(Node):
         if skipped > 0:
             return Report(WARN, f"skipped {skipped} samples: the machine is too slow for this rate", values)
         if troubles > 0:
-            return Report(WARN, "points were refused, see the log", values)
+            return Report(WARN, "points were rejected, see the log", values)
         if slowed > 0 and last is not None:
             return Report(WARN, f"slower than the stream, which exceeds the {last.limit}", values)
         return Report(OK, "standing: no new points" if self.stopped else "following", values)

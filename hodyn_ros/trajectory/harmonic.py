@@ -43,7 +43,7 @@ class FourierSeries(_Harmonic):
     `duration` [s] sets one. Source: Gaz et al., IEEE RA-L 4(4), 2019, Table II.
 
     With `at_rest` it starts and ends at rest: it holds its position before and after, which InputError
-    refuses unless the amplitudes make its derivatives up to the snap vanish there.
+    rejects unless the amplitudes make its derivatives up to the snap vanish there.
 
     >>> motion = FourierSeries(2.0, sine=[[1.0]], cosine=[[0.0]], offsets=[0.5])
     >>> motion.sample(0.0, 3)[:, 0]

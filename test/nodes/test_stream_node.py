@@ -77,7 +77,7 @@ def test_chunks_become_a_smooth_motion_that_stops_with_them_and_bad_ones_are_nam
         missing = chunk(now(talk), 0.0)
         missing.joint_names[3] = "elbow"
         publisher.publish(missing)
-        talk.wait_for_line(node, "joint_trajectory refused: joint 'elbow' is unknown")
+        talk.wait_for_line(node, "joint_trajectory rejected: joint 'elbow' is unknown")
         assert not heard  # nothing is published for it
         follow(talk, publisher, 1.2, since)
         for bad, words in (
@@ -98,7 +98,7 @@ def test_chunks_become_a_smooth_motion_that_stops_with_them_and_bad_ones_are_nam
     motion = require_smooth(heard)
     assert np.abs(motion[:, 0] - HOME).max() > 0.02
     assert not motion[-1, 1:].any() and not motion[0, 1:].any()
-    assert int(facts["refused"]) == 5 and facts["joint_trajectory: refused: jump"] == "1"
+    assert int(facts["rejected"]) == 5 and facts["joint_trajectory: rejected: jump"] == "1"
     assert int(facts["messages followed"]) == 12 and -1e-9 <= float(facts["delay [s]"]) <= 0.5
     assert float(facts["largest share of a limit"]) <= 1.0
 
