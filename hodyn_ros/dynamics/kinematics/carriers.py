@@ -83,13 +83,15 @@ class FrameMotion(Protocol):
     `name` of the frames; `position`: all that says where they are; `poses` (F, 4, 4); `rates[r]`
     (coordinates,) for r = 0..order-1; `jacobians[r]` (6 F, coordinates) for r = 0..order.
     Lengths are compared with angles in units of `unit` [m], and coordinates among each other in `sizes`
-    (coordinates,); singular values so found are compared with the largest, or with `natural`.
+    (coordinates,); singular values so found are compared with the largest, or with `natural`. `gain`: how
+    much more than coordinates the joints move by them that follow, and so does an error.
     """
 
     name: str
     unit: float
     sizes: Array
     natural: float
+    gain: float
     position: Array
     poses: list[Array]
     rates: list[Array]
@@ -115,7 +117,7 @@ class CarriedMotion:
     Mueller (2020), Algorithm 2.
     """
 
-    natural = 0.0  # as axes have unit length
+    natural, gain = 0.0, 1.0  # as axes have unit length, and all joints are coordinates
 
     def __init__(self, carriers: Carriers, position: Array, base: BaseMotion | None) -> None:
         self._carriers, self._base = carriers, base

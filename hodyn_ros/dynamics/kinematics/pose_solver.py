@@ -48,7 +48,11 @@ def solve_poses(
     """
     rows = components(tasks)
     scale = scale_of(motion)[rows]
-    tolerance = _TOLERANCE * max(1.0, float(np.linalg.norm(poses[:, :3, 3], axis=1).max()) / motion.unit)
+    tolerance = (
+        motion.gain
+        * _TOLERANCE
+        * max(1.0, float(np.linalg.norm(poses[:, :3, 3], axis=1).max()) / motion.unit)
+    )
     roots = np.sqrt(weights[movable] / weights[movable].mean())
     error = scale * _errors(motion.poses, poses, tasks)
     damping = _DAMPING

@@ -70,5 +70,5 @@ def _hardly_felt(motion: FrameMotion, rows: Array, movable: list[int]) -> Array:
     scaled = scale_of(motion)[rows, None] * jacobian[rows][:, movable]
     _, values, right = np.linalg.svd(scaled, full_matrices=False)
     size = max(1.0, float(np.abs(np.array(motion.poses)[:, :3, 3]).max()) / motion.unit)
-    change: Array = right[-1] * (_ROUNDING * size / values[-1])
+    change: Array = right[-1] * (_ROUNDING * size * motion.gain / values[-1])
     return change

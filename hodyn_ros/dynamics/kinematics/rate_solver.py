@@ -26,7 +26,7 @@ def condition_number(motion: FrameMotion, rows: Array, columns: Sequence[int]) -
     scaled = motion.jacobians[0] * scale_of(motion)[:, None] * motion.sizes
     check_result(scaled)
     values = np.linalg.svd(scaled[rows][:, columns], compute_uv=False)
-    largest = max(float(values[0]), motion.natural)
+    largest = max(float(values[0]) * motion.gain, motion.natural)
     return float(largest / values[-1]) if values[-1] > 0.0 else float("inf")
 
 

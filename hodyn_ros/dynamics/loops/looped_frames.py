@@ -146,6 +146,9 @@ class LoopedFrames:
         self.jacobians: list[Array] = []
         self.unit = closure.size
         self.sizes = np.where(_turning(closure), 1.0, closure.size)
+        of_tree = embedding.distribution(looped.independence.rows, self.moved, 0)[0]
+        of_tree = of_tree[:, -len(self.sizes) :] * self.sizes / closure.scale[:, None]
+        self.gain = max(1.0, float(np.linalg.norm(of_tree, axis=0).max(initial=0.0)))
         self._extend_jacobians()
 
     def beside(self, change: Array) -> LoopedFrames:

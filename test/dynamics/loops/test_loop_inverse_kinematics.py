@@ -152,22 +152,36 @@ class TestRefusals:
         """Where the rocker turns back it does not say how the crank moves; beside it that is graded."""
         robot = robot_of(four_bar())
 
-        def slope(q: float) -> float:
-            return float(robot.jacobian(np.array([[q]]), "body2", "world")[0, 2, 0])
-
-        low, high = _turning_point(slope)
-        dead = low - slope(low) * (high - low) / (slope(high) - slope(low))
-        for _ in range(5):
-            dead -= slope(dead) * 1e-6 / (slope(dead + 1e-6) - slope(dead))
+        dead = _dead_point(robot)
         twists = np.zeros((4, 6))
         for beside, order, refused in ((0.0, 1, True), (1e-4, 1, False), (1e-4, 4, True), (0.3, 4, False)):
-            pose = robot.forward_kinematics(np.array([[dead + beside]])).pose_of("body2")
-            arguments = {"body": "body2", "seed": [dead + beside], "task": "orientation"}
+            pose = robot.forward_kinematics(np.array([[dead + beside]])).pose_of("body3")
+            arguments = {"body": "body3", "seed": [dead + beside], "task": "orientation"}
             if refused:
                 with pytest.raises(SingularError, match="singular"):
                     robot.inverse_kinematics(pose, twists[:order] + [0, 0, 1e-3, 0, 0, 0], **arguments)
             else:
                 robot.inverse_kinematics(pose, twists[:order] + [0, 0, 1e-3, 0, 0, 0], **arguments)
+
+    def test_near_a_pose_at_which_coordinates_determine_too_little(self) -> None:
+        """Where the rocker is the coordinate, it does not say how the crank moves at its dead point."""
+        crank = robot_of(four_bar())
+        dead = _dead_point(crank)
+        led = robot_of(four_bar(), coordinates=["joint3"])
+        assert led.closure is not None
+        for beside in (1e-4, 3e-6):
+            q = np.array([[dead + beside], [1.0], [0.0], [0.0], [0.0]])
+            moved = crank.joint_motion(q)
+            led.reset(moved[0][list(led.closure.leading)])
+            pose, twists = crank.forward_kinematics(q[:1]).pose_of("body1"), np.zeros((4, 6))
+            twists[0, 2] = 1.0
+            arguments = {"body": "body1", "task": "orientation", "seed": moved[0, 2:3]}
+            if beside < 1e-5:
+                with pytest.raises(SingularError, match="the Jacobian of 'body1' is singular"):
+                    led.inverse_kinematics(pose, twists, **arguments)
+            else:
+                found = led.inverse_kinematics(pose, twists, **arguments)
+                np.testing.assert_allclose(found, moved[:, 2:3], rtol=0.0, atol=1e-10)
 
     def test_what_does_not_fit_is_named(self) -> None:
         robot = robot_of(four_bar())
@@ -188,8 +202,16 @@ class TestRefusals:
             robot.inverse_kinematics(pose, body="body2", seed=[0.0, 0.0])
 
 
-def _turning_point(slope: object) -> tuple[float, float]:
+def _dead_point(robot: Robot) -> float:
+    """Return the angle of the crank of a four-bar at which the rocker turns back."""
+
+    def slope(q: float) -> float:
+        return float(robot.jacobian(np.array([[q]]), "body3", "world")[0, 2, 0])
+
     steps = np.linspace(0.0, 3.0, 31)
-    values = [slope(q) for q in steps]  # type: ignore[operator]
+    values = [slope(q) for q in steps]
     place = next(i for i in range(30) if values[i] * values[i + 1] < 0.0)
-    return float(steps[place]), float(steps[place + 1])
+    dead = float(steps[place])
+    for _ in range(8):
+        dead -= slope(dead) * 1e-6 / (slope(dead + 1e-6) - slope(dead))
+    return dead
