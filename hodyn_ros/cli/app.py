@@ -335,7 +335,7 @@ def excite_robot(
     box: Annotated[
         list[str] | None,
         typer.Option(
-            help="Where the origin of a body or frame has to stay [m], such as 'hand: x -0.5..0.8, z 0.1..'; "
+            help="Where the origin of a body or frame must stay, in m, such as 'hand: x -0.5..0.8, z 0.1..'; "
             "once or more.",
             show_default="none",
         ),

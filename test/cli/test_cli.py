@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import typer
 import warm_python
 from ros_processes import child_environment
 
+from hodyn_ros.cli.app import app
 from hodyn_ros.share import find
 from hodyn_ros.simulation.pictures import check_file_type
 
@@ -32,6 +35,15 @@ def test_ros_is_not_touched_before_it_is_needed() -> None:
     )
     result = run_cold(code)
     assert (result.returncode, result.stdout.strip()) == (0, "[]"), result.stderr
+
+
+def test_no_word_of_a_help_text_is_taken_for_markup() -> None:
+    """A unit such as [s] or [kg] would strike the text through, or vanish."""
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    texts = [command.help or "" for command in commands.values()]
+    texts += [getattr(one, "help", None) or "" for command in commands.values() for one in command.params]
+    assert len(texts) > 50
+    assert [text for text in texts if re.search(r"\[[a-z#/@]", text)] == []
 
 
 def test_help_names_the_commands_and_their_options() -> None:
