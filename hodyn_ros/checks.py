@@ -80,12 +80,14 @@ def rigid_poses(name: str, values: ArrayLike) -> Array:
 
 def check_out(out: Any, shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> None:
     """Reject an array that results cannot be written to."""
+    fits = isinstance(out, np.ndarray) and out.dtype == dtype and out.shape == shape
+    if fits and out.flags.carray:
+        return
     name = np.dtype(dtype).name
-    if not isinstance(out, np.ndarray) or out.dtype != dtype or out.shape != shape:
+    if not fits:
         found = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else repr(out)
         raise InputError(f"out must be a {name} array of shape {shape}, found {found}")
-    if not out.flags.carray:
-        raise InputError(f"out must be a C-contiguous, aligned, writable {name} array of shape {shape}")
+    raise InputError(f"out must be a C-contiguous, aligned, writable {name} array of shape {shape}")
 
 
 def into(call: Callable[..., Array]) -> Callable[..., Array]:

@@ -120,15 +120,15 @@ class Function(Call, ABC):
             check_out(out, (count, *self.result), dtype)
         call = self._batch_call if dtype == np.float64 else self._single_call
         places = [array.ctypes.data for array in (*arrays, out)]
-        parts = max(1, min(threads or _processors(), count // _WORTHWHILE))
-        taken = np.zeros((parts, 8), dtype=np.int64)
-
-        def share(part: int) -> bool:
-            return bool(call(*places, count, parts, part, taken.ctypes.data))
-
-        others = [_pool(parts - 1).submit(share, part) for part in range(1, parts)]
+        parts = 1
+        if count >= 2 * _WORTHWHILE:
+            parts = max(1, min(threads or _processors(), count // _WORTHWHILE))
+        taken = (ctypes.c_int64 * (8 * parts))()
+        others = [
+            _pool(parts - 1).submit(call, *places, count, parts, part, taken) for part in range(1, parts)
+        ]
         # all have to be done with the arrays before an error may leave here
-        spoiled = [share(0), *[other.result() for other in others]]
+        spoiled = [call(*places, count, parts, 0, taken), *[other.result() for other in others]]
         if any(spoiled):
             for (name, _), array in zip(self.arguments, arrays):
                 check_finite(name, array)
