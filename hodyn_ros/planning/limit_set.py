@@ -248,7 +248,14 @@ class _Computed:
 
     def of(self, places: Sequence[Place]) -> Array:
         """Return quantities (N, places)."""
-        return np.stack([getattr(self, p.stack)[:, p.derivative, p.number] for p in places], axis=1)
+        first, columns, parts = 0, {}, []
+        for name in dict.fromkeys(place.stack for place in places):
+            stack = getattr(self, name)
+            columns[name] = first, stack.shape[2]
+            first += stack.shape[1] * stack.shape[2]
+            parts.append(stack.reshape(len(stack), -1))
+        chosen = [columns[p.stack][0] + p.derivative * columns[p.stack][1] + p.number for p in places]
+        return np.asarray(np.concatenate(parts, axis=1)[:, chosen])
 
     @property
     def motor_positions(self) -> Array:

@@ -50,6 +50,9 @@ _TO_CHECKS = polynomial.polyvander(_CHECKS, len(_NODES) - 1) @ np.linalg.inv(
 )
 
 
+_TO_HULL_AND_CHECKS = np.concatenate([_TO_HULL, _TO_CHECKS])
+
+
 class SpanLimits:
     """The limits of a robot on a fixed base, for splines with control points `spacing` [s] apart."""
 
@@ -64,6 +67,9 @@ class SpanLimits:
         limits = robot.limits
         self._lower, self._upper = limits.position_lower, limits.position_upper
         self._bounds = _of_differences(limits, spacing)
+        self._orders = max(
+            (k + 1 for k, each in enumerate(self._bounds) if np.isfinite(each).any()), default=0
+        )
         self._set = _limit_set(robot)
         order = 0 if self._set is None else self._set.order
         inside = np.concatenate([_NODES, _CHECKS]) * (1.0 - 2.0 * _GAP) + _GAP
@@ -87,7 +93,7 @@ class SpanLimits:
             return 1.0 + float(over[joint]), f"position of {names[joint]!r}"
         worst, words = 0.0, ""
         differences = controls
-        for order, bound in enumerate(self._bounds, start=1):
+        for order, bound in enumerate(self._bounds[: self._orders], start=1):
             differences = np.diff(differences, axis=0)
             shares = np.abs(differences).max(axis=0) / bound
             joint = int(np.argmax(shares))
@@ -99,16 +105,18 @@ class SpanLimits:
         assert self._set is not None
         spans = np.lib.stride_tricks.sliding_window_view(controls, DEGREE + 1, axis=0)  # (spans, n, 6)
         origin = spans[:, :, :1]
-        motion = np.matmul(spans - origin, self._weights.T)  # (spans, n, nodes x orders)
-        count, n, _ = motion.shape
+        count, n, _ = spans.shape
+        motion = (spans - origin).reshape(-1, DEGREE + 1) @ self._weights.T  # (spans x n, nodes x orders)
         motion = motion.reshape(count, n, len(_NODES) + len(_CHECKS), -1)
         motion[..., 0] += origin
         samples = np.ascontiguousarray(np.moveaxis(motion, 1, 3)).reshape(-1, motion.shape[3], n)
-        values = self._set.relative(MotionSample(samples)).values
+        values = self._set.of_derivatives(samples, *self._set.subject.evaluate(MotionSample(samples)))
         values = values.reshape(count, len(_NODES) + len(_CHECKS), -1)
         at_nodes, at_checks = values[:, : len(_NODES)], values[:, len(_NODES) :]
-        missed = np.abs(at_checks - _TO_CHECKS @ at_nodes).max(axis=1)
-        sizes = (np.abs(_TO_HULL @ at_nodes).max(axis=1) + 2.0 * missed).max(axis=0)
+        found = np.tensordot(_TO_HULL_AND_CHECKS, at_nodes, axes=(1, 1))  # (coefficients, spans, columns)
+        hull, guessed = found[: len(_NODES)], found[len(_NODES) :]
+        missed = np.abs(np.moveaxis(at_checks, 1, 0) - guessed).max(axis=0)
+        sizes = (np.abs(hull).max(axis=0) + 2.0 * missed).max(axis=0)
         worst = int(np.argmax(sizes))
         column = self._set.columns[worst]
         return float(sizes[worst]), f"{column.quantity} of {column.joint!r}"

@@ -31,9 +31,11 @@ class TargetPath:
         """Return the targets (M, n) at times (M,)."""
         if len(self.times) == 1:
             return np.repeat(self.points, len(times), axis=0)
-        place = np.clip(np.searchsorted(self.times, times, side="right") - 1, 0, len(self.times) - 2)
-        width = (self.times[place + 1] - self.times[place])[:, None]
-        u = np.clip((times - self.times[place])[:, None] / width, 0.0, 1.0)
+        inside = np.minimum(np.maximum(times, self.times[0]), self.times[-1])
+        place = np.minimum(self.times.searchsorted(inside, side="right"), len(self.times) - 1) - 1
+        start = self.times[place]
+        width = (self.times[place + 1] - start)[:, None]
+        u = (inside - start)[:, None] / width
         before, after = self.points[place], self.points[place + 1]
         if self.slopes is None:
             return np.asarray(before + u * (after - before))
