@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as some
 from numpy.typing import NDArray
 from scipy.interpolate import BSpline
@@ -226,6 +226,7 @@ def test_points_that_are_too_fast_slow_the_clock_down() -> None:
         ([0.5, 0.5], [HOME, HOME], Trouble.TIMES, "point 1 is not after the one before it"),
         ([0.5], [[3.0, *HOME[1:]]], Trouble.LIMITS, "wants joint 'panda_joint1' at 3, and its limits"),
         ([0.5], [HOME + 0.5], Trouble.JUMP, "joint 'panda_joint7' is wanted 0.466"),
+        ([30.0], [HOME], Trouble.TIMES, "let both run by the same clock"),
         ([-3.0], [HOME], Trouble.LATE, "send points further ahead"),
     ],
 )
@@ -261,9 +262,12 @@ def test_robots_and_settings_that_cannot_be_are_refused() -> None:
     wish=some.floats(0.1, 1.2),
 )
 @settings(max_examples=50, deadline=None, derandomize=True)
+@example(rate=0.004, slope=-2.8, way=0.0, wish=1.0)
+@example(rate=1e-9, slope=3.0, way=0.005, wish=1.0)
+@example(rate=0.5, slope=0.0, way=0.05000000000000001, wish=1.0)
 def test_the_clock_never_runs_back_and_stands_at_the_end(
     rate: float, slope: float, way: float, wish: float
 ) -> None:
     found = readings(ClockState(5.0, rate, slope), 5.0 + way, wish, 0.2, 0.2, 0.01)
-    assert (np.diff(np.append(5.0, found)) >= 0.0).all()
+    assert len(found) < 4000 and (np.diff(np.append(5.0, found)) >= 0.0).all()
     assert not len(found) or found[-1] == 5.0 + way

@@ -30,21 +30,25 @@ def readings(now: ClockState, end: float, rate: float, ramp: float, stop: float,
     way = max(end - now.time, 0.0)
     # a Hermite polynomial of the rate: its integral is ramp (before + after) / 2 + ramp^2 slope / 12
     turned = ramp * now.rate / 2.0 + ramp * ramp * now.slope / 12.0
+    if turned >= way:  # too short for that polynomial
+        now = now._replace(slope=0.0)
+        turned = ramp * now.rate / 2.0
     highest = min(rate, 2.0 * (way - turned) / (ramp + stop))
     if highest <= 0.0:
         ramp, highest, stop = _shorter(now, way, stop)
         cruise = 0.0
     else:
-        cruise = (way - turned - highest * (ramp + stop) / 2.0) / highest
+        left = way - turned - highest * (ramp + stop) / 2.0
+        cruise = left / highest if highest == rate else 0.0
     duration = ramp + cruise + stop
     times = step * np.arange(1, int(np.ceil(duration / step - 1e-9)) + 1)
     first = _ramped(np.minimum(times, ramp), ramp, now.rate, highest, now.slope)
-    between = highest * np.clip(times - ramp, 0.0, cruise)
-    last = _ramped(np.clip(times - ramp - cruise, 0.0, stop), stop, highest, 0.0, 0.0)
+    between = highest * np.minimum(np.maximum(times - ramp, 0.0), cruise)
+    last = _ramped(np.minimum(np.maximum(times - ramp - cruise, 0.0), stop), stop, highest, 0.0, 0.0)
     result = np.minimum(now.time + first + between + last, now.time + way)
     if len(result):
         result[-1] = now.time + way
-    return np.maximum.accumulate(result)
+    return np.maximum(np.maximum.accumulate(result), now.time)
 
 
 def _shorter(now: ClockState, way: float, stop: float) -> tuple[float, float, float]:

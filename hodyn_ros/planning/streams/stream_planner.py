@@ -36,7 +36,8 @@ _RECOVERY = 1.3  # by which a clock that limits have slowed down tries to be fas
 # what is tried until all limits hold: the rate of the clock, and its ramp and stop, as shares of those wished
 _TRIES = ((1.0, 1.0, 1.0), (1.0, 2.0, 2.0), (0.7, 2.0, 2.0), (0.45, 3.0, 3.0), (0.25, 4.0, 4.0))
 _HOLDS = 1.0 + 1e-9
-_FURTHEST = 60.0  # [s] ahead that a point may be
+_FURTHEST = 20.0  # [s] ahead that a point may be
+_LONGEST = 60.0  # [s] that a plan may take
 
 
 class Taken(NamedTuple):
@@ -182,14 +183,14 @@ class StreamPlanner:
                 f"motion is, and 'jump' is {self.config.jump:g}; start where the robot is, or allow more",
             )
         least = max(self._shortest, _GENTLE * float((away / self._velocity).max()))
-        return max(min(self.config.blend, new.end - since), least)
+        return max(min(self.config.blend, new.end - since), min(least, _LONGEST))
 
     def _aim(self, lag: float) -> float:
         """Return the delay [s] to aim at: what the mode wants, or what the stream has shown to need."""
         if self.config.mode is Mode.LATEST:
             return self.config.delay
         spare = min(self._spares, default=0.0) - 2.0 * self._step
-        return float(np.clip(lag - spare, 0.0, self.config.delay))
+        return min(max(lag - spare, 0.0), self.config.delay)
 
     # plans
 
@@ -198,13 +199,17 @@ class StreamPlanner:
     ) -> Taken:
         """Follow the path as fast as the limits allow; leave everything as it is where they do not at all."""
         lag = instant - at.time
-        wish = 1.0 if stands else 1.0 + float(np.clip((lag - self._aim(lag)) / _CATCH_UP, -_SLOWER, _FASTER))
+        gain = 0.0 if stands else (lag - self._aim(lag)) / _CATCH_UP
+        wish = 1.0 + min(max(gain, -_SLOWER), _FASTER)
         slow = min(1.0, self._slow * _RECOVERY)
         past = self._rows(frozen - 2 * self._ahead - DEGREE - self._kept, frozen)
         still = DEGREE + 2 * self._ahead + 1
         usage, limit = np.inf, ""
         for share, ramp, stop in _TRIES:
             rate = wish * share * slow
+            if path.end - at.time > _LONGEST * rate:
+                usage, limit = (path.end - at.time) / (_LONGEST * rate), f"{_LONGEST:g} s of a plan"
+                break
             clock = ClockState(at.time, rate) if stands else at
             times = readings(
                 clock, path.end, rate, ramp * self.config.blend, stop * self.config.stop, self._step
@@ -239,7 +244,7 @@ class StreamPlanner:
     def _rows(self, first: int, last: int) -> Array:
         """Return the points that are passed, from one number to another one; the last one is held."""
         number = np.arange(first, last + 1) - self._first
-        return self._points[np.clip(number, 0, len(self._points) - 1)]
+        return self._points[np.minimum(np.maximum(number, 0), len(self._points) - 1)]
 
     def _clock(self, number: int) -> ClockState:
         place = number - self._first
@@ -252,7 +257,7 @@ class StreamPlanner:
         if stands:
             return np.asarray(clock.time + clock.rate * self._step * np.arange(1 - count, 1))
         number = np.arange(frozen + 1 - count, frozen + 1) - self._first
-        return self._labels[np.clip(number, 0, len(self._labels) - 1)] + shift
+        return self._labels[np.minimum(np.maximum(number, 0), len(self._labels) - 1)] + shift
 
     def _filtered(self, points: Array) -> Array:
         """Return the control points (N - 2 ahead, n) of points (N, n) that are passed, or approximated."""
@@ -278,8 +283,9 @@ class StreamPlanner:
                 f"point {point} holds {where[point, joint]} for joint {self.joint_names[joint]!r}; send "
                 "finite numbers",
             )
-        if (np.diff(when) <= 0.0).any():
-            point = int(np.argmax(np.diff(when) <= 0.0)) + 1
+        back = when[1:] <= when[:-1]
+        if back.any():
+            point = int(np.argmax(back)) + 1
             raise StreamError(
                 Trouble.TIMES, f"point {point} is not after the one before it; times must increase"
             )
