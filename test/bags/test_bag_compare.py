@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib.image
 import numpy as np
@@ -13,7 +14,15 @@ from bag_samples import START, TOPICS, feedforward, header, recording, serialise
 from rich.console import Console
 
 from hodyn_ros.bags.comparison.commands import run_compare
-from hodyn_ros.bags.comparison.compare import Alone, Comparison, Difference, TopicComparison, compare
+from hodyn_ros.bags.comparison.compare import (
+    Alone,
+    Comparison,
+    Difference,
+    TopicComparison,
+    _difference,
+    compare,
+)
+from hodyn_ros.bags.comparison.fields import names_of_elements
 from hodyn_ros.bags.comparison.report import print_fields
 from hodyn_ros.bags.comparison.sources import FEEDFORWARD_TORQUE
 from hodyn_ros.bags.messages import Message, Topic
@@ -54,6 +63,15 @@ def test_equal_recordings_agree(tmp_path: Path) -> None:
         ANSWERS: 60,
         "/arm/note": 1,
     }
+
+
+def test_thrusts_are_those_of_propellers() -> None:
+    """Which may be as many as the joints; and a message of an older version has none."""
+    message = SimpleNamespace(joint_names=["shoulder", "elbow"], propeller_names=["left", "right"])
+    assert names_of_elements(message, "efforts") == ["shoulder", "elbow"]
+    assert names_of_elements(message, "thrusts") == ["left", "right"]
+    assert _difference(None, np.empty(0), 0.0, []) is None
+    assert _difference(np.zeros(2), None, 0.0, []) == (math.inf, math.inf, "only in the first")
 
 
 def test_computation_times_are_left_out(tmp_path: Path) -> None:

@@ -248,10 +248,10 @@ def _compare_pair(
         return
     messages = [decoder(message) for decoder, message in zip(decoders, pair) if decoder is not None]
     fields = [dict(flat_fields(message)) for message in messages]
-    elements = names_of_elements(messages[0])
     for name in fields[0] | fields[1]:
         if name == LEFT_OUT:
             continue
+        elements = names_of_elements(messages[0], name)
         found = _difference(fields[0].get(name), fields[1].get(name), tolerance, elements)
         if found is not None:
             topic.fields.setdefault(name, Difference()).add(time, *found)
@@ -262,6 +262,9 @@ def _difference(
 ) -> tuple[float, float, str] | None:
     """Return the largest absolute and relative difference of a field, and of what; None for no difference."""
     if a is None or b is None:
+        known = b if a is None else a
+        if isinstance(known, np.ndarray) and not len(known):
+            return None  # a field that has come since, and says nothing
         return math.inf, math.inf, f"only in the {'second' if a is None else 'first'}"
     if isinstance(a, str) or isinstance(b, str):
         return None if a == b else (math.inf, math.inf, "text")

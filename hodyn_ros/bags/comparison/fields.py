@@ -31,6 +31,11 @@ def flat_fields(message: Any, path: str = "") -> Iterator[tuple[str, Value]]:
         yield path, np.atleast_1d(np.asarray(message))
 
 
-def names_of_elements(message: Any) -> list[str]:
-    """Return the joints that the arrays of a message are about; nothing where it names none."""
+_OF_PROPELLERS = ("thrusts", "tilts")
+
+
+def names_of_elements(message: Any, field: str) -> list[str]:
+    """Return the joints or propellers that a field of a message is about; nothing where it names none."""
+    if field in _OF_PROPELLERS:
+        return list(getattr(message, "propeller_names", None) or [])
     return list(getattr(message, "joint_names", None) or getattr(message, "name", None) or [])
