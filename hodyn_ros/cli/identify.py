@@ -16,7 +16,7 @@ from hodyn_ros.identification.files import read_recording
 from hodyn_ros.identification.identify import Options, identify
 from hodyn_ros.identification.result import Figure, Fit, Identified
 from hodyn_ros.identification.robot_file import robot_text
-from hodyn_ros.identification.validation import validate
+from hodyn_ros.identification.validation import rates, validate
 from hodyn_ros.outputs import complete
 from hodyn_ros.tables import number, progress_bar, table
 
@@ -46,11 +46,12 @@ def run_identify(
         highlight=False,
     )
     console.print(_figure_table(found))
-    _print_fits(found.efforts, found.deflections, data.source, console)
+    band = min(found.bandwidths)
+    _print_fits(found.efforts, found.deflections, data.source, band, console)
     checked = []
     for other in others:
         efforts, deflections = validate(found, prior, other, options.bandwidth)
-        _print_fits(efforts, deflections, f"{other.source}, which was not used", console)
+        _print_fits(efforts, deflections, f"{other.source}, which was not used", band, console)
         checked.append((other.source, efforts, deflections))
     for note in found.notes:
         console.print(f"- {note}", markup=False, highlight=False, style="yellow", soft_wrap=True)
@@ -71,18 +72,25 @@ def _row(each: Figure) -> list[str]:
     return [each.name, value, deviation, file, each.unit, "" if each.identified else "not identified"]
 
 
-def _print_fits(efforts: Sequence[Fit], deflections: Sequence[Fit], source: str, console: Console) -> None:
+def _print_fits(
+    efforts: Sequence[Fit], deflections: Sequence[Fit], source: str, bandwidth: float, console: Console
+) -> None:
     rows = []
+    told = rates(efforts, bandwidth)
     bent = {fit.joint: fit for fit in deflections}
     for fit in efforts:
         other = bent.get(fit.joint)
         gap = number(1e6 * other.rms) if other else ""
-        rows.append([fit.joint, number(fit.rms), number(fit.rms_before), number(100.0 * fit.share), gap])
+        left, whole = told[fit.joint]
+        rate = number(left) if left < whole else "noise"
+        share = number(100.0 * fit.share)
+        rows.append([fit.joint, number(fit.rms), number(fit.rms_before), share, rate, gap])
     heads = [
         "joint",
         "effort,\nRMS [N·m]",
         "with the\nfile's figures",
         "share of what\nmoves [%]",
+        "its rate,\nRMS [N·m/s]",
         "motor minus link,\nRMS [urad]",
     ]
     console.print(f"\nnot explained of {source}:", markup=False, highlight=False)
@@ -100,6 +108,9 @@ def _write_report(
         {
             "source": source,
             "efforts": {fit.joint: fit.rms for fit in efforts},
+            "effort_rates": {
+                joint: left for joint, (left, _) in rates(efforts, min(found.bandwidths)).items()
+            },
             "deflections": {fit.joint: fit.rms for fit in deflections},
         }
         for source, efforts, deflections in checked

@@ -116,8 +116,22 @@ class Data:
         if len(self.elastic) and recording.links is not None and self.motors is not None:
             self.link_times, links = self._rows(recording.links)
             self.deflections = self.motors.sample(self.link_times, 0)[0] - links
+        self.motor_noise = self._motor_noise()
         self.ripples = np.zeros(len(recording.joint_names))  # in a turn of each link; 0 where there are none
         self._calm = without_outliers(recording.efforts, min(bands)) if self.elastic else recording.efforts
+
+    def _motor_noise(self) -> Array:
+        """Return the variances (n,) that noise of the motors' encoders has beside that of each link's sample.
+
+        The spline through their samples keeps what is slow of it: among deflections it is alike from sample
+        to sample, and as much at low frequencies as if each sample had it all.
+        """
+        motors, links = self.recording.motors, self.recording.links
+        if motors is None or links is None or self.motors is None:
+            return np.zeros(len(self.recording.joint_names))
+        residual = motors.values - self.motors.sample(motors.times, 0)[0]
+        period = np.median(np.diff(motors.times)) / np.median(np.diff(links.times))
+        return np.asarray(np.nan_to_num(residual.var(axis=0)) * period)
 
     def _rows(self, channel: Channel) -> tuple[Array, Array]:
         inside = (channel.times >= self.interval[0]) & (channel.times <= self.interval[1])
@@ -226,6 +240,7 @@ def _linearised(
             told = part @ coefficients(model, now.parameters, now.springs[:, i], j)
             rows = Rows(data.link_times, data.deflections[:, j], told)
             _weigh_as_before(rows, bends.get(j), float(np.std(data.deflections[:, j])))
+            rows.repeated += data.motor_noise[j] / rows.sigma**2
             bent[j] = rows
             systems.append((j, 1 + i, _triangle([part, rows.measured[:, None]], rows.scale)))
     return found, bent, systems

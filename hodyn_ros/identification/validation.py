@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.identification.estimate import Data, Unknowns
 from hodyn_ros.identification.identify import fits
-from hodyn_ros.identification.recording import JointRecording
+from hodyn_ros.identification.recording import Channel, JointRecording
 from hodyn_ros.identification.result import Fit, Identified
+from hodyn_ros.identification.smoothing import smooth
 from hodyn_ros.identification.torque_model import TorqueModel
 
 
@@ -27,6 +30,22 @@ def validate(
     unknowns = Unknowns(found.parameters, found.unknowns.springs[:, kept], found.effort_delay.value)
     efforts, deflections = fits(TorqueModel(prior), data, found.parameters, unknowns)
     return efforts, tuple(_without_mean(fit) for fit in deflections)
+
+
+def rates(fits_of: Sequence[Fit], bandwidth: float) -> dict[str, tuple[float, float]]:
+    """Return what is not explained of the rates of efforts, and the rates themselves, RMS [N·m/s or N/s].
+
+    By joint. Rates are those of splines of degree 7 through measured and predicted efforts up to a bandwidth
+    [Hz]. Where the first is not smaller than the second, the sensor does not tell a rate.
+    """
+    found = {}
+    for fit in fits_of:
+        both = Channel(fit.times, np.column_stack([fit.measured, fit.measured - fit.predicted]))
+        inside = (fit.times - fit.times[0] > 1.0 / bandwidth) & (fit.times[-1] - fit.times > 1.0 / bandwidth)
+        rate = smooth(both, bandwidth).sample(fit.times[inside], 1)[1]  # splines are poor at their ends
+        whole, left = np.sqrt(np.mean(rate**2, axis=0))
+        found[fit.joint] = float(left), float(whole)
+    return found
 
 
 def _without_mean(fit: Fit) -> Fit:

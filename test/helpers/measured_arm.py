@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from hodyn_ros import Robot
-from hodyn_ros.identification import Channel, JointRecording
+from hodyn_ros.identification import Channel, Identified, JointRecording
+from hodyn_ros.identification.torque_model import TorqueModel
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.model.drive_spec import DriveSpec
 from hodyn_ros.trajectory import FourierSeries
@@ -121,3 +122,16 @@ def drives_of(robot: Robot) -> tuple[DriveSpec, ...]:
     """Return the figures of the drives."""
     assert robot.drive_train is not None
     return robot.drive_train.specs
+
+
+def truth(arm: Robot, found: Identified) -> dict[str, float]:
+    """Return the figures that the recording was made with, by name."""
+    base = found.base.combination @ TorqueModel(arm).prior
+    figures = dict(zip(found.base.names, base))
+    for name, spec in zip(arm.joint_names, drives_of(arm)):
+        figures[f"stiffness of {name}"] = spec.stiffness
+        figures[f"delay of the link encoder of {name}"] = LINK_DELAY
+        figures[f"viscous friction of {name}"] = VISCOUS
+        figures[f"Coulomb friction of {name}"] = COULOMB
+        figures[f"offset of the effort of {name}"] = OFFSET
+    return {**figures, "delay of the efforts": EFFORT_DELAY}

@@ -18,6 +18,7 @@ from measured_arm import (
     measured_arm,
     misjudged,
     swings,
+    truth,
 )
 
 from hodyn_ros import Robot
@@ -25,7 +26,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.identification import Channel, Identified, JointRecording, Options, identify
 from hodyn_ros.identification.robot_file import robot_text
 from hodyn_ros.identification.torque_model import TorqueModel
-from hodyn_ros.identification.validation import validate
+from hodyn_ros.identification.validation import rates, validate
 
 
 @pytest.fixture(name="arm", scope="module")
@@ -61,6 +62,14 @@ def test_base_parameters_come_out_to_a_percent_of_those_of_their_kind(arm: Robot
     assert np.sqrt(np.mean((errors / deviations) ** 2)) < 2.0  # as large as they are said to be
 
 
+def test_intervals_hold_what_is_true(arm: Robot, found: Identified) -> None:
+    """Of one recording; test_coverage counts those of 200."""
+    true = truth(arm, found)
+    figures = [each for each in (*found.figures, found.effort_delay) if each.name in true]
+    held = [abs(each.value - true[each.name]) < 1.96 * each.deviation for each in figures]
+    assert len(held) > 30 and np.mean(held) >= 0.85
+
+
 def test_residuals_are_the_noise_of_the_sensors(found: Identified) -> None:
     assert all(fit.rms == pytest.approx(0.1, rel=0.05) for fit in found.efforts)
     assert all(fit.rms == pytest.approx(5e-6, rel=0.05) for fit in found.deflections)
@@ -87,6 +96,16 @@ def test_other_runs_are_predicted(arm: Robot, found: Identified) -> None:
     efforts, deflections = validate(found, misjudged(arm), other)
     assert all(fit.rms == pytest.approx(0.1, rel=0.1) for fit in efforts)
     assert all(fit.rms == pytest.approx(5e-6, rel=0.1) for fit in deflections)
+
+
+def test_rates_of_efforts_are_predicted(arm: Robot, found: Identified) -> None:
+    """Of white noise up to 8 Hz stays the share 16 / 250 of its variance, and its rate is known by that."""
+    other = measured(arm, 7, duration=6.0, motion=swings(scale=0.7))
+    efforts, _ = validate(found, misjudged(arm), other)
+    noise = 0.1 * np.sqrt(16.0 / 250.0) * 2.0 * np.pi * 8.0 / np.sqrt(3.0)
+    for fit in efforts:
+        left, whole = rates([fit], 8.0)[fit.joint]
+        assert left < 1.5 * noise < 0.2 * whole
 
 
 def test_outliers_hardly_count(arm: Robot) -> None:

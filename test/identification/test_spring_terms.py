@@ -74,7 +74,8 @@ def test_terms_predict_other_runs(arm: Robot) -> None:
     assert found.figure("stiffness of lift").value == pytest.approx(3000.0, rel=0.02)
     assert any(each.name.startswith("ripple") for each in found.figures)
     _, deflections = validate(found, arm, bent(arm, 9, 6.0))
-    assert deflections[1].rms < 1.5 * 5e-6 * 2.0
+    assert deflections[1].rms < 1.2 * found.deflections[1].rms  # as well as what was used
+    assert deflections[1].rms < 0.2 * SHARE * 2.0 / 3000  # steps of friction are smoothed, the rest is there
 
 
 def test_frames_off_their_axes_are_written_on_them(tmp_path: Path) -> None:
