@@ -252,8 +252,9 @@ class _Computed:
         for name in dict.fromkeys(place.stack for place in places):
             stack = getattr(self, name)
             columns[name] = first, stack.shape[2]
-            first += stack.shape[1] * stack.shape[2]
-            parts.append(stack.reshape(len(stack), -1))
+            width = stack.shape[1] * stack.shape[2]
+            first += width
+            parts.append(stack.reshape(len(stack), width))
         chosen = [columns[p.stack][0] + p.derivative * columns[p.stack][1] + p.number for p in places]
         return np.asarray(np.concatenate(parts, axis=1)[:, chosen])
 

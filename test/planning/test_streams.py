@@ -18,6 +18,7 @@ from hodyn_ros import Robot, share
 from hodyn_ros.errors import InputError
 from hodyn_ros.planning.check import check
 from hodyn_ros.planning.limit_set import LimitSet
+from hodyn_ros.planning.streams.span_limits import SpanLimits
 from hodyn_ros.planning.streams.stream_clock import ClockState, readings
 from hodyn_ros.planning.streams.stream_config import Mode, StreamConfig, StreamError, Trouble
 from hodyn_ros.planning.streams.stream_planner import StreamPlanner, Taken
@@ -241,6 +242,16 @@ def test_bad_points_are_named_and_change_nothing(
         planner.take(times, positions, 0.4)
     assert caught.value.trouble is trouble
     np.testing.assert_array_equal(planner.sample(later, 5), before)
+
+
+def test_numbers_that_overflow_are_never_within_limits() -> None:
+    limits = SpanLimits(panda(), 0.04)
+    controls = np.tile(HOME, (20, 1))
+    assert limits.usage(controls)[0] < 1.0
+    for bad in (np.nan, np.inf, 1e308):
+        controls[10, 3] = bad
+        with np.errstate(over="ignore", invalid="ignore"):
+            assert limits.usage(controls)[0] > 1.0
 
 
 def test_robots_and_settings_that_cannot_be_are_refused() -> None:

@@ -80,6 +80,8 @@ class SpanLimits:
 
         At most 1 where all hold. Where the motion itself is beyond a limit, torques are not looked at.
         """
+        if not np.isfinite(controls).all():
+            return np.inf, "range of numbers"
         worst, words = self._of_motion(controls)
         if worst > 1.0 or self._set is None:
             return worst, words
@@ -117,6 +119,8 @@ class SpanLimits:
         hull, guessed = found[: len(_NODES)], found[len(_NODES) :]
         missed = np.abs(np.moveaxis(at_checks, 1, 0) - guessed).max(axis=0)
         sizes = (np.abs(hull).max(axis=0) + 2.0 * missed).max(axis=0)
+        if not np.isfinite(sizes).all():
+            return np.inf, "range of numbers"
         worst = int(np.argmax(sizes))
         column = self._set.columns[worst]
         return float(sizes[worst]), f"{column.quantity} of {column.joint!r}"
