@@ -70,7 +70,7 @@ class StraightLine:
         self, graph: Graph, arguments: Sequence[str], outputs: Sequence[Any], tables: Tables
     ) -> None:
         self._graph, self._tables, self._local = graph, tables, dict[int, str]()
-        needed = [node for node in sorted(graph.needed(outputs)) if graph.nodes[node][0] != "constant"]
+        needed = [node for node in graph.needed(outputs) if graph.nodes[node][0] != "constant"]
         computed = [node for node in needed if graph.nodes[node][0] != "input"]
         if len(computed) <= _PART:
             self.lines = self._statements(needed, arguments)

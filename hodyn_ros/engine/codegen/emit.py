@@ -239,7 +239,7 @@ class _Writer:
     def __init__(self, graph: Graph, outputs: Sequence[Any]) -> None:
         self.graph = graph
         self.outputs = outputs
-        self.needed = sorted(graph.needed(outputs))
+        self.needed = graph.needed(outputs)
         self.written: set[int] = set()
         self.widths: set[int] = set()  # of the sine and cosine functions used
         self.intrinsics: set[str] = set()  # square roots and such that are used

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 ARITHMETIC = ("+", "-", "*", "/")
+_BINARY = frozenset(ARITHMETIC)
+_LEAVES = frozenset(("constant", "input"))
 
 Operation = Literal[
     "constant", "input", "+", "-", "*", "/", "abs", "sin", "cos", "sqrt", "floor", "piece", "entry"
@@ -51,23 +53,28 @@ class Graph:
         """Return the scalar that stands for an element of an argument of the function."""
         return Traced(self, self.node("input", argument, index))
 
-    def needed(self, outputs: Iterable[Any]) -> set[int]:
-        """Return the nodes that the traced scalars among `outputs` depend on."""
-        needed: set[int] = set()
-        pending = [output.number for output in outputs if isinstance(output, Traced)]
-        while pending:
-            number = pending.pop()
-            if number not in needed:
-                needed.add(number)
-                pending.extend(self.operands(number))
-        return needed
+    def needed(self, outputs: Iterable[Any]) -> list[int]:
+        """Return the nodes that the traced scalars among `outputs` depend on, in their order."""
+        found = bytearray(len(self.nodes))
+        for output in outputs:
+            if isinstance(output, Traced):
+                found[output.number] = 1
+        # operands come before what is computed from them
+        for number in range(len(found) - 1, -1, -1):
+            if found[number]:
+                operation, a, b = self.nodes[number]
+                if operation in _BINARY:
+                    found[a] = found[b] = 1
+                elif operation not in _LEAVES:
+                    found[a] = 1
+        return [number for number, is_needed in enumerate(found) if is_needed]
 
     def operands(self, number: int) -> list[int]:
         """Return the nodes that a node is computed from."""
         operation, a, b = self.nodes[number]
-        if operation in ("constant", "input"):
+        if operation in _LEAVES:
             return []
-        return [a] if b is None or operation in ("piece", "entry") else [a, b]
+        return [a, b] if operation in _BINARY else [a]
 
     def ancestors(self, number: int) -> set[int]:
         """Return all nodes that a node is computed from."""
@@ -114,22 +121,31 @@ class Traced:
             if other == 0.0:
                 return self
             other = _constant(self.graph, float(other))
-        if self.negative and other.negative:
-            return -((-self) + (-other))
-        if other.negative:
-            return _subtract(self, -other)
-        if self.negative:
-            return _subtract(other, -self)
-        a, b = sorted((self.number, other.number))
-        return Traced(self.graph, self.graph.node("+", a, b))
+        return self._plus(other.number, other.negative)
 
     __radd__ = __add__
 
     def __sub__(self, other: Traced | float) -> Traced | float:
-        return self + (-other)
+        if not isinstance(other, Traced):
+            return self + (-other)
+        return self._plus(other.number, not other.negative)
 
     def __rsub__(self, other: Traced | float) -> Traced | float:
         return (-self) + other
+
+    def _plus(self, b: int, negative: bool) -> Traced | float:
+        """Add node `b`, or its negative. What differs in all signs alone shares a node."""
+        a = self.number
+        if self.negative == negative:
+            key: Key = ("+", a, b) if a < b else ("+", b, a)
+        elif a < b:
+            key = ("-", a, b)
+        elif a > b:
+            key = ("-", b, a)
+        else:
+            return 0.0
+        first_counts = key[0] == "+" or a < b
+        return Traced(self.graph, self.graph.node(*key), self.negative if first_counts else negative)
 
     def __mul__(self, other: Traced | float) -> Traced | float:
         if not isinstance(other, Traced):
@@ -141,8 +157,9 @@ class Traced:
             if value == -1.0:
                 return -self
             other = _constant(self.graph, value)
-        a, b = sorted((self.number, other.number))
-        return Traced(self.graph, self.graph.node("*", a, b), self.negative != other.negative)
+        a, b = self.number, other.number
+        node = self.graph.node("*", a, b) if a < b else self.graph.node("*", b, a)
+        return Traced(self.graph, node, self.negative != other.negative)
 
     __rmul__ = __mul__
 
@@ -202,10 +219,3 @@ def _constant(graph: Graph, value: float) -> Traced:
     """Return a constant, its sign kept apart so that x · c and x · -c share a node."""
     return Traced(graph, graph.constant(abs(value)), math.copysign(1.0, value) < 0.0)
 
-
-def _subtract(a: Traced, b: Traced) -> Traced | float:
-    if a.number > b.number:  # a - b and b - a share a node
-        return Traced(a.graph, a.graph.node("-", b.number, a.number), True)
-    if a.number == b.number:
-        return 0.0
-    return Traced(a.graph, a.graph.node("-", a.number, b.number))
