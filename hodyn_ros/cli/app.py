@@ -106,7 +106,7 @@ def export(
     what: Annotated[
         list[str] | None,
         typer.Option(
-            help="What to export, once or more: inverse_dynamics, forward_dynamics, forward_kinematics, "
+            help="What to export in C, once or more: inverse_dynamics, forward_dynamics, forward_kinematics, "
             "jacobian, com, mass_matrix, coriolis_matrix, gravity_torque, regressor, "
             "inverse_dynamics_derivatives.",
             show_default="inverse_dynamics",
@@ -129,7 +129,9 @@ def export(
     wrench: Annotated[
         list[str] | None, typer.Option(help="Body on which an external wrench acts; once or more.")
     ] = None,
-    lang: Annotated[str, typer.Option(help="Language; c is C99 that C++ compiles as well.")] = "c",
+    lang: Annotated[
+        str, typer.Option(help="Language: c, C99 that C++ compiles as well, or mjcf, a model of MuJoCo.")
+    ] = "c",
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path(),
     name: Annotated[
         str | None,
@@ -141,13 +143,20 @@ def export(
 ) -> None:
     """Write the dynamics of a robot as one C file without dependencies, for hard real-time loops.
 
-    A header and a self-test with expected numbers come with it.
+    A header and a self-test with expected numbers come with it. With --lang mjcf, write the robot with its
+    motors, springs, couplings and loops as a model of MuJoCo.
     """
-    from hodyn_ros.export import export_c
+    from hodyn_ros.export import export_c, export_mjcf
     from hodyn_ros.lie.representations import Representation
 
+    if lang == "mjcf":
+        model, file = export_mjcf(robot, out, name, floating_base)
+        print(f"wrote {file}")
+        for note in model.notes:
+            print(f"note: {note}")
+        return
     if lang != "c":
-        raise InputError(f"there is no export to {lang!r}; choose --lang c")
+        raise InputError(f"there is no export to {lang!r}; choose --lang c or --lang mjcf")
     code, paths = export_c(
         robot,
         order,

@@ -1,4 +1,4 @@
-"""From the file of a robot to the files of its C code."""
+"""From the file of a robot to the files that are written of it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hodyn_ros.dynamics.read_robot import format_of
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_source import CSource, c_source
+from hodyn_ros.export.mjcf import Mjcf, mjcf
 from hodyn_ros.lie.representations import Representation
 
 
@@ -33,14 +34,7 @@ def export_c(
     SHA-256 of the robot's. Raises
     InputError, ModelError or OSError saying what is wrong.
     """
-    path = share.find("config", robot)
-    form = format_of(path)
-    if floating_base and form != "urdf":
-        said = "MJCF says itself whether a base floats: by a free joint in"
-        if form == "yaml":
-            said = "a robot's YAML file says itself whether its base floats: set it in"
-        raise InputError(f"{said} '{path.name}'")
-    built = Robot.from_urdf(path, floating_base) if form == "urdf" else Robot.from_config(path)
+    path, built = _read(robot, floating_base)
     origin = f"{path.name}, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()}"
     code = c_source(built, order, name, origin, what, frames, representation, period, wrenches)
     out.mkdir(parents=True, exist_ok=True)
@@ -48,3 +42,30 @@ def export_c(
     for file, text in zip(paths, (code.header, code.source)):
         file.write_text(text, encoding="ascii", newline="\n")
     return code, paths
+
+
+def export_mjcf(
+    robot: str | Path, out: Path, name: str | None = None, floating_base: bool = False
+) -> tuple[Mjcf, Path]:
+    """Write `<name>.xml` into the folder `out`, by default after the robot; return its text and path.
+
+    `robot` and `floating_base` as of `export_c`. Raises InputError, ModelError or OSError saying what is
+    wrong.
+    """
+    _, built = _read(robot, floating_base)
+    written = mjcf(built)
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / f"{name or built.name}.xml"
+    path.write_text(written.text, encoding="utf-8")
+    return written, path
+
+
+def _read(robot: str | Path, floating_base: bool) -> tuple[Path, Robot]:
+    path = share.find("config", robot)
+    form = format_of(path)
+    if floating_base and form != "urdf":
+        said = "MJCF says itself whether a base floats: by a free joint in"
+        if form == "yaml":
+            said = "a robot's YAML file says itself whether its base floats: set it in"
+        raise InputError(f"{said} '{path.name}'")
+    return path, Robot.from_urdf(path, floating_base) if form == "urdf" else Robot.from_config(path)

@@ -19,7 +19,7 @@ from hodyn_ros.guard.command_guard import CommandGuard
 from hodyn_ros.guard.guard_config import GuardConfig, GuardLimits
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.simulation.closed_loop import GuardedController, run_loop
+from hodyn_ros.simulation.closed_loop import GuardedController, Simulated, run_loop
 from hodyn_ros.simulation.model_errors import with_scaled_inertia, with_stiffness
 from hodyn_ros.simulation.simulation import RobotSimulation
 from hodyn_ros.trajectory.base import Trajectory
@@ -149,13 +149,21 @@ class TrackingStudy:
         return base
 
     def run(
-        self, errors: RobotErrors, mode: FeedforwardMode, progress: Callable[[float], None] | None = None
+        self,
+        errors: RobotErrors,
+        mode: FeedforwardMode,
+        progress: Callable[[float], None] | None = None,
+        simulator: Callable[[RobotSimulation], Simulated] | None = None,
     ) -> Outcome:
-        """Let a robot with errors follow the motion."""
+        """Let a robot with errors follow the motion.
+
+        `simulator` makes another simulation of the robot as it is at rest before the motion.
+        """
         robot, loop = errors.applied(self._model), self._loop
         damping = robot.require_drives().damping(loop.damping_time)
         base = lru_cache(maxsize=4)(self._base) if robot.moves_base else None
-        simulation = RobotSimulation(robot, self._wanted[0], damping=damping, base=base)
+        own = RobotSimulation(robot, self._wanted[0], damping=damping, base=base)
+        simulation = own if simulator is None else simulator(own)
         guard = CommandGuard(
             robot.driven_joints, _tolerant(loop.rate), GuardLimits(effort=self._effort_limits), self._gains
         )

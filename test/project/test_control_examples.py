@@ -78,3 +78,12 @@ def test_a_stream_of_chunks_is_followed_within_limits_and_better_than_splines(tm
     assert alone > 1e4 * stream and splines > 3.0 * stream  # asked was ten times better than the first
     for quantity in ("position", "velocity", "torque", "torque rate", "motor torque", "motor torque rate"):
         assert row(lines, f"{quantity:28s}")[1] <= 100.0
+
+
+def test_an_elastic_arm_is_followed_in_mujoco_as_in_the_own_simulator(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    lines = run_quickly("mujoco_tracking", tmp_path, ("mujoco_tracking.png",))
+    errors = {mode: row(lines, f"{'+0 %':>10s}  {mode:11s}") for mode in ("none", "rigid", "elastic")}
+    for there, here in errors.values():
+        assert there == pytest.approx(here, rel=0.02)
+    assert errors["none"][0] > 10.0 * errors["rigid"][0] > 1000.0 * errors["elastic"][0]
