@@ -92,7 +92,8 @@ class _Writer:
 
     def _bodies(self, world: Element) -> list[Element]:
         """Write the tree; return the element that each body of it is in."""
-        tree, elements = self.tree, []
+        tree = self.tree
+        elements: list[Element] = []
         carried = [self._carried_by_one(body) for body in range(tree.n_bodies)]
         frames = [np.eye(4)] * tree.n_bodies  # of the elements
         for body, parent in enumerate(tree.parents):
@@ -107,7 +108,8 @@ class _Writer:
                     (last,) = tree.children[last]
                 frames[body] = tree.placements[last]
                 at = frames[body] if parent < 0 else inverse(frames[parent]) @ frames[body]
-                element = SubElement(above, "body", name=tree.body_names[body], **_placed(at))
+                element = SubElement(above, "body", name=tree.body_names[body], pos=_numbers(at[:3, 3]))
+                element.set("quat", _numbers(_quaternion(at[:3, :3])))
             elements.append(element)
             self._joint(element, body, frames[body])
             if not carried[body]:
@@ -281,14 +283,12 @@ class _Writer:
             elif loop.kind == "weld":
                 ends = [_posed(end) for end in (loop.a, loop.b)]
                 relative = ends[0] @ inverse(ends[1])
-                SubElement(
-                    self._section("equality"),
-                    "weld",
-                    name=loop.name,
-                    **self._sides(loop),
-                    anchor="0 0 0",
-                    relpose=f"{_numbers(relative[:3, 3])} {_numbers(_quaternion(relative[:3, :3]))}",
-                )
+                at = f"{_numbers(relative[:3, 3])} {_numbers(_quaternion(relative[:3, :3]))}"
+                sides = [
+                    "world" if end.body < 0 else self.tree.body_names[end.body] for end in (loop.a, loop.b)
+                ]
+                weld = SubElement(self._section("equality"), "weld", name=loop.name, anchor="0 0 0")
+                weld.attrib |= {"body1": sides[0], "body2": sides[1], "relpose": at}
             elif loop.kind in ("ball", "hinge"):
                 self._connect(loop, elements)
             else:
@@ -331,10 +331,6 @@ class _Writer:
             size=_number(_RADIUS * self._size),
         )
         return name
-
-    def _sides(self, loop: PlacedLoop) -> dict[str, str]:
-        names = ["world" if end.body < 0 else self.tree.body_names[end.body] for end in (loop.a, loop.b)]
-        return {"body1": names[0], "body2": names[1]}
 
     def _couplings(self) -> None:
         if self.closure is None:
@@ -413,10 +409,6 @@ def _posed(end: LoopFrame) -> Array:
     result = np.eye(4)
     result[:3, :3], result[:3, 3] = end.axes, end.point
     return result
-
-
-def _placed(pose: Array) -> dict[str, str]:
-    return {"pos": _numbers(pose[:3, 3]), "quat": _numbers(_quaternion(pose[:3, :3]))}
 
 
 def _quaternion(rotation: Array) -> Array:

@@ -75,6 +75,7 @@ SUBJECTS = {
         "simulation.closed_loop",
         "simulation.sensors",
         "simulation.model_errors",
+        "simulation.tracking_study",
     ),
     "screws": (
         "Poses, twists, wrenches and their derivatives",
@@ -98,7 +99,7 @@ SUBJECTS = {
         "formulations.state_derivatives",
     ),
     "bags": ("Recordings", "bags.reader", "bags.writer", "bags.comparison.compare"),
-    "export": ("C code", "export"),
+    "export": ("C code and MJCF", "export"),
     "launching": ("Launch files", "launching"),
 }
 """The pages after that of `Robot`: title, then modules or single classes below hodyn_ros."""

@@ -218,4 +218,3 @@ class Traced:
 def _constant(graph: Graph, value: float) -> Traced:
     """Return a constant, its sign kept apart so that x · c and x · -c share a node."""
     return Traced(graph, graph.constant(abs(value)), math.copysign(1.0, value) < 0.0)
-
