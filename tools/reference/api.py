@@ -44,6 +44,7 @@ SUBJECTS = {
     "motions": ("Motions", "trajectory"),
     "planning": (
         "Limits along a motion",
+        "planning.limit_set",
         "planning.check",
         "planning.retime",
         "planning.time_optimal.planner",
