@@ -173,11 +173,19 @@ def of_loops(name: str, rows: int) -> Callable[[Robot, Numbers], Any]:
     )
 
 
+def loops_from_frames(robot: Robot, numbers: Numbers) -> Any:
+    robot.reset()
+    q = np.vstack([0.1 * numbers.rng.standard_normal((1, 1)), numbers(2, 1)])
+    moved, body = robot.forward_kinematics(q), robot.tree.body_names[-1]
+    return robot.motion_from_frames(moved.pose_of(body), moved.twists_of(body), body=body)
+
+
 OF_LOOPS: Calls = {
     "solve": of_loops("solve", 5),
     "inverse_dynamics": of_loops("inverse_dynamics", 5),
     "drive_state": of_loops("drive_state", 5),
     "forward_kinematics": of_loops("forward_kinematics", 3),
+    "motion_from_frames": loops_from_frames,
     "forward_dynamics": lambda r, x: r.forward_dynamics(
         np.vstack([0.1 * x.rng.standard_normal((1, 1)), x(1, 1)]), x(3, 1)
     ),
@@ -227,6 +235,12 @@ def platform_kinematics(robot: Robot, numbers: Numbers) -> Any:
     return robot.motion_from_drives(np.vstack([positions, numbers(3, n)]))
 
 
+def platform_from_frames(robot: Robot, numbers: Numbers) -> Any:
+    robot.reset()
+    base = platform(robot, numbers, 2)
+    return robot.motion_from_frames(base.pose, base.twists, body=robot.tree.body_names[0])
+
+
 def platform_jacobian(robot: Robot, numbers: Numbers) -> Any:
     base = platform(robot, numbers, 2)
     return robot.jacobian(None, robot.tree.body_names[1], "hybrid", base=base)
@@ -238,6 +252,7 @@ OF_PLATFORMS: Calls = {
     "drive_state": of_platform("drive_state", 4),
     "drive_jacobian": of_platform("drive_jacobian", 3),
     "motion_from_drives": platform_kinematics,
+    "motion_from_frames": platform_from_frames,
     "forward_kinematics": of_platform("forward_kinematics", 3),
     "inverse_dynamics": platform_dynamics,
     "solve": of_platform("solve", 4),
