@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.fft import next_fast_len, rfft
 
 from hodyn_ros.identification.deflection import COMPLIANCE, FRICTION, KINDS, RIPPLE
 from hodyn_ros.identification.estimate import Data, Unknowns, correlation_length
@@ -98,16 +99,21 @@ class _Search:
         """Return how often in a turn of the link the largest ripple of what is left comes."""
         columns, _ = self._chosen(friction, 0.0)
         residual = self.values - columns @ _solve(columns, self.values)
-        travel = float(np.ptp(self.position))
-        step = np.pi / (4.0 * travel)
-        tried = np.arange(max(_SLOWEST, 2.0 * np.pi * _PASSES / travel), _FASTEST, step)
-        if not len(tried):
+        position = self.position - self.position.min()
+        travel = float(position.max())
+        if not travel:
             return 0.0
-        for _ in range(2):  # on a grid, then near its best
-            power = [abs(np.exp(-1j * turns * self.position) @ residual) for turns in tried]
-            best = float(tried[int(np.argmax(power))])
-            tried = best + np.linspace(-step, step, _FINER)
-        return best
+        # the residual in narrow bins of the position: one FFT for all waves, then exactly near the best
+        width = np.pi / (8.0 * _FASTEST)
+        length = next_fast_len(int(8.0 * travel / width) + 1, real=True)
+        power = np.abs(rfft(np.bincount((position / width).astype(int), residual), length))
+        tried = 2.0 * np.pi / (length * width) * np.arange(len(power))
+        power[(tried < max(_SLOWEST, 2.0 * np.pi * _PASSES / travel)) | (tried >= _FASTEST)] = 0.0
+        best = int(np.argmax(power))
+        if not power[best]:
+            return 0.0
+        near = tried[best] + tried[1] * np.linspace(-1.0, 1.0, _FINER)
+        return float(near[int(np.argmax(np.abs(np.exp(-1j * np.outer(near, position)) @ residual)))])
 
     def _fitted(self, friction: bool, turns: float) -> Terms:
         columns, places = self._chosen(friction, turns)
