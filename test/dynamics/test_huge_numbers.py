@@ -189,6 +189,17 @@ OF_LOOPS: Calls = {
     "forward_dynamics": lambda r, x: r.forward_dynamics(
         np.vstack([0.1 * x.rng.standard_normal((1, 1)), x(1, 1)]), x(3, 1)
     ),
+    **{
+        name: of_loops(name, 2)
+        for name in (
+            "dynamic_matrices",
+            "matrix_derivatives",
+            "parameter_derivatives",
+            "com_jacobian",
+            "centroidal_momentum",
+            "centroidal_momentum_matrix",
+        )
+    },
     "reset": lambda r, x: r.reset(),
 }
 

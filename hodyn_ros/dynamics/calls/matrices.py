@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_result
 from hodyn_ros.dynamics import centroid, matrices, regressors
-from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion
-from hodyn_ros.dynamics.matrices import DynamicMatrices, JacobianFrame, MatrixDerivatives
-from hodyn_ros.dynamics.motion_stack import MotionStack, applied, joint_stack, motion_stack
+from hodyn_ros.dynamics.matrices import DynamicMatrices, JacobianFrame
+from hodyn_ros.dynamics.motion_stack import MotionStack, applied, given, joint_stack, motion_stack
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.engine import matrix_kernels
 from hodyn_ros.engine.codegen.kernel import Kernel
@@ -117,8 +116,7 @@ class MatrixCalls(ABC):
     def dynamic_matrices(self, q: ArrayLike | None, base: BaseMotion | None = None) -> DynamicMatrices:
         """Compute `mass`, `coriolis` and `gravity` in one go, from `q` (order + 2, n)."""
         if self._looped is not None:
-            y, given = coordinate_motion(self._looped.closure, q, base, 1)
-            return self._looped.dynamic_matrices(y, given, 1)
+            return self._looped.computed("dynamic_matrices", q, base)
         rows, m = self._rows("", motion_stack(self.model, q, base, 1), *matrix_kernels.PARTS), self._m
         return DynamicMatrices(rows[..., :m, :], rows[..., m : 2 * m, :], rows[..., 2 * m, :])
 
@@ -126,31 +124,27 @@ class MatrixCalls(ABC):
         """Compile `dynamic_matrices` of one order for this robot, however long that takes.
 
         Without this, robots and orders too large for a compilation of a few seconds are computed in NumPy, a
-        humanoid of 25 joints from order 2 on. The next process finds the machine code on disk.
+        humanoid of 25 joints from order 2 on, a 6-UPS from order 1 on. The next process finds the machine
+        code on disk.
         """
         if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or order < 0:
             raise InputError(f"the order must be 0 or a positive integer, found {order!r}")
+        if self._looped is not None:
+            self._looped.compile_matrices(int(order))
+            return
         parts = matrix_kernels.PARTS
         self._matrix_kernels[matrix_kernels.dynamic_matrices, int(order), parts] = (
             matrix_kernels.dynamic_matrices(self.model, int(order), parts, limit=float("inf"))
         )
 
     @finite_result
-    def coefficient_matrices(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
+    def coefficient_matrices(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
         """Compute P with `Q^(r) - g^(r) = sum_k P[r, k] q^(k)`, `q` (order + 2, n).
 
         Shape (order + 1, order + 3, m, m); entries [r, 0] and those with k > r + 2 are zero. Kumar & Mueller
         (2021), eq. 49.
         """
         return matrices.coefficient_matrices(self.dynamic_matrices(q, base))
-
-    @finite_result
-    def matrix_derivatives(self, q: ArrayLike, base: BaseMotion | None = None) -> MatrixDerivatives:
-        """Compute dM/dq, dC/dq, dC/dq' and dg/dq with their time derivatives, from `q` (order + 2, n).
-
-        Garofalo et al. (2013), eq. 24.
-        """
-        return matrices.matrix_derivatives(*self._bodies(q, base, 1))
 
     def jacobian(
         self,
@@ -220,24 +214,30 @@ class MatrixCalls(ABC):
         return called(kernel, stack.in_world())
 
     @finite_result
-    def com_jacobian(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
+    def com_jacobian(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
         """Compute the Jacobian of the centre of mass by order, `q` (order + 1, n) -> (order + 1, 3, m).
 
         Garofalo et al. (2013), eq. 7.
         """
+        if self._looped is not None:
+            return self._looped.computed("com_jacobian", q, base)
         return centroid.com_jacobian(*self._bodies(q, base, 0))
 
     @finite_result
-    def centroidal_momentum(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
+    def centroidal_momentum(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
         """Compute the momentum about the centre of mass by order, `q` (order + 2, n) -> (order + 1, 6).
 
         World axes; angular [kg m^2/s], then linear [kg m/s].
         """
+        if self._looped is not None:
+            return self._looped.computed("centroidal_momentum", q, base)
         return centroid.centroidal_momentum(*self._bodies(q, base, 1))
 
     @finite_result
-    def centroidal_momentum_matrix(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
+    def centroidal_momentum_matrix(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
         """Compute the matrix of the centroidal momentum by order, `q` (order + 1, n) -> (order + 1, 6, m)."""
+        if self._looped is not None:
+            return self._looped.computed("centroidal_momentum_matrix", q, base)
         return centroid.centroidal_momentum_matrix(*self._bodies(q, base, 0))
 
     def dynamic_parameters(self) -> Array:
@@ -263,35 +263,39 @@ class MatrixCalls(ABC):
     @finite_result
     def slotine_li_regressor(
         self,
-        q: ArrayLike,
-        qr: ArrayLike,
+        q: ArrayLike | None,
+        qr: ArrayLike | None,
         base: BaseMotion | None = None,
         base_reference: ArrayLike | None = None,
     ) -> Array:
         """Compute Y with `M q_r'' + C q_r' + g = Y[0] @ dynamic_parameters()` and its time derivatives.
 
         `q` (order + 2, n); `qr` (order + 3, n) the reference, whose positions do not matter, and
-        `base_reference` (order + 2, 6) the body-fixed reference twists of a floating base. Shape (order + 1,
-        m, 10 bodies). Garofalo et al. (2013), eq. 16.
+        `base_reference` (order + 2, 6) the body-fixed reference twists of a floating base or platform. Shape
+        (order + 1, m, 10 bodies); with loops, m coordinates. Garofalo et al. (2013), eq. 16.
         """
+        if self._looped is not None:
+            return self._looped.computed("slotine_li_regressor", q, base, qr, base_reference)
         stack = motion_stack(self.model, q, base, 1)
-        reference = joint_stack(self.model, qr, 2, "the reference")
+        reference = joint_stack(self.model, given(qr), 2, "the reference")
         rates = regressors.reference_velocities(self.model, stack, reference, base_reference)
         return regressors.slotine_li_regressor(stack.bodies(self._joint_tree), rates, stack.order)
 
     @finite_result
-    def parameter_derivatives(self, q: ArrayLike, base: BaseMotion | None = None) -> DynamicMatrices:
+    def parameter_derivatives(self, q: ArrayLike | None, base: BaseMotion | None = None) -> DynamicMatrices:
         """Compute the derivatives of M, C and g by every dynamic parameter, `q` (order + 2, n).
 
         Shapes (order + 1, 10 bodies, m, m) and (order + 1, 10 bodies, m). Garofalo et al. (2013), eq. 13.
         """
+        if self._looped is not None:
+            return self._looped.computed("parameter_derivatives", q, base)
         return regressors.parameter_derivatives(*self._bodies(q, base, 1))
 
     @property
     def _m(self) -> int:
         return self.model.n_joints + (6 if self.model.floating_base else 0)
 
-    def _bodies(self, q: ArrayLike, base: BaseMotion | None, rates: int) -> tuple[BodyJacobians, int]:
+    def _bodies(self, q: ArrayLike | None, base: BaseMotion | None, rates: int) -> tuple[BodyJacobians, int]:
         """Return the Jacobians of all bodies and the order that the motion determines."""
         stack = motion_stack(self.model, q, base, rates)
         return stack.bodies(self._joint_tree), stack.order

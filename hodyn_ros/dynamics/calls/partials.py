@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array, finite_result
-from hodyn_ros.dynamics import partials
+from hodyn_ros.dynamics import matrices, partials
 from hodyn_ros.dynamics.calls.description import load_places
 from hodyn_ros.dynamics.calls.forward_dynamics import (
     ForwardDynamicsCalls,
@@ -27,7 +27,9 @@ from hodyn_ros.dynamics.loops.looped_partials import (
     hybrid_dynamics_partials,
     inverse_dynamics_partials,
     linearised,
+    matrix_partials,
 )
+from hodyn_ros.dynamics.matrices import MatrixDerivatives
 from hodyn_ros.dynamics.motion_stack import MotionStack, motion_stack
 from hodyn_ros.dynamics.motion_stack import given as given_motion
 from hodyn_ros.dynamics.partials import LinearisedDynamics
@@ -44,6 +46,16 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
     @cached_property
     def _fast_partials(self) -> dict[Any, tuple[Callable[..., Array], tuple[int, ...]]]:
         return {}  # by shapes of the arguments
+
+    @finite_result
+    def matrix_derivatives(self, q: ArrayLike | None, base: BaseMotion | None = None) -> MatrixDerivatives:
+        """Compute dM/dq, dC/dq, dC/dq' and dg/dq with their time derivatives, from `q` (order + 2, n).
+
+        Garofalo et al. (2013), eq. 24. With loops in the coordinates, by these and their rates.
+        """
+        if self._looped is not None:
+            return matrix_partials(self._looped, *coordinate_motion(self._looped.closure, q, base, 1))
+        return matrices.matrix_derivatives(*self._bodies(q, base, 1))
 
     def inverse_dynamics_derivatives(
         self,

@@ -15,7 +15,7 @@ from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.formulations import embedding
 from hodyn_ros.formulations.embedding import LoopMotion
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
-from hodyn_ros.lie.se3 import Ad, Array, hat, inverse
+from hodyn_ros.lie.se3 import Ad, Array, ad, hat, inverse
 from hodyn_ros.model.loops import ROWS
 
 
@@ -120,6 +120,13 @@ class Directions:
         base.frame = "world"
         twists = [[x * float(factorial(k)) for x in base.twist(k)] for k in range(orders)]
         return [pose, twists], base
+
+    def brackets(self, orders: int) -> list[Array]:
+        """Return the matrices of `e -> [w, e]` by order of w: displacements e, of base or platform."""
+        if self.given is None:
+            return [np.zeros((self.count, self.count))] * orders
+        twists = self.given.in_frame("body").twists[:orders]
+        return [np.linalg.pinv(self.turns) @ ad(twist) @ self.turns for twist in twists]
 
     def _distribution(self) -> Array:
         return embedding.distribution(self._looped.independence.rows, self.moved, 0)[0]

@@ -7,30 +7,39 @@ is skew, as it is for the tree.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import finite_result
+from hodyn_ros.checks import finite_array, finite_result
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.matrices import DynamicMatrices, JacobianFrame
+from hodyn_ros.dynamics.motion_stack import given
 from hodyn_ros.engine.loops.loop_kernel import LoopMatrix, TooLong, compiles
 from hodyn_ros.engine.loops.loop_matrices import Part
+from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import embedding
 from hodyn_ros.formulations.embedding import LoopMotion
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.motion import BaseMotion, adjoint_derivatives, wrenches_to_body, wrenches_to_world
 from hodyn_ros.lie.representations import convert_screws
-from hodyn_ros.lie.se3 import Array
+from hodyn_ros.lie.se3 import Array, matvec
 from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.tree import TreeModel
 
 PARTS: dict[str, Part] = {"mass_matrix": "mass", "coriolis_matrix": "coriolis", "gravity_torque": "gravity"}
+RATES = {  # derivatives of the motion beyond the order of the result
+    "coriolis_matrix": 1,
+    "centroidal_momentum": 1,
+    "dynamic_matrices": 1,
+    "parameter_derivatives": 1,
+    "regressor": 2,
+}
 
 
 class TreeMatrices(MatrixCalls):
@@ -60,47 +69,46 @@ class LoopedMatrices(LoopedMotion):
         return TreeMatrices(self.closure.tree, self.frames)
 
     @finite_result
-    def computed(self, name: str, q: ArrayLike | None, base: BaseMotion | None, *others: Any) -> Array:
+    def computed(self, name: str, q: ArrayLike | None, base: BaseMotion | None, *others: Any) -> Any:
         """Compute what the call of `Robot` of that name returns."""
-        rates = {"coriolis_matrix": 1, "regressor": 2}.get(name, 0)
-        y, given = coordinate_motion(self.closure, q, base, rates)
-        if name == "com":
-            return self.tree_matrices.com(*self.joint_motion(y, given))
-        if name == "jacobian":
-            return self.jacobian(y, given, *others)
-        if name == "regressor":
-            return self.regressor(y, given)
+        y, given = coordinate_motion(self.closure, q, base, RATES.get(name, 0))
+        if name not in PARTS:
+            return getattr(self, name)(y, given, *others)
         compiled = self.matrix(PARTS[name], y, given)
         if compiled is not None:
             return compiled
-        found = self.dynamic_matrices(y, given, rates)
+        found = self._matrices(y, given, RATES.get(name, 0))
         parts = {"mass_matrix": found.mass, "coriolis_matrix": found.coriolis}
         return parts.get(name, found.gravity)
 
-    def dynamic_matrices(self, y: Array, given: BaseMotion | None, rates: int) -> DynamicMatrices:
-        """Compute the matrices by order for y (order + 1 + rates, k), and the motion of platform or base.
+    def dynamic_matrices(self, y: Array, given: BaseMotion | None) -> DynamicMatrices:
+        """Compute the matrices by order for y (order + 2, k), and the motion of platform or base."""
+        compiled = [self.matrix(part, y[: len(y) - (part != "coriolis")], given) for part in PARTS.values()]
+        if all(part is not None for part in compiled):
+            return DynamicMatrices(*compiled)  # type: ignore[arg-type]
+        return self._matrices(y, given, 1)
+
+    def compile_matrices(self, order: int) -> None:
+        """Compile the matrices of one order, however long that takes."""
+        for part in PARTS.values():
+            made = LoopMatrix(self.closure, self.independence.given, order, part, float("inf"))
+            self._matrix_kernels[part, order] = made
+
+    def com(self, y: Array, given: BaseMotion | None) -> Array:
+        """Compute the centre of mass (order + 1, 3) in the world, y (order + 1, k)."""
+        return self.tree_matrices.com(*self.joint_motion(y, given))
+
+    def _matrices(self, y: Array, given: BaseMotion | None, rates: int) -> DynamicMatrices:
+        """Compute the matrices by order for y (order + 1 + rates, k) in NumPy.
 
         Without a rate (`rates` 0) no Coriolis matrix, which is left empty.
         """
         order = len(y) - 1 - rates
-        moved, _ = self.move(y, given)
-        q, base = moved.joint_motion(), moved.base_motion
-        F = self._distribution(moved, order + rates)
-        Ft = [np.swapaxes(one, -1, -2) for one in F]
-        tree, orders = self.tree_matrices, range(order + 1)
+        moved, F = self._moved(y, given)
+        q, base, tree = moved.joint_motion(), moved.base_motion, self.tree_matrices
         mass, gravity = tree.mass_matrix(q[: order + 1], base), tree.gravity_torque(q[: order + 1], base)
-        carried = [product_derivative(mass, F, k, np.matmul) for k in orders]
-        result = [product_derivative(Ft, carried, k, np.matmul) for k in orders]
-        held = [product_derivative(Ft, gravity, k, np.matmul) for k in orders]
-        if not rates:
-            return DynamicMatrices(np.array(result), np.zeros((0, *result[0].shape)), np.array(held))
-        coriolis = tree.coriolis_matrix(q, base)
-        turned = [
-            product_derivative(coriolis, F, k, np.matmul) + product_derivative(mass, F[1:], k, np.matmul)
-            for k in orders
-        ]
-        bent = [product_derivative(Ft, turned, k, np.matmul) for k in orders]
-        return DynamicMatrices(np.array(result), np.array(bent), np.array(held))
+        coriolis = tree.coriolis_matrix(q, base) if rates else np.zeros((0, *mass.shape[1:]))
+        return _in_coordinates(DynamicMatrices(mass, coriolis, gravity), F)
 
     def regressor(self, y: Array, given: BaseMotion | None) -> Array:
         """Compute Y (order + 1, efforts, 10 bodies), efforts being linear in parameters; y (order + 3, k).
@@ -124,12 +132,86 @@ class LoopedMatrices(LoopedMotion):
         pushes = wrenches_to_body(base.pose, twists, np.swapaxes(found[:, :6], 1, 2))
         return np.concatenate([np.swapaxes(pushes, 1, 2), found[:, 6:]], axis=1)
 
+    def com_jacobian(self, y: Array, given: BaseMotion | None) -> Array:
+        """Compute the Jacobian (order + 1, 3, coordinates) of the centre of mass, y (order + 1, k)."""
+        return self._of_velocities(self.tree_matrices.com_jacobian, y, given)
+
+    def centroidal_momentum_matrix(self, y: Array, given: BaseMotion | None) -> Array:
+        """Compute the matrix (order + 1, 6, coordinates) of the centroidal momentum, y (order + 1, k)."""
+        return self._of_velocities(self.tree_matrices.centroidal_momentum_matrix, y, given)
+
+    def centroidal_momentum(self, y: Array, given: BaseMotion | None) -> Array:
+        """Compute the momentum (order + 1, 6) about the centre of mass, y (order + 2, k)."""
+        return self.tree_matrices.centroidal_momentum(*self.joint_motion(y, given))
+
+    def parameter_derivatives(self, y: Array, given: BaseMotion | None) -> DynamicMatrices:
+        """Compute the derivatives of the matrices by every dynamic parameter, y (order + 2, k)."""
+        moved, F = self._moved(y, given)
+        found = self.tree_matrices.parameter_derivatives(moved.joint_motion(), moved.base_motion)
+        return _in_coordinates(found, F)
+
+    def slotine_li_regressor(
+        self, y: Array, given: BaseMotion | None, reference: ArrayLike | None, twists: ArrayLike | None
+    ) -> Array:
+        """Compute Y with `M w' + C w + g = Y[0] @ dynamic_parameters()`, w the reference of the coordinates.
+
+        `y` (order + 2, k); `reference` (order + 3, k), and `twists` (order + 2, 6) of base or platform.
+        """
+        rates = self._reference(len(y), reference, twists)
+        moved, F = self._moved(y, given)
+        first = self.closure.first
+        speeds = np.array([product_derivative(F, rates, k, matvec) for k in range(len(y))])
+        of_tree = self.tree_matrices.slotine_li_regressor(
+            moved.joint_motion(),
+            np.concatenate([np.zeros((1, speeds.shape[1] - first)), speeds[:, first:]]),
+            moved.base_motion,
+            speeds[:, :first] if first else None,
+        )
+        Ft = [np.swapaxes(one, 0, 1) for one in F]
+        return np.array([product_derivative(Ft, of_tree, k, np.matmul) for k in range(len(y) - 1)])
+
+    def _reference(self, orders: int, joints: ArrayLike | None, twists: ArrayLike | None) -> Array:
+        """Return the velocities (orders, coordinates) of a reference by order."""
+        closure, k = self.closure, len(self.closure.joints)
+        rates = np.zeros((orders, 0))
+        if k or joints is not None:
+            rates = finite_array("the reference", given(joints), (orders + 1, k))[1:]
+        if closure.leader is None:
+            if twists is not None:
+                raise InputError(
+                    f"neither base nor platform moves robot {closure.tree.name!r} as prescribed; leave out "
+                    "base_reference"
+                )
+            return rates
+        if twists is None:
+            raise InputError(
+                f"base or platform of robot {closure.tree.name!r} moves as prescribed; give base_reference "
+                f"({orders}, 6): body-fixed reference twists by order"
+            )
+        twists = finite_array("base_reference", twists, (orders, 6))
+        if closure.base_given:
+            return np.concatenate([twists, rates], axis=1)
+        rows = np.linalg.lstsq(closure.directions, twists.T, rcond=None)[0].T
+        return np.concatenate([rates, rows], axis=1)
+
+    def _of_velocities(self, of_tree: Callable[..., Array], y: Array, given: BaseMotion | None) -> Array:
+        """Compute what takes velocities of the coordinates to something from what takes those of the tree."""
+        moved, F = self._moved(y, given)
+        found = of_tree(moved.joint_motion(), moved.base_motion)
+        return np.array([product_derivative(found, F, k, np.matmul) for k in range(len(y))])
+
+    def _moved(self, y: Array, given: BaseMotion | None) -> tuple[LoopMotion, list[Array]]:
+        """Return the motion of the tree, and F by order."""
+        moved, _ = self.move(y, given)
+        return moved, self._distribution(moved, len(y) - 1)
+
     def jacobian(self, y: Array, given: BaseMotion | None, body: str | int, frame: JacobianFrame) -> Array:
         """Compute the Jacobian (order + 1, 6, coordinates) of a body or named frame, y (order + 1, k)."""
-        moved, _ = self.move(y, given)
-        F = self._distribution(moved, len(y) - 1)
-        of_tree = self.tree_matrices.jacobian(moved.joint_motion(), body, frame, moved.base_motion)
-        return np.array([product_derivative(of_tree, F, k, np.matmul) for k in range(len(y))])
+
+        def of_tree(q: Array, base: BaseMotion | None) -> Array:
+            return self.tree_matrices.jacobian(q, body, frame, base)
+
+        return self._of_velocities(of_tree, y, given)
 
     def drive_jacobian(self, y: Array, given: BaseMotion | None) -> Array:
         """Compute what the driven joints move by the coordinates, (order + 1, driven, coordinates)."""
@@ -189,3 +271,23 @@ class LoopedMatrices(LoopedMotion):
             return LoopMatrix(self.closure, self.independence.given, order, part)
         except TooLong:
             return None
+
+
+def _in_coordinates(of_tree: DynamicMatrices, F: Sequence[Array]) -> DynamicMatrices:
+    """Return `F^T M F`, `F^T (C F + M F')` and `F^T g` by order; matrices may have axes before their rows."""
+    mass, coriolis, gravity = of_tree
+    Ft = [one.T for one in F]
+
+    def carried(values: Sequence[Array], product: Callable[[Array, Array], Array]) -> Array:
+        return np.array([product_derivative(Ft, values, k, product) for k in range(len(values))])
+
+    def times(values: Array, columns: Sequence[Array]) -> list[Array]:
+        return [product_derivative(values, columns, k, np.matmul) for k in range(len(values))]
+
+    turned = [a + b for a, b in zip(times(coriolis, F), times(mass, F[1:]))] if len(coriolis) else []
+    empty = np.zeros((0, *mass.shape[1:-2], F[0].shape[1], F[0].shape[1]))
+    return DynamicMatrices(
+        carried(times(mass, F), np.matmul),
+        carried(turned, np.matmul) if turned else empty,
+        carried(list(gravity), matvec),
+    )

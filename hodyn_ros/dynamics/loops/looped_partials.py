@@ -7,6 +7,7 @@ the coordinates are `F`, by the implicit function theorem, and everything else i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import factorial
 from typing import Any, NamedTuple
 
@@ -14,14 +15,65 @@ import numpy as np
 
 from hodyn_ros.dynamics.loops.directions import Directions
 from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
+from hodyn_ros.dynamics.matrices import MatrixDerivatives
 from hodyn_ros.dynamics.partials import LinearisedDynamics
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode, Step
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
+from hodyn_ros.engine.loops.loop_matrices import PARTS, MatrixCode
 from hodyn_ros.engine.series.dual import Dual
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.errors import InputError
+from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, twists_to_body, wrenches_to_world
 from hodyn_ros.lie.se3 import Array, ad
+
+
+def matrix_partials(looped: LoopedAccelerations, y: Array, given: BaseMotion | None) -> MatrixDerivatives:
+    """Return the derivatives of M, C and g by coordinate, with time derivatives; y (order + 2, k).
+
+    Those of a platform or prescribed base by small body-fixed displacements; `given` with `order` + 1 twists.
+    """
+    order = len(y) - 2
+    moved, _ = looped.locate(y[0], given, len(y))
+    columns = Directions(looped, moved, given, order + 2)
+    if columns.drifts:
+        raise InputError(
+            f"the rows of the platform of robot {looped.closure.tree.name!r} leave the rest of its twist to "
+            "follow, and matrix_derivatives takes no such platform; inverse_dynamics_derivatives does"
+        )
+    state, memory = columns.closed()
+    motion, _ = columns.leader(order + 1)
+    joints, c = columns.joints(y), columns.count
+    found = []
+    for part in PARTS:
+        rows = order + 1 + (part == "coriolis")
+        told = [motion[0], motion[1][: rows - 1]] if motion else []
+        code = MatrixCode(columns.closure, looped.independence.given, order, part)
+        values = code.matrices(joints[:rows], *told, [memory], [state])[:-1]
+        changes = columns.changes(values).reshape(order + 1, -1, c, order + 2, c)
+        found.append(np.moveaxis(changes, (3, 4), (1, 2)))  # (order + 1, derivative, h, rows, c)
+    brackets = columns.brackets(order)
+    mass, coriolis, gravity = ([part[r] for r in range(order + 1)] for part in found)
+    rates = [_in_time([one[0] for one in part], brackets) for part in (mass, coriolis, gravity)]
+    # a velocity changes C^(r) as well by where it leads: d/dw C' = (d/dw C)' + d/dx C
+    by_velocity = [coriolis[r][1] - sum(rates[1][i][r - 1 - i] for i in range(r)) for r in range(order + 1)]
+    of_mass, of_coriolis, of_gravity = (np.array(table[0]) for table in rates)
+    return MatrixDerivatives(of_mass, of_coriolis, np.array(by_velocity), of_gravity[..., 0, :])
+
+
+def _in_time(values: Sequence[Array], brackets: Sequence[Array]) -> list[list[Array]]:
+    """Return time derivatives [r][s] of the derivatives `values` of `A^(r)` by displacements.
+
+    With `d/dx A' = (d/dx A)' - [w, .]^T d/dx A`, as displacements of a body do not commute with its motion;
+    the first axis is that of the displacement, `brackets` the matrices of `[w, .]` by order.
+    """
+    table = [[one] for one in values]
+    turned = [-one.T for one in brackets]
+    for s in range(1, len(table)):
+        for r in range(len(table) - s):
+            bent = product_derivative(turned, table[r], s - 1, partial(np.tensordot, axes=1))
+            table[r].append(table[r + 1][s - 1] - bent)
+    return table
 
 
 def inverse_dynamics_partials(

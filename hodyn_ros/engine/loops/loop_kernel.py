@@ -229,14 +229,17 @@ class LoopMatrix(LoopFunction):
     takes one row and twist more. Twists are spatial.
     """
 
-    def __init__(self, closure: Closure, chosen: Array, order: int, part: Part) -> None:
+    def __init__(
+        self, closure: Closure, chosen: Array, order: int, part: Part, limit: float = STRAIGHT_LINE_LIMIT
+    ) -> None:
+        """Trace and compile; raise TooLong beyond a limit of operations."""
         code = MatrixCode(closure, chosen, order, part)
         told: list[tuple[str, Shape]] = [("the motion", (code.count + 1, len(closure.joints)))]
         if closure.leader is not None:
             told += [("the pose", (4, 4)), ("the twists", (code.count, 6))]
         size = closure.n_coordinates
         rows = (order + 1) * (1 if part == "gravity" else size)
-        super().__init__(code, told, [], (rows + 1, size), code.matrices, limit=STRAIGHT_LINE_LIMIT)
+        super().__init__(code, told, [], (rows + 1, size), code.matrices, limit=limit)
 
 
 @dataclass(frozen=True)

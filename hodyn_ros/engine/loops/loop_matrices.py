@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import factorial
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
 Part = Literal["mass", "coriolis", "gravity"]
+PARTS: tuple[Part, ...] = get_args(Part)
 Column = list[Series | float]  # of F: of a floating base's body-fixed twist, then of all joints
 
 

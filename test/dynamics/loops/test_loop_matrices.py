@@ -1,0 +1,175 @@
+"""What follows from matrices of robots with loops: momentum, what is linear in parameters, and partials."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from linkages import motion_of, robot_of, shipped, three_rps
+from numpy.typing import NDArray
+from oracles.mechanisms import MECHANISMS
+from oracles.motions import random_stack
+
+from hodyn_ros import BaseMotion, InputError
+from hodyn_ros.engine.loops.loop_matrices import Part
+from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.se3 import exp
+
+Array = NDArray[np.float64]
+NAMES = ["RSSR", "flying cam", "planar_3rrr"]
+
+
+class Case:
+    """A robot in motion: coordinates, base or platform, and the rates of all coordinates by order."""
+
+    def __init__(self, name: str) -> None:
+        self.order = order = 2 if name == "flying cam" else 1
+        if name in MECHANISMS:
+            self.robot = robot_of(MECHANISMS[name]())
+            y, self.base = motion_of(MECHANISMS[name](), order)
+            self.q: Array | None = y[: order + 2]
+            self.rates = y[1 : order + 3]
+            if self.base is not None:
+                self.rates = np.hstack([self.base.in_frame("body").twists[: order + 2], self.rates])
+            return
+        self.robot, self.q = shipped(f"{name}.yaml"), None
+        directions, pose = self.directions, self.robot.home[1]
+        assert pose is not None
+        self.rates = 0.5 * random_stack(5, order + 2, directions.shape[1])
+        self.base = BaseMotion(pose @ exp(directions[:, 0] * 0.05), self.rates @ directions.T, frame="body")
+
+    @property
+    def directions(self) -> Array:
+        assert self.robot.closure is not None
+        return self.robot.closure.directions
+
+    def motion(self, order: int) -> tuple[Array | None, BaseMotion | None]:
+        """Return the motion up to derivative `order`."""
+        base = self.base
+        if base is not None:
+            base = BaseMotion(base.pose, base.twists[:order], frame=base.frame)
+        return None if self.q is None else self.q[: order + 1], base
+
+    def displaced(self, coordinate: int, step: float) -> tuple[Array | None, BaseMotion | None]:
+        """Return position and velocity where one coordinate is displaced."""
+        q, base = self.motion(1)
+        if base is None:
+            assert q is not None
+            return self.turned(q, coordinate, step), None
+        base = base.in_frame("body")
+        n = self.directions.shape[1]
+        if coordinate >= n:
+            assert q is not None
+            return self.turned(q, coordinate - n, step), base
+        pose = base.pose @ exp(step * self.directions[:, coordinate])
+        return q, BaseMotion(pose, base.twists, frame="body")
+
+    @staticmethod
+    def turned(q: Array, joint: int, step: float) -> Array:
+        moved = q.copy()
+        moved[0, joint] += step
+        return moved
+
+
+@pytest.fixture(scope="module")
+def cases() -> dict[str, Case]:
+    return {name: Case(name) for name in NAMES}
+
+
+def close(found: Array, expected: Array) -> None:
+    scale = np.abs(expected).max(axis=tuple(range(1, expected.ndim)), keepdims=True)
+    assert (np.abs(found - expected) <= 1e-11 * np.maximum(scale, 1e-6 * scale.max())).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_momentum_is_that_of_the_centre_of_mass(cases: dict[str, Case], name: str) -> None:
+    case = cases[name]
+    robot, rates, order = case.robot, case.rates, case.order
+    jacobian, matrix = (
+        getattr(robot, call)(*case.motion(order)) for call in ("com_jacobian", "centroidal_momentum_matrix")
+    )
+    com, momentum = robot.com(*case.motion(order + 1)), robot.centroidal_momentum(*case.motion(order + 1))
+    orders = range(order + 1)
+    close(np.array([product_derivative(jacobian, rates, k) for k in orders]), com[1:])
+    close(np.array([product_derivative(matrix, rates, k) for k in orders]), momentum)
+    close(momentum[:, 3:], robot.tree.masses.sum() * com[1:])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_matrices_are_linear_in_the_parameters_of_the_bodies(cases: dict[str, Case], name: str) -> None:
+    case = cases[name]
+    order, robot = case.order, case.robot
+    moved = case.motion(order + 1)
+    matrices, parameters = robot.dynamic_matrices(*moved), robot.dynamic_parameters()
+    for found, expected in zip(robot.parameter_derivatives(*moved), matrices):
+        close(np.tensordot(found, parameters, axes=(1, 0)), expected)
+    reference = random_stack(8, order + 2, case.rates.shape[1])
+    joints, twists = reference, None
+    if case.base is not None:
+        n = case.directions.shape[1]
+        joints, twists = reference[:, n:], reference[:, :n] @ case.directions.T
+    qr = None if case.q is None else np.vstack([np.zeros((1, joints.shape[1])), joints])
+    regressor = robot.slotine_li_regressor(moved[0], qr, moved[1], twists)
+    mass, coriolis, gravity = matrices
+    expected = [
+        product_derivative(mass, reference[1:], k) + product_derivative(coriolis, reference, k) + gravity[k]
+        for k in range(order + 1)
+    ]
+    close(regressor @ parameters, np.array(expected))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_matrices_change_as_their_derivatives_say(cases: dict[str, Case], name: str) -> None:
+    case = cases[name]
+    robot, rates, order = case.robot, case.rates, case.order
+    of = robot.matrix_derivatives(*case.motion(order + 1))
+    mass, coriolis, gravity = robot.dynamic_matrices(*case.motion(order + 1))
+
+    def along(changes: Array, speeds: Array, order: int) -> Array:
+        return product_derivative(changes, speeds, order, lambda change, w: np.tensordot(w, change, 1))
+
+    for k in range(order):
+        close(along(of.mass_by_position, rates, k)[None], mass[k + 1][None])
+        close(along(of.gravity_by_position, rates, k)[None], gravity[k + 1][None])
+        bent = along(of.coriolis_by_position, rates, k) + along(of.coriolis_by_velocity, rates[1:], k)
+        close(bent[None], coriolis[k + 1][None])
+    weights = np.array([6 / 7, -15 / 56, 5 / 63, -1 / 56, 1 / 385, -1 / 5544]) / 0.005
+    for h in range(rates.shape[1]):
+        ends = [
+            [robot.dynamic_matrices(*case.displaced(h, i * s)) for s in (0.005, -0.005)] for i in range(1, 7)
+        ]
+        for part, found in enumerate((of.mass_by_position, of.coriolis_by_position, of.gravity_by_position)):
+            slope = sum(w * (a[part] - b[part]) for w, (a, b) in zip(weights, ends))[0]
+            assert np.abs(found[0, h] - slope).max() <= 1e-10 * max(
+                np.abs(slope).max(), np.abs(found[0]).max()
+            )
+
+
+def test_large_matrices_can_be_compiled_all_the_same(cases: dict[str, Case]) -> None:
+    case, again = Case("planar_3rrr"), cases["planar_3rrr"]
+    looped = case.robot._looped
+    assert looped is not None
+    parts: tuple[Part, ...] = ("mass", "coriolis", "gravity")
+    looped._matrix_kernels.update({(part, 0): None for part in parts})
+    expected = case.robot.dynamic_matrices(*case.motion(1))
+    assert set(looped._matrix_kernels.values()) == {None}
+    case.robot.compile_matrices(0)
+    assert None not in looped._matrix_kernels.values()
+    for one in (case, again):
+        for found, right in zip(one.robot.dynamic_matrices(*one.motion(1)), expected):
+            close(found, right)
+
+
+def test_what_cannot_be_is_said_in_one_line(cases: dict[str, Case]) -> None:
+    robot = three_rps()
+    pose = robot.home[1]
+    assert pose is not None
+    with pytest.raises(InputError, match="the rows of the platform of robot 'robot' leave the rest"):
+        robot.matrix_derivatives(None, BaseMotion(pose, np.zeros((1, 6))))
+    linkage, planar = cases["RSSR"], cases["planar_3rrr"]
+    q, reference = linkage.motion(1)[0], np.zeros((3, linkage.rates.shape[1]))
+    with pytest.raises(InputError, match="leave out base_reference"):
+        linkage.robot.slotine_li_regressor(q, reference, None, np.zeros((2, 6)))
+    with pytest.raises(InputError, match=r"give base_reference \(2, 6\)"):
+        planar.robot.slotine_li_regressor(None, None, planar.motion(1)[1])
+    with pytest.raises(InputError, match="the reference must have shape"):
+        linkage.robot.slotine_li_regressor(q, reference[:2])
