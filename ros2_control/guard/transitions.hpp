@@ -1,0 +1,96 @@
+// Ways from one course to another: offsets that fade, and motions that brake, without a step.
+//
+// hodyn_ros/guard/transitions.py in C++, where the polynomials are derived.
+
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "words.hpp"
+
+namespace hodyn_ros::guard
+{
+// An offset and its rate that go to zero within `duration` [s] from `start` [s] on.
+struct Fading
+{
+  explicit Fading(std::size_t joints) : value(joints), rate(joints) {}
+
+  // What is left at the time t [s]; before the start it goes on evenly.
+  void at(double t, Motion & left) const
+  {
+    const double elapsed = t - start;
+    const double s = elapsed / duration;
+    const double per = 1.0 / duration;
+    const double rest = (1.0 - s) * (1.0 - s);
+    for (std::size_t j = 0; j < value.size(); ++j) {
+      const double ramp = rate[j] * duration;
+      if (elapsed < 0.0) {
+        left.position[j] = value[j] + rate[j] * elapsed;
+        left.velocity[j] = rate[j];
+        left.acceleration[j] = 0.0;
+      } else if (s >= 1.0) {
+        left.position[j] = left.velocity[j] = left.acceleration[j] = 0.0;
+      } else {
+        left.position[j] = value[j] * (rest * (1.0 - s) * (1.0 + 3.0 * s + 6.0 * (s * s))) +
+                           ramp * (s * rest * (1.0 - s) * (1.0 + 3.0 * s));
+        left.velocity[j] =
+          (value[j] * (-30.0 * (s * s) * rest) + ramp * (rest * (1.0 + 2.0 * s - 15.0 * (s * s)))) * per;
+        left.acceleration[j] = (value[j] * (-60.0 * s + 180.0 * (s * s) - 120.0 * (s * s * s)) +
+                                ramp * (-36.0 * s + 96.0 * (s * s) - 60.0 * (s * s * s))) *
+                               (per * per);
+      }
+    }
+  }
+
+  Vector value, rate;
+  double start = 0.0, duration = 1.0;  // [s]
+};
+
+// A motion from `begin` to a standstill, from `start` [s] on; its acceleration has no step.
+struct Braking
+{
+  explicit Braking(std::size_t joints) : begin(joints) {}
+
+  // Brake from `begin` by no more than `deceleration` [rad/s^2], and for no less than `shortest` [s].
+  void brake(double from, double deceleration, double shortest)
+  {
+    double fastest = 0.0;
+    for (const double speed : begin.velocity) {
+      fastest = std::max(fastest, std::abs(speed));
+    }
+    start = from;
+    duration = std::max(shortest, 1.5 * fastest / deceleration);
+    relief = std::min(duration, 0.1);
+  }
+
+  double end() const { return start + duration; }
+
+  // The motion at the time t [s]; before the start it was even.
+  void at(double t, Motion & motion) const
+  {
+    const double elapsed = t - start;
+    const double u = std::min(elapsed / duration, 1.0), w = std::min(elapsed / relief, 1.0);
+    for (std::size_t j = 0; j < begin.position.size(); ++j) {
+      const double position = begin.position[j], velocity = begin.velocity[j], acceleration = begin.acceleration[j];
+      if (elapsed < 0.0) {
+        motion.position[j] = position + velocity * elapsed;
+        motion.velocity[j] = velocity;
+        motion.acceleration[j] = acceleration;
+        continue;
+      }
+      const double way = velocity * duration, eased = acceleration * relief;
+      motion.position[j] = position + way * (u - u * u * u + 0.5 * (u * u * u * u)) +
+                           eased * relief * (w * w * (0.5 - 2.0 / 3.0 * w + 0.25 * (w * w)));
+      motion.velocity[j] =
+        velocity * (1.0 - 3.0 * (u * u) + 2.0 * (u * u * u)) + eased * (w * ((1.0 - w) * (1.0 - w)));
+      motion.acceleration[j] =
+        velocity * (6.0 * (u * u - u) / duration) + acceleration * ((1.0 - w) * (1.0 - 3.0 * w));
+    }
+  }
+
+  Motion begin;
+  double start = 0.0, duration = 1.0, relief = 0.1;  // [s]
+};
+}  // namespace hodyn_ros::guard
