@@ -12,8 +12,10 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.planning.check import Finding, check
 from hodyn_ros.planning.limit_set import LimitSet
+from hodyn_ros.planning.motion_evaluator import MotionEvaluator
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.easing import EasedStop
+from hodyn_ros.trajectory.robot_motion import MotionSample
 from hodyn_ros.trajectory.splines.densify import DenseMotion, Waypoints, densify
 from hodyn_ros.trajectory.splines.start import PresentState, start_from
 
@@ -40,7 +42,7 @@ class EffortPoints(NamedTuple):
 
 
 class EffortFilter:
-    """Makes effort trajectories of waypoints, for a robot that has a fixed base.
+    """Makes effort trajectories of waypoints, for a robot whose drives act on the joints that move it.
 
     `side`: efforts of the links (what the joints have to transmit), or of the motors, which also accelerate
     their rotors and load their springs. Instants are at most `period` [s] apart. `ease` [s] is explained at
@@ -59,8 +61,15 @@ class EffortFilter:
         name = robot.name
         if side not in get_args(Side):
             raise InputError(f"efforts are those of the 'link' or of the 'motor', found {side!r}")
-        if robot.model.floating_base:
-            raise InputError(f"robot {name!r} has a floating base, which a joint trajectory does not move")
+        if robot.moves_base:
+            what = "a floating base" if robot.platform is None else f"the platform {robot.platform!r}"
+            raise InputError(f"robot {name!r} has {what}, which a joint trajectory does not move")
+        if set(robot.driven_joints) != set(robot.joint_names):
+            raise InputError(
+                f"robot {name!r} moves by joints {list(robot.joint_names)} and is driven at "
+                f"{list(robot.driven_joints)}, and a joint trajectory holds one effort per joint; name the "
+                "driven joints as `coordinates`"
+            )
         if not 0.0 < period < math.inf:
             raise InputError(f"the period must be positive and finite, found {period} s")
         drives = robot.drive_train
@@ -77,6 +86,8 @@ class EffortFilter:
         self.ease = ease
         self.start_tolerance = start_tolerance
         self._has_limits = _has_limits(robot)
+        self._evaluator = MotionEvaluator(robot)
+        self._places = [robot.driven_joints.index(joint) for joint in robot.joint_names]
 
     def __call__(self, waypoints: Waypoints, present: PresentState | None = None) -> EffortTrajectory:
         """Return the effort trajectory through waypoints; raises InputError for bad ones."""
@@ -116,12 +127,12 @@ class EffortFilter:
         return self._efforts(standing)[0]
 
     def _efforts(self, motion: Array) -> Array:
-        """Return efforts (N, n) of a motion (N, 5, n)."""
-        robot = self.robot
-        if self.side == "link":
-            return robot.inverse_dynamics(np.ascontiguousarray(motion[:, :3]))[:, 0]
-        torques = robot.inverse_dynamics(motion)
-        return robot.require_drives().feedforward(motion, torques).effort[:, 0]
+        """Return efforts (N, n) of a motion (N, 5, n); InputError where the robot cannot move so."""
+        link = self.side == "link"
+        drives, torques = self._evaluator.evaluate(MotionSample(motion[:, :3] if link else motion))
+        if not link:
+            torques = self.robot.require_drives().feedforward(drives, torques).effort
+        return np.ascontiguousarray(torques[:, 0, self._places])
 
 
 def _has_limits(robot: Robot) -> bool:

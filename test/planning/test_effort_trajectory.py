@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from linkages import robot_of, with_drives
+from oracles.mechanisms import four_bar
 from scipy.interpolate import CubicHermiteSpline
 
 from hodyn_ros import share
@@ -175,6 +177,23 @@ def test_robots_and_settings_that_do_not_fit_are_refused(panda: Robot) -> None:
     for period in (0.0, float("nan")):
         with pytest.raises(InputError, match="the period must be positive"):
             EffortFilter(panda, period=period)
+
+
+def test_a_crank_of_a_linkage_gets_the_effort_of_its_drive() -> None:
+    robot = with_drives(robot_of(four_bar()), 500.0, 0.01)
+    waypoints = Waypoints(np.array([0.0, 0.5, 1.0]), np.array([[0.0], [0.1], [0.2]]))
+    for side in ("link", "motor"):
+        found = EffortFilter(robot, side, 0.05)(waypoints)  # type: ignore[arg-type]
+        for time, effort in zip(found.dense.times, found.efforts):
+            state = robot.drive_state(found.dense.motion.sample(time, 4))
+            expected = state.efforts[0]
+            if side == "motor":
+                expected = robot.require_drives().feedforward(state.motion, state.efforts).effort[0]
+            np.testing.assert_allclose(effort, expected, rtol=1e-12)
+    with pytest.raises(InputError, match=r"name the driven joints as `coordinates`"):
+        EffortFilter(robot_of(four_bar(), driven=["joint3"]))
+    with pytest.raises(InputError, match="which a joint trajectory does not move"):
+        EffortFilter(Robot.from_config(share.find("config", "planar_3rrr.yaml")))
 
 
 @pytest.mark.parametrize("side", ["link", "motor"])
