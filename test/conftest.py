@@ -7,9 +7,12 @@ by all workers (`pytest -n 2`), and kept for the next run. Tests that are marked
 
 from __future__ import annotations
 
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: workers share the processors already
+
 import fcntl
 import hashlib
-import os
 import random
 import tempfile
 from collections.abc import Iterator

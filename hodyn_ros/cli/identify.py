@@ -100,7 +100,7 @@ def _print_fits(
 def _write_report(
     found: Identified, checked: Sequence[tuple[str, Sequence[Fit], Sequence[Fit]]], folder: Path
 ) -> list[Path]:
-    from hodyn_ros.identification.pictures import draw_figures, draw_fits
+    from hodyn_ros.identification.reporting.pictures import draw_figures, draw_fits
 
     folder.mkdir(parents=True, exist_ok=True)
     data = found.as_data()

@@ -17,7 +17,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hodyn_ros.identification.deflection import (
+from hodyn_ros.identification.recording import Channel, JointRecording
+from hodyn_ros.identification.smoothing import Smooth, smooth
+from hodyn_ros.identification.springs.curve import Curve
+from hodyn_ros.identification.springs.deflection import (
     COMPLIANCE,
     DELAY,
     FRICTION,
@@ -27,8 +30,6 @@ from hodyn_ros.identification.deflection import (
     parts,
     without_outliers,
 )
-from hodyn_ros.identification.recording import Channel, JointRecording
-from hodyn_ros.identification.smoothing import Smooth, smooth
 from hodyn_ros.identification.torque_model import Motion, TorqueModel
 from hodyn_ros.lie.jets import Array
 
@@ -118,6 +119,7 @@ class Data:
             self.deflections = self.motors.sample(self.link_times, 0)[0] - links
         self.motor_noise = self._motor_noise()
         self.ripples = np.zeros(len(recording.joint_names))  # in a turn of each link; 0 where there are none
+        self.curves: dict[int, Curve] = {}  # by joint, of springs that are no lines
         self._calm = without_outliers(recording.efforts, min(bands)) if self.elastic else recording.efforts
 
     def _motor_noise(self) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,23 +13,21 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification.base_parameters import BaseParameters, base_parameters
 from hodyn_ros.identification.consistency import nearest_bodies
-from hodyn_ros.identification.deflection import (
+from hodyn_ros.identification.estimate import Data, Estimate, Unknowns, estimate
+from hodyn_ros.identification.figures import base_figures, friction_figures, notes, spring_figures
+from hodyn_ros.identification.plausibility import check_plausible
+from hodyn_ros.identification.recording import JointRecording
+from hodyn_ros.identification.result import Figure, Fit, Identified
+from hodyn_ros.identification.springs.deflection import (
     COMPLIANCE,
     DELAY,
     OFFSET,
     coefficients,
 )
-from hodyn_ros.identification.estimate import Data, Estimate, Unknowns, estimate
-from hodyn_ros.identification.plausibility import check_plausible
-from hodyn_ros.identification.recording import JointRecording
-from hodyn_ros.identification.result import Figure, Fit, Identified
-from hodyn_ros.identification.spring_terms import Terms, ripple_size, share_behind, spring_terms
-from hodyn_ros.identification.torque_model import Motion, TorqueModel
+from hodyn_ros.identification.springs.resonance import Resonance, resonances
+from hodyn_ros.identification.springs.terms import Terms, share_behind, spring_terms
+from hodyn_ros.identification.torque_model import SpringFigures, TorqueModel
 from hodyn_ros.lie.jets import Array
-
-_CERTAIN = 2.0  # standard deviations that a figure is away from zero, to count as identified: 95 %
-_LEARNT = 0.5  # share of the spread of the prior to which a recording has to bring a base parameter
-_HIDDEN = "the motion hardly shows it; it stays near the file's"
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,8 @@ def identify(
     for i, j in enumerate(data.elastic):
         if j in terms:
             unknowns.springs[:, i] = terms[j].spring
-    return _result(model, data, found, parameters, unknowns, terms, free, spread)
+    heard = resonances(model, data, parameters, unknowns) if options.only == "all" else {}
+    return _result(model, data, found, parameters, unknowns, terms, heard, free, spread)
 
 
 def _in_order(recording: JointRecording, robot: Robot) -> JointRecording:
@@ -144,18 +143,20 @@ def _result(
     parameters: Array,
     unknowns: Unknowns,
     terms: Mapping[int, Terms],
+    heard: Mapping[int, Resonance],
     free: NDArray[np.bool_],
     spread: Array,
 ) -> Identified:
     p = len(free)
     covariance = found.covariance
     base = _base(model, data, found, free, spread)
-    figures = [*_base_figures(model, base, parameters, covariance[:p, :p], spread)]
-    joints, stiffness = _joint_figures(model, data, found, unknowns, terms)
-    figures += joints
+    figures = base_figures(model, base, parameters, covariance[:p, :p], spread)
+    figures += friction_figures(model, data, found, unknowns)
+    figures += spring_figures(model, data, found, unknowns, terms, heard)
     delay = float(np.sqrt(covariance[-1, -1]))
     effort_delay = Figure("delay of the efforts", "s", unknowns.effort_delay, delay, 0.0, True)
-    robot = _robot(model, parameters, stiffness)
+    springs = _springs(model, figures, terms)
+    robot = model.with_links(parameters).with_drives(model.with_drives(parameters, springs))
     efforts, deflections = fits(model, data, parameters, unknowns)
     return Identified(
         robot,
@@ -175,7 +176,8 @@ def _result(
         unknowns,
         tuple(data.elastic),
         data.ripples,
-        tuple(_notes(model, figures, parameters)),
+        dict(data.curves),
+        tuple(notes(model, figures, parameters)),
     )
 
 
@@ -200,141 +202,23 @@ def _base(
     return base_parameters(rows.reshape(-1, len(free)), scales, model.names, model.units)
 
 
-def _base_figures(
-    model: TorqueModel, base: BaseParameters, parameters: Array, covariance: Array, spread: Array
-) -> list[Figure]:
-    values, before = base.combination @ parameters, base.combination @ model.prior
-    deviations = np.sqrt(
-        np.maximum(np.einsum("bi,ij,bj->b", base.combination, covariance, base.combination), 0.0)
-    )
-    wide = np.sqrt((base.combination**2) @ spread**2)
-    figures = []
-    for name, unit, value, deviation, prior, prior_spread in zip(
-        base.names, base.units, values, deviations, before, wide
-    ):
-        learnt = deviation < _LEARNT * prior_spread
-        reason = "" if learnt else _HIDDEN
-        figures.append(Figure(name, unit, float(value), float(deviation), float(prior), bool(learnt), reason))
-    return figures
-
-
-def _joint_figures(
-    model: TorqueModel,
-    data: Data,
-    found: Estimate,
-    unknowns: Unknowns,
-    terms: Mapping[int, Terms],
-) -> tuple[list[Figure], Array]:
-    """Figures of friction and springs, and the stiffnesses that are known (n,), nan elsewhere."""
-    p, e = len(unknowns.parameters), len(data.elastic)
-    deviation = np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
-    names = model.robot.joint_names
-    figures = []
-    for kind in range(1, 4):
-        for j in np.flatnonzero(data.recording.efforts.measured).tolist():
-            at = model.place(kind).start + j
-            value = float(unknowns.parameters[at])
-            sure = deviation[at] > 0.0 and (kind == 3 or value > _CERTAIN * deviation[at])
-            reason = "" if sure else "not above its uncertainty" if deviation[at] else "held at the file's"
-            figures.append(
-                Figure(
-                    model.names[at],
-                    model.units[at],
-                    value,
-                    float(deviation[at]),
-                    float(model.prior[at]),
-                    bool(sure),
-                    reason,
-                )
-            )
-    stiffness = np.full(model.n, np.nan)
-    for i, j in enumerate(data.elastic):
-        compliance, width = float(unknowns.springs[COMPLIANCE, i]), float(deviation[p + i])
-        if j in terms:
-            width = _width_with_terms(found, terms[j], p + i)
-        sure = compliance > _CERTAIN * width
-        value = 1.0 / compliance if compliance else np.inf
-        rows = found.deflections[int(j)]
-        reason = "" if sure else _soft_reason(compliance, width, rows.sigma, _carries(model, data, j))
-        prior = model.specs[int(j)].stiffness
-        figures.append(
-            Figure(f"stiffness of {names[j]}", "N·m/rad", value, width * value**2, prior, bool(sure), reason)
-        )
-        if sure:
-            stiffness[j] = value
-        for kind, what, unit in (
-            (DELAY, "delay of the link encoder of", "s"),
-            (OFFSET, "motor minus link without load, of", "rad"),
-        ):
-            value, width = float(unknowns.springs[kind, i]), float(deviation[p + kind * e + i])
-            figures.append(Figure(f"{what} {names[j]}", unit, value, width, 0.0, True))
-        if j in terms:
-            figures += _term_figures(names[j], terms[j], stiffness[j])
-    without = set(range(model.n)) - set(data.elastic)
-    for j in sorted(without):
-        prior = model.specs[j].stiffness
-        figures.append(
-            Figure(
-                f"stiffness of {names[j]}",
-                "N·m/rad",
-                np.nan,
-                np.nan,
-                prior,
-                False,
-                "its recording has an encoder on one side of the gear only",
-            )
-        )
-    return figures, stiffness
-
-
-def _width_with_terms(found: Estimate, terms: Terms, place: int) -> float:
-    """Return the deviation of a compliance that was sought again with the load held: of both, added up."""
-    p = len(found.unknowns.parameters)
-    size = np.sqrt(np.diag(found.covariance)[:p])
-    used = size > 0.0
-    alike = found.covariance[:p, :p][np.ix_(used, used)] / np.outer(size[used], size[used])
-    cross = found.covariance[:p, place][used] / size[used]
-    of_load = float(cross @ np.linalg.pinv(alike, rcond=1e-10, hermitian=True) @ cross)
-    ratio = terms.spring[COMPLIANCE] / found.unknowns.vector[place]
-    return float(np.sqrt(max(of_load, 0.0) * ratio**2 + terms.deviation[COMPLIANCE] ** 2))
-
-
-def _term_figures(name: str, terms: Terms, stiffness: float) -> list[Figure]:
-    figures = []
-    if terms.friction and np.isfinite(stiffness):
-        share, width = share_behind(terms)
-        figures.append(
-            Figure(f"share of the friction behind the spring of {name}", "", share, width, 0.0, True)
-        )
-    if terms.turns:
-        size, width = ripple_size(terms)
-        figures.append(
-            Figure(f"ripple, {terms.turns:.5g} in a turn of {name}", "rad", size, width, 0.0, True)
-        )
-    return figures
-
-
-def _carries(model: TorqueModel, data: Data, joint: int) -> bool:
-    """Whether gravity loads a joint."""
-    motion = data.motion(data.link_times, np.zeros(model.n))
-    still = np.zeros_like(motion.q)
-    gravity = model.regressor(Motion(motion.q, still, still, still, still)) @ model.prior[: model.bodies]
-    sizes = np.abs(gravity).max(axis=0)
-    return bool(sizes[joint] > 1e-3 * sizes.max())
-
-
-def _soft_reason(compliance: float, width: float, residual: float, carries: bool) -> str:
-    idle = "" if carries else "gravity does not load it, as its axis is vertical; "
-    sign = "negative, as no spring is" if compliance < 0.0 else "not above its uncertainty"
-    return (
-        f"{idle}its compliance comes out {sign}: {compliance:.3g} rad/(N·m) with a deviation of {width:.2g}, "
-        f"beside {1e6 * residual:.3g} urad that are not explained; load this joint more (gravity, a payload, "
-        "faster)"
-    )
-
-
-def _robot(model: TorqueModel, parameters: Array, stiffness: Array) -> Robot:
-    return model.with_links(parameters).with_drives(model.with_drives(parameters, stiffness))
+def _springs(
+    model: TorqueModel, figures: Sequence[Figure], terms: Mapping[int, Terms]
+) -> dict[int, SpringFigures]:
+    """Return what robot files say of the springs that were identified."""
+    known = {each.name: each for each in figures if each.identified}
+    springs = {}
+    for j, name in enumerate(model.robot.joint_names):
+        found = known.get(f"stiffness of {name}")
+        if found is None:
+            continue
+        damping = known.get(f"spring damping of {name}")
+        extra = terms.get(j)
+        share = float(np.clip(share_behind(extra)[0], 0.0, 1.0)) if extra and extra.friction else None
+        cubic = extra.curve.cubic_stiffness(found.value) if extra else 0.0
+        table = extra.curve.table if extra else None
+        springs[j] = SpringFigures(found.value, damping.value if damping else 0.0, cubic, table, share)
+    return springs
 
 
 def fits(
@@ -354,6 +238,9 @@ def fits(
     deflections = []
     for i, (j, part) in enumerate(zip(data.elastic, data.springs(model, unknowns))):
         found = part @ coefficients(model, parameters, unknowns.springs[:, i], j)
+        if j in data.curves:
+            load = part[:, : model.bodies] @ parameters[: model.bodies]
+            found = found + data.curves[j].beyond(load, data.link_times, unknowns.springs[COMPLIANCE, i])
         spring = np.array(
             [1.0 / model.specs[j].stiffness, *unknowns.springs[DELAY : OFFSET + 1, i], 0.0, 0.0, 0.0]
         )
@@ -372,20 +259,3 @@ def _condition(information: Array, base: BaseParameters) -> float:
     length = np.sqrt(np.maximum(np.diag(part), 1e-300))
     values = np.linalg.eigvalsh(part / np.outer(length, length))
     return float(np.sqrt(values[-1] / values[0])) if values[0] > 0.0 else float("inf")
-
-
-def _notes(model: TorqueModel, figures: list[Figure], parameters: Array) -> list[str]:
-    unknown = [each for each in figures if not each.identified]
-    hidden = [each for each in unknown if each.reason == _HIDDEN]
-    notes = [f"{each.name}: not identified; {each.reason}" for each in unknown if each.reason != _HIDDEN]
-    if hidden:
-        bodies = [b for b in model.robot.tree.body_names if any(f"of {b}" in each.name for each in hidden)]
-        notes.append(
-            f"{len(hidden)} combinations of the inertias of {', '.join(bodies)} stay near the "
-            "file's: the motion hardly shows them; move the joints that carry these bodies faster and over "
-            "more of their range"
-        )
-    offsets = parameters[model.place(3)]
-    if np.abs(offsets).max() > 0.0:
-        notes.append("offsets of efforts are in the report only; a robot file has no place for them")
-    return notes

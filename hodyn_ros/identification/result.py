@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.identification.base_parameters import BaseParameters
 from hodyn_ros.identification.estimate import Unknowns
+from hodyn_ros.identification.springs.curve import Curve
 from hodyn_ros.lie.jets import Array
 
 
@@ -73,6 +75,7 @@ class Identified:
     unknowns: Unknowns  # that deflections follow from
     elastic: tuple[int, ...]  # (e,) joints with two encoders
     ripples: Array  # (n,) in a turn of each link, zero where there are none
+    curves: Mapping[int, Curve]  # of springs that are no lines, by joint
     notes: tuple[str, ...]
 
     @property

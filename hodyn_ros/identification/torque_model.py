@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.formulations.parameters import PER_BODY
 from hodyn_ros.lie.jets import Array
-from hodyn_ros.model.drive_spec import DriveSpec
+from hodyn_ros.model.drive_spec import DriveSpec, SpringTable
 
 _BODY = (("m", "kg"), *((f"m c{a}", "kg m") for a in "xyz")) + tuple(
     (f"I{a}", "kg m^2") for a in ("xx", "yy", "zz", "xy", "xz", "yz")
@@ -101,19 +102,46 @@ class TorqueModel:
         masses, coms, inertias = link_figures(parameters[: self.bodies], self.robot)
         return self.robot.with_tree(self.robot.tree.with_inertias(masses, coms, inertias))
 
-    def with_drives(self, parameters: Array, stiffness: Array) -> tuple[DriveSpec, ...]:
-        """Return the drives with the figures of the parameters (P,) and `stiffness` (n,), nan as it was."""
+    def with_drives(self, parameters: Array, springs: Mapping[int, SpringFigures]) -> tuple[DriveSpec, ...]:
+        """Return the drives with the figures of the parameters (P,) and of the springs that are known."""
         specs = []
         for j, spec in enumerate(self.specs):
             inertia, viscous, coulomb = (float(parameters[self.place(kind)][j]) for kind in range(3))
+            spring = springs.get(j)
+            behind = spec.link_friction
+            if spring is not None and spring.friction_share is not None:
+                share, like = spring.friction_share, spec.motor_friction
+                behind = replace(like, viscous=share * max(0.0, viscous), coulomb=share * max(0.0, coulomb))
             friction = replace(
                 spec.motor_friction,
-                viscous=max(0.0, viscous - spec.link_friction.viscous),
-                coulomb=max(0.0, coulomb - spec.link_friction.coulomb),
+                viscous=max(0.0, viscous - behind.viscous),
+                coulomb=max(0.0, coulomb - behind.coulomb),
             )
-            stiff = spec.stiffness if np.isnan(stiffness[j]) else float(stiffness[j])
-            specs.append(replace(spec, stiffness=stiff, motor_inertia=inertia, motor_friction=friction))
+            moved = replace(spec, motor_inertia=inertia, motor_friction=friction, link_friction=behind)
+            specs.append(moved if spring is None else spring.of(moved))
         return tuple(specs)
+
+
+@dataclass(frozen=True, eq=False)
+class SpringFigures:
+    """What was found of a spring: stiffness without load, and damping, hardening or a table (2, m)."""
+
+    stiffness: float  # [N·m/rad]
+    damping: float = 0.0  # [N·m·s/rad]
+    cubic_stiffness: float = 0.0  # [N·m/rad^3]
+    table: Array | None = None  # loads [N·m], deflections [rad]
+    friction_share: float | None = None  # of the friction that acts behind the spring; None as in the file
+
+    def of(self, spec: DriveSpec) -> DriveSpec:
+        """Return a drive with this spring; a file has one kind of spring, so damping stands alone."""
+        curved = self.table is not None or self.cubic_stiffness > 0.0
+        return replace(
+            spec,
+            stiffness=self.stiffness,
+            spring_damping=0.0 if curved else self.damping,
+            cubic_stiffness=self.cubic_stiffness,
+            spring_table=None if self.table is None else SpringTable(*map(tuple, self.table.tolist())),
+        )
 
 
 def link_figures(parameters: Array, robot: Robot) -> tuple[Array, Array, Array]:

@@ -26,7 +26,7 @@ def validate(
     data = Data(recording.of_joints(prior.joint_names), bandwidth or min(found.bandwidths))
     kept = [i for i, j in enumerate(found.elastic) if j in data.elastic]
     data.elastic = [found.elastic[i] for i in kept]
-    data.ripples = found.ripples
+    data.ripples, data.curves = found.ripples, dict(found.curves)
     unknowns = Unknowns(found.parameters, found.unknowns.springs[:, kept], found.effort_delay.value)
     efforts, deflections = fits(TorqueModel(prior), data, found.parameters, unknowns)
     return efforts, tuple(_without_mean(fit) for fit in deflections)

@@ -15,7 +15,7 @@ from hodyn_ros.identification.base_parameters import BaseParameters
 from hodyn_ros.identification.estimate import Data, Unknowns
 from hodyn_ros.identification.result import Figure, Identified
 from hodyn_ros.identification.robot_file import robot_text
-from hodyn_ros.identification.spring_terms import ripple_size, share_behind, spring_terms
+from hodyn_ros.identification.springs.terms import ripple_size, share_behind, spring_terms
 from hodyn_ros.identification.torque_model import TorqueModel
 from hodyn_ros.identification.validation import validate
 
@@ -94,7 +94,7 @@ def test_frames_off_their_axes_are_written_on_them(tmp_path: Path) -> None:
     result = Identified(
         robot, "a test", model.prior, model.prior, none, model.prior, model.names,
         BaseParameters(none[:0], (), ()), figures, figures[0], 1.0, (4.0,), (), (),
-        Unknowns(model.prior, np.zeros((6, 0)), 0.0), (), data.ripples, (),
+        Unknowns(model.prior, np.zeros((6, 0)), 0.0), (), data.ripples, {}, (),
     )  # fmt: skip
     path = tmp_path / "robot.yaml"
     path.write_text(robot_text(result))

@@ -37,7 +37,7 @@ FOR_EXTRAS = (
     *("bags", "cli", "demo", "launching.run", "nodes", "planning.picture", "planning.report"),
     *("planning.time_optimal.picture", "planning.time_optimal.report"),
     *(
-        "identification.pictures",
+        "identification.reporting.pictures",
         "identification.bag",
         "pictures",
         "replay",

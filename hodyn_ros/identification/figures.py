@@ -1,0 +1,192 @@
+"""What was found as figures with names, units and deviations, and why the others were not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from hodyn_ros.identification.base_parameters import BaseParameters
+from hodyn_ros.identification.estimate import Data, Estimate, Unknowns
+from hodyn_ros.identification.result import Figure
+from hodyn_ros.identification.springs.deflection import COMPLIANCE, DELAY, OFFSET
+from hodyn_ros.identification.springs.resonance import Resonance
+from hodyn_ros.identification.springs.terms import Terms, ripple_size, share_behind
+from hodyn_ros.identification.torque_model import Motion, TorqueModel
+from hodyn_ros.lie.jets import Array
+
+_CERTAIN = 2.0  # standard deviations that a figure is away from zero, to count as identified: 95 %
+_LEARNT = 0.5  # share of the spread of the prior to which a recording has to bring a base parameter
+_HIDDEN = "the motion hardly shows it; it stays near the file's"
+
+
+def base_figures(
+    model: TorqueModel, base: BaseParameters, parameters: Array, covariance: Array, spread: Array
+) -> list[Figure]:
+    """Return the base parameters; identified where the recording halves what the file leaves open."""
+    values, before = base.combination @ parameters, base.combination @ model.prior
+    deviations = np.sqrt(
+        np.maximum(np.einsum("bi,ij,bj->b", base.combination, covariance, base.combination), 0.0)
+    )
+    wide = np.sqrt((base.combination**2) @ spread**2)
+    figures = []
+    for name, unit, value, deviation, prior, prior_spread in zip(
+        base.names, base.units, values, deviations, before, wide
+    ):
+        learnt = deviation < _LEARNT * prior_spread
+        reason = "" if learnt else _HIDDEN
+        figures.append(Figure(name, unit, float(value), float(deviation), float(prior), bool(learnt), reason))
+    return figures
+
+
+def friction_figures(model: TorqueModel, data: Data, found: Estimate, unknowns: Unknowns) -> list[Figure]:
+    """Return viscous and Coulomb friction and offsets of efforts of joints whose efforts were measured."""
+    deviation = np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
+    figures = []
+    for kind in range(1, 4):
+        for j in np.flatnonzero(data.recording.efforts.measured).tolist():
+            at = model.place(kind).start + j
+            value, width = float(unknowns.parameters[at]), float(deviation[at])
+            sure = width > 0.0 and (kind == 3 or value > _CERTAIN * width)
+            reason = "" if sure else "not above its uncertainty" if width else "held at the file's"
+            before = float(model.prior[at])
+            figures.append(Figure(model.names[at], model.units[at], value, width, before, bool(sure), reason))
+    return figures
+
+
+def spring_figures(
+    model: TorqueModel,
+    data: Data,
+    found: Estimate,
+    unknowns: Unknowns,
+    terms: Mapping[int, Terms],
+    resonances: Mapping[int, Resonance],
+) -> list[Figure]:
+    """Return what is known of the springs of all joints, by their encoders or by their resonances."""
+    figures = []
+    for i, j in enumerate(data.elastic):
+        figures += _bent(model, data, found, unknowns, terms.get(j), i)
+    names = model.robot.joint_names
+    for j in sorted(set(range(model.n)) - set(data.elastic)):
+        prior = model.specs[j].stiffness
+        seen = resonances.get(j, Resonance(reason="held at the file's"))
+        figures.append(
+            Figure(
+                f"stiffness of {names[j]}", "N·m/rad", seen.stiffness, seen.deviation, prior,
+                not seen.reason, seen.reason,
+            )
+        )  # fmt: skip
+        if seen.damping > _CERTAIN * seen.damping_deviation > 0.0:
+            damping, width = seen.damping, seen.damping_deviation
+            before = model.specs[j].spring_damping
+            figures.append(Figure(f"spring damping of {names[j]}", "N·m·s/rad", damping, width, before, True))
+    return figures
+
+
+def _bent(
+    model: TorqueModel, data: Data, found: Estimate, unknowns: Unknowns, terms: Terms | None, i: int
+) -> list[Figure]:
+    """Figures of a joint with two encoders."""
+    p, e, j = len(unknowns.parameters), len(data.elastic), data.elastic[i]
+    deviation = np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
+    name, prior = model.robot.joint_names[j], model.specs[j].stiffness
+    compliance, width = float(unknowns.springs[COMPLIANCE, i]), float(deviation[p + i])
+    if terms is not None:
+        width = _width_with_terms(found, terms, p + i)
+    sure = compliance > _CERTAIN * width
+    value = 1.0 / compliance if compliance else np.inf
+    reason = ""
+    if not sure:
+        reason = _soft_reason(compliance, width, found.deflections[j].sigma, _carries(model, data, j))
+    figures = [Figure(f"stiffness of {name}", "N·m/rad", value, width * value**2, prior, bool(sure), reason)]
+    for kind, what, unit in (
+        (DELAY, "delay of the link encoder of", "s"),
+        (OFFSET, "motor minus link without load, of", "rad"),
+    ):
+        value, width = float(unknowns.springs[kind, i]), float(deviation[p + kind * e + i])
+        figures.append(Figure(f"{what} {name}", unit, value, width, 0.0, True))
+    return (
+        figures
+        if terms is None
+        else figures + _term_figures(name, terms, 1.0 / compliance if sure else np.nan)
+    )
+
+
+def _width_with_terms(found: Estimate, terms: Terms, place: int) -> float:
+    """Return the deviation of a compliance that was sought again with the load held: of both, added up."""
+    p = len(found.unknowns.parameters)
+    size = np.sqrt(np.diag(found.covariance)[:p])
+    used = size > 0.0
+    alike = found.covariance[:p, :p][np.ix_(used, used)] / np.outer(size[used], size[used])
+    cross = found.covariance[:p, place][used] / size[used]
+    of_load = float(cross @ np.linalg.pinv(alike, rcond=1e-10, hermitian=True) @ cross)
+    ratio = terms.spring[COMPLIANCE] / found.unknowns.vector[place]
+    return float(np.sqrt(max(of_load, 0.0) * ratio**2 + terms.deviation[COMPLIANCE] ** 2))
+
+
+def _term_figures(name: str, terms: Terms, stiffness: float) -> list[Figure]:
+    figures, curve = [], terms.curve
+    if np.isfinite(stiffness):
+        if terms.friction:
+            share, width = share_behind(terms)
+            what = f"share of the friction behind the spring of {name}"
+            figures.append(Figure(what, "", share, width, 0.0, True))
+        if curve.hardness:
+            cubic = curve.cubic_stiffness(stiffness)
+            figures.append(Figure(f"cubic stiffness of {name}", "N·m/rad^3", cubic, np.nan, 0.0, True))
+        if curve.damping:
+            width = terms.damping_deviation
+            what = f"spring damping of {name}"
+            figures.append(Figure(what, "N·m·s/rad", curve.damping, width, 0.0, True))
+    if curve.gap:
+        figures.append(Figure(f"backlash of {name}", "rad", curve.gap, terms.gap_deviation, 0.0, True))
+    if terms.turns:
+        size, width = ripple_size(terms)
+        figures.append(
+            Figure(f"ripple, {terms.turns:.5g} in a turn of {name}", "rad", size, width, 0.0, True)
+        )
+    return figures
+
+
+def _carries(model: TorqueModel, data: Data, joint: int) -> bool:
+    """Whether gravity loads a joint."""
+    motion = data.motion(data.link_times, np.zeros(model.n))
+    still = np.zeros_like(motion.q)
+    gravity = model.regressor(Motion(motion.q, still, still, still, still)) @ model.prior[: model.bodies]
+    sizes = np.abs(gravity).max(axis=0)
+    return bool(sizes[joint] > 1e-3 * sizes.max())
+
+
+def _soft_reason(compliance: float, width: float, residual: float, carries: bool) -> str:
+    idle = "" if carries else "gravity does not load it, as its axis is vertical; "
+    sign = "negative, as no spring is" if compliance < 0.0 else "not above its uncertainty"
+    return (
+        f"not identifiable from this recording, because {idle}its compliance comes out {sign}: "
+        f"{compliance:.3g} rad/(N·m) with a deviation of {width:.2g}, beside {1e6 * residual:.3g} urad that "
+        "are not explained; load this joint more (gravity, a payload, faster)"
+    )
+
+
+def notes(model: TorqueModel, figures: Sequence[Figure], parameters: Array) -> list[str]:
+    """Return lines of what was not identified and what a robot file cannot hold."""
+    unknown = [each for each in figures if not each.identified]
+    hidden = [each for each in unknown if each.reason == _HIDDEN]
+    lines = [_unknown_line(each) for each in unknown if each.reason != _HIDDEN]
+    if hidden:
+        bodies = [b for b in model.robot.tree.body_names if any(f"of {b}" in each.name for each in hidden)]
+        lines.append(
+            f"{len(hidden)} combinations of the inertias of {', '.join(bodies)} stay near the "
+            "file's: the motion hardly shows them; move the joints that carry these bodies faster and over "
+            "more of their range"
+        )
+    offsets = parameters[model.place(3)]
+    if np.abs(offsets).max() > 0.0:
+        lines.append("offsets of efforts are in the report only; a robot file has no place for them")
+    if any(each.name.startswith("backlash of") for each in figures):
+        lines.append("backlash is in the report only; a robot file has no place for it")
+    return lines
+
+
+def _unknown_line(figure: Figure) -> str:
+    said = figure.reason.startswith("not identifi")
+    return f"{figure.name}: {'' if said else 'not identified; '}{figure.reason}"

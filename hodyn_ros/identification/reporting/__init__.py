@@ -1,0 +1,1 @@
+"""What an identification is shown as: pictures, one page, and figures as JSON."""

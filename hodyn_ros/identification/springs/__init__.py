@@ -1,0 +1,1 @@
+"""Springs of joints: what motor minus link follows from, and resonances where only motors are measured."""

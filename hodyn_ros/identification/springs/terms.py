@@ -1,0 +1,255 @@
+"""What a spring has beyond stiffness, delay and offset: sought where both halves of a recording show it.
+
+Friction behind the spring, a ripple of its gear, damping, backlash, and a spring that is no line. Parameters
+are held: what efforts have beyond the model would else be explained by inertias. A term that makes one half
+fit better and the other worse is no property of the robot, so a term is taken only where, fitted to either
+half, it predicts the other one better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from scipy.fft import next_fast_len, rfft
+
+from hodyn_ros.identification.estimate import Data, Unknowns, correlation_length
+from hodyn_ros.identification.springs.curve import (
+    Curve,
+    backlash_width,
+    hardened,
+    hardness_of,
+    spring_table,
+    table_columns,
+)
+from hodyn_ros.identification.springs.deflection import COMPLIANCE, DELAY, FRICTION, KINDS, OFFSET, RIPPLE
+from hodyn_ros.identification.torque_model import TorqueModel
+from hodyn_ros.lie.jets import Array
+
+_BETTER = 0.95  # of the residual of each half that a term may leave
+_SLOWEST, _FASTEST = 60.0, 3000.0  # ripples in a turn that are tried
+_FINER = 65  # ripples about the best of a grid
+_PASSES = 4.0  # periods of a ripple that the motion goes over, at least
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """Which terms are taken."""
+
+    friction: bool = False
+    damping: bool = False
+    backlash: bool = False
+    shape: Literal["line", "hardening", "table"] = "line"
+    turns: float = 0.0  # of a ripple, 0 without
+
+    @property
+    def plain(self) -> bool:
+        return self == _Choice()
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """What was found for one joint."""
+
+    friction: bool
+    turns: float  # of a ripple, 0 without
+    spring: Array  # (6,)
+    deviation: Array  # (6,), without that of the load
+    curve: Curve
+    gap_deviation: float = 0.0  # [rad]
+    damping_deviation: float = 0.0  # [N·m·s/rad]
+
+
+def spring_terms(model: TorqueModel, data: Data, parameters: Array, unknowns: Unknowns) -> dict[int, Terms]:
+    """Return joints that have more than compliance, delay and offset, by joint."""
+    found = {}
+    for i, j in enumerate(data.elastic):
+        data.ripples[j] = 0.0
+        measured = data.recording.at_motor and bool(data.recording.efforts.measured[j])
+        terms = _Search(model, data, parameters, unknowns, i, measured).terms()
+        if terms is not None:
+            found[j] = terms
+            data.ripples[j] = terms.turns
+            data.curves[j] = terms.curve
+    return found
+
+
+class _Search:
+    """One joint: its columns, of which some are taken."""
+
+    def __init__(
+        self, model: TorqueModel, data: Data, parameters: Array, unknowns: Unknowns, i: int, measured: bool
+    ) -> None:
+        joint = data.elastic[i]
+        columns = data.springs(model, unknowns)[i]
+        bodies = model.bodies
+        self.load = columns[:, :bodies] @ parameters[:bodies]
+        rotor = columns[:, bodies] * parameters[model.place(0)][joint]
+        self.friction = columns[:, bodies + 1] - self.load - rotor
+        self.measured = measured
+        self.velocity = columns[:, bodies + 2]
+        self.rate = np.gradient(self.load, data.link_times)
+        self.values = data.deflections[:, joint]
+        self.position = data.recorded_positions()[:, joint]
+        self.width = backlash_width(self.load, self.rate, min(data.bandwidths))
+        self.hardness = 0.0
+        gone = np.cumsum(np.abs(np.diff(self.position, prepend=self.position[0])))
+        self.halves = gone < 0.5 * gone[-1], gone >= 0.5 * gone[-1]
+
+    def terms(self) -> Terms | None:
+        chosen = _Choice()
+        scores = self._scores(chosen)
+        while True:
+            better = [(self._scores(each), each) for each in self._further(chosen)]
+            better = [(score, each) for score, each in better if (score < _BETTER * scores).all()]
+            better = [pair for pair in better if self._can_be(pair[1])]
+            if not better:
+                break
+            scores, chosen = min(better, key=lambda pair: float(pair[0].sum()))
+        return None if chosen.plain else self._fitted(chosen)
+
+    def _further(self, chosen: _Choice) -> list[_Choice]:
+        """Return choices with one term more."""
+        tried = []
+        if self.measured and not chosen.friction:
+            tried.append(replace(chosen, friction=True))
+        if not chosen.damping:
+            tried.append(replace(chosen, damping=True))
+        if self.width and not chosen.backlash:
+            tried.append(replace(chosen, backlash=True))
+        if chosen.shape == "line":
+            others, _ = self._chosen(replace(chosen, shape="line"))
+            self.hardness = hardness_of(self.load, others[:, 1:], self.values)
+            tried.append(replace(chosen, shape="hardening"))
+        if chosen.shape != "table":
+            tried.append(replace(chosen, shape="table"))
+        if not chosen.turns and (turns := self._ripple(chosen)):
+            tried.append(replace(chosen, turns=turns))
+        return tried
+
+    def _can_be(self, chosen: _Choice) -> bool:
+        """Whether what was fitted is a spring: no negative damping, gap or stiffness."""
+        found = self._fitted(chosen)
+        curve = found.curve
+        if (chosen.shape == "table") == (curve.table is None):
+            return False
+        return curve.damping >= 0.0 and curve.gap >= 0.0 and (chosen.shape == "line" or found.spring[0] > 0.0)
+
+    def _chosen(self, chosen: _Choice) -> tuple[Array, list[str]]:
+        """Return columns (N, k) and what each is."""
+        one = np.ones_like(self.load)
+        named = {"load": self.load, "delay": self.velocity, "offset": one}
+        if chosen.shape == "hardening":
+            named["load"] = hardened(self.load, self.hardness)
+        if chosen.friction:
+            named["friction"] = self.friction
+        if chosen.damping:
+            named["damping"] = self.rate
+        if chosen.backlash:
+            named["gap"] = 0.5 * np.tanh(self.load / self.width)
+        if chosen.turns:
+            wave = chosen.turns * self.position
+            named |= {"cosine": np.cos(wave), "sine": np.sin(wave)}
+        if chosen.shape == "table":
+            del named["load"]
+            spline, _ = table_columns(self.load)
+            named |= {f"table {k}": column for k, column in enumerate(spline.T)}
+        return np.column_stack(list(named.values())), list(named)
+
+    def _scores(self, chosen: _Choice) -> Array:
+        """Return what is left of each half (2,) by what was fitted to the other, about its mean."""
+        columns, _ = self._chosen(chosen)
+        left = []
+        for half in self.halves:
+            fit = _solve(columns[half], self.values[half])
+            left.append(np.std(self.values[~half] - columns[~half] @ fit))
+        return np.array(left)
+
+    def _ripple(self, chosen: _Choice) -> float:
+        """Return how often in a turn of the link the largest ripple of what is left comes."""
+        columns, _ = self._chosen(chosen)
+        residual = self.values - columns @ _solve(columns, self.values)
+        position = self.position - self.position.min()
+        travel = float(position.max())
+        if not travel:
+            return 0.0
+        # the residual in narrow bins of the position: one FFT for all waves, then exactly near the best
+        width = np.pi / (8.0 * _FASTEST)
+        length = next_fast_len(int(8.0 * travel / width) + 1, real=True)
+        power = np.abs(rfft(np.bincount((position / width).astype(int), residual), length))
+        tried = 2.0 * np.pi / (length * width) * np.arange(len(power))
+        power[(tried < max(_SLOWEST, 2.0 * np.pi * _PASSES / travel)) | (tried >= _FASTEST)] = 0.0
+        best = int(np.argmax(power))
+        if not power[best]:
+            return 0.0
+        near = tried[best] + tried[1] * np.linspace(-1.0, 1.0, _FINER)
+        return float(near[int(np.argmax(np.abs(np.exp(-1j * np.outer(near, position)) @ residual)))])
+
+    def _fitted(self, chosen: _Choice) -> Terms:
+        columns, names = self._chosen(chosen)
+        fit = _solve(columns, self.values)
+        residual = self.values - columns @ fit
+        size = np.linalg.norm(columns, axis=0)
+        normal = np.linalg.pinv((columns / size).T @ (columns / size), hermitian=True) / np.outer(size, size)
+        width = np.sqrt(residual.var() * correlation_length(residual) * np.maximum(np.diag(normal), 0.0))
+        values, widths = dict(zip(names, fit)), dict(zip(names, width))
+        table = None
+        if chosen.shape == "table":
+            table = self._table(np.array([v for n, v in values.items() if n.startswith("table")]))
+            values["load"], widths["load"] = self._secant(table)
+            if table is not None:
+                values["offset"] += np.mean(self.values - columns @ fit) + self._shift(
+                    table, columns, names, fit
+                )
+        places = {"load": COMPLIANCE, "delay": DELAY, "offset": OFFSET, "friction": FRICTION}
+        places |= {"cosine": RIPPLE, "sine": RIPPLE + 1}
+        spring, deviation = np.zeros(KINDS), np.zeros(KINDS)
+        for name, place in places.items():
+            spring[place], deviation[place] = values.get(name, 0.0), widths.get(name, 0.0)
+        square = float(spring[COMPLIANCE] ** 2) or 1.0
+        curve = Curve(
+            self.hardness if chosen.shape == "hardening" else 0.0,
+            table,
+            float(values.get("gap", 0.0)),
+            self.width or 1.0,
+            -float(values.get("damping", 0.0)) / square,
+        )
+        gap, damping = float(widths.get("gap", 0.0)), float(widths.get("damping", 0.0)) / square
+        return Terms(chosen.friction, chosen.turns, spring, deviation, curve, gap, damping)
+
+    def _table(self, coefficients: Array) -> Array | None:
+        return spring_table(table_columns(self.load)[1], coefficients)
+
+    def _secant(self, table: Array | None) -> tuple[float, float]:
+        """Return the compliance about no load, or about the middle of the loads."""
+        if table is None:
+            return 0.0, 0.0
+        middle = float(np.clip(0.0, self.load.min(), self.load.max()))
+        step = 0.05 * float(np.ptp(self.load))
+        low, high = np.interp([middle - step, middle + step], *table)
+        return float(high - low) / (2.0 * step), 0.0
+
+    def _shift(self, table: Array, columns: Array, names: list[str], fit: Array) -> float:
+        """Return what the constant of a spline is more than that of its table, which is zero without load."""
+        of_table = [k for k, name in enumerate(names) if name.startswith("table")]
+        return float(np.mean(columns[:, of_table] @ fit[of_table] - np.interp(self.load, *table)))
+
+
+def _solve(columns: Array, values: Array) -> Array:
+    size = np.linalg.norm(columns, axis=0)
+    size[size < 1e-12 * size.max()] = np.inf  # such as a spline where there are no loads
+    return np.asarray(np.linalg.lstsq(columns / size, values, rcond=None)[0] / size)
+
+
+def share_behind(terms: Terms) -> tuple[float, float]:
+    """Return the share of the friction that bends the spring, and its standard deviation."""
+    compliance = float(terms.spring[COMPLIANCE])
+    return float(terms.spring[FRICTION]) / compliance, float(terms.deviation[FRICTION]) / abs(compliance)
+
+
+def ripple_size(terms: Terms) -> tuple[float, float]:
+    """Return the amplitude of the ripple [rad], and its standard deviation."""
+    return float(np.hypot(*terms.spring[RIPPLE:])), float(
+        np.sqrt(0.5 * (terms.deviation[RIPPLE:] ** 2).sum())
+    )
