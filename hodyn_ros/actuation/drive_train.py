@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.actuation.compiled_motors import CompiledMotors, MotorMotion
-from hodyn_ros.actuation.damped_spring import DampedSpring
 from hodyn_ros.actuation.joint_drive import JointDrive, MotorJets, joint_drive
+from hodyn_ros.actuation.springs.damped_spring import DampedSpring
 from hodyn_ros.checks import check_finite, real_array, shaped_array
 from hodyn_ros.engine.codegen.kernel import Kernel, Stack
 from hodyn_ros.errors import HodynError, InputError, ModelError

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hodyn_ros.actuation.agonist_antagonist import AgonistAntagonist
-from hodyn_ros.actuation.cam import Cam
-from hodyn_ros.actuation.damped_spring import DampedSpring
 from hodyn_ros.actuation.friction import Friction
-from hodyn_ros.actuation.hardening_spring import HardeningSpring
-from hodyn_ros.actuation.linear_spring import LinearSpring
 from hodyn_ros.actuation.rigid import Rigid
-from hodyn_ros.actuation.tabulated_spring import TabulatedSpring
+from hodyn_ros.actuation.springs.agonist_antagonist import AgonistAntagonist
+from hodyn_ros.actuation.springs.cam import Cam
+from hodyn_ros.actuation.springs.damped_spring import DampedSpring
+from hodyn_ros.actuation.springs.hardening_spring import HardeningSpring
+from hodyn_ros.actuation.springs.linear_spring import LinearSpring
+from hodyn_ros.actuation.springs.tabulated_spring import TabulatedSpring
 from hodyn_ros.actuation.transmission import Transmission
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array, derivative

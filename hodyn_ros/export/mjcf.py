@@ -11,10 +11,10 @@ from xml.etree.ElementTree import Element, SubElement
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from hodyn_ros.actuation.damped_spring import DampedSpring
 from hodyn_ros.actuation.friction import Friction
 from hodyn_ros.actuation.joint_drive import JointDrive
-from hodyn_ros.actuation.linear_spring import LinearSpring
+from hodyn_ros.actuation.springs.damped_spring import DampedSpring
+from hodyn_ros.actuation.springs.linear_spring import LinearSpring
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.se3 import Array, inverse

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.interpolate import BSpline
 from scipy.optimize import minimize_scalar
 
-from hodyn_ros.actuation.hardening_spring import cubic_root
-from hodyn_ros.actuation.tabulated_spring import TabulatedSpring
+from hodyn_ros.actuation.springs.hardening_spring import cubic_root
+from hodyn_ros.actuation.springs.tabulated_spring import TabulatedSpring
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array
 

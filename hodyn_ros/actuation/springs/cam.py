@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from hodyn_ros.actuation.hardening_spring import cubic_root
-from hodyn_ros.actuation.series_solution import reverted
+from hodyn_ros.actuation.springs.hardening_spring import cubic_root
+from hodyn_ros.actuation.springs.series_solution import reverted
 from hodyn_ros.actuation.transmission import Loads, Transmission, commanded_stiffness, require_positive
 from hodyn_ros.lie.jets import Array, multiply
 

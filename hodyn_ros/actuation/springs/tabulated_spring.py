@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hodyn_ros.actuation.conditions import Scalar, require, worst
-from hodyn_ros.actuation.series_solution import reverted
+from hodyn_ros.actuation.springs.series_solution import reverted
 from hodyn_ros.actuation.transmission import Loads, Transmission, set_frozen
 from hodyn_ros.engine.codegen.tracer import Traced
 from hodyn_ros.errors import InputError

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hodyn_ros.actuation.phi_functions import phi_functions
+from hodyn_ros.actuation.springs.phi_functions import phi_functions
 from hodyn_ros.actuation.transmission import Loads, Transmission, require_not_negative, require_positive
 from hodyn_ros.lie.jets import Array, derivative, to_derivatives, to_taylor
 
