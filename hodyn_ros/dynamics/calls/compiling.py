@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import ArrayLike, DTypeLike
 
-from hodyn_ros.checks import into
+from hodyn_ros.checks import check_result, into
 from hodyn_ros.dynamics.calls.description import check_order
 from hodyn_ros.dynamics.calls.kinematics import KinematicCalls
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls
-from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion
+from hodyn_ros.dynamics.loops import looped_partials
+from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, drive_rows
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_matrices import PARTS
 from hodyn_ros.dynamics.matrices import FRAMES
@@ -194,10 +195,12 @@ class CompileCalls(KinematicCalls, MatrixCalls):
     ) -> Callable[..., Array]:
         if what == "inverse_dynamics":
             return looped.compile(order)
-        if what in ("inverse_kinematics", "forward_dynamics_derivatives"):
+        if what == "inverse_kinematics":
             raise InputError(f"{what} is compiled of trees alone; call robot.{what}")
         if what == "forward_dynamics":
             return into(looped.forward_call(order))
+        if what == "forward_dynamics_derivatives":
+            return into(_forward_partials(looped, order))
         names = tuple(frames) if frames is not None else self._tree.body_names
         names = names if frames is not None or what != "jacobian" else names[-1:]
         if what == "jacobian" and len(names) != 1:
@@ -220,8 +223,14 @@ class CompileCalls(KinematicCalls, MatrixCalls):
                 base = BaseMotion(motion[0], motion[1] if len(motion[1]) else np.zeros((1, 6)))
             if what == "forward_kinematics":
                 return self._poses_of_loops(looped, q, base, names, representation)
-            others = (names[0], FRAMES[representation]) if what == "jacobian" else ()
-            whole = looped.computed(what, q, base, *others)
+            if what == "inverse_dynamics_derivatives":
+                whole = looped_partials.inverse_dynamics_partials(
+                    looped, *coordinate_motion(looped.closure, q, base, 2)
+                )
+                check_result(whole)
+            else:
+                others = (names[0], FRAMES[representation]) if what == "jacobian" else ()
+                whole = looped.computed(what, q, base, *others)
             return np.ascontiguousarray(whole.reshape(-1, whole.shape[-1]))
 
         return into(compute)
@@ -243,3 +252,25 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         )
         found: Array = kernel.function(np.ascontiguousarray(joints), *twists)
         return found
+
+
+def _forward_partials(looped: LoopedDynamics, order: int) -> Callable[..., Array]:
+    """Return `f(state, [pose, twist,] torques, [base wrench])` of a robot with loops."""
+    closure = looped.closure
+    n_given = 0 if closure.leader is None else 2
+    count = 2 + n_given + closure.base_given
+
+    def compute(*arguments: ArrayLike) -> Array:
+        if len(arguments) != count:
+            raise InputError(f"expected {count} arguments, found {len(arguments)}")
+        state, *rest = arguments
+        base = BaseMotion(rest.pop(0), rest.pop(0)) if n_given else None  # type: ignore[arg-type]
+        y, given = coordinate_motion(closure, state, base, 1)
+        efforts = drive_rows(closure, rest[0], rest[1] if closure.base_given else None)
+        if len(y) != 2 or len(efforts) != order + 1:
+            raise InputError(f"expected a state of 2 rows and efforts of {order + 1}")
+        whole = looped_partials.forward_dynamics_partials(looped, y, efforts, given)
+        check_result(whole)
+        return whole.reshape(-1, whole.shape[-1])
+
+    return compute

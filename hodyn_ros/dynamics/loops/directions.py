@@ -16,6 +16,7 @@ from hodyn_ros.formulations import embedding
 from hodyn_ros.formulations.embedding import LoopMotion
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Ad, Array, ad, hat, inverse
+from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.loops import ROWS
 
 
@@ -31,24 +32,20 @@ class Directions:
     def __init__(
         self, looped: LoopedMotion, moved: LoopMotion, given: BaseMotion | None, orders: int, more: int = 0
     ) -> None:
-        closure, platform = looped.closure, looped.closure.platform
-        self.rows = list(range(6)) if closure.base_given else []  # of the body-fixed displacement
-        if platform is not None:
-            self.rows = [ROWS.index(row) for row in platform.rows]
+        closure = looped.closure
+        part, self.rows = platform_part(closure)  # of the body-fixed displacement
         # rows that leave other components of the motion to follow as the pose has it
-        self.drifts = platform is not None and platform.twists is None and len(self.rows) < 6
+        self.drifts = drifts(closure)
         self._looped, self._on_joints = looped, self.drifts and closure.tree.floating_base
         if self._on_joints and given is not None:
             closure, place = grounded(closure, moved.place)
             moved = LoopMotion(closure, place, given.pose)
         self.closure, self.moved, self.given = closure, moved, given
         self.first_joint = 6 if closure.base_given else 0
-        self.first_part = 0 if closure.base_given else len(closure.joints)
+        self.first_part = part.start
         self.count = len(closure.joints) + len(self.rows)
         self.size = orders * self.count + more
-        self.turns = np.zeros((6, self.count))
-        if self.rows:
-            self.turns[:, self.first_part : self.first_part + len(self.rows)] = closure.directions
+        self.turns = turns_of(closure)
 
     def follow_platform(self, velocities: Array) -> None:
         """Take the motion of the platform for given that it has, with `velocities` (k,) of the joints.
@@ -130,6 +127,30 @@ class Directions:
 
     def _distribution(self) -> Array:
         return embedding.distribution(self._looped.independence.rows, self.moved, 0)[0]
+
+
+def platform_part(closure: Closure) -> tuple[slice, list[int]]:
+    """Return which coordinates are rows of a platform or base, and which of its body-fixed twist they are."""
+    if closure.base_given:
+        return slice(0, 6), list(range(6))
+    first, platform = len(closure.joints), closure.platform
+    rows = [] if platform is None else [ROWS.index(row) for row in platform.rows]
+    return slice(first, first + len(rows)), rows
+
+
+def turns_of(closure: Closure) -> Array:
+    """Return the body-fixed displacements (6, coordinates) of platform or base by the coordinates."""
+    part, rows = platform_part(closure)
+    turns = np.zeros((6, closure.n_coordinates))
+    if rows:
+        turns[:, part] = closure.directions
+    return turns
+
+
+def drifts(closure: Closure) -> bool:
+    """Say whether components of a platform's motion follow from others as its pose has it."""
+    platform = closure.platform
+    return platform is not None and platform.twists is None and len(platform.rows) < 6
 
 
 def _generator(twist: Array) -> Array:

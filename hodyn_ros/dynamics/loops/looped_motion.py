@@ -15,7 +15,7 @@ from hodyn_ros.dynamics.loops.closing import MOST_STEPS, Known, home, reach
 from hodyn_ros.dynamics.loops.independence import choose_coordinates, conditions, find_independence
 from hodyn_ros.dynamics.loops.platform_dynamics import PlatformDynamics
 from hodyn_ros.engine import kernels
-from hodyn_ros.engine.codegen.kernel import Function
+from hodyn_ros.engine.codegen.kernel import Function, LaneKernel
 from hodyn_ros.engine.loops.loop_kernel import LoopKernel, LoopMatrix, compiles
 from hodyn_ros.engine.loops.loop_matrices import Part
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
@@ -56,6 +56,7 @@ class LoopedMotion:
         self._joint_kernels: dict[int, LoopKernel] = {}
         self._forward_calls: dict[tuple[int, LoadPlaces], Callable[..., Array]] = {}
         self._matrix_kernels: dict[tuple[Part, int], LoopMatrix | None] = {}
+        self.partial_kernels: dict[tuple[str, int, LoadPlaces], LaneKernel | None] = {}
 
     @property
     def known(self) -> Known:

@@ -13,13 +13,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hodyn_ros.dynamics.loops.directions import Directions
+from hodyn_ros.dynamics.loops import compiled_partials
+from hodyn_ros.dynamics.loops.directions import Directions, platform_part, turns_of
 from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
+from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
 from hodyn_ros.dynamics.partials import LinearisedDynamics
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode, Step
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
 from hodyn_ros.engine.loops.loop_matrices import PARTS, MatrixCode
+from hodyn_ros.engine.loops.loop_partials import with_body_wrench
 from hodyn_ros.engine.series.dual import Dual
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.errors import InputError
@@ -77,7 +80,7 @@ def _in_time(values: Sequence[Array], brackets: Sequence[Array]) -> list[list[Ar
 
 
 def inverse_dynamics_partials(
-    looped: LoopedAccelerations, y: Array, given: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()
+    looped: LoopedEfforts, y: Array, given: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()
 ) -> Array:
     """Return du^(r)/dy^(k) (order + 1, order + 3, efforts, coordinates) for a motion y (order + 3, k).
 
@@ -86,6 +89,9 @@ def inverse_dynamics_partials(
     """
     order = len(y) - 3
     looped.check_loads(given, wrenches, order)
+    compiled = compiled_partials.of_efforts(looped, y, given, wrenches)
+    if compiled is not None:
+        return compiled
     moved, margins = looped.locate(y[0], given, len(y))
     looped.check_held(margins[1])
     columns = Directions(looped, moved, given, order + 3)
@@ -96,7 +102,7 @@ def inverse_dynamics_partials(
     efforts = code.efforts(columns.joints(y), *motion, *loads, [memory], [state])[: order + 1]
     if looped.closure.base_given:
         assert base is not None
-        efforts = _with_body_wrench(efforts, base)
+        efforts = with_body_wrench(efforts, base)
     found = columns.changes(efforts)
     return np.moveaxis(found.reshape(order + 1, -1, order + 3, columns.count), 2, 1)
 
@@ -172,13 +178,13 @@ def linearised(
     body-fixed displacements, and components of its body-fixed twist.
     """
     found = _responses(looped, state, efforts[None], given, ())
-    columns, c = found.columns, looped.closure.n_coordinates
+    c = looped.closure.n_coordinates
     rates = np.eye(c, 2 * c, c)
-    if columns.given is not None:  # displacements e change by e' = dw - [w, e]
-        part = slice(columns.first_part, columns.first_part + len(columns.rows))
-        rates[part, :c] -= (ad(columns.given.in_frame("body").twists[0]) @ columns.turns)[columns.rows]
+    if found.given is not None:  # displacements e change by e' = dw - [w, e]
+        part, rows = platform_part(looped.closure)
+        rates[part, :c] -= (ad(found.given.in_frame("body").twists[0]) @ found.turns)[rows]
     accelerations = found.of_coordinates[0]
-    B = np.concatenate([np.zeros((c, len(efforts))), accelerations[:, columns.size - len(efforts) :]])
+    B = np.concatenate([np.zeros((c, len(efforts))), accelerations[:, -len(efforts) :]])
     return LinearisedDynamics(np.concatenate([rates, accelerations[:, : 2 * c]]), B)
 
 
@@ -190,7 +196,8 @@ class _Responses(NamedTuple):
 
     of_coordinates: Array
     of_drives: Array  # after the body-fixed twist of a prescribed base
-    columns: Directions
+    given: BaseMotion | None  # the motion of platform or base
+    turns: Array  # (6, coordinates) its displacements by the coordinates
 
 
 def _responses(
@@ -208,6 +215,9 @@ def _responses(
     order, e = len(drives) - 1, looped.closure.n_efforts
     if looped.independence.idle:
         raise InputError(looped.independence.idle)
+    compiled = compiled_partials.of_accelerations(looped, state, drives, given, wrenches)
+    if compiled is not None:
+        return _Responses(*compiled, given, turns_of(looped.closure))
     moved, _ = looped.locate(state[0], given, order + 3)
     columns = Directions(looped, moved, given, 2, (order + 1) * e)
     columns.follow_platform(state[1])
@@ -231,14 +241,15 @@ def _responses(
         for k in range(1, order + 2)
     ]
     if not motion:
-        return _Responses(columns.changes(found), columns.changes(joints), columns)
+        return _Responses(columns.changes(found), columns.changes(joints), None, columns.turns)
     of_pose = _body_fixed_rows(columns, motion[0], step, found)
     of_joints = [row[6:] for row in found]
     in_front = looped.closure.base_given
     rows = zip(of_pose, of_joints) if in_front else zip(of_joints, of_pose)
     if in_front:
         joints = [[*row, *others] for row, others in zip(of_pose, joints)]
-    return _Responses(columns.changes([[*a, *b] for a, b in rows]), columns.changes(joints), columns)
+    accelerations = columns.changes([[*a, *b] for a, b in rows])
+    return _Responses(accelerations, columns.changes(joints), columns.given, columns.turns)
 
 
 def _body_fixed_rows(
@@ -262,16 +273,4 @@ def _by_order(found: Array, count: int) -> Array:
     result = np.zeros((orders, orders + 2, rows, e))
     result[:, :2, :, :count] = np.moveaxis(found[..., : 2 * count].reshape(orders, rows, 2, count), 2, 1)
     result[:, 2:] = np.moveaxis(found[..., 2 * count :].reshape(orders, rows, orders, e), 2, 1)
-    return result
-
-
-def _with_body_wrench(efforts: Sequence[Sequence[Any]], base: FloatingBase) -> list[list[Any]]:
-    """Return efforts whose first six columns are the base wrench in body axes, not spatial."""
-    series = [[x * (1.0 / factorial(k)) for x in row[:6]] for k, row in enumerate(efforts)]
-    moments = [(row[0], row[1], row[2]) for row in series]
-    forces = [(row[3], row[4], row[5]) for row in series]
-    result = []
-    for k, row in enumerate(efforts):
-        moment, force = base.wrench_to_body(moments, forces, k)
-        result.append([*(x * float(factorial(k)) for x in (*moment, *force)), *row[6:]])
     return result

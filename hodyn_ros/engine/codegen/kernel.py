@@ -202,6 +202,18 @@ class Kernel(Function):
         return traced(self._trace, self._shapes)
 
 
+class LaneKernel(Kernel):
+    """A kernel of batches alone, which compiles in half the time; it has no `function`."""
+
+    def __init__(self, trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]]) -> None:
+        self._trace = trace
+        self._shapes = [shape for _, shape in arguments]
+        graph, outputs, result = self._traced()
+        self.operations = graph.count_operations(outputs)
+        Call.__init__(self, arguments, result)
+        self._cache = ObjectCache.default()
+
+
 def traced(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> tuple[Graph, list[Any], Shape]:
     """Run `trace` on traced scalars; return the graph, the results row by row, and their shape."""
     graph = Graph()
