@@ -11,6 +11,8 @@ _EXTRA_OF = {
     "zstandard": "bags",
     "lz4": "bags",
     "clarabel": "identify",
+    "viser": "view",
+    "trimesh": "view",
 }
 
 

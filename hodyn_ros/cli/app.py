@@ -192,6 +192,47 @@ def show(
 
 
 @app.command()
+def view(
+    robot: RobotFile,
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            help="Motion or recording to show: a trajectory file, a shipped one, or a bag of rosbag2.",
+            show_default="none: the robot stands",
+        ),
+    ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Show what the topics of a running robot say; needs ROS 2.")
+    ] = False,
+    duration: Annotated[
+        float | None,
+        typer.Option(
+            help="Seconds of the motion to show.", min=0.0, show_default="all, or 10 of one without end"
+        ),
+    ] = None,
+    namespace: Annotated[
+        str, typer.Option(help="Which robot, where topics or bag are of several.", show_default="none")
+    ] = "",
+    host: Annotated[
+        str, typer.Option(help="Address to serve at; 0.0.0.0 lets other machines look as well.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to serve at.", min=1, max=65535)] = 8080,
+) -> None:
+    """Show a robot in a browser: standing, along a motion, from a recording, or live; Ctrl+C ends it.
+
+    Meshes where its URDF has them, else bodies as lines; loops, frames, springs with their deflections
+    magnified, torques of the drives beside their limits, and the desired motion beside the measured one.
+    Needs the extra `view`.
+    """
+    if live:
+        require_ros("hodyn view --live")
+    from hodyn_ros.tables import console
+    from hodyn_ros.view.view_command import run_view
+
+    run_view(robot, source, live, duration, namespace, host, port, console())
+
+
+@app.command()
 def check(
     trajectory: TrajectoryFile,
     robot: RobotFile,

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from hodyn_ros.bags.files.decoder import Decoder
+from hodyn_ros.bags.joint_states import JOINT_STATE, read_joint_states
 from hodyn_ros.bags.reader import Bag
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification.recording import Channel, JointRecording
-from hodyn_ros.lie.jets import Array
-
-JOINT_STATE = "sensor_msgs/msg/JointState"
 
 
 def read_bag(path: Path, joint_names: Sequence[str], at_motor: bool = True) -> JointRecording:
@@ -52,28 +48,11 @@ def _states(bag: Bag, topic: str | None, names: Sequence[str]) -> tuple[Channel,
     """Return positions and efforts of the joints on a topic."""
     if topic is None:
         return None
-    decode = Decoder(bag.topics[topic])
-    stamps, positions, efforts = [], [], []
-    for message in bag.messages([topic]):
-        state = decode(message)
-        places = {name: i for i, name in enumerate(state.name)}
-        if not all(name in places for name in names):
-            continue
-        order = [places[name] for name in names]
-        stamps.append(state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec)
-        positions.append(_values(state.position, order))
-        efforts.append(_values(state.effort, order))
-    if not stamps:
+    states = read_joint_states(bag, topic, names)
+    if not len(states.times):
         raise InputError(f"no message on {topic} has all joints of the robot, {list(names)}")
-    times, values = np.array(stamps), np.array(positions)
-    kept = np.r_[True, np.diff(np.maximum.accumulate(times)) > 0.0]  # a repeated message adds nothing
-    if np.isnan(values).any():
+    if np.isnan(states.positions).any():
         raise InputError(f"messages on {topic} have no positions")
-    found = np.array(efforts)[kept]
-    known = not np.isnan(found).any() and bool(np.ptp(found, axis=0).any())
-    return Channel(times[kept], values[kept]), Channel(times[kept], found) if known else None
-
-
-def _values(field: Any, order: list[int]) -> Array:
-    values = np.asarray(field, dtype=np.float64)
-    return values[order] if len(values) > max(order) else np.full(len(order), np.nan)
+    efforts = states.efforts
+    known = not np.isnan(efforts).any() and bool(np.ptp(efforts, axis=0).any())
+    return Channel(states.times, states.positions), Channel(states.times, efforts) if known else None

@@ -13,10 +13,10 @@ from command_line import run
 from measured_arm import ARM, LINK_DELAY, measured, measured_arm, swings
 
 from hodyn_ros import Robot
+from hodyn_ros.bags.joint_states import JOINT_STATE
 from hodyn_ros.bags.messages import Message, Topic
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification import JointRecording
-from hodyn_ros.identification.bag import JOINT_STATE
 from hodyn_ros.identification.files import read_recording
 
 MAP = """

@@ -11,7 +11,7 @@ from places import ROOT
 SOURCES = ROOT / "hodyn_ros"
 LAYERS = (
     ("cli",),
-    ("demo", "replay"),
+    ("demo", "replay", "view"),
     ("nodes", "export", "launching"),
     ("ros",),
     ("simulation", "identification"),

@@ -45,11 +45,16 @@ FOR_EXTRAS = (
         "simulation.pictures",
         "tables",
     ),
+    *("view.bag_track", "view.browser", "view.live", "view.meshes", "view.view_command"),
 )
 # By extra: modules that only those import who ask for it.
 EXTRAS = {
     "mjcf": {"mujoco": {Path("hodyn_ros/model/readers/mjcf_file.py")}},
     "identify": {"clarabel": {Path("hodyn_ros/identification/consistency.py")}},
+    "view": {
+        "viser": {Path("hodyn_ros/view/browser.py")},
+        "trimesh": {Path("hodyn_ros/view/meshes.py")},
+    },
 }
 NODES = (
     "dynamics_node",
@@ -188,7 +193,7 @@ for name in ("rclpy", "builtin_interfaces", "std_msgs", "geometry_msgs", "sensor
     sys.modules[name] = None  # makes an import of it fail
 import hodyn_ros
 with_ros = [f"hodyn_ros.{name}" for name in ("nodes.", "ros.", "replay.", "msg", "hodyn_ros_s__")]
-with_ros = (*with_ros, "hodyn_ros.launching.ros2_launch")
+with_ros = (*with_ros, "hodyn_ros.launching.ros2_launch", "hodyn_ros.view.live")
 walk = pkgutil.walk_packages(hodyn_ros.__path__[:1], "hodyn_ros.")
 names = [name for _, name, _ in walk if not name.startswith(with_ros)]
 assert "hodyn_ros.share" in names
@@ -203,9 +208,11 @@ def test_extras_are_those_that_errors_name() -> None:
     tomllib = pytest.importorskip("tomllib", reason="Python 3.11 brings it")
     pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
     files = pyproject["tool"]["setuptools"]["dynamic"]["optional-dependencies"]
-    for extra in ("cli", "plots", "bags", "identify"):
-        assert files[extra]["file"] == [f"requirements/{extra}.txt"]
+    for extra in ("cli", "plots", "bags", "identify", "view"):
+        assert files[extra]["file"][-1] == f"requirements/{extra}.txt"
         for requirement in requirements(extra):
+            if requirement.name == "pycollada":  # trimesh imports it, where a mesh asks for it
+                continue
             error = ModuleNotFoundError("missing", name=f"{requirement.name}.part")
             line = f"this needs {requirement.name}, which is missing: pip install {requirement.name}"
             assert missing_extra(error) == f"{line}, or hodyn_ros[{extra}]"
@@ -243,6 +250,7 @@ assert Robot.from_config(share.find("config", "panda.yaml")).inverse_dynamics(q)
         ("typer", ["--version"], "cli"),
         ("matplotlib", ["show", "panda.yaml", "--picture", "robot.png"], "plots"),
         ("rosbags", ["compare", "one", "two"], "bags"),
+        ("viser", ["view", "panda.yaml"], "view"),
     ],
 )
 def test_a_missing_extra_is_one_line(missing: str, arguments: list[str], extra: str) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.model.closure import PlacedLoop
 from hodyn_ros.model.tree import JointKind
 
 
@@ -37,10 +38,20 @@ def robot_lines(robot: Robot, positions: Array, base: Array | None = None) -> Ar
     left out where there are loops: they say where a platform is. `positions` (n,); `base` (4, 4) the pose of
     a floating base or platform.
     """
-    model = robot.tree
+    poses = body_poses(robot, positions, base)
+    return np.concatenate([loop_lines(robot, poses), body_lines(robot, poses)])
+
+
+def body_poses(robot: Robot, positions: Array, base: Array | None = None) -> Array:
+    """Return the poses (bodies, 4, 4) of all bodies in the world [m]; arguments as of `robot_lines`."""
     motion = None if base is None else BaseMotion(base, np.zeros((1, 6)))
-    poses = robot.forward_kinematics(positions[None], motion).poses
-    lines, looped = _loop_lines(robot, poses)
+    return robot.forward_kinematics(positions[None], motion).poses
+
+
+def body_lines(robot: Robot, poses: Array) -> Array:
+    """Return those of `robot_lines` that belong to bodies, from their poses (bodies, 4, 4)."""
+    model, lines = robot.tree, []
+    looped = _loop_points(robot)
     guided = _guided(robot)
     for i, parent in enumerate(model.parents):
         here = poses[i, :3, 3]
@@ -53,7 +64,36 @@ def robot_lines(robot: Robot, positions: Array, base: Array | None = None) -> Ar
             if not ends and i not in looped:
                 ends = [model.coms[i]]
             lines += [[here, poses[i, :3, :3] @ end + here] for end in ends]
-    return np.array(lines)
+    return np.array(lines).reshape(-1, 2, 3)
+
+
+def loop_lines(robot: Robot, poses: Array) -> Array:
+    """Return lines (N, 2, 3) [m] from bodies to the points of their loops, and along rods."""
+    lines = []
+    for loop in _loops(robot):
+        ends = []
+        for body, point, _ in (loop.a, loop.b):
+            end = point if body < 0 else poses[body, :3, :3] @ point + poses[body, :3, 3]
+            ends.append(end)
+            if body >= 0 and loop.kind != "spin":
+                lines.append([poses[body, :3, 3], end])
+        if loop.kind == "rod":
+            lines.append(ends)
+    return np.array(lines).reshape(-1, 2, 3)
+
+
+def _loops(robot: Robot) -> tuple[PlacedLoop, ...]:
+    return () if robot.closure is None else robot.closure.loops
+
+
+def _loop_points(robot: Robot) -> dict[int, list[Array]]:
+    """Return where loops close on bodies, in their frames, by body."""
+    points: dict[int, list[Array]] = {}
+    for loop in _loops(robot):
+        for body, point, _ in (loop.a, loop.b):
+            if body >= 0 and loop.kind != "spin":
+                points.setdefault(body, []).append(point)
+    return points
 
 
 def _guided(robot: Robot) -> set[int]:
@@ -67,20 +107,3 @@ def _guided(robot: Robot) -> set[int]:
         if slides and (parent < 0 or parent in guided):
             guided.add(i)
     return guided
-
-
-def _loop_lines(robot: Robot, poses: Array) -> tuple[list[list[Array]], dict[int, list[Array]]]:
-    """Return lines from bodies to the points of their loops, and along rods; and these points by body."""
-    lines: list[list[Array]] = []
-    looped: dict[int, list[Array]] = {}
-    for loop in robot.closure.loops if robot.closure is not None else ():
-        ends = []
-        for body, point, _ in (loop.a, loop.b):
-            end = point if body < 0 else poses[body, :3, :3] @ point + poses[body, :3, 3]
-            ends.append(end)
-            if body >= 0 and loop.kind != "spin":
-                lines.append([poses[body, :3, 3], end])
-                looped.setdefault(body, []).append(point)
-        if loop.kind == "rod":
-            lines.append(ends)
-    return lines, looped

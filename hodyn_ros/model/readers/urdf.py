@@ -120,7 +120,7 @@ def _text_of(path_or_xml: str | os.PathLike[str]) -> tuple[str | bytes, str]:
 def _read(
     text: str | bytes, floating_base: bool, held: Mapping[str, float], mimic: str
 ) -> tuple[Assembly, JointLimits]:
-    root = _parse_xml(text)
+    root = parse_urdf(text)
     couplings = _couplings(root) if mimic != "ignore" else []
     if couplings and mimic == "reject":
         raise ModelError(
@@ -239,7 +239,8 @@ def _hold_followers(
     return positions, left
 
 
-def _parse_xml(text: str | bytes) -> Element:
+def parse_urdf(text: str | bytes) -> Element:
+    """Return the outermost element of a URDF; ModelError where it is none."""
     try:
         root = ElementTree.fromstring(text)
     except (ElementTree.ParseError, ValueError, LookupError) as error:  # the latter two: unknown encodings

@@ -1,0 +1,52 @@
+"""Joint states of a bag as arrays, without ROS."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hodyn_ros.bags.files.decoder import Decoder
+from hodyn_ros.bags.reader import Bag
+
+JOINT_STATE = "sensor_msgs/msg/JointState"
+
+
+class JointStates(NamedTuple):
+    """What a topic says of some joints; nan where a message leaves it out."""
+
+    times: NDArray[np.float64]  # (N,) [s], those of the headers, increasing
+    positions: NDArray[np.float64]  # (N, n) [rad or m]
+    efforts: NDArray[np.float64]  # (N, n) [N·m or N]
+
+
+def read_joint_states(bag: Bag, topic: str, names: Sequence[str]) -> JointStates:
+    """Return the states of joints from the messages that name them all, without those that repeat a stamp."""
+    decode = Decoder(bag.topics[topic])
+    stamps, positions, efforts = [], [], []
+    for message in bag.messages([topic]):
+        state = decode(message)
+        places = {name: i for i, name in enumerate(state.name)}
+        if not all(name in places for name in names):
+            continue
+        order = [places[name] for name in names]
+        stamps.append(state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec)
+        positions.append(_values(state.position, order))
+        efforts.append(_values(state.effort, order))
+    times, shape = np.array(stamps), (len(stamps), len(names))
+    kept = increasing(times)
+    return JointStates(
+        times[kept], np.array(positions).reshape(shape)[kept], np.array(efforts).reshape(shape)[kept]
+    )
+
+
+def increasing(times: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which times (N,) are later than all before them."""
+    return np.diff(np.maximum.accumulate(times), prepend=-np.inf) > 0.0
+
+
+def _values(field: Any, order: list[int]) -> NDArray[np.float64]:
+    values = np.asarray(field, dtype=np.float64)
+    return values[order] if len(values) > max(order, default=-1) else np.full(len(order), np.nan)

@@ -1,0 +1,121 @@
+"""A robot as its topics say, while it moves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from types import TracebackType
+
+import numpy as np
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from sensor_msgs.msg import JointState
+
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.lie.jets import Array
+from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
+from hodyn_ros.ros.conversions.fields import JointOrder
+from hodyn_ros.ros.conversions.messages import read_base_motion, read_desired_motion
+from hodyn_ros.ros.streams.qos import sensor_qos
+from hodyn_ros.ros.streams.rejections import MessageRejected
+from hodyn_ros.view.track import Instant, drive_limits
+
+_TOPICS = {
+    "desired_motion": DesiredMotion,
+    "joint_states": JointState,
+    "motor_states": JointState,
+    "feedforward_torque": FeedforwardTorque,
+}
+
+
+class LiveRobot:
+    """Keeps the newest messages on `desired_motion`, `joint_states`, `motor_states`, `feedforward_torque`.
+
+    Use it in a `with` block, which gives a function that returns the newest instant. Messages that are
+    malformed, or of another robot, are passed over: the nodes that need them say so.
+    """
+
+    def __init__(self, robot: Robot, namespace: str = "") -> None:
+        self._robot, self._train = robot, robot.drive_train
+        self._joints = JointOrder(robot.joint_names)
+        self._motors = robot.driven_joints if self._train is None else self._train.motor_names
+        self._drives = len(drive_limits(robot))
+        self._newest: dict[str, object] = {}
+        self._read: tuple[tuple[int, ...], Instant] = ((), Instant())
+        self._context = Context()
+        rclpy.init(context=self._context)
+        self._node = rclpy.create_node(
+            f"hodyn_view_{os.getpid()}", namespace=namespace or None, context=self._context
+        )
+        for topic, kind in _TOPICS.items():
+            self._node.create_subscription(kind, topic, self._keeper(topic), sensor_qos(1))
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self._node)
+
+    def _keeper(self, topic: str) -> Callable[[object], None]:
+        def keep(message: object) -> None:
+            self._newest[topic] = message
+
+        return keep
+
+    def __call__(self) -> Instant:
+        """Return what is newest; the same as before where nothing has come."""
+        for _ in _TOPICS:
+            self._executor.spin_once(timeout_sec=0.0)
+        messages = dict(self._newest)
+        seen = tuple(id(message) for message in messages.values())
+        if seen != self._read[0]:
+            self._kept = messages  # so that their identities are not given to others
+            self._read = seen, self._instant(messages)
+        return self._read[1]
+
+    def _instant(self, messages: dict[str, object]) -> Instant:
+        desired = pose = None
+        motion, answer = messages.get("desired_motion"), messages.get("feedforward_torque")
+        try:
+            if isinstance(motion, DesiredMotion):
+                pose = read_base_motion(motion, 1).pose if self._robot.moves_base else None
+                desired = read_desired_motion(motion, self._joints, 1)[0]
+        except MessageRejected:
+            desired = pose = None
+        links, motors = messages.get("joint_states"), messages.get("motor_states")
+        measured = None
+        if pose is not None or not self._robot.moves_base:
+            measured = _named(links, "position", self._robot.joint_names)
+        driven, theta = (
+            _named(links, "position", self._robot.driven_joints),
+            _named(motors, "position", self._motors),
+        )
+        deflections = None
+        if self._train is not None and self._train.elastic.any() and theta is not None and driven is not None:
+            deflections = self._train.deflections(driven, theta)
+        torques = _named(motors, "effort", self._motors)
+        if torques is None and isinstance(answer, FeedforwardTorque):
+            torques = np.array([*(answer.motor_efforts or answer.efforts), *answer.thrusts])
+            if tuple(answer.joint_names) != self._robot.driven_joints:
+                torques = None
+        if torques is not None and not (len(torques) == self._drives and np.isfinite(torques).all()):
+            torques = None
+        return Instant(desired, pose, measured, deflections, torques)
+
+    def __enter__(self) -> LiveRobot:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._executor.shutdown(timeout_sec=1.0)
+        self._node.destroy_node()
+        self._context.try_shutdown()
+
+
+def _named(message: object, field: str, names: Sequence[str]) -> Array | None:
+    """Return what a joint state says of some joints; None where it leaves one out."""
+    if not isinstance(message, JointState) or not names:
+        return None
+    values = dict(zip(message.name, getattr(message, field)))
+    if not all(name in values for name in names):
+        return None
+    found = np.array([values[name] for name in names])
+    return found if np.isfinite(found).all() else None

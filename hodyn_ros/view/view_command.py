@@ -1,0 +1,70 @@
+"""What `hodyn view` does, once its arguments are known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from hodyn_ros import share
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.trajectory.files.reader import read_motion
+from hodyn_ros.view.browser import Browser
+from hodyn_ros.view.scene import Scene
+from hodyn_ros.view.track import Instant, Track, drive_limits, track_of_motion
+from hodyn_ros.view.visuals import read_looks
+
+_BAG_ENDS = (".mcap", ".db3", ".zstd")
+_UNKNOWN = 1e-3  # [rad] largest deflection that is expected of a robot whose motion comes later
+
+
+def run_view(
+    robot: str,
+    source: str | None,
+    live: bool,
+    duration: float | None,
+    namespace: str,
+    host: str,
+    port: int,
+    console: Console,
+) -> None:
+    """Serve a page with a robot until Ctrl+C: standing, along a motion or a bag, or live."""
+    if live and source is not None:
+        raise InputError(f"--live shows what the topics say; leave out '{source}'")
+    path = share.find("config", robot)
+    machine = Robot.from_config(path)
+    track = None if source is None else _track(machine, source, duration, namespace)
+    looks = read_looks(path, machine)
+    scene = Scene(machine, looks.visuals)
+    browser = Browser(scene, drive_limits(machine), _largest(track), host, port)
+    for line in (*looks.missing, *browser.missing, "" if track is None else track.note):
+        if line:
+            console.print(f"note: {line}", soft_wrap=True, highlight=False, markup=False)
+    console.print(f"{machine.name} is at {browser.url}; Ctrl+C ends it", soft_wrap=True, highlight=False)
+    if live:
+        from hodyn_ros.view.live import LiveRobot
+
+        with LiveRobot(machine, namespace) as newest:
+            browser.follow(newest)
+    elif track is not None:
+        browser.play(track)
+    else:
+        still = Instant()
+        browser.follow(lambda: still)
+
+
+def _track(robot: Robot, source: str, duration: float | None, namespace: str) -> Track:
+    path = Path(source)
+    if path.is_dir() or path.suffix in _BAG_ENDS:
+        from hodyn_ros.view.bag_track import track_of_bag
+
+        return track_of_bag(robot, path, namespace or None)
+    return track_of_motion(robot, read_motion(share.find("config", source)), duration)
+
+
+def _largest(track: Track | None) -> float:
+    if track is None or track.deflections is None or not np.isfinite(track.deflections).any():
+        return _UNKNOWN
+    return float(np.nanmax(np.abs(track.deflections)))
