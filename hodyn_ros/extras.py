@@ -13,6 +13,7 @@ _EXTRA_OF = {
     "clarabel": "identify",
     "viser": "view",
     "trimesh": "view",
+    "pyarrow": "parquet",
 }
 
 

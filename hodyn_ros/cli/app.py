@@ -425,7 +425,8 @@ def _at_motor(text: str) -> bool:
 @app.command("identify")
 def identify_robot(
     recording: Annotated[
-        Path, typer.Argument(help="Recording: CSV, NPZ, or a bag of rosbag2 with joint and motor states.")
+        Path,
+        typer.Argument(help="Recording: CSV, Parquet, NPZ, or a bag with joint and motor states."),
     ],
     robot: RobotFile,
     columns: Annotated[

@@ -1,4 +1,4 @@
-"""Read recordings from CSV and NPZ, with a map of their columns, and from bags of rosbag2."""
+"""Read recordings from CSV, Parquet and NPZ, with a map of their columns, and from bags of rosbag2."""
 
 from __future__ import annotations
 
@@ -48,11 +48,12 @@ def read_recording(
     """
     if not path.exists():
         raise InputError(f"there is no recording '{path}'")
-    if path.suffix.lower() not in (".csv", ".npz"):
+    kind = path.suffix.lower()
+    if kind not in (".csv", ".npz", ".parquet"):
         from hodyn_ros.identification.bag import read_bag
 
         return read_bag(path, joint_names, at_motor)
-    table = _npz(path) if path.suffix.lower() == ".npz" else _csv(path)
+    table = {".csv": _csv, ".npz": _npz, ".parquet": _parquet}[kind](path)
     chosen = _read_map(columns) if columns is not None else _usual_map(table, joint_names)
     times = _column(path, table, chosen.time) * chosen.time_scale
 
@@ -120,6 +121,26 @@ def _csv(path: Path) -> dict[str, Array]:
     if values.shape[1] != len(heads):
         raise InputError(f"{path} has {len(heads)} heads over {values.shape[1]} columns")
     return dict(zip(heads, values.T))
+
+
+def _parquet(path: Path) -> dict[str, Array]:
+    """Read the columns that are numbers, those that are instants as seconds. Needs pyarrow."""
+    import pyarrow.parquet  # only in the extra `parquet`
+    from pyarrow import ArrowInvalid, compute, float64, int64, timestamp, types
+
+    try:
+        table = pyarrow.parquet.read_table(path)
+    except (OSError, ArrowInvalid) as error:
+        raise InputError(f"{path} is no Parquet file: {error}") from None
+    found: dict[str, Array] = {}
+    for name in table.column_names:
+        column = table[name]
+        if types.is_timestamp(column.type):
+            nanoseconds = compute.cast(compute.cast(column, timestamp("ns")), int64()).to_numpy()
+            found[name] = 1e-9 * (nanoseconds - nanoseconds[0])  # or doubles would cut them
+        elif types.is_integer(column.type) or types.is_floating(column.type):
+            found[name] = np.asarray(compute.cast(column, float64(), safe=False).to_numpy(), dtype=np.float64)
+    return found
 
 
 def _npz(path: Path) -> dict[str, Array]:

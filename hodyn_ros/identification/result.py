@@ -27,6 +27,11 @@ class Figure:
     identified: bool
     reason: str = ""
 
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The interval that holds the true value in 95 of 100 cases."""
+        return self.value - 1.96 * self.deviation, self.value + 1.96 * self.deviation
+
 
 @dataclass(frozen=True, eq=False)
 class Fit:
@@ -93,7 +98,10 @@ class Identified:
         def plain(value: Any) -> Any:
             return None if isinstance(value, float) and not np.isfinite(value) else value
 
-        figures = [{k: plain(v) for k, v in asdict(f).items()} for f in (*self.figures, self.effort_delay)]
+        figures = []
+        for each in (*self.figures, self.effort_delay):
+            row = {key: plain(value) for key, value in asdict(each).items()}
+            figures.append(row | {"interval": [plain(end) for end in each.interval]})
         return {
             "source": self.source,
             "robot": self.robot.name,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import sys
 from pathlib import Path
 
 import matplotlib.image
@@ -72,7 +74,12 @@ def test_from_tables_to_a_robot_file(
     delays = [each["value"] for each in figures["figures"] if each["name"].startswith("delay of the link")]
     np.testing.assert_allclose(delays, LINK_DELAY, atol=1e-5)
     assert set(figures["validation"][0]["deflections"]) == set(arm.joint_names)
-    for name in ("figures", "efforts", "deflections", "validation1-efforts", "validation1-deflections"):
+    assert all(low < high for low, high in (each["interval"] for each in figures["figures"]))
+    page = (report / "report.html").read_text()
+    assert "second.csv, which was not used" in page and "95 % interval" in page
+    names = ("figures", "efforts", "deflections", "validation1-efforts", "validation1-deflections")
+    for name in names:
+        assert base64.b64encode((report / f"{name}.png").read_bytes()).decode() in page
         picture = matplotlib.image.imread(report / f"{name}.png")
         assert picture.shape[0] > 300 and picture.std() > 0.01
 
@@ -94,6 +101,37 @@ def test_archives_hold_the_same(arm: Robot, tmp_path: Path) -> None:
     np.testing.assert_array_equal(read.motors.values, recording.motors.values)
     np.testing.assert_array_equal(read.links.values, recording.links.values)
     np.testing.assert_array_equal(read.efforts.values, recording.efforts.values)
+
+
+def test_parquet_holds_the_same(arm: Robot, tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    recording = measured(arm, 0, duration=1.0)
+    assert recording.links is not None
+    stamps = START + np.round(recording.efforts.times * SECOND).astype(np.int64)
+    columns = {"time": arrow.array(stamps, arrow.timestamp("ns")), "remark": ["as it came"] * len(stamps)}
+    for kind, channel in (("position", recording.links), ("effort", recording.efforts)):
+        columns |= {f"{name}.{kind}": channel.values[:, j] for j, name in enumerate(arm.joint_names)}
+    parquet.write_table(arrow.table(columns), tmp_path / "run.parquet")
+    read = read_recording(tmp_path / "run.parquet", arm.joint_names)
+    assert read.links is not None and read.motors is None
+    np.testing.assert_array_equal(read.links.values, recording.links.values)
+    np.testing.assert_array_equal(read.efforts.values, recording.efforts.values)
+    since = recording.efforts.times - recording.efforts.times[0]
+    np.testing.assert_allclose(read.efforts.times, since, atol=1e-9)
+    (tmp_path / "no.parquet").write_text("time,effort")
+    with pytest.raises(InputError, match="no.parquet is no Parquet file"):
+        read_recording(tmp_path / "no.parquet", arm.joint_names)
+
+
+def test_parquet_without_its_reader_says_what_to_install(
+    arm: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "run.parquet").touch()
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert run(monkeypatch, "identify", tmp_path / "run.parquet", tmp_path / "arm.yaml") != 0
+    said = capsys.readouterr().err
+    assert "this needs pyarrow, which is missing: pip install pyarrow, or hodyn_ros[parquet]" in said
 
 
 def bag(path: Path, recording: JointRecording, with_efforts: bool = True) -> Path:

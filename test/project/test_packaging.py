@@ -38,6 +38,8 @@ FOR_EXTRAS = (
     *("planning.time_optimal.picture", "planning.time_optimal.report"),
     *(
         "identification.reporting.pictures",
+        "identification.reporting.report",
+        "identification.reporting.page",
         "identification.bag",
         "pictures",
         "replay",
@@ -50,6 +52,7 @@ FOR_EXTRAS = (
 # By extra: modules that only those import who ask for it.
 EXTRAS = {
     "mjcf": {"mujoco": {Path("hodyn_ros/model/readers/mjcf_file.py")}},
+    "parquet": {"pyarrow": {Path("hodyn_ros/identification/files.py")}},
     "identify": {"clarabel": {Path("hodyn_ros/identification/consistency.py")}},
     "view": {
         "viser": {Path("hodyn_ros/view/browser.py")},

@@ -17,9 +17,11 @@ _BLUE, _RED, _GREY = "#0072B2", "#D55E00", "#888888"
 
 def draw_fits(fits: Sequence[Fit], unit: str, factor: float, title: str, path: Path) -> Path:
     """Draw each joint: measured, predicted and residual over time, and the spectrum of the residual."""
-    figure = Figure(figsize=(12.0, 0.8 + 2.0 * len(fits)), layout="constrained")
-    figure.suptitle(title)
+    height = 1.4 + 2.0 * len(fits)  # margins are set by hand: a layout that seeks them takes a second a joint
+    figure = Figure(figsize=(12.0, height))
+    figure.suptitle(title, y=1.0 - 0.25 / height)
     axes = figure.subplots(len(fits), 2, squeeze=False, width_ratios=(3, 1))
+    figure.subplots_adjust(0.07, 0.6 / height, 0.985, 1.0 - 0.8 / height, wspace=0.22, hspace=0.4)
     for (left, right), fit in zip(axes, fits):
         times = fit.times - fit.times[0]
         residual = factor * (fit.measured - fit.predicted)
@@ -31,6 +33,7 @@ def draw_fits(fits: Sequence[Fit], unit: str, factor: float, title: str, path: P
         frequencies, density = spectrum(fit.times, residual)
         right.loglog(frequencies[1:], density[1:], color=_RED, linewidth=0.9)
         right.set_ylabel(f"[{unit}/√Hz]")
+        right.minorticks_off()
         for ax in (left, right):
             plain(ax)
     axes[0, 0].legend(frameon=False, fontsize=8, ncols=3, loc="upper right")
@@ -51,15 +54,17 @@ def spectrum(times: Array, values: Array) -> tuple[Array, Array]:
 def draw_figures(result: Identified, path: Path) -> Path:
     """Draw every figure with its 95 % interval, as a share of the file's or of itself."""
     shown = [f for f in result.figures if np.isfinite(f.value) and f.deviation > 0.0]
-    figure = Figure(figsize=(11.0, 1.2 + 0.2 * len(shown)), layout="constrained")
+    height = 1.4 + 0.2 * len(shown)
+    figure = Figure(figsize=(11.0, height))
     ax = figure.add_subplot()
+    figure.subplots_adjust(0.32, 0.7 / height, 0.98, 1.0 - 0.5 / height)
     for place, each in enumerate(shown):
         known = np.isfinite(each.prior) and each.prior != 0.0
         scale = abs(each.prior) if known else max(abs(each.value), 1e-300)
         colour = _BLUE if each.identified else _GREY
-        ax.errorbar(
-            each.value / scale, place, xerr=1.96 * each.deviation / scale, fmt="o", color=colour, markersize=4
-        )
+        low, high = each.interval
+        ax.plot([low / scale, high / scale], [place, place], color=colour, linewidth=1.4)
+        ax.plot(each.value / scale, place, "o", color=colour, markersize=4)
         if known:
             ax.plot(each.prior / scale, place, "|", color=_RED, markersize=10)
     ax.set_yticks(range(len(shown)), [_short(f.name) for f in shown], fontsize=7)
