@@ -13,6 +13,8 @@ from hodyn_ros.dynamics.calls.description import RobotProperties, check_order, l
 from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.loops.coordinate_motion import (
     coordinate_motion,
+    coordinate_motions,
+    drive_row_samples,
     drive_rows,
 )
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
@@ -86,8 +88,9 @@ class ForwardDynamicsCalls(RobotProperties):
         `state` (2, n) positions and velocities, None where no joint is a coordinate; `torques` (order + 1,
         n), of robots with loops those of the driven joints. Of a floating base or platform, `base` gives pose
         and twist, `base_wrench` (order + 1, 6) what acts on a floating base in the world frame, by default
-        nothing. `wrenches` that the environment applies to bodies. A batch of a tree is (N, 2, n) and
-        (N, order + 1, n), with base and its wrench one for all samples or one for each.
+        nothing. `wrenches` that the environment applies to bodies. A batch is (N, 2, n) and (N, order + 1,
+        n), with base and its wrench one for all samples or one for each; of robots with loops each sample
+        begins at the positions of the one before.
 
         Returns joint accelerations up to their derivative `order`, (order + 1, n) [rad/s^(k+2) or m/s^(k+2)];
         with a floating base a pair, followed by the derivatives 1 to order + 1 of its twist, (order + 1, 6),
@@ -163,6 +166,9 @@ class ForwardDynamicsCalls(RobotProperties):
         wrenches: Sequence[AppliedWrench] | None,
     ) -> Array | tuple[Array, Array]:
         looped = self._need_loops("this")
+        many = isinstance(base, BaseMotion) and base.batch
+        if np.ndim(efforts) == 3 or (state is not None and np.ndim(state) == 3) or many:
+            return self._looped_forward_samples(looped, state, efforts, base, base_wrench, wrenches)
         y, given = coordinate_motion(looped.closure, state, base, 1)
         u = drive_rows(looped.closure, efforts, base_wrench)
         table = looped.accelerations(y, u, given, self._loads(wrenches))
@@ -174,6 +180,30 @@ class ForwardDynamicsCalls(RobotProperties):
         if base.frame == "body":
             whole = np.concatenate([given.twists[:1], twists])
             twists = np.ascontiguousarray(twists_to_body(base.pose, whole)[1:])
+        return joints, twists
+
+    def _looped_forward_samples(
+        self,
+        looped: LoopedDynamics,
+        state: ArrayLike | None,
+        efforts: ArrayLike,
+        base: BaseMotion | None,
+        base_wrench: ArrayLike | None,
+        wrenches: Sequence[AppliedWrench] | None,
+    ) -> Array | tuple[Array, Array]:
+        closure = looped.closure
+        count, y, given = coordinate_motions(closure, state, base, 1)
+        if not count:
+            raise InputError(f"torques of shape {np.shape(efforts)} are a batch; give as many states")
+        u = drive_row_samples(closure, count, efforts, base_wrench)
+        table = looped.accelerations_of_samples(count, y, u, given, self._loads(wrenches))
+        if given is None or base is None:
+            return np.ascontiguousarray(table)
+        twists, joints = split(table)
+        if base.frame == "body":
+            first = np.broadcast_to(given.twists[..., :1, :], (count, 1, 6))
+            whole = np.moveaxis(np.concatenate([first, twists], axis=1), 1, 0)
+            twists = np.ascontiguousarray(np.moveaxis(twists_to_body(base.pose, whole)[1:], 0, 1))
         return joints, twists
 
     def _keep_forward(self, looped: LoopedDynamics, order: int) -> None:

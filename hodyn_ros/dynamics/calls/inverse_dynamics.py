@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import check_finite, check_result, finite_result, real_array
 from hodyn_ros.dynamics.calls.description import RobotProperties, check_order, load_places, split
 from hodyn_ros.dynamics.floating_base import fitting_base
-from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, preload_rows, samples
+from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, coordinate_motions, preload_rows
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_efforts import LoopSolution
 from hodyn_ros.dynamics.motion_stack import applied
@@ -199,14 +199,13 @@ class InverseDynamicsCalls(RobotProperties):
             shortened = BaseMotion(given.pose, given.twists[: len(y) - 1])
             return looped.by_limbs(shortened, loads, preload_rows(closure, preload, len(y) - 3))
         one_base = base is None or not isinstance(base, BaseMotion) or not base.batch
-        batch = [coordinate_motion(closure, *one, 2) for one in samples(q, base)]
-        y, given = batch[0] if batch else coordinate_motion(closure, q, base, 2)
-        order = len(y) - 3
+        count, y, given = coordinate_motions(closure, q, base, 2)
+        order = y.shape[-2] - 3
         preloaded = preload_rows(closure, preload, order)
-        if looped.only_coupled and one_base and (batch or not compiles(closure, order)):
-            found = looped.follow(np.array([one for one, _ in batch]) if batch else y, given, loads)
-        elif batch:
-            found = np.array([looped.efforts(*one, loads, preloaded) for one in batch])
+        if looped.only_coupled and one_base and (count or not compiles(closure, order)):
+            found = looped.follow(y, given, loads)
+        elif count:
+            found = looped.efforts_of_samples(count, y, given, loads, preloaded)
         else:
             found = looped.efforts(y, given, loads, preloaded)
             if not loads and preload is None:

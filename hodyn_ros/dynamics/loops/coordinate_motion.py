@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -60,21 +58,37 @@ def coordinate_motion(
     return stack, base.in_frame("world")
 
 
-def samples(q: Any, base: Any) -> list[tuple[Any, Any]]:
-    """Return the motions of a batch one by one, joints or base being the same for all; else nothing.
+def coordinate_motions(
+    closure: Closure, q: ArrayLike | None, base: BaseMotion | None, rates: int
+) -> tuple[int, Array, BaseMotion | None]:
+    """Check the motions of a batch as `coordinate_motion` does; joints or base may be the same for all.
 
-    Raises InputError for a batch without samples, and for two that differ in number.
+    Returns the number of samples, zero where there is no batch, the motion of the joints (N, ...) and that of
+    platform or base, as many or one. InputError for no samples, and for two numbers of them.
     """
-    bases = None
-    if isinstance(base, BaseMotion) and base.batch:
-        bases = [BaseMotion(*one, frame=base.frame) for one in zip(base.pose, base.twists)]
-    stacks = list(np.asarray(q)) if q is not None and np.ndim(q) == 3 else None
-    counts = sorted({len(one) for one in (stacks, bases) if one is not None})
+    joints = None if q is None or np.ndim(q) != 3 else real_array("the motion", q, "(N, orders, joints)")
+    of_base = isinstance(base, BaseMotion) and base.batch
+    counts = sorted({*([] if joints is None else [len(joints)]), *(base.batch if base and of_base else [])})
     if not counts:
-        return []
+        return 0, *coordinate_motion(closure, q, base, rates)
     if len(counts) > 1 or not counts[0]:
         raise InputError(f"a batch holds one sample or more, as many of a base as of joints; found {counts}")
-    return list(zip(stacks or [q] * counts[0], bases or [base] * counts[0]))
+    first = base
+    if base is not None and of_base:
+        first = BaseMotion(base.pose[0], base.twists[0], frame=base.frame)
+    y, given = coordinate_motion(closure, q if joints is None else joints[0], first, rates)
+    if joints is not None:
+        check_finite("the motion", joints)
+    if base is not None and of_base:
+        given = base.in_frame("world")
+    return counts[0], np.broadcast_to(y, (counts[0], *y.shape)) if joints is None else joints, given
+
+
+def sample_of(given: BaseMotion | None, i: int) -> BaseMotion | None:
+    """Return the motion of platform or base at one sample of a batch."""
+    if given is None or not given.batch:
+        return given
+    return BaseMotion(given.pose[i], given.twists[i], frame=given.frame)
 
 
 def drive_rows(closure: Closure, efforts: ArrayLike, base_wrench: ArrayLike | None) -> Array:
@@ -93,6 +107,30 @@ def drive_rows(closure: Closure, efforts: ArrayLike, base_wrench: ArrayLike | No
     shape = (len(drives), 6)
     wrench = np.zeros(shape) if base_wrench is None else finite_array("the base wrench", base_wrench, shape)
     return np.concatenate([wrench, drives], axis=1)
+
+
+def drive_row_samples(
+    closure: Closure, count: int, efforts: ArrayLike, base_wrench: ArrayLike | None
+) -> Array:
+    """Return efforts (N, order + 1, efforts) of a batch as `drive_rows` does; one for all or one for each."""
+    parts: list[Array | None] = []
+    for name, values in (("the torques", efforts), ("the base wrench", base_wrench)):
+        whole = None if values is None or np.ndim(values) != 3 else real_array(name, values, "(N, ...)")
+        if whole is not None and len(whole) != count:
+            raise InputError(f"{name}: a batch of {count} takes as many, or one for all; found {len(whole)}")
+        if whole is not None:
+            check_finite(name, whole)
+        parts.append(whole)
+    drives, pushes = parts
+    first = drive_rows(
+        closure, efforts if drives is None else drives[0], base_wrench if pushes is None else pushes[0]
+    )
+    result = np.tile(first, (count, 1, 1))
+    if drives is not None:
+        result[..., first.shape[1] - drives.shape[2] :] = drives
+    if pushes is not None:
+        result[..., :6] = pushes
+    return result
 
 
 def preload_rows(closure: Closure, preload: ArrayLike | None, order: int) -> Array | None:

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_result
-from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, drive_rows
+from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, drive_rows, sample_of
 from hodyn_ros.dynamics.loops.independence import mass_of
 from hodyn_ros.dynamics.loops.looped_motion import KEPT, SINGULAR, LoopedMotion
 from hodyn_ros.dynamics.loops.platform_dynamics import PlatformDynamics
+from hodyn_ros.engine.codegen.sample_loop import SampleLoop
 from hodyn_ros.engine.loops.loop_kernel import LoopAccelerations, TooLong, compiles
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
 from hodyn_ros.errors import InputError, SingularError
@@ -164,12 +165,47 @@ class LoopedAccelerations(LoopedMotion):
         call = self.forward_call(order, places)
         return call(np.ascontiguousarray(state[:2]), *motion, drives, *pushes, *loads)
 
+    def accelerations_of_samples(
+        self,
+        count: int,
+        state: Array,
+        efforts: Array,
+        given: BaseMotion | None,
+        wrenches: Sequence[AppliedWrench] = (),
+    ) -> Array:
+        """Compute what `accelerations` does of a batch, each sample from the positions of the one before.
+
+        `state` (count, 2, k), `efforts` (count, order + 1, efforts).
+        """
+
+        def alone(i: int) -> Array:
+            return self.accelerations(state[i], efforts[i], sample_of(given, i), wrenches)
+
+        key = efforts.shape[1] - 1, self.places(wrenches)
+        self.forward_call(*key)
+        loop = self._forward_loops.get(key)
+        if loop is None:
+            return np.array([alone(i) for i in range(count)])
+
+        def failed(i: int) -> Array:
+            table = alone(i)
+            return np.concatenate([table, np.zeros((1, table.shape[1]))])
+
+        motion = [] if given is None else [given.pose, given.twists[..., :1, :]]
+        drives = [efforts]
+        if self.closure.base_given:
+            drives = [efforts[..., 6:], efforts[..., :6]]
+        loads = [load.up_to(key[0]) for load in wrenches]
+        return loop.run(count, [state[:, :2], *motion, *drives, *loads], self.memory, failed)[:, :-1]
+
     def forward_call(self, order: int, loads: LoadPlaces = ()) -> Callable[..., Array]:
         """Return `f(state, [pose, twist,] efforts, [base wrench,] load...)`, compiled where it can be."""
         key = order, loads
         if key not in self._forward_calls:
             if len(self._forward_calls) >= KEPT:
-                del self._forward_calls[next(iter(self._forward_calls))]
+                oldest = next(iter(self._forward_calls))
+                del self._forward_calls[oldest]
+                self._forward_loops.pop(oldest, None)
             self._forward_calls[key] = self._forward_made(*key)
         return self._forward_calls[key]
 
@@ -203,6 +239,7 @@ class LoopedAccelerations(LoopedMotion):
             kernel = LoopAccelerations(closure, self.independence.given, order, loads)
         except TooLong:
             return carefully
+        self._forward_loops[order, loads] = SampleLoop(kernel)
         function, memory, bad = kernel.function, self.memory, kernel.bad
 
         def quickly(*arguments: Array) -> Array:

@@ -13,8 +13,10 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_result, into
 from hodyn_ros.dynamics.loops.closing import home
-from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, preload_rows
+from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, preload_rows, sample_of
 from hodyn_ros.dynamics.loops.looped_motion import KEPT, LoopedMotion
+from hodyn_ros.engine.codegen.sample_loop import SampleLoop
+from hodyn_ros.engine.limbs.kernel import ParallelKernel
 from hodyn_ros.engine.loops.loop_kernel import LoopKernel, compiles
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
 from hodyn_ros.errors import InputError, OverflowingError, SingularError
@@ -104,6 +106,33 @@ class LoopedEfforts(LoopedMotion):
         call = self._call(order, places, preload is not None)
         return call(*([y] if y.shape[1] else []), *motion, *loads, *preloads)
 
+    def efforts_of_samples(
+        self,
+        count: int,
+        y: Array,
+        base: BaseMotion | None,
+        wrenches: Sequence[AppliedWrench] = (),
+        preload: Array | None = None,
+    ) -> Array:
+        """Compute the efforts (count, order + 1, efforts) of a batch, y (count, order + 3, k).
+
+        Each sample begins at the positions of the one before, in one compiled loop where there is code.
+        """
+        order = y.shape[-2] - 3
+
+        def alone(i: int) -> Array:
+            return self.drive_table(np.ascontiguousarray(y[i]), sample_of(base, i), wrenches, preload)
+
+        key = order, self.places(wrenches), preload is not None
+        self._call(*key)
+        loop = self._effort_loops.get(key)
+        if loop is None:
+            return np.array([alone(i)[: order + 1] for i in range(count)])
+        motion = [] if base is None else [base.pose, base.twists[..., : order + 2, :]]
+        told = [] if isinstance(loop.call, ParallelKernel) else [y]
+        loads = [load.up_to(order) for load in wrenches] + ([] if preload is None else [preload])
+        return loop.run(count, [*told, *motion, *loads], self.memory, alone)[:, : order + 1]
+
     def compile(self, order: int, drives: bool = False) -> Callable[..., Array]:
         """Return `f([y (order + 3, k),] [pose (4, 4), twists (order + 2, 6)], out=None)`.
 
@@ -169,12 +198,14 @@ class LoopedEfforts(LoopedMotion):
         key = order, loads, preload
         if key not in self._calls:
             if len(self._calls) >= KEPT:
-                del self._calls[next(iter(self._calls))]
+                oldest = next(iter(self._calls))
+                del self._calls[oldest]
+                self._effort_loops.pop(oldest, None)
             self._calls[key] = self._made(*key)
         return self._calls[key]
 
     def _made(self, order: int, loads: LoadPlaces, preload: bool) -> Callable[..., Array]:
-        closure = self.closure
+        closure, key = self.closure, (order, loads, preload)
         still = [] if closure.joints else [np.zeros((order + 3, 0))]
         names = ["the motion"] if closure.joints else []
         names += [] if closure.leader is None else ["the pose", "the twists"]
@@ -200,12 +231,16 @@ class LoopedEfforts(LoopedMotion):
 
         memory = self.memory
         if self.platform is not None and self.platform.compiles(order, loads):
+            if not loads:
+                self._effort_loops[key] = SampleLoop(self.platform.effort_kernel(order, preload))
             of_platform, bad = self.platform.call(order, loads, preload, memory)
 
             return _or_carefully(of_platform, bad, carefully)
         if not compiles(closure, order):
             return carefully
         kernel = LoopKernel(closure, self.independence.given, order, loads, preload=preload)
+        if self.platform is None or not loads:  # which are checked one by one
+            self._effort_loops[key] = SampleLoop(kernel)
         function, bad = kernel.function, kernel.bad
 
         def quickly(*arguments: Array) -> Array:

@@ -16,6 +16,7 @@ from hodyn_ros.dynamics.loops.independence import choose_coordinates, conditions
 from hodyn_ros.dynamics.loops.platform_dynamics import PlatformDynamics
 from hodyn_ros.engine import kernels
 from hodyn_ros.engine.codegen.kernel import Function, LaneKernel
+from hodyn_ros.engine.codegen.sample_loop import SampleLoop
 from hodyn_ros.engine.loops.loop_kernel import LoopKernel, LoopMatrix, compiles
 from hodyn_ros.engine.loops.loop_matrices import Part
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
@@ -52,6 +53,8 @@ class LoopedMotion:
         self.known = start
         self._kernels: dict[tuple[int, kernels.KernelSpec], Function] = {}
         self._calls: dict[tuple[int, LoadPlaces, bool], Callable[..., Array]] = {}
+        self._effort_loops: dict[tuple[int, LoadPlaces, bool], SampleLoop] = {}
+        self._forward_loops: dict[tuple[int, LoadPlaces], SampleLoop] = {}
         self._flat_at_home: dict[tuple[int, LoadPlaces, bool], float] = {}
         self._joint_kernels: dict[int, LoopKernel] = {}
         self._forward_calls: dict[tuple[int, LoadPlaces], Callable[..., Array]] = {}

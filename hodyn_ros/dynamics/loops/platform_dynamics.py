@@ -63,6 +63,10 @@ class PlatformDynamics:
 
         return with_loads, kernel.bad
 
+    def effort_kernel(self, order: int, preload: bool) -> ParallelKernel:
+        """Return what `call` calls where no wrenches act."""
+        return self.kernel(order, LimbKernelSpec(preload=preload))
+
     def decomposed(
         self, joints: Array, base: BaseMotion, wrenches: Sequence[AppliedWrench], preload: Array | None
     ) -> Array:

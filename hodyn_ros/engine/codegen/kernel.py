@@ -51,6 +51,7 @@ class Call:
     """
 
     function: Callable[..., Any]
+    address: int
 
     def __init__(self, arguments: Sequence[tuple[str, Shape]], result: Shape) -> None:
         self.arguments = tuple(arguments)
@@ -58,6 +59,7 @@ class Call:
 
     def _bind(self, address: int) -> None:
         """Call the code at an address, `void f(const double* argument, ..., double* out)`."""
+        self.address = address
         shapes = [shape for _, shape in self.arguments]
         self._call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(shapes) + 1))(address)
         self.function = fast_call(address, shapes, self.result, self._converted)

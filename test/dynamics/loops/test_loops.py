@@ -864,6 +864,39 @@ class TestCalls:
         assert found.shape == (3, 2, 1)
         np.testing.assert_allclose(found[2], robot.inverse_dynamics(stacks[2]), rtol=1e-12)
 
+    @pytest.mark.parametrize("name", ["RSSR", "flying cam"])  # the latter on a base
+    def test_batches_are_what_their_samples_are(self, name: str) -> None:
+        """Of efforts and of accelerations, one that code cannot do in the middle: far from the one before."""
+        mechanism, count = MECHANISMS[name](), 4
+        robot, (y, base) = robot_of(mechanism), motion_of(mechanism, 1)
+        rng = np.random.default_rng(3)
+        scale = np.array([1.0, 1.02, 25.0, 25.2])[:, None, None]
+        stacks, u = scale * y, rng.normal(size=(count, 2, len(mechanism.driven)))
+        bases, states, pushes = [None] * count, [None] * count, [None] * count
+        many, now, push = None, None, None
+        if base is not None:
+            bases = [
+                BaseMotion(base.pose @ exp(0.1 * one), x * base.twists)
+                for one, x in zip(rng.normal(size=(count, 6)), scale[:, 0])
+            ]
+            many = BaseMotion(np.array([one.pose for one in bases]), np.array([one.twists for one in bases]))
+            states = [BaseMotion(one.pose, one.in_frame("body").twists[:1], frame="body") for one in bases]
+            now = BaseMotion(many.pose, np.array([one.twists for one in states]), frame="body")
+            push = rng.normal(size=(count, 2, 6))
+            pushes = list(push)
+        efforts = robot.inverse_dynamics(stacks, many)
+        alone = [robot_of(mechanism).inverse_dynamics(*one) for one in zip(stacks, bases)]
+        accelerations = robot.forward_dynamics(stacks[:, :2], u, now, push)
+        others = [robot.forward_dynamics(*one) for one in zip(stacks[:, :2], u, states, pushes)]
+        for found, expected in (efforts, alone), (accelerations, others):
+            parts = zip(found, *map(list, [zip(*expected)])) if base is not None else [(found, expected)]
+            for one, other in parts:
+                assert np.abs(one - np.array(other)).max() < 1e-11 * np.abs(one).max()
+        with pytest.raises(InputError, match="a batch of 4 takes as many"):
+            robot.forward_dynamics(stacks[:, :2], u[:3], now)
+        with pytest.raises(InputError, match="give as many states"):
+            robot.forward_dynamics(stacks[0, :2], u, states[0])
+
     def test_kinematics_of_all_bodies(self) -> None:
         mechanism = rssr()
         robot, (y, _) = robot_of(mechanism), motion_of(mechanism, 1)
