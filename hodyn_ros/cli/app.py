@@ -140,13 +140,20 @@ def export(
     floating_base: Annotated[
         bool, typer.Option("--floating-base", help="Let the root of a URDF file float.")
     ] = False,
+    shared: Annotated[
+        bool,
+        typer.Option(
+            "--shared",
+            help="Compile it to lib<name>.so, for hodyn_ros/FeedforwardController of ros2_control.",
+        ),
+    ] = False,
 ) -> None:
     """Write the dynamics of a robot as one C file without dependencies, for hard real-time loops.
 
     A header and a self-test with expected numbers come with it. With --lang mjcf, write the robot with its
     motors, springs, couplings and loops as a model of MuJoCo.
     """
-    from hodyn_ros.export import export_c, export_mjcf
+    from hodyn_ros.export import export_c, export_mjcf, export_shared
     from hodyn_ros.lie.representations import Representation
 
     if lang == "mjcf":
@@ -157,6 +164,13 @@ def export(
         return
     if lang != "c":
         raise InputError(f"there is no export to {lang!r}; choose --lang c or --lang mjcf")
+    if shared:
+        if what or frame or wrench or period is not None:
+            raise InputError(
+                "--shared exports the feedforward alone; leave out --what, --frame, --wrench and --period"
+            )
+        print(f"wrote {export_shared(robot, order, out, name, floating_base)}")
+        return
     code, paths = export_c(
         robot,
         order,

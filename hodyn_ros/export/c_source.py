@@ -25,13 +25,17 @@ _HIGHEST_ORDER = 30
 
 @dataclass(frozen=True)
 class CSource:
-    """Texts of `<name>.h` and `<name>.c`, the operations of one call, and what was left out and why."""
+    """Texts of `<name>.h` and `<name>.c`, the operations of one call, and what was left out and why.
+
+    `functions`: what they hold.
+    """
 
     name: str
     header: str
     source: str
     operations: int
     notes: tuple[str, ...]
+    functions: tuple[CFunction, ...] = ()
 
 
 def c_source(
@@ -104,7 +108,9 @@ def c_source(
         *self_test(prefix, functions),
     ]
     operations = sum(one.operations for one in functions if one.name != BOTH)
-    return CSource(prefix, "\n".join(header) + "\n", "\n".join(source) + "\n", operations, tuple(notes))
+    return CSource(
+        prefix, "\n".join(header) + "\n", "\n".join(source) + "\n", operations, tuple(notes), tuple(functions)
+    )
 
 
 def _checked(wanted: Sequence[str], frames: Sequence[str | int] | None, wrenches: Sequence[str]) -> list[str]:

@@ -12,6 +12,7 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_source import CSource, c_source
 from hodyn_ros.export.mjcf import Mjcf, mjcf
+from hodyn_ros.export.shared import build, shared_sources
 from hodyn_ros.lie.representations import Representation
 
 
@@ -42,6 +43,20 @@ def export_c(
     for file, text in zip(paths, (code.header, code.source)):
         file.write_text(text, encoding="ascii", newline="\n")
     return code, paths
+
+
+def export_shared(
+    robot: str | Path, order: int, out: Path, name: str | None = None, floating_base: bool = False
+) -> Path:
+    """Write a robot's C code into the folder `out` and compile it to `lib<name>.so`; return its path.
+
+    It is what `hodyn_ros/FeedforwardController` loads. Arguments as of `export_c`. Raises InputError,
+    ModelError or OSError saying what is wrong.
+    """
+    path, built = _read(robot, floating_base)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    sources = shared_sources(built, order, name, f"{path.name}, SHA-256 {digest}", digest)
+    return build(sources, out, next(iter(sources)).removesuffix(".h"))
 
 
 def export_mjcf(

@@ -66,13 +66,17 @@ def _stiff_drives(robot: Robot) -> DriveTrain | None:
     train = robot.drive_train
     if train is None or train.n_motors != train.n_joints:
         return None
-    stiff = [
+    return DriveTrain(stiff_specs(train), robot.driven_joints)
+
+
+def stiff_specs(train: DriveTrain) -> list[DriveSpec]:
+    """Return the motors of drives with their inertia and friction, behind transmissions that are rigid."""
+    return [
         DriveSpec(
             np.inf, spec.motor_inertia, motor_friction=spec.motor_friction, link_friction=spec.link_friction
         )
         for spec in train.specs
     ]
-    return DriveTrain(stiff, robot.driven_joints)
 
 
 def _places(robot: Robot, joint_names: Sequence[str]) -> list[int]:

@@ -333,7 +333,8 @@ def test_wheel_holds_mathematics_command_line_and_shipped_files(tmp_path: Path) 
     shipped = [*sources.glob("config/*"), *sources.glob("launch/*.py"), *sources.glob("msg/*.msg")]
     assert {f"{share}/{path.relative_to(sources)}" for path in shipped} <= names
     modules = {str(path.relative_to(sources)) for path in (sources / "hodyn_ros").rglob("*.py")}
-    assert modules | {"hodyn_ros/py.typed"} == {name for name in names if name.startswith("hodyn_ros/")}
+    data = {"hodyn_ros/py.typed", "hodyn_ros/export/robot_table.h"}
+    assert modules | data == {name for name in names if name.startswith("hodyn_ros/")}
 
 
 def dry_make(environment: dict[str, str]) -> str:

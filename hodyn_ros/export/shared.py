@@ -1,0 +1,219 @@
+"""A robot as a shared object, which `hodyn_ros/FeedforwardController` of ros2_control loads."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.export.c_function import CFunction, copied
+from hodyn_ros.export.c_source import CSource, c_source
+from hodyn_ros.export.c_text import number, string
+from hodyn_ros.export.motors import BOTH, left_out
+from hodyn_ros.guard.guarded_robot import stiff_specs
+from hodyn_ros.lie.se3 import Array
+
+TABLE = Path(__file__).with_name("robot_table.h")
+_MOTION = 3  # rows of a motion that is followed: position, velocity, acceleration
+
+
+def shared_sources(robot: Robot, order: int, name: str | None, origin: str, digest: str) -> dict[str, str]:
+    """Return the texts of the files that make a shared object, by their names.
+
+    They hold the feedforward of `order`, the efforts of a stop, limits, names, and a self-test; the table of
+    them is described in robot_table.h. `digest`: SHA-256 of the robot's file. Raises InputError for robots
+    that a controller of one motor for each joint cannot command.
+    """
+    train, joints = robot.drive_train, robot.driven_joints
+    if robot.moves_base:
+        raise InputError(
+            f"robot {robot.name!r} moves a base or a platform; a controller commands joints alone. Export it "
+            "without --shared"
+        )
+    if train is not None and train.n_motors != train.n_joints:
+        raise InputError(
+            f"robot {robot.name!r} has joints with two motors; a controller commands one motor for each joint"
+        )
+    code = c_source(robot, order, name, origin)
+    if train is not None and (reason := left_out(robot, order, code.name)) is not None:
+        raise InputError(f"no feedforward for the motors of robot {robot.name!r}: {reason}")
+    sources = {f"{code.name}.h": code.header, f"{code.name}.c": code.source}
+    stiff = _stiff(robot, code.name, origin) if robot.joint_names == joints else None
+    if stiff is not None:
+        sources |= {f"{stiff.name}.h": stiff.header, f"{stiff.name}.c": stiff.source}
+    sources[TABLE.name] = TABLE.read_text(encoding="ascii")
+    sources[f"{code.name}_table.c"] = "\n".join(_table(robot, order, code, stiff, digest)) + "\n"
+    return sources
+
+
+def build(sources: Mapping[str, str], out: Path, name: str) -> Path:
+    """Write sources into a folder and compile them there to `lib<name>.so`; return its path.
+
+    The compiler is `cc`, or what the environment variable CC says. Raises InputError with what it says.
+    """
+    compiler = os.environ.get("CC") or next(
+        (found for found in map(shutil.which, ("cc", "gcc", "clang")) if found), None
+    )
+    if compiler is None:
+        raise InputError("--shared needs a C compiler (cc, gcc or clang) on the path, or in the variable CC")
+    out.mkdir(parents=True, exist_ok=True)
+    for file, text in sources.items():
+        (out / file).write_text(text, encoding="ascii", newline="\n")
+    library = out / f"lib{name}.so"
+    c_files = [out / file for file in sources if file.endswith(".c")]
+    flags = ["-std=c99", "-O2", "-fPIC", "-shared"]
+    command = [*compiler.split(), *flags, *map(str, c_files), "-o", str(library), "-lm"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        raise InputError(f"{' '.join(command)} failed:\n{ran.stderr.strip()}")
+    return library
+
+
+def _stiff(robot: Robot, name: str, origin: str) -> CSource:
+    """Write the efforts of a motion as if the robot's transmissions were stiff."""
+    train = robot.drive_train
+    if train is not None:
+        robot = robot.with_drives(stiff_specs(train))
+    return c_source(robot, 0, f"{name}_stiff", origin)
+
+
+def _table(robot: Robot, order: int, code: CSource, stiff: CSource | None, digest: str) -> list[str]:
+    n, main = len(robot.driven_joints), _last(code)
+    parts = [code, *([] if stiff is None else [stiff])]
+    remembering = [part.name for part in parts if _last(part).memory]
+    members = [f"  {name}_memory {name};" for name in remembering] or ["  int none;"]
+    rows = min(_MOTION, main.results["position"][0]) if main.name == BOTH else _MOTION
+    names = "driven_names" if robot.closure is not None else "joint_names"
+    coordinates = f"{code.name}_joint_names" if robot.joint_names else "0"
+    figures = [
+        *("HODYN_ROBOT_ABI", "sizeof(hodyn_robot)", string(robot.name), string(digest)),
+        *map(str, (order, robot.n_joints, n, rows, int(main.name == BOTH))),
+        *(coordinates, f"{code.name}_{names}"),
+        *(f"limit_{name}" for name in _LIMITS),
+        *(
+            "sizeof(memory_of_all)",
+            "home",
+            "feedforward",
+            "0" if stiff is None else "stiff_effort",
+            "self_test",
+        ),
+    ]
+    return [
+        f"/* The table of robot_table.h for robot {code.name}, written by `hodyn export --shared`. */",
+        '#include "robot_table.h"',
+        *[f'#include "{part.name}.h"' for part in parts],
+        "",
+        "#include <math.h>",
+        "",
+        *["typedef struct {", *members, "} memory_of_all;", ""],
+        *_limits(robot),
+        *["static void home(void *memory)", "{", "  (void)memory;"],
+        *[f"  {name}_home(&((memory_of_all *)memory)->{name});" for name in remembering],
+        *["}", ""],
+        *_feedforward(robot, order, main, code.name, rows),
+        *([] if stiff is None else _stiff_effort(robot, _last(stiff), stiff.name)),
+        *["static double self_test(void)", "{", f"  double error = {code.name}_self_test();"],
+        *(
+            []
+            if stiff is None
+            else [f"  double other = {stiff.name}_self_test();", "  error = other <= error ? error : other;"]
+        ),
+        *["  return error;", "}", ""],
+        "static const hodyn_robot table = {",
+        *[f"  {figure}," for figure in figures],
+        "};",
+        "",
+        *["const hodyn_robot *hodyn_robot_table(void)", "{", "  return &table;", "}"],
+    ]
+
+
+def _last(code: CSource) -> CFunction:
+    """Return what does all: dynamics and motors, or the dynamics alone."""
+    return code.functions[-1]
+
+
+_LIMITS = (
+    *("lower", "upper", "velocity", "effort", "effort_rate"),
+    *("motor_velocity", "motor_effort", "motor_effort_rate"),
+)
+
+
+def _limits(robot: Robot) -> list[str]:
+    limits, train, n = robot.limits, robot.drive_train, len(robot.driven_joints)
+    rows: list[Array] = [np.full(n, -np.inf), *(np.full(n, np.inf) for _ in _LIMITS[1:])]
+    if limits is not None:
+        rows[:5] = [
+            *(limits.position_lower, limits.position_upper),
+            *(limits.velocity, limits.effort, limits.effort_rate),
+        ]
+        rows[5:] = rows[2:5]
+    if train is not None:
+        speeds = [drive.limits.speed for drive in train.drives]
+        rows[5] = np.where(np.isfinite(speeds), speeds, rows[5])
+        rows[6:] = [train.effort_limits(rows[6]), train.effort_rate_limits(rows[7])]
+    return [
+        f"static const double limit_{name}[{n}] = {{{', '.join(_signed(x) for x in row.tolist())}}};"
+        for name, row in zip(_LIMITS, rows)
+    ] + [""]
+
+
+def _signed(value: float) -> str:
+    return f"-{number(-value)}" if value < 0.0 else number(value)
+
+
+def _feedforward(robot: Robot, order: int, main: CFunction, name: str, rows: int) -> list[str]:
+    """Write the call, and what of its results goes where."""
+    n, motors = len(robot.driven_joints), main.name == BOTH
+    motion = "motion" if "motion" in main.results else "q"
+    own = {name: count * n for name, (count, _) in main.results.items() if name != "tau"}
+    passed = {"tau": "torque"}
+    return [
+        "static int feedforward(void *memory, const double *q, double *joint_motion, double *joint_effort,",
+        "                       double *motor_motion, double *motor_effort)",
+        "{",
+        *[f"  double {name}[{size}];" for name, size in own.items()],
+        f"  double torque[{(order + 1) * n}];",
+        "  int i, code = HODYN_OK;",
+        "  (void)memory;",
+        *_called(main, name, passed),
+        *copied("joint_motion", motion, _MOTION * n),
+        *copied("joint_effort", "torque", (order + 1) * n),
+        *copied("motor_motion", "position" if motors else motion, rows * n),
+        *copied("motor_effort", "torque", (order + 1) * n),
+        *(copied("motor_effort", "effort", main.results["effort"][0] * n) if motors else []),
+        "  return code;",
+        "}",
+        "",
+    ]
+
+
+def _stiff_effort(robot: Robot, stiff: CFunction, name: str) -> list[str]:
+    n = len(robot.driven_joints)
+    own = {name: count * n for name, (count, _) in stiff.results.items() if name != "tau"}
+    return [
+        "static int stiff_effort(void *memory, const double *q, double *joint_effort, double *motor_effort)",
+        "{",
+        *[f"  double {name}[{size}];" for name, size in own.items()],
+        f"  double torque[{n}];",
+        "  int i, code = HODYN_OK;",
+        "  (void)memory;",
+        *_called(stiff, name, {"tau": "torque"}),
+        *copied("joint_effort", "torque", n),
+        *copied("motor_effort", "effort" if stiff.name == BOTH else "torque", n),
+        "  return code;",
+        "}",
+        "",
+    ]
+
+
+def _called(function: CFunction, name: str, passed: Mapping[str, str]) -> Sequence[str]:
+    call = function.call(passed, f"&((memory_of_all *)memory)->{name}")
+    if not function.fails:
+        return [f"  {call};"]
+    return [f"  code = {call};", "  if (code == HODYN_FAILED) {", "    return code;", "  }"]

@@ -1,0 +1,311 @@
+"""`hodyn export --shared` and the ROS-free core of the ros2_control controller, against what the nodes do."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from exported_code import CC
+from places import ROOT
+from sweeps import some
+
+from hodyn_ros import InputError, Robot, share
+from hodyn_ros.control.motor_pd import MotorGains, Reference
+from hodyn_ros.export import export_shared
+from hodyn_ros.feedforward.extrapolation import motor_effort_series
+from hodyn_ros.feedforward.model import FeedforwardModel
+from hodyn_ros.guard.command_guard import CommandGuard
+from hodyn_ros.guard.guard_config import FirstEffort, GuardConfig, State
+from hodyn_ros.guard.guarded_robot import effort_model, guard_limits
+from hodyn_ros.trajectory.rest import through_points
+
+CXX = next((path for path in map(shutil.which, ("c++", "g++", "clang++")) if path), None)
+pytestmark = pytest.mark.skipif(None in (CC, CXX), reason="there is no C and C++ compiler on the path")
+
+MS = 1_000_000  # [ns]
+EPOCH = 1_700_000_000 * 1000 * MS
+STATES = list(State)
+PANDA = share.find("config", "panda.yaml")
+TWO_LINK = ROOT / "test" / "helpers" / "data" / "two_link.urdf"
+HOME = np.array([-0.7, -0.6, -0.6, -2.4, -0.7, 1.0, -0.6])
+MOVE = np.array([0.3, 0.2, -0.25, 0.3, 0.2, -0.3, 0.4])
+FEEDFORWARD, ZERO, FOUND = range(3)
+Array = np.ndarray
+
+
+@pytest.fixture(scope="module")
+def panda(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return export_shared(PANDA, 2, tmp_path_factory.mktemp("panda"))
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    path = tmp_path_factory.mktemp("core") / "core.so"
+    warnings = (
+        "-Wall",
+        "-Wextra",
+        "-Wpedantic",
+        "-Wshadow",
+        "-Wconversion",
+        "-Wno-sign-conversion",
+        "-Werror",
+    )
+    folders = (f"-I{ROOT / 'ros2_control'}", f"-I{ROOT / 'hodyn_ros' / 'export'}")
+    source = ROOT / "test" / "helpers" / "core_in_c.cpp"
+    flags = ("-std=c++17", *warnings, "-O0", "-fPIC", "-shared", "-Wl,-Bsymbolic", *folders)
+    subprocess.run([str(CXX), *flags, source, "-o", path, "-ldl"], check=True, timeout=300)
+    loaded = ctypes.CDLL(str(path))
+    for name in ("core_new", "core_said", "core_event"):
+        getattr(loaded, name).restype = ctypes.c_void_p if name == "core_new" else ctypes.c_char_p
+    loaded.core_update.restype = loaded.core_rejected.restype = ctypes.c_long
+    return loaded
+
+
+def pointer(numbers: Array | None) -> ctypes.Array[ctypes.c_double] | None:
+    flat = None if numbers is None else np.asarray(numbers, dtype=np.float64).ravel()
+    return None if flat is None else (ctypes.c_double * len(flat))(*flat)
+
+
+class Core:
+    def __init__(
+        self,
+        library: ctypes.CDLL,
+        path: Path,
+        hash_: str = "",
+        gains: MotorGains | None = None,
+        first: int = FOUND,
+        *,
+        link: bool = False,
+        zero: bool = True,
+    ) -> None:
+        rows = None if gains is None else np.stack([gains.proportional, gains.derivative])
+        made = library.core_new(
+            str(path).encode(), hash_.encode(), pointer(rows), int(link), first, int(zero)
+        )
+        if not made:
+            raise RuntimeError(library.core_said().decode())
+        self._c, self._core = library, ctypes.c_void_p(made)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_core"):
+            self._c.core_delete(self._core)
+
+    def activate(self, position: Array, effort: Array) -> None:
+        self._c.core_activate(self._core, pointer(position), pointer(effort))
+
+    def desire(self, stamp: int, q: Array) -> None:
+        self._c.core_desire(self._core, ctypes.c_int64(stamp), pointer(q))
+
+    def update(self, now: int, q: Array, v: Array, chained: Array | None = None) -> tuple[Array, State]:
+        numbers = (pointer(q), pointer(v), pointer(chained))
+        assert self._c.core_update(self._core, ctypes.c_int64(now), *numbers) == 0  # allocations
+        return self.command()
+
+    def command(self) -> tuple[Array, State]:
+        command = (ctypes.c_double * 21)()
+        state = self._c.core_command(self._core, command)
+        return np.array(command).reshape(3, 7), STATES[state]
+
+    def stop(self) -> None:
+        self._c.core_stop(self._core)
+
+    def deactivate(self) -> bool:
+        return bool(self._c.core_deactivate(self._core))
+
+    @property
+    def rejected(self) -> int:
+        return int(self._c.core_rejected(self._core))
+
+    def events(self) -> list[str]:
+        found = []
+        while (line := self._c.core_event(self._core)) is not None:
+            found.append(line.decode())
+        return found
+
+
+MOTION = through_points(np.array([0.0, 1.0]), np.stack([HOME, HOME + MOVE]))
+
+
+@cache
+def desired(k: int) -> Array:
+    """The motion of the links k [ms] after the beginning, (5, 7); it sets off after 300 ms."""
+    return np.asarray(MOTION.sample(min(max(1e-3 * (k - 300), 0.0), 1.0), 4))
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_core_does_what_the_nodes_do(library: ctypes.CDLL, panda: Path, link: bool) -> None:
+    """DesiredMotion at 100 Hz, commands at 1 kHz; the stream stops at last."""
+    robot = Robot.from_config(PANDA)
+    names, train = robot.joint_names, robot.require_drives()
+    gains = None if link else MotorGains.from_frequency(train.motor_inertia, 30.0, 1.0)
+    core = Core(library, panda, gains=gains, first=ZERO, link=link)
+    core.activate(HOME, np.zeros(7))
+    config = GuardConfig(measured=gains is not None, first_effort=FirstEffort.ZERO)
+    limits, stiff = guard_limits(robot, names, motor=not link), effort_model(robot, names, motor=not link)
+    guard = CommandGuard(names, config, limits, gains, stiff)
+    model = FeedforwardModel(robot, 2)
+    seen = set()
+    for k in range(1100):
+        now, q = EPOCH + k * MS, desired(k)
+        feedforward = model.compute(q)
+        motors = Reference(feedforward.motor_positions[:3], motor_effort_series(feedforward))
+        reference = Reference(q[:3], feedforward.efforts) if link else motors
+        if k % 10 == 0 and k < 700:
+            core.desire(now, q)
+            guard.follow(now, now, reference, feedforward.status)
+        position, velocity = reference.positions[0] + 1e-3 * np.cos(k), reference.positions[1]
+        guard.measure(now, now, position, velocity)
+        expected = guard.command(now)
+        found, state = core.update(now, position, velocity)
+        assert state is guard.state
+        seen.add(state)
+        if expected is not None:
+            scale = np.abs(np.stack(expected[:3])).max(axis=1, keepdims=True) + 1.0
+            assert (np.abs(found - np.stack(expected[:3])) <= 1e-9 * scale).all(), k
+    assert seen == set(State)
+    lines = core.events()
+    assert len(lines) == len(guard.transitions)
+    assert lines[2] == "following -> stopping: no feedforward (0.05, allowed 0.05)"
+
+
+def run_chained(core: Core, until: int, spoil: object = None) -> tuple[Array, list[State]]:
+    """Follow references for positions to accelerations from another controller."""
+    core.activate(HOME, np.full(7, np.nan))
+    commands, states = [], []
+    for k in range(until):
+        chained = np.full((5, 7), np.nan)
+        chained[:3] = desired(k)[:3]
+        measured = np.stack([*desired(k)[:2]])
+        if callable(spoil):
+            spoil(k, chained, measured)
+        command, state = core.update(EPOCH + k * MS, *measured, chained)
+        commands.append(command)
+        states.append(state)
+    return np.array(commands), states
+
+
+def test_chained_references_are_followed_without_higher_derivatives(
+    library: ctypes.CDLL, panda: Path
+) -> None:
+    commands, states = run_chained(Core(library, panda, first=FEEDFORWARD), 1000)
+    assert states[-1] is State.FOLLOWING
+    q = np.concatenate([desired(999)[:3], np.zeros((2, 7))])
+    robot = Robot.from_config(PANDA)
+    motors = robot.require_drives().feedforward(q, robot.inverse_dynamics(q))
+    assert np.allclose(commands[-1, 0], motors.position[0], rtol=1e-12)
+    assert np.allclose(commands[-1, 2], motors.effort[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("row", [0, 1])
+def test_lost_references_and_measurements_end_at_rest(library: ctypes.CDLL, panda: Path, row: int) -> None:
+    def spoil(k: int, chained: Array, measured: Array) -> None:
+        if k > 800:
+            (chained, measured)[row][0, 3] = np.nan
+
+    gains = MotorGains(np.full(7, 100.0), np.full(7, 10.0))
+    core = Core(library, panda, gains=gains, first=FEEDFORWARD)
+    commands, states = run_chained(core, 1800, spoil)
+    assert np.isfinite(commands).all()
+    assert State.FOLLOWING in states and states[-1] is State.STOPPED
+    assert not commands[-1, 1].any()
+    steps = np.abs(np.diff(commands[800:, 2], axis=0)).max()
+    assert steps <= 2.0 + 1e-9  # [N.m] in a millisecond
+    why = ("no feedforward", "no measurement")[row]
+    assert any(f"following -> stopping: {why}" in line for line in core.events())
+    if row == 0:
+        assert core.rejected == 1800 - 801
+
+
+def test_activation_holds_what_is_there_until_a_motion_is_joined(library: ctypes.CDLL, panda: Path) -> None:
+    core, efforts = Core(library, panda), np.linspace(-8.0, 7.0, 7)
+    core.activate(HOME, efforts)
+    for k in range(200):  # nothing comes
+        command, state = core.update(EPOCH + k * MS, HOME, np.zeros(7))
+        assert state is State.WAITING
+        assert np.array_equal(command, np.stack([HOME, np.zeros(7), efforts]))
+    last = efforts
+    for k in range(200, 1000):  # a motion; efforts go over without a step
+        core.desire(EPOCH + k * MS, desired(0))
+        command, state = core.update(EPOCH + k * MS, HOME, np.zeros(7))
+        assert np.abs(command[2] - last).max() <= 2.0 + 1e-9
+        last = command[2]
+    assert state is State.FOLLOWING
+    core.activate(HOME, np.full(7, np.nan))  # again: what was desired before does not count
+    command, state = core.update(EPOCH + 1001 * MS, HOME, np.zeros(7))
+    assert state is State.WAITING and not command[2].any()
+
+
+@pytest.mark.parametrize("zero", [True, False])
+def test_deactivation_says_whether_it_is_a_step(library: ctypes.CDLL, panda: Path, zero: bool) -> None:
+    core = Core(library, panda, first=FEEDFORWARD, zero=zero)
+    commands, states = run_chained(core, 800)
+    assert states[-1] is State.FOLLOWING
+    assert core.deactivate()
+    found, _ = core.command()
+    assert np.array_equal(found[0], commands[-1, 0]) and not found[1].any()
+    assert np.array_equal(found[2], np.zeros(7) if zero else commands[-1, 2])
+    commands, states = run_chained(core, 600)
+    core.stop()
+    for k in range(600, 800):
+        command, state = core.update(EPOCH + k * MS, *desired(600)[:2])
+    assert state is State.STOPPED
+    assert not core.deactivate()
+
+
+def test_far_motion_and_limits_are_not_followed(library: ctypes.CDLL, panda: Path) -> None:
+    def far(k: int, chained: Array, measured: Array) -> None:
+        chained[0, 2] += 0.2
+
+    assert set(run_chained(Core(library, panda), 500, far)[1]) == {State.WAITING}
+
+    def beyond(k: int, chained: Array, measured: Array) -> None:
+        chained[0, 3] = measured[0, 3] = 0.5  # above the upper limit of joint 4
+
+    assert set(run_chained(Core(library, panda), 500, beyond)[1]) == {State.WAITING}
+
+
+@pytest.mark.parametrize("robot", some([TWO_LINK, "palletiser.yaml", "panda_hand.yaml"], TWO_LINK), ids=str)
+def test_robots_without_drives_and_with_loops_load(
+    library: ctypes.CDLL, tmp_path: Path, robot: str | Path
+) -> None:
+    Core(library, export_shared(robot, 2, tmp_path))  # which runs the self-tests
+
+
+def test_wrong_libraries_are_rejected(library: ctypes.CDLL, panda: Path, tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="cannot be loaded: .*hodyn export"):
+        Core(library, tmp_path / "missing.so")
+    with pytest.raises(RuntimeError, match="SHA-256 [0-9a-f]{64}, and 'robot_hash' is beef"):
+        Core(library, panda, "beef")
+
+    def spoiled(name: str, old: str, new: str, file: str) -> Path:
+        folder = tmp_path / name
+        shutil.copytree(panda.parent, folder)
+        text = (folder / file).read_text()
+        assert old in text
+        (folder / file).write_text(text.replace(old, new))
+        sources = [str(path) for path in folder.glob("*.c")]
+        flags = ["-std=c99", "-O0", "-fPIC", "-shared", "-o", str(folder / "robot.so")]
+        subprocess.run([str(CC), *sources, *flags, "-lm"], check=True, timeout=120)
+        return folder / "robot.so"
+
+    with pytest.raises(RuntimeError, match="another version of hodyn_ros .interface 7, this is 1"):
+        Core(library, spoiled("abi", "ROBOT_ABI 1", "ROBOT_ABI 7", "robot_table.h"))
+    with pytest.raises(RuntimeError, match="is no robot"):
+        Core(library, spoiled("none", "hodyn_robot_table", "table_of", "panda_table.c"))
+    with pytest.raises(RuntimeError, match="self-test of .* is off by"):
+        Core(library, spoiled("off", "tau[0] = ", "tau[0] = 1.0001 * ", "panda.c"))
+
+
+def test_what_cannot_be_commanded_is_not_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="moves a base or a platform"):
+        export_shared("gough_stewart_6ups.yaml", 2, tmp_path)
+    with pytest.raises(InputError, match="no feedforward for the motors"):
+        export_shared(PANDA, 1, tmp_path)
+    monkeypatch.setenv("CC", "false")
+    with pytest.raises(InputError, match="^false .* failed"):
+        export_shared(TWO_LINK, 0, tmp_path)

@@ -1,0 +1,96 @@
+// The ROS-free core of the ros2_control controller behind functions of C, for tests by ctypes.
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "core/feedforward_core.hpp"
+
+namespace
+{
+long allocations = 0;
+char said[1000];
+}  // namespace
+
+void * operator new(std::size_t size)
+{
+  ++allocations;
+  if (void * memory = std::malloc(size)) {
+    return memory;
+  }
+  throw std::bad_alloc();
+}
+void operator delete(void * memory) noexcept { std::free(memory); }
+void operator delete(void * memory, std::size_t) noexcept { std::free(memory); }
+
+using hodyn_ros::CoreConfig;
+using hodyn_ros::FeedforwardCore;
+using hodyn_ros::RobotLibrary;
+using hodyn_ros::Side;
+
+extern "C" {
+
+// Null where the robot cannot be loaded; core_said() has why.
+FeedforwardCore * core_new(const char * path, const char * hash, const double * gains, int link, int first, int zero)
+{
+  try {
+    const auto library = std::make_shared<const RobotLibrary>(path, hash);
+    const auto n = static_cast<std::ptrdiff_t>(library->table().joints);
+    CoreConfig config;
+    config.states = config.efforts = link != 0 ? Side::kLink : Side::kMotor;
+    config.zero_at_the_end = zero != 0;
+    config.guard.first_effort = static_cast<hodyn_ros::guard::FirstEffort>(first);
+    if (gains != nullptr) {
+      config.gains = {{gains, gains + n}, {gains + n, gains + 2 * n}};
+      config.guard.measured = true;
+    }
+    return new FeedforwardCore(library, config);
+  } catch (const std::exception & error) {
+    std::strncpy(said, error.what(), sizeof(said) - 1);
+    return nullptr;
+  }
+}
+
+void core_delete(FeedforwardCore * core) { delete core; }
+const char * core_said() { return said; }
+long core_rejected(const FeedforwardCore * core) { return core->rejected; }
+void core_stop(FeedforwardCore * core) { core->stop_asked = true; }
+int core_deactivate(FeedforwardCore * core) { return core->deactivate(); }
+void core_activate(FeedforwardCore * core, const double * q, const double * effort) { core->activate(q, effort); }
+
+void core_desire(FeedforwardCore * core, std::int64_t stamp, const double * q)
+{
+  hodyn_ros::Desired & next = core->desired.next();
+  next.stamp = stamp;
+  std::copy_n(q, next.q.size(), next.q.begin());
+  core->desired.publish();
+}
+
+// Returns how often memory was allocated.
+long core_update(FeedforwardCore * core, std::int64_t now, const double * q, const double * v, const double * chained)
+{
+  const long before = allocations;
+  core->update(now, q, v, chained);
+  return allocations - before;
+}
+
+// Positions, velocities and efforts; returns the state.
+int core_command(const FeedforwardCore * core, double * command)
+{
+  for (const auto * row : {&core->position, &core->velocity, &core->effort}) {
+    command = std::copy(row->begin(), row->end(), command);
+  }
+  return static_cast<int>(core->guard().state);
+}
+
+// The next line for the log; null where there is none.
+const char * core_event(FeedforwardCore * core)
+{
+  hodyn_ros::guard::Transition change;
+  if (!core->events.pop(change)) {
+    return nullptr;
+  }
+  std::strncpy(said, hodyn_ros::text_of(change, core->library().joint_names()).c_str(), sizeof(said) - 1);
+  return said;
+}
+}
