@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
+from rclpy.duration import Duration
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
@@ -93,6 +94,7 @@ SETTINGS = (
 
 _OUT, _CHUNKS, _TARGETS = "desired_motion", "joint_trajectory", "joint_targets"
 _STALE = 0.5  # [s] after which joint_states say nothing any more
+_ARRIVAL = Duration(seconds=0.5)  # in which the last samples are acknowledged by who still hears them
 _BLOCK = 10  # samples computed at a time
 _PAST = 0.2  # [s] that samples may be late; `FixedRate` catches up with 20
 _REASONS = {
@@ -333,8 +335,18 @@ class StreamNode(Node):
 
     @property
     def stopped(self) -> bool:
-        """Whether the motion has come to rest."""
-        return self._planner is None or self._clock_of(self._now()) > self._planner.ends + 1.0 / self._rate
+        """Whether the motion has come to rest, and a sample that says so is published."""
+        if self._planner is None:
+            return True
+        # not the clock: a process that was held up would end with the samples of its stop still to be sent
+        last = self._fixed_rate.instant(self._fixed_rate.next - 1)
+        return self._fixed_rate.next > 0 and self._clock_of(last) > self._planner.ends
+
+    def destroy_node(self) -> None:
+        """See that the last samples arrive: they say that the robot is to stand."""
+        if self.context.ok():
+            self._publisher.wait_for_all_acked(_ARRIVAL)
+        super().destroy_node()
 
     # diagnostics
 

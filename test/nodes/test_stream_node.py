@@ -111,8 +111,9 @@ def test_single_points_are_followed_from_where_the_robot_is_and_a_signal_stops_t
         states = talk.publisher(JointState, "joint_states")
         targets.publish(JointState(name=NAMES, position=list(HOME)))
         talk.wait_for_line(node, "where the robot is is not known yet")
-        states.publish(JointState(name=NAMES, position=list(HOME)))
-        talk.wait_until(lambda: heard, "the robot at rest")
+        while not heard:
+            states.publish(JointState(name=NAMES, position=list(HOME)))
+            talk.pause(0.05)
         talk.status("stream_node", lambda status, _: status.level != DiagnosticStatus.ERROR)
         since = now(talk)
         for _ in range(30):
@@ -122,13 +123,16 @@ def test_single_points_are_followed_from_where_the_robot_is_and_a_signal_stops_t
             talk.pause(0.04)
         place = heard[-1].positions
         node.send(signal.SIGINT)
+        talk.pause(0.05)
+        node.send(signal.SIGSTOP)  # a machine so busy that the time of the stop passes without its samples
+        talk.pause(0.5)
+        node.send(signal.SIGCONT)
         talk.wait_until(lambda: not node.running, "the end of the node")
         talk.pause(0.1)
         assert node.wait() == 0, node.output()
     motion = require_smooth(heard)
     np.testing.assert_allclose(motion[0, 0], HOME, atol=1e-12)
-    speed = np.abs(motion[:, 1]).max(axis=1)
-    assert speed[-1] < 0.1 * speed.max()  # it has come to rest before its end
+    assert not motion[-1, 1:].any()  # it has come to rest before its end
     assert np.abs(np.array(place) - HOME).max() > 0.01
     assert np.abs(motion[:, 2]).max() <= 5.0 and np.abs(motion[:, 3]).max() <= 300.0
 
