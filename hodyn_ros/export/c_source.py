@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -35,7 +35,7 @@ class CSource:
     source: str
     operations: int
     notes: tuple[str, ...]
-    functions: tuple[CFunction, ...] = ()
+    functions: tuple[CFunction, ...] = field(default=(), compare=False, repr=False)
 
 
 def c_source(
