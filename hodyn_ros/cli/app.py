@@ -334,6 +334,22 @@ def plan(
             help="Share of a limit that may be used, such as velocity=80%; once or more.", show_default="all"
         ),
     ] = None,
+    stiffness_error: Annotated[
+        str,
+        typer.Option(help="Share by which springs may be stiffer or softer than in the file, such as 20%."),
+    ] = "0",
+    payload_error: Annotated[
+        float, typer.Option(help="Kilograms that may be carried and are not in the file.", min=0.0)
+    ] = 0.0,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            help="First four time derivatives of the path parameter at the start, as 1,0,0,0 for a motion "
+            "that goes on at the pace of the path.",
+            show_default="from rest",
+        ),
+    ] = None,
+    end: Annotated[str | None, typer.Option(help="The same at the end.", show_default="to rest")] = None,
     pieces: Annotated[
         int,
         typer.Option(
@@ -351,17 +367,25 @@ def plan(
         ),
     ] = None,
 ) -> None:
-    """Find the fastest motion along a path that keeps all limits of a robot, from rest to rest.
+    """Find the fastest motion along a path that keeps all limits of a robot.
 
     Limits as `check` has them, torque rates and motors behind springs among them; the motion is smooth up to
-    its snap. Says which limit binds where, and what a larger one would bring. Exit code 1 where no speed
-    keeps them all.
+    its snap. Says which limit binds where, and what a larger one would bring. With --stiffness-error or
+    --payload-error hardly anything swings after its end, though the model be as wrong. Exit code 1 where no
+    speed keeps all limits.
     """
-    from hodyn_ros.cli.plan import limit_shares, run_plan
+    from hodyn_ros.cli.plan import Request, limit_shares, rates_of, run_plan, uncertainty_of
     from hodyn_ros.planning.retime import InfeasibleError
 
     try:
-        run_plan(path, robot, limit_shares(limit or []), pieces, out, picture, Console())
+        request = Request(
+            limit_shares(limit or []),
+            uncertainty_of(stiffness_error, payload_error),
+            rates_of("start", start),
+            rates_of("end", end),
+            pieces,
+        )
+        run_plan(path, robot, request, out, picture, Console())
     except InfeasibleError as error:
         raise SystemExit(_fail(error, 1)) from None
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 
 from hodyn_ros import share
+from hodyn_ros.cli.simulate import share_of
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.planning.check import check
 from hodyn_ros.planning.report import print_whole, verdict
+from hodyn_ros.planning.time_optimal.insensitive import Uncertainty
 from hodyn_ros.planning.time_optimal.planner import time_optimal
 from hodyn_ros.planning.time_optimal.report import bindings_table, outcome
 from hodyn_ros.tables import progress_bar
@@ -40,11 +43,40 @@ def limit_shares(texts: Sequence[str]) -> dict[str, float]:
     return shares
 
 
+class Request(NamedTuple):
+    """How a motion is to be planned; see `time_optimal`."""
+
+    limits: dict[str, float]
+    uncertainty: Uncertainty | None
+    start: list[float] | None
+    end: list[float] | None
+    pieces: int
+
+
+def uncertainty_of(stiffness: str, payload: float) -> Uncertainty | None:
+    """Return what may be wrong, from a share such as `20%` and kilograms; None where nothing may."""
+    share = share_of(stiffness)
+    return Uncertainty(share, payload) if share or payload else None
+
+
+def rates_of(where: str, text: str | None) -> list[float] | None:
+    """Return numbers with commas between them; InputError names what is none.
+
+    >>> rates_of("start", "1, 0,0,0")
+    [1.0, 0.0, 0.0, 0.0]
+    """
+    if text is None:
+        return None
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"--{where} takes four numbers such as 1,0,0,0, found {text!r}") from None
+
+
 def run_plan(
     path: str,
     robot: str,
-    limits: dict[str, float],
-    pieces: int,
+    request: Request,
     out: Path,
     picture: Path | None,
     console: Console,
@@ -57,7 +89,16 @@ def run_plan(
     motion = read_motion(source)
     machine = Robot.from_config(share.find("config", robot))
     with progress_bar(console, "searching the fastest speed") as progress:
-        found = time_optimal(motion, machine, limits, pieces=pieces, progress=progress)
+        found = time_optimal(
+            motion,
+            machine,
+            request.limits,
+            start=request.start,
+            end=request.end,
+            uncertainty=request.uncertainty,
+            pieces=request.pieces,
+            progress=progress,
+        )
     print_whole(console, bindings_table(found))
     out.parent.mkdir(parents=True, exist_ok=True)
     note = f"Timed for {machine.name}: {found.duration:.6f} s."

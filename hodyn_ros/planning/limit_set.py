@@ -56,14 +56,20 @@ class LimitSet:
     """
 
     def __init__(
-        self, robot: Robot, shares: Mapping[str, float] | None = None, without: Collection[str] = ()
+        self,
+        robot: Robot,
+        shares: Mapping[str, float] | None = None,
+        without: Collection[str] = (),
+        torque_accelerations: Array | None = None,
     ) -> None:
         """Take the limits of a robot, `without` some quantities.
 
-        Of those named in `shares`, by quantity, that share only.
+        Of those named in `shares`, by quantity, that share only. `torque_accelerations` (n,) [N·m/s²] are
+        limits beside those of the robot, of the second derivatives of its torques.
         """
         self.subject = MotionEvaluator(robot)
         self._shares, self._without = dict(shares or {}), without
+        self._torque_accelerations = torque_accelerations
         self.columns: list[Column] = []
         self.places: list[Place] = []
         self._gather()
@@ -151,6 +157,9 @@ class LimitSet:
             self._symmetric("torque", name, force, limits.effort[j], 2, Place("efforts", 0, j))
             rate = limits.effort_rate[j]
             self._symmetric("torque rate", name, f"{force}/s", rate, 3, Place("efforts", 1, j))
+            if self._torque_accelerations is not None:
+                bend, place = self._torque_accelerations[j], Place("efforts", 2, j)
+                self._symmetric("torque acceleration", name, f"{force}/s²", bend, 4, place)
         for j, name in enumerate(subject.robot.joint_names):
             if name not in subject.joint_names:  # a coordinate that nothing drives
                 self._add_motion(

@@ -75,6 +75,8 @@ class Outcome:
 
     times: Array  # (N,) [s] of the motion
     errors: Array  # (N, k) of the coordinates, the joints of a tree [rad or m]
+    positions: Array  # (N, k) of the coordinates [rad or m]
+    motor_positions: Array  # (N, motors) reflected to the links [rad or m]
     saturated: int  # samples in which a motor was at its limit
 
     @property
@@ -93,7 +95,8 @@ class TrackingStudy:
 
     `motion` of the joints that are coordinates, and of a platform or of a base, which moves as it says
     without error; it gets a smooth start and stop of `ramp` [s] where it has none. `duration` [s] of it
-    counts, None for all. Raises InputError for a robot without drives, and for a motion without end.
+    counts, None for all, and what happens `afterwards` [s] at its end. Raises InputError for a robot without
+    drives, and for a motion without end.
     """
 
     def __init__(
@@ -103,6 +106,7 @@ class TrackingStudy:
         duration: float | None,
         ramp: float,
         loop: Loop,
+        afterwards: float = 0.0,
     ) -> None:
         train, moved = model.require_drives(), RobotMotion.of(motion)
         if train.commanded.any():
@@ -122,13 +126,13 @@ class TrackingStudy:
         self._model, self._train, self._loop, self._orders = model, train, loop, law.motion_orders
         self._motion = moved.rest_to_rest(ramp, duration, law.motion_orders - 1)
         self._begin = 0.0 if own.starts_at_rest else ramp
-        self._length = own.duration if duration is None else duration
+        self._length = (own.duration if duration is None else duration) + afterwards
         self.modes = tuple(FeedforwardMode) if train.linear else (FeedforwardMode.ELASTIC,)
         self._gains = MotorGains.from_frequency(
             train.motor_inertia, loop.natural_frequency, loop.damping_ratio
         )
         self._effort_limits = train.effort_limits(model.limits.effort)
-        count = round((SETTLING + self._motion.trajectory.duration) * loop.rate)
+        count = round((SETTLING + self._motion.trajectory.duration + afterwards) * loop.rate)
         desired = [self._desired(i / loop.rate) for i in range(count + 1)]
         links = Links(model, self._base)
         self._wanted = np.stack([links.coordinates(*each)[0] for each in desired])
@@ -176,7 +180,9 @@ class TrackingStudy:
         record = run_loop(simulation, control, duration, 1.0 / loop.rate, progress=progress)
         times = record.times - SETTLING - self._begin
         counted = (times >= 0.0) & (times <= self._length + 0.5 / loop.rate)
-        return Outcome(times[counted], (record.positions - self._wanted)[counted], control.saturated)
+        positions = record.positions[counted]
+        missed = positions - self._wanted[counted]
+        return Outcome(times[counted], missed, positions, record.motor_positions[counted], control.saturated)
 
 
 def _tolerant(rate: float) -> GuardConfig:
@@ -190,6 +196,7 @@ def _tolerant(rate: float) -> GuardConfig:
         settle=0.0,
         speed_margin=1e6,
         tracking_error=1e6,
+        reference_step=1e9,
         effort_step=1e9,
         saturation_time=1e9,
         stop_on=Status.OK,

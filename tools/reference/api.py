@@ -48,6 +48,7 @@ SUBJECTS = {
         "planning.check",
         "planning.retime",
         "planning.time_optimal.planner",
+        "planning.time_optimal.insensitive",
         "planning.effort_trajectory",
         "planning.streams.stream_planner",
         "planning.streams.stream_config",

@@ -13,9 +13,11 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.planning.along import DemandAlong
 from hodyn_ros.planning.limit_set import ROUNDING, Column, LimitSet
+from hodyn_ros.planning.motion_evaluator import MotionEvaluator
 from hodyn_ros.planning.retime import InfeasibleError
 from hodyn_ros.planning.time_optimal.chain_rule import SPEEDS
 from hodyn_ros.planning.time_optimal.geometry import require_path
+from hodyn_ros.planning.time_optimal.insensitive import Uncertainty
 from hodyn_ros.planning.time_optimal.interior_point import Optimum, Problem, UnreachedError, solve
 from hodyn_ros.planning.time_optimal.path_dynamics import PathDynamics
 from hodyn_ros.planning.time_optimal.path_usage import PathUsage
@@ -91,6 +93,7 @@ def time_optimal(
     *,
     start: Sequence[float] | None = None,
     end: Sequence[float] | None = None,
+    uncertainty: Uncertainty | None = None,
     pieces: int = PIECES,
     progress: Callable[[float], None] | None = None,
 ) -> TimeOptimal:
@@ -100,7 +103,8 @@ def time_optimal(
     leads counts, not how fast. `limits`: shares of the robot's own limits by quantity, as `{"velocity":
     0.5}`. `start` and `end` (4,): the first four time derivatives of the path parameter there, where the
     motion does not come from rest or to rest; (1, 0, 0, 0) where it goes on from the path at its own pace. It
-    is continuous up to its snap, as the path has to be, and its speed a spline of as many `pieces`. Raises
+    is continuous up to its snap, as the path has to be, and its speed a spline of as many `pieces`. With an
+    `uncertainty`, torques bend so gently that springs which are not as modelled hardly swing. Raises
     InputError for a path with a kink, InfeasibleError where no speed keeps the limits: naming the joint whose
     range the path leaves, or whose limit gravity alone exceeds.
     """
@@ -109,8 +113,9 @@ def time_optimal(
             f"robot {robot.name!r} has propellers that tilt, whose thrusts are not linear in what a plan "
             "chooses; retime the motion instead"
         )
-    demand = LimitSet(robot, limits)
-    fitted = demand.subject.fitted(_plain(RobotMotion.of(path)))
+    fitted = MotionEvaluator(robot).fitted(_plain(RobotMotion.of(path)))
+    bends = None if uncertainty is None else uncertainty.torque_accelerations(robot, fitted)
+    demand = LimitSet(robot, limits, torque_accelerations=bends)
     require_path(fitted, demand)
     ends = tuple(_under_way(fitted.trajectory, *one) for one in (("start", start), ("end", end)))
     ease, fitted = _eased(fitted, ends)

@@ -69,6 +69,8 @@ def bindings_table(found: TimeOptimal) -> Table:
 def outcome(found: TimeOptimal) -> str:
     """Return in one line how long the motion lasts."""
     share = found.duration / found.even_duration
+    if share >= 1.0:  # an end that is given may be slower than the path at even speed
+        return f"the motion lasts {found.duration:.4f} s"
     return (
         f"the motion lasts {found.duration:.4f} s, {share:.3f} of the {found.even_duration:.4f} s that it "
         "takes where its path parameter runs evenly"

@@ -1,0 +1,102 @@
+"""Motions that hardly swing where springs or payloads are not as modelled."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.signal import lsim
+
+from hodyn_ros import Robot, share
+from hodyn_ros.errors import InputError
+from hodyn_ros.model.drive_spec import DriveSpec
+from hodyn_ros.model.limits import JointLimits
+from hodyn_ros.planning.time_optimal.insensitive import Uncertainty
+from hodyn_ros.planning.time_optimal.planner import TimeOptimal, time_optimal
+from hodyn_ros.trajectory import RobotMotion, WaypointSpline
+
+PATH = WaypointSpline([0.0, 1.0], [[0.0], [0.5]])
+MASS, STIFFNESS, INERTIA, EFFORT = 3.0, 2000.0, 0.4, 40.0
+
+
+def slide(screw: tuple[float, ...] = (0, 0, 0, 1, 0, 0), **limits: float) -> Robot:
+    """A mass that an elastic drive moves along x."""
+    tree = Robot.from_screws([-1], [screw], [np.eye(4)], [MASS], [np.zeros(3)], [0.1 * np.eye(3)]).model
+    bounds = {"velocity": 2.0, "effort": EFFORT, "effort_rate": 800.0, **limits}
+    free = JointLimits.unlimited(1)
+    table = replace(free, **{name: np.array([value]) for name, value in bounds.items()})
+    return Robot(tree, table, [DriveSpec(motor_inertia=INERTIA, stiffness=STIFFNESS)])
+
+
+def test_torques_bend_as_gently_as_the_formula_says() -> None:
+    robot, uncertainty = slide(), Uncertainty(stiffness=0.2)
+    bound = 1.5e-3 * EFFORT * 0.8 * STIFFNESS / INERTIA / 0.2
+    np.testing.assert_allclose(
+        uncertainty.torque_accelerations(robot, RobotMotion.of(PATH)), [bound], rtol=1e-14
+    )
+    found = time_optimal(PATH, robot, uncertainty=uncertainty, pieces=40)
+    snaps = MASS * found.law.sample(np.linspace(0.0, found.duration, 4001), 4)[:, 4]
+    assert 0.999 * bound < np.abs(snaps).max() < bound * (1.0 + 1e-6)
+
+
+def test_a_payload_counts_by_its_share_of_what_is_accelerated() -> None:
+    light, both = Uncertainty(stiffness=0.2), Uncertainty(stiffness=0.2, payload=0.6)
+    bounds = [each.torque_accelerations(slide(), RobotMotion.of(PATH))[0] for each in (light, both)]
+    assert bounds[0] / bounds[1] == pytest.approx((0.2 + 0.6 / MASS) / 0.2, rel=1e-12)
+
+
+@pytest.mark.parametrize("error", [-0.2, 0.2])
+def test_a_spring_swings_by_no_more_than_was_promised(error: float) -> None:
+    plain, gentle = (
+        swing(time_optimal(PATH, slide(), uncertainty=each, pieces=60), error)
+        for each in (None, Uncertainty(0.2))
+    )
+    assert gentle < 1.5e-3 * EFFORT
+    assert gentle < 0.4 * plain
+
+
+def swing(found: TimeOptimal, error: float) -> float:
+    """Return by how much the force of the spring swings after the end [N].
+
+    Of two masses and a spring with motor feedback of 10 rad/s, by the matrix exponential, under feedforward
+    that believes the stiffness.
+    """
+    times = np.arange(0.0, found.duration + 0.2, 2e-4)
+    q = found.law.sample(times, 4)[:, :, 0]
+    motor, rate = (q[:, k] + MASS * q[:, k + 2] / STIFFNESS for k in (0, 1))
+    drive = INERTIA * (q[:, 2] + MASS * q[:, 4] / STIFFNESS) + MASS * q[:, 2]
+    gains = INERTIA * np.array([100.0, 20.0])
+    push = drive + gains[0] * motor + gains[1] * rate
+    k = STIFFNESS * (1.0 + error)
+    a = np.zeros((4, 4))
+    a[:2, 2:] = np.eye(2)
+    a[2, :2] = np.array([-k, k]) / MASS
+    a[3] = np.array([k, -k - gains[0], 0.0, -gains[1]]) / INERTIA
+    shape = np.array([[0.0], [0.0], [0.0], [1.0 / INERTIA]])
+    _, force, _ = lsim((a, shape, [[-k, k, 0.0, 0.0]], [[0.0]]), push, times)
+    return float(np.ptp(force[times >= found.duration])) / 2.0
+
+
+def test_what_cannot_be_planned_for_is_refused() -> None:
+    path = RobotMotion.of(PATH)
+    with pytest.raises(InputError, match="stiffness of 120 % cannot be planned for"):
+        Uncertainty(stiffness=1.2)
+    with pytest.raises(InputError, match="payload of -1 kg"):
+        Uncertainty(payload=-1.0)
+    with pytest.raises(InputError, match="must be positive and finite, found 0"):
+        Uncertainty(swing=0.0)
+    with pytest.raises(InputError, match="has no limit of torque to measure its swing by"):
+        Uncertainty(0.2).torque_accelerations(slide(effort=np.inf), path)
+    rigid = Robot(slide().model, slide().limits, [DriveSpec(motor_inertia=INERTIA)])
+    with pytest.raises(InputError, match="no elastic drives, so nothing swings"):
+        Uncertainty(0.2).torque_accelerations(rigid, path)
+    assert np.isinf(Uncertainty().torque_accelerations(slide(), path)).all()
+
+
+def test_shipped_robots_have_what_it_takes() -> None:
+    panda = Robot.from_config(share.find("config", "panda.yaml"))
+    home = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.0])
+    path = RobotMotion.of(WaypointSpline([0.0, 1.0], [home, home + 0.1]))
+    bounds = [Uncertainty(0.2, payload).torque_accelerations(panda, path) for payload in (0.0, 0.5)]
+    assert (bounds[1] < bounds[0]).all() and (bounds[1] > 0.0).all()
