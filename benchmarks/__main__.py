@@ -19,6 +19,7 @@ from benchmarks import (
     compiling,
     drives,
     growth,
+    insensitive,
     libraries,
     loops,
     machine,
@@ -47,6 +48,7 @@ _WORKS: dict[str, Callable[[Stage], Section]] = {
     "loops": loops.measure,
     "drives": drives.measure,
     "plans": plans.measure,
+    "insensitive": insensitive.measure,
     "libraries": libraries.measure,
     "papers": papers.measure,
 }
