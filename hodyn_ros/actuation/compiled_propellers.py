@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hodyn_ros.engine.codegen.kernel import Kernel, Shape, Stack
+from hodyn_ros.engine.codegen.kernel import Program, Shape, Stack
 from hodyn_ros.lie.jets import multiply, power, to_derivatives, to_taylor
 from hodyn_ros.lie.motion import Frame
 from hodyn_ros.lie.se3 import Array
 
 
-def propeller_kernel(
+def propeller_program(
     allocation: Array, inverse: Array, tilts: Sequence[bool], orders: int, frame: Frame | None
-) -> Kernel:
-    """Compile thrusts, tilts and what is left of a wrench (orders, 6) on the base, by derivative order.
+) -> Program:
+    """Return what computes thrusts, tilts and what is left of a wrench (orders, 6) on the base, by order.
 
     With a `frame` the wrench is one in the world frame, and the pose (4, 4) of the base and its twists
     (orders - 1 or 1, 6), represented in `frame`, are arguments, too. The
@@ -45,7 +45,7 @@ def propeller_kernel(
     shapes: list[tuple[str, Shape]] = [("base wrench", (orders, 6))]
     if frame is not None:
         shapes += [("base pose", (4, 4)), ("base twists", (max(orders - 1, 1), 6))]
-    return Kernel(trace, shapes)
+    return trace, shapes
 
 
 def _in_body(wrench: Array, pose: Array, twists: Array, fixed: bool) -> Array:

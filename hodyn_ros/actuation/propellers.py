@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.actuation.compiled_propellers import propeller_kernel
+from hodyn_ros.actuation.compiled_propellers import propeller_program
 from hodyn_ros.checks import check_finite, finite_array, finite_result, real_array
-from hodyn_ros.engine.codegen.kernel import Kernel
+from hodyn_ros.engine.codegen.kernel import Kernel, Program
 from hodyn_ros.errors import InputError, ModelError, OverflowingError, SingularError
 from hodyn_ros.lie.jets import power, to_derivatives, to_taylor
 from hodyn_ros.lie.motion import BaseMotion, Frame
@@ -135,10 +135,13 @@ class Propellers:
     def _kernel(self, orders: int, frame: Frame | None) -> Kernel:
         kernel = self._kernels.get((orders, frame))
         if kernel is None:
-            tilts = [propeller.tilts for propeller in self.propellers]
-            kernel = propeller_kernel(self.allocation, self._inverse, tilts, orders, frame)
-            self._kernels[orders, frame] = kernel
+            kernel = self._kernels[orders, frame] = Kernel(*self.program(orders, frame))
         return kernel
+
+    def program(self, orders: int, frame: Frame | None) -> Program:
+        """Return what `motion` compiles: `hodyn_ros.actuation.compiled_propellers.propeller_program`."""
+        tilts = [propeller.tilts for propeller in self.propellers]
+        return propeller_program(self.allocation, self._inverse, tilts, orders, frame)
 
     def _require_thrust(self, body_wrench: Array) -> None:
         """Refuse wrenches (..., orders, 6) that leave it open where a propeller points."""

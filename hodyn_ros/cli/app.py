@@ -108,7 +108,7 @@ def export(
         typer.Option(
             help="What to export in C, once or more: inverse_dynamics, forward_dynamics, forward_kinematics, "
             "jacobian, com, mass_matrix, coriolis_matrix, gravity_torque, regressor, "
-            "inverse_dynamics_derivatives.",
+            "inverse_dynamics_derivatives, forward_dynamics_derivatives, propeller_thrusts.",
             show_default="inverse_dynamics",
         ),
     ] = None,

@@ -14,6 +14,7 @@ from hodyn_ros.export.c_function import CFunction, Memory
 from hodyn_ros.export.c_text import checked_name, comment_block, name_from, string
 from hodyn_ros.export.header import header_lines, name_arrays
 from hodyn_ros.export.motors import BOTH, left_out, motor_functions
+from hodyn_ros.export.propellers import THRUSTS, propeller_function
 from hodyn_ros.export.request import Request
 from hodyn_ros.export.self_test import self_test
 from hodyn_ros.export.straight_line import Tables
@@ -21,6 +22,7 @@ from hodyn_ros.export.trees import OFFERED, tree_function
 from hodyn_ros.lie.representations import Representation, check_representation
 
 _HIGHEST_ORDER = 30
+ALL = (*OFFERED, THRUSTS)
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,8 @@ def c_source(
     drives and the order suffices.
     `<name>_self_test` returns the largest relative error against numbers computed here.
 
-    `what`: one or more of what `Robot.compile` offers, and "inverse_dynamics_derivatives"; `frames` and
-    `representation` as there. `period` [s] between two calls lets damped springs that do not settle within
+    `what`: one or more of what `Robot.compile` offers, and "propeller_thrusts"; `frames` and `representation`
+    as there. `period` [s] between two calls lets damped springs that do not settle within
     it remember their deflection; else they follow their slow manifold. `wrenches`: bodies on which the
     environment acts, in inverse and forward dynamics. `name` starts the names of all
     functions, by default it is made from the robot's; `origin` says in the comment where the robot comes
@@ -79,10 +81,11 @@ def c_source(
     prefix = checked_name(name_from(robot.name) if name is None else name)
     tables = Tables()
     request = Request(prefix, int(order), tuple(frames or ()), representation, period, tuple(wrenches))
-    write = tree_function if robot.closure is None else loops.loop_function
+    of_robot = tree_function if robot.closure is None else loops.loop_function
     functions: list[CFunction] = []
     notes = []
     for each in wanted:
+        write = propeller_function if each == THRUSTS else of_robot
         functions.append(write(robot, request, each, tables))
         if each == "inverse_dynamics" and robot.drive_train is not None:
             reason = left_out(robot, request.order, prefix)
@@ -115,10 +118,10 @@ def c_source(
 
 def _checked(wanted: Sequence[str], frames: Sequence[str | int] | None, wrenches: Sequence[str]) -> list[str]:
     for each in wanted:
-        if each not in OFFERED:
-            raise InputError(f"there is no {each!r} to export; choose some of {', '.join(OFFERED)}")
+        if each not in ALL:
+            raise InputError(f"there is no {each!r} to export; choose some of {', '.join(ALL)}")
     if not wanted:
-        raise InputError(f"there is nothing to export; choose some of {', '.join(OFFERED)}")
+        raise InputError(f"there is nothing to export; choose some of {', '.join(ALL)}")
     if frames and not {"forward_kinematics", "jacobian"} & set(wanted):
         raise InputError("frames are of forward_kinematics and jacobian; leave them out")
     if wrenches and not {"inverse_dynamics", "forward_dynamics"} & set(wanted):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.engine import kernels, matrix_kernels
+from hodyn_ros.engine import kernels, matrix_kernels, partial_kernels
 from hodyn_ros.engine.codegen.kernel import Program, Shape, traced
 from hodyn_ros.engine.recursions import kinematics
 from hodyn_ros.errors import InputError
@@ -256,6 +256,33 @@ def _derivatives(robot: Robot, request: Request) -> _Plan:
     )
 
 
+def _forward_derivatives(robot: Robot, request: Request) -> _Plan:
+    order, m = request.order, _velocities(robot)
+    given = _forward_dynamics(robot, replace(request, wrenches=()))
+    about = [
+        *given.about[:2],
+        *(given.about[3:6] if robot.model.floating_base else ()),
+        f"derivatives: matrix ({m}, {m}) by rows of acceleration derivative r (0 to {order}) by positions "
+        "(k = 0), velocities (k = 1) and derivative k - 2 of tau, from "
+        f"[(r * {order + 3} + k) * {m * m}] on.",
+    ]
+    if robot.model.floating_base:
+        about.append(
+            "Six rows of derivatives of the body-fixed twist of the base stand first, and six columns: a "
+            "small body-fixed displacement, the body-fixed twist, and the body-fixed wrench on the base."
+        )
+    return _Plan(
+        partial_kernels.hybrid_dynamics_derivatives_trace(
+            robot.model, order, _setting(robot, replace(request, wrenches=()))
+        ),
+        given.inputs,
+        {"derivatives": ((order + 1, (order + 3) * m * m), m)},
+        about,
+        robot.compile(order, "forward_dynamics_derivatives"),
+        given.choose,
+    )
+
+
 _PLANS: dict[str, Callable[[Robot, Request], _Plan]] = {
     "inverse_dynamics": _inverse_dynamics,
     "forward_dynamics": _forward_dynamics,
@@ -267,6 +294,7 @@ _PLANS: dict[str, Callable[[Robot, Request], _Plan]] = {
     "gravity_torque": _matrix("gravity", "gravity", "gravity_torque"),
     "regressor": _regressor,
     "inverse_dynamics_derivatives": _derivatives,
+    "forward_dynamics_derivatives": _forward_derivatives,
 }
 OFFERED = tuple(_PLANS)
 

@@ -30,7 +30,9 @@ from hodyn_ros.export import CSource, c_source, export_c, straight_line
 from hodyn_ros.export.straight_line import WRITTEN, StraightLine, Tables
 from hodyn_ros.export.trees import OFFERED
 from hodyn_ros.lie.representations import Representation
+from hodyn_ros.lie.se3 import pose as pose_at
 from hodyn_ros.model.drive_spec import series_elastic
+from hodyn_ros.model.propeller import Propeller
 
 CXX = next((path for path in map(shutil.which, ("c++", "g++", "clang++")) if path), None)
 needs_cxx = pytest.mark.skipif(CXX is None, reason="there is no C++ compiler (c++, g++, clang++) on the path")
@@ -117,11 +119,28 @@ def aerial() -> Robot:
     return Robot.from_config(CONFIG / "aerial_manipulator.yaml")
 
 
+def flier(tilting: bool) -> Robot:
+    """Return a robot with four propellers, two of which may tilt about axes normal to each other."""
+    turned = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    places = ((0.3, 0.2), (-0.3, 0.2), (-0.3, -0.2), (0.3, -0.25))
+    propellers = [
+        Propeller(
+            f"p{i}",
+            pose_at(turned if i == 3 else np.eye(3), np.array([*place, 0.1])),
+            0.02 * (-1) ** i,
+            tilts=tilting and i > 1,
+        )
+        for i, place in enumerate(places)
+    ]
+    return Robot(robot_of(random_tree(5, 2, floating_base=True)).model, propellers=propellers)
+
+
 SMALL = tuple(robot_of(random_tree(5, 4, floating_base=floating)) for floating in (False, True))
 ROBOTS = (panda(), aerial()) if THOROUGH else SMALL  # all functions of a large one take a C compiler long
 
 # what C code is not there for; the state of the drives comes with inverse dynamics
-LEFT_OUT = ("drive_state", "inverse_kinematics", "forward_dynamics_derivatives")
+LEFT_OUT = ("drive_state", "inverse_kinematics")
+LONG = "regressor", "forward_dynamics_derivatives"  # these take long to compile
 EVERYTHING = tuple(what for what in get_args(Compiled) if what not in LEFT_OUT)
 
 
@@ -132,7 +151,7 @@ class TestWhat:
     @pytest.mark.parametrize("robot", ROBOTS, ids=("fixed", "floating"))
     def test_as_the_engine_has_it(self, robot: Robot, tmp_path: Path) -> None:
         floating, order, rng = robot.model.floating_base, 1, np.random.default_rng(6)
-        chosen = [what for what in EVERYTHING if what != "regressor"]  # these take long to compile
+        chosen = [what for what in EVERYTHING if what not in LONG]
         code = c_source(robot, order, "robot", what=chosen)
         library = compiled(code, tmp_path, "-O0")
         assert library.robot_self_test() <= 1e-11
@@ -171,6 +190,45 @@ class TestWhat:
 
     def test_everything_is_offered(self) -> None:
         assert set(EVERYTHING) == set(OFFERED)
+
+    @needs_c
+    @pytest.mark.parametrize("floating", (False, True), ids=("fixed", "floating"))
+    def test_partial_derivatives_of_forward_dynamics(self, floating: bool, tmp_path: Path) -> None:
+        robot = robot_of(random_tree(5, 2, floating_base=floating))
+        code = c_source(robot, 0, "robot", what="forward_dynamics_derivatives")
+        library = compiled(code, tmp_path, "-O0")
+        assert library.robot_self_test() <= 1e-11
+        assert "derivatives[" in code.header
+
+    @needs_c
+    @pytest.mark.parametrize("order", (0, 2))
+    def test_thrusts_of_propellers(self, order: int, tmp_path: Path) -> None:
+        """Two that are fixed, and two that tilt: the wrench comes back from what C code gives."""
+        robot = flier(tilting=True)
+        library = compiled(c_source(robot, order, "flier", what="propeller_thrusts"), tmp_path)
+        assert library.flier_self_test() <= RELATIVE
+        assert robot.propellers is not None
+        rng = np.random.default_rng(4)
+        base = random_base(rng, order, "world")
+        pose, twists = np.ascontiguousarray(base.pose), np.ascontiguousarray(base.twists[: max(order, 1)])
+        wrench = rng.normal(size=(order + 1, 6))
+        wrench[0, 5] += 10.0
+        thrusts, tilts = (np.empty((order + 1, 4)) for _ in range(2))
+        call(library.flier_propeller_thrusts, wrench, pose, twists, thrusts, tilts)
+        motion = BaseMotion(pose, twists)
+        in_body = motion.wrenches_in_body(wrench)[0]
+        np.testing.assert_allclose(robot.propellers.wrench(thrusts[0], tilts[0]), in_body, atol=1e-13)
+        assert_rows_close(thrusts, robot.propellers.motion(wrench, motion).thrusts)
+
+    @needs_c
+    def test_what_propellers_cannot_give_is_left(self, tmp_path: Path) -> None:
+        code = c_source(flier(tilting=False), 1, "flier", what="propeller_thrusts")
+        assert "double left[12]" in code.header, "parallel propellers push along one axis"
+        assert compiled(code, tmp_path).flier_self_test() <= RELATIVE
+
+    def test_thrusts_need_propellers(self) -> None:
+        with pytest.raises(InputError, match="has no propellers, which propeller_thrusts is of"):
+            c_source(panda(), 0, what="propeller_thrusts")
 
     @needs_c
     def test_regressors(self, tmp_path: Path) -> None:
