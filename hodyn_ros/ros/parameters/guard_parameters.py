@@ -20,6 +20,9 @@ _STATUS = {
     "position": Status.POSITION_LIMIT_EXCEEDED,
     "clamped": Status.EFFORT_CLAMPED,
     "singularity": Status.NEAR_SINGULARITY,
+    "thrust": Status.THRUST_LIMIT_EXCEEDED,
+    "thrust_rate": Status.THRUST_RATE_LIMIT_EXCEEDED,
+    "base_wrench": Status.BASE_WRENCH_UNREACHED,
 }
 NOTHING = "nothing"
 _COARSE = 0.05  # [rad or m] by which positions on joint_states may jump

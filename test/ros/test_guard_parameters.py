@@ -1,0 +1,20 @@
+"""What the parameters of the guard name."""
+
+from __future__ import annotations
+
+import pytest
+
+from hodyn_ros.errors import InputError
+from hodyn_ros.feedforward.feedforward import Status
+from hodyn_ros.ros.parameters import guard_parameters
+
+
+def test_every_bit_of_a_status_has_a_name() -> None:
+    """Thrusts of propellers among them."""
+    names = guard_parameters._STATUS
+    assert guard_parameters._status(" ".join(names)) == Status(sum(bit.value for bit in Status))
+    thrusts = Status.THRUST_LIMIT_EXCEEDED | Status.BASE_WRENCH_UNREACHED
+    assert guard_parameters._status("thrust base_wrench") == thrusts
+    assert guard_parameters._status(guard_parameters.NOTHING) == Status.OK
+    with pytest.raises(InputError, match="'stop_on' names 'wind'; choose from effort, .* thrust_rate, "):
+        guard_parameters._status("thrust wind")
