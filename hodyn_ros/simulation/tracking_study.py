@@ -25,7 +25,7 @@ from hodyn_ros.simulation.simulation import RobotSimulation
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.robot_motion import RobotMotion
 
-SETTLING = 1.0  # [s] for which the first position is held before the motion starts
+SETTLING = 1.0  # [s]
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ class TrackingStudy:
 
     `motion` of the joints that are coordinates, and of a platform or of a base, which moves as it says
     without error; it gets a smooth start and stop of `ramp` [s] where it has none. `duration` [s] of it
-    counts, None for all, and what happens `afterwards` [s] at its end. Raises InputError for a robot without
-    drives, and for a motion without end.
+    counts, None for all, and what happens `afterwards` [s] at its end; before, the first position is held for
+    `settling` [s]. Raises InputError for a robot without drives, and for a motion without end.
     """
 
     def __init__(
@@ -107,6 +107,7 @@ class TrackingStudy:
         ramp: float,
         loop: Loop,
         afterwards: float = 0.0,
+        settling: float = SETTLING,
     ) -> None:
         train, moved = model.require_drives(), RobotMotion.of(motion)
         if train.commanded.any():
@@ -126,13 +127,14 @@ class TrackingStudy:
         self._model, self._train, self._loop, self._orders = model, train, loop, law.motion_orders
         self._motion = moved.rest_to_rest(ramp, duration, law.motion_orders - 1)
         self._begin = 0.0 if own.starts_at_rest else ramp
+        self._settling = settling
         self._length = (own.duration if duration is None else duration) + afterwards
         self.modes = tuple(FeedforwardMode) if train.linear else (FeedforwardMode.ELASTIC,)
         self._gains = MotorGains.from_frequency(
             train.motor_inertia, loop.natural_frequency, loop.damping_ratio
         )
         self._effort_limits = train.effort_limits(model.limits.effort)
-        count = round((SETTLING + self._motion.trajectory.duration + afterwards) * loop.rate)
+        count = round((settling + self._motion.trajectory.duration + afterwards) * loop.rate)
         desired = [self._desired(i / loop.rate) for i in range(count + 1)]
         links = Links(model, self._base)
         self._wanted = np.stack([links.coordinates(*each)[0] for each in desired])
@@ -140,8 +142,8 @@ class TrackingStudy:
 
     def _desired(self, time: float) -> tuple[Array, BaseMotion | None]:
         """Return the motion of joints and base at a time of the run, held at the start."""
-        sample = self._motion.sample(max(time - SETTLING, 0.0), self._orders - 1)
-        if time <= SETTLING:
+        sample = self._motion.sample(max(time - self._settling, 0.0), self._orders - 1)
+        if time <= self._settling:
             sample = sample.at_rest()
         if sample.pose is None or sample.twists is None:
             return sample.joints, None
@@ -178,7 +180,7 @@ class TrackingStudy:
         control = GuardedController(guard, reference)
         duration = (len(self._feedforwards) - 1) / loop.rate
         record = run_loop(simulation, control, duration, 1.0 / loop.rate, progress=progress)
-        times = record.times - SETTLING - self._begin
+        times = record.times - self._settling - self._begin
         counted = (times >= 0.0) & (times <= self._length + 0.5 / loop.rate)
         positions = record.positions[counted]
         missed = positions - self._wanted[counted]
