@@ -173,8 +173,9 @@ def _relative(errors: Array, values: Array) -> Array:
 
 def draw_motion(flight: Flight, found: Accelerations, path: Path) -> Path:
     """Draw what goes into inverse dynamics, and what comes out of forward dynamics (Figure 3a)."""
+    orders = found.joints.shape[1]
     figure, axes = grid(
-        ORDER + 1,
+        orders,
         3,
         14.0,
         "Motion of the aerial manipulator (spatial twist of the base)",
@@ -185,7 +186,7 @@ def draw_motion(flight: Flight, found: Accelerations, path: Path) -> Path:
         ("base, $\\omega", "rad", 1, flight.twists[:, 1:, :3], found.base[..., :3], _AXES, AXIS_COLOURS),
         ("base, $v", "m", 1, flight.twists[:, 1:, 3:], found.base[..., 3:], _AXES, AXIS_COLOURS),
     )
-    for r in range(ORDER + 1):
+    for r in range(orders):
         for ax, (what, unit, first, given, returned, names, colours) in zip(axes[r], columns):
             curves(ax, flight.times, given[:, r], names, colours)
             ax.plot(flight.times, returned[:, r], color="black", linewidth=1.0, dashes=(4, 5))
@@ -195,8 +196,9 @@ def draw_motion(flight: Flight, found: Accelerations, path: Path) -> Path:
 
 def draw_efforts(flight: Flight, efforts: Efforts, path: Path) -> Path:
     """Draw torques and base wrench with their derivatives (Figure 3b)."""
+    orders = efforts.torques.shape[1]
     figure, axes = grid(
-        ORDER + 1,
+        orders,
         3,
         14.0,
         "What moves the aerial manipulator, found by inverse dynamics",
@@ -207,7 +209,7 @@ def draw_efforts(flight: Flight, efforts: Efforts, path: Path) -> Path:
         ("base moment, $m", "N m", efforts.wrenches[..., :3], _AXES, AXIS_COLOURS),
         ("base force, $f", "N", efforts.wrenches[..., 3:], _AXES, AXIS_COLOURS),
     )
-    for r in range(ORDER + 1):
+    for r in range(orders):
         for ax, (what, unit, values, names, colours) in zip(axes[r], columns):
             curves(ax, flight.times, values[:, r], names, colours)
             ax.set_title(f"r = {r}: {what}^{{({r})}}$ [{unit}{per_second(r)}]", fontsize=10)
@@ -264,13 +266,14 @@ def _save(figure: Figure, axes: NDArray[np.object_], path: Path) -> Path:
 
 def main(
     out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("out/examples"),
-    quick: Annotated[bool, typer.Option("--quick", help="Every 50th sample only.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Every 50th sample, to order 3.")] = False,
 ) -> None:
     """Fly the aerial manipulator of Ali et al.: inverse dynamics of order 5, forward dynamics back."""
     console = Console(stderr=True)
     robot = Robot.from_config(share.find("config", "aerial_manipulator.yaml"))
     times = np.linspace(0.0, HORIZON, SAMPLES, endpoint=False)
-    flight = table_3_flight(times[:: 50 if quick else 1])
+    order = 3 if quick else ORDER
+    flight = table_3_flight(times[:: 50 if quick else 1], order)
     with console.status("compiling"):
         efforts = inverse_dynamics(robot, flight.q, flight.poses, flight.twists)
         forward_dynamics(robot, flight, efforts, [0])
@@ -284,10 +287,10 @@ def main(
     disturbed = forward_dynamics(robot, flight, rounded(efforts), samples("what rounding does"))
     errors = figures(robot, flight, efforts, found, disturbed)
 
-    print(f"{robot.model.name}: {len(flight.times)} samples of the flight of Table 3, orders 0 to {ORDER}")
+    print(f"{robot.model.name}: {len(flight.times)} samples of the flight of Table 3, orders 0 to {order}")
     print("errors relative to the largest number of the order:")
     print("order  joint motion  base motion  one rounding  efforts again")
-    for r in range(ORDER + 1):
+    for r in range(order + 1):
         print(
             f"{r:5d}  {errors.joints[r]:12.1e}  {errors.base[r]:11.1e}  {errors.rounding[r]:12.1e}"
             f"  {errors.efforts[r]:13.1e}"

@@ -144,12 +144,12 @@ def draw_robustness(errors: dict[tuple[str, str], Array], duration: float, path:
 
 def main(
     out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("out/examples"),
-    quick: Annotated[bool, typer.Option("--quick", help="Two stiffnesses and 0.4 s only.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Two stiffnesses and 0.2 s only.")] = False,
 ) -> None:
     """Track a fast motion with springs of many stiffnesses, and with wrong inertias."""
     console = Console(stderr=True)
     panda = Robot.from_config(share.find("config", "panda.yaml"))
-    duration = 0.4 if quick else MOTION.duration
+    duration = 0.2 if quick else MOTION.duration
     stiffnesses = STIFFNESSES[3:5] if quick else STIFFNESSES
     feedforwards = ("none", "rigid", "elastic")
 
