@@ -13,6 +13,8 @@ from oracles.random_trees import random_tree
 
 from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot, share
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 COUNT, ORDER = 5, 1
 

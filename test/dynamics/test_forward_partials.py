@@ -18,6 +18,8 @@ from oracles.motions import Base
 from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot, share
 from hodyn_ros.engine import matrix_kernels, partial_kernels
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 
 

@@ -332,7 +332,7 @@ def robots() -> dict[str, Any]:
     )
     return {
         "arm": Robot.from_screws(**random_tree(1, 3).arguments()),
-        "flyer": Robot.from_screws(**random_tree(2, 4, floating_base=True).arguments()),
+        "flyer": Robot.from_screws(**random_tree(2, 2, floating_base=True).arguments()),
         "gough_stewart": Robot.from_config(share.find("config", "gough_stewart_6ups.yaml")),
         "planar": Robot.from_config(share.find("config", "planar_3rrr.yaml")),
         "balls": GroupRobot(balls),
@@ -367,6 +367,9 @@ def arrays_of(result: Any) -> Iterator[Array]:
             yield from arrays_of(value) if isinstance(value, (np.ndarray, tuple, list)) else ()
 
 
+# Of a platform with two freedoms these are compiled in a third of the time, by the same code.
+LONG = ("mass_matrix", "coriolis_matrix", "gravity_torque", "dynamic_matrices", "com", "jacobian")
+LONG += ("joint_motion", "forward_kinematics")
 CASES = [
     (robot, name, call)
     for calls, names in (
@@ -377,6 +380,7 @@ CASES = [
     )
     for robot in names
     for name, call in calls.items()
+    if THOROUGH or robot != "gough_stewart" or name not in LONG
 ]
 
 

@@ -195,6 +195,7 @@ class TestBatches:
             assert (relative_errors(np.concatenate([wrench, torque], axis=1), single) <= 1e-14).all()
 
 
+@pytest.mark.thorough
 class TestMechanics:
     @given(seed=st.integers(0, 2**32 - 1), n_bodies=st.integers(1, 10))
     @examples(15)

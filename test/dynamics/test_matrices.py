@@ -17,7 +17,7 @@ from oracles import mp_groups, pinocchio_models
 from oracles.cases import Case, make_case
 from oracles.differences import derivative
 from oracles.motions import Base
-from sweeps import examples
+from sweeps import THOROUGH, examples, some
 
 from hodyn_ros import BaseMotion, InputError, ModelError, Robot
 from hodyn_ros.dynamics.group_robot import GroupRobot
@@ -28,6 +28,8 @@ from hodyn_ros.lie.motion import wrenches_to_body
 from hodyn_ros.lie.se3 import exp
 from hodyn_ros.model import joint_groups
 from hodyn_ros.model.joint_tree import JointTree
+
+pytestmark = pytest.mark.thorough
 
 ORDER = 2
 
@@ -50,15 +52,14 @@ CASES = [
         make_case(seed, 4, ORDER, floating, frame=frame), id=f"{'floating' if floating else 'fixed'}{seed}"
     )
     for seed, floating, frame in (
-        (1, False, "world"),
-        (2, False, "world"),
+        *some([(1, False, "world"), (2, False, "world")], (2, False, "world")),
         (3, True, "world"),
         (4, True, "body"),
     )
 ]
+FIXED, FLOATING = CASES[:-2], CASES[-2:]
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("case", CASES)
 def test_compiled_matrices_are_those_of_both_published_forms(case: Case) -> None:
     robot, base = robot_of(case)
@@ -111,7 +112,6 @@ def test_compiled_mass_rate_less_twice_coriolis_is_skew(case: Case) -> None:
     assert np.abs(skew + skew.T).max() <= 1e-12 * np.abs(mass[1]).max()
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("case", CASES)
 def test_coefficients_times_motion_are_the_torques_of_the_recursion(case: Case) -> None:
     robot, base = robot_of(case)
@@ -124,7 +124,6 @@ def test_coefficients_times_motion_are_the_torques_of_the_recursion(case: Case) 
     assert not coefficients[:, 0].any()
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("floating", [False, True])
 def test_batches_are_their_samples(floating: bool) -> None:
     case = make_case(1, 3 - int(floating), 0, floating)
@@ -146,10 +145,11 @@ def test_batches_are_their_samples(floating: bool) -> None:
 )
 def test_jacobians_give_the_twists(case: Case, frame: str, representation: str) -> None:
     robot, base = robot_of(case)
-    kinematics = robot.forward_kinematics(case.q, base, representation)
-    rates = velocities(case.q, base)
-    for body in robot.model.body_names:
-        jacobian = robot.jacobian(case.q, body, frame, base)
+    q = case.q if THOROUGH else case.q[:3]
+    kinematics = robot.forward_kinematics(q, base, representation)
+    rates = velocities(q, base)
+    for body in robot.model.body_names if THOROUGH else robot.model.body_names[::3]:
+        jacobian = robot.jacobian(q, body, frame, base)
         found = np.stack([product_derivative(jacobian, rates, r) for r in range(len(rates))])
         assert closeness(found, kinematics.twists_of(body)) < 1e-11
         if base is None:
@@ -178,7 +178,7 @@ def test_centre_of_mass_is_exact(case: Case) -> None:
     assert closeness(moved, right[1:]) < 1e-12
 
 
-@pytest.mark.parametrize("case", CASES[2:])
+@pytest.mark.parametrize("case", FLOATING)
 def test_momentum_changes_by_the_wrench_on_the_base(case: Case) -> None:
     robot, base = robot_of(case)
     wrench, _ = robot.inverse_dynamics(case.q, base, formulation="spatial")
@@ -225,7 +225,7 @@ def exact_coriolis(tree, q, rates):  # type: ignore[no-untyped-def]
     return result
 
 
-@pytest.mark.parametrize("case", CASES[:2])
+@pytest.mark.parametrize("case", FIXED)
 def test_coriolis_matrix_and_state_derivatives_are_exact(case: Case) -> None:
     robot, _ = robot_of(case)
     tree, q = case.tree, case.q
@@ -275,7 +275,6 @@ def test_state_derivatives_add_up_to_time_derivatives(case: Case) -> None:
         assert closeness(change[None], coriolis[r + 1][None]) < 1e-11
 
 
-@pytest.mark.thorough
 def test_large_trees_fall_back_on_the_published_form() -> None:
     case = make_case(8, 30, 1)
     robot, _ = robot_of(case)

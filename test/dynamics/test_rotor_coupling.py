@@ -90,6 +90,7 @@ def motion(orders: int) -> Array:
     return rng.uniform(-1.0, 1.0, (orders, 3)) * 3.0 ** np.arange(orders)[:, None]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("springs", [True, False])
 @pytest.mark.parametrize("order", [2, 4])
 def test_the_feedforward_moves_rotors_that_are_bodies(order: int, springs: bool) -> None:

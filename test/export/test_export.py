@@ -135,7 +135,7 @@ def flier(tilting: bool) -> Robot:
     return Robot(robot_of(random_tree(5, 2, floating_base=True)).model, propellers=propellers)
 
 
-SMALL = tuple(robot_of(random_tree(5, 4, floating_base=floating)) for floating in (False, True))
+SMALL = tuple(robot_of(random_tree(5, 2, floating_base=floating)) for floating in (False, True))
 ROBOTS = (panda(), aerial()) if THOROUGH else SMALL  # all functions of a large one take a C compiler long
 
 # what C code is not there for; the state of the drives comes with inverse dynamics

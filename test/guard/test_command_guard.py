@@ -26,6 +26,7 @@ from fault_bench import (
 from fault_cases import ASKEW, GRID, THIRD, Case
 from hypothesis import given
 from hypothesis import strategies as st
+from sweeps import THOROUGH
 
 from hodyn_ros.control.measurement import Measurement
 from hodyn_ros.control.motor_pd import MotorGains, Reference
@@ -40,6 +41,9 @@ from hodyn_ros.simulation.closed_loop import GuardedController, run_loop
 
 JOINS = ["joining", "following"]
 STOPS = ["stopping", "stopped"]
+
+# Stamps and clocks off by a second are to a guard what those off by a minute are.
+RUN = [pair for pair in GRID if THOROUGH or not pair[1].name.endswith((" +1 s", " -1 s"))]
 UNSEEN = (Fault.NO_MEASUREMENT, Fault.LATE_MEASUREMENTS)  # nobody can look after the robot any more
 
 
@@ -49,7 +53,7 @@ def allowed_steps(consumer: Consumer) -> np.ndarray:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("consumer, case", GRID, ids=[f"{a.name}: {b.name}" for a, b in GRID])
+@pytest.mark.parametrize("consumer, case", RUN, ids=[f"{a.name}: {b.name}" for a, b in RUN])
 def test_nothing_false_reaches_the_motors(consumer: Consumer, case: Case) -> None:
     found = outcome(consumer, case.make(), case.lasts, case.begins, case.off, case.silent)
     bench, record = found.bench, found.bench.record

@@ -7,10 +7,11 @@ from typing import Protocol
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from places import DATA
+from sweeps import examples
 
 from hodyn_ros.dynamics.read_robot import read_robot
 from hodyn_ros.errors import ModelError
@@ -384,7 +385,7 @@ def _read_or_reject(path: Path) -> RobotDescription | None:
 
 
 @pytest.mark.thorough
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(
     content=st.one_of(
         st.binary(max_size=200), st.text(max_size=200).map(lambda text: text.encode("utf-8", "ignore"))
@@ -405,7 +406,7 @@ SCRAPS = st.sampled_from(
 
 
 @pytest.mark.thorough
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(data=st.data())
 def test_a_damaged_file_gives_a_config_or_a_model_error(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

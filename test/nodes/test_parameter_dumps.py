@@ -55,7 +55,7 @@ def write(file: Path, full_name: str, parameters: dict[str, Any]) -> None:
 def start_from(file: Path, module: str, namespace: str) -> RosProcess:
     command = [sys.executable, "-m", f"hodyn_ros.nodes.{module}", "--ros-args"]
     rules = ["-r", f"__ns:=/{namespace}", "--params-file", str(file)]
-    return RosProcess([*command, *rules], child_environment(), module, cold=True)
+    return RosProcess([*command, *rules], child_environment(), module)
 
 
 @pytest.mark.parametrize("module", NODES)

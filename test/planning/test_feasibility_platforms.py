@@ -63,7 +63,7 @@ def test_the_drives_of_a_platform_are_held_to_their_limits(gough_stewart: Robot)
     """Against the forces of many instants, pose by pose."""
     motion = read_motion(CONFIG / "gough_stewart_motion.yaml")
     report = check(gough_stewart, motion, duration=1.0)
-    times = np.linspace(0.0, 1.0, 4001)
+    times = np.linspace(0.0, 1.0, 2001)
     found = [state_at(gough_stewart, motion, t, 3) for t in times]
     expected = {
         "velocity": np.array([state.motion[1] for state in found]),
@@ -109,7 +109,7 @@ def test_motors_of_a_platform_count(planar: Robot) -> None:
     report = check(planar, motion)
     assert "motor torque rate" in {f.column.quantity for f in report.findings}
     assert planar.drive_train is not None
-    times = np.linspace(0.0, 2.4, 4001)
+    times = np.linspace(0.0, 2.4, 2001)
     rates = []
     for t in times:
         state = state_at(planar, motion, t, 5)

@@ -19,6 +19,7 @@ from rclpy.qos import QoSHistoryPolicy, QoSProfile
 from ros_processes import RosProcess, child_environment, start_node, wait_until
 from ros_talk import Talk
 from std_msgs.msg import Int64
+from sweeps import THOROUGH
 
 END = "os.kill(os.getpid(), signal.{signal})\n    while rclpy.ok(): time.sleep(0.01)"
 CODE = """
@@ -92,6 +93,7 @@ import sys
 from rclpy.duration import Duration
 from rclpy.node import Node
 from std_msgs.msg import Int64
+from sweeps import THOROUGH
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.stream_executor import StreamGroup
 
@@ -178,6 +180,7 @@ import sys
 from rclpy.node import Node
 from rclpy.qos import QoSHistoryPolicy, QoSProfile
 from std_msgs.msg import Int64
+from sweeps import THOROUGH
 from hodyn_ros.ros.diagnostics import OK, Diagnostics, Report
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.stream_executor import StreamGroup
@@ -228,7 +231,7 @@ def test_a_node_ends_without_a_traceback_whenever_it_is_told_to() -> None:
         ("simulator_node", panda),
     )
     with start_node("trajectory_node", moving | {"rate": 500.0}, "whenever"):
-        for _ in range(5):
+        for _ in range(5 if THOROUGH else 3):
             with ExitStack() as stack:
                 started = [stack.enter_context(start_node(*node, "whenever", cold=True)) for node in nodes]
                 for process in started:

@@ -37,6 +37,7 @@ def panda() -> Robot:
     return Robot.from_config(share.find("config", "panda.yaml"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("method", ["LSODA", "Radau", "BDF"])
 @pytest.mark.parametrize("rigid", [False, True])
 def test_the_plant_moves_as_the_compiled_simulation(panda: Robot, rigid: bool, method: Method) -> None:

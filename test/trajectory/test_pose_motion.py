@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from places import EXAMPLES
 from scipy.spatial.transform import Rotation
+from sweeps import THOROUGH
 
 from hodyn_ros import BaseMotion, InputError, Robot, share
 from hodyn_ros.lie.motion import twists_to_world
@@ -253,8 +254,13 @@ def test_a_bad_file_is_answered_in_one_line(tmp_path: Path, text: str, place: st
     assert "\n" not in str(rejected.value)
 
 
+@pytest.mark.thorough
 @given(data=st.data())
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None,
+    max_examples=150 if THOROUGH else 50,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 def test_damaged_files_are_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(POSE)))
     end = data.draw(st.integers(start, min(start + 12, len(POSE))))
@@ -284,6 +290,7 @@ def test_the_shipped_flight_is_that_of_table_3(monkeypatch: pytest.MonkeyPatch) 
     np.testing.assert_allclose(np.moveaxis(spatial, 0, 1), flight.twists, rtol=0, atol=1e-14)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["gough_stewart", "planar_3rrr"])
 def test_the_shipped_motions_are_within_reach(name: str) -> None:
     config = {"gough_stewart": "gough_stewart_6ups.yaml", "planar_3rrr": "planar_3rrr.yaml"}[name]

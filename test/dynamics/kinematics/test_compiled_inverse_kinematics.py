@@ -16,6 +16,8 @@ from hodyn_ros.dynamics.kinematics import inverse_kinematics as module
 from hodyn_ros.dynamics.kinematics.inverse_kinematics import inverse_kinematics
 from hodyn_ros.lie.representations import Representation, of_frame
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 
 HOME = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])

@@ -135,6 +135,7 @@ def test_limbs_and_platform_come_out_of_the_tree_as_they_went_in(arrays: Paralle
                 np.testing.assert_allclose(getattr(part, what), getattr(expected, what), atol=1e-15)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("orders", [1, 4])
 def test_all_limbs_meet_at_the_platform(platform: Robot, orders: int) -> None:
     pose = PLATFORM.placement @ exp(np.array([0.3, -0.2, 0.4, 0.02, -0.03, 0.05]))
@@ -198,6 +199,7 @@ def test_a_reset_to_where_it_was_goes_on_from_there(hinge: Robot) -> None:
     assert np.allclose(lengths(hinge, moved(HINGE.placement, 0.1, 0.05)), there, rtol=0.0, atol=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("frame", ["body", "world"])
 @pytest.mark.parametrize("arrays", [PLATFORM, TRIANGLE, HINGE])
 def test_drives_tell_the_motion(arrays: Parallel, frame: Frame) -> None:
@@ -647,6 +649,7 @@ def test_limbs_of_one_build_share_their_code() -> None:
     assert group_sizes(ParallelRobot.from_screws(**arguments)) == [1, 2]
 
 
+@pytest.mark.thorough
 def test_limbs_of_different_build_work_together() -> None:
     """Legs in groups of their own, in another order in memory than in the robot, give the same forces."""
     arguments = gough_stewart(seed=3).arguments()
