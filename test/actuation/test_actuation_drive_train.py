@@ -49,6 +49,7 @@ def samples(panda: Robot) -> tuple[Array, Array]:
     return q, panda.inverse_dynamics(q)
 
 
+@pytest.mark.thorough
 def test_each_joint_of_a_mixture_is_as_on_its_own(samples: tuple[Array, Array]) -> None:
     q, torques = (stack[..., : len(SPECS)] for stack in samples)
     train = DriveTrain(list(SPECS.values()), list(SPECS))
@@ -64,6 +65,7 @@ def test_each_joint_of_a_mixture_is_as_on_its_own(samples: tuple[Array, Array]) 
         assert np.array_equal(own.effort[:, :3], found.effort[..., motors])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("memory", "position", "effort"), [(2e-3, 5e-9, 7e-4), (2e-2, 5e-6, 7e-3)])
 def test_what_answers_sample_by_sample_leave_out(
     panda: Robot, memory: float, position: float, effort: float
@@ -120,6 +122,7 @@ def test_a_commanded_stiffness_moves_the_motors(samples: tuple[Array, Array]) ->
         train.feedforward(q, torques + 1e4)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("damping", [0.5, 20.0, 2000.0])
 def test_damped_springs_follow_their_equation_from_sample_to_sample(
     damping: float, samples: tuple[Array, Array]

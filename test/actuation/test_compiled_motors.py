@@ -43,6 +43,7 @@ def hold(found: Any, exact: Any) -> None:
         assert (np.abs(one - other) <= 1e-12 * np.abs(other).max(axis=-1, keepdims=True, initial=0.0)).all()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("order", range(7))
 @pytest.mark.parametrize("kind", SPECS)
 def test_every_kind_of_drive_is_compiled(kind: str, order: int) -> None:

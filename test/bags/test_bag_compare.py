@@ -203,6 +203,7 @@ def run(
     return agree, console.export_text()
 
 
+@pytest.mark.thorough
 def test_the_command_prints_a_table_and_draws_a_picture(tmp_path: Path) -> None:
     agree, printed = run(tmp_path, changed(30, answer(30, 0.25, -3.0)))
     assert not agree
@@ -231,6 +232,7 @@ def test_a_picture_of_missing_messages_only_can_be_drawn(tmp_path: Path) -> None
     assert (tmp_path / "picture.png").exists()
 
 
+@pytest.mark.thorough
 def test_edges_can_be_ignored_and_nothing_else(tmp_path: Path) -> None:
     """A recording that begins and ends at other instants, and one that lacks something in its middle."""
 

@@ -23,6 +23,7 @@ def shown(robot: str | Path, picture: Path | None = None, width: int = 80) -> st
     return console.file.getvalue()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("robot", "wanted"),
     [

@@ -16,6 +16,8 @@ from hodyn_ros import InputError, Robot, share
 from hodyn_ros.export import c_source
 from hodyn_ros.model.drive_spec import DriveSpec
 
+pytestmark = pytest.mark.thorough
+
 OK, NEAR_SINGULAR, FAILED = range(3)
 PERIOD = 1e-3
 

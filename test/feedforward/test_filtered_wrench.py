@@ -11,6 +11,8 @@ from scipy.signal import StateSpace, lsim, lti
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.filtered_wrench import FilteredWrench
 
+pytestmark = pytest.mark.thorough
+
 CUTOFF = 20.0
 WRENCH = np.array([0.3, -1.0, 2.0, 10.0, -20.0, 5.0])
 NEVER = 1e6

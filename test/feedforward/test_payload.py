@@ -70,6 +70,7 @@ def test_the_platform_of_a_parallel_robot_carries() -> None:
     np.testing.assert_allclose(jacobian.T @ more, -wrench, rtol=0.0, atol=1e-10)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "body"), [("gough_stewart_6ups.yaml", "leg1_body3"), ("planar_3rrr.yaml", "left_body1")]
 )

@@ -112,6 +112,7 @@ def test_what_has_no_euler_angles_is_told() -> None:
         euler_base(np.full((2, 6), np.nan))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("representation", ["spatial", "body_fixed", "hybrid"])
 def test_poses_of_bodies_have_derivatives(representation: str) -> None:
     """They are those of the pose along the motion: checked by the sum of the Taylor series a little later."""

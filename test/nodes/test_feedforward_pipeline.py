@@ -82,6 +82,7 @@ def platform_motion(robot: Robot, second: int, z: float) -> DesiredMotion:
     return msg
 
 
+@pytest.mark.thorough
 def test_a_parallel_robot_goes_on_from_where_it_is() -> None:
     path = share.find("config", "gough_stewart_6ups.yaml")
     original = pipeline_of(path, FeedforwardConfig())

@@ -120,6 +120,7 @@ def hold_against_each_other(file: str, count: int, seed: int) -> tuple[int, int]
     return answered, read
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("file", CASES)
 def test_bytes_are_answered_as_messages_are(file: str) -> None:
     answered, read = hold_against_each_other(file, 60, seed=3)

@@ -12,6 +12,8 @@ from hodyn_ros.planning.check import check
 from hodyn_ros.planning.retime import retime
 from hodyn_ros.trajectory import read_motion
 
+pytestmark = pytest.mark.thorough
+
 MOTION = share.find("config", "humanoid_leg_motion.yaml")
 
 

@@ -184,6 +184,7 @@ def replace_effort(limits: JointLimits, joint: int, effort: float) -> JointLimit
     return replace(limits, effort=efforts, joint_names=None)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "bounds"),
     [

@@ -219,6 +219,7 @@ VALUES: st.SearchStrategy[list[float]] = (
 )
 
 
+@pytest.mark.thorough
 @settings(max_examples=1000, deadline=None)
 @given(
     names=st.permutations(NAMES) | st.lists(st.sampled_from([*NAMES, "hand"]), max_size=5),

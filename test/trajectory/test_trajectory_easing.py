@@ -42,6 +42,7 @@ def knot_steps(motion: Trajectory, t: float, order: int) -> mp.Array:
     return np.asarray(steps / around)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("order", range(1, 11))
 def test_start_with_every_derivative(order: int) -> None:
     ramp, start = 1.5, 0.4
@@ -51,6 +52,7 @@ def test_start_with_every_derivative(order: int) -> None:
     assert mp.error(found, wanted) < 1e-11
 
 
+@pytest.mark.thorough
 @given(ramp=st.floats(0.01, 100.0), start=st.floats(0.0, 10.0), fraction=st.floats(0.01, 0.99))
 @settings(deadline=None, max_examples=10)
 def test_start_of_any_length(ramp: float, start: float, fraction: float) -> None:

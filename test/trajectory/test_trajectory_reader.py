@@ -154,6 +154,7 @@ def test_random_bytes_are_refused(tmp_path: Path, data: bytes) -> None:
         read_trajectory(path)
 
 
+@pytest.mark.thorough
 @given(data=st.data(), text=st.sampled_from([FOURIER, WAYPOINTS, COSINES]))
 @settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damaged_files_are_read_or_refused(tmp_path: Path, data: st.DataObject, text: str) -> None:

@@ -36,6 +36,7 @@ def steps(motion: Trajectory, t: float, order: int, scale: mp.Array) -> mp.Array
     return np.asarray(np.abs(beside[1] - beside[0]).max(axis=1) / scale)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("order", "m", "given_rows", "at_rest"),
     [

@@ -54,6 +54,7 @@ def test_the_shipped_platform_rolls_half_a_radian() -> None:
         assert np.abs(state.motion[0]).max() < 0.1
 
 
+@pytest.mark.thorough
 def test_legs_may_have_universal_and_ball_joints(tmp_path: Path) -> None:
     text = PLATFORM.read_text()
     for old, new in {
