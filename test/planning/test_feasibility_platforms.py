@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hodyn_ros import BaseMotion, InputError, Robot, share
 from hodyn_ros.dynamics.calls.inverse_dynamics import DriveState
 from hodyn_ros.model.limits import JointLimits
-from hodyn_ros.planning.check import check
+from hodyn_ros.planning.check import Report, check
 from hodyn_ros.planning.retime import retime
 from hodyn_ros.trajectory import Cosines
 from hodyn_ros.trajectory.files.reader import read_motion
@@ -37,6 +37,12 @@ def state_at(robot: Robot, motion: RobotMotion, time: float, order: int) -> Driv
     sample = motion.sample(time, order)
     assert sample.pose is not None and sample.twists is not None
     return robot.drive_state(None, BaseMotion(sample.pose, sample.twists, frame="body"))
+
+
+def instants(report: Report, duration: float) -> Array:
+    """Return times [s] all along a motion, and many about those at which limits were found to be nearest."""
+    about = [finding.time + np.linspace(-4e-3, 4e-3, 33) for finding in report.findings]
+    return np.unique(np.clip(np.concatenate([np.linspace(0.0, duration, 401), *about]), 0.0, duration))
 
 
 @pytest.fixture
@@ -63,7 +69,7 @@ def test_the_drives_of_a_platform_are_held_to_their_limits(gough_stewart: Robot)
     """Against the forces of many instants, pose by pose."""
     motion = read_motion(CONFIG / "gough_stewart_motion.yaml")
     report = check(gough_stewart, motion, duration=1.0)
-    times = np.linspace(0.0, 1.0, 2001)
+    times = instants(report, 1.0)
     found = [state_at(gough_stewart, motion, t, 3) for t in times]
     expected = {
         "velocity": np.array([state.motion[1] for state in found]),
@@ -109,7 +115,7 @@ def test_motors_of_a_platform_count(planar: Robot) -> None:
     report = check(planar, motion)
     assert "motor torque rate" in {f.column.quantity for f in report.findings}
     assert planar.drive_train is not None
-    times = np.linspace(0.0, 2.4, 2001)
+    times = instants(report, 2.4)
     rates = []
     for t in times:
         state = state_at(planar, motion, t, 5)
