@@ -265,7 +265,7 @@ class TestCompiledAccelerations:
         assert looped is not None
         y, base = motion_of(mechanism, order, seed=2)
         given = None if base is None else base.in_frame("world")
-        expected = looped.dynamic_matrices(y[: order + 2], given, 1)
+        expected = looped._matrices(y[: order + 2], given, 1)
         for part, of_it in (
             ("mass", expected.mass),
             ("coriolis", expected.coriolis),
