@@ -16,6 +16,7 @@ from hodyn_ros.dynamics.loops.coordinate_motion import (
     coordinate_motions,
     drive_row_samples,
     drive_rows,
+    samples,
 )
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.mobility import check_pose
@@ -238,6 +239,14 @@ class ForwardDynamicsCalls(RobotProperties):
         wrenches: Sequence[AppliedWrench] | None,
         prescribe_base: bool,
     ) -> Array | tuple[Array, Array]:
+        if each := samples(state, given, base, base_wrench):
+            alone = [
+                self._looped_hybrid(x, u, prescribed, moving, push, wrenches, prescribe_base)
+                for x, u, moving, push in each
+            ]
+            if isinstance(alone[0], tuple):
+                return np.array([one[0] for one in alone]), np.array([one[1] for one in alone])
+            return np.array(alone)
         problem = self._looped_problem(state, given, prescribed, base, base_wrench, prescribe_base)
         found, twists = problem.looped.hybrid_dynamics(*problem.arguments, self._loads(wrenches))
         first = 6 if problem.looped.closure.base_given else 0

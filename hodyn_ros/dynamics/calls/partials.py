@@ -20,7 +20,7 @@ from hodyn_ros.dynamics.calls.forward_dynamics import (
 )
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls, called
 from hodyn_ros.dynamics.floating_base import fitting_base
-from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion
+from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, samples
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_partials import (
     forward_dynamics_partials,
@@ -81,6 +81,10 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
     ) -> Array:
         loads = self._loads(wrenches)
         if self._looped is not None:
+            if each := samples(q, base):
+                return np.array(
+                    [self._inverse_dynamics_derivatives(y, moving, wrenches) for y, moving in each]
+                )
             return inverse_dynamics_partials(
                 self._looped, *coordinate_motion(self._looped.closure, q, base, 2), loads
             )
@@ -214,6 +218,13 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         of_drives: bool = False,
     ) -> Array:
         """Return the partial derivatives of forward dynamics with loops, or of hybrid dynamics."""
+        if each := samples(state, given, base, base_wrench):
+            return np.array(
+                [
+                    self._looped_partials(x, u, prescribed, moving, push, wrenches, prescribe_base, of_drives)
+                    for x, u, moving, push in each
+                ]
+            )
         looped, y, values, moved, motion = self._looped_problem(
             state, given, prescribed, base, base_wrench, prescribe_base
         )

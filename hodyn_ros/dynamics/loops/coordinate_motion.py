@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -89,6 +91,34 @@ def sample_of(given: BaseMotion | None, i: int) -> BaseMotion | None:
     if given is None or not given.batch:
         return given
     return BaseMotion(given.pose[i], given.twists[i], frame=given.frame)
+
+
+def samples(*arguments: Any) -> list[tuple[Any, ...]]:
+    """Return the arguments of a call on a batch one by one: those without samples are the same for all.
+
+    Arrays with three axes have samples, and motions of bases. Nothing is returned where there is no batch.
+    Raises InputError for a batch without samples, and for two numbers of them.
+    """
+
+    def count(one: Any) -> int | None:
+        if isinstance(one, BaseMotion):
+            return one.batch[0] if one.batch else None
+        return len(one) if one is not None and np.ndim(one) == 3 else None
+
+    counts = {found for one in arguments if (found := count(one)) is not None}
+    if not counts:
+        return []
+    if len(counts) > 1 or 0 in counts:
+        raise InputError(
+            f"a batch holds one sample or more, as many of each argument; found {sorted(counts)}"
+        )
+    return [
+        tuple(
+            one if count(one) is None else sample_of(one, i) if isinstance(one, BaseMotion) else one[i]
+            for one in arguments
+        )
+        for i in range(counts.pop())
+    ]
 
 
 def drive_rows(closure: Closure, efforts: ArrayLike, base_wrench: ArrayLike | None) -> Array:

@@ -15,7 +15,7 @@ from oracles.mechanisms import ankle, ankle_with_rods, flying_cam, planar_3rrr, 
 from oracles.motions import random_stack
 from sweeps import some
 
-from hodyn_ros import AppliedWrench, BaseMotion, ParallelRobot, Robot, share
+from hodyn_ros import AppliedWrench, BaseMotion, InputError, ParallelRobot, Robot, share
 from hodyn_ros.dynamics.loops import compiled_partials
 from hodyn_ros.lie.motion import wrenches_to_world
 from hodyn_ros.lie.se3 import exp, inverse, log
@@ -233,6 +233,31 @@ def computed(case: Case) -> list[Array]:
     )
     assert np.abs(forward - named.reshape(forward.shape)).max() < 1e-12 * np.abs(forward).max()
     return [inverse, forward]
+
+
+def test_of_batches() -> None:
+    """Of states and efforts as many as samples, the base and its wrench the same for all."""
+    case = case_of("flying cam")
+    robot, base, push = case.robot, case.base, case.push
+    assert case.state is not None and base is not None and push is not None
+    states, efforts = (np.array([one, 1.1 * one, 0.9 * one]) for one in (case.state, case.efforts[:1]))
+    q = np.concatenate([states, states[:, :1]], axis=1)
+    moving = BaseMotion(base.pose, np.concatenate([base.twists, base.twists]), frame="body")
+    prescribed, pushes = list(robot.driven_joints[1:2]), np.array([push[:1]] * 3)
+    inverse = robot.inverse_dynamics_derivatives(q, moving)
+    forward = robot.forward_dynamics_derivatives(states, efforts, base, pushes)
+    hybrid = robot.hybrid_dynamics(states, efforts, prescribed, base, push[:1])
+    for i in range(3):
+        state = states[i], efforts[i]
+        alone = robot.hybrid_dynamics(*state, prescribed, base, push[:1])
+        for found, expected in (
+            (inverse[i], robot.inverse_dynamics_derivatives(q[i], moving)),
+            (forward[i], robot.forward_dynamics_derivatives(*state, base, push[:1])),
+            *((many[i], one) for many, one in zip(hybrid, alone)),
+        ):
+            assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
+    with pytest.raises(InputError, match="as many of each argument; found .2, 3."):
+        robot.forward_dynamics_derivatives(states, efforts[:2], base)
 
 
 class TestPlatformsThatDrift:
