@@ -295,18 +295,45 @@ def simulate(
     order: Annotated[
         int, typer.Option(help="Highest derivative of the efforts in the feedforward.", min=2, max=6)
     ] = 2,
+    real: Annotated[
+        str | None,
+        typer.Option(help="Robot that runs, where it is not that of the file.", show_default="as the file"),
+    ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(help="CSV or bag to write, of what sensors show of the run.", show_default="none"),
+    ] = None,
+    encoder_noise: Annotated[float, typer.Option(help="Of a record [rad].", min=0.0)] = 5e-6,
+    effort_noise: Annotated[float, typer.Option(help="Of a record [N·m].", min=0.0)] = 0.1,
+    link_delay: Annotated[
+        float, typer.Option(help="Of link encoders behind their stamps in a record [s].", min=0.0)
+    ] = 2e-3,
+    effort_delay: Annotated[
+        float, typer.Option(help="Of efforts behind their stamps in a record [s].", min=0.0)
+    ] = 1e-3,
+    seed: Annotated[int, typer.Option(help="Of the noise of a record.", min=0)] = 0,
     out: Annotated[Path, typer.Option(help="Folder for picture and figures.")] = Path("out/simulate"),
 ) -> None:
     """Simulate a robot that follows a motion with no, with rigid and with elastic feedforward; without ROS.
 
     A robot with the drives of its file, with couplings and loops or without, and feedback on its motors as
     controller_node has it; a base that floats moves as the motion says. What the feedforward is worth on the
-    real robot depends on how well its stiffness is known: say with --stiffness-error how wrong it may be.
+    real robot depends on how well its stiffness is known: say with --stiffness-error how wrong it may be, or
+    with --real what robot it is. --record writes what sensors show of the first case with elastic
+    feedforward, for `hodyn identify`.
     """
     from hodyn_ros.cli.simulate import run_simulate, share_of, shares_of
+    from hodyn_ros.simulation.instruments import Instruments
     from hodyn_ros.simulation.tracking_study import Loop
     from hodyn_ros.tables import console
 
+    instruments = Instruments(
+        encoder_noise=encoder_noise,
+        effort_noise=effort_noise,
+        link_delay=link_delay,
+        effort_delay=effort_delay,
+        seed=seed,
+    )
     run_simulate(
         robot,
         motion,
@@ -316,6 +343,9 @@ def simulate(
         duration,
         ramp,
         Loop(rate, natural_frequency, damping_ratio, order=order),
+        real,
+        record,
+        instruments,
         out,
         console(),
     )

@@ -17,8 +17,9 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.model.tree import JointKind
 from hodyn_ros.pictures import plain, save_picture
+from hodyn_ros.simulation.instruments import Instruments
 from hodyn_ros.simulation.pictures import MODE_STYLES, windowed_rms
-from hodyn_ros.simulation.tracking_study import Loop, Outcome, RobotErrors, TrackingStudy, all_runs
+from hodyn_ros.simulation.tracking_study import SETTLING, Loop, Outcome, RobotErrors, TrackingStudy, all_runs
 from hodyn_ros.tables import progress_bar, table
 from hodyn_ros.trajectory.files.reader import read_motion
 
@@ -34,21 +35,27 @@ def run_simulate(
     duration: float | None,
     ramp: float,
     loop: Loop,
+    real: str | None,
+    record: Path | None,
+    instruments: Instruments,
     out: Path,
     console: Console,
 ) -> None:
     """Print how well each feedforward tracks, and write a picture and figures to the folder `out`.
 
+    `real` is the robot that runs, where that is not the model's; what `instruments` show of the first case
+    with elastic feedforward goes to `record`.
     `stiffness_errors`, `inertia_error`: shares; `payload_error` [kg]. Raises InputError.
     """
     model = Robot.from_config(share.find("config", robot))
+    other = None if real is None else Robot.from_config(share.find("config", real))
     source = share.find("config", motion)
     wanted = read_motion(source)
     cases = [RobotErrors(each, inertia_error, payload_error) for each in stiffness_errors]
     for case in cases:
-        case.applied(model)  # what cannot be is said before any work
+        case.applied(other or model)  # what cannot be is said before any work
     with progress_bar(console, "simulating") as progress:
-        study = TrackingStudy(model, wanted, duration, ramp, loop)
+        study = TrackingStudy(model, wanted, duration, ramp, loop, real=other)
         found = all_runs(study, cases, progress)
     unit = _unit(model)
     console.print(_heading(model, source, case=cases[0], loop=loop), markup=False, highlight=False)
@@ -58,7 +65,11 @@ def run_simulate(
     out.mkdir(parents=True, exist_ok=True)
     (out / "simulate.json").write_text(json.dumps(_figures(cases, found, unit), indent=2) + "\n")
     picture = draw_tracking(cases, found, unit, f"{model.name} on {source.name}", out / "simulate.png")
-    console.print(f"written: {picture}, {out / 'simulate.json'}", soft_wrap=True, highlight=False)
+    written = [picture, out / "simulate.json"]
+    run = found[0][FeedforwardMode.ELASTIC].record
+    if record is not None and run is not None:
+        written.append(instruments.measure(run, SETTLING).save(record, model.joint_names))
+    console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True, highlight=False)
 
 
 def share_of(text: str) -> float:

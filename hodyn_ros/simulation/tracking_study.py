@@ -19,7 +19,7 @@ from hodyn_ros.guard.command_guard import CommandGuard
 from hodyn_ros.guard.guard_config import GuardConfig, GuardLimits
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.simulation.closed_loop import GuardedController, Simulated, run_loop
+from hodyn_ros.simulation.closed_loop import GuardedController, LoopRecord, Simulated, run_loop
 from hodyn_ros.simulation.model_errors import with_scaled_inertia, with_stiffness
 from hodyn_ros.simulation.simulation import RobotSimulation
 from hodyn_ros.trajectory.base import Trajectory
@@ -78,6 +78,7 @@ class Outcome:
     positions: Array  # (N, k) of the coordinates [rad or m]
     motor_positions: Array  # (N, motors) reflected to the links [rad or m]
     saturated: int  # samples in which a motor was at its limit
+    record: LoopRecord | None = None  # the whole run, with its settling
 
     @property
     def rms(self) -> float:
@@ -93,6 +94,7 @@ class Outcome:
 class TrackingStudy:
     """Runs of one motion with one model; `modes` are those that its drives allow.
 
+    `real` is the robot that runs, where it is another one than its model says; errors come on top of it.
     `motion` of the joints that are coordinates, and of a platform or of a base, which moves as it says
     without error; it gets a smooth start and stop of `ramp` [s] where it has none. `duration` [s] of it
     counts, None for all, and what happens `afterwards` [s] at its end; before, the first position is held for
@@ -108,6 +110,7 @@ class TrackingStudy:
         loop: Loop,
         afterwards: float = 0.0,
         settling: float = SETTLING,
+        real: Robot | None = None,
     ) -> None:
         train, moved = model.require_drives(), RobotMotion.of(motion)
         if train.commanded.any():
@@ -124,6 +127,11 @@ class TrackingStudy:
         if duration is None and np.isinf(own.duration):
             raise InputError("the motion has no end; say with --duration how many seconds count")
         law = FeedforwardModel(model, loop.order)
+        if real is not None and real.joint_names != model.joint_names:
+            raise InputError(
+                f"the real robot has the joints {list(real.joint_names)}, its model {list(model.joint_names)}"
+            )
+        self._real = model if real is None else real
         self._model, self._train, self._loop, self._orders = model, train, loop, law.motion_orders
         self._motion = moved.rest_to_rest(ramp, duration, law.motion_orders - 1)
         self._begin = 0.0 if own.starts_at_rest else ramp
@@ -165,7 +173,7 @@ class TrackingStudy:
 
         `simulator` makes another simulation of the robot as it is at rest before the motion.
         """
-        robot, loop = errors.applied(self._model), self._loop
+        robot, loop = errors.applied(self._real), self._loop
         damping = robot.require_drives().damping(loop.damping_time)
         base = lru_cache(maxsize=4)(self._base) if robot.moves_base else None
         own = RobotSimulation(robot, self._wanted[0], damping=damping, base=base)
@@ -184,7 +192,8 @@ class TrackingStudy:
         counted = (times >= 0.0) & (times <= self._length + 0.5 / loop.rate)
         positions = record.positions[counted]
         missed = positions - self._wanted[counted]
-        return Outcome(times[counted], missed, positions, record.motor_positions[counted], control.saturated)
+        motors = record.motor_positions[counted]
+        return Outcome(times[counted], missed, positions, motors, control.saturated, record)
 
 
 def _tolerant(rate: float) -> GuardConfig:
