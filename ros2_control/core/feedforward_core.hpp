@@ -100,7 +100,7 @@ public:
     }
   }
 
-  // What is left on the interfaces; true where that is a step, as the robot was in motion.
+  // Leave what shall be on the interfaces; true where a motion was followed, or the robot is not at rest yet.
   bool deactivate()
   {
     const guard::State state = guard_->state;

@@ -1,0 +1,274 @@
+#include "feedforward_controller.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+
+#include "feedforward_controller_parameters.hpp"
+#include "pluginlib/class_list_macros.hpp"
+
+namespace hodyn_ros
+{
+namespace
+{
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+Side side_of(const std::string & name) { return name == "link" ? Side::kLink : Side::kMotor; }
+
+CoreConfig config_of(const feedforward_controller::Params & parameters)
+{
+  CoreConfig config;
+  config.gains = {parameters.proportional, parameters.derivative};
+  config.states = side_of(parameters.states);
+  config.efforts = side_of(parameters.efforts);
+  config.zero_at_the_end = parameters.deactivation == "zero";
+  guard::Config & allowed = config.guard;
+  allowed.measured = config.gains.any();
+  allowed.first_effort = guard::FirstEffort::kFound;
+  allowed.end = parameters.end == "zero" ? guard::End::kZero : guard::End::kHold;
+  allowed.timeout = parameters.timeout;
+  allowed.lead = parameters.lead;
+  allowed.join_within = parameters.join_within;
+  allowed.join_speed = parameters.join_speed;
+  allowed.settle = parameters.settle;
+  allowed.fade = parameters.fade;
+  allowed.speed_margin = parameters.speed_margin;
+  allowed.tracking_error = parameters.tracking_error;
+  allowed.effort_step = parameters.effort_step;
+  allowed.saturation_time = parameters.saturation_time;
+  allowed.deceleration = parameters.deceleration;
+  allowed.release_after = parameters.release_after;
+  return config;
+}
+}  // namespace
+
+FeedforwardController::CallbackReturn FeedforwardController::on_init()
+{
+  try {
+    feedforward_controller::ParamListener listener(get_node());
+  } catch (const std::exception & error) {
+    RCLCPP_ERROR(get_node()->get_logger(), "%s", error.what());
+    return CallbackReturn::ERROR;
+  }
+  return CallbackReturn::SUCCESS;
+}
+
+FeedforwardController::CallbackReturn FeedforwardController::on_configure(const rclcpp_lifecycle::State &)
+{
+  const auto node = get_node();
+  try {
+    const auto parameters = feedforward_controller::ParamListener(node).get_params();
+    const auto library = std::make_shared<const RobotLibrary>(parameters.robot, parameters.robot_hash);
+    joints_ = library->joint_names();
+    coordinates_ = library->coordinate_names();
+    for (const auto * gains : {&parameters.proportional, &parameters.derivative}) {
+      if (gains->size() != parameters.proportional.size() || (!gains->empty() && gains->size() != joints_.size())) {
+        throw std::runtime_error(
+          "'proportional' and 'derivative' must have one gain for each of the " + std::to_string(joints_.size()) +
+          " joints, or none");
+      }
+    }
+    if (!parameters.proportional.empty() && parameters.commands != "effort") {
+      throw std::runtime_error("drives that take positions feed back themselves; leave the gains empty");
+    }
+    kinds_ = {"effort"};
+    if (parameters.commands != "effort") {
+      kinds_ = {"position", "velocity", "effort"};
+    }
+    core_ = std::make_unique<FeedforwardCore>(library, config_of(parameters));
+    const hodyn_robot & robot = library->table();
+    RCLCPP_INFO(
+      node->get_logger(), "robot '%s', order %u, %zu joints, from a file with SHA-256 %.12s", robot.robot,
+      robot.order, joints_.size(), robot.hash);
+  } catch (const std::exception & error) {
+    RCLCPP_ERROR(node->get_logger(), "%s", error.what());
+    return CallbackReturn::FAILURE;
+  }
+  position_.assign(joints_.size(), kUnknown);
+  velocity_.assign(joints_.size(), kUnknown);
+  reported_ = 0;
+  subscription_ = node->create_subscription<hodyn_ros::msg::DesiredMotion>(
+    "desired_motion", rclcpp::SensorDataQoS().keep_last(1),
+    [this](const hodyn_ros::msg::DesiredMotion::ConstSharedPtr message) { take(*message); });
+  stop_ = node->create_service<std_srvs::srv::Trigger>(
+    "~/stop", [this](
+                const std_srvs::srv::Trigger::Request::SharedPtr, std_srvs::srv::Trigger::Response::SharedPtr answer) {
+      core_->stop_asked = true;
+      answer->success = true;
+      answer->message = "stops for good; deactivate and activate to go on";
+    });
+  timer_ = node->create_wall_timer(std::chrono::milliseconds(100), [this] { report(); });
+  return CallbackReturn::SUCCESS;
+}
+
+controller_interface::InterfaceConfiguration FeedforwardController::command_interface_configuration() const
+{
+  return interfaces(kinds_);
+}
+
+controller_interface::InterfaceConfiguration FeedforwardController::state_interface_configuration() const
+{
+  return interfaces({"position", "velocity"});
+}
+
+// Joint by joint, in the order of the robot.
+controller_interface::InterfaceConfiguration FeedforwardController::interfaces(
+  const std::vector<std::string> & kinds) const
+{
+  controller_interface::InterfaceConfiguration result;
+  result.type = controller_interface::interface_configuration_type::INDIVIDUAL;
+  for (const auto & joint : joints_) {
+    for (const auto & kind : kinds) {
+      result.names.push_back(joint + "/" + kind);
+    }
+  }
+  return result;
+}
+
+// Row by row as the robot takes them, so that `reference_interfaces_` is its argument.
+std::vector<hardware_interface::CommandInterface> FeedforwardController::on_export_reference_interfaces()
+{
+  const std::size_t rows = core_->library().table().order + 3;
+  reference_interfaces_.assign(rows * coordinates_.size(), kUnknown);
+  std::vector<hardware_interface::CommandInterface> exported;
+  static const char * const names[] = {"position", "velocity", "acceleration", "jerk", "snap"};
+  for (std::size_t k = 0; k < rows; ++k) {
+    const std::string kind = k < 5 ? names[k] : "derivative_" + std::to_string(k);
+    for (std::size_t j = 0; j < coordinates_.size(); ++j) {
+      exported.emplace_back(
+        get_node()->get_name() + std::string("/") + coordinates_[j], kind,
+        &reference_interfaces_[k * coordinates_.size() + j]);
+    }
+  }
+  return exported;
+}
+
+bool FeedforwardController::on_set_chained_mode(bool)
+{
+  std::fill(reference_interfaces_.begin(), reference_interfaces_.end(), kUnknown);
+  return true;
+}
+
+FeedforwardController::CallbackReturn FeedforwardController::on_activate(const rclcpp_lifecycle::State &)
+{
+  read_states();
+  const auto known = [](double number) { return std::isfinite(number); };
+  if (!std::all_of(position_.begin(), position_.end(), known)) {
+    RCLCPP_ERROR(get_node()->get_logger(), "the position of a joint is not known; is the hardware active?");
+    return CallbackReturn::FAILURE;
+  }
+  guard::Vector efforts(joints_.size());  // what the drives do now: nothing, or what another controller has left
+  for (std::size_t j = 0; j < joints_.size(); ++j) {
+    efforts[j] = command_interfaces_[(j + 1) * kinds_.size() - 1].get_optional().value_or(0.0);
+  }
+  core_->activate(position_.data(), efforts.data());
+  std::fill(reference_interfaces_.begin(), reference_interfaces_.end(), kUnknown);
+  return CallbackReturn::SUCCESS;
+}
+
+FeedforwardController::CallbackReturn FeedforwardController::on_deactivate(const rclcpp_lifecycle::State &)
+{
+  if (core_->deactivate()) {
+    RCLCPP_WARN(
+      get_node()->get_logger(),
+      "deactivated while it followed a motion: the drives must stop and hold the robot; call ~/stop first, and wait");
+  }
+  return write_commands() ? CallbackReturn::SUCCESS : CallbackReturn::ERROR;
+}
+
+controller_interface::return_type FeedforwardController::update_reference_from_subscribers(
+  const rclcpp::Time &, const rclcpp::Duration &)
+{
+  return controller_interface::return_type::OK;  // the core takes the newest message itself
+}
+
+// The loop. `time` may be of another clock than the stamps of messages, so the node's counts.
+controller_interface::return_type FeedforwardController::update_and_write_commands(
+  const rclcpp::Time &, const rclcpp::Duration &)
+{
+  read_states();
+  const double * chained = is_in_chained_mode() ? reference_interfaces_.data() : nullptr;
+  core_->update(get_node()->now().nanoseconds(), position_.data(), velocity_.data(), chained);
+  return write_commands() ? controller_interface::return_type::OK : controller_interface::return_type::ERROR;
+}
+
+void FeedforwardController::read_states()
+{
+  for (std::size_t j = 0; j < joints_.size(); ++j) {
+    position_[j] = state_interfaces_[2 * j].get_optional().value_or(kUnknown);
+    velocity_[j] = state_interfaces_[2 * j + 1].get_optional().value_or(kUnknown);
+  }
+}
+
+bool FeedforwardController::write_commands()
+{
+  bool written = true;
+  for (std::size_t j = 0; j < joints_.size(); ++j) {
+    std::size_t place = j * kinds_.size();
+    if (kinds_.size() > 1) {
+      written = command_interfaces_[place++].set_value(core_->position[j]) && written;
+      written = command_interfaces_[place++].set_value(core_->velocity[j]) && written;
+    }
+    written = command_interfaces_[place].set_value(core_->effort[j]) && written;
+  }
+  return written;
+}
+
+// Check a message and hand it to the loop. Runs outside of the loop.
+void FeedforwardController::take(const hodyn_ros::msg::DesiredMotion & message)
+{
+  const std::size_t n = coordinates_.size(), rows = core_->library().table().order + 3;
+  const std::vector<double> * known[] = {
+    &message.positions, &message.velocities, &message.accelerations, &message.jerks, &message.snaps};
+  Desired & desired = core_->desired.next();
+  bool fits = message.joint_names.size() == n;
+  for (std::size_t k = 0; fits && k < rows; ++k) {
+    // derivatives above snap follow in one array, order by order
+    const bool higher = k >= 5;
+    const std::vector<double> & row = higher ? message.higher_derivatives : *known[k];
+    const std::size_t from = higher ? (k - 5) * n : 0;
+    fits = higher ? row.size() >= from + n : row.size() == n;
+    for (std::size_t j = 0; fits && j < n; ++j) {
+      const auto place = std::find(message.joint_names.begin(), message.joint_names.end(), coordinates_[j]);
+      fits = place != message.joint_names.end();
+      if (fits) {
+        const double number = row[from + static_cast<std::size_t>(place - message.joint_names.begin())];
+        fits = std::isfinite(number);
+        desired.q[k * n + j] = number;
+      }
+    }
+  }
+  if (!fits) {
+    RCLCPP_WARN_THROTTLE(
+      get_node()->get_logger(), *get_node()->get_clock(), 1000,
+      "rejected a desired motion: it needs finite derivatives up to order %zu of the %zu joints of the robot",
+      rows - 1, n);
+    return;
+  }
+  desired.stamp = rclcpp::Time(message.header.stamp).nanoseconds();
+  core_->desired.publish();
+}
+
+void FeedforwardController::report()
+{
+  guard::Transition change;
+  while (core_->events.pop(change)) {
+    const std::string line = text_of(change, joints_);
+    if (change.after == guard::State::kJoining || change.after == guard::State::kFollowing) {
+      RCLCPP_INFO(get_node()->get_logger(), "%s", line.c_str());
+    } else {
+      RCLCPP_WARN(get_node()->get_logger(), "%s", line.c_str());
+    }
+  }
+  const long rejected = core_->rejected;
+  if (rejected != reported_) {
+    RCLCPP_WARN_THROTTLE(
+      get_node()->get_logger(), *get_node()->get_clock(), 1000, "%ld references could not be followed so far",
+      rejected);
+    reported_ = rejected;
+  }
+}
+}  // namespace hodyn_ros
+
+PLUGINLIB_EXPORT_CLASS(hodyn_ros::FeedforwardController, controller_interface::ChainableControllerInterface)
