@@ -258,14 +258,17 @@ class _Computed:
     def of(self, places: Sequence[Place]) -> Array:
         """Return quantities (N, places)."""
         first, columns, parts = 0, {}, []
-        for name in dict.fromkeys(place.stack for place in places):
-            stack = getattr(self, name)
+        used: dict[str, int] = {}
+        for place in places:
+            used[place.stack] = max(used.get(place.stack, 0), place.derivative + 1)
+        for name, derivatives in used.items():
+            stack = getattr(self, name)[:, :derivatives]
             columns[name] = first, stack.shape[2]
             width = stack.shape[1] * stack.shape[2]
             first += width
             parts.append(stack.reshape(len(stack), width))
         chosen = [columns[p.stack][0] + p.derivative * columns[p.stack][1] + p.number for p in places]
-        return np.asarray(np.concatenate(parts, axis=1)[:, chosen])
+        return np.concatenate(parts, axis=1).take(chosen, axis=1)
 
     @property
     def motor_positions(self) -> Array:

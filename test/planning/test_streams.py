@@ -282,3 +282,16 @@ def test_the_clock_never_runs_back_and_stands_at_the_end(
     found = readings(ClockState(5.0, rate, slope), 5.0 + way, wish, 0.2, 0.2, 0.01)
     assert len(found) < 4000 and (np.diff(np.append(5.0, found)) >= 0.0).all()
     assert not len(found) or found[-1] == 5.0 + way
+
+
+def test_a_plan_of_too_many_points_is_not_followed_and_the_last_one_goes_on_to_rest() -> None:
+    """Ten seconds in steps of a millisecond: finding such a plan would take too long."""
+    planner = StreamPlanner(panda(), HOME, 0.0, StreamConfig(spacing=0.001, blend=0.3))
+    near = planner.take([0.5], HOME[None] + 0.01, 0.0)
+    assert near.followed
+    before, ends = planner.sample(np.linspace(0.0, planner.ends, 40), 4), planner.ends
+    far = planner.take([10.0], HOME[None] + 0.02, 0.0)
+    assert not far.followed and far.limit == "1.5 s of a plan" and far.usage > 1.0
+    assert planner.ends == ends
+    np.testing.assert_array_equal(planner.sample(np.linspace(0.0, ends, 40), 4), before)
+    assert not before[-1, 1:].any()

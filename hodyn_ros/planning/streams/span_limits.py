@@ -51,6 +51,9 @@ _TO_CHECKS = polynomial.polyvander(_CHECKS, len(_NODES) - 1) @ np.linalg.inv(
 
 
 _TO_HULL_AND_CHECKS = np.concatenate([_TO_HULL, _TO_CHECKS])
+_PLACES = len(_NODES) + len(_CHECKS)  # in a span at which efforts are computed
+_TOGETHER = 128  # spans
+_CONTROLS = np.arange(DEGREE + 1)
 
 
 class SpanLimits:
@@ -78,14 +81,19 @@ class SpanLimits:
     def usage(self, controls: Array) -> tuple[float, str]:
         """Return by which share the most used limit is used along control points (c, n), and which one.
 
-        At most 1 where all hold. Where the motion itself is beyond a limit, torques are not looked at.
+        At most 1 where all hold. Where the motion itself is beyond a limit, torques are not looked at, nor
+        what comes behind the first ones that are.
         """
         if not np.isfinite(controls).all():
             return np.inf, "range of numbers"
         worst, words = self._of_motion(controls)
         if worst > 1.0 or self._set is None:
             return worst, words
-        return max((worst, words), self._of_efforts(controls))
+        for first in range(0, len(controls) - DEGREE, _TOGETHER):
+            worst, words = max((worst, words), self._of_efforts(controls[first : first + _TOGETHER + DEGREE]))
+            if worst > 1.0:
+                break
+        return worst, words
 
     def _of_motion(self, controls: Array) -> tuple[float, str]:
         names = self.robot.joint_names
@@ -105,20 +113,17 @@ class SpanLimits:
 
     def _of_efforts(self, controls: Array) -> tuple[float, str]:
         assert self._set is not None
-        spans = np.lib.stride_tricks.sliding_window_view(controls, DEGREE + 1, axis=0)  # (spans, n, 6)
-        origin = spans[:, :, :1]
-        count, n, _ = spans.shape
-        motion = (spans - origin).reshape(-1, DEGREE + 1) @ self._weights.T  # (spans x n, nodes x orders)
-        motion = motion.reshape(count, n, len(_NODES) + len(_CHECKS), -1)
-        motion[..., 0] += origin
-        samples = np.ascontiguousarray(np.moveaxis(motion, 1, 3)).reshape(-1, motion.shape[3], n)
+        count, n = len(controls) - DEGREE, controls.shape[1]
+        spans = controls.take(np.arange(count)[:, None] + _CONTROLS, axis=0)  # (spans, 6, n)
+        origin = spans[:, :1]
+        by_place = (self._weights @ (spans - origin)).reshape(count, _PLACES, -1, n)
+        by_place[:, :, 0] += origin
+        samples = by_place.reshape(count * _PLACES, -1, n)
         values = self._set.of_derivatives(samples, *self._set.subject.evaluate(MotionSample(samples)))
-        values = values.reshape(count, len(_NODES) + len(_CHECKS), -1)
-        at_nodes, at_checks = values[:, : len(_NODES)], values[:, len(_NODES) :]
-        found = np.tensordot(_TO_HULL_AND_CHECKS, at_nodes, axes=(1, 1))  # (coefficients, spans, columns)
-        hull, guessed = found[: len(_NODES)], found[len(_NODES) :]
-        missed = np.abs(np.moveaxis(at_checks, 1, 0) - guessed).max(axis=0)
-        sizes = (np.abs(hull).max(axis=0) + 2.0 * missed).max(axis=0)
+        values = values.reshape(count, _PLACES, -1)
+        found = _TO_HULL_AND_CHECKS @ values[:, : len(_NODES)]  # (spans, coefficients, columns)
+        missed = np.abs(values[:, len(_NODES) :] - found[:, len(_NODES) :]).max(axis=1)
+        sizes = (np.abs(found[:, : len(_NODES)]).max(axis=1) + 2.0 * missed).max(axis=0)
         if not np.isfinite(sizes).all():
             return np.inf, "range of numbers"
         worst = int(np.argmax(sizes))

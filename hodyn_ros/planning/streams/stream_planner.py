@@ -27,7 +27,6 @@ from hodyn_ros.planning.streams.uniform_spline import DEGREE, evaluate, interpol
 
 LOOKAHEAD = 6  # points on each side that an interpolating motion asks for
 _LAG = 2  # control point i is nearest to the motion at knot i - 2
-_DIFFERENCES = 3  # control points before the first one that changes, for the differences of order 1 to 3
 _GENTLE = 4.0  # times as long as at the highest speed: what blending takes
 _CATCH_UP = 2.0  # [s] in which the clock makes up for most of a delay that is not needed
 _FASTER, _SLOWER = 0.15, 0.3  # by how much the rate of the clock differs from real time meanwhile
@@ -38,6 +37,7 @@ _TRIES = ((1.0, 1.0, 1.0), (1.0, 2.0, 2.0), (0.7, 2.0, 2.0), (0.45, 3.0, 3.0), (
 _HOLDS = 1.0 + 1e-9
 _FURTHEST = 20.0  # [s] ahead that a point may be
 _LONGEST = 60.0  # [s] that a plan may take
+_MOST = 1500  # control points that it may have, so that finding it never takes long
 
 
 class Taken(NamedTuple):
@@ -70,7 +70,7 @@ class StreamPlanner:
         self.config = config or StreamConfig()
         self.joint_names = robot.joint_names
         self._step = self.config.spacing
-        self._kept = int(np.ceil(past / self._step)) + _DIFFERENCES + 1  # of the past
+        self._kept = int(np.ceil(past / self._step)) + 4  # of the past
         interpolates = self.config.mode is Mode.INTERPOLATE
         self._ahead = LOOKAHEAD if interpolates else 0
         self._filter = interpolating_filter(self._ahead) if interpolates else None
@@ -173,8 +173,8 @@ class StreamPlanner:
     def _blend(self, path: TargetPath, new: TargetPath, since: float, stands: bool) -> float:
         """Return how long [s] to blend; StreamError for points that lie too far from the motion."""
         appended = not stands and new.times[0] > path.end
-        at = np.array([path.end if appended else since])
-        away = np.abs(new.at(at)[0] - path.at(at)[0])
+        at = path.end if appended else since
+        away = np.abs(new.one(at) - path.one(at))
         joint = int(np.argmax(away))
         if away[joint] > self.config.jump:
             raise StreamError(
@@ -205,10 +205,11 @@ class StreamPlanner:
         past = self._rows(frozen - 2 * self._ahead - DEGREE - self._kept, frozen)
         still = DEGREE + 2 * self._ahead + 1
         usage, limit = np.inf, ""
+        longest = min(_LONGEST, _MOST * self._step)
         for share, ramp, stop in _TRIES:
             rate = wish * share * slow
-            if path.end - at.time > _LONGEST * rate:
-                usage, limit = (path.end - at.time) / (_LONGEST * rate), f"{_LONGEST:g} s of a plan"
+            if path.end - at.time > longest * rate:
+                usage, limit = (path.end - at.time) / (longest * rate), f"{longest:g} s of a plan"
                 break
             clock = ClockState(at.time, rate) if stands else at
             times = readings(
@@ -217,7 +218,8 @@ class StreamPlanner:
             rows = path.at(np.append(times, np.full(still, path.end)))
             points = np.concatenate([past, rows])
             controls = self._filtered(points)
-            usage, limit = self._limits.usage(controls[self._kept - _DIFFERENCES :])
+            # the spans up to the present one are those of the last plan, and have been found within limits
+            usage, limit = self._limits.usage(controls[self._kept + 1 :])
             if usage <= _HOLDS:
                 before = self._labels_until(frozen, len(past), clock, shift, stands)
                 self._first = frozen + 1 - len(past)

@@ -33,15 +33,26 @@ class TargetPath:
             return np.repeat(self.points, len(times), axis=0)
         inside = np.minimum(np.maximum(times, self.times[0]), self.times[-1])
         place = np.minimum(self.times.searchsorted(inside, side="right"), len(self.times) - 1) - 1
-        start = self.times[place]
-        width = (self.times[place + 1] - start)[:, None]
+        start = self.times.take(place)
+        width = (self.times.take(place + 1) - start)[:, None]
         u = (inside - start)[:, None] / width
-        before, after = self.points[place], self.points[place + 1]
+        before, after = self.points.take(place, axis=0), self.points.take(place + 1, axis=0)
         if self.slopes is None:
             return np.asarray(before + u * (after - before))
         blended = u * u * (3.0 - 2.0 * u)
         ends = u * (1.0 - u) ** 2 * self.slopes[place] - u * u * (1.0 - u) * self.slopes[place + 1]
         return np.asarray(before + blended * (after - before) + width * ends)
+
+    def one(self, time: float) -> Array:
+        """Return the target (n,) at one time, in less time than `at` takes."""
+        last = len(self.times) - 1
+        place = int(self.times.searchsorted(time, side="right")) - 1
+        if place < 0 or place >= last or self.slopes is not None:
+            return np.asarray(self.at(np.array([time]))[0])
+        start = self.times[place]
+        u = (time - start) / (self.times[place + 1] - start)
+        before = self.points[place]
+        return np.asarray(before + u * (self.points[place + 1] - before))
 
     def beyond(self, times: Array) -> Array:
         """Return the targets (M, n); behind the last point they go straight on."""
