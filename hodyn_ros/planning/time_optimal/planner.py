@@ -32,7 +32,7 @@ Ends = tuple[Array | None, ...]  # of a path: b and its first three derivatives 
 _GIVEN = 4
 PIECES = 120  # of the speed, where nothing else is asked for
 ACCURACY = 5e-3  # of the duration by the estimated gap; what is missed in truth is a fiftieth of it
-_DENSE = 16  # instants of a piece that are looked at
+_DENSE = 12  # instants of a piece that are looked at
 _EVERY = 4  # of them is a station
 _BEYOND = 3e-4  # of a limit, between stations, that makes a place a station as well
 _ROUNDS = 3
@@ -218,7 +218,7 @@ class _Search:
         problem = Problem(
             self.usage,
             self.path.chosen(chosen),
-            Stations(self.padded, self.u[chosen]),
+            self.dense.chosen(chosen),
             self.clock,
             self.weights,
             tuple(0 if speeds is None else _GIVEN for speeds in self.ends),
@@ -330,14 +330,25 @@ def _knots(begin: float, end: float, pieces: int, breaks: Array) -> Array:
 
 
 def _largest(usage: Callable[[float], float], goal: float) -> float:
-    """Return the largest factor below 1 at which the usage, which grows with it, meets the goal."""
+    """Return the largest factor below 1 at which the usage, which grows with it, meets the goal.
+
+    By false position, the end that stays weighed less and less (Illinois; Dowell & Jarratt, BIT 11, 1971).
+    """
     low, high, factor = 0.0, 1.0, 0.97
+    below = above = np.nan  # the usage less the goal at either end
+    last = 0.0
     while high - low > _PRECISION * high:
-        if usage(factor) <= goal:
-            low = factor
+        missed = usage(factor) - goal
+        again = 0.5 if missed * last > 0.0 else 1.0
+        if missed <= 0.0:
+            below, above, low = missed, again * above, factor
         else:
-            high = factor
-        factor = 0.5 * (low + high)
+            above, below, high = missed, again * below, factor
+        last, factor = missed, 0.5 * (low + high)
+        if np.isfinite(below) and np.isfinite(above):
+            guess = (low * above - high * below) / (above - below)
+            least = 0.25 * _PRECISION * high
+            factor = float(np.clip(guess, low + least, high - least))
     return low
 
 

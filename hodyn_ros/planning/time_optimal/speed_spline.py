@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,10 +21,21 @@ class Stations:
         self.u = u
         self.count = len(knots) - DEGREE - 1
         inner = knots[DEGREE : self.count + 1]
-        self._span = np.clip(np.searchsorted(inner, u, side="right") - 1, 0, len(inner) - 2)
-        self._starts = np.flatnonzero(np.diff(self._span, prepend=-1))
-        self.basis = _basis(knots, u, self._span + DEGREE)  # (N, 5 derivatives, 6 functions)
-        self._columns = self._span[:, None] + np.arange(DEGREE + 1)
+        span = np.clip(np.searchsorted(inner, u, side="right") - 1, 0, len(inner) - 2)
+        self.basis = _basis(knots, u, span + DEGREE)  # (N, 5 derivatives, 6 functions)
+        self._set_span(span)
+
+    def chosen(self, which: NDArray[np.intp]) -> Stations:
+        """Return some of the instants, in order."""
+        some = copy(self)
+        some.u, some.basis = self.u[which], self.basis[which]
+        some._set_span(self._span[which])
+        return some
+
+    def _set_span(self, span: NDArray[np.intp]) -> None:
+        self._span = span
+        self._starts = np.flatnonzero(np.diff(span, prepend=-1))
+        self._columns = span[:, None] + np.arange(DEGREE + 1)
 
     def speeds(self, coefficients: Array) -> Array:
         """Return b and its derivatives by u, (N, 5)."""
