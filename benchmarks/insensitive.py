@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -144,31 +143,40 @@ def _found(robot: Robot, count: int, stage: Stage) -> Iterator[dict[str, tuple[T
         yield found
 
 
-def draw(path: Path, seed: int = 0) -> None:
-    """Draw and print what is left swinging over errors of the stiffness of 30 % to either side."""
+def sweep(seed: int = 0) -> dict[str, tuple[float, Array]]:
+    """Return duration [s] and what is left swinging [µrad] over errors of the stiffness, by motion."""
+    robot, found = limited_panda(), {}
+    for i, (name, motion) in enumerate(motions(robot, *points(robot, seed)).items()):
+        modes = _MODES if i < 2 else _MODES[1:]
+        found[name] = motion.duration, 1e6 * swings(robot, motion, _WIDE, modes)
+    return found
+
+
+def draw(found: dict[str, tuple[float, Array]], path: Path) -> None:
+    """Draw what a sweep has found."""
     from matplotlib.figure import Figure as Picture
 
-    from hodyn_ros.pictures import plain, save_picture
+    from hodyn_ros.pictures import legend_below, plain, save_picture
 
-    robot = limited_panda()
-    picture = Picture(figsize=(8.0, 4.6), layout="constrained")
+    picture = Picture(figsize=(10.5, 5.0), layout="constrained")
     ax = picture.subplots()
-    table = {}
-    colours = ("#CC3311", "#EE7733", "#0077BB", "#009988")
-    for i, (name, motion) in enumerate(motions(robot, *points(robot, seed)).items()):
-        swing = 1e6 * swings(robot, motion, _WIDE, _MODES if i < 2 else _MODES[1:])
-        table[name] = {"duration_s": round(motion.duration, 4), "swing_urad": swing.round(2).tolist()}
-        label = f"{name}, {motion.duration:.3f} s"
-        ax.semilogy(100.0 * np.array(_WIDE), swing, "o-", color=colours[i], linewidth=1.5, label=label)
+    lines, labels = [], []
+    for (name, (duration, swing)), colour in zip(
+        found.items(), ("#CC3311", "#EE7733", "#0077BB", "#009988"), strict=True
+    ):
+        lines += ax.semilogy(100.0 * np.array(_WIDE), swing, "o-", color=colour, linewidth=1.5)
+        labels.append(f"{name}, {duration:.3f} s")
     ax.axvspan(100.0 * _BAND[0], 100.0 * _BAND[1], color="black", alpha=0.06)
     ax.set_xlabel("stiffness of the robot against its model [%]")
     ax.set_ylabel("springs swing after the end by [µrad]")
-    ax.legend(frameon=False, fontsize=9)
     plain(ax)
+    legend_below(picture, lines, labels)
     picture.suptitle("What is left swinging of an elastic Panda", fontsize=12)
     save_picture(picture, path)
-    print(json.dumps({"errors": _WIDE, **table}, indent=1))
 
 
 if __name__ == "__main__":
-    draw(Path("docs/pictures/insensitive.png"))
+    results = sweep()
+    for kind, (lasts, left) in results.items():
+        print(f"{kind}: {lasts:.3f} s,", *(f"{each:.3g}" for each in left))
+    draw(results, Path("docs/pictures/insensitive.png"))
