@@ -9,6 +9,7 @@ import pytest
 from scipy.signal import lsim
 
 from hodyn_ros import Robot, share
+from hodyn_ros.cli.plan import rates_of, uncertainty_of
 from hodyn_ros.errors import InputError
 from hodyn_ros.model.drive_spec import DriveSpec
 from hodyn_ros.model.limits import JointLimits
@@ -100,3 +101,13 @@ def test_shipped_robots_have_what_it_takes() -> None:
     path = RobotMotion.of(WaypointSpline([0.0, 1.0], [home, home + 0.1]))
     bounds = [Uncertainty(0.2, payload).torque_accelerations(panda, path) for payload in (0.0, 0.5)]
     assert (bounds[1] < bounds[0]).all() and (bounds[1] > 0.0).all()
+
+
+def test_the_command_line_says_what_may_be_wrong() -> None:
+    assert uncertainty_of("20%", 0.5) == Uncertainty(stiffness=0.2, payload=0.5)
+    assert uncertainty_of("0", 0.0) is None
+    assert rates_of("start", "1, 0,0,-2") == [1.0, 0.0, 0.0, -2.0] and rates_of("end", None) is None
+    with pytest.raises(InputError, match="--end takes four numbers such as 1,0,0,0, found 'soon'"):
+        rates_of("end", "soon")
+    with pytest.raises(InputError, match="'much' is no share"):
+        uncertainty_of("much", 0.0)

@@ -19,7 +19,7 @@ from hodyn_ros.planning.retime import InfeasibleError, retime
 from hodyn_ros.planning.time_optimal.chain_rule import chain_rule
 from hodyn_ros.planning.time_optimal.path_dynamics import PathDynamics
 from hodyn_ros.planning.time_optimal.path_usage import PathUsage
-from hodyn_ros.planning.time_optimal.planner import time_optimal
+from hodyn_ros.planning.time_optimal.planner import _largest, time_optimal
 from hodyn_ros.planning.time_optimal.report import stretches
 from hodyn_ros.trajectory import (
     BlendedLines,
@@ -254,3 +254,18 @@ def test_it_goes_on_from_a_motion_under_way_and_leads_into_one(panda: Robot) -> 
         time_optimal(path, panda, start=(20.0, 0.0, 0.0, 0.0), pieces=20)
     with pytest.raises(InputError, match="the path itself rests at its start"):
         time_optimal(WaypointSpline([0.0, 1.0], [HOME, AWAY]), panda, start=start)
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0, 2.5])
+@pytest.mark.parametrize("goal", [1e-3, 0.4, 0.999])
+def test_the_largest_factor_meets_the_goal_from_below(power: float, goal: float) -> None:
+    asked = []
+
+    def usage(factor: float) -> float:
+        asked.append(factor)
+        return factor**power
+
+    found = _largest(usage, goal)
+    assert usage(found) <= goal
+    assert found == pytest.approx(goal ** (1.0 / power), rel=2e-6)
+    assert len(asked) < 30
