@@ -70,7 +70,7 @@ public:
     for (std::size_t j = 0; j < robot_.joints; ++j) {
       position[j] = measured[j];
       velocity[j] = 0.0;
-      effort[j] = guard_->found[j] = std::isfinite(found_effort[j]) ? found_effort[j] : 0.0;
+      effort[j] = std::isfinite(found_effort[j]) ? found_effort[j] : 0.0;
     }
     desired.take();  // what was desired before does not count
   }
@@ -88,6 +88,7 @@ public:
     } else if (desired.take()) {
       follow(now, desired.current().stamp, desired.current().q.data());
     }
+    guard_->found = effort;  // what the drives do until a motion is joined, at first or after an end
     if (guard_->command(now)) {
       position = guard_->issued.motion.position;
       velocity = guard_->issued.motion.velocity;

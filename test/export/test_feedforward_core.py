@@ -240,6 +240,22 @@ def test_activation_holds_what_is_there_until_a_motion_is_joined(library: ctypes
     assert state is State.WAITING and not command[2].any()
 
 
+def test_motion_is_joined_again_from_the_last_efforts(library: ctypes.CDLL, panda: Path) -> None:
+    gains = MotorGains(np.full(7, 100.0), np.full(7, 10.0))
+    core = Core(library, panda, gains=gains)
+    core.activate(HOME, np.full(7, 30.0))
+    steps, states, last = [], [], np.full(7, 30.0)
+    for k in range(3000):
+        core.desire(EPOCH + k * MS, desired(0))
+        measured = HOME if not 1000 < k < 2000 else np.full(7, np.nan)
+        command, state = core.update(EPOCH + k * MS, measured, np.zeros(7))
+        steps.append(np.abs(command[2] - last).max())
+        states.append(state)
+        last = command[2]
+    assert states[1900] is State.STOPPED and states[-1] is State.FOLLOWING
+    assert max(steps) <= 2.0 + 1e-9  # [N.m] in a millisecond
+
+
 @pytest.mark.parametrize("zero", [True, False])
 def test_deactivation_says_whether_it_is_a_step(library: ctypes.CDLL, panda: Path, zero: bool) -> None:
     core = Core(library, panda, first=FEEDFORWARD, zero=zero)
