@@ -173,11 +173,14 @@ def notes(model: TorqueModel, figures: Sequence[Figure], parameters: Array) -> l
     hidden = [each for each in unknown if each.reason == _HIDDEN]
     lines = [_unknown_line(each) for each in unknown if each.reason != _HIDDEN]
     if hidden:
-        bodies = [b for b in model.robot.tree.body_names if any(f"of {b}" in each.name for each in hidden)]
+        tree = model.robot.tree
+        shown = [i for i, b in enumerate(tree.body_names) if any(f"of {b}" in each.name for each in hidden)]
+        bodies = ", ".join(tree.body_names[i] for i in shown)
+        joints = ", ".join(tree.joint_names[tree.joint_of(i)] for i in shown)
+        first = ", ".join(each.name for each in hidden[:3]) + (", ..." if len(hidden) > 3 else "")
         lines.append(
-            f"{len(hidden)} combinations of the inertias of {', '.join(bodies)} stay near the "
-            "file's: the motion hardly shows them; move the joints that carry these bodies faster and over "
-            "more of their range"
+            f"{len(hidden)} combinations of the inertias of {bodies} stay near the file's ({first}): the "
+            f"motion hardly shows them; move {joints} faster and over more of their range (hodyn excite)"
         )
     offsets = parameters[model.place(3)]
     if np.abs(offsets).max() > 0.0:

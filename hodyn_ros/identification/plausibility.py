@@ -12,6 +12,7 @@ from hodyn_ros.lie.jets import Array
 
 _TURN = 4.0 * np.pi  # [rad] that no joint with limits moves over
 _ALIKE = 0.05  # by which the slope of one encoder over the other may differ from one
+_MOVES = 0.02  # [rad or m] by which a joint moves at least, so that deflections do not count beside it
 _CLEAR = 0.8  # correlation from which on two channels belong together
 _WRONG = (0.05, 20.0)  # efforts over those of the file, beyond which units are in doubt
 
@@ -48,13 +49,15 @@ def _check_gears(model: TorqueModel, data: Data) -> None:
     correlation = (motors.T @ links) / np.outer(np.linalg.norm(motors, axis=0), np.linalg.norm(links, axis=0))
     _, order = linear_sum_assignment(-np.abs(correlation))
     for i, k in enumerate(order):
-        if i != k and abs(correlation[i, k]) > _CLEAR and abs(correlation[i, i]) < _CLEAR:
+        alike = abs(correlation[i, k]) > _CLEAR and abs(correlation[i, i]) < _CLEAR
+        if i != k and alike and np.ptp(links[:, i]) > _MOVES:
             raise InputError(
                 f"the motor of joint {names[joints[i]]!r} moves as the link of {names[joints[k]]!r} does; "
                 "were joints swapped in the recording?"
             )
     slopes = (motors * links).sum(axis=0) / (links**2).sum(axis=0)
-    for j, slope in zip(joints, slopes):
+    moving = np.ptp(links, axis=0) > _MOVES
+    for j, slope in zip(np.array(joints)[moving].tolist(), slopes[moving]):
         if slope < 0.0:
             raise InputError(
                 f"motor and link of joint {names[j]!r} move against each other (slope {slope:.4g}); turn the "

@@ -145,6 +145,17 @@ def test_a_joint_that_carries_no_load_has_no_stiffness(arm: Robot) -> None:
     assert found.figure("stiffness of lift").identified
 
 
+def test_too_little_motion_says_which_parameters_and_what_to_move(arm: Robot) -> None:
+    """Only `turn` moves: of the others nothing is seen but the weight that they hold."""
+    motion = swings()
+    still = type(motion)(0.9, motion.sine * [1, 1e-4, 1e-4], motion.cosine * [1, 1e-4, 1e-4], motion.offsets)
+    found = identify(misjudged(arm), measured(arm, 8, duration=4.0, motion=still), Options(bandwidth=4.0))
+    (note,) = [each for each in found.notes if "stay near the file's" in each]
+    assert "(m cx of upper" in note and "\n" not in note
+    assert "move lift, bend faster and over more of their range" in note
+    assert not found.figure("Coulomb friction of bend").identified
+
+
 def test_a_payload_alone(arm: Robot) -> None:
     tree = arm.tree
     mass, place = 0.8, np.array([0.3, 0.05, 0.0])
@@ -171,6 +182,9 @@ WRONG = {
     "degrees": ("limits", lambda e, m, l: (e, np.rad2deg(m), np.rad2deg(l))),
     "sign of a motor": ("against each other", lambda e, m, l: (e, m * [1, -1, 1], l)),
     "gear": ("gear ratio", lambda e, m, l: (e, m * [1, 1, 1.25], l)),
+    "units of one link": ("gear ratio", lambda e, m, l: (e, m, l * [1, 0.5, 1])),
+    "degrees of one side": ("gear ratio|limits", lambda e, m, l: (e, np.rad2deg(m), l)),
+    "stamps that go back": ("stamp 10", lambda e, m, l: (e, m, l)),
     "swapped motors": ("swapped", lambda e, m, l: (e, m[:, [1, 0, 2]], l)),
     "currents": ("currents", lambda e, m, l: (e * [1, 0.01, 1], m, l)),
     "sign of an effort": ("opposite sign", lambda e, m, l: (e * [1, -1, 1], m, l)),
@@ -187,6 +201,8 @@ def test_recordings_that_cannot_be_are_refused_by_name(arm: Robot, case: str) ->
     assert right.motors is not None and right.links is not None
     with pytest.raises(InputError, match=said) as error:
         values = change(right.efforts.values, right.motors.values, right.links.values)
-        channels = [Channel(right.efforts.times, each) for each in values]
+        times = right.efforts.times.copy()
+        times[10] = times[8] if case == "stamps that go back" else times[10]
+        channels = [Channel(times, each) for each in values]
         identify(arm, JointRecording("a simulation", arm.joint_names, *channels))
     assert "\n" not in str(error.value)
