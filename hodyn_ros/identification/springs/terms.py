@@ -28,6 +28,7 @@ from hodyn_ros.identification.torque_model import TorqueModel
 from hodyn_ros.lie.jets import Array
 
 _BETTER = 0.95  # of the residual of each half that a term may leave
+_MUCH_BETTER = 0.8  # of one that changes what the stiffness means: a curve, damping, backlash
 _SLOWEST, _FASTEST = 60.0, 3000.0  # ripples in a turn that are tried
 _FINER = 65  # ripples about the best of a grid
 _PASSES = 4.0  # periods of a ripple that the motion goes over, at least
@@ -102,7 +103,7 @@ class _Search:
         scores = self._scores(chosen)
         while True:
             better = [(self._scores(each), each) for each in self._further(chosen)]
-            better = [(score, each) for score, each in better if (score < _BETTER * scores).all()]
+            better = [(s, each) for s, each in better if (s < _needed(chosen, each) * scores).all()]
             better = [pair for pair in better if self._can_be(pair[1])]
             if not better:
                 break
@@ -234,6 +235,12 @@ class _Search:
         """Return what the constant of a spline is more than that of its table, which is zero without load."""
         of_table = [k for k, name in enumerate(names) if name.startswith("table")]
         return float(np.mean(columns[:, of_table] @ fit[of_table] - np.interp(self.load, *table)))
+
+
+def _needed(before: _Choice, after: _Choice) -> float:
+    """Return the share of each half's residual that a further term may leave."""
+    plain = replace(after, friction=before.friction, turns=before.turns) == before
+    return _BETTER if plain else _MUCH_BETTER
 
 
 def _solve(columns: Array, values: Array) -> Array:
