@@ -1,4 +1,4 @@
-"""The same robots in Pinocchio, for torques, mass matrices and accelerations of order 0.
+"""The same robots in Pinocchio, for torques, mass matrices and accelerations of order 0, with loops as well.
 
 Pinocchio puts the linear part of twists and wrenches first; everything that leaves this module has the
 angular part first.
@@ -6,6 +6,7 @@ angular part first.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,6 +94,36 @@ def forward_dynamics(
     effort[twin.columns] = np.concatenate([wrench, torques])
     acceleration = pin.aba(twin.model, twin.model.createData(), configuration, velocity, effort)
     return _split(tree, acceleration[twin.columns])
+
+
+def constrained_accelerations(
+    tree: Tree, pins: Sequence[tuple[int, int, Array]], state: Array, efforts: Array
+) -> Array:
+    """Return q̈ (n,) of a tree on the ground whose bodies a and b keep points together, by constraintDynamics.
+
+    `pins`: (a, b, point (3,) in the world at the zero configuration); two of them make a hinge. `state`:
+    (2, n), at which they are closed; `efforts`: (n,), on all joints.
+    """
+    twin = build(tree)
+    model, data = twin.model, twin.model.createData()
+    pin.forwardKinematics(model, data, pin.neutral(model))
+    models, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    for a, b, point in pins:
+        ends = []
+        for body in (a, b):
+            joint = model.getJointId(f"joint{body}") if body >= 0 else 0
+            ends += [joint, pin.SE3(np.eye(3), data.oMi[joint].actInv(np.asarray(point)))]
+        models.append(pin.RigidConstraintModel(pin.ContactType.CONTACT_3D, model, *ends, pin.LOCAL))
+        datas.append(models[-1].createData())
+    before_4 = pin.__version__.startswith("3.")
+    pin.initConstraintDynamics(model, data, models, *([] if before_4 else [datas]))
+    tau = np.zeros(model.nv)
+    tau[twin.columns] = efforts
+    configuration, velocity, _ = _state(twin, state, None)
+    exact = pin.ProximalSettings(1e-14, 1e-14, 1e-10, 50)
+    found = pin.constraintDynamics(model, data, configuration, velocity, tau, models, datas, exact)
+    ours: Array = np.array(found)[twin.columns]
+    return ours
 
 
 def _depth_first(tree: Tree) -> list[int]:
