@@ -26,6 +26,7 @@ from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
 _LARGEST = 1200  # bodies times (order + 2)^2 of what takes some seconds to compile
+_ACCELERATIONS = 45_000  # operations at order 0, as simulators call it; LLVM takes four seconds
 _ITERATIONS = 8  # of Newton's method; from a warm start two or three do
 _ARRIVED = 1e-17  # squared error [rad, and of the robot's size] before what is then the last step
 
@@ -218,7 +219,8 @@ class LoopAccelerations(LoopFunction):
         others += [("the base wrench", (order + 1, 6))] if closure.base_given else []
         others += load_arguments(loads, order)
         result = order + 2, k + 6 * moved
-        super().__init__(code, told, others, result, code.accelerations, limit=STRAIGHT_LINE_LIMIT)
+        limit = STRAIGHT_LINE_LIMIT if order else _ACCELERATIONS
+        super().__init__(code, told, others, result, code.accelerations, limit=limit)
 
 
 class LoopMatrix(LoopFunction):
