@@ -1,4 +1,8 @@
-"""Robots with couplings and loops beside `pinocchio.rnea` of a six-joint arm, along their own motions."""
+"""Robots with couplings and loops, along their own motions.
+
+Efforts beside `pinocchio.rnea` of a six-joint arm, accelerations beside `pinocchio.constraintDynamics` of the
+same robots.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ import numpy as np
 
 from benchmarks.agreement import check
 from benchmarks.parallel import PINOCCHIO, six_joint_arm
-from benchmarks.peers import pinocchio_tree
+from benchmarks.peers import pinocchio_loops, pinocchio_tree
 from benchmarks.stage import Stage
 from benchmarks.stopwatch import Array, Contender, python_call
 from benchmarks.table import Bound, Row, Section
@@ -25,16 +29,28 @@ _ROBOTS = {
     "palletiser": "palletiser",
     "panda_hand": "7-joint arm with a hand that mimics",
 }
+# Points that close the loops in Pinocchio. The file of the Delta makes the rods of a pair turn alike; in
+# Pinocchio each ends in a ball. Hinges of linkages in a plane are balls there.
+_BALLS = {
+    "delta": [(f"end{i}{side}", f"wrist{i}{side}") for i in (1, 2, 3) for side in ("", "b")],
+    "palletiser": [
+        ("crank_rod_end", "forearm_tail"),
+        ("lower_level_end", "triangle_back"),
+        ("upper_level_end", "hand_top"),
+    ],
+}
 _MUST = {"delta": Bound(4.0), "humanoid_leg": Bound(5.0)}
 
 
 def measure(stage: Stage) -> Section:
-    """Time efforts with two derivatives, one call from Python, on poses that move."""
+    """Time efforts with two derivatives, and accelerations, one call from Python, on poses that move."""
     title = "robots with loops, one call from Python"
     contenders = [pinocchio_tree.rnea_call(PINOCCHIO, six_joint_arm())]
     for i, (file, name) in enumerate(_ROBOTS.items()):
         stage.say(f"{title}: compiling {name}", i / len(_ROBOTS))
         contenders.append(_contender(file, name))
+    for file in _BALLS:
+        contenders += _accelerations(file)
     times = stage.race(title, contenders)
     rows = [
         Row(
@@ -47,7 +63,29 @@ def measure(stage: Stage) -> Section:
         )
         for file, name in _ROBOTS.items()
     ]
+    for file in _BALLS:
+        ours, theirs = _names(file)
+        rows.append(
+            Row(
+                work=ours,
+                against="pinocchio.constraintDynamics of the same robot",
+                result=times.ratio(ours, theirs),
+                ours=times.seconds(ours).median,
+                theirs=times.seconds(theirs).median,
+                must=Bound(1.0),
+            )
+        )
     return Section(title, rows, {})
+
+
+def _names(file: str) -> tuple[str, str]:
+    return f"accelerations, {_ROBOTS[file]}", f"constraintDynamics, {_ROBOTS[file]}"
+
+
+def _accelerations(file: str) -> list[Contender]:
+    robot = Robot.from_config(share.find("config", f"{file}.yaml"))
+    motions = [motion[0] for motion in _motions(robot, file)]
+    return pinocchio_loops.accelerations(_names(file), robot, _BALLS[file], motions)
 
 
 def _contender(file: str, name: str) -> Contender:

@@ -1,4 +1,4 @@
-"""A robot with revolute joints in Pinocchio, with the joint types that Pinocchio computes fastest."""
+"""A robot with revolute and prismatic joints in Pinocchio, of the types that Pinocchio computes fastest."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from hodyn_ros.lie.se3 import inverse
 from hodyn_ros.model.tree import TreeModel
 
 _ALIGNED = (pin.JointModelRX, pin.JointModelRY, pin.JointModelRZ)
+_SLIDING = (pin.JointModelPX, pin.JointModelPY, pin.JointModelPZ)
 
 
 def build(model: TreeModel) -> Any:
@@ -32,13 +33,20 @@ def build(model: TreeModel) -> Any:
 def _joint(model: TreeModel, j: int) -> Any:
     rotation, origin = model.placements[j][:3, :3], model.placements[j][:3, 3]
     direction, moment = model.screws[j, :3], model.screws[j, 3:]
+    if not direction.any():
+        return _along(rotation.T @ moment, _SLIDING, pin.JointModelPrismaticUnaligned)
     if not np.allclose(np.cross(origin, direction), moment, rtol=0.0, atol=1e-12):
-        raise ValueError(f"joint {j} must be revolute, about an axis through the origin of its body's frame")
-    axis = rotation.T @ direction
-    for i, aligned in enumerate(_ALIGNED):
+        raise ValueError(
+            f"joint {j} must be prismatic, or revolute about an axis through the origin of its body's frame"
+        )
+    return _along(rotation.T @ direction, _ALIGNED, pin.JointModelRevoluteUnaligned)
+
+
+def _along(axis: Any, aligned: tuple[Any, ...], other: Any) -> Any:
+    for i, joint in enumerate(aligned):
         if abs(axis[i] - 1.0) < 1e-14:
-            return aligned()
-    return pin.JointModelRevoluteUnaligned(axis)
+            return joint()
+    return other(axis)
 
 
 def _pose(matrix: Any) -> Any:
