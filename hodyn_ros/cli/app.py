@@ -602,6 +602,22 @@ def compare(
 
 
 @app.command()
+def policy(
+    node: Annotated[
+        list[str] | None, typer.Argument(help="Nodes, such as dynamics_node.", show_default="all")
+    ] = None,
+    namespace: Annotated[str, typer.Option(help="Namespace of the nodes, such as /left.")] = "/",
+) -> None:
+    """Print a policy for SROS2 that grants each node the topics, services and actions that it uses.
+
+    Give it to ros2 security create_permission; each node has an enclave of its own name.
+    """
+    from hodyn_ros.ros import access
+
+    print(access.policy(namespace, node or access.NODES), end="")
+
+
+@app.command()
 def top(
     node: Annotated[
         list[str] | None,

@@ -1,4 +1,4 @@
-"""Each node starts from its own dump of parameters, as `ros2 param dump` writes it."""
+"""Each node starts from its own dump of parameters, as `ros2 param dump` writes it, and uses what it may."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with
 
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
 from rclpy.parameter import Parameter, parameter_value_to_python
-from ros_processes import RosProcess, child_environment, start_node
+from ros_processes import RosProcess, child_environment, start_node, wait_until
 from ros_talk import Talk
+
+from hodyn_ros.ros import access
 
 ROBOT = {"robot_config": "panda.yaml"}
 JOINTS = {"joints": "[panda_joint1, panda_joint2]"}
@@ -31,6 +33,24 @@ NODES: dict[str, dict[str, object]] = {
 }
 
 
+def check_access(talk: Talk, node: str, namespace: str) -> None:
+    """Compare the names that a running node uses with those that its policy grants."""
+    graph, place = talk.node, (node, f"/{namespace}")
+    own = access.NODES[node]
+
+    def granted(*names: str) -> set[str]:
+        whole = (f"/{namespace}/{node}/{name[2:]}" if name.startswith("~/") else name for name in names)
+        return {name if name.startswith("/") else f"/{namespace}/{name}" for name in whole}
+
+    publishes = {name for name, _ in graph.get_publisher_names_and_types_by_node(*place)}
+    assert publishes == granted(*access.EVERY_NODE.publishes, *own.publishes)
+    heard = {name for name, _ in graph.get_subscriber_names_and_types_by_node(*place)}
+    assert heard <= granted(*access.EVERY_NODE.subscribes, *own.subscribes)
+    serves = {name for name, _ in graph.get_service_names_and_types_by_node(*place)}
+    assert serves == granted(*access.EVERY_NODE.serves, *own.serves)
+    assert not graph.get_client_names_and_types_by_node(*place)
+
+
 def dump(talk: Talk, node: str) -> dict[str, Any]:
     """Return all parameters of a node by their names."""
     listed = talk.call(ListParameters, f"{node}/list_parameters", ListParameters.Request()).result.names
@@ -38,6 +58,12 @@ def dump(talk: Talk, node: str) -> dict[str, Any]:
     values = talk.call(GetParameters, f"{node}/get_parameters", request).values
     plain = [parameter_value_to_python(value) for value in values]
     return {name: list(x) if hasattr(x, "typecode") else x for name, x in zip(listed, plain)}
+
+
+def reports(talk: Talk, node: str, namespace: str) -> bool:
+    """Whether a node has published /diagnostics, which it opens last."""
+    names = talk.node.get_publisher_names_and_types_by_node(node, f"/{namespace}")
+    return "/diagnostics" in dict(names)
 
 
 def write(file: Path, full_name: str, parameters: dict[str, Any]) -> None:
@@ -64,6 +90,8 @@ def test_a_node_starts_from_its_own_dump(module: str, tmp_path: Path) -> None:
     with Talk(namespace) as talk:
         with start_node(module, NODES[module], namespace) as node:
             before = dump(talk, module)
+            wait_until(lambda: reports(talk, module, namespace), 20.0, "the graph")
+            check_access(talk, module, namespace)
             assert node.stop() == 0, node.output()
         assert before.keys() >= NODES[module].keys()
         write(file, f"/{namespace}/{module}", before)

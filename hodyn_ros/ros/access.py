@@ -1,0 +1,129 @@
+"""What each node publishes, listens to and serves, and the policy for SROS2 that grants it that and no more.
+
+Names are relative to the namespace of the node, "~/" stands for the node itself. What depends on parameters
+is as by their defaults: another controller, or other topics of a recorder, need lines of their own.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from hodyn_ros.errors import InputError
+
+
+@dataclass(frozen=True)
+class Access:
+    """The names that a node uses beyond those that every node does."""
+
+    publishes: tuple[str, ...] = ()
+    subscribes: tuple[str, ...] = ()
+    serves: tuple[str, ...] = ()
+    provides: tuple[str, ...] = ()  # actions
+    uses: tuple[str, ...] = ()  # actions of others
+
+
+EVERY_NODE = Access(
+    publishes=("/diagnostics", "/parameter_events", "/rosout"),
+    subscribes=("/clock", "/parameter_events"),
+    serves=(
+        "~/describe_parameters",
+        "~/get_parameter_types",
+        "~/get_parameters",
+        "~/get_type_description",
+        "~/list_parameters",
+        "~/set_parameters",
+        "~/set_parameters_atomically",
+    ),
+)
+_MANAGER = ("controller_manager/activity", "/diagnostics")  # which controllers are active
+_RECORDED = ("desired_motion", "feedforward_torque", "joint_states", "motor_states", "effort_commands")
+
+NODES = {
+    "dynamics_node": Access(
+        publishes=("feedforward_torque", "~/settings", "~/transition_event"),
+        subscribes=("desired_motion", "robot_description", "external_wrench/*"),
+        serves=(
+            "~/change_state",
+            "~/get_available_states",
+            "~/get_available_transitions",
+            "~/get_state",
+            "~/get_transition_graph",
+        ),
+    ),
+    "trajectory_node": Access(
+        publishes=("desired_motion",),
+        subscribes=("joint_trajectory", "joint_states", "feedforward_torque", "effort_commands"),
+        serves=("~/start",),
+    ),
+    "stream_node": Access(
+        publishes=("desired_motion",), subscribes=("joint_trajectory", "joint_targets", "joint_states")
+    ),
+    "controller_node": Access(
+        publishes=("effort_commands",), subscribes=("feedforward_torque", "motor_states")
+    ),
+    "forward_effort_node": Access(
+        publishes=("effort_commands",), subscribes=("feedforward_torque", "joint_states", *_MANAGER)
+    ),
+    "motor_reference_node": Access(
+        publishes=("position_commands", "velocity_commands", "effort_commands", "motor_references"),
+        subscribes=("feedforward_torque", "joint_states", *_MANAGER),
+    ),
+    "trajectory_filter": Access(
+        publishes=("filtered_joint_trajectory",),
+        subscribes=("~/joint_trajectory", "joint_states", "joint_trajectory_controller/controller_state"),
+        provides=("~/follow_joint_trajectory",),
+        uses=("joint_trajectory_controller/follow_joint_trajectory",),
+    ),
+    "simulator_node": Access(publishes=("joint_states", "motor_states"), subscribes=("effort_commands",)),
+    "skeleton_node": Access(publishes=("skeleton",), subscribes=("desired_motion",)),
+    "recorder": Access(
+        subscribes=(
+            *_RECORDED,
+            "dynamics_node/settings",
+            "robot_description",
+            "external_wrench/*",
+            "/diagnostics",
+            "/tf",
+            "/tf_static",
+        )
+    ),
+}
+
+
+def policy(namespace: str = "/", nodes: Iterable[str] = NODES) -> str:
+    """Return a policy for SROS2 with an enclave for each node, of the node's own full name.
+
+    For `ros2 security create_permission`. Raises InputError for an unknown node, and a namespace that is not
+    absolute.
+    """
+    if not namespace.startswith("/"):
+        raise InputError(f"the namespace must be absolute, found {namespace!r}; write '/{namespace}'")
+    root = ET.Element("policy", version="0.2.0")
+    enclaves = ET.SubElement(root, "enclaves")
+    for node in nodes:
+        if node not in NODES:
+            raise InputError(f"there is no node {node!r}; there are: {', '.join(NODES)}")
+        enclave = ET.SubElement(enclaves, "enclave", path=f"{namespace.rstrip('/')}/{node}")
+        profiles = ET.SubElement(enclave, "profiles")
+        profile = ET.SubElement(profiles, "profile", ns=namespace, node=node)
+        for kind, verb, names in _grants(node):
+            group = ET.SubElement(profile, f"{kind}s", {verb: "ALLOW"})
+            for name in sorted(set(names)):
+                ET.SubElement(group, kind).text = name
+    ET.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+
+
+def _grants(node: str) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    own = NODES[node]
+    for kind, verb, names in (
+        ("topic", "publish", (*EVERY_NODE.publishes, *own.publishes)),
+        ("topic", "subscribe", (*EVERY_NODE.subscribes, *own.subscribes)),
+        ("service", "reply", (*EVERY_NODE.serves, *own.serves)),
+        ("action", "execute", own.provides),
+        ("action", "call", own.uses),
+    ):
+        if names:
+            yield kind, verb, names
