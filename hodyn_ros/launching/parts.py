@@ -14,7 +14,7 @@ from typing import Any
 from hodyn_ros import share
 from hodyn_ros.bags.qos_overrides import overrides
 from hodyn_ros.errors import InputError
-from hodyn_ros.launching.description import Argument, Command, Launch, Node, Process, Values
+from hodyn_ros.launching.description import Argument, Command, Launch, Node, Process, Values, joined
 from hodyn_ros.launching.installed import installed
 
 # What rosbag2 records beside the topics of the namespace.
@@ -71,7 +71,7 @@ def motion_arguments(
 
 
 def common_arguments() -> tuple[Argument, ...]:
-    """Return what `node` needs: namespace, file of parameters, respawning, clock and severity of the log."""
+    """Return what `node` needs: namespace, file of parameters, respawning, enclave, clock, log."""
     return (
         Argument("namespace", "", "Namespace of all nodes and topics; each robot on a machine has its own."),
         Argument(
@@ -81,6 +81,11 @@ def common_arguments() -> tuple[Argument, ...]:
         ),
         Argument(
             "respawn", False, "Whether nodes that can come back safely are started again when they end."
+        ),
+        Argument(
+            "enclave",
+            False,
+            "Whether each node has an enclave of its own name, as `hodyn policy` grants them.",
         ),
         Argument("use_sim_time", False, "Whether time comes from the topic /clock."),
         Argument("log_level", "info", "Least severity that is logged.", _LEVELS),
@@ -126,12 +131,14 @@ def node(
     `files` with parameters count less than `parameters`, and these less than `params_file`.
     """
     given = () if values["params_file"] == _NONE else (existing("params_file", values["params_file"]),)
+    own_name = joined(values["namespace"], executable)
     return Node(
         executable,
         values["namespace"],
         (*files, {"use_sim_time": values["use_sim_time"], **parameters}, *given),
         name=executable,
         remappings=remappings or {},
+        arguments=("--ros-args", "--enclave", own_name) if values["enclave"] else (),
         log_level=values["log_level"],
         required=required,
         respawn=safe_to_respawn and values["respawn"],

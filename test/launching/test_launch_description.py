@@ -87,6 +87,13 @@ def test_a_panda_gets_what_its_arguments_say() -> None:
     assert values(found["/cell/controller_node"])["lead"] == pytest.approx(2e-4 + 0.5 / 500.0)
 
 
+def test_nodes_have_enclaves_of_their_own_names() -> None:
+    found = nodes("panda.launch.py", namespace="cell", enclave="true")
+    for name, node in found.items():
+        assert node.arguments == ("--ros-args", "--enclave", name)
+    assert not any(node.arguments for node in nodes("panda.launch.py").values())
+
+
 def test_a_stream_takes_the_place_of_a_trajectory() -> None:
     found = nodes("panda.launch.py", stream="true", rate="100")
     assert "/trajectory_node" not in found
