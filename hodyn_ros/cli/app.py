@@ -303,13 +303,17 @@ def simulate(
         Path | None,
         typer.Option(help="CSV or bag to write, of what sensors show of the run.", show_default="none"),
     ] = None,
-    encoder_noise: Annotated[float, typer.Option(help="Of a record [rad].", min=0.0)] = 5e-6,
-    effort_noise: Annotated[float, typer.Option(help="Of a record [N·m].", min=0.0)] = 0.1,
+    encoder_noise: Annotated[
+        float, typer.Option(help="Standard deviation of encoders in a record, in rad.", min=0.0)
+    ] = 5e-6,
+    effort_noise: Annotated[
+        float, typer.Option(help="Standard deviation of efforts in a record, in N·m.", min=0.0)
+    ] = 0.1,
     link_delay: Annotated[
-        float, typer.Option(help="Of link encoders behind their stamps in a record [s].", min=0.0)
+        float, typer.Option(help="Delay of link encoders behind their stamps in a record, in s.", min=0.0)
     ] = 2e-3,
     effort_delay: Annotated[
-        float, typer.Option(help="Of efforts behind their stamps in a record [s].", min=0.0)
+        float, typer.Option(help="Delay of efforts behind their stamps in a record, in s.", min=0.0)
     ] = 1e-3,
     seed: Annotated[int, typer.Option(help="Of the noise of a record.", min=0)] = 0,
     out: Annotated[Path, typer.Option(help="Folder for picture and figures.")] = Path("out/simulate"),

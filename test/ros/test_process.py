@@ -93,7 +93,6 @@ import sys
 from rclpy.duration import Duration
 from rclpy.node import Node
 from std_msgs.msg import Int64
-from sweeps import THOROUGH
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.stream_executor import StreamGroup
 
@@ -180,7 +179,6 @@ import sys
 from rclpy.node import Node
 from rclpy.qos import QoSHistoryPolicy, QoSProfile
 from std_msgs.msg import Int64
-from sweeps import THOROUGH
 from hodyn_ros.ros.diagnostics import OK, Diagnostics, Report
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.stream_executor import StreamGroup
