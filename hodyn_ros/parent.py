@@ -23,5 +23,13 @@ def end_with_parent() -> None:
     if not parent or not sys.platform.startswith("linux"):
         return
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if not Path("/proc", parent).exists():  # it has ended before it could be watched
+    if _has_ended(parent):  # before it could be watched
         os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _has_ended(process: str) -> bool:
+    try:
+        stat = Path("/proc", process, "stat").read_text()
+    except OSError:
+        return True
+    return stat.rpartition(")")[2].split()[0] in "ZX"  # dead, and its own parent has not asked yet

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal as signals
+import subprocess
 import sys
 import time
 from contextlib import ExitStack
@@ -20,6 +22,8 @@ from ros_processes import RosProcess, child_environment, start_node, wait_until
 from ros_talk import Talk
 from std_msgs.msg import Int64
 from sweeps import THOROUGH
+
+from hodyn_ros.parent import PARENT
 
 END = "os.kill(os.getpid(), signal.{signal})\n    while rclpy.ok(): time.sleep(0.01)"
 CODE = """
@@ -245,3 +249,16 @@ def test_a_node_ends_without_a_traceback_whenever_it_is_told_to() -> None:
                     assert process.wait() == 0, process.output()
                     assert "Traceback" not in process.output(), process.output()
                     assert "Exception" not in process.output(), process.output()
+
+
+def test_a_node_does_not_outlive_a_parent_that_nobody_has_asked_how_it_ended() -> None:
+    """As where the process that started `ros2 launch` in a container collects no children."""
+    code = "from hodyn_ros.parent import end_with_parent; end_with_parent(); print('goes on')"
+    with subprocess.Popen(["true"]) as parent:
+        os.waitid(os.P_PID, parent.pid, os.WEXITED | os.WNOWAIT)  # it is a zombie until it is waited for
+        environment = child_environment() | {PARENT: str(parent.pid)}
+        ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (-signals.SIGTERM, "")
+    environment[PARENT] = str(os.getpid())
+    lives = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert (lives.returncode, lives.stdout) == (0, "goes on\n")
