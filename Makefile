@@ -132,10 +132,10 @@ workers := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --max-worker-re
 # Types are checked beside the first tests: those that need the processors for themselves come last.
 test: $(state)/built
 	@echo "==> tests (pytest)"
-	@trap 'kill %1 2>/dev/null || true' EXIT; \
-	$(MAKE) --no-print-directory --silent lint & \
+	@$(MAKE) --no-print-directory --silent lint & lint=$$!; \
+	trap "kill $$lint 2>/dev/null || true" EXIT; \
 	status=0; "$(python)" -m pytest $(workers) $(TEST) || status=$$?; \
-	wait %1 || { echo "==> style or types are wrong, see above the tests" >&2; exit 1; }; \
+	wait $$lint || { echo "==> style or types are wrong, see above the tests" >&2; exit 1; }; \
 	exit $$status
 
 test-thorough: export HODYN_TEST := thorough
