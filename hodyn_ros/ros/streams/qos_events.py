@@ -11,6 +11,8 @@ from rclpy.publisher import Publisher
 from rclpy.qos import QoSCompatibility, qos_check_compatible, qos_policy_name_from_kind
 
 _PERIOD = 1.0  # [s] between two lines about one kind of event of one topic
+_LOOKS = 3  # for the names of nodes, which on a busy machine come later than the event
+_UNKNOWN = "_NODE_NAME_UNKNOWN_"  # what the middleware calls a node until then
 
 
 class QosEvents:
@@ -20,7 +22,7 @@ class QosEvents:
         self._node = node
         self._counts: dict[str, int] = {}
         self._logged_at: dict[str, float] = {}
-        self._misfits: list[tuple[str, str]] = []  # topic, policy
+        self._misfits: list[tuple[str, str, int]] = []  # topic, policy, how often its nodes were looked for
         self._watched: dict[str, Any] = {}  # publisher or subscription by topic
 
     @property
@@ -87,11 +89,14 @@ class QosEvents:
     def look(self) -> None:
         """Log who does not fit; the names of nodes arrive a moment later than their topics."""
         misfits, self._misfits = self._misfits, []
-        for topic, policy in misfits:
+        for topic, policy, looks in misfits:
             entity = self._watched[topic]
             publishes = isinstance(entity, Publisher)
             what, fate = ("subscription", "sent to") if publishes else ("publisher", "received from")
             names = sorted(set(self._misfit_nodes(entity)))
+            if looks < _LOOKS and (not names or any(_UNKNOWN in name for name in names)):
+                self._misfits.append((topic, policy, looks + 1))
+                continue
             of = f" of node {', '.join(names)}" if names else ""
             self._node.get_logger().warning(
                 f"a {what} of {topic!r}{of} has incompatible QoS ({policy}): nothing is {fate} it"
@@ -111,7 +116,7 @@ class QosEvents:
 
     def _misfit(self, topic: str, event: Any) -> None:
         self._counts[f"incompatible QoS: {topic}"] += event.total_count_change
-        self._misfits.append((topic, str(qos_policy_name_from_kind(event.last_policy_kind))))
+        self._misfits.append((topic, str(qos_policy_name_from_kind(event.last_policy_kind)), 0))
 
     def _misfit_nodes(self, entity: Any) -> list[str]:
         mine = entity.qos_profile
