@@ -31,7 +31,7 @@ from hodyn_ros.feedforward.robot_files import RobotFiles
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.nodes.answer_statistics import AnswerStatistics
 from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
-from hodyn_ros.ros.conversions.serialised import read_message
+from hodyn_ros.ros.conversions.layout import deserialised
 from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report
 from hodyn_ros.ros.parameters.dynamics_settings import LIVE, SETTINGS, STRUCTURAL, feedforward_config
 from hodyn_ros.ros.parameters.parameters import declare, value
@@ -269,7 +269,7 @@ class DynamicsNode(LifecycleNode):
 
 
 def _continues(before: bytes, after: bytes) -> bool:
-    return motion_continues(read_message(before), read_message(after))
+    return motion_continues(*(deserialised(data, DesiredMotion) for data in (before, after)))
 
 
 def main(args: Sequence[str] | None = None) -> int:

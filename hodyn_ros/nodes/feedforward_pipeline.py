@@ -11,24 +11,17 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from rclpy.serialization import serialize_message
-
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import ConvergenceError, HodynError, InputError, OverflowingError, SingularError
 from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.feedforward.feedforward import Feedforward
 from hodyn_ros.feedforward.robot_files import RobotFiles
-from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
-from hodyn_ros.ros.conversions.fields import JointOrder, all_finite
-from hodyn_ros.ros.conversions.messages import (
-    nanoseconds,
-    read_base_motion,
-    read_desired_motion,
-    warm_up_poses,
-)
-from hodyn_ros.ros.conversions.serialised import AnswerWriter, MotionReader, read_message
+from hodyn_ros.ros.conversions.fields import all_finite
+from hodyn_ros.ros.conversions.layout import instant
+from hodyn_ros.ros.conversions.messages import nanoseconds, warm_up_poses
+from hodyn_ros.ros.conversions.serialised import AnswerWriter, MotionReader, Sample
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
 from hodyn_ros.ros.streams.stamp_filter import StampFilter
 
@@ -69,9 +62,8 @@ class FeedforwardPipeline:
             self.model.warm_up()
         if self.model.moves_base:
             warm_up_poses()
-        self._joints = JointOrder(self.model.motion_joints)
-        self._reader = MotionReader(self._joints, self.model.motion_orders, self.model.moves_base)
         model = self.model
+        self._reader = MotionReader(model)
         self._writer = AnswerWriter(
             model.joint_names, model.propellers, model.wrench_bodies, model.wrench_frame
         )
@@ -92,30 +84,24 @@ class FeedforwardPipeline:
         default.
         """
         started_at = time.perf_counter()
-        stamp = nanoseconds(msg.header.stamp)
-        self.stamps.check(stamp)
-        q = read_desired_motion(msg, self._joints, self.model.motion_orders)
-        feedforward = self._computed(stamp, q, self._read_base(msg), wrenches)
+        sample = self._reader.from_message(msg)
+        feedforward = self._computed(nanoseconds(msg.header.stamp), sample, wrenches)
         return self._writer.message(msg.header, feedforward, wrenches, time.perf_counter() - started_at)
 
     def answer_serialised(self, data: bytes, wrenches: Array | None = None) -> SerialisedAnswer:
         """Return the answer to a desired motion that is still as it travelled; else as `answer`."""
         started_at = time.perf_counter()
-        sample = self._reader.read(data)
-        if sample is None:
-            msg = read_message(data)
-            answer = self.answer(msg, wrenches)
-            self._reader.learn(data, msg)
-            return SerialisedAnswer(serialize_message(answer), answer.status, answer.computation_time)
-        self.stamps.check(sample.stamp)
-        feedforward = self._computed(*sample, wrenches)
+        stamp, sample = self._reader.read(data)
+        feedforward = self._computed(instant(stamp), sample, wrenches)
         computation_time = time.perf_counter() - started_at
-        answer_data = self._writer.write(data, self._reader.header, feedforward, wrenches, computation_time)
-        return SerialisedAnswer(answer_data, feedforward.status, computation_time)
+        frame = self._reader.header.frame_id
+        answer = self._writer.write(stamp, frame, feedforward, wrenches, computation_time)
+        return SerialisedAnswer(answer, feedforward.status, computation_time)
 
-    def _computed(self, stamp: int, q: Array, base: BaseMotion | None, wrenches: Array | None) -> Feedforward:
+    def _computed(self, stamp: int, sample: Sample, wrenches: Array | None) -> Feedforward:
+        self.stamps.check(stamp)
         try:
-            feedforward = self.model.compute(q, base, wrenches)
+            feedforward = self.model.compute(*sample, wrenches)
         except OverflowingError:
             raise MessageRejected(Reason.RESULT_NOT_FINITE, "the values it holds are far too large") from None
         except (ConvergenceError, SingularError) as error:
@@ -169,17 +155,6 @@ class FeedforwardPipeline:
     def _start_from(self, positions: list[float] | None) -> None:
         if positions is not None:
             self.model.start_from(positions)
-
-    def _read_base(self, msg: DesiredMotion) -> BaseMotion | None:
-        if self.model.moves_base:
-            return read_base_motion(msg, self.model.motion_orders - 1)
-        if msg.base_pose or msg.base_twists:
-            raise MessageRejected(
-                Reason.BAD_BASE,
-                f"robot {self.model.name!r} has a fixed base; leave base_pose and base_twists "
-                "empty, or load a robot with a floating base",
-            )
-        return None
 
 
 def _check_result(feedforward: Feedforward) -> None:

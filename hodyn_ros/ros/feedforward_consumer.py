@@ -16,8 +16,8 @@ from hodyn_ros.feedforward.feedforward import Feedforward
 from hodyn_ros.guard.command_guard import CommandGuard, GuardedCommand
 from hodyn_ros.guard.guard_config import State, StreamError
 from hodyn_ros.msg import FeedforwardTorque
-from hodyn_ros.ros.conversions.joint_subset import JointSubset
-from hodyn_ros.ros.conversions.messages import nanoseconds
+from hodyn_ros.ros.conversions.joint_subset import FeedforwardReader, StateReader
+from hodyn_ros.ros.conversions.layout import instant
 from hodyn_ros.ros.diagnostics import ERROR, OK, WARN, Diagnostics, Report, Stream
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare
 from hodyn_ros.ros.streams.qos import overridable, sensor_qos, stream_qos
@@ -68,10 +68,8 @@ class FeedforwardConsumer(Node, ABC):
         """Begin to listen, once the node is ready; to measurements where the guard asks for them."""
         self.guard = guard
         self.joint_names = list(joint_names)
-        self._named_in_feedforward, self._named_in_measurement = (
-            JointSubset(joint_names),
-            JointSubset(joint_names),
-        )
+        self._feedforward_reader = FeedforwardReader(joint_names)
+        self._measurement_reader = StateReader(joint_names, with_velocity=guard.config.measured)
         self._rejected_measurements = Rejections(self.get_logger().warning, measured_on)
         # Only the newest of each counts.
         self._kept = [self._listen(FeedforwardTorque, IN, self._take_feedforward, stream_qos(1))]
@@ -86,6 +84,7 @@ class FeedforwardConsumer(Node, ABC):
             topic,
             callback,
             qos,
+            raw=True,  # bytes: messages of Python would take most of the time
             callback_group=self.streams,
             qos_overriding_options=overridable(),
             event_callbacks=self._events.of_subscription(topic),
@@ -123,11 +122,11 @@ class FeedforwardConsumer(Node, ABC):
         """Return the reading of the clock [ns]."""
         return int(self.get_clock().now().nanoseconds)
 
-    def _take_feedforward(self, msg: FeedforwardTorque) -> None:
+    def _take_feedforward(self, data: bytes) -> None:
         try:
-            feedforward = self._named_in_feedforward.feedforward(msg)
-            stamp = nanoseconds(msg.header.stamp)
-            step = self.guard.follow(self.now(), stamp, self.reference(feedforward), feedforward.status)
+            stamp, feedforward = self._feedforward_reader.read(data)
+            reference = self.reference(feedforward)
+            step = self.guard.follow(self.now(), instant(stamp), reference, feedforward.status)
         except MessageRejected as rejected:
             self._rejected_feedforwards.add(rejected)
         except StreamError as error:
@@ -140,12 +139,10 @@ class FeedforwardConsumer(Node, ABC):
             self._largest_step = max(self._largest_step, step)
             self.on_feedforward()
 
-    def _take_measurement(self, msg: JointState) -> None:
+    def _take_measurement(self, data: bytes) -> None:
         try:
-            position, velocity = self._named_in_measurement.state(
-                msg, with_velocity=self.guard.config.measured
-            )
-            self.guard.measure(self.now(), nanoseconds(msg.header.stamp), position, velocity)
+            stamp, state = self._measurement_reader.read(data)
+            self.guard.measure(self.now(), instant(stamp), *state)
         except MessageRejected as rejected:
             self._rejected_measurements.add(rejected)
         except StreamError as error:

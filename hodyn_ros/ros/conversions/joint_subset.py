@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 
 from hodyn_ros.errors import InputError
@@ -14,16 +14,28 @@ from hodyn_ros.msg import FeedforwardTorque
 from hodyn_ros.ros.conversions.fields import (
     Array,
     JointOrder,
+    all_finite,
     check_one_per_joint,
     position_not_finite,
     repeated,
 )
-from hodyn_ros.ros.conversions.messages import read_feedforward_torque
+from hodyn_ros.ros.conversions.layout import Layout, Places, StreamReader
+from hodyn_ros.ros.conversions.messages import STACK_FIELDS, known_status, read_feedforward_torque
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
+
+_LARGEST = 1e300  # sum of squares of a message up to which none of its parts overflows
+_NO_PLACES = np.empty((0, 0), dtype=np.intp)
+
+
+class State(NamedTuple):
+    """Where joints are."""
+
+    position: Array  # (n,) [rad or m]
+    velocity: Array | None  # (n,) [rad/s or m/s]
 
 
 class JointSubset:
-    """Takes some joints out of messages, in a given order; what else a message names is left out."""
+    """Finds some joints among the names of messages, in a given order; other names are left out."""
 
     def __init__(self, names: Sequence[str]) -> None:
         if not names:
@@ -34,45 +46,9 @@ class JointSubset:
         if (twice := repeated(names)) is not None:
             raise InputError(f"parameter 'joints' names joint {twice!r} twice; name it once")
         self.names = list(names)
-        # a stream repeats its names
-        self._order = JointOrder(())
-        self._places: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
-    def feedforward(self, msg: FeedforwardTorque) -> Feedforward:
-        """Return the feedforward of the joints; raises MessageRejected for a malformed message."""
-        self._find(msg.joint_names)
-        whole = read_feedforward_torque(msg, self._order)
-        efforts, motor_positions, motor_efforts = (stack[:, self._places] for stack in whole[:3])
-        return whole._replace(efforts=efforts, motor_positions=motor_positions, motor_efforts=motor_efforts)
-
-    def state(self, msg: JointState, *, with_velocity: bool) -> tuple[Array, Array | None]:
-        """Return positions and velocities (n,) of the joints [rad or m, /s].
-
-        Velocities that are not finite, which drivers send where they measure none, are None; `with_velocity`
-        such a message is rejected. Raises MessageRejected for a malformed message.
-        """
-        self._find(msg.name)
-        check_one_per_joint("position", msg.position, msg.name)
-        positions = np.frombuffer(msg.position)[self._places]
-        if not np.isfinite(positions).all():
-            raise position_not_finite(self.names[int(np.flatnonzero(~np.isfinite(positions))[0])])
-        if not msg.velocity and not with_velocity:
-            return positions, None
-        check_one_per_joint("velocity", msg.velocity, msg.name)
-        velocities = np.frombuffer(msg.velocity)[self._places]
-        if not np.isfinite(velocities).all():
-            if with_velocity:
-                joint = self.names[int(np.flatnonzero(~np.isfinite(velocities))[0])]
-                raise MessageRejected(
-                    Reason.NOT_FINITE,
-                    f"velocity of joint {joint!r} is not finite; feedback on the motors needs it",
-                )
-            return positions, None
-        return positions, velocities
-
-    def _find(self, names: Sequence[str]) -> None:
-        if self._order.names == tuple(names):
-            return
+    def places(self, names: Sequence[str]) -> Places:
+        """Return where the joints stand among some names; raises MessageRejected where one is missing."""
         missing = next((name for name in self.names if name not in names), None)
         if missing is not None:
             reason = Reason.MISSING_JOINT if names else Reason.NO_NAMES
@@ -85,5 +61,93 @@ class JointSubset:
             raise MessageRejected(
                 Reason.REPEATED_JOINT, f"joint {twice!r} is named twice in the message; name it once"
             )
-        self._order = JointOrder(names)
-        self._places = np.array([list(names).index(name) for name in self.names], dtype=np.intp)
+        return np.array([list(names).index(name) for name in self.names], dtype=np.intp)
+
+
+class FeedforwardReader(StreamReader[Feedforward]):
+    """Reads the feedforwards of some joints."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(FeedforwardTorque)
+        self._joints = JointSubset(names)
+
+    def from_message(self, msg: FeedforwardTorque) -> Feedforward:
+        """Return what a message holds; raises MessageRejected."""
+        places = self._joints.places(msg.joint_names)
+        whole = read_feedforward_torque(msg, JointOrder(msg.joint_names))
+        stacks = {name: getattr(whole, name).take(places, axis=1) for name in STACK_FIELDS}
+        return whole._replace(**stacks)
+
+    def learn(self, layout: Layout, msg: FeedforwardTorque) -> None:
+        """Note where the numbers stand."""
+        joints, propellers = len(msg.joint_names), len(msg.propeller_names)
+        places = self._joints.places(msg.joint_names)
+        wholes = [layout.numbers(*fields).reshape(-1, joints) for fields in STACK_FIELDS.values()]
+        others = [layout.numbers(field) for field in ("base_wrenches", "thrusts", "tilts")]
+        self._checked = np.concatenate([each.ravel() for each in (*wholes, *others)])
+        self._status = layout.status
+        self._stacks = [whole[:, places] for whole in wholes]
+        self._base = others[0].reshape(-1, 6)
+        self._flown = [each.reshape(-1, propellers) if propellers else _NO_PLACES for each in others[1:]]
+
+    def from_numbers(self, numbers: Array, data: bytes) -> Feedforward | None:
+        """Return the same from numbers alone."""
+        checked = numbers.take(self._checked)
+        if not np.vdot(checked, checked) < _LARGEST:
+            return None
+        efforts, motor_positions, motor_efforts = (numbers.take(places) for places in self._stacks)
+        thrusts, tilts = (numbers.take(places) for places in self._flown)
+        status, base = known_status(self._status(data)), numbers.take(self._base)
+        return Feedforward(efforts, motor_positions, motor_efforts, base, status, thrusts, tilts)
+
+
+class StateReader(StreamReader[State]):
+    """Reads where some joints are.
+
+    Velocities that are not finite, which drivers send where they measure none, are None; `with_velocity`
+    such a message is rejected.
+    """
+
+    def __init__(self, names: Sequence[str], *, with_velocity: bool) -> None:
+        super().__init__(JointState)
+        self._joints = JointSubset(names)
+        self._with_velocity = with_velocity
+
+    def from_message(self, msg: JointState) -> State:
+        """Return what a message holds; raises MessageRejected."""
+        places = self._joints.places(msg.name)
+        check_one_per_joint("position", msg.position, msg.name)
+        position, velocity = np.frombuffer(msg.position)[places], None
+        if msg.velocity or self._with_velocity:
+            check_one_per_joint("velocity", msg.velocity, msg.name)
+            velocity = np.frombuffer(msg.velocity)[places]
+        return self._state(position, velocity)
+
+    def learn(self, layout: Layout, msg: JointState) -> None:
+        """Note where the numbers stand."""
+        places = self._joints.places(msg.name)
+        self._position = layout.numbers("position")[places]
+        self._velocity = layout.numbers("velocity")[places] if msg.velocity else None
+
+    def from_numbers(self, numbers: Array, data: bytes) -> State:
+        """Return the same from numbers alone; raises MessageRejected."""
+        velocity = None if self._velocity is None else numbers.take(self._velocity)
+        return self._state(numbers.take(self._position), velocity)
+
+    def _state(self, position: Array, velocity: Array | None) -> State:
+        if (joint := self._wrong(position)) is not None:
+            raise position_not_finite(joint)
+        if velocity is not None and (joint := self._wrong(velocity)) is not None:
+            if self._with_velocity:
+                raise MessageRejected(
+                    Reason.NOT_FINITE,
+                    f"velocity of joint {joint!r} is not finite; feedback on the motors needs it",
+                )
+            velocity = None
+        return State(position, velocity)
+
+    def _wrong(self, values: Array) -> str | None:
+        """Return the first joint whose number is not finite."""
+        if all_finite(values):
+            return None
+        return self._joints.names[int(np.flatnonzero(~np.isfinite(values))[0])]

@@ -44,6 +44,11 @@ MOTION_FIELDS = ("positions", "velocities", "accelerations", "jerks", "snaps")
 EFFORT_FIELDS = ("efforts", "effort_rates", "effort_accelerations")
 MOTOR_POSITION_FIELDS = ("motor_positions", "motor_velocities", "motor_accelerations")
 MOTOR_EFFORT_FIELDS = ("motor_efforts", "motor_effort_rates")
+STACK_FIELDS = {  # of a FeedforwardTorque, by the stack of a Feedforward that they make
+    "efforts": (*EFFORT_FIELDS, "higher_effort_derivatives"),
+    "motor_positions": MOTOR_POSITION_FIELDS,
+    "motor_efforts": (*MOTOR_EFFORT_FIELDS, "higher_motor_effort_derivatives"),
+}
 
 _NONE = array("d")
 _EMPTY_FEEDFORWARD = FeedforwardTorque()
@@ -261,8 +266,13 @@ def read_feedforward_torque(msg: FeedforwardTorque, joints: JointOrder) -> Feedf
                 Reason.NOT_FINITE,
                 f"{name} or their derivatives are as large as {np.abs(stack).max():.0e}; send real ones",
             )
-    status = Status(msg.status & _STATUS_BITS)
+    status = known_status(msg.status)
     return Feedforward(efforts, motor_positions, motor_efforts, base_wrenches, status, thrusts, tilts)
+
+
+def known_status(bits: int) -> Status:
+    """Return those bits of a message that are known here."""
+    return Status(bits & _STATUS_BITS)
 
 
 def read_joint_trajectory(msg: JointTrajectory, joints: JointOrder) -> TrajectoryPoints:

@@ -1,0 +1,175 @@
+"""Where the numbers of a serialised message stand, to read the next one of a stream without taking it apart.
+
+From one message of a stream to the next only the stamp and the numbers differ. So the first one is taken
+apart by the middleware, and checked. Where its numbers stand among its bytes is kept, and the next ones are
+read from there as long as every other byte is as it was. Whatever differs (other names, other lengths,
+another byte order) is taken apart again.
+
+The bytes are CDR as ROS 2 sends it: XCDR1, little endian, behind four bytes that say so.
+"""
+
+from __future__ import annotations
+
+import struct
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from numpy.typing import NDArray
+from rclpy.serialization import deserialize_message
+from std_msgs.msg import Header
+
+from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
+
+Array = NDArray[np.float64]
+Places = NDArray[np.intp]
+Content = TypeVar("Content")
+
+STAMP = slice(4, 12)  # of every message that begins with a header
+_PACKED_STAMP = struct.Struct("<iI")
+_LITTLE_ENDIAN = b"\0\1"  # the first two of the four bytes; the others may say how many are left at the end
+_FORMATS = {"uint8": "B", "int32": "i", "uint32": "I", "double": "d"}
+_CHANGING = ("header.stamp.sec", "header.stamp.nanosec", "status")  # of what is no float64
+
+
+def deserialised(data: bytes, kind: Any) -> Any:
+    """Return the message that some bytes are; raises MessageRejected where they are none."""
+    try:
+        return deserialize_message(data, kind)
+    except Exception as error:  # each middleware has errors of its own
+        raise MessageRejected(
+            Reason.MALFORMED, f"its bytes are no {kind.__name__} ({error}); is the publisher of this version?"
+        ) from error
+
+
+def packed(stamp: Time) -> bytes:
+    """Return the eight bytes of a stamp."""
+    return _PACKED_STAMP.pack(stamp.sec, stamp.nanosec)
+
+
+def unpacked(stamp: bytes) -> Time:
+    """Return the stamp that eight bytes are."""
+    second, nanosecond = _PACKED_STAMP.unpack(stamp)
+    return Time(sec=second, nanosec=nanosecond)
+
+
+def instant(stamp: bytes) -> int:
+    """Return what the eight bytes of a stamp say [ns]."""
+    second, nanosecond = _PACKED_STAMP.unpack(stamp)
+    return int(second) * 1_000_000_000 + int(nanosecond)
+
+
+class Layout:
+    """Where the numbers of a serialised message stand."""
+
+    def __init__(self, msg: Any, options: bytes) -> None:
+        self.data = bytearray(_LITTLE_ENDIAN + options)
+        self.scalars: dict[str, int] = {}  # offsets by field
+        self._numbers: dict[str, range] = {}  # places among the float64 behind the first four bytes, by field
+        self._same = bytearray(b"\1\1\1\1")  # 1 for each byte that is as it is from message to message
+        self._meant = bytearray(b"\1\1\1\1")  # 1 for each byte that means something
+        self._add_message(msg, "")
+        self.words = (len(self.data) - 4) // 8
+        self._same_places = np.flatnonzero(np.frombuffer(self._same, np.uint8))
+        self._expected = _at(self._same_places, self.data)
+
+    @classmethod
+    def of(cls, msg: Any, data: bytes) -> Layout | None:
+        """Return the layout of a message that came as `data`; None where that is laid out in another way."""
+        layout = cls(msg, data[2:4])
+        meant = np.flatnonzero(np.frombuffer(layout._meant, np.uint8))
+        return layout if layout.fits(data) and _at(meant, data) == _at(meant, layout.data) else None
+
+    def fits(self, data: bytes) -> bool:
+        """Whether a message differs in nothing but stamp, numbers, and what nobody reads behind it."""
+        return len(data) >= len(self.data) and _at(self._same_places, data) == self._expected
+
+    def numbers(self, *fields: str) -> Places:
+        """Return the places of the numbers in some fields, one field after the other."""
+        return np.array([place for field in fields for place in self._numbers.get(field, ())], dtype=np.intp)
+
+    def float64s(self, data: bytes) -> Array:
+        """Return the memory of a message that fits, for `numbers` to choose from."""
+        return np.frombuffer(data, np.float64, self.words, 4)
+
+    def status(self, data: bytes) -> int:
+        """Return the field `status` of a message that fits."""
+        return int.from_bytes(data[self.scalars["status"] :][:4], "little")
+
+    def _add_message(self, msg: Any, name: str) -> None:
+        for field, kind in msg.get_fields_and_field_types().items():
+            self._add(getattr(msg, field), kind, f"{name}{field}")
+
+    def _add(self, value: Any, kind: str, name: str) -> None:
+        if kind.startswith("sequence<"):
+            self._add_bytes(struct.pack("<I", len(value)), 4)
+            item = kind[len("sequence<") : -1].split(",")[0]
+            if item == "double" and len(value):
+                self._add_numbers(value, name)
+            elif item != "double":
+                for one in value:
+                    self._add(one, item, name)
+        elif kind == "string":
+            text = value.encode() + b"\0"
+            self._add_bytes(struct.pack("<I", len(text)), 4)
+            self._add_bytes(text, 1)
+        elif kind == "double":
+            self._add_numbers([value], name)
+        elif kind in _FORMATS:
+            raw = struct.pack("<" + _FORMATS[kind], value)
+            self.scalars[name] = self._add_bytes(raw, len(raw), same=name not in _CHANGING)
+        else:
+            self._add_message(value, f"{name}.")
+
+    def _add_numbers(self, values: Sequence[float], name: str) -> None:
+        start = (self._add_bytes(struct.pack(f"<{len(values)}d", *values), 8, same=False) - 4) // 8
+        self._numbers[name] = range(start, start + len(values))
+
+    def _add_bytes(self, raw: bytes, alignment: int, same: bool = True) -> int:
+        """Add bytes behind as many as the alignment leaves free, which may be anything; return where."""
+        free = -(len(self.data) - 4) % alignment
+        self.data += bytes(free) + raw
+        self._same += bytes(free) + bytes([same]) * len(raw)
+        self._meant += bytes(free) + bytes([1]) * len(raw)
+        return len(self.data) - len(raw)
+
+
+def _at(places: Places, data: bytes | bytearray) -> bytes:
+    return np.frombuffer(data, np.uint8)[places].tobytes()
+
+
+class StreamReader(ABC, Generic[Content]):
+    """Reads serialised messages of one type: those laid out as the one before from their bytes alone."""
+
+    def __init__(self, kind: Any) -> None:
+        self.header = Header()  # of the last message that was taken apart; all since have its frame
+        self._kind = kind
+        self._layout: Layout | None = None
+
+    def read(self, data: bytes) -> tuple[bytes, Content]:
+        """Return the stamp of a message, see `instant`, and what it holds; raises MessageRejected."""
+        layout = self._layout
+        if layout is not None and layout.fits(data):
+            content = self.from_numbers(layout.float64s(data), data)
+            if content is not None:
+                return data[STAMP], content
+        msg = deserialised(data, self._kind)
+        content = self.from_message(msg)
+        self.header, self._layout = msg.header, Layout.of(msg, data)
+        if self._layout is not None:
+            self.learn(self._layout, msg)
+        return packed(msg.header.stamp), content
+
+    @abstractmethod
+    def from_message(self, msg: Any) -> Content:
+        """Return what a message holds; raises MessageRejected."""
+
+    @abstractmethod
+    def learn(self, layout: Layout, msg: Any) -> None:
+        """Note where the numbers of messages like this one stand."""
+
+    @abstractmethod
+    def from_numbers(self, numbers: Array, data: bytes) -> Content | None:
+        """Return the same from the bytes of another; None where it has to be taken apart, or is wrong."""
