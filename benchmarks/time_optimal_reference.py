@@ -110,7 +110,6 @@ def _rates() -> Any:
 def _used(rates: Any, usage: PathUsage, along: PathDynamics, y: Any, some: slice) -> Any:
     """Return the relative quantities (columns, intervals)."""
     assert usage.linear_weights is not None
-    weights = usage.linear_weights.reshape(2 * _ORDER, along.motion.shape[-1], -1)
     count = y.shape[1]
     rows = []
     for joint in range(along.motion.shape[-1]):
@@ -121,8 +120,8 @@ def _used(rates: Any, usage: PathUsage, along: PathDynamics, y: Any, some: slice
             along.constant[some, :, joint].T,
             factors.transpose(0, 2, 1).reshape(count, -1).T,
         )
-        own = np.flatnonzero(np.abs(weights[:, joint]).max(axis=0) > 0.0)
-        rows.append(weights[:, joint, own].T @ found + usage.offset[own])
+        own = np.flatnonzero(usage.channel == joint)
+        rows.append(usage.linear_weights[:, own].T @ found + usage.offset[own])
     return casadi.vertcat(*rows)
 
 

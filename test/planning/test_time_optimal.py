@@ -72,7 +72,7 @@ def test_efforts_along_a_path_are_those_of_the_motion(panda: Robot) -> None:
     path = demand.fitted(RobotMotion.of(WaypointSpline([0.0, 1.0, 2.0], [HOME, AWAY, HOME])))
     u = np.array([0.3, 1.1, 1.7])
     y = SPEEDS * np.array([[1.0], [0.3], [2.0]]) ** np.arange(5)
-    rates = PathDynamics.of(demand, path, u).rates(y)
+    rates = np.moveaxis(PathDynamics.of(demand, path, u).rates(y), 0, 2)
     motion = chain_rule(y, 5) @ path.trajectory.sample(u, 5)
     torques = panda.inverse_dynamics(np.ascontiguousarray(motion))
     for got, wanted in ((rates[:, :6], motion), (rates[:, 6:], torques)):

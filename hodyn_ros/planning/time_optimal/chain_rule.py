@@ -7,6 +7,9 @@ another by `d/dt = sqrt(b) d/du`. Each P_km is a sum of few monomials, times sqr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from hodyn_ros.lie.jets import Array
@@ -38,44 +41,56 @@ _MONOMIALS: dict[tuple[int, int], list[tuple[float, tuple[float, ...]]]] = {
 def chain_rule(y: Array, order: int) -> Array:
     """Return P (N, order + 1, order + 1), by time and by path derivative, from y (N, 5); b is positive."""
     result = np.zeros((len(y), order + 1, order + 1))
-    products = _Products(y)
-    for (k, m), monomials in _MONOMIALS.items():
-        for factor, powers in monomials if k <= order else ():
-            result[:, k, m] += factor * products(powers)
+    for (k, m), value in chain_rule_entries(list(y.T), order).items():
+        result[:, k, m] = value
     return result
 
 
-def chain_rule_gradient(y: Array, order: int) -> Array:
-    """Return the derivatives of P by y, (N, 5, order + 1, order + 1)."""
-    result = np.zeros((len(y), SPEEDS, order + 1, order + 1))
-    products = _Products(y)
+def chain_rule_entries(y: Sequence[Any], order: int) -> dict[tuple[int, int], Any]:
+    """Return the entries (k, m) of P that are not zero, from five scalars or arrays."""
+    products, result = _Products(y), {}
+    for place, monomials in _MONOMIALS.items():
+        if place[0] <= order:
+            result[place] = sum(products(powers, factor) for factor, powers in monomials)
+    return result
+
+
+def chain_rule_slopes(y: Sequence[Any], order: int) -> dict[tuple[int, int, int], Any]:
+    """Return the derivatives (i, k, m) of P by y_i that are not zero, from five scalars or arrays."""
+    products, result = _Products(y), {}
     for (k, m), monomials in _MONOMIALS.items():
-        for factor, powers in monomials if k <= order else ():
-            for i, power in enumerate(powers):
-                if power:
-                    lower = tuple(p - (j == i) for j, p in enumerate(powers))
-                    result[:, i, k, m] += factor * power * products(lower)
+        for i in range(SPEEDS) if k <= order else ():
+            terms = [
+                products(tuple(p - (j == i) for j, p in enumerate(powers)), factor * powers[i])
+                for factor, powers in monomials
+                if powers[i]
+            ]
+            if terms:
+                result[i, k, m] = sum(terms)
     return result
 
 
 class _Products:
-    """Products of powers of b, b', ..., each power computed once."""
+    """Products of powers of b, b', ..., each power computed once; those of b are halves, from -1/2 on."""
 
-    def __init__(self, y: Array) -> None:
-        self._columns = np.ascontiguousarray(y.T)
-        self._powers: dict[tuple[int, float], Array] = {}
+    def __init__(self, y: Sequence[Any]) -> None:
+        self._y = y
+        self._powers: dict[tuple[int, float], Any] = {}
 
-    def __call__(self, powers: tuple[float, ...]) -> Array:
-        result: Array | None = None
+    def __call__(self, powers: tuple[float, ...], factor: float) -> Any:
+        result: Any = factor
         for i, power in enumerate(powers):
             if power:
-                factor = self._power(i, power)
-                result = factor if result is None else result * factor
-        return np.ones(self._columns.shape[1]) if result is None else result
+                result = result * self._power(i, power)
+        return result
 
-    def _power(self, i: int, power: float) -> Array:
-        if power == 1:
-            return np.asarray(self._columns[i])
+    def _power(self, i: int, power: float) -> Any:
         if (i, power) not in self._powers:
-            self._powers[i, power] = np.power(self._columns[i], power)
+            if power == 0.5:
+                found = np.sqrt(self._y[i])
+            elif power < 0.0:
+                found = 1.0 / self._power(i, -power)
+            else:
+                found = self._y[i] if power == 1 else self._y[i] * self._power(i, power - 1)
+            self._powers[i, power] = found
         return self._powers[i, power]

@@ -168,15 +168,14 @@ def _step(problem: Problem, point: _Point, barrier: float, upper: Array, lower: 
     """Return Newton's step of the barrier problem, and by how much its merit falls to first order."""
     from scipy.linalg import solveh_banded
 
-    slopes, clock = point.slopes, np.zeros((len(point.b), *point.slopes.shape[1:2]))
-    bends = np.zeros((*clock.shape, clock.shape[1]))
-    clock[:, 0] = -0.5 * problem.weights * point.b**-1.5
-    bends[:, 0, 0] = 0.75 * problem.weights * point.b**-2.5
+    slopes = point.slopes
+    clock = -0.5 * problem.weights * point.b**-1.5
+    bends = -1.5 * clock / point.b
     push = barrier / point.up - barrier / point.down
     stiffness = upper / point.up + lower / point.down
-    gradient = problem.clock.gradient(clock)
+    gradient = problem.clock.gradient(clock[:, None])
     gradient += problem.stations.gradient((slopes @ push[:, :, None])[:, :, 0])
-    bands = problem.clock.curvature(bends)
+    bands = problem.clock.curvature(bends[:, None, None])
     bands += problem.stations.curvature((slopes * stiffness[:, None, :]) @ slopes.swapaxes(1, 2))
     free = slice(problem.fixed[0], len(gradient) - problem.fixed[1])
     bands, downhill = bands[:, free], -gradient[free]

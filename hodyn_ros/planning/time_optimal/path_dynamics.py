@@ -13,6 +13,7 @@ three motions along the path: two of constant speed, and one with b growing even
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import comb
 
 import numpy as np
@@ -20,7 +21,8 @@ from numpy.typing import NDArray
 
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.planning.limit_set import LimitSet
-from hodyn_ros.planning.time_optimal.chain_rule import SPEEDS, chain_rule, chain_rule_gradient
+from hodyn_ros.planning.time_optimal.chain_rule import SPEEDS, chain_rule
+from hodyn_ros.planning.time_optimal.joint_rates import joint_rates
 from hodyn_ros.trajectory.robot_motion import RobotMotion
 
 
@@ -84,28 +86,38 @@ class PathDynamics:
         """Highest time derivative of the motion that limits ask for."""
         return self.motion.shape[1] - 1
 
-    def rates(self, y: Array) -> Array:
-        """Return time derivatives (N, 2 order, channels): of the motion, then of the torques, at y (N, 5)."""
-        rule = chain_rule(y, self.order)
-        torques = self.constant + (y[:, None, None, :] @ self.factors)[:, :, 0]
-        lower = rule[:, : self.order - 1, : self.order - 1]
-        return np.concatenate([rule @ self.motion, lower @ torques], axis=1)
+    @cached_property
+    def _results(self) -> dict[bool, Array]:
+        return {}
 
-    def rates_with_gradient(self, y: Array) -> tuple[Array, Array]:
-        """Return the rates as well, and their derivatives by y, (N, 5, 2 order, channels)."""
-        order, n = self.order, len(y)
-        rule, slopes = chain_rule(y, order), chain_rule_gradient(y, order)
-        torques = self.constant + (y[:, None, None, :] @ self.factors)[:, :, 0]
-        lower = rule[:, : order - 1, : order - 1]
-        rates = np.concatenate([rule @ self.motion, lower @ torques], axis=1)
-        of_motion = slopes.reshape(n, -1, order + 1) @ self.motion
-        of_torques = slopes[:, :, : order - 1, : order - 1].reshape(n, -1, order - 1) @ torques
-        through = lower @ self.factors.reshape(n, order - 1, -1)
-        gradient = np.empty((n, SPEEDS, 2 * order, self.motion.shape[-1]))
-        gradient[:, :, : order + 1] = of_motion.reshape(n, SPEEDS, order + 1, -1)
-        gradient[:, :, order + 1 :] = of_torques.reshape(n, SPEEDS, order - 1, -1)
-        gradient[:, :, order + 1 :] += through.reshape(n, order - 1, SPEEDS, -1).swapaxes(1, 2)
-        return rates, gradient
+    @cached_property
+    def _rows(self) -> Array:
+        """What describes each channel at each instant (channels, N, numbers)."""
+        factors = self.factors.reshape(len(self.factors), -1, self.motion.shape[-1])
+        return np.concatenate([self.motion, self.constant, factors], axis=1).transpose(2, 0, 1).copy()
+
+    def rates(self, y: Array) -> Array:
+        """Return time derivatives (channels, N, 2 order): of the motion, then of the torques, at y (N, 5).
+
+        They stay until the next call.
+        """
+        return self._computed(y, slopes=False)[:, :, 0]
+
+    def rates_with_slopes(self, y: Array) -> Array:
+        """Return the rates (channels, N, 6, 2 order) and, behind them, their derivatives by y.
+
+        They stay until the next call.
+        """
+        return self._computed(y, slopes=True)
+
+    def _computed(self, y: Array, slopes: bool) -> Array:
+        channels, count, numbers = self._rows.shape
+        kernel = joint_rates(self.order, slopes)
+        if slopes not in self._results:  # a new one each time costs more than what is computed
+            self._results[slopes] = np.empty((channels * count, *kernel.result))
+        speeds = np.tile(y, (channels, 1))[:, None]
+        found = kernel.batch(speeds, self._rows.reshape(-1, 1, numbers), out=self._results[slopes])
+        return found.reshape(channels, count, *kernel.result)
 
 
 def _laws(duration: float) -> Array:

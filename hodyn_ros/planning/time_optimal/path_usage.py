@@ -21,13 +21,15 @@ class PathUsage:
     and the weights are found once; else at each call, by central differences.
 
     Attributes:
+        columns: Those of the limits, joint by joint.
+        channel: Of the joint of each of them.
         offset: The quantities (columns,) where nothing moves and no torque acts.
-        linear_weights: Their slopes (rates and channels, columns); None where drives are not linear.
+        linear_weights: Their slopes (rates, columns) by the rates of that joint; None where drives are not
+            linear.
     """
 
     def __init__(self, demand: LimitSet) -> None:
         self.demand = demand
-        self.columns = np.flatnonzero(demand.timed)
         self.order = max(demand.order, 2)
         self._driven = len(demand.subject.joint_names)
         self._coordinates = len(demand.subject.robot.joint_names)
@@ -35,16 +37,14 @@ class PathUsage:
         self._efforts = self._driven + demand.subject.extra
         self._channels = self._efforts + (self._coordinates if separate else 0)
         self._first = self._efforts if separate else 0  # of the coordinates
-        self._joint = np.array([self._channel(demand.places[c]) for c in self.columns])
-        zero = np.zeros((1, 2 * self.order, self._channels))
+        columns = np.flatnonzero(demand.timed)
+        channel = np.array([self._channel(demand.places[c]) for c in columns])
+        order = np.argsort(channel, kind="stable")
+        self.columns, self.channel = columns[order], channel[order]
+        zero = np.zeros((self._channels, 1, 2 * self.order))
         self.offset = self._values(zero)[0]
-        weights = self._differences(zero, np.ones_like(zero))[0]
-        spread = np.zeros((2 * self.order, self._channels, len(self.columns)))
-        spread[:, self._joint, np.arange(len(self.columns))] = weights
-        # (rows and channels, columns)
-        self.linear_weights: Array | None = spread.reshape(-1, len(self.columns))
-        rng = np.random.default_rng(0)
-        trial = rng.normal(size=(3, *zero.shape[1:]))
+        self.linear_weights: Array | None = self._differences(zero, np.ones_like(zero))[0]
+        trial = np.random.default_rng(0).normal(size=(self._channels, 3, 2 * self.order))
         found, linear = self._values(trial), self.offset + self._linear(trial, self.linear_weights)
         if not np.abs(found - linear).max() <= _LINEAR * max(1.0, float(np.abs(found).max())):
             self.linear_weights = None
@@ -58,38 +58,45 @@ class PathUsage:
 
     def with_gradient(self, path: PathDynamics, y: Array) -> tuple[Array, Array]:
         """Return the same, and the derivatives (N, 5, columns) by y."""
-        rates, slopes = path.rates_with_gradient(y)
+        found = path.rates_with_slopes(y)
         if self.linear_weights is not None:
-            values = self.offset + self._linear(rates, self.linear_weights)
-            gradient = self._linear(slopes.reshape(-1, *slopes.shape[2:]), self.linear_weights)
-            return values, gradient.reshape(len(y), SPEEDS, -1)
-        weights = self._differences(rates, np.maximum(np.abs(rates), np.abs(rates).mean(axis=0)) + 1e-9)
-        picked = slopes[..., self._joint]  # (N, 5, rows, columns)
-        return self._values(rates), np.einsum("nirc,nrc->nic", picked, weights)
+            flat = found.reshape(len(found), -1, 2 * self.order)
+            both = self._linear(flat, self.linear_weights).reshape(len(y), 1 + SPEEDS, -1)
+            return self.offset + both[:, 0], both[:, 1:]
+        rates, slopes = found[:, :, 0], found[:, :, 1:]
+        sizes = np.abs(rates)
+        weights = self._differences(rates, np.maximum(sizes, sizes.mean(axis=1, keepdims=True)) + 1e-9)
+        return self._values(rates), np.einsum("cnir,nrc->nic", slopes[self.channel], weights)
 
     def _linear(self, rates: Array, weights: Array) -> Array:
-        flat = rates.reshape(len(rates), -1)
-        result = np.empty((len(flat), weights.shape[1]))
-        rows = max(1, _ONE_THREAD // weights.size)
-        for first in range(0, len(flat), rows):
-            np.matmul(flat[first : first + rows], weights, out=result[first : first + rows])
+        """Return the quantities (N, columns), less their offset, from rates (channels, N, 2 order)."""
+        result = np.empty((rates.shape[1], weights.shape[1]))
+        starts = np.flatnonzero(np.diff(self.channel, prepend=-1))
+        for start, end in zip(starts, [*starts[1:], len(self.channel)]):
+            channel, own = self.channel[start], slice(start, end)
+            some = weights[:, own]
+            rows = max(1, _ONE_THREAD // some.size)
+            for first in range(0, len(result), rows):
+                part = slice(first, first + rows)
+                result[part, own] = rates[channel, part] @ some
         return result
 
     def _values(self, rates: Array) -> Array:
-        motion, torques = rates[:, : self.order + 1], rates[:, self.order + 1 :]
+        by_time = rates.transpose(1, 2, 0)
+        motion, torques = by_time[:, : self.order + 1], by_time[:, self.order + 1 :]
         coordinates = motion[:, :, self._first : self._first + self._coordinates]
         arrays = (coordinates, motion[:, :, : self._driven], torques[:, :, : self._efforts])
         return self.demand.of_derivatives(*map(np.ascontiguousarray, arrays))[:, self.columns]
 
     def _differences(self, rates: Array, sizes: Array) -> Array:
-        """Return the derivatives (N, rows, columns) of each column by the rates of its own joint."""
+        """Return the derivatives (N, rates, columns) of each column by the rates of its own joint."""
         steps = _STEP * sizes
         found = []
-        for row in range(rates.shape[1]):
+        for row in range(rates.shape[2]):
             change = np.zeros_like(rates)
-            change[:, row] = steps[:, row]
+            change[:, :, row] = steps[:, :, row]
             rise = self._values(rates + change) - self._values(rates - change)
-            found.append(rise / (2.0 * steps[:, row][:, self._joint]))
+            found.append(rise / (2.0 * steps[self.channel, :, row].T))
         return np.stack(found, axis=1)
 
     def _channel(self, place: Place) -> int:

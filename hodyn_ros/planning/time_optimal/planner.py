@@ -43,7 +43,7 @@ _NEAREST = 1e-6  # of a path: breakpoints that are nearer are one
 _APART = 0.4  # of a piece: knots that are nearer to a breakpoint give way to it
 _FASTER = 1.01  # squared speeds, before the whole is slowed until it touches a limit
 _PRECISION = 1e-6  # of factors of squared speeds
-_GOAL = 1.0 - 1e-6  # of the limits, once peaks are known
+_GOAL = 1.0 - 2e-5  # of the limits, once peaks are known: they move a little as all goes slower
 _EASE = 0.05  # of a path, for a start from rest
 
 

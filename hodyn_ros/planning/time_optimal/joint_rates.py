@@ -1,0 +1,61 @@
+"""Time derivatives of motion and torque of one joint along a path, with their slopes by speed, compiled.
+
+What holds of one joint at one instant holds of all, of any robot: there is one piece of code for each order.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from hodyn_ros.engine.codegen.kernel import LaneKernel, Stack
+from hodyn_ros.planning.time_optimal.chain_rule import SPEEDS, chain_rule_entries, chain_rule_slopes
+
+
+def described(order: int) -> int:
+    """Return how many numbers say of a joint what it needs at an instant of a path.
+
+    Derivatives of its position by u, those of the torque that gravity asks for, and the factors of the
+    others, order - 1 rows of five.
+    """
+    return (order + 1) + (order - 1) * (1 + SPEEDS)
+
+
+@cache
+def joint_rates(order: int, slopes: bool) -> LaneKernel:
+    """Return code from y (1, 5) and what describes a joint to its rates.
+
+    Rates (1, 2 order): of the motion to `order`, of the torque to `order - 2`. With slopes five rows more,
+    their derivatives by y.
+    """
+
+    def trace(speeds: Stack, path: Stack) -> Stack:
+        y, numbers = speeds[0], path[0]
+        motion, constant = numbers[: order + 1], numbers[order + 1 : 2 * order]
+        # the torque's derivative m by u has factors of y_0 to y_{m + 1}
+        factors = [
+            [numbers[2 * order + SPEEDS * m + i] if i <= m + 1 else 0.0 for i in range(SPEEDS)]
+            for m in range(order - 1)
+        ]
+        torques = [rest + _dot(row, y) for rest, row in zip(constant, factors)]
+        rule = chain_rule_entries(y, order)
+
+        def product(rule: dict[tuple[int, int], Any], values: list[Any]) -> list[Any]:
+            rows = range(len(values))
+            return [_dot([rule.get((k, m), 0.0) for m in rows], values) for k in rows]
+
+        rows = [product(rule, motion) + product(rule, torques)]
+        if slopes:
+            bends = chain_rule_slopes(y, order)
+            for i in range(SPEEDS):
+                bend = {(k, m): value for (j, k, m), value in bends.items() if j == i}
+                through = product(rule, [row[i] for row in factors])
+                of_torques = [a + b for a, b in zip(product(bend, torques), through)]
+                rows.append(product(bend, motion) + of_torques)
+        return rows
+
+    return LaneKernel(trace, [("speeds", (1, SPEEDS)), ("path", (1, described(order)))])
+
+
+def _dot(a: list[Any], b: list[Any]) -> Any:
+    return sum((x * y for x, y in zip(a, b)), 0.0)
