@@ -20,6 +20,7 @@ from hodyn_ros.trajectory.robot_motion import MotionSample, RobotMotion
 
 # A limit that is met to rounding holds.
 ROUNDING = 1e-9
+POWERS = "motor_powers"  # the stack that is a product of others
 
 
 class Column(NamedTuple):
@@ -45,11 +46,11 @@ class LimitSet:
     """All finite limits of a robot, and the quantities that have to keep them, from samples of a motion.
 
     Positions of the joints up to their jerks; torques of the links with their rates; speeds, torques and
-    torque rates of the motors; deflections of the springs; thrusts and tilts of propellers with their rates,
-    and the wrench on the base that these cannot give, which has to be none. The limits of a drive are its
-    own; where its file gives none, those of its joint count for the motor as well. Damped springs are taken
-    on their slow manifold. Of a robot with loops its driven joints count, and coordinates that nothing
-    drives.
+    torque rates of the motors, and their mechanical power; deflections of the springs; thrusts and tilts of
+    propellers with their rates, and the wrench on the base that these cannot give, which has to be none. The
+    limits of a drive are its own; where its file gives none, those of its joint count for the motor as well.
+    Damped springs are taken on their slow manifold. Of a robot with loops its driven joints count, and
+    coordinates that nothing drives.
 
     A quantity is *relative* to its limits when -1 and 1 are its bounds. One with a single bound, or with a
     range that has no width, has the distance beyond it instead [in its unit].
@@ -92,6 +93,7 @@ class LimitSet:
             middle, half = 0.5 * (self.upper + self.lower), 0.5 * (self.upper - self.lower)
         self._centre = np.where(bounded, middle, single)
         self._span = np.where(self._wide, half, np.where(bounded | has_upper, 1.0, -1.0))
+        self.scale = np.stack([self._centre, self._span])  # relative = (quantity - scale[0]) / scale[1]
 
     def fitted(self, motion: RobotMotion) -> RobotMotion:
         """Return the motion with the joints of the robot; InputError unless every quantity is bounded."""
@@ -120,8 +122,13 @@ class LimitSet:
         `coordinates` (N, order + 1, n) of the robot, `motion` (N, order + 1, driven) of its driven joints and
         `efforts` (N, order - 1, driven + extra) as of the `MotionEvaluator`, by time derivative.
         """
-        values = _Computed(self.subject, coordinates, motion, efforts).of(self.places)
-        return np.asarray((values - self._centre) / self._span)
+        return np.asarray(
+            (self.values(self.places, coordinates, motion, efforts) - self._centre) / self._span
+        )
+
+    def values(self, places: Sequence[Place], coordinates: Array, motion: Array, efforts: Array) -> Array:
+        """Return quantities (N, places) in their units, from the same."""
+        return _Computed(self.subject, coordinates, motion, efforts).of(places)
 
     def absolute(self, relative: Array) -> Array:
         """Return quantities (..., columns) in their units."""
@@ -184,6 +191,7 @@ class LimitSet:
             efforts = (("motor torque", force, torque), ("motor torque rate", f"{force}/s", rate))
             for k, (quantity, unit, bound) in enumerate(efforts):
                 self._symmetric(quantity, name, unit, bound, 2 + k + lost, Place("motor_efforts", k, m))
+            self._symmetric("motor power", name, "W", own.power, 2 + lost, Place(POWERS, 0, m))
         for j, (name, drive) in enumerate(zip(subject.joint_names, train.drives)):
             length = "m" if prismatic[j] else "rad"
             if not drive.rigid:
@@ -277,6 +285,10 @@ class _Computed:
     @property
     def motor_efforts(self) -> Array:
         return self._motors.effort
+
+    @property
+    def motor_powers(self) -> Array:
+        return self.motor_positions[:, 1:2] * self.motor_efforts[:, :1]
 
     @cached_property
     def deflections(self) -> Array:

@@ -94,6 +94,20 @@ def test_peaks_are_found_between_samples(tolerance: float) -> None:
     assert not report.violations
 
 
+def test_the_power_of_a_motor_is_its_torque_times_its_speed() -> None:
+    # cos times sin: half of the product of both peaks
+    peak = 0.5 * EXACT_PEAKS["motor speed"] * EXACT_PEAKS["motor torque"]
+    drive = replace(SPEC, limits=DriveLimits(power=2.0 * peak))
+    robot = pendulum(JointLimit(), drive)
+    (finding,) = check(robot, swing(W)).findings
+    assert (finding.column.quantity, finding.column.unit) == ("motor power", "W")
+    assert abs(finding.value) == pytest.approx(peak, rel=1e-9)
+    weak = pendulum(JointLimit(), replace(drive, limits=DriveLimits(power=0.25 * peak)))
+    slow = retime(weak, swing(W))
+    assert abs(check(weak, slow.trajectory).tightest.usage - 1.0) < 1e-8
+    assert slow.speed < 0.7
+
+
 def test_violations_are_named_the_worst_first() -> None:
     robot = pendulum(JointLimit(-0.6, 0.45, 1.4, 3.0, np.inf))
     report = check(robot, swing(W))

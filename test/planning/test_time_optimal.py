@@ -12,6 +12,7 @@ from hodyn_ros import Robot, share
 from hodyn_ros.dynamics.robot import Robot as AnyRobot
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie import jets
+from hodyn_ros.model.drive_spec import DriveLimits
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.planning.check import check
 from hodyn_ros.planning.limit_set import LimitSet
@@ -95,6 +96,19 @@ def test_slopes_are_those_of_differences(panda: Robot, friction: bool) -> None:
         np.testing.assert_allclose(slopes[:, i], rise, rtol=0, atol=1e-6 * np.abs(slopes).max())
 
 
+def test_slopes_of_powers_are_those_of_differences(panda: Robot) -> None:
+    drives = [replace(spec, limits=DriveLimits(power=20.0)) for spec in panda.drive_train.specs]
+    robot = panda.with_drives(drives)
+    test_slopes_are_those_of_differences(robot, friction=False)
+    path = WaypointSpline([0.0, 1.0], [HOME, AWAY])
+    found = time_optimal(path, robot, pieces=30)
+    assert found.duration > 1.01 * time_optimal(path, panda, pieces=30).duration
+    tightest = check(robot, found.motion).tightest
+    assert 0.9999 < tightest.usage <= 1.0 + 1e-9
+    powers = [binding for binding in found.bindings if binding.column.quantity == "motor power"]
+    assert max(binding.gain for binding in powers) > 0.01  # a larger motor is worth something
+
+
 @pytest.mark.parametrize(
     ("limits", "least"),
     [
@@ -148,6 +162,9 @@ def test_a_share_of_a_limit_is_kept(panda: Robot) -> None:
     found = time_optimal(path, panda, {"velocity": 0.25}, pieces=40)
     fastest = max(f.usage for f in check(panda, found.motion).findings if f.column.quantity == "velocity")
     assert 0.2499 < fastest <= 0.25 + 1e-9
+    other = time_optimal(path, panda, replace(panda.limits, velocity=0.25 * panda.limits.velocity), pieces=40)
+    # those of the motors are then the same, which springs keep from being just as fast
+    assert found.duration - 1e-6 < other.duration < 1.02 * found.duration
     with pytest.raises(InputError, match="no limit of 'speed'; it has those of velocity, torque"):
         time_optimal(path, panda, {"speed": 0.5})
 

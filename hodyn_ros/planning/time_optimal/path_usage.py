@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hodyn_ros.lie.jets import Array
-from hodyn_ros.planning.limit_set import LimitSet, Place
+from hodyn_ros.planning.limit_set import POWERS, LimitSet, Place
 from hodyn_ros.planning.time_optimal.chain_rule import SPEEDS
 from hodyn_ros.planning.time_optimal.path_dynamics import PathDynamics
 
@@ -18,14 +18,15 @@ class PathUsage:
     """The relative quantities (N, columns) of the limits that speed has to do with, at N instants of a path.
 
     Where drives are linear, so is every quantity in the time derivatives of motion and torque of its joint,
-    and the weights are found once; else at each call, by central differences.
+    and the weights are found once; else at each call, by central differences. The power of a motor is the
+    product of two such quantities, the second of which stands behind all columns.
 
     Attributes:
         columns: Those of the limits, joint by joint.
         channel: Of the joint of each of them.
-        offset: The quantities (columns,) where nothing moves and no torque acts.
-        linear_weights: Their slopes (rates, columns) by the rates of that joint; None where drives are not
-            linear.
+        offset: The quantities (columns and more,) where nothing moves and no torque acts.
+        linear_weights: Their slopes (rates, columns and more) by the rates of that joint; None where drives
+            are not linear.
     """
 
     def __init__(self, demand: LimitSet) -> None:
@@ -40,12 +41,14 @@ class PathUsage:
         columns = np.flatnonzero(demand.timed)
         channel = np.array([self._channel(demand.places[c]) for c in columns])
         order = np.argsort(channel, kind="stable")
-        self.columns, self.channel = columns[order], channel[order]
+        self.columns = columns[order]
+        self._set_parts([demand.places[c] for c in self.columns])
+        self.channel = np.concatenate([channel[order], channel[order][self._powers]])
         zero = np.zeros((self._channels, 1, 2 * self.order))
-        self.offset = self._values(zero)[0]
+        self.offset = self._parts(zero)[0]
         self.linear_weights: Array | None = self._differences(zero, np.ones_like(zero))[0]
         trial = np.random.default_rng(0).normal(size=(self._channels, 3, 2 * self.order))
-        found, linear = self._values(trial), self.offset + self._linear(trial, self.linear_weights)
+        found, linear = self._parts(trial), self.offset + self._linear(trial, self.linear_weights)
         if not np.abs(found - linear).max() <= _LINEAR * max(1.0, float(np.abs(found).max())):
             self.linear_weights = None
 
@@ -53,8 +56,10 @@ class PathUsage:
         """Return the relative quantities (N, columns) at speeds y (N, 5)."""
         rates = path.rates(y)
         if self.linear_weights is None:
-            return self._values(rates)
-        return np.asarray(self.offset + self._linear(rates, self.linear_weights))
+            parts = self._parts(rates)
+        else:
+            parts = self.offset + self._linear(rates, self.linear_weights)
+        return self._multiplied(parts)[0]
 
     def with_gradient(self, path: PathDynamics, y: Array) -> tuple[Array, Array]:
         """Return the same, and the derivatives (N, 5, columns) by y."""
@@ -62,11 +67,35 @@ class PathUsage:
         if self.linear_weights is not None:
             flat = found.reshape(len(found), -1, 2 * self.order)
             both = self._linear(flat, self.linear_weights).reshape(len(y), 1 + SPEEDS, -1)
-            return self.offset + both[:, 0], both[:, 1:]
+            return self._multiplied(self.offset + both[:, 0], both[:, 1:])
         rates, slopes = found[:, :, 0], found[:, :, 1:]
         sizes = np.abs(rates)
         weights = self._differences(rates, np.maximum(sizes, sizes.mean(axis=1, keepdims=True)) + 1e-9)
-        return self._values(rates), np.einsum("cnir,nrc->nic", slopes[self.channel], weights)
+        gradient = np.einsum("cnir,nrc->nic", slopes[self.channel], weights)
+        return self._multiplied(self._parts(rates), gradient)
+
+    def _set_parts(self, places: list[Place]) -> None:
+        self._powers = np.array([i for i, place in enumerate(places) if place.stack == POWERS], dtype=np.intp)
+        motors = [places[i].number for i in self._powers]
+        for i, motor in zip(self._powers, motors):
+            places[i] = Place("motor_positions", 1, motor)
+        self._places = places + [Place("motor_efforts", 0, motor) for motor in motors]
+        scale = np.ones((2, len(self._places)))
+        scale[0] = 0.0
+        scale[:, : len(self.columns)] = self.demand.scale[:, self.columns]
+        self._centre, self._span = scale
+
+    def _multiplied(self, parts: Array, slopes: Array | None = None) -> tuple[Array, Array]:
+        """Return the quantities (N, columns) and slopes (N, 5, columns) of parts with their slopes."""
+        count, powers = len(self.columns), self._powers
+        values, factors = parts[:, :count], parts[:, count:]
+        gradient = np.zeros((0, 0, count)) if slopes is None else slopes[:, :, :count]
+        if len(powers):
+            if slopes is not None:
+                rises = slopes[:, :, count:] * values[:, None, powers]
+                gradient[:, :, powers] = gradient[:, :, powers] * factors[:, None] + rises
+            values[:, powers] *= factors
+        return values, gradient
 
     def _linear(self, rates: Array, weights: Array) -> Array:
         """Return the quantities (N, columns), less their offset, from rates (channels, N, 2 order)."""
@@ -81,12 +110,14 @@ class PathUsage:
                 result[part, own] = rates[channel, part] @ some
         return result
 
-    def _values(self, rates: Array) -> Array:
+    def _parts(self, rates: Array) -> Array:
+        """Return the quantities (N, columns), and second factors behind them."""
         by_time = rates.transpose(1, 2, 0)
         motion, torques = by_time[:, : self.order + 1], by_time[:, self.order + 1 :]
         coordinates = motion[:, :, self._first : self._first + self._coordinates]
         arrays = (coordinates, motion[:, :, : self._driven], torques[:, :, : self._efforts])
-        return self.demand.of_derivatives(*map(np.ascontiguousarray, arrays))[:, self.columns]
+        values = self.demand.values(self._places, *map(np.ascontiguousarray, arrays))
+        return np.asarray((values - self._centre) / self._span)
 
     def _differences(self, rates: Array, sizes: Array) -> Array:
         """Return the derivatives (N, rates, columns) of each column by the rates of its own joint."""
@@ -95,7 +126,7 @@ class PathUsage:
         for row in range(rates.shape[2]):
             change = np.zeros_like(rates)
             change[:, :, row] = steps[:, :, row]
-            rise = self._values(rates + change) - self._values(rates - change)
+            rise = self._parts(rates + change) - self._parts(rates - change)
             found.append(rise / (2.0 * steps[self.channel, :, row].T))
         return np.stack(found, axis=1)
 
@@ -104,6 +135,6 @@ class PathUsage:
         if place.stack == "coordinates":
             return self._first + place.number
         train = self.demand.subject.train
-        if place.stack in ("motor_positions", "motor_efforts") and train is not None:
+        if place.stack in ("motor_positions", "motor_efforts", POWERS) and train is not None:
             return train.motor_joints[place.number]
         return place.number

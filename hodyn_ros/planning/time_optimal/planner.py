@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array
+from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.planning.along import DemandAlong
 from hodyn_ros.planning.limit_set import ROUNDING, Column, LimitSet
 from hodyn_ros.planning.motion_evaluator import MotionEvaluator
@@ -89,7 +90,7 @@ class TimeOptimal:
 def time_optimal(
     path: Trajectory | RobotMotion,
     robot: Robot,
-    limits: Mapping[str, float] | None = None,
+    limits: Mapping[str, float] | JointLimits | None = None,
     *,
     start: Sequence[float] | None = None,
     end: Sequence[float] | None = None,
@@ -101,18 +102,21 @@ def time_optimal(
 
     `path`: any motion of the joints, of a platform, or of a floating base with its joints; only where it
     leads counts, not how fast. `limits`: shares of the robot's own limits by quantity, as `{"velocity":
-    0.5}`. `start` and `end` (4,): the first four time derivatives of the path parameter there, where the
-    motion does not come from rest or to rest; (1, 0, 0, 0) where it goes on from the path at its own pace. It
-    is continuous up to its snap, as the path has to be, and its speed a spline of as many `pieces`. With an
-    `uncertainty`, torques bend so gently that springs which are not as modelled hardly swing. Raises
-    InputError for a path with a kink, InfeasibleError where no speed keeps the limits: naming the joint whose
-    range the path leaves, or whose limit gravity alone exceeds.
+    0.5}`, or others in place of those of its joints. `start` and `end` (4,): the first four time derivatives
+    of the path parameter there, where the motion does not come from rest or to rest; (1, 0, 0, 0) where it
+    goes on from the path at its own pace. It is continuous up to its snap, as the path has to be, and its
+    speed a spline of as many `pieces`. With an `uncertainty`, torques bend so gently that springs which are
+    not as modelled hardly swing. Raises InputError for a path with a kink, InfeasibleError where no speed
+    keeps the limits: naming the joint whose range the path leaves, or whose limit gravity alone exceeds.
     """
     if robot.propellers is not None and robot.propellers.tilts:
         raise InputError(
             f"robot {robot.name!r} has propellers that tilt, whose thrusts are not linear in what a plan "
             "chooses; retime the motion instead"
         )
+    if isinstance(limits, JointLimits):
+        others = robot.frames, robot.closure, robot.coordinate_limits, robot.propellers
+        robot, limits = Robot(robot.tree, limits, robot.drive_train, *others), None
     fitted = MotionEvaluator(robot).fitted(_plain(RobotMotion.of(path)))
     bends = None if uncertainty is None else uncertainty.torque_accelerations(robot, fitted)
     demand = LimitSet(robot, limits, torque_accelerations=bends)
