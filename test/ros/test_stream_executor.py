@@ -22,6 +22,7 @@ from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
+from hodyn_ros.ros.streams import stream_executor
 from hodyn_ros.ros.streams.stream_executor import StreamExecutor, StreamGroup, beside_streams
 
 
@@ -96,6 +97,43 @@ def test_streams_and_all_else_are_served(context: Context) -> None:
     spin(context, node, lambda: len(ticks) > 300 and fast and raw and slow and answers)
     assert [value for (value,) in fast] == sorted(value for (value,) in fast)
     assert isinstance(raw[0][0], bytes) and raw[0][1]["source_timestamp"] > 0
+
+
+def test_without_wait_sets_streams_are_served_as_all_else_is(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream_executor, "SUPPORTED", False)
+    node = rclpy.create_node("unsupported", context=context)
+    group = StreamGroup()
+    raw: list[tuple[bytes, dict[str, int]]] = []
+    publisher = node.create_publisher(String, "fast", 10)
+    node.create_subscription(
+        String, "fast", lambda m, info: raw.append((m, info)), 10, callback_group=group, raw=True
+    )
+    node.create_timer(0.01, lambda: publisher.publish(String()), callback_group=group)
+    spin(context, node, lambda: len(raw) > 2)
+    assert isinstance(raw[0][0], bytes) and raw[0][1]["source_timestamp"] > 0
+
+
+def test_an_idle_node_is_not_looked_through(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = rclpy.create_node("idle", context=context)
+    executor = StreamExecutor(context=context)
+    executor.add_node(node)
+    passes: list[None] = []
+    whole = executor.wait_for_ready_callbacks
+    monkeypatch.setattr(
+        executor, "wait_for_ready_callbacks", lambda **known: (passes.append(None), whole(**known))[1]
+    )
+    for _ in range(20):
+        executor.spin_once(0.0)
+    assert len(passes) < 10
+    client = node.create_client(Trigger, "serve")
+    node.create_service(Trigger, "serve", lambda _, response: response)
+    done = client.call_async(Trigger.Request())
+    end = time.monotonic() + 10.0
+    while not done.done() and time.monotonic() < end:
+        executor.spin_once(0.01)
+    assert done.done()
 
 
 def test_an_ordinary_executor_leaves_streams_alone(context: Context) -> None:

@@ -7,8 +7,9 @@ from types import TracebackType
 from weakref import WeakKeyDictionary
 
 import rclpy
-from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.node import Node
+
+from hodyn_ros.ros.streams.wait_sets import RCLError
 
 _PERIOD = 1.0  # [s] between two lines in the log
 
@@ -31,7 +32,7 @@ class MiddlewareFailures:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        if not isinstance(error, _rclpy.RCLError) or not rclpy.ok():
+        if not isinstance(error, RCLError) or not rclpy.ok():
             return False
         self.count += 1
         now = time.monotonic()

@@ -8,7 +8,6 @@ services, diagnostics, QoS events) is served as ever, 25 times a second, in the 
 
 from __future__ import annotations
 
-import inspect
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -25,10 +24,11 @@ from rclpy.executors import (
     SingleThreadedExecutor,
     TimeoutException,
 )
-from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.node import Node
 from rclpy.subscription import Subscription
 from rclpy.timer import Timer
+
+from hodyn_ros.ros.streams.wait_sets import SUPPORTED, Stream, StreamWaitSet, anything_ready
 
 HOUSEKEEPING_PERIOD = 0.04  # [s] from one housekeeping to the next
 _PATIENCE = 0.01  # [s] that it waits beyond that for a stream, to begin right behind it
@@ -54,7 +54,7 @@ class StreamGroup(CallbackGroup):
 
     def can_execute(self, entity: Any) -> bool:
         """Keep the inherited executor away from streams; QoS events of a stream are not streams."""
-        return not isinstance(entity, (Subscription, Timer))
+        return not SUPPORTED or not isinstance(entity, (Subscription, Timer))
 
     def beginning_execution(self, entity: Any) -> bool:
         """Allow what `can_execute` allows."""
@@ -77,7 +77,8 @@ class StreamExecutor(SingleThreadedExecutor):
 
     def __init__(self, *, context: Context | None = None) -> None:
         super().__init__(context=context)
-        self._streams: tuple[_Stream, ...] = ()
+        self._streams: tuple[Stream, ...] = ()
+        self._more = False  # whether rclpy has found more to do than there was time for
 
     def serve_during(self, work: Callable[[], _Result]) -> _Result:
         """Return what `work` returns, or raise what it raises; serve streams while another thread does it.
@@ -107,7 +108,9 @@ class StreamExecutor(SingleThreadedExecutor):
 
         Raises ExternalShutdownException where the context is shut down.
         """
-        if self._context.ok():
+        if not SUPPORTED:
+            super().spin_once(HOUSEKEEPING_PERIOD if timeout_sec is None else timeout_sec)
+        elif self._context.ok():
             period = HOUSEKEEPING_PERIOD if timeout_sec is None else timeout_sec
             try:
                 self._housekeeping()
@@ -121,70 +124,39 @@ class StreamExecutor(SingleThreadedExecutor):
             raise ExternalShutdownException
 
     def _housekeeping(self) -> None:
+        waiting = self._more or getattr(
+            self, "_tasks", True
+        )  # tasks are looked at as rclpy does, in its pass
+        if not waiting and not anything_ready(self.get_nodes(), self._streams, self._context):
+            return
+        self._more = True
         for _ in range(_CALLBACKS_AT_ONCE):
             try:
                 task, _, _ = self.wait_for_ready_callbacks(timeout_sec=0.0)
             except (TimeoutException, ShutdownException):
+                self._more = False
                 return
             task()
             task.result()  # raises what the callback raised
 
-    def _serve(self, streams: tuple[_Stream, ...], until: float) -> None:
+    def _serve(self, streams: tuple[Stream, ...], until: float) -> None:
         if not streams:  # such as a recorder before the first topic; rcl waits for nothing by failing
             time.sleep(max(0.0, until - time.monotonic()))
             return
-        subscriptions = [s for s in streams if s.is_subscription]
-        timers = [s for s in streams if not s.is_subscription]
         with ExitStack() as held:
             try:
-                # Another thread may shut the context down, which destroys whatever nobody holds.
-                for handle in (self._context.handle, *(stream.handle for stream in streams)):
-                    held.enter_context(handle)
-            except InvalidHandle:
+                waiting = held.enter_context(StreamWaitSet(streams, self._context))
+            except InvalidHandle:  # as after a shutdown
                 return
-            wait_set = _rclpy.WaitSet(len(subscriptions), 0, len(timers), 0, 0, 0, self._context.handle)
             latest, served = until + _PATIENCE, False
             while self._context.ok() and not self._is_shutdown:
                 now = time.monotonic()
                 if now >= (until if served else latest):
                     return
-                wait_set.clear_entities()
-                for stream in subscriptions:
-                    wait_set.add_subscription(stream.handle)
-                for stream in timers:
-                    wait_set.add_timer(stream.handle)
-                wait_set.wait(int((latest - now) * 1e9))
-                served = False
-                # What has come before what is due: a node that keeps time looks at messages first.
-                ready = wait_set.get_ready_entities("subscription")
-                for stream in subscriptions:
-                    if stream.handle.pointer in ready:
-                        served = True
-                        stream.take()
-                for stream in timers:
-                    if stream.handle.is_timer_ready():
-                        served = True
-                        stream.handle.call_timer()
-                        stream.entity.callback()
+                served = waiting.serve(latest - now)
 
 
-class _Stream:
-    """A subscription or timer, with what is worth finding out once."""
-
-    def __init__(self, entity: Subscription[Any] | Timer) -> None:
-        self.entity = entity
-        self.handle = entity.handle
-        self.is_subscription = isinstance(entity, Subscription)
-        self._takes_info = self.is_subscription and _takes_info(entity)
-
-    def take(self) -> None:
-        """Take one message, if there is one, and call back."""
-        taken = self.handle.take_message(self.entity.msg_type, self.entity.raw)
-        if taken is not None:
-            self.entity.callback(*(taken if self._takes_info else taken[:1]))
-
-
-def _streams(nodes: Sequence[Node], known: tuple[_Stream, ...]) -> tuple[_Stream, ...]:
+def _streams(nodes: Sequence[Node], known: tuple[Stream, ...]) -> tuple[Stream, ...]:
     """Return the streams of nodes, those that are known as they are."""
     entities = [
         entity
@@ -194,19 +166,10 @@ def _streams(nodes: Sequence[Node], known: tuple[_Stream, ...]) -> tuple[_Stream
     ]
     if [stream.entity for stream in known] == entities:
         return known
-    return tuple(_Stream(entity) for entity in entities)
+    return tuple(Stream(entity) for entity in entities)
 
 
 def _is_clock(node: Node, entity: Subscription[Any] | Timer) -> bool:
     if not isinstance(entity, Subscription) or entity.topic_name != "/clock":
         return False
     return bool(node.get_parameter("use_sim_time").value)
-
-
-def _takes_info(subscription: Subscription[Any]) -> bool:
-    """Whether the callback takes the MessageInfo beside the message, by its signature as in rclpy."""
-    try:
-        inspect.signature(subscription.callback).bind(None)
-    except TypeError:
-        return True
-    return False
