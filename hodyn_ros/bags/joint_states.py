@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from hodyn_ros.bags.files.decoder import Decoder
 from hodyn_ros.bags.reader import Bag
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
+CONTROLLER_STATE = "control_msgs/msg/JointTrajectoryControllerState"
 
 
 class JointStates(NamedTuple):
@@ -24,17 +25,46 @@ class JointStates(NamedTuple):
 
 def read_joint_states(bag: Bag, topic: str, names: Sequence[str]) -> JointStates:
     """Return the states of joints from the messages that name them all, without those that repeat a stamp."""
+    return _read(bag, topic, names, lambda one: (one.name, one.position, one.effort))
+
+
+def read_controller_states(bag: Bag, topic: str, names: Sequence[str]) -> JointStates:
+    """Return what a joint_trajectory_controller measures: efforts that it commands where it measures none."""
+    return _read(bag, topic, names, _of_controller)
+
+
+def read_feedforwards(bag: Bag, topic: str, names: Sequence[str], at_motor: bool = True) -> JointStates:
+    """Return efforts that a dynamics_node has computed, of motors or behind the springs; no positions."""
+
+    def fields(one: Any) -> tuple[Any, Any, Any]:
+        return one.joint_names, [], one.motor_efforts if at_motor else one.efforts
+
+    return _read(bag, topic, names, fields)
+
+
+def _of_controller(one: Any) -> tuple[Any, Any, Any]:
+    # feedback and output were called actual and, where a controller had one, nothing before ROS 2 Humble
+    feedback = one.feedback if hasattr(one, "feedback") else one.actual
+    measured = feedback.effort if len(feedback.effort) or not hasattr(one, "output") else one.output.effort
+    return one.joint_names, feedback.positions, measured
+
+
+def _read(
+    bag: Bag, topic: str, names: Sequence[str], fields: Callable[[Any], tuple[Any, Any, Any]]
+) -> JointStates:
+    """Return the states of a topic; `fields` are names, positions and efforts of a message."""
     decode = Decoder(bag.topics[topic])
     stamps, positions, efforts = [], [], []
     for message in bag.messages([topic]):
         state = decode(message)
-        places = {name: i for i, name in enumerate(state.name)}
+        named, position, effort = fields(state)
+        places = {name: i for i, name in enumerate(named)}
         if not all(name in places for name in names):
             continue
         order = [places[name] for name in names]
         stamps.append(state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec)
-        positions.append(_values(state.position, order))
-        efforts.append(_values(state.effort, order))
+        positions.append(_values(position, order))
+        efforts.append(_values(effort, order))
     times, shape = np.array(stamps), (len(stamps), len(names))
     kept = increasing(times)
     return JointStates(

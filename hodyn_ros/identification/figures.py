@@ -43,9 +43,11 @@ def friction_figures(model: TorqueModel, data: Data, found: Estimate, unknowns: 
     """Return viscous and Coulomb friction and offsets of efforts of joints whose efforts were measured."""
     deviation = np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
     figures = []
-    for kind in range(1, 4):
+    for kind in range(1, model.kinds):
         for j in np.flatnonzero(data.recording.efforts.measured).tolist():
             at = model.place(kind).start + j
+            if kind > 3 and not deviation[at]:
+                continue
             value, width = float(unknowns.parameters[at]), float(deviation[at])
             sure = width > 0.0 and (kind == 3 or value > _CERTAIN * width)
             reason = "" if sure else "not above its uncertainty" if width else "held at the file's"
@@ -185,6 +187,13 @@ def notes(model: TorqueModel, figures: Sequence[Figure], parameters: Array) -> l
     offsets = parameters[model.place(3)]
     if np.abs(offsets).max() > 0.0:
         lines.append("offsets of efforts are in the report only; a robot file has no place for them")
+    if model.transmission is not None:
+        names = model.robot.joint_names
+        lines += [
+            f"the motor of {names[i]} turns with {names[k]} too: what they share is in the report only; a "
+            "robot file has no place for it"
+            for i, k in np.argwhere(model.transmission != np.eye(model.n)).tolist()
+        ]
     if any(each.name.startswith("backlash of") for each in figures):
         lines.append("backlash is in the report only; a robot file has no place for it")
     return lines

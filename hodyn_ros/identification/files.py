@@ -17,6 +17,14 @@ from hodyn_ros.model.readers.document import read_document
 NOTHING = "-"  # in place of a column
 
 
+class CoupledMotor(Entry):
+    """A motor that turns with a joint beside its own, such as those of wrists."""
+
+    motor: str = key("joint that it drives")
+    joint: str = key("joint that turns it as well")
+    ratio: float = key("turns, reflected to its own joint, for each turn of the other", default=1.0)
+
+
 class ColumnMap(Entry):
     """Which columns mean what: `value = scale * column + offset`, in SI units and reflected to the link side.
 
@@ -36,6 +44,7 @@ class ColumnMap(Entry):
         "[rad] for each unit, such as 1 / gear ratio", default=(1.0,)
     )
     motor_position_offset: tuple[float, ...] = key("[rad]", default=(0.0,))
+    coupled_motors: tuple[CoupledMotor, ...] = key("motors that turn with other joints too", default=())
 
 
 def read_recording(
@@ -82,7 +91,35 @@ def read_recording(
     if efforts is None:
         raise InputError(f"{columns or path} names no efforts; columns are {', '.join(table)}")
     motors, links = channel("motor_position"), channel("position")
-    return JointRecording(path.name, tuple(joint_names), efforts, motors, links, at_motor)
+    shared = _transmission(chosen, joint_names)
+    if shared is not None:
+        motors, efforts = _of_joints(motors, np.linalg.inv(shared)), _of_joints(efforts, shared.T)
+        assert efforts is not None
+    return JointRecording(path.name, tuple(joint_names), efforts, motors, links, at_motor, shared)
+
+
+def _transmission(chosen: ColumnMap, names: Sequence[str]) -> Array | None:
+    """Return velocities of motors over those of joints (n, n); None where each motor has its own joint."""
+    if not chosen.coupled_motors:
+        return None
+    result = np.eye(len(names))
+    for each in chosen.coupled_motors:
+        for what in ("motor", "joint"):
+            if (name := getattr(each, what)) not in names:
+                raise InputError(f"coupled_motors: there is no joint {name!r}; the robot has {list(names)}")
+        if each.motor == each.joint:
+            raise InputError(f"coupled_motors: the motor of {each.motor!r} is its own; name another joint")
+        result[names.index(each.motor), names.index(each.joint)] = each.ratio
+    return result
+
+
+def _of_joints(channel: Channel | None, matrix: Array) -> Channel | None:
+    """Return what motors do as what their joints do; nan where one that has a share is not measured."""
+    if channel is None:
+        return None
+    known = np.nan_to_num(channel.values) @ matrix.T
+    missing = np.isnan(channel.values).astype(float) @ (matrix != 0.0).T > 0.0
+    return Channel(channel.times, np.where(missing, np.nan, known))
 
 
 def _read_map(path: Path) -> ColumnMap:

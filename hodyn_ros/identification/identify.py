@@ -64,7 +64,7 @@ def identify(
             raise InputError(f"the drive of joint {name!r} has {what}, which is not identified yet")
     recording = _in_order(recording, robot)
     data = Data(recording, options.bandwidth)
-    model = TorqueModel(robot)
+    model = TorqueModel(robot, recording.transmission)
     check_plausible(model, data)
     free, spread = _freedom(model, data, options)
     found = estimate(model, data, free, spread, progress)
@@ -101,7 +101,7 @@ def _freedom(model: TorqueModel, data: Data, options: Options) -> tuple[NDArray[
     spread = model.scales(effort, speed, acceleration, options.trust)
     free = spread > 0.0
     unmeasured = ~data.recording.efforts.measured
-    for kind in range(4):
+    for kind in range(model.kinds):
         free[model.place(kind)] &= ~unmeasured
     if not data.recording.at_motor:
         free[model.place(0)] = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,9 @@ class JointRecording:
 
     `motors` and `links`: positions [rad or m] of motors and links; `efforts` [N·m or N], of the motors where
     `at_motor`, of sensors behind the springs otherwise. Each joint has a position on one side at least.
+    `transmission` T (n, n) where motors turn with more than their own joint, such as those of a wrist whose
+    axes run through one another: velocities of motors are T times those of joints, with ones on the diagonal.
+    Channels are those of the joints nevertheless, T^-1 times positions of motors and T^T times their efforts.
     Raises InputError naming the channel and the joint.
     """
 
@@ -73,6 +76,7 @@ class JointRecording:
     motors: Channel | None = None
     links: Channel | None = None
     at_motor: bool = True
+    transmission: Array | None = None
 
     def __post_init__(self) -> None:
         for what, channel in (("effort", self.efforts), ("motor position", self.motors)):
@@ -96,7 +100,14 @@ class JointRecording:
         none = np.zeros(len(self.joint_names), dtype=bool)
         if self.motors is None or self.links is None:
             return none
-        return np.asarray(self.motors.measured & self.links.measured)
+        return np.asarray(self.motors.measured & self.links.measured & ~self.coupled)
+
+    @property
+    def coupled(self) -> NDArray[np.bool_]:
+        """Which joints (n,) share a motor's motion with others; their springs are not identified."""
+        n = len(self.joint_names)
+        shared = np.zeros((n, n), dtype=bool) if self.transmission is None else self.transmission != np.eye(n)
+        return np.asarray(shared.any(axis=0) | shared.any(axis=1))
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -120,9 +131,7 @@ class JointRecording:
 
         efforts = cut(self.efforts)
         assert efforts is not None
-        return JointRecording(
-            self.source, self.joint_names, efforts, cut(self.motors), cut(self.links), self.at_motor
-        )
+        return replace(self, efforts=efforts, motors=cut(self.motors), links=cut(self.links))
 
     def of_joints(self, names: Sequence[str]) -> JointRecording:
         """Return the recording of some joints, in their order."""
@@ -133,6 +142,7 @@ class JointRecording:
 
         efforts = pick(self.efforts)
         assert efforts is not None
+        shared = None if self.transmission is None else self.transmission[np.ix_(chosen, chosen)]
         return JointRecording(
-            self.source, tuple(names), efforts, pick(self.motors), pick(self.links), self.at_motor
+            self.source, tuple(names), efforts, pick(self.motors), pick(self.links), self.at_motor, shared
         )

@@ -21,6 +21,7 @@ _JOINT = (
     ("Coulomb friction", "N·m"),
     ("offset of the effort", "N·m"),
 )
+_COUPLED = (("viscous friction of the link", "N·m·s/rad"), ("Coulomb friction of the link", "N·m"))
 _UNKNOWN_LENGTH = 0.1  # [m] of a body of which nothing is known
 
 
@@ -40,21 +41,31 @@ class TorqueModel:
 
     Parameters (P,): ten of each body as in `Robot.dynamic_parameters`, then n of each kind in the order of
     `hodyn_ros.model.drive_spec`: motor inertias, viscous and Coulomb friction, offsets.
+
+    With a `transmission` T (n, n), theta' = T q', what motors have comes with their own velocities and acts
+    on all joints that turn them, `T^T (J theta'' + ...)` (M. Gautier & S. Briot, J. Dyn. Sys. Meas. Control
+    136(5), 2014, of a wrist), and two more kinds follow: viscous and Coulomb friction of the links, in q'.
     """
 
-    def __init__(self, robot: Robot) -> None:
+    def __init__(self, robot: Robot, transmission: Array | None = None) -> None:
         self.robot, self.n = robot, robot.n_joints
+        self.transmission = transmission
         train = robot.drive_train
         self.specs = (DriveSpec(),) * self.n if train is None else train.specs
         self.bodies = PER_BODY * robot.tree.n_bodies
         names = [f"{key} of {body}" for body in robot.tree.body_names for key, _ in _BODY]
-        names += [f"{key} of {joint}" for key, _ in _JOINT for joint in robot.joint_names]
+        kinds = _JOINT if transmission is None else _JOINT + _COUPLED
+        self.kinds = len(kinds)
+        names += [f"{key} of {joint}" for key, _ in kinds for joint in robot.joint_names]
         self.names = tuple(names)
         units = [unit for _ in robot.tree.body_names for _, unit in _BODY]
-        self.units = tuple(units + [unit for _, unit in _JOINT for _ in range(self.n)])
+        self.units = tuple(units + [unit for _, unit in kinds for _ in range(self.n)])
 
     def place(self, kind: int) -> slice:
-        """Return the parameters of one kind of the joints: 0 inertias, 1 viscous, 2 Coulomb, 3 offsets."""
+        """Return the parameters of one kind of the joints: 0 inertias, 1 viscous, 2 Coulomb, 3 offsets.
+
+        With a transmission, 4 and 5 are viscous and Coulomb friction of the links.
+        """
         return slice(self.bodies + kind * self.n, self.bodies + (kind + 1) * self.n)
 
     @property
@@ -63,7 +74,11 @@ class TorqueModel:
         viscous = [s.motor_friction.viscous + s.link_friction.viscous for s in self.specs]
         coulomb = [s.motor_friction.coulomb + s.link_friction.coulomb for s in self.specs]
         inertias = [s.motor_inertia for s in self.specs]
-        return np.concatenate([self.robot.dynamic_parameters(), inertias, viscous, coulomb, np.zeros(self.n)])
+        of_links = np.zeros((self.kinds - len(_JOINT)) * self.n)
+        offsets = np.zeros(self.n)
+        return np.concatenate(
+            [self.robot.dynamic_parameters(), inertias, viscous, coulomb, offsets, of_links]
+        )
 
     def scales(self, effort: Array, velocity: Array, acceleration: Array, trust: float) -> Array:
         """Return how far each parameter may be from the prior (P,), as a standard deviation.
@@ -80,9 +95,11 @@ class TorqueModel:
             gyration = np.sqrt(np.trace(tree.inertias[i]) / m) if m > 0.0 else 0.0
             length = max([float(np.linalg.norm(tree.coms[i])), float(gyration), *below, _UNKNOWN_LENGTH])
             rows.append(m * np.r_[1.0, [length] * 3, [length**2] * 6])
-        return np.concatenate(
-            [trust * np.concatenate(rows), effort / acceleration, effort / velocity, effort, effort]
-        )
+        drives = [effort / acceleration, effort / velocity, effort, effort]
+        if self.transmission is not None:
+            coupled = (self.transmission != np.eye(self.n)).any(axis=1)
+            drives += [coupled * effort / velocity, coupled * effort]
+        return np.concatenate([trust * np.concatenate(rows), *drives])
 
     def regressor(self, motion: Motion) -> Array:
         """Return the part of the bodies (N, n, 10 bodies)."""
@@ -94,8 +111,19 @@ class TorqueModel:
         v = motion.motor_velocity if at_motor else motion.qd
         transition = np.array([s.motor_friction.transition for s in self.specs])
         inertia = motion.motor_acceleration if at_motor else np.zeros_like(v)
-        parts = [inertia, v, v / np.sqrt(v**2 + transition**2), np.ones_like(v)]
-        return np.concatenate([self.regressor(motion), *(_diagonal(part) for part in parts)], axis=2)
+        bodies, offset = self.regressor(motion), _diagonal(np.ones_like(v))
+
+        def friction(velocity: Array) -> Array:
+            return np.asarray(velocity / np.sqrt(velocity**2 + transition**2))
+
+        if self.transmission is None or not at_motor:
+            parts = [_diagonal(part) for part in (inertia, v, friction(v))]
+            of_links = [np.zeros_like(offset)] * (self.kinds - len(_JOINT))
+            return np.concatenate([bodies, *parts, offset, *of_links], axis=2)
+        turned = v @ self.transmission.T
+        motors = (inertia @ self.transmission.T, turned, friction(turned))
+        shared = [part[:, None, :] * self.transmission.T for part in motors]
+        return np.concatenate([bodies, *shared, offset, _diagonal(v), _diagonal(friction(v))], axis=2)
 
     def with_links(self, parameters: Array) -> Robot:
         """Return the robot with the inertias of the parameters (P,); ModelError where no body has them."""
@@ -109,6 +137,11 @@ class TorqueModel:
             inertia, viscous, coulomb = (float(parameters[self.place(kind)][j]) for kind in range(3))
             spring = springs.get(j)
             behind = spec.link_friction
+            if self.kinds > len(_JOINT):  # what the link has of its own adds to that of the motor
+                viscous, coulomb = (
+                    value + float(parameters[self.place(kind)][j])
+                    for value, kind in ((viscous, 4), (coulomb, 5))
+                )
             if spring is not None and spring.friction_share is not None:
                 share, like = spring.friction_share, spec.motor_friction
                 behind = replace(like, viscous=share * max(0.0, viscous), coulomb=share * max(0.0, coulomb))

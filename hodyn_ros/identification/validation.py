@@ -28,7 +28,8 @@ def validate(
     data.elastic = [found.elastic[i] for i in kept]
     data.ripples, data.curves = found.ripples, dict(found.curves)
     unknowns = Unknowns(found.parameters, found.unknowns.springs[:, kept], found.effort_delay.value)
-    efforts, deflections = fits(TorqueModel(prior), data, found.parameters, unknowns)
+    model = TorqueModel(prior, recording.transmission)
+    efforts, deflections = fits(model, data, found.parameters, unknowns)
     return efforts, tuple(_without_mean(fit) for fit in deflections)
 
 

@@ -13,9 +13,12 @@ import pytest
 from bag_samples import SECOND, START, header, serialised, write
 from command_line import run
 from measured_arm import ARM, LINK_DELAY, measured, measured_arm, swings
+from rosbags.typesys import get_types_from_msg
 
 from hodyn_ros import Robot
-from hodyn_ros.bags.joint_states import JOINT_STATE
+from hodyn_ros.bags.comparison.sources import FEEDFORWARD_TORQUE
+from hodyn_ros.bags.files.types import ros_types
+from hodyn_ros.bags.joint_states import CONTROLLER_STATE, JOINT_STATE
 from hodyn_ros.bags.messages import Message, Topic
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification import JointRecording
@@ -164,6 +167,97 @@ def test_a_bag_without_efforts_is_refused(arm: Robot, tmp_path: Path) -> None:
     path = bag(tmp_path / "run", measured(arm, 0, duration=1.0), with_efforts=False)
     with pytest.raises(InputError, match="the field effort of .* is empty"):
         read_recording(path, arm.joint_names)
+
+
+_POINT = ("positions", "velocities", "accelerations", "effort")
+_STATE = """std_msgs/Header header
+string[] joint_names
+trajectory_msgs/JointTrajectoryPoint reference
+trajectory_msgs/JointTrajectoryPoint feedback
+trajectory_msgs/JointTrajectoryPoint error
+trajectory_msgs/JointTrajectoryPoint output
+"""
+
+
+def controller_bag(path: Path, recording: JointRecording, storage: str, effort_of: str) -> Path:
+    """Write states of a joint_trajectory_controller, whose type the bag alone defines, and feedforwards."""
+    assert recording.links is not None
+    store = ros_types()
+    store.register(get_types_from_msg(_STATE, CONTROLLER_STATE))
+    state_topic = Topic(
+        "/controller_state", CONTROLLER_STATE, store.generate_msgdef(CONTROLLER_STATE)[0], "ros2msg"
+    )
+    answers = Topic("/feedforward_torque", FEEDFORWARD_TORQUE)
+    make = store.types
+    none, names = np.zeros(0), list(recording.joint_names[::-1])
+    since = make["builtin_interfaces/msg/Duration"](sec=0, nanosec=0)
+    messages = []
+
+    def point(**values: object) -> object:
+        filled = {name: values.get(name, none) for name in _POINT}
+        return make["trajectory_msgs/msg/JointTrajectoryPoint"](**filled, time_from_start=since)
+
+    for i, time in enumerate(recording.efforts.times):
+        stamp = START + round(time * SECOND)
+        q, u = recording.links.values[i, ::-1].copy(), recording.efforts.values[i, ::-1].copy()
+        points = {name: point(positions=q) for name in ("reference", "feedback", "error", "output")}
+        if effort_of in points:
+            points[effort_of] = point(positions=q, effort=u)
+        time_of = make["builtin_interfaces/msg/Time"](sec=stamp // SECOND, nanosec=stamp % SECOND)
+        head = make["std_msgs/msg/Header"](stamp=time_of, frame_id="")
+        state = make[CONTROLLER_STATE](header=head, joint_names=names, **points)
+        data = bytes(store.serialize_cdr(state, CONTROLLER_STATE))
+        messages.append(Message(state_topic.name, stamp, data))
+        if effort_of == "feedforward":
+            values = {"header": header(stamp), "joint_names": names, "efforts": 2.0 * u, "motor_efforts": u}
+            messages.append(Message(answers.name, stamp, serialised(FEEDFORWARD_TORQUE, **values)))
+    return write(path, storage, messages, (state_topic, answers))
+
+
+@pytest.mark.parametrize(
+    ("storage", "effort_of"), [("mcap", "feedback"), ("sqlite3", "output"), ("mcap", "feedforward")]
+)
+def test_bags_of_controllers_hold_the_same(arm: Robot, tmp_path: Path, storage: str, effort_of: str) -> None:
+    recording = measured(arm, 0, duration=0.5)
+    path = controller_bag(tmp_path / "run", recording, storage, effort_of)
+    read = read_recording(path, arm.joint_names)
+    assert read.links is not None and read.motors is None and recording.links is not None
+    np.testing.assert_array_equal(read.links.values, recording.links.values)
+    np.testing.assert_array_equal(read.efforts.values, recording.efforts.values)
+    computed = ", efforts as computed on /feedforward_torque"
+    assert read.source == "run" + (computed if effort_of == "feedforward" else "")
+    if effort_of == "feedforward":
+        behind = read_recording(path, arm.joint_names, at_motor=False)
+        np.testing.assert_array_equal(behind.efforts.values, 2.0 * recording.efforts.values)
+
+
+def test_a_bag_of_a_controller_without_efforts_is_refused(arm: Robot, tmp_path: Path) -> None:
+    path = controller_bag(tmp_path / "run", measured(arm, 0, duration=0.5), "mcap", "nothing")
+    with pytest.raises(InputError, match="the field effort of /controller_state is empty"):
+        read_recording(path, arm.joint_names)
+
+
+def test_motors_that_turn_with_two_joints_are_told_apart(arm: Robot, tmp_path: Path) -> None:
+    recording = measured(arm, 0, duration=0.5)
+    assert recording.motors is not None
+    shared = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.5, 1.0]])  # of bend's motor with lift
+    motors, efforts = recording.motors.values @ shared.T, recording.efforts.values @ np.linalg.inv(shared)
+    rows = np.column_stack([recording.efforts.times, motors, efforts])
+    heads = ["stamp", *(f"{kind}{j}" for kind in "mi" for j in range(3))]
+    np.savetxt(tmp_path / "run.csv", rows, delimiter=",", header=",".join(heads), comments="", fmt="%.17g")
+    columns = tmp_path / "map.yaml"
+    columns.write_text(
+        "{time: stamp, effort: [i0, i1, i2], motor_position: [m0, m1, m2],"
+        " coupled_motors: [{motor: bend, joint: lift, ratio: 0.5}]}"
+    )
+    read = read_recording(tmp_path / "run.csv", arm.joint_names, columns)
+    assert read.motors is not None and read.transmission is not None
+    np.testing.assert_array_equal(read.transmission, shared)
+    np.testing.assert_allclose(read.motors.values, recording.motors.values, atol=1e-14)
+    np.testing.assert_allclose(read.efforts.values, recording.efforts.values, atol=1e-12)
+    columns.write_text(columns.read_text().replace("motor: bend", "motor: wrist"))
+    with pytest.raises(InputError, match="coupled_motors: there is no joint 'wrist'"):
+        read_recording(tmp_path / "run.csv", arm.joint_names, columns)
 
 
 @pytest.mark.parametrize(

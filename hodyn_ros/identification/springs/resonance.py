@@ -77,6 +77,9 @@ def resonances(model: TorqueModel, data: Data, parameters: Array, unknowns: Unkn
     if not left:
         return found
     recording = data.recording
+    if recording.coupled.any():
+        why = "motors turn with more than one joint"
+        return found | {j: Resonance(reason=_WHY + why) for j in left}
     if len(left) + len(data.elastic) < model.n or recording.motors is None or data.motors is None:
         why = "the other joints are not all measured at their motors"
         return found | {j: Resonance(reason=_WHY + why) for j in left}

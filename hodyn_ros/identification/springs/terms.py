@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.fft import next_fast_len, rfft
 
 from hodyn_ros.identification.estimate import Data, Unknowns, correlation_length
@@ -31,6 +32,7 @@ _BETTER = 0.95  # of the residual of each half that a term may leave
 _MUCH_BETTER = 0.8  # of one that changes what the stiffness means: a curve, damping, backlash
 _SLOWEST, _FASTEST = 60.0, 3000.0  # ripples in a turn that are tried
 _FINER = 65  # ripples about the best of a grid
+_ALL = slice(None)
 _PASSES = 4.0  # periods of a ripple that the motion goes over, at least
 
 
@@ -130,9 +132,11 @@ class _Search:
         return tried
 
     def _can_be(self, chosen: _Choice) -> bool:
-        """Whether what was fitted is a spring: no negative damping, gap or stiffness."""
+        """Whether it is a spring: no negative damping, gap or stiffness, not more friction than there is."""
         found = self._fitted(chosen)
         curve = found.curve
+        if chosen.friction and not 0.0 <= share_behind(found)[0] <= 1.0:
+            return False
         if (chosen.shape == "table") == (curve.table is None):
             return False
         return curve.damping >= 0.0 and curve.gap >= 0.0 and (chosen.shape == "line" or found.spring[0] > 0.0)
@@ -159,19 +163,28 @@ class _Search:
         return np.column_stack(list(named.values())), list(named)
 
     def _scores(self, chosen: _Choice) -> Array:
-        """Return what is left of each half (2,) by what was fitted to the other, about its mean."""
-        columns, _ = self._chosen(chosen)
+        """Return what is left of each half (2,) by what was fitted to the other, about its mean.
+
+        How often a ripple comes is sought anew in the half that is fitted: of so many that are tried, the one
+        that suits all data would suit either half of noise as well.
+        """
         left = []
         for half in self.halves:
+            one = (
+                replace(chosen, turns=self._ripple(replace(chosen, turns=0.0), half))
+                if chosen.turns
+                else chosen
+            )
+            columns, _ = self._chosen(one)
             fit = _solve(columns[half], self.values[half])
             left.append(np.std(self.values[~half] - columns[~half] @ fit))
         return np.array(left)
 
-    def _ripple(self, chosen: _Choice) -> float:
-        """Return how often in a turn of the link the largest ripple of what is left comes."""
-        columns, _ = self._chosen(chosen)
-        residual = self.values - columns @ _solve(columns, self.values)
-        position = self.position - self.position.min()
+    def _ripple(self, chosen: _Choice, part: NDArray[np.bool_] | slice = _ALL) -> float:
+        """Return how often in a turn of the link the largest ripple of what is left of a part comes."""
+        columns, values = self._chosen(chosen)[0][part], self.values[part]
+        residual = values - columns @ _solve(columns, values)
+        position = self.position[part] - self.position[part].min()
         travel = float(position.max())
         if not travel:
             return 0.0
