@@ -93,7 +93,8 @@ def read_recording(
     motors, links = channel("motor_position"), channel("position")
     shared = _transmission(chosen, joint_names)
     if shared is not None:
-        motors, efforts = _of_joints(motors, np.linalg.inv(shared)), _of_joints(efforts, shared.T)
+        to_joints = np.asarray(np.linalg.inv(shared), dtype=np.float64)
+        motors, efforts = _of_joints(motors, to_joints), _of_joints(efforts, shared.T)
         assert efforts is not None
     return JointRecording(path.name, tuple(joint_names), efforts, motors, links, at_motor, shared)
 
