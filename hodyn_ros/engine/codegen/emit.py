@@ -22,6 +22,10 @@ _FUNCTIONS: tuple[Operation, ...] = ("sin", "cos")
 _CHECK = 2.0**963
 _SINGLE_CHECK = 2.0**97  # of floats of four bytes: from 2^31 on
 
+# Lines of straight-line code in one block: the time in which LLVM allocates the registers of a block grows
+# with the square of its length.
+_BLOCK = 300
+
 
 def kernel_text(graph: Graph, outputs: Sequence[Any], n_arguments: int) -> str:
     """Write `void @hodyn_kernel(ptr argument_0, ..., ptr out)`: straight-line code in the order of the trace.
@@ -48,9 +52,18 @@ def function_text(
         lines.append(f"%o{k} = getelementptr double, ptr %a{argument}, i64 {index}")
         lines.append(f"store double {value}, ptr %o{k}, align 8")
     arguments = ", ".join(f"ptr %a{i}" for i in range(n_arguments))
-    body = "\n".join(lines)
+    body = "\n".join(_in_blocks(lines))
     text = f"define void @{name}({arguments}) {{\n{body}\nret void\n}}\n"
     return text + writer.declarations(), writer.widths
+
+
+def _in_blocks(lines: Sequence[str]) -> Iterator[str]:
+    """Cut straight-line code into blocks that follow each other."""
+    for k, line in enumerate(lines):
+        if k and k % _BLOCK == 0:
+            yield f"br label %part{k}"
+            yield f"part{k}:"
+        yield line
 
 
 def batch_text(
@@ -73,7 +86,7 @@ def batch_text(
         "%any = icmp sgt i64 %count, 0",
         "br i1 %any, label %block, label %done",
         "block:",
-        "%first = phi i64 [0, %entry], [%next, %block]",
+        "%first = phi i64 [0, %entry], [%next, %advance]",
     ]
     for lane in range(lanes):
         lines.append(f"%wanted{lane} = add i64 %first, {lane}")
@@ -81,8 +94,10 @@ def batch_text(
     for argument, size in enumerate(sizes):
         lines += writer.prefetch(argument, size)
         lines += writer.load(argument, size)
-    lines += writer.results()
+    lines += _in_blocks(writer.results())
     lines += [
+        "br label %advance",
+        "advance:",
         f"%next = add i64 %first, {lanes}",
         "%more = icmp slt i64 %next, %count",
         "br i1 %more, label %block, label %done",

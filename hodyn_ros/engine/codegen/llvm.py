@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -10,6 +11,11 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from hodyn_ros.engine.codegen.object_cache import ObjectCache
+
+# Straight-line code comes in an order that keeps few numbers alive; schedulers, before and after registers
+# are allocated, only lengthen their lives. It comes in blocks, which the preparation of code would join.
+_AS_WRITTEN = ("-enable-misched=false", "-disable-post-ra=true", "-disable-cgp=true")
+_ORDINARY = ("-enable-misched=true", "-disable-post-ra=false", "-disable-cgp=false")
 
 
 @dataclass(frozen=True)
@@ -46,12 +52,16 @@ def _object_code(ir: str, machine: Any, optimise: bool) -> bytes:
         options.loop_vectorization = True
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
-    # Straight-line code comes in an order that keeps few numbers alive; the scheduler only lengthens their
-    # lives.
-    llvm.set_option("", f"-enable-misched={'true' if optimise else 'false'}")
+    if not optimise:
+        _set(_AS_WRITTEN)
     code: bytes = machine.emit_object(module)
-    llvm.set_option("", "-enable-misched=true")
+    _set(_ORDINARY)
     return code
+
+
+def _set(options: Sequence[str]) -> None:
+    for option in options:
+        llvm.set_option("", option)
 
 
 def lanes() -> int:
