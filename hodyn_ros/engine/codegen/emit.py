@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -338,18 +338,31 @@ class _Writer:
 
     def angles(self) -> list[int]:
         """Return the angles that still miss their sine and cosine and depend on no other sine or cosine."""
-        pending = [
-            number
-            for number in self.needed
-            if self.graph.nodes[number][0] in _FUNCTIONS and number not in self.written
-        ]
-        waiting = set(pending)
+        waits: set[int] = set()  # nodes that are such a function, or are computed from one
         ready: dict[int, None] = {}
-        for number in pending:
-            angle = self.graph.nodes[number][1]
-            if angle not in ready and not waiting & self.graph.ancestors(angle):
-                ready[angle] = None
+        for number in self.needed:  # operands come before what is computed from them
+            if number in self.written:
+                continue
+            operands = self.graph.operands(number)
+            if self.graph.nodes[number][0] in _FUNCTIONS:
+                (angle,) = operands
+                if waits.isdisjoint(self.graph.operands(angle)):
+                    ready[angle] = None
+                waits.add(number)
+            elif not waits.isdisjoint(operands):
+                waits.add(number)
         return list(ready)
+
+    def missing(self, numbers: Iterable[int]) -> list[int]:
+        """Return the nodes not yet written that these are, or are computed from, in order."""
+        found: set[int] = set()
+        pending = list(numbers)
+        while pending:
+            number = pending.pop()
+            if number not in found and number not in self.written:
+                found.add(number)
+                pending.extend(self.graph.operands(number))
+        return sorted(found)
 
 
 class _ScalarWriter(_Writer):
@@ -375,7 +388,7 @@ class _ScalarWriter(_Writer):
         angles = self.angles()
         result: list[str] = []
         for angle in angles:
-            result += self.lines(sorted(self.graph.ancestors(angle) | {angle}))
+            result += self.lines(self.missing([angle]))
         while angles:
             width = 4 if len(angles) <= 4 else 8
             chunk, angles = angles[:width], angles[width:]
@@ -502,7 +515,8 @@ class _LaneWriter(_Writer):
         size = len(made)
         for start, length in _windows(size, self.lanes):
             window = slice(start, start + length)
-            lines += self.lines(self._missing(self.outputs[window]))
+            wanted = [output.number for output in self.outputs[window] if isinstance(output, Traced)]
+            lines += self.lines(self.missing(wanted))
             for signs, _ in made[window]:
                 lines += signs
             name = f"s{start}"
@@ -512,17 +526,6 @@ class _LaneWriter(_Writer):
                 lines += self._address(f"{name}_{lane}", "%out", size, lane, start)
                 lines.append(f"store <{length} x double> {rows[lane]}, ptr %{name}_{lane}_at, align 8")
         return lines
-
-    def _missing(self, outputs: Sequence[Any]) -> list[int]:
-        """Return the nodes not yet written that outputs depend on, in order."""
-        found: set[int] = set()
-        pending = [output.number for output in outputs if isinstance(output, Traced)]
-        while pending:
-            number = pending.pop()
-            if number not in found and number not in self.written:
-                found.add(number)
-                pending.extend(self.graph.operands(number))
-        return sorted(found)
 
     def _address(self, name: str, array: str, size: int, lane: int, start: int) -> list[str]:
         return [

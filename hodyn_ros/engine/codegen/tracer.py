@@ -76,17 +76,6 @@ class Graph:
             return []
         return [a, b] if operation in _BINARY else [a]
 
-    def ancestors(self, number: int) -> set[int]:
-        """Return all nodes that a node is computed from."""
-        found: set[int] = set()
-        pending = self.operands(number)
-        while pending:
-            ancestor = pending.pop()
-            if ancestor not in found:
-                found.add(ancestor)
-                pending.extend(self.operands(ancestor))
-        return found
-
     def count_operations(self, outputs: Iterable[Any]) -> int:
         """Count the additions, subtractions, multiplications and divisions that the outputs need."""
         return sum(self.nodes[number][0] in ARITHMETIC for number in self.needed(outputs))
