@@ -211,8 +211,9 @@ class LoopedEfforts(LoopedMotion):
         names += [] if closure.leader is None else ["the pose", "the twists"]
         names += ["a wrench"] * len(loads) + ["the preload"] * preload
 
-        @finite_result
-        def carefully(*arguments: ArrayLike) -> Array:
+        def checked(
+            *arguments: ArrayLike,
+        ) -> tuple[Array, BaseMotion | None, list[AppliedWrench], Array | None]:
             if len(arguments) != len(names):
                 raise InputError(f"expected {names}, found {len(arguments)} arguments")
             y, *rest = list(itertools.chain(still, arguments))
@@ -226,8 +227,19 @@ class LoopedEfforts(LoopedMotion):
             stack, motion = coordinate_motion(closure, y, base, 2)
             if len(stack) != order + 3:
                 raise InputError(f"the motion must have {order + 3} rows, found {len(stack)}")
-            given = rest[-1] if preload else None
-            return _table(self.solve(stack, motion, wrenches, preload_rows(closure, given, order)))
+            return stack, motion, wrenches, preload_rows(closure, rest[-1] if preload else None, order)
+
+        @finite_result
+        def carefully(*arguments: ArrayLike) -> Array:
+            return _table(self.solve(*checked(*arguments)))
+
+        @finite_result
+        def approach(*arguments: ArrayLike) -> Array:
+            stack, motion, *_ = checked(*arguments)
+            moved, margins = self.begin(stack, motion)
+            self.check_held(margins[1])
+            self.remember(moved, stack[0], motion)
+            return moved.place.joints
 
         memory = self.memory
         if self.platform is not None and self.platform.compiles(order, loads):
@@ -235,7 +247,7 @@ class LoopedEfforts(LoopedMotion):
                 self._effort_loops[key] = SampleLoop(self.platform.effort_kernel(order, preload))
             of_platform, bad = self.platform.call(order, loads, preload, memory)
 
-            return _or_carefully(of_platform, bad, carefully)
+            return _or_carefully(of_platform, bad, approach, carefully)
         if not compiles(closure, order):
             return carefully
         kernel = LoopKernel(closure, self.independence.given, order, loads, preload=preload)
@@ -247,7 +259,7 @@ class LoopedEfforts(LoopedMotion):
             result: Array = function(*still, *arguments, memory)
             return result
 
-        return _or_carefully(quickly, bad, carefully)
+        return _or_carefully(quickly, bad, approach, carefully)
 
     def follow(self, y: Array, base: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()) -> Array:
         """Compute the efforts (..., order + 1, efforts) of a robot with couplings alone.
@@ -291,18 +303,20 @@ class LoopedEfforts(LoopedMotion):
 
 
 def _or_carefully(
-    quickly: Callable[..., Array], bad: int, carefully: Callable[..., Array]
+    quickly: Callable[..., Array],
+    bad: int,
+    approach: Callable[..., Array],
+    carefully: Callable[..., Array],
 ) -> Callable[..., Array]:
-    """Return a kernel's call that does carefully what the kernel cannot, as after a long way."""
+    """Return a kernel's call that goes there first where the kernel cannot, as after a long way."""
 
     def call(*arguments: Array) -> Array:
         result = quickly(*arguments)
         if result.item(bad) < 1.0:
             return result
-        found = carefully(*arguments)
-        # now that it is there, the kernel says in its own measure how near a singular pose that is
+        approach(*arguments)
         result = quickly(*arguments)
-        return result if result.item(bad) < 1.0 else found
+        return result if result.item(bad) < 1.0 else carefully(*arguments)
 
     return call
 

@@ -141,13 +141,17 @@ class LoopedMotion:
 
         `given`: the motion of platform or base, with spatial twists.
         """
-        if self.platform is not None and given is not None:
-            self.platform.check_twists(given.pose, given.twists[: len(y) - 1])
-        moved, margins = self.locate(y[0], given, len(y) - 1)
+        moved, margins = self.begin(y, given)
         embedding.follow(self.independence.rows, moved, y, given)
         check_result(*moved.rates)
         self.remember(moved, y[0], given)
         return moved, margins
+
+    def begin(self, y: Array, given: BaseMotion | None) -> tuple[LoopMotion, tuple[float, float]]:
+        """Find where a motion as of `move` begins: its order 0 and margins, as of `locate`."""
+        if self.platform is not None and given is not None:
+            self.platform.check_twists(given.pose, given.twists[: len(y) - 1])
+        return self.locate(y[0], given, len(y) - 1)
 
     def move_drives(self, drives: Array, given: BaseMotion | None) -> tuple[Array, BaseMotion | None]:
         """Return the motion of the coordinates, and of a platform, from that of the drives (orders, driven).
