@@ -56,7 +56,7 @@ def rigid_pose(name: str, values: ArrayLike) -> Array:
     """Return a homogeneous matrix (4, 4) with its rotation made exact, lest its rounding look like strain."""
     array = finite_array(name, values, (4, 4))
     rotation = array[:3, :3]
-    orthogonal = np.allclose(rotation.T @ rotation, np.eye(3), rtol=0.0, atol=_ORTHOGONAL)
+    orthogonal = np.abs(rotation.T @ rotation - np.eye(3)).max() <= _ORTHOGONAL
     if not orthogonal or np.linalg.det(rotation) < 0.0 or not np.array_equal(array[3], (0.0, 0.0, 0.0, 1.0)):
         raise InputError(f"{name} must be a homogeneous matrix: a rotation, a translation, and (0, 0, 0, 1)")
     return pose(nearest_rotation(rotation), array[:3, 3])

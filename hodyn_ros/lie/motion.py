@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -87,7 +88,10 @@ class BaseMotion:
             return self
         convert = twists_to_world if frame == "world" else twists_to_body
         twists = np.moveaxis(convert(self.pose, np.moveaxis(self.twists, -2, 0)), 0, -2)
-        return BaseMotion(self.pose, twists, frame=frame)
+        moved = copy(self)  # whose pose need not be checked again
+        object.__setattr__(moved, "twists", _finite("the base twists", twists))
+        object.__setattr__(moved, "frame", frame)
+        return moved
 
     def pose_derivatives(self) -> Array:
         """Return the pose and its time derivatives (orders + 1, 4, 4); Ali et al., eq. 20."""
