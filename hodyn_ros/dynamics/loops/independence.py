@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -41,6 +42,7 @@ class Independence:
     idle: str = ""  # says which joints move no mass; efforts do not determine their accelerations
 
 
+@lru_cache(maxsize=100)  # other drives or limits make another robot of the same closure
 def find_independence(closure: Closure) -> Independence:
     """Choose the independent rows of all loops; ModelError says what does not fit together."""
     tolerance = closure.tolerance
