@@ -174,10 +174,11 @@ def compose(a: Exact, b: Exact) -> Exact:
     return result
 
 
-def _constant_pose(pose: Exact, terms: int) -> Exact:
-    series = _zeros((terms, 3, 4))
-    series[0] = pose[:3]
-    return series
+def _carried(series: Exact, pose: Exact) -> Exact:
+    """Compose a series of poses (terms, 3, 4) with a pose (3 or 4, 4) that does not move."""
+    result: Exact = series[:, :, :3] @ pose[:3]
+    result[:, :, 3] += series[:, :, 3]
+    return result
 
 
 def rigid(pose: ArrayLike) -> Exact:
@@ -206,12 +207,27 @@ def _orthogonal(pose: Exact) -> Exact:
     return pose
 
 
-def _unit(screw: ArrayLike) -> Exact:
-    """Return a screw (6,) of doubles scaled to unit length in all digits."""
-    result = exact(screw)
-    direction = result[:3] if any(result[:3]) else result[3:]
+@dataclass(frozen=True, eq=False)
+class _Unit:
+    """A screw (6,) of doubles scaled to unit length in all digits, and what its exponential is made of."""
+
+    screw: Exact
+    turn: Exact | None  # (3, 3) the matrix of its axis; None of a shift
+    turn_twice: Exact | None  # the square of that
+
+    @classmethod
+    def of(cls, screw: ArrayLike) -> _Unit:
+        return _unit_of(np.asarray(screw, dtype=np.float64).tobytes(), gmpy2.get_context().precision)
+
+
+@lru_cache(maxsize=1000)
+def _unit_of(screw: bytes, precision: int) -> _Unit:
+    result = exact(np.frombuffer(screw))
+    turns = any(result[:3])
+    direction = result[:3] if turns else result[3:]
     result /= sqrt(direction @ direction)
-    return result
+    turn = _hat(result[:3]) if turns else None
+    return _Unit(result, turn, None if turn is None else turn @ turn)
 
 
 def _inverse(pose: Exact) -> Exact:
@@ -226,24 +242,21 @@ def _hat(vector: Exact) -> Exact:
     return np.array([[ZERO, -z, y], [z, ZERO, -x], [-y, x, ZERO]], dtype=object)
 
 
-def _exponential(screw: Exact, q: Exact) -> Exact:
+def _exponential(unit: _Unit, q: Exact) -> Exact:
     """Return the series (terms, 3, 4) of exp([Y] q(t)) for a unit screw Y = (e; y×e + h e) or (0; e)."""
-    terms = len(q)
-    axis, linear = screw[:3], screw[3:]
-    result = _zeros((terms, 3, 4))
-    if not any(axis):
-        result[0, :, :3] = exact(np.eye(3))
+    axis, linear = unit.screw[:3], unit.screw[3:]
+    result = _zeros((len(q), 3, 4))
+    if unit.turn is None:
+        result[0, range(3), range(3)] = ONE
         result[:, :, 3] = q[:, None] * linear
         return result
     c, s = _cos_sin(q)
     versine = -c
     versine[0] += 1
-    turn = _hat(axis)
-    turn_twice = turn @ turn
-    rotation = s[:, None, None] * turn + versine[:, None, None] * turn_twice
-    rotation[0] += exact(np.eye(3))
+    rotation = s[:, None, None] * unit.turn + versine[:, None, None] * unit.turn_twice
+    rotation[0, range(3), range(3)] += ONE
     # (1 - R) y + h e q with the axis point y = e × v and the pitch h = e·v.
-    point = turn @ linear
+    point = unit.turn @ linear
     result[:, :, :3] = rotation
     result[:, :, 3] = (axis @ linear) * q[:, None] * axis - rotation @ point
     result[0, :, 3] += point
@@ -255,7 +268,6 @@ def _exponential(screw: Exact, q: Exact) -> Exact:
 
 def kinematics(tree: Tree, q: Exact, base: Exact | None = None) -> Kinematics:
     """Return poses and screws of a motion given as power series: q (terms, n), base poses (terms, 3, 4)."""
-    terms = len(q)
     motions: list[Exact] = []
     poses: list[Exact] = []
     screws: list[Exact | None] = []
@@ -266,15 +278,15 @@ def kinematics(tree: Tree, q: Exact, base: Exact | None = None) -> Kinematics:
             if base is None:
                 raise ValueError("a floating base needs its motion")
             poses.append(base)
-            motions.append(compose(base, _constant_pose(_inverse(placement), terms)))
+            motions.append(_carried(base, _inverse(placement)))
             screws.append(None)
             continue
-        screw = _unit(tree.screws[i])
-        motion = _exponential(screw, q[:, i - first])
+        unit = _Unit.of(tree.screws[i])
+        screw, motion = unit.screw, _exponential(unit, q[:, i - first])
         if parent >= 0:
             motion = compose(motions[parent], motion)
         motions.append(motion)
-        poses.append(compose(motion, _constant_pose(placement, terms)))
+        poses.append(_carried(motion, placement))
         axis = motion[:, :, :3] @ screw[:3]
         linear = motion[:, :, :3] @ screw[3:] + cross(motion[:, :, 3], axis)
         screws.append(np.concatenate([axis, linear], axis=1))
