@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 from oracles.mechanisms import Mechanism
@@ -47,6 +49,15 @@ def motion_of(m: Mechanism, order: int, seed: int = 0) -> tuple[Array, BaseMotio
 
 
 def shipped(name: str) -> Robot:
+    """Return a robot of the package, the same for all tests, at its home."""
+    robot = _shipped(name)
+    if robot.closure is not None:
+        robot.reset()
+    return robot
+
+
+@cache
+def _shipped(name: str) -> Robot:
     return Robot.from_config(share.find("config", name))
 
 

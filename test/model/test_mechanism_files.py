@@ -11,6 +11,7 @@ import pinocchio
 import pytest
 import yaml
 from command_line import run
+from linkages import shipped
 from numpy.typing import NDArray
 from oracles import mp_loops
 from oracles.cases import relative_errors
@@ -44,7 +45,7 @@ def file(name: str) -> Path:
 
 
 def robot_of(name: str) -> Robot:
-    return Robot.from_config(file(f"{name}.yaml"))
+    return shipped(f"{name}.yaml")
 
 
 def motion_at(name: str, time: float, order: int) -> tuple[Array, BaseMotion | None]:
