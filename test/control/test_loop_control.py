@@ -108,7 +108,7 @@ def test_a_preload_is_reached_without_moving_the_platform() -> None:
     law = FeedbackLinearisation.from_poles(robot, POLES, PRELOAD_POLES, preload=wanted)
     goal = np.zeros((5, 2))
     simulation = RobotSimulation(robot, goal)
-    simulation.follow(lambda t, m: law.efforts(goal, m), 0.6, method="DOP853", rtol=1e-8, atol=1e-11)
+    simulation.follow(lambda t, m: law.efforts(goal, m), 0.45, method="DOP853", rtol=1e-8, atol=1e-11)
     assert np.abs(simulation.coordinates).max() <= 1e-9
     plant, forces = simulation.plant, simulation.link_effort
     null = np.linalg.svd(plant.links.inertia(simulation.coordinates)[1].T)[2][-1]

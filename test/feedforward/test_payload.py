@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hinged_arm import HINGED_ARM
+from sweeps import some
 
 from hodyn_ros import BaseMotion, share
 from hodyn_ros.dynamics.robot import Robot
@@ -72,7 +73,11 @@ def test_the_platform_of_a_parallel_robot_carries() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("name", "body"), [("gough_stewart_6ups.yaml", "leg1_body3"), ("planar_3rrr.yaml", "left_body1")]
+    ("name", "body"),
+    some(
+        [("gough_stewart_6ups.yaml", "leg1_body3"), ("planar_3rrr.yaml", "left_body1")],
+        ("planar_3rrr.yaml", "left_body1"),
+    ),
 )
 def test_the_limb_of_a_platform_carries(name: str, body: str) -> None:
     """At rest the power of the drives is that with which the payload is lifted, whatever the motion."""

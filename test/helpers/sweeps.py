@@ -13,13 +13,13 @@ THOROUGH = os.environ.get("HODYN_TEST") == "thorough"
 T = TypeVar("T")
 
 
-def examples(count: int, shrink: bool = True) -> Any:
-    """Return settings for a search of so many examples, or of a third of them; without a clock.
+def examples(count: int, shrink: bool = True, share: int = 3) -> Any:
+    """Return settings for a search of so many examples, or of a third of them (`share`); without a clock.
 
     Where examples take long, as they compile a robot each, a failure is not made smaller: `shrink`.
     """
     phases = tuple(Phase) if shrink else (Phase.generate,)
-    return settings(max_examples=count if THOROUGH else -(-count // 3), deadline=None, phases=phases)
+    return settings(max_examples=count if THOROUGH else -(-count // share), deadline=None, phases=phases)
 
 
 def some(every: Iterable[T], *few: T) -> list[T]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from linkages import elastic_delta, motion_of, robot_of, shipped, with_drives
 from numpy.typing import NDArray
-from oracles.mechanisms import MECHANISMS
+from oracles.mechanisms import FEW, MECHANISMS
 from sweeps import some
 
 from hodyn_ros import BaseMotion, InputError, Robot, share
@@ -36,11 +36,11 @@ STIFFNESS: dict[str, Callable[[int], Array]] = {
 }
 
 
-FEW = [*((name, "mixed") for name in MECHANISMS), ("four-bar", "rigid"), ("RSSR", "elastic")]
+CASES = [*((name, "mixed") for name in FEW), ("four-bar", "rigid"), ("RSSR", "elastic"), ("6-UPS", "elastic")]
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), some([(name, kind) for name in MECHANISMS for kind in STIFFNESS], *FEW)
+    ("name", "kind"), some([(name, kind) for name in MECHANISMS for kind in STIFFNESS], *CASES)
 )
 def test_links_accelerate_as_forward_dynamics_says(name: str, kind: str) -> None:
     """Under what drives leave them: springs their torque, rigid ones the effort that moves no motor."""

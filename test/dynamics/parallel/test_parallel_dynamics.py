@@ -41,7 +41,7 @@ SMALL = ["gough-stewart, uneven", "3-RRR", "3-RRR on a hinge"]
 
 # What all tests of a robot share, so that it is compiled once; legs of a hexapod are long to compile.
 ORDER = 3 if THOROUGH else 2
-MATRIX_ORDERS = dict.fromkeys(SMALL, 3) if THOROUGH else dict(zip(SMALL, (1, 2, 1)))
+MATRIX_ORDERS = dict.fromkeys(SMALL, 3) if THOROUGH else dict(zip(SMALL, (0, 1, 2)))
 
 
 @cache
@@ -149,8 +149,7 @@ def test_compiled_kernels_agree_with_the_published_formulas(name: str, frame: Fr
     assert min(one.motion_margin, one.drive_margin) > 1e-3
 
 
-@pytest.mark.parametrize("name", SMALL)
-@pytest.mark.parametrize("order", [0, 3])
+@pytest.mark.parametrize(("name", "order"), some(product(SMALL, (0, 3)), *zip(SMALL, (0, 3, 3))))
 def test_the_jacobian_of_the_drives_is_the_published_one(name: str, order: int) -> None:
     arrays, robot = ROBOTS[name], robot_of(name)
     motion = motion_of(arrays, order)
@@ -237,7 +236,8 @@ def test_efforts_are_those_of_the_equations_of_motion(name: str) -> None:
     motion = motion_of(arrays, 2)
     rates = motion.twists[:, arrays.dof.any(axis=1)]
     matrices = robot.dynamic_matrices(None, BaseMotion(motion.pose, motion.twists[: order + 1], frame="body"))
-    jacobians = robot.drive_jacobian(None, BaseMotion(motion.pose, motion.twists[:order], frame="body"))
+    given = BaseMotion(motion.pose, motion.twists[: max(order, 1)], frame="body")
+    jacobians = robot.drive_jacobian(None, given)
     transposed, efforts = jacobians.transpose(0, 2, 1), robot.inverse_dynamics(None, motion)
     for k in range(order + 1):
         driving = product_derivative(transposed, efforts, k)
@@ -247,7 +247,7 @@ def test_efforts_are_those_of_the_equations_of_motion(name: str) -> None:
         assert relative_errors(driving[None], (force + matrices.gravity[k])[None]).max() < 1e-11
 
 
-@pytest.mark.parametrize("name", some(SMALL, "gough-stewart, uneven", "3-RRR on a hinge"))
+@pytest.mark.parametrize("name", some(SMALL, "3-RRR", "3-RRR on a hinge"))
 def test_matrices_of_an_order_are_differences_of_those_below(name: str) -> None:
     arrays, robot = ROBOTS[name], robot_of(name)
     at = swing(arrays)
@@ -340,7 +340,7 @@ def test_forward_dynamics_returns_the_motion(name: str, frame: Frame) -> None:
     assert relative_errors(only, motion.twists[1:2]).max() < 1e-11
 
 
-@pytest.mark.parametrize("name", some(SMALL, "gough-stewart, uneven", "3-RRR on a hinge"))
+@pytest.mark.parametrize("name", some(SMALL, "3-RRR on a hinge"))
 @pytest.mark.parametrize("frame", some(["body", "world"], "body"))
 def test_forward_dynamics_beyond_the_compiled_orders(name: str, frame: Frame) -> None:
     """Rounding grows tenfold with every order; the efforts of what was found are still the ones given."""

@@ -136,7 +136,7 @@ def test_limbs_and_platform_come_out_of_the_tree_as_they_went_in(arrays: Paralle
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("orders", [1, 4])
+@pytest.mark.parametrize("orders", [1, 2])
 def test_all_limbs_meet_at_the_platform(platform: Robot, orders: int) -> None:
     pose = PLATFORM.placement @ exp(np.array([0.3, -0.2, 0.4, 0.02, -0.03, 0.05]))
     joints = platform.joint_motion(None, at(pose, np.ones((orders, 6))))
@@ -340,7 +340,7 @@ def test_a_long_way_in_one_go_is_not_near_a_singular_pose(arrays: Parallel, load
     for step in (away, -away, away):
         pose = arrays.placement @ exp(arrays.dof @ step)
         for _ in range(2):
-            assert not robot.drive_state(None, at(pose), wrenches).near_singularity
+            assert not robot.drive_state(None, at(pose, REST[:2]), wrenches).near_singularity
 
 
 def test_drives_that_do_not_hold_the_platform_are_named(platform: Robot) -> None:

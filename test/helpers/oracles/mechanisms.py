@@ -411,3 +411,8 @@ MECHANISMS: dict[str, Callable[[], Mechanism]] = {
     "geared linkage": geared_linkage,
     "held rows": held_rows,
 }
+
+# Of all kinds of coordinates, drives and followers the smallest that has them, for what is computed on top of
+# motion and efforts: there the kinds of loops no longer matter.
+FEW = ("four-bar", "RSSR", "mimic chain", "coupled linkage", "planar 3-RRR", "hinged 3-RRR")
+FEW += ("flying cam", "geared linkage")
