@@ -34,7 +34,7 @@ Array = NDArray[np.float64]
 PLATFORM = gough_stewart()
 HINGE = planar_3rrr(side=0.0)
 TRIANGLE = planar_3rrr(side=0.08)
-REST = np.zeros((4, 6))
+REST = np.zeros((2, 6))
 QUARTER = PLATFORM.placement @ exp(np.array([0, 0, np.pi / 2, 0, 0, 0]))
 
 
@@ -275,7 +275,7 @@ def test_out_of_the_workspace_the_limb_is_named_and_nothing_is_lost(
         lambda: hinge.drive_jacobian(None, far),
         lambda: hinge.mass_matrix(None, far),
         lambda: hinge.forward_dynamics(None, np.zeros((1, 3)), far),
-        lambda: hinge.compile(2)(far.pose, far.twists),
+        lambda: hinge.compile(0)(far.pose, far.twists),
     )
     for call in calls:
         with pytest.raises(ConvergenceError, match="loop 'limb1' of robot 'robot' does not close there") as e:
@@ -340,7 +340,7 @@ def test_a_long_way_in_one_go_is_not_near_a_singular_pose(arrays: Parallel, load
     for step in (away, -away, away):
         pose = arrays.placement @ exp(arrays.dof @ step)
         for _ in range(2):
-            assert not robot.drive_state(None, at(pose, REST[:2]), wrenches).near_singularity
+            assert not robot.drive_state(None, at(pose), wrenches).near_singularity
 
 
 def test_drives_that_do_not_hold_the_platform_are_named(platform: Robot) -> None:
@@ -356,7 +356,7 @@ def test_drives_that_do_not_hold_the_platform_are_named(platform: Robot) -> None
         lambda: platform.inverse_dynamics(None, at(QUARTER), formulation="limb_decomposition"),
         lambda: platform.solve(None, at(QUARTER)),
         lambda: platform.drive_state(None, at(QUARTER)),
-        lambda: platform.compile(2)(QUARTER, REST),
+        lambda: platform.compile(0)(QUARTER, REST),
     )
     for call in calls:
         with pytest.raises(SingularError, match="its driven joints do not hold it") as caught:
@@ -456,22 +456,22 @@ def test_near_a_dead_point_of_one_coordinate_efforts_grow_and_at_it_there_are_no
 def test_the_kernel_itself_never_calls_a_singular_pose_right(arrays: Parallel) -> None:
     """From the place itself, so that neither a long way nor open limbs can be what it rejects."""
     robot = build(arrays)
-    kernel = ParallelKernel(model(robot), 1)
+    kernel = ParallelKernel(model(robot), 0)
     if arrays is PLATFORM:
         pose, beside = QUARTER, PLATFORM.placement @ exp(np.array([0, 0, 1.5, 0, 0, 0]))
     else:
         pose, beside = stretched(0.8), stretched(0.795)
     robot.joint_motion(None, still(beside))
     memory = robot.positions[None].copy()
-    assert kernel.function(beside, REST[:3], memory).item(kernel.bad) < 1.0
+    assert kernel.function(beside, REST, memory).item(kernel.bad) < 1.0
     for share in np.linspace(0.0, 1.0, 60) ** 0.25:
         between = beside.copy()
         between[:3, 3] += share * (pose - beside)[:3, 3]
         if arrays is PLATFORM:
             between = PLATFORM.placement @ exp(np.array([0, 0, 1.5 + share * (np.pi / 2 - 1.5), 0, 0, 0]))
-        kernel.function(between, REST[:3], memory)
+        kernel.function(between, REST, memory)
     for _ in range(20):
-        table = kernel.function(pose, REST[:3], memory)
+        table = kernel.function(pose, REST, memory)
         assert not table.item(kernel.bad) < 1.0
 
 
