@@ -23,7 +23,7 @@ import numpy as np
 
 from hodyn_ros.control.motor_pd import MotorGains, Reference
 from hodyn_ros.feedforward.feedforward import Status
-from hodyn_ros.guard.effort_limiter import EffortLimiter
+from hodyn_ros.guard.effort_limiter import MILLISECOND, EffortLimiter
 from hodyn_ros.guard.feedforward_stream import FeedforwardStream
 from hodyn_ros.guard.guard_config import (
     End,
@@ -43,7 +43,7 @@ EffortModel = Callable[[Motion], Array]  # efforts (n,) of a motion, in the sens
 Found = tuple[Fault, str]  # a fault, and what was found
 
 _RELAX = 0.1  # [s] in which feedback lets go where it loses its measurement or its reference
-_LIMITED_COMMANDS = 5  # in a row whose steps may be cut
+_LIMITED_COMMANDS = 5  # in a row, a millisecond or more apart, whose steps may be cut
 _EFFORT_STEPS = 3  # of the feedforward, one soon after the other
 _TRIP_AFTER = 0.1  # [s] of a stop, from which on it must have slowed the robot down
 
@@ -123,7 +123,7 @@ class CommandGuard:
         self._fault: Fault | None = None
         self._shutdown = self._tripped = self._feeding = False
         self._saturated_for = 0.0
-        self._limited_commands = self._effort_steps = 0
+        self._limited_commands, self._effort_steps = 0.0, 0
         self._effort_stepped_at = -np.inf
 
     # what comes in; both raise StreamError for what cannot be used, and go on with what was there
@@ -184,7 +184,9 @@ class CommandGuard:
         limited = self._limiter(total, elapsed)
         saturated, cut = bool(limited.saturated.any()), bool(limited.rate_limited.any())
         self._saturated_for = self._saturated_for + elapsed if saturated else 0.0
-        self._limited_commands = self._limited_commands + 1 if cut else 0
+        # one that comes sooner after the last could also do less: it counts by its share, as in the limiter
+        share = min(elapsed / MILLISECOND, 1.0)
+        self._limited_commands = self._limited_commands + share if cut else 0.0
         self._issued = _Issued(motion, limited.effort - feedback, limited.effort)
         return GuardedCommand(motion.position, motion.velocity, limited.effort, saturated, cut)
 
@@ -372,7 +374,7 @@ class CommandGuard:
     def _enter(self, state: State, reason: str) -> None:
         self.transitions.append(Transition(self.state, state, reason))
         self.state, self.reason, self._entered = state, reason, self._t
-        self._saturated_for, self._limited_commands, self._effort_steps = 0.0, 0, 0
+        self._saturated_for, self._limited_commands, self._effort_steps = 0.0, 0.0, 0
 
     def _wait(self) -> None:
         reason = "nobody takes the commands"

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.se3 import Array
 
-_MILLISECOND = 1e-3
+MILLISECOND = 1e-3  # [s]
 
 
 class Limited(NamedTuple):
@@ -63,5 +63,5 @@ class EffortLimiter:
         return Limited(result, saturated, slowed)
 
     def _reach(self, elapsed: float) -> Array:
-        step = np.maximum(self._finite_rate * elapsed, self._step * min(elapsed / _MILLISECOND, 1.0))
+        step = np.maximum(self._finite_rate * elapsed, self._step * min(elapsed / MILLISECOND, 1.0))
         return np.where(self._unlimited, np.inf, step)

@@ -135,7 +135,8 @@ public:
     }
     limiter_(effort_, elapsed);
     saturated_for_ = limiter_.saturated ? saturated_for_ + elapsed : 0.0;
-    limited_commands_ = limiter_.rate_limited ? limited_commands_ + 1 : 0;
+    // one that comes sooner after the last could also do less: it counts by its share, as in the limiter
+    limited_commands_ = limiter_.rate_limited ? limited_commands_ + std::min(elapsed / kMillisecond, 1.0) : 0.0;
     issued.motion = scratch_;
     issued.effort = effort_;
     for (std::size_t j = 0; j < joints(); ++j) {
@@ -161,7 +162,7 @@ public:
 
 private:
   static constexpr double kRelax = 0.1;      // [s] in which feedback lets go
-  static constexpr int kLimitedCommands = 5; // in a row whose steps may be cut
+  static constexpr int kLimitedCommands = 5; // in a row, a millisecond or more apart, whose steps may be cut
   static constexpr int kEffortSteps = 3;     // of the feedforward, one soon after the other
   static constexpr double kTripAfter = 0.1;  // [s] of a stop, from which on it must have slowed the robot down
 
@@ -280,7 +281,7 @@ private:
       return {Fault::kSaturation, -1, saturated_for_, config.saturation_time};
     }
     if (state == State::kFollowing && limited_commands_ > kLimitedCommands) {
-      return {Fault::kEffortStep, -1, static_cast<double>(limited_commands_), kLimitedCommands};
+      return {Fault::kEffortStep, -1, limited_commands_, kLimitedCommands};
     }
     if (effort_steps_ > kEffortSteps) {
       return {Fault::kEffortStep, -1, static_cast<double>(effort_steps_), kEffortSteps};
@@ -400,7 +401,8 @@ private:
     reason = why;
     entered_ = t_;
     saturated_for_ = 0.0;
-    limited_commands_ = effort_steps_ = 0;
+    limited_commands_ = 0.0;
+    effort_steps_ = 0;
   }
 
   void wait()
@@ -653,7 +655,8 @@ private:
   double held_up_ = 0.0, sound_since_ = kInfinite, relax_for_ = 0.0, entered_ = 0.0, release_from_ = kInfinite;
   double saturated_for_ = 0.0, distance_ = 0.0, effort_stepped_at_ = -kInfinite;
   long gaps_ = 0;
-  int limited_commands_ = 0, effort_steps_ = 0;
+  double limited_commands_ = 0.0;
+  int effort_steps_ = 0;
   Fault fault_ = Fault::kNone;
 };
 }  // namespace hodyn_ros::guard

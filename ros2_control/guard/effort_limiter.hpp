@@ -10,6 +10,8 @@
 
 namespace hodyn_ros::guard
 {
+constexpr double kMillisecond = 1e-3;  // [s]
+
 class EffortLimiter
 {
 public:
@@ -53,7 +55,7 @@ private:
     if (std::isinf(rate_limit_[j])) {
       return kInfinite;
     }
-    return std::max(rate_limit_[j] * elapsed, step_ * std::min(elapsed / 1e-3, 1.0));
+    return std::max(rate_limit_[j] * elapsed, step_ * std::min(elapsed / kMillisecond, 1.0));
   }
 
   Vector limit_, rate_limit_;

@@ -218,6 +218,26 @@ def test_same_commands_on_random_streams(library: ctypes.CDLL, seed: int) -> Non
         assert states >= {State.WAITING, State.JOINING, State.STOPPING}
 
 
+def test_a_loop_catches_up_after_an_overrun(library: ctypes.CDLL) -> None:
+    """20 ms without a command, then those that were missed, 20 us apart; each may step by little alone."""
+    config = GuardConfig(measured=True, settle=0.02, fade=0.1)
+    limits = GuardLimits([4.0, 4.5], [30.0, 20.0], [500.0, 500.0])
+    gains = MotorGains(np.array([150.0, 80.0]), np.array([12.0, 6.0]))
+    ours = Guard(library, 2, config, limits, gains, stiff)
+    theirs = CommandGuard(["one", "two"], config, limits, gains, stiff)
+    rng, now = np.random.default_rng(1), EPOCH
+    for k in range(700):
+        late = 500 <= k < 520
+        now += 20 * MS if k == 500 else MS // 50 if late else MS
+        reference = desired(1e-9 * (now - EPOCH) - 0.15)
+        speed = reference.positions[1] + late * rng.normal(scale=0.03, size=2)
+        measured = [(now, reference.positions[0], speed)]
+        moment = Moment(k, now, [(now, reference, Status.OK)], measured, stop=False, listening=True)
+        answer = expected(theirs, moment)
+        assert_same(ours.act(moment), answer, k)
+        assert k < 300 or answer[1] is State.FOLLOWING, (k, theirs.reason)
+
+
 SOME = sweeps.some(GRID)  # none but with `make test-thorough`
 
 
