@@ -154,6 +154,15 @@ def test_changelog_can_be_released(tmp_path: Path) -> None:
     assert len(content[0].bullets) > 3
 
 
+def test_every_package_that_cmake_looks_for_is_a_declared_dependency() -> None:
+    cmake = (ROOT / "CMakeLists.txt").read_text()
+    found = set(re.findall(r"find_package\((\w+)", cmake))
+    (optional,) = re.findall(r"foreach\(package ([\w ]+)\)\s+find_package\(\$\{package\}", cmake)
+    declared = package_xml("depend", "buildtool_depend", "test_depend")
+    assert len(optional.split()) > 3
+    assert found | set(optional.split()) <= set(declared)
+
+
 def test_every_import_is_a_declared_dependency() -> None:
     declared = {MODULES.get(r.name.lower(), r.name) for part in PARTS for r in requirements(part)}
     ros_wheels = {r.name.removeprefix("ros-").replace("-", "_") for r in requirements("ros")}
