@@ -9,7 +9,6 @@ import shutil
 import subprocess
 from pathlib import Path
 from typing import Any, get_args
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -456,34 +455,6 @@ class TestLanguage:
         motions = np.array([float(x) for x in re.findall(r"-?\d[\d.e+-]*", text)]).reshape(5, 5, 7)
         for q, tau in zip(motions, numbers):
             assert np.array_equal(panda().compile(2)(q), tau)
-
-
-class TestExample:
-    """The ros2_control example, as far as it can be looked at without ros2_control."""
-
-    FOLDER = ROOT / "examples" / "ros2_control_feedforward"
-
-    def test_it_uses_what_the_export_offers(self) -> None:
-        controller = (self.FOLDER / "src" / "feedforward_controller.cpp").read_text()
-        used = set(re.findall(r"\b(?:panda|PANDA)_\w+", controller))
-        header = c_source(panda(), 2).header
-        assert {"panda_inverse_dynamics", "panda_motor_feedforward", "PANDA_JOINTS"} <= used
-        assert used <= set(re.findall(r"\b(?:panda|PANDA)_\w+", header))
-
-    def test_its_files_name_the_same_plugin(self) -> None:
-        library = ElementTree.parse(self.FOLDER / "feedforward_controller.xml").getroot()
-        plugin = library.find("class")
-        assert plugin is not None
-        controller = (self.FOLDER / "src" / "feedforward_controller.cpp").read_text()
-        exported = f"PLUGINLIB_EXPORT_CLASS({plugin.get('type')}, {plugin.get('base_class_type')})"
-        assert exported in controller
-        assert f"type: {plugin.get('name')}" in (ROOT / "docs" / "export.md").read_text()
-        package = ElementTree.parse(self.FOLDER / "package.xml").getroot()
-        cmake = (self.FOLDER / "CMakeLists.txt").read_text()
-        assert f"project({library.get('path')} " in cmake
-        assert package.findtext("name") == library.get("path")
-        found = set(re.findall(r"find_package\((\w+)", cmake)) - {"ament_cmake"}
-        assert found == {depend.text for depend in package.findall("depend")}
 
 
 class TestWords:
