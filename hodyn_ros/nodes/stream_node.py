@@ -6,7 +6,8 @@ the robot and comes to rest at the last point when no more come, or when what co
 
 Topics: `joint_trajectory` (trajectory_msgs/JointTrajectory) in, its points wanted at stamp + time_from_start,
 their velocities and accelerations not looked at; `joint_targets` (sensor_msgs/JointState) in, wanted at their
-stamp; a stamp of zero is now. `joint_states` (sensor_msgs/JointState) in, with `wait_for_robot`.
+stamp; for a robot that is moved by its platform `pose_targets` (geometry_msgs/PoseStamped) instead, poses of
+that in the world; a stamp of zero is now. `joint_states` (sensor_msgs/JointState) in, with `wait_for_robot`.
 `desired_motion` (DesiredMotion) out, the k-th sample stamped `origin + k / rate`; `/diagnostics` at 1 Hz.
 """
 
@@ -18,8 +19,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
+from geometry_msgs.msg import PoseStamped
 from rclpy.duration import Duration
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
@@ -28,6 +32,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.msg import DesiredMotion
 from hodyn_ros.planning.streams.stream_config import Mode, StreamConfig, StreamError, Trouble
+from hodyn_ros.planning.streams.stream_coordinates import StreamCoordinates
 from hodyn_ros.planning.streams.stream_planner import StreamPlanner, Taken
 from hodyn_ros.ros.conversions.fields import JointOrder
 from hodyn_ros.ros.conversions.joint_state_buffer import JointStateBuffer
@@ -35,7 +40,9 @@ from hodyn_ros.ros.conversions.messages import (
     nanoseconds,
     read_joint_state,
     read_joint_trajectory,
+    read_pose,
     time_message,
+    write_base_motion,
     write_desired_motion,
 )
 from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report, Stream
@@ -47,6 +54,7 @@ from hodyn_ros.ros.streams.qos import overridable, sensor_qos, stream_qos
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
 from hodyn_ros.ros.streams.stamp_filter import StampFilter
 from hodyn_ros.ros.streams.stream_executor import StreamGroup
+from hodyn_ros.trajectory.robot_motion import MotionSample
 
 SETTINGS = (
     ParameterSpec(
@@ -93,6 +101,7 @@ SETTINGS = (
 )
 
 _OUT, _CHUNKS, _TARGETS = "desired_motion", "joint_trajectory", "joint_targets"
+_POSES = "pose_targets"
 _STALE = 0.5  # [s] after which joint_states say nothing any more
 _ARRIVAL = Duration(seconds=0.5)  # in which the last samples are acknowledged by who still hears them
 _BLOCK = 10  # samples computed at a time
@@ -119,6 +128,7 @@ class StreamNode(Node):
             mode=Mode(choice(self, "mode", [mode.value for mode in Mode])),
             **{spec.name: value(self, spec.name) for spec in specs_of(StreamConfig)},
         )
+        self._coordinates = StreamCoordinates.of(self._robot)
         self._joints = JointOrder(self._robot.joint_names)
         self._order: int = value(self, "order")
         self._rate: float = value(self, "rate")
@@ -126,47 +136,42 @@ class StreamNode(Node):
         self._warm_up()
         self._fixed_rate = FixedRate(self._rate, self._now())
         self._epoch = self._fixed_rate.origin  # [ns] where the planner's clock is zero
-        self._block: tuple[int, Array] | None = None  # number of its first sample, samples
+        self._block: tuple[int, MotionSample] | None = None  # number of its first sample, samples
         self._skipped_before = self._troubles_before = self._slowed_before = 0
         self._published, self._taken = Stream(), Stream()
         self._slowed = 0
         self._last: Taken | None = None
         self._is_stopping = False
+        topics = (_POSES,) if self._coordinates.moves_platform else (_CHUNKS, _TARGETS)
         self._rejections = {
-            topic: Rejections(self.get_logger().warning, topic)
-            for topic in (_CHUNKS, _TARGETS, "joint_states")
+            topic: Rejections(self.get_logger().warning, topic) for topic in (*topics, "joint_states")
         }
-        self._stamps = {topic: StampFilter() for topic in (_CHUNKS, _TARGETS)}
+        self._stamps = {topic: StampFilter() for topic in topics}
         self._publisher = self.create_publisher(
             DesiredMotion, _OUT, stream_qos(), qos_overriding_options=overridable(publisher=True)
         )
-        self._inputs = [
-            self.create_subscription(
-                JointTrajectory,
-                _CHUNKS,
-                self._take_chunk,
-                stream_qos(10),
-                qos_overriding_options=overridable(),
-            ),
-            self.create_subscription(
-                JointState, _TARGETS, self._take_target, sensor_qos(), qos_overriding_options=overridable()
-            ),
-        ]
+        self._inputs: list[Subscription] = []
         self._present: JointStateBuffer | None = None
+        if self._coordinates.moves_platform:
+            self._listen(PoseStamped, _POSES, self._take_pose, sensor_qos())
+        else:
+            self._listen(JointTrajectory, _CHUNKS, self._take_chunk, stream_qos(10))
+            self._listen(JointState, _TARGETS, self._take_target, sensor_qos())
         if value(self, "wait_for_robot"):
-            self._present = JointStateBuffer(self._robot.joint_names, _STALE)
-            self._inputs.append(
-                self.create_subscription(
-                    JointState,
-                    "joint_states",
-                    self._take_state,
-                    sensor_qos(),
-                    qos_overriding_options=overridable(),
+            if self._coordinates.moves_platform:
+                raise InputError(
+                    f"joint_states do not say where the platform {self._robot.platform!r} is; leave out "
+                    "wait_for_robot, and the motion begins at the first pose"
                 )
-            )
+            self._present = JointStateBuffer(self._robot.joint_names, _STALE)
+            self._listen(JointState, "joint_states", self._take_state, sensor_qos())
         self._diagnostics = Diagnostics(self, self._report, self._robot.name)
-        self.get_logger().info(f"waiting for points on {_CHUNKS} or {_TARGETS}")
+        self.get_logger().info(f"waiting for points on {' or '.join(topics)}")
         self._timer = self.create_timer(1.0 / self._rate, self._publish_due, callback_group=StreamGroup())
+
+    def _listen(self, kind: type, topic: str, take: Callable[..., None], qos: QoSProfile) -> None:
+        listener = self.create_subscription(kind, topic, take, qos, qos_overriding_options=overridable())
+        self._inputs.append(listener)
 
     def _limited(self, robot: Robot) -> Robot:
         """Return the robot with the limits that parameters give."""
@@ -179,14 +184,20 @@ class StreamNode(Node):
                 )
         if not given:
             return robot
+        if robot.closure is not None:
+            raise InputError(
+                f"parameters {', '.join(given)} are for robots without loops; give the limits in its file"
+            )
         limits = replace(robot.limits, joint_names=robot.joint_names, **given)
         return Robot(robot.model, limits, robot.drive_train, robot.frames)
 
     def _warm_up(self) -> None:
         """Compile what the first points need; raises InputError for a robot that cannot be moved so."""
-        limits = self._robot.limits
+        limits = self._coordinates.limits
         middle = 0.5 * (limits.position_lower + limits.position_upper)
         middle = np.where(np.isfinite(middle), middle, 0.0)
+        if self._robot.closure is not None and not self._coordinates.moves_platform:
+            middle = self._robot.home[0]
         with_any = StreamConfig(self._config.mode, spacing=self._config.spacing)
         try:
             planner = StreamPlanner(self._robot, middle, 0.0, with_any)
@@ -214,6 +225,12 @@ class StreamNode(Node):
             return np.zeros(1), positions[None]
 
         self._take(_TARGETS, nanoseconds(msg.header.stamp), points)
+
+    def _take_pose(self, msg: PoseStamped) -> None:
+        def points() -> tuple[Array, Array]:
+            return np.zeros(1), self._coordinates.of_pose(read_pose(msg.pose))[None]
+
+        self._take(_POSES, nanoseconds(msg.header.stamp), points)
 
     def _take(self, topic: str, stamp: int, points: Callable[[], tuple[Array, Array]]) -> None:
         """Follow points at times [s] after a stamp [ns]; log and count what cannot be followed."""
@@ -299,17 +316,20 @@ class StreamNode(Node):
             return
         for k in due:
             instant = self._fixed_rate.instant(k)
-            msg = write_desired_motion(self._joints.names, time_message(instant), self._sample(k))
+            sample = self._sample(k)
+            msg = write_desired_motion(self._joints.names, time_message(instant), sample.joints)
+            if sample.pose is not None and sample.twists is not None:
+                write_base_motion(msg, sample.pose, sample.twists)
             self._publisher.publish(msg)
             self._published.tick(max(0.0, 1e-9 * (now - instant)))
 
-    def _sample(self, k: int) -> Array:
-        """Return the k-th sample (order + 1, n); a block of them costs little more than one."""
+    def _sample(self, k: int) -> MotionSample:
+        """Return the k-th sample; a block of them costs little more than one."""
         assert self._planner is not None
         if self._block is None or not 0 <= k - self._block[0] < _BLOCK:
             times = [self._clock_of(self._fixed_rate.instant(k + i)) for i in range(_BLOCK)]
-            self._block = (k, self._planner.sample(times, self._order))
-        return self._block[1][k - self._block[0]]
+            self._block = (k, self._coordinates.sample(self._planner.sample(times, self._order)))
+        return self._block[1].one(k - self._block[0])
 
     def _restart_clock(self, now: int) -> None:
         """Count from now on, at the first call or after a jump of the clock; the motion goes on."""

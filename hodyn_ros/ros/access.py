@@ -58,7 +58,8 @@ NODES = {
         serves=("~/start",),
     ),
     "stream_node": Access(
-        publishes=("desired_motion",), subscribes=("joint_trajectory", "joint_targets", "joint_states")
+        publishes=("desired_motion",),
+        subscribes=("joint_trajectory", "joint_targets", "pose_targets", "joint_states"),
     ),
     "controller_node": Access(
         publishes=("effort_commands",), subscribes=("feedforward_torque", "motor_states")

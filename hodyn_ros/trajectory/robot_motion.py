@@ -40,6 +40,12 @@ class MotionSample(NamedTuple):
             return MotionSample(self.joints[i])
         return MotionSample(self.joints[i], self.pose[i], self.twists[i])
 
+    def some(self, which: slice) -> MotionSample:
+        """Return some of N samples."""
+        if self.pose is None or self.twists is None:
+            return MotionSample(self.joints[which])
+        return MotionSample(self.joints[which], self.pose[which], self.twists[which])
+
     def at_rest(self) -> MotionSample:
         """Return the same place without motion."""
         joints = np.zeros_like(self.joints)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
 from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import PoseStamped
 from panda_plan import HOME, NAMES, after
 from ros_processes import start_node
 from ros_talk import Talk
@@ -143,6 +145,45 @@ def test_single_points_are_followed_from_where_the_robot_is_and_a_signal_stops_t
     assert not motion[-1, 1:].any()  # it has come to rest before its end
     assert np.abs(np.array(place) - HOME).max() > 0.01
     assert np.abs(motion[:, 2]).max() <= 5.0 and np.abs(motion[:, 3]).max() <= 300.0
+
+
+def pose(stamp: int, x: float, y: float, tilt: float = 0.0) -> PoseStamped:
+    msg = PoseStamped()
+    msg.header.stamp = time_message(stamp)
+    msg.pose.position.x, msg.pose.position.y = x, y
+    msg.pose.orientation.x, msg.pose.orientation.w = float(np.sin(tilt / 2.0)), float(np.cos(tilt / 2.0))
+    return msg
+
+
+def test_a_platform_follows_poses_that_it_can_have() -> None:
+    parameters = ROBOT | {"robot_config": "planar_3rrr.yaml"}
+    with start_node("stream_node", parameters, "sn_poses") as node, Talk("sn_poses") as talk:
+        talk.wait_for_line(node, "waiting for points on pose_targets")
+        heard = talk.hear_nothing_yet(DesiredMotion, "desired_motion")
+        targets = talk.publisher(PoseStamped, "pose_targets")
+
+        def send(x: float, y: float, tilt: float, done: Callable[[], bool]) -> None:
+            for _ in range(300):  # best effort: what is lost is sent again
+                targets.publish(pose(now(talk), x, y, tilt))
+                talk.pause(0.05)
+                if done():
+                    return
+            raise AssertionError(node.output())
+
+        send(0.0, 0.0, 0.2, lambda: "the pose has roll 0.2 from the home of" in node.output())
+        send(0.01, 0.0, 0.0, lambda: bool(heard))
+        send(0.036, 0.018, 0.0, lambda: heard[-1].base_pose[0].position.x > 0.0359)
+        send(float("nan"), 0.0, 0.0, lambda: "pose holds NaN or infinite numbers" in node.output())
+        send(0.04, 5.0, 0.0, lambda: "'y' is wanted" in node.output())
+        assert node.stop(signal.SIGINT) == 0, node.output()
+    places = np.array([[msg.base_pose[0].position.x, msg.base_pose[0].position.y] for msg in heard])
+    speeds = np.array([np.array(msg.base_twists).reshape(4, 6)[:, 3:5] for msg in heard])
+    np.testing.assert_allclose(places[-1], [0.036, 0.018], atol=1e-9)
+    assert not speeds[-1].any() and np.abs(speeds[:, 0]).max() > 0.02
+    stamps = 1e-9 * np.array([nanoseconds(msg.header.stamp) for msg in heard])
+    step, followed = np.diff(stamps)[:, None], np.diff(stamps) < 0.0075  # a busy machine skips samples
+    missed = np.diff(places, axis=0) - 0.5 * step * (speeds[1:, 0] + speeds[:-1, 0])
+    assert followed.any() and np.abs(missed[followed]).max() < 1e-5  # of steps of some 4e-4
 
 
 @pytest.mark.parametrize(

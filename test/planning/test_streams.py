@@ -16,6 +16,7 @@ from scipy.interpolate import BSpline
 
 from hodyn_ros import Robot, share
 from hodyn_ros.errors import InputError
+from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.planning.check import check
 from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.streams.span_limits import SpanLimits
@@ -28,6 +29,7 @@ from hodyn_ros.planning.streams.uniform_spline import (
     evaluate,
     interpolating_filter,
 )
+from hodyn_ros.planning.time_optimal.insensitive import Uncertainty
 from hodyn_ros.trajectory.robot_motion import MotionSample
 
 Array = NDArray[np.float64]
@@ -254,6 +256,53 @@ def test_numbers_that_overflow_are_never_within_limits() -> None:
             assert limits.usage(controls)[0] > 1.0
 
 
+@pytest.mark.parametrize(("name", "width"), [("planar_3rrr", 0.1), ("palletiser", 0.3)])
+def test_platforms_and_robots_with_loops_keep_the_limits_of_their_drives(name: str, width: float) -> None:
+    robot = Robot.from_config(share.find("config", f"{name}.yaml"))
+    drives = len(robot.driven_joints)
+    limits = replace(
+        JointLimits.unlimited(drives), velocity=np.full(drives, 0.5), effort_rate=np.full(drives, 1e6)
+    )
+    robot = Robot(robot.tree, limits, robot.drive_train, closure=robot.closure)
+    n = len(robot.coordinates)
+    home = np.zeros(n) if robot.moves_base else robot.home[0]
+    planner = StreamPlanner(robot, home, 0.0, StreamConfig(delay=2.0))
+    times = 0.05 * np.arange(12)
+    for k in range(3):
+        turns = np.sin(3.0 * (times + 0.2 * k))[:, None] ** 2 * np.linspace(1.0, 0.5, n)
+        taken = planner.take(times + 0.2 * k, home + width * turns, 0.2 * k)
+        assert taken.followed
+    assert taken.share < 1.0  # the drives could not be that fast
+    wanted = LimitSet(robot)
+    motion = planner.sample(np.arange(0.5, planner.ends + 0.1, 0.01), wanted.order)
+    used = wanted.usage(np.abs(wanted.relative(planner.coordinates.sample(motion)).values))
+    assert 0.5 < used.max() <= 1.0
+    with pytest.raises(StreamError, match="is wanted .* from where the motion is"):
+        planner.take([1.0], home[None] + 3.0, 0.6)
+
+
+def test_a_platform_is_not_led_where_its_loops_cannot_close() -> None:
+    robot = Robot.from_config(share.find("config", "planar_3rrr.yaml"))
+    planner = StreamPlanner(robot, np.zeros(2), 0.0, StreamConfig(jump=10.0, delay=2.0))
+    taken = planner.take([1.0], [[3.0, 0.0]], 0.0)
+    assert not taken.followed and "reach of the loops" in taken.limit
+    assert not planner.sample([0.5], 0).any()
+
+
+def test_an_uncertain_stiffness_bends_torques_gently() -> None:
+    hull = []
+    for config in (StreamConfig(), StreamConfig(stiffness_error=0.6), StreamConfig(payload_error=1.0)):
+        planner = StreamPlanner(panda(), HOME, 0.0, config)
+        times = 0.02 * np.arange(40)
+        taken = planner.take(times, wave(times, pace=3.0), 0.0)
+        assert taken.followed
+        motion = planner.sample(np.arange(0.0, planner.ends, 0.005), 4)
+        hull.append(np.abs(panda().inverse_dynamics(np.ascontiguousarray(motion))[:, 2]).max(axis=0))
+    bends = Uncertainty(0.6).torque_accelerations(panda(), HOME)
+    assert (hull[0] > bends).any() and (hull[1] <= bends).all()
+    assert (hull[2] <= Uncertainty(0.0, 1.0).torque_accelerations(panda(), HOME)).all()
+
+
 def test_robots_and_settings_that_cannot_be_are_refused() -> None:
     with pytest.raises(InputError, match="cannot stand where the stream is to begin: position of"):
         StreamPlanner(panda(), HOME + np.array([4.0, 0, 0, 0, 0, 0, 0]), 0.0)
@@ -262,7 +311,7 @@ def test_robots_and_settings_that_cannot_be_are_refused() -> None:
     with pytest.raises(InputError, match="spacing must lie between 0.001 and 0.5, found 0"):
         StreamConfig(spacing=0.0)
     flying = Robot.from_config(share.find("config", "aerial_manipulator.yaml"))
-    with pytest.raises(InputError, match="streams move the joints of trees on a fixed base"):
+    with pytest.raises(InputError, match="streams move the joints of a robot on a fixed base"):
         StreamPlanner(flying, np.zeros(flying.n_joints), 0.0)
 
 

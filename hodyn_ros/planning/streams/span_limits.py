@@ -15,8 +15,9 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.planning.limit_set import LimitSet
+from hodyn_ros.planning.motion_evaluator import MotionEvaluator, SampleError
+from hodyn_ros.planning.streams.stream_coordinates import StreamCoordinates
 from hodyn_ros.planning.streams.uniform_spline import DEGREE, weights
-from hodyn_ros.trajectory.robot_motion import MotionSample
 
 _NODES = np.array([0.0, 0.14644661, 0.5, 0.85355339, 1.0])  # Chebyshev's, ends included
 _CHECKS = np.array([0.3, 0.7])
@@ -57,24 +58,25 @@ _CONTROLS = np.arange(DEGREE + 1)
 
 
 class SpanLimits:
-    """The limits of a robot on a fixed base, for splines with control points `spacing` [s] apart."""
+    """The limits of a robot, for splines of its coordinates with control points `spacing` [s] apart.
 
-    def __init__(self, robot: Robot, spacing: float) -> None:
-        if robot.moves_base or robot.closure is not None:
-            raise InputError(
-                f"robot {robot.name!r} has a platform, a floating base or loops; streams move the joints of "
-                "trees on a fixed base"
-            )
-        self.robot = robot
+    `torque_accelerations` (n,) [N·m/s²] are limits beside those of the robot. With loops, the motion of the
+    driven joints is bounded as torques are, and has to be found from the samples: that takes longer.
+    """
+
+    def __init__(self, robot: Robot, spacing: float, torque_accelerations: Array | None = None) -> None:
+        self.robot, self.coordinates = robot, StreamCoordinates.of(robot)
         self._spacing = spacing
-        limits = robot.limits
+        limits = self.coordinates.limits
         self._lower, self._upper = limits.position_lower, limits.position_upper
         self._bounds = _of_differences(limits, spacing)
         self._orders = max(
             (k + 1 for k, each in enumerate(self._bounds) if np.isfinite(each).any()), default=0
         )
-        self._set = _limit_set(robot)
-        order = 0 if self._set is None else self._set.order
+        self._set = _limit_set(robot, torque_accelerations)
+        self._subject = MotionEvaluator(robot)
+        self._joints = robot.positions  # of loops, near the first span
+        order = 2 if self._set is None else self._set.order
         inside = np.concatenate([_NODES, _CHECKS]) * (1.0 - 2.0 * _GAP) + _GAP
         self._weights = weights(inside, spacing, order).reshape(-1, DEGREE + 1)
 
@@ -87,16 +89,22 @@ class SpanLimits:
         if not np.isfinite(controls).all():
             return np.inf, "range of numbers"
         worst, words = self._of_motion(controls)
-        if worst > 1.0 or self._set is None:
+        if worst > 1.0 or (self._set is None and self.robot.closure is None):
             return worst, words
+        if self._joints is not None:
+            self.robot.reset(self._joints)
         for first in range(0, len(controls) - DEGREE, _TOGETHER):
-            worst, words = max((worst, words), self._of_efforts(controls[first : first + _TOGETHER + DEGREE]))
+            some = controls[first : first + _TOGETHER + DEGREE]
+            try:
+                worst, words = max((worst, words), self._of_efforts(some, remember=first == 0))
+            except SampleError as error:
+                return np.inf, f"reach of the loops ({error})"
             if worst > 1.0:
                 break
         return worst, words
 
     def _of_motion(self, controls: Array) -> tuple[float, str]:
-        names = self.robot.joint_names
+        names = self.coordinates.names
         over = np.maximum(controls - self._upper, self._lower - controls).max(axis=0)
         joint = int(np.argmax(over))
         if over[joint] > 1e-9:
@@ -111,23 +119,33 @@ class SpanLimits:
                 worst, words = float(shares[joint]), f"{_MOTION[order]} of {names[joint]!r}"
         return worst, words
 
-    def _of_efforts(self, controls: Array) -> tuple[float, str]:
-        assert self._set is not None
+    def _of_efforts(self, controls: Array, remember: bool) -> tuple[float, str]:
         count, n = len(controls) - DEGREE, controls.shape[1]
         spans = controls.take(np.arange(count)[:, None] + _CONTROLS, axis=0)  # (spans, 6, n)
         origin = spans[:, :1]
         by_place = (self._weights @ (spans - origin)).reshape(count, _PLACES, -1, n)
         by_place[:, :, 0] += origin
-        samples = by_place.reshape(count * _PLACES, -1, n)
-        values = self._set.of_derivatives(samples, *self._set.subject.evaluate(MotionSample(samples)))
-        values = values.reshape(count, _PLACES, -1)
+        sample = self.coordinates.sample(by_place.reshape(count * _PLACES, -1, n))
+        if remember and self._joints is not None:
+            self._subject.evaluate(sample.some(slice(1)))
+            self._joints = self.robot.positions
+        found = self._subject.evaluate(sample)
+        if self._set is None:  # loops close, and nothing else is asked for
+            return 0.0, ""
+        values = self._set.of_derivatives(sample.joints, *found).reshape(count, _PLACES, -1)
+        return self._worst(self._set, values)
+
+    def _worst(self, limits: LimitSet, values: Array) -> tuple[float, str]:
+        """Return the largest use of a limit, and which one, of quantities (spans, places, columns)."""
         found = _TO_HULL_AND_CHECKS @ values[:, : len(_NODES)]  # (spans, coefficients, columns)
         missed = np.abs(values[:, len(_NODES) :] - found[:, len(_NODES) :]).max(axis=1)
-        sizes = (np.abs(found[:, : len(_NODES)]).max(axis=1) + 2.0 * missed).max(axis=0)
+        hull = found[:, : len(_NODES)]
+        hull = np.where(limits.one_sided, hull, np.abs(hull)) if limits.one_sided.any() else np.abs(hull)
+        sizes = limits.usage((hull.max(axis=1) + 2.0 * missed).max(axis=0))
         if not np.isfinite(sizes).all():
             return np.inf, "range of numbers"
         worst = int(np.argmax(sizes))
-        column = self._set.columns[worst]
+        column = limits.columns[worst]
         return float(sizes[worst]), f"{column.quantity} of {column.joint!r}"
 
 
@@ -136,8 +154,9 @@ def _of_differences(limits: JointLimits, spacing: float) -> tuple[Array, ...]:
     return tuple(rate * spacing**order for order, rate in enumerate(rates, start=1))
 
 
-def _limit_set(robot: Robot) -> LimitSet | None:
+def _limit_set(robot: Robot, torque_accelerations: Array | None) -> LimitSet | None:
+    without = _MOTION if robot.closure is None else ()  # coordinates keep theirs by their hulls
     try:
-        return LimitSet(robot, without=_MOTION)
+        return LimitSet(robot, without=without, torque_accelerations=torque_accelerations)
     except InputError:  # nothing else is limited
         return None

@@ -66,6 +66,17 @@ class StreamConfig:
         default=0.3,
         within=(0.0, 100.0),
     )
+    stiffness_error: float = key(
+        "Share by which springs may be stiffer or softer than modelled: torques bend so gently that they "
+        "hardly swing for it.",
+        default=0.0,
+        within=(0.0, 0.99),
+    )
+    payload_error: float = key(
+        "Payload [kg] that may be carried without being modelled; what swings for it stays as small.",
+        default=0.0,
+        within=(0.0, 1e4),
+    )
 
     def __post_init__(self) -> None:
         for entry in fields(self):

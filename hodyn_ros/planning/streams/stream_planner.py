@@ -24,6 +24,7 @@ from hodyn_ros.planning.streams.stream_clock import ClockState, readings
 from hodyn_ros.planning.streams.stream_config import Mode, StreamConfig, StreamError, Trouble
 from hodyn_ros.planning.streams.target_path import TargetPath, slopes_of
 from hodyn_ros.planning.streams.uniform_spline import DEGREE, evaluate, interpolating_filter
+from hodyn_ros.planning.time_optimal.insensitive import Uncertainty
 
 LOOKAHEAD = 6  # points on each side that an interpolating motion asks for
 _LAG = 2  # control point i is nearest to the motion at knot i - 2
@@ -51,12 +52,20 @@ class Taken(NamedTuple):
     limit: str  # which one it is
 
 
+def _torque_accelerations(robot: Robot, place: Array, config: StreamConfig) -> Array | None:
+    if not config.stiffness_error and not config.payload_error:
+        return None
+    uncertainty = Uncertainty(config.stiffness_error, config.payload_error)
+    return uncertainty.torque_accelerations(robot, place)
+
+
 class StreamPlanner:
     """Makes a motion of points that come while it goes on; instants are in seconds of one clock.
 
-    `position` (n,) [rad or m] is where the robot stands at first. Samples may be asked for `past` [s] after
+    `position` (n,) [rad or m] is where the robot stands at first: its joints, those that loops leave free, or
+    the pose of its platform in `coordinates`. Samples may be asked for `past` [s] after
     their instant, whatever has come meanwhile. Raises InputError for a robot that cannot
-    stand there, or that has no fixed base.
+    stand there, or that has a floating base.
     """
 
     def __init__(
@@ -68,22 +77,23 @@ class StreamPlanner:
         past: float = 0.1,
     ) -> None:
         self.config = config or StreamConfig()
-        self.joint_names = robot.joint_names
         self._step = self.config.spacing
         self._kept = int(np.ceil(past / self._step)) + 4  # of the past
         interpolates = self.config.mode is Mode.INTERPOLATE
         self._ahead = LOOKAHEAD if interpolates else 0
         self._filter = interpolating_filter(self._ahead) if interpolates else None
         self._shortest = (4 + self._ahead) * self._step  # in which a path may go from one line to another
-        self._limits = SpanLimits(robot, self._step)
-        self._velocity = robot.limits.velocity
-        self._lower, self._upper = robot.limits.position_lower, robot.limits.position_upper
+        place = np.array(position, dtype=np.float64)
+        if place.shape != (len(robot.coordinates),) or not np.isfinite(place).all():
+            raise InputError(f"the position must hold {len(robot.coordinates)} finite numbers, found {place}")
+        self._limits = SpanLimits(robot, self._step, _torque_accelerations(robot, place, self.config))
+        self.coordinates = self._limits.coordinates
+        self.joint_names, limits = self.coordinates.names, self.coordinates.limits
+        self._velocity = limits.velocity
+        self._lower, self._upper = limits.position_lower, limits.position_upper
         self._spares: deque[float] = deque(maxlen=_REMEMBERED)
         self._slow = 1.0
         self.delay = 0.0  # [s] of the last points
-        place = np.array(position, dtype=np.float64)
-        if place.shape != (robot.n_joints,) or not np.isfinite(place).all():
-            raise InputError(f"the position must hold {robot.n_joints} finite numbers, found {place}")
         self._stand(place, now)
         usage, limit = self._limits.usage(self._controls)
         if usage > _HOLDS:

@@ -46,9 +46,10 @@ class Uncertainty:
         if not 0.0 < self.swing < np.inf:
             raise InputError(f"the share that may swing must be positive and finite, found {self.swing:g}")
 
-    def torque_accelerations(self, robot: Robot, path: RobotMotion) -> Array:
+    def torque_accelerations(self, robot: Robot, path: RobotMotion | Array) -> Array:
         """Return how fast torque rates may change (n,) [N·m/s² or N/s²], infinite at rigid joints.
 
+        A payload counts along a path, or for moves of single joints from a place (n,) [rad or m].
         Raises InputError for a robot without springs, or whose joints have no limits of torque.
         """
         train = robot.drive_train
@@ -71,11 +72,13 @@ class Uncertainty:
             bends = self.swing * effort * softest / wrong
         return np.where(train.elastic & (wrong > 0.0), bends, np.inf)
 
-    def _share_of_payload(self, robot: Robot, path: RobotMotion) -> Array:
-        """Return by which share (n,) the payload raises the torques that accelerate along a path."""
+    def _share_of_payload(self, robot: Robot, path: RobotMotion | Array) -> Array:
+        """Return by which share (n,) the payload raises the torques that accelerate a robot."""
         if not self.payload:
             return np.zeros(len(robot.driven_joints))
         carrying = robot.with_tree(Payload(self.payload).on_tree(robot))
+        if not isinstance(path, RobotMotion):
+            return _share_at(robot, carrying, path)
         places = np.linspace(path.trajectory._departure, path.trajectory.duration, _PLACES)
         light, heavy = (
             PathDynamics.of(LimitSet(each), path, places).factors[:, 0, 1, : len(robot.driven_joints)]
@@ -84,3 +87,14 @@ class Uncertainty:
         most = np.abs(light).max(axis=0)
         added = np.abs(heavy - light).max(axis=0)
         return np.asarray(np.divide(added, most, out=np.zeros_like(most), where=most > 0.0))
+
+
+def _share_at(robot: Robot, carrying: Robot, place: Array) -> Array:
+    """Return by which share (n,) inertias of single joints are larger for a robot that carries something."""
+    if robot.closure is not None or robot.moves_base:
+        raise InputError(
+            f"robot {robot.name!r} has loops or moves its base: how much a payload counts depends on the "
+            "path, which a stream does not know; leave out payload_error"
+        )
+    light, heavy = (np.diag(each.mass_matrix(place[None])[0]) for each in (robot, carrying))
+    return np.asarray(heavy / light - 1.0)

@@ -131,10 +131,32 @@ def read_base_motion(msg: DesiredMotion, orders: int) -> BaseMotion:
             f"base_twists holds {len(twists)} orders, but this order needs {orders}: the twist and "
             "its derivatives; send them, or lower the order",
         )
-    position, orientation = msg.base_pose[0].position, msg.base_pose[0].orientation
+    placement = _numbers(msg.base_pose[0])
+    return base_motion(*placement, twists[:orders], msg.base_twist_representation)
+
+
+def read_pose(msg: Pose) -> Array:
+    """Return a pose (4, 4) [m]; MessageRejected where it is none."""
+    return _placement(*_numbers(msg), "pose")
+
+
+def _numbers(msg: Pose) -> tuple[Array, Array]:
+    position, orientation = msg.position, msg.orientation
     translation = np.array([position.x, position.y, position.z])
-    quaternion = np.array([orientation.x, orientation.y, orientation.z, orientation.w])
-    return base_motion(translation, quaternion, twists[:orders], msg.base_twist_representation)
+    return translation, np.array([orientation.x, orientation.y, orientation.z, orientation.w])
+
+
+def _placement(translation: Array, quaternion: Array, name: str) -> Array:
+    from scipy.spatial.transform import Rotation
+
+    if not (np.isfinite(quaternion).all() and np.isfinite(translation).all()):
+        raise MessageRejected(Reason.NOT_FINITE, f"{name} holds NaN or infinite numbers; send finite ones")
+    norm = float(np.linalg.norm(quaternion))
+    if abs(norm - 1.0) > 1e-3:
+        raise MessageRejected(
+            Reason.BAD_BASE, f"the quaternion of {name} has the norm {norm:.6g}; send a unit quaternion"
+        )
+    return pose(Rotation.from_quat(quaternion).as_matrix(), translation)
 
 
 def base_motion(translation: Array, quaternion: Array, twists: Array, representation: int) -> BaseMotion:
@@ -143,16 +165,7 @@ def base_motion(translation: Array, quaternion: Array, twists: Array, representa
     `translation` (3,) [m], `quaternion` (x, y, z, w), `twists` (orders, 6) in one of the representations of
     DesiredMotion.
     """
-    from scipy.spatial.transform import Rotation
-
-    if not (np.isfinite(quaternion).all() and np.isfinite(translation).all()):
-        raise MessageRejected(Reason.NOT_FINITE, "base_pose holds NaN or infinite numbers; send finite ones")
-    norm = float(np.linalg.norm(quaternion))
-    if abs(norm - 1.0) > 1e-3:
-        raise MessageRejected(
-            Reason.BAD_BASE, f"the quaternion of base_pose has the norm {norm:.6g}; send a unit quaternion"
-        )
-    placement = pose(Rotation.from_quat(quaternion).as_matrix(), translation)
+    placement = _placement(translation, quaternion, "base_pose")
     if representation == DesiredMotion.BODY:
         return BaseMotion(placement, twists, frame="body")
     if representation == DesiredMotion.WORLD:
