@@ -7,6 +7,7 @@ import pytest
 from linkages import motion_of, robot_of
 from numpy.typing import NDArray
 from oracles.mechanisms import MECHANISMS, Builder, Closed, Mechanism, Z
+from sweeps import some
 
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError, SingularError
@@ -57,8 +58,11 @@ def test_limits_are_those_of_the_drives() -> None:
     assert not FeedforwardModel(driven(velocity=1e3 * speed), 2).compute(y, base).status
 
 
+WARM = ("ankle", "planar 3-RRR", "four-bar", "mimic chain")
+
+
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", ["ankle", "planar 3-RRR", "four-bar", "mimic chain", "6-UPS"])
+@pytest.mark.parametrize("name", some([*WARM, "6-UPS"], *WARM))
 def test_a_law_warms_up_at_home_in_the_representation_of_either_frame(name: str) -> None:
     model = FeedforwardModel(robot_of(MECHANISMS[name]()), 2)
     model.warm_up()

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from places import DATA
 from ros_processes import start_node
+from sweeps import THOROUGH
 
 from hodyn_ros import Robot, share
 from hodyn_ros.errors import HodynError
@@ -24,7 +25,7 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "motion.yaml": read_trajectory,
 }
 URDF = DATA / "branched.urdf"
-SEEDS = range(150)
+SEEDS = range(150 if THOROUGH else 50)
 
 
 def random_bytes(seed: int) -> bytes:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import run
+from linkages import shipped
 from numpy.typing import NDArray
 
 from hodyn_ros import BaseMotion, InputError, Robot, share
@@ -42,26 +43,26 @@ def state_at(robot: Robot, motion: RobotMotion, time: float, order: int) -> Driv
 def instants(report: Report, duration: float) -> Array:
     """Return times [s] all along a motion, and many about those at which limits were found to be nearest."""
     about = [finding.time + np.linspace(-4e-3, 4e-3, 33) for finding in report.findings]
-    return np.unique(np.clip(np.concatenate([np.linspace(0.0, duration, 401), *about]), 0.0, duration))
+    return np.unique(np.clip(np.concatenate([np.linspace(0.0, duration, 201), *about]), 0.0, duration))
 
 
 @pytest.fixture
 def gough_stewart() -> Robot:
-    robot = Robot.from_config(CONFIG / "gough_stewart_6ups.yaml")
+    robot = shipped("gough_stewart_6ups.yaml")
     bounds = limited(6, velocity=WIDE, effort=150.0, effort_rate=60.0)
     return Robot(robot.tree, bounds, closure=robot.closure)
 
 
 @pytest.fixture
 def planar() -> Robot:
-    robot = Robot.from_config(CONFIG / "planar_3rrr.yaml")
+    robot = shipped("planar_3rrr.yaml")
     bounds = limited(3, velocity=WIDE, effort_rate=9.0)
     return Robot(robot.tree, bounds, robot.drive_train, closure=robot.closure)
 
 
 @pytest.fixture
 def aerial() -> Robot:
-    robot = Robot.from_config(CONFIG / "aerial_manipulator.yaml")
+    robot = shipped("aerial_manipulator.yaml")
     return Robot(robot.model, limited(6, velocity=WIDE, effort=3.0, effort_rate=0.05))
 
 
@@ -130,7 +131,7 @@ def test_the_joints_of_a_floating_base_are_held_to_their_limits(aerial: Robot) -
     motion = read_motion(CONFIG / "aerial_manipulator_motion.yaml")
     report = check(aerial, motion)
     torques = []
-    for t in np.linspace(0.0, 30.0, 2001):
+    for t in np.linspace(0.0, 30.0, 1001):
         sample = motion.sample(t, 3)
         assert sample.pose is not None and sample.twists is not None
         _, efforts = aerial.inverse_dynamics(
@@ -168,7 +169,7 @@ def test_motions_that_do_not_fit_are_refused(gough_stewart: Robot, planar: Robot
         check(aerial, arms)
     with pytest.raises(InputError, match=r"names \[\], but the robot has joint 'left_joint1' as well"):
         check(aerial, flight)
-    panda = Robot.from_config(CONFIG / "panda.yaml")
+    panda = shipped("panda.yaml")
     with pytest.raises(InputError, match="moves a base, but robot 'panda' has a fixed base"):
         check(panda, flight)
     with pytest.raises(InputError, match=r"cannot move like that"):

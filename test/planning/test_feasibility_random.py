@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from linkages import shipped
 from sweeps import some
 
-from hodyn_ros import Robot, share
+from hodyn_ros import Robot
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.model.drive_spec import DriveLimits, DriveSpec, FrictionSpec
 from hodyn_ros.model.limits import JointLimits
@@ -196,13 +197,13 @@ def limited(n: int, **bounds: float) -> JointLimits:
 def test_platforms_and_floating_bases(seed: int) -> None:
     rng = np.random.default_rng(seed)
     end = 10.0 ** rng.uniform(0.0, 1.0)
-    platform = Robot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
+    platform = shipped("gough_stewart_6ups.yaml")
     bounds = limited(6, velocity=0.5, effort=150.0, effort_rate=60.0)
     platform = Robot(platform.tree, bounds, closure=platform.closure)
     base = Cosines([0.03, 0.1], rng.uniform(1.0, 4.0, 2), duration=end)
     motion = RobotMotion.of_base(base, ["z", "yaw"], platform.home[1])
     assert_nothing_is_higher(platform, motion, np.linspace(0.0, end, 1501))
-    flying = Robot.from_config(share.find("config", "aerial_manipulator.yaml"))
+    flying = shipped("aerial_manipulator.yaml")
     flying = Robot(flying.model, limited(6, velocity=1.0, effort=3.0, effort_rate=2.0))
     joints = EasedStop(EasedStart(Cosines([0.4] * 6, rng.uniform(1.0, 4.0, 6), duration=end), 0.3), 0.3)
     base = EasedStart(Cosines([0.3, 0.5], rng.uniform(0.5, 3.0, 2), duration=joints.duration), 0.2)

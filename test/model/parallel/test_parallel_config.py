@@ -77,7 +77,7 @@ def test_legs_may_have_universal_and_ball_joints(tmp_path: Path) -> None:
     assert robot.driven_joints == expected.driven_joints
     pose = expected.home[1].copy()
     pose[:3, 3] += (0.01, -0.02, 0.03)
-    base = BaseMotion(pose, np.random.default_rng(0).uniform(-0.5, 0.5, (5, 6)), frame="body")
+    base = BaseMotion(pose, np.random.default_rng(0).uniform(-0.5, 0.5, (3, 6)), frame="body")
     found = robot.inverse_dynamics(None, base)
     assert np.abs(found / expected.inverse_dynamics(None, base) - 1.0).max() < 1e-11
     path.write_text(text.replace("driven: false", "driven: true"))
