@@ -42,7 +42,7 @@ def run_view(
     for line in (*looks.missing, *browser.missing, "" if track is None else track.note):
         if line:
             console.print(f"note: {line}", soft_wrap=True, highlight=False, markup=False)
-    console.print(f"{machine.name} is at {browser.url}; Ctrl+C ends it", soft_wrap=True, highlight=False)
+    console.print(f"{machine.name} is at {browser.url} (Ctrl+C ends it)", soft_wrap=True, highlight=False)
     if live:
         from hodyn_ros.view.live import LiveRobot
 
