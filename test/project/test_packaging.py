@@ -92,20 +92,21 @@ def package_xml(*tags: str) -> list[str]:
     return [element.text or "" for element in found if element.tag in tags]
 
 
-def runtime_nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes of a syntax tree but those under `if TYPE_CHECKING:`."""
-    yield tree
-    if isinstance(tree, ast.If) and isinstance(tree.test, ast.Name) and tree.test.id == "TYPE_CHECKING":
-        return
-    for child in ast.iter_child_nodes(tree):
-        yield from runtime_nodes(child)
+def statements(tree: ast.AST) -> Iterator[ast.stmt]:
+    """All statements of a syntax tree but those under `if TYPE_CHECKING:`."""
+    for block in ("body", "orelse", "handlers", "finalbody", "cases"):
+        for child in getattr(tree, block, ()):
+            if isinstance(child, ast.stmt):
+                yield child
+            if not (isinstance(child, ast.If) and getattr(child.test, "id", "") == "TYPE_CHECKING"):
+                yield from statements(child)
 
 
 def imports() -> dict[str, set[Path]]:
     """Top-level modules that the package imports when it runs, with the files that do."""
     found: dict[str, set[Path]] = {}
     for path in (ROOT / "hodyn_ros").rglob("*.py"):
-        for node in runtime_nodes(ast.parse(path.read_text())):
+        for node in statements(ast.parse(path.read_text())):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and not node.level:
                 names = [node.module or ""]
