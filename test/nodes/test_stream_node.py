@@ -104,6 +104,7 @@ def test_chunks_become_a_smooth_motion_that_stops_with_them_and_bad_ones_are_nam
         publisher.publish(holed)
         talk.wait_for_line(node, "joint 'panda_joint7'")
         facts = talk.status("stream_node", lambda status, _: status.message == "standing: no new points")
+        talk.wait_until(lambda: not any([*heard[-1].velocities, *heard[-1].snaps]), "its last sample")
         assert node.stop(signal.SIGINT) == 0, node.output()
     motion = require_smooth(heard)
     assert np.abs(motion[:, 0] - HOME).max() > 0.02
@@ -138,7 +139,7 @@ def test_single_points_are_followed_from_where_the_robot_is_and_a_signal_stops_t
         talk.pause(0.5)
         node.send(signal.SIGCONT)
         talk.wait_until(lambda: not node.running, "the end of the node")
-        talk.pause(0.1)
+        talk.hear_out(heard)
         assert node.wait() == 0, node.output()
     motion = require_smooth(heard)
     np.testing.assert_allclose(motion[0, 0], HOME, atol=1e-12)

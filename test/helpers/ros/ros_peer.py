@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -93,8 +94,9 @@ class Peer(Talk):
                 if condition is None and now - _SIMULATED < stamp < now:
                     continue  # it was on its way
                 values = {item.key: item.value for item in status.values}
-                if condition is None or condition(values):
-                    return values
+                with suppress(KeyError):  # it was on its way before there was such a value
+                    if condition is None or condition(values):
+                        return values
             return None
 
         try:

@@ -17,6 +17,7 @@ from hodyn_ros.ros.diagnostics import OK
 from hodyn_ros.ros.streams.qos import stream_qos
 
 _T = TypeVar("_T")
+DEPTH = 50_000  # of what is heard: a test that a busy machine holds up loses nothing of a stream
 
 
 class Talk:
@@ -41,7 +42,7 @@ class Talk:
 
     def _hear(self, kind: Any, topic: str, callback: Callable[[Any], object]) -> str:
         """Call back with the messages of a topic; return its full name."""
-        self._kept.append(self.node.create_subscription(kind, topic, callback, stream_qos()))
+        self._kept.append(self.node.create_subscription(kind, topic, callback, stream_qos(DEPTH)))
         name: str = self._kept[-1].topic_name
         return name
 
@@ -106,6 +107,13 @@ class Talk:
                 raise TimeoutError(f"{what} did not come within {TIMEOUT:g} s")
             self._executor.spin_once(timeout_sec=0.01)
         return result
+
+    def hear_out(self, heard: list[Any]) -> None:
+        """Serve callbacks until no more of what has been sent comes into a list."""
+        before = -1
+        while len(heard) != before:
+            before = len(heard)
+            self.pause(0.1)
 
     def pause(self, seconds: float) -> None:
         """Serve callbacks while real time passes."""
