@@ -16,7 +16,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import typer
 from numpy.typing import NDArray
-from pictures import JOINT_COLOURS, grid, save
+from pictures import JOINT_COLOURS, grid, powers_of_ten, save
 from rich.console import Console
 from rich.progress import track
 
@@ -102,7 +102,7 @@ def draw(runs: dict[str, Run], path: Path) -> Path:
             colour, label = JOINT_COLOURS[2 + i], f"motor {i + 1}"
             right.plot(found.times, found.efforts[:, i], color=colour, linewidth=1.0, label=label)
         left.set_title(f"{name}: at most {np.abs(found.errors).max():.1e} m", loc="left", fontsize=10)
-        left.ticklabel_format(axis="y", scilimits=(-2, 4), useMathText=True)
+        powers_of_ten(left)
         for ax in (left, right):
             ax.set_xlim(0.0, found.times[-1])
     for ax in axes[-1]:

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import ScalarFormatter
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -47,7 +48,22 @@ def curves(
     for values_of_one, name, colour in zip(values.T, names, colours):
         ax.plot(times, values_of_one, color=colour, linewidth=1.5, label=name)
     ax.set_xlim(times[0], times[-1])
-    ax.ticklabel_format(axis="y", scilimits=(-2, 4), useMathText=True)
+    powers_of_ten(ax)
+
+
+class PlainNumbers(ScalarFormatter):
+    """Powers of ten in the type of mathematics, numbers in that of text, which takes a tenth of the time."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """Return the number as text."""
+        return super().__call__(x, pos).removeprefix(r"$\mathdefault{").removesuffix("}$")
+
+
+def powers_of_ten(ax: Axes) -> None:
+    """Let the numbers of the vertical axis have a power of ten in common where they are large or small."""
+    formatter = PlainNumbers(useMathText=True)
+    formatter.set_powerlimits((-2, 4))
+    ax.yaxis.set_major_formatter(formatter)
 
 
 def per_second(power: int) -> str:
@@ -67,6 +83,8 @@ def save(figure: Figure, path: Path, keys: Iterable[Axes] = ()) -> Path:
             list(entries.values()), list(entries), loc="lower center", ncols=len(entries), frameon=False
         )
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.draw_without_rendering()  # the layout depends on ticks that are known only then
+    if (layout := figure.get_layout_engine()) is not None:  # once, where to save draws and lays out again
+        layout.execute(figure)
+        figure.set_layout_engine(None)
     figure.savefig(path)
     return path
