@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -20,6 +20,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
+from sweeps import examples
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from hodyn_ros.errors import InputError, ModelError
@@ -220,7 +221,7 @@ VALUES: st.SearchStrategy[list[float]] = (
 
 
 @pytest.mark.thorough
-@settings(max_examples=1000, deadline=None)
+@examples(1000)
 @given(
     names=st.permutations(NAMES) | st.lists(st.sampled_from([*NAMES, "hand"]), max_size=5),
     fields=st.fixed_dictionaries(dict.fromkeys((*MOTION_FIELDS, "higher_derivatives"), VALUES)),

@@ -125,15 +125,20 @@ sys.exit(run(Counting, []{executor}))
 
 
 def counting(
-    last: int, within: float = 20.0, stops: bool = True, group: str = "StreamGroup()", executor: str = ""
+    last: int,
+    within: float = 20.0,
+    stops: bool = True,
+    group: str = "StreamGroup()",
+    executor: str = "",
+    cold: bool = False,
 ) -> RosProcess:
     code = STOPPING.format(within=within, last=last, stops=stops, group=group, executor=executor)
-    return RosProcess([sys.executable, "-c", code], child_environment(), "counting", cold=True)
+    return RosProcess([sys.executable, "-c", code], child_environment(), "counting", cold)
 
 
 @pytest.mark.parametrize("how", [signals.SIGINT, signals.SIGTERM, signals.SIGHUP])
 def test_a_node_that_stops_first_goes_on_sending(how: signals.Signals) -> None:
-    with counting(last=60) as process, Talk("stopping") as talk:
+    with counting(last=60, cold=True) as process, Talk("stopping") as talk:
         numbers = talk.hear(Int64, "numbers")
         assert process.stop(how) == 0, process.output()
         talk.wait_until(lambda: numbers[-1].data == 60, "the last number")
@@ -232,23 +237,23 @@ def test_a_node_ends_without_a_traceback_whenever_it_is_told_to() -> None:
         ("trajectory_node", moving | {"rate": 2000.0}),
         ("simulator_node", panda),
     )
-    with start_node("trajectory_node", moving | {"rate": 500.0}, "whenever"):
-        for _ in range(5 if THOROUGH else 3):
-            with ExitStack() as stack:
-                started = [stack.enter_context(start_node(*node, "whenever", cold=True)) for node in nodes]
-                for process in started:
-                    wait_until(partial(imports, process), 30.0, "the imports")
-                waits = sorted(rng.uniform(0.0, 4.0) for _ in nodes)
-                for process, wait in zip(rng.sample(started, len(started)), np.diff(waits, prepend=0.0)):
-                    time.sleep(wait)
-                    process.send(signals.SIGINT)
-                    if rng.random() < 0.5:  # as a launch does
-                        time.sleep(rng.uniform(0.0, 0.2))
-                        process.send(signals.SIGINT)
-                for process in started:
-                    assert process.wait() == 0, process.output()
-                    assert "Traceback" not in process.output(), process.output()
-                    assert "Exception" not in process.output(), process.output()
+    several = 5 if THOROUGH else 3
+    with ExitStack() as stack:
+        stack.enter_context(start_node("trajectory_node", moving | {"rate": 500.0}, "whenever"))
+        started = [stack.enter_context(start_node(*node, "whenever", cold=True)) for node in nodes * several]
+        for process in started:
+            wait_until(partial(imports, process), 60.0, "the imports")
+        waits = sorted(rng.uniform(0.0, 4.0) for _ in started)
+        for process, wait in zip(rng.sample(started, len(started)), np.diff(waits, prepend=0.0)):
+            time.sleep(wait)
+            process.send(signals.SIGINT)
+            if rng.random() < 0.5:  # as a launch does
+                time.sleep(rng.uniform(0.0, 0.2))
+                process.send(signals.SIGINT)
+        for process in started:
+            assert process.wait() == 0, process.output()
+            assert "Traceback" not in process.output(), process.output()
+            assert "Exception" not in process.output(), process.output()
 
 
 def test_a_node_does_not_outlive_a_parent_that_nobody_has_asked_how_it_ended() -> None:
