@@ -40,9 +40,6 @@ def legend_below(figure: Figure, handles: Sequence[Artist], names: Sequence[str]
 
 def save_picture(figure: Figure, path: Path, dpi: float = _DPI) -> Path:
     """Save a figure, and return its path; the folder is made, and no half picture is left."""
-    if (layout := figure.get_layout_engine()) is not None:  # once, where to save draws and lays out again
-        layout.execute(figure)
-        figure.set_layout_engine(None)
     with complete(path) as part:
         figure.savefig(part, dpi=dpi)
     return path
