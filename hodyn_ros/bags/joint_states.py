@@ -21,6 +21,7 @@ class JointStates(NamedTuple):
     times: NDArray[np.float64]  # (N,) [s], those of the headers, increasing
     positions: NDArray[np.float64]  # (N, n) [rad or m]
     efforts: NDArray[np.float64]  # (N, n) [N·m or N]
+    named: tuple[str, ...] = ()  # the joints of the first message
 
 
 def read_joint_states(bag: Bag, topic: str, names: Sequence[str]) -> JointStates:
@@ -55,9 +56,11 @@ def _read(
     """Return the states of a topic; `fields` are names, positions and efforts of a message."""
     decode = Decoder(bag.topics[topic])
     stamps, positions, efforts = [], [], []
+    first: tuple[str, ...] = ()
     for message in bag.messages([topic]):
         state = decode(message)
         named, position, effort = fields(state)
+        first = first or tuple(named)
         places = {name: i for i, name in enumerate(named)}
         if not all(name in places for name in names):
             continue
@@ -68,7 +71,10 @@ def _read(
     times, shape = np.array(stamps), (len(stamps), len(names))
     kept = increasing(times)
     return JointStates(
-        times[kept], np.array(positions).reshape(shape)[kept], np.array(efforts).reshape(shape)[kept]
+        times[kept],
+        np.array(positions).reshape(shape)[kept],
+        np.array(efforts).reshape(shape)[kept],
+        first,
     )
 
 

@@ -76,7 +76,10 @@ def _only(bag: Bag, topics: list[str]) -> str | None:
 
 def _known(topic: str, states: JointStates, names: Sequence[str]) -> JointStates:
     if not len(states.times):
-        raise InputError(f"no message on {topic} has all joints of the robot, {list(names)}")
+        raise InputError(
+            f"no message on {topic} has all joints of the robot, {list(names)}; the first has "
+            f"{list(states.named)}"
+        )
     if np.isnan(states.positions).any():
         raise InputError(f"messages on {topic} have no positions")
     return states

@@ -35,6 +35,8 @@ from hodyn_ros.lie.jets import Array
 
 MOST_ROWS = 20_000  # samples of a channel that are used; of longer recordings every second, third, ...
 _OUTER, _INNER = 6, 6
+_SLOW = 2.0 / 3.0  # of the bandwidth, up to which the delay of efforts is sought
+_RESONANT = 8.0  # [Hz] below which joints hardly resonate
 _HUBER = 3.0  # standard deviations from which on a residual counts less
 
 
@@ -228,7 +230,7 @@ def _linearised(
     motion = data.motion(data.effort_times - now.effort_delay, data.late(now))
     columns = model.columns(motion, data.recording.at_motor)
     predicted = columns @ now.parameters
-    rates = np.gradient(predicted, data.effort_times, axis=0)
+    rates = _slow_rates(predicted, data)
     found: dict[int, Rows] = {}
     for j in measured:
         rows = Rows(data.effort_times, data.efforts[:, j], predicted[:, j])
@@ -246,6 +248,18 @@ def _linearised(
             bent[j] = rows
             systems.append((j, 1 + i, _triangle([part, rows.measured[:, None]], rows.scale)))
     return found, bent, systems
+
+
+def _slow_rates(predicted: Array, data: Data) -> Array:
+    """Return rates (N, n) of predicted efforts, from which their delay follows.
+
+    Of what is well below a bandwidth with room for resonances: near it, motion is cut off, and what is left
+    of a resonance there looks like a delay of its own.
+    """
+    slow = _SLOW * min(data.bandwidths)
+    if slow < _RESONANT:
+        return np.asarray(np.gradient(predicted, data.effort_times, axis=0))
+    return smooth(Channel(data.effort_times, predicted), slow).sample(data.effort_times, 1)[1]
 
 
 def _weigh_as_before(rows: Rows, before: Rows | None, first: float) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
+from hodyn_ros.identification.bandwidth import best_data
 from hodyn_ros.identification.base_parameters import BaseParameters, base_parameters
 from hodyn_ros.identification.consistency import nearest_bodies
 from hodyn_ros.identification.estimate import Data, Estimate, Unknowns, estimate
@@ -63,9 +64,11 @@ def identify(
             what = "a rotor that turns with a link" if spec.rotor is not None else "variable stiffness"
             raise InputError(f"the drive of joint {name!r} has {what}, which is not identified yet")
     recording = _in_order(recording, robot)
-    data = Data(recording, options.bandwidth)
     model = TorqueModel(robot, recording.transmission)
+    data = Data(recording, options.bandwidth)
     check_plausible(model, data)
+    if options.bandwidth is None:
+        data = best_data(model, recording, lambda each: _freedom(model, each, options))
     free, spread = _freedom(model, data, options)
     found = estimate(model, data, free, spread, progress)
     parameters, unknowns = _possible(model, found, free, spread)

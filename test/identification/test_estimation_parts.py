@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from measured_arm import measured_arm
+from measured_arm import measured, measured_arm, swings
+from numpy.typing import NDArray
 
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations.parameters import PER_BODY
+from hodyn_ros.identification.bandwidth import best_data
 from hodyn_ros.identification.base_parameters import base_parameters
 from hodyn_ros.identification.consistency import are_bodies, nearest_bodies, pseudo_inertias
-from hodyn_ros.identification.estimate import correlation_length
+from hodyn_ros.identification.estimate import Data, correlation_length
 from hodyn_ros.identification.recording import Channel
 from hodyn_ros.identification.smoothing import smooth
 from hodyn_ros.identification.torque_model import Motion, TorqueModel
+from hodyn_ros.lie.jets import Array
 
 
 def test_derivatives_on_irregular_stamps_are_those_of_the_polynomial() -> None:
@@ -34,6 +38,25 @@ def test_a_gap_in_the_stamps_is_named() -> None:
     times = np.r_[np.linspace(0.0, 1.0, 300), np.linspace(2.5, 3.5, 300)]
     with pytest.raises(InputError, match=r"gap of 1\.5 s"):
         smooth(Channel(times, np.sin(times)[:, None]), 8.0)
+
+
+def test_vibration_that_both_encoders_see_needs_a_higher_bandwidth(tmp_path: Path) -> None:
+    """A millirad at 12 Hz hardly shows in positions, and is most of what the motors have to give."""
+    arm = measured_arm(tmp_path)
+    sine, cosine = np.zeros((84, 3)), np.zeros((84, 3))
+    slow = swings()
+    sine[:4], cosine[:4], sine[-1] = slow.sine, slow.cosine, 1e-3
+    recording = measured(arm, 0, duration=5.0, motion=type(slow)(0.9, sine, cosine, slow.offsets))
+
+    def freedom(data: Data) -> tuple[NDArray[np.bool_], Array]:
+        spread = model.scales(*np.full((3, 3), 50.0), 1.0)
+        return spread > 0.0, spread
+
+    model = TorqueModel(arm)
+    assert max(Data(recording).bandwidths) < 12.0
+    assert min(best_data(model, recording, freedom).bandwidths) > 12.0
+    one_sided = replace(recording, links=None)
+    assert max(best_data(model, one_sided, freedom).bandwidths) <= max(Data(one_sided).bandwidths)
 
 
 @pytest.mark.parametrize("alike", [0.0, 0.5, 0.8])

@@ -181,12 +181,26 @@ def test_a_payload_alone(arm: Robot) -> None:
 WRONG = {
     "degrees": ("limits", lambda e, m, l: (e, np.rad2deg(m), np.rad2deg(l))),
     "sign of a motor": ("against each other", lambda e, m, l: (e, m * [1, -1, 1], l)),
-    "gear": ("gear ratio", lambda e, m, l: (e, m * [1, 1, 1.25], l)),
+    "gear": ("gear ratio", lambda e, m, l: (e, m * [1, 1, 1.02], l)),
+    "swapped efforts": ("^efforts of joints 'lift' and 'bend'", lambda e, m, l: (e[:, [0, 2, 1]], m, l)),
+    "swapped positions": (
+        "^positions of joints 'lift' and 'bend'",
+        lambda e, m, l: (e, m[:, [0, 2, 1]], l[:, [0, 2, 1]]),
+    ),
+    "swapped joints": (
+        "^positions and efforts of joints 'turn' and 'lift'",
+        lambda e, m, l: (e[:, [1, 0, 2]], m[:, [1, 0, 2]], l[:, [1, 0, 2]]),
+    ),
+    "another order": (r"in the order \['lift', 'bend', 'turn'\]", lambda e, m, l: (e[:, [2, 0, 1]], m, l)),
+    "sign of positions": (
+        "^positions of joint 'lift' have the opposite sign",
+        lambda e, m, l: (e, m * [1, -1, 1], l * [1, -1, 1]),
+    ),
     "units of one link": ("gear ratio", lambda e, m, l: (e, m, l * [1, 0.5, 1])),
     "degrees of one side": ("gear ratio|limits", lambda e, m, l: (e, np.rad2deg(m), l)),
     "stamps that go back": ("stamp 10", lambda e, m, l: (e, m, l)),
     "swapped motors": ("swapped", lambda e, m, l: (e, m[:, [1, 0, 2]], l)),
-    "currents": ("currents", lambda e, m, l: (e * [1, 0.01, 1], m, l)),
+    "currents": ("efforts of joint 'lift' are .*currents", lambda e, m, l: (e * [1, 0.1, 1], m, l)),
     "sign of an effort": ("opposite sign", lambda e, m, l: (e * [1, -1, 1], m, l)),
     "constant": ("constant", lambda e, m, l: (e, m * [0, 1, 1], l)),
     "not a number": ("sample 0", lambda e, m, l: (np.vstack([e[:1] + [np.nan, 0, 0], e[1:]]), m, l)),
