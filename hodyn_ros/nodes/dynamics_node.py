@@ -21,6 +21,7 @@ from typing import Any
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
+from rclpy.publisher import Publisher
 from std_msgs.msg import String
 
 from hodyn_ros import share
@@ -51,8 +52,8 @@ IN, OUT = "desired_motion", "feedforward_torque"
 class DynamicsNode(LifecycleNode):
     """Answers desired motions with feedforward efforts, which a `FeedforwardPipeline` computes."""
 
-    def __init__(self) -> None:
-        super().__init__("dynamics_node")
+    def __init__(self, namespace: str | None = None) -> None:
+        super().__init__("dynamics_node", namespace=namespace)
         self._pipeline: FeedforwardPipeline | None = None
         self._next: FeedforwardPipeline | None = None
         # rclpy asks the last one first, and `declare` adds one that looks at types
@@ -231,7 +232,7 @@ class DynamicsNode(LifecycleNode):
         except MessageRejected as rejected:
             self._rejections.add(rejected)
             return
-        self._publisher.publish(answer.data)
+        Publisher.publish(self._publisher, answer.data)  # past what asks whether it is active: it is
         self._statistics.add(answer.status, answer.computation_time, info["received_timestamp"])
 
     # diagnostics

@@ -159,7 +159,7 @@ class FeedforwardPipeline:
 
 def _check_result(feedforward: Feedforward) -> None:
     for stack in (feedforward.efforts, feedforward.motor_efforts, feedforward.base_wrenches):
-        if not all_finite(stack):
+        if stack.size and not all_finite(stack):
             raise MessageRejected(
                 Reason.RESULT_NOT_FINITE,
                 "its efforts come out infinite; the values it holds are far too large",

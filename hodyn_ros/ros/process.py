@@ -78,11 +78,11 @@ class _Signals:
 
 
 def run(
-    make_node: Callable[[], Node],
+    make_node: Callable[[], Node | Sequence[Node]],
     args: Sequence[str] | None = None,
     make_executor: Callable[[], Executor] = StreamExecutor,
 ) -> int:
-    """Build a node, spin it until SIGINT or SIGTERM, and return the exit code.
+    """Build a node, or several, spin until SIGINT or SIGTERM, and return the exit code.
 
     0 after SIGINT, SIGTERM, SIGHUP or a shutdown of its context; 1, with one line on stderr and no traceback,
     when the node cannot be built: HodynError, OSError, or an error of rclpy. `args` default to those of the
@@ -95,14 +95,16 @@ def run(
     signals = _Signals()
     end_with_parent()
     _ensure_log_folder()
-    node, started = None, False
+    nodes: Sequence[Node] = ()
+    started = False
     try:
         try:
             # until the node is built, rclpy shuts its context down at a signal, and what waits gives up
             rclpy.init(args=list(sys.argv if args is None else args))
             started = True
-            node = make_node()
-            between_samples = apply_realtime_settings(node)
+            made = make_node()
+            nodes = [made] if isinstance(made, Node) else made
+            between_samples = [apply_realtime_settings(node) for node in nodes][-1]
         except _START_ERRORS as error:
             # told to end meanwhile, rclpy can do nothing more, and whatever follows from that has to fail
             return 0 if signals.count or (started and not rclpy.ok()) else _fail(error)
@@ -113,16 +115,17 @@ def run(
         gc.freeze()
         if signals.count or not rclpy.ok():  # a half-built executor complains
             return 0
-        warn_of_unknown_parameters(node)
         executor = make_executor()
-        executor.add_node(node)
-        failures = MiddlewareFailures(node)
+        for node in nodes:
+            warn_of_unknown_parameters(node)
+            executor.add_node(node)
+        failures = MiddlewareFailures(*nodes)
         while rclpy.ok() and not signals.count:
             with failures:
                 executor.spin_once(HOUSEKEEPING_PERIOD)  # returns right behind a sample
             between_samples()
         if rclpy.ok():
-            _stop(node, executor, signals, failures)
+            _stop(nodes, executor, signals, failures)
     except (ExternalShutdownException, ROSInterruptException):
         return 0
     except Exception:
@@ -134,19 +137,20 @@ def run(
         # very end of the process: that of Python takes longer than that of the node.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        if node is not None:
+        for node in nodes:
             node.destroy_node()
         rclpy.try_shutdown()
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # rclpy has put back what was there before it
     return 0
 
 
-def _stop(node: Node, executor: Executor, signals: _Signals, failures: MiddlewareFailures) -> None:
-    """Serve a node that stops first until it has stopped, its time is over, or another signal comes."""
-    if not isinstance(node, StopsFirst) or not node.stopping():
-        return
-    end = time.monotonic() + node.stop_within
-    while rclpy.ok() and signals.count < 2 and not node.stopped and time.monotonic() < end:
+def _stop(nodes: Sequence[Node], executor: Executor, signals: _Signals, failures: MiddlewareFailures) -> None:
+    """Serve nodes that stop first until they have stopped, their time is over, or another signal comes."""
+    stopping = [node for node in nodes if isinstance(node, StopsFirst) and node.stopping()]
+    end = time.monotonic() + max((node.stop_within for node in stopping), default=0.0)
+    while rclpy.ok() and signals.count < 2 and time.monotonic() < end:
+        if all(node.stopped for node in stopping):
+            return
         with failures:
             executor.spin_once(_LOOK_WHILE_STOPPING)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +20,7 @@ from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.feedforward.robot_files import RobotFiles
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
+from hodyn_ros.ros.conversions.joint_subset import FeedforwardReader
 from hodyn_ros.ros.conversions.layout import deserialised
 from hodyn_ros.ros.conversions.messages import time_message, write_base_motion, write_desired_motion
 from hodyn_ros.ros.streams.rejections import MessageRejected
@@ -146,6 +149,30 @@ def test_what_is_laid_out_in_another_way_goes_by_messages() -> None:
         assert not goes_by_bytes(both, other)
         found, expected = both.answer(other, None)
         assert found == expected and isinstance(found, str) and "malformed" in found.lower()
+
+
+def test_a_stream_leaves_nothing_in_memory() -> None:
+    both = Both("panda.yaml")
+    names, rng = list(both.model.motion_joints), np.random.default_rng(7)
+    stream = [random_motion(rng, both, t * MILLISECOND, names, 5, "") for t in range(1, 101)]
+    consumer = FeedforwardReader(names)
+
+    def answer(times: int) -> None:
+        for _ in range(times):
+            both.by_bytes.stamps.forget()
+            for data in stream:
+                consumer.read(both.by_bytes.answer_serialised(data).data)
+
+    gc.collect()
+    gc.disable()  # as garbage_collection: frozen does
+    try:
+        answer(25)  # Python keeps up to 2000 freed tuples of a length
+        blocks, tracked = sys.getallocatedblocks(), gc.get_count()[0]
+        answer(10)
+        assert sys.getallocatedblocks() - blocks < 100  # of a thousand samples
+        assert gc.get_count()[0] - tracked < 100
+    finally:
+        gc.enable()
 
 
 def test_settings_are_those_of_the_pipeline_that_answered_bytes() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -9,8 +10,13 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
+import rclpy
+from rclpy.context import Context
+from rclpy.parameter import Parameter
 from ros_processes import TIMEOUT, RosProcess, start_node, wait_until
 from warm_python import run
+
+from hodyn_ros.ros.realtime import apply_realtime_settings
 
 PRIORITY = {"realtime.priority": 7}
 MEMORY = {"realtime.lock_memory": True}
@@ -93,3 +99,25 @@ def test_memory_is_locked_or_refused() -> None:
 def test_an_unknown_way_to_collect_is_refused() -> None:
     with started({"realtime.garbage_collection": "never"}) as node:
         assert_rejected(node, "realtime.garbage_collection", "automatic, frozen")
+
+
+def test_garbage_is_collected_between_samples_alone() -> None:
+    context, phases = Context(), []
+    rclpy.init(context=context)
+    frozen = Parameter("realtime.garbage_collection", value="frozen")
+    node = rclpy.create_node("frozen", context=context, parameter_overrides=[frozen])
+    gc.collect()
+    gc.callbacks.append(lambda phase, _: phases.append(phase))
+    try:
+        between_samples = apply_realtime_settings(node)
+        between_samples()
+        kept = [[place] for place in range(6000)]
+        assert len(kept) == 6000 and not phases  # by itself Python would have collected after 700
+        between_samples()
+        assert phases == ["start", "stop"]
+        between_samples()
+        assert phases == ["start", "stop"]
+    finally:
+        gc.callbacks.pop()
+        gc.enable()
+        context.try_shutdown()

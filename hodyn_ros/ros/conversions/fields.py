@@ -126,7 +126,8 @@ def in_model_order(stack: Array, places: Places) -> Array:
 def all_finite(values: Array) -> bool:
     """Return whether all numbers are finite."""
     # The sum of their squares tells at once, unless they are so large that it overflows.
-    return math.isfinite(np.vdot(values, values)) or bool(np.isfinite(values).all())
+    flat = values.ravel()
+    return math.isfinite(flat.dot(flat)) or bool(np.isfinite(flat).all())
 
 
 def check_finite(stack: Array, joints: JointOrder, places: Places, labels: Sequence[str]) -> None:

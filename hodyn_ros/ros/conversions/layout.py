@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -72,19 +73,19 @@ class Layout:
         self._meant = bytearray(b"\1\1\1\1")  # 1 for each byte that means something
         self._add_message(msg, "")
         self.words = (len(self.data) - 4) // 8
-        self._same_places = np.flatnonzero(np.frombuffer(self._same, np.uint8))
-        self._expected = _at(self._same_places, self.data)
+        self._look = _looks(self._same)
+        self._expected = self._look(bytes(self.data))
 
     @classmethod
     def of(cls, msg: Any, data: bytes) -> Layout | None:
         """Return the layout of a message that came as `data`; None where that is laid out in another way."""
         layout = cls(msg, data[2:4])
-        meant = np.flatnonzero(np.frombuffer(layout._meant, np.uint8))
-        return layout if layout.fits(data) and _at(meant, data) == _at(meant, layout.data) else None
+        meant = _looks(layout._meant)
+        return layout if layout.fits(data) and meant(data) == meant(bytes(layout.data)) else None
 
     def fits(self, data: bytes) -> bool:
         """Whether a message differs in nothing but stamp, numbers, and what nobody reads behind it."""
-        return len(data) >= len(self.data) and _at(self._same_places, data) == self._expected
+        return len(data) >= len(self.data) and self._look(data) == self._expected
 
     def numbers(self, *fields: str) -> Places:
         """Return the places of the numbers in some fields, one field after the other."""
@@ -136,8 +137,10 @@ class Layout:
         return len(self.data) - len(raw)
 
 
-def _at(places: Places, data: bytes | bytearray) -> bytes:
-    return np.frombuffer(data, np.uint8)[places].tobytes()
+def _looks(marks: bytearray) -> Callable[[bytes], object]:
+    """Return what cuts the marked bytes out of a message, a piece for each run of ones."""
+    edges = np.flatnonzero(np.diff(np.frombuffer(b"\0" + marks + b"\0", np.uint8))).reshape(-1, 2)
+    return itemgetter(*(slice(*run) for run in edges.tolist()))
 
 
 class StreamReader(ABC, Generic[Content]):

@@ -15,16 +15,16 @@ _PERIOD = 1.0  # [s] between two lines in the log
 
 
 class MiddlewareFailures:
-    """A context in which the middleware may fail in a callback of a node; what is left of that is not done.
+    """A context in which the middleware may fail in a callback of nodes; what is left of that is not done.
 
     It fails to publish, for instance, where a reliable subscriber that stands still is to get all messages.
     """
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, *nodes: Node) -> None:
         self.count = 0
-        self._node = node
+        self._node = nodes[0]
         self._logged_at = float("-inf")
-        _of_nodes[node] = self
+        _of_nodes.update(dict.fromkeys(nodes, self))
 
     def __enter__(self) -> None:
         pass

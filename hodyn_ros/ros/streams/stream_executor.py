@@ -31,6 +31,7 @@ from rclpy.timer import Timer
 from hodyn_ros.ros.streams.wait_sets import SUPPORTED, Stream, StreamWaitSet, anything_ready
 
 HOUSEKEEPING_PERIOD = 0.04  # [s] from one housekeeping to the next
+_LOOKS_PER_EVENT = 5  # times that one looks for services and timers until one looks for QoS events, too
 _PATIENCE = 0.01  # [s] that it waits beyond that for a stream, to begin right behind it
 _SLICE = 0.01  # [s] for which streams are served until one looks whether the work beside them is done
 _SHARE = 1e-4  # [s] that this work may keep the interpreter to itself
@@ -79,6 +80,7 @@ class StreamExecutor(SingleThreadedExecutor):
         super().__init__(context=context)
         self._streams: tuple[Stream, ...] = ()
         self._more = False  # whether rclpy has found more to do than there was time for
+        self._looks = 0
 
     def serve_during(self, work: Callable[[], _Result]) -> _Result:
         """Return what `work` returns, or raise what it raises; serve streams while another thread does it.
@@ -124,10 +126,11 @@ class StreamExecutor(SingleThreadedExecutor):
             raise ExternalShutdownException
 
     def _housekeeping(self) -> None:
-        waiting = self._more or getattr(
-            self, "_tasks", True
-        )  # tasks are looked at as rclpy does, in its pass
-        if not waiting and not anything_ready(self.get_nodes(), self._streams, self._context):
+        unfinished = self._more or getattr(self, "_tasks", True)  # which rclpy looks at
+        self._looks = (self._looks + 1) % _LOOKS_PER_EVENT
+        if not unfinished and not anything_ready(
+            self.get_nodes(), self._streams, self._context, events=self._looks == 0
+        ):
             return
         self._more = True
         for _ in range(_CALLBACKS_AT_ONCE):

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from rclpy.context import Context
+from rclpy.event_handler import EventHandler
 from rclpy.exceptions import InvalidHandle
 from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.node import Node
@@ -100,10 +101,13 @@ class StreamWaitSet:
         return served
 
 
-def anything_ready(nodes: Sequence[Node], streams: Sequence[Stream], context: Context) -> bool:
+def anything_ready(
+    nodes: Sequence[Node], streams: Sequence[Stream], context: Context, events: bool = True
+) -> bool:
     """Whether an executor of rclpy would find something to do in nodes, their streams aside.
 
-    It asks the same of the system in a tenth of the time. True where that is not certain.
+    It asks the same of the system in a fraction of the time, less without QoS `events`. True where that is
+    not certain.
     """
     known = {id(stream.entity) for stream in streams}
     entities: dict[str, list[Any]] = {kind: [] for kind in _KINDS}
@@ -115,7 +119,7 @@ def anything_ready(nodes: Sequence[Node], streams: Sequence[Stream], context: Co
         entities["timer"] += [each for each in node.timers if id(each) not in known]
         entities["client"] += node.clients
         entities["service"] += node.services
-        waitables += node.waitables
+        waitables += [each for each in node.waitables if events or not isinstance(each, EventHandler)]
     if any(timer.handle.is_timer_ready() for timer in entities.pop("timer")):
         return True
     with ExitStack() as held:

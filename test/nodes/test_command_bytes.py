@@ -1,0 +1,134 @@
+"""Bytes that are wrong, sent to a node that commands: counted, and its commands are as without them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+
+import rclpy
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Header
+
+from hodyn_ros import Robot, share
+from hodyn_ros.feedforward.feedforward import Feedforward
+from hodyn_ros.guard.command_guard import GuardedCommand
+from hodyn_ros.guard.guard_config import State
+from hodyn_ros.nodes.forward_effort_node import ForwardEffortNode
+from hodyn_ros.ros.conversions.fields import float64s
+from hodyn_ros.ros.conversions.messages import time_message, write_feedforward_torque
+
+MILLISECOND = 1_000_000
+START = 10**18  # [ns]
+Messages = list[tuple[bytes, bytes]]  # measurements and feedforwards, one each for a millisecond
+HUGE = b"\xff\xff\xff\xff"
+
+
+class Node(ForwardEffortNode):
+    """With a clock that the test sets, and a memory of what it has sent."""
+
+    def __init__(self) -> None:
+        self.instant = START
+        self.sent: list[bytes] = []
+        super().__init__()
+
+    def now(self) -> int:
+        return self.instant
+
+    def send(self, at: int, command: GuardedCommand) -> bool:
+        self.sent.append(command.effort.tobytes())
+        return super().send(at, command)
+
+
+class Stream:
+    """What a Panda gets that swings a little, as bytes."""
+
+    def __init__(self) -> None:
+        self.robot = Robot.from_config(share.find("config", "panda.yaml"))
+        self.home, _ = self.robot.home
+
+    def motion(self, instant: int) -> np.ndarray:
+        time, orders = 1e-9 * (instant - START), np.arange(5)[:, None]
+        swing = 0.02 * 2.0**orders * np.sin(2.0 * time + 0.5 * np.pi * orders)
+        motion = np.tile(swing, self.robot.n_joints)
+        motion[0] += self.home
+        return motion
+
+    def feedforward(self, instant: int) -> bytes:
+        q = self.motion(instant)
+        efforts = np.array(self.robot.inverse_dynamics(q[:3]))
+        law = Feedforward(efforts, q[:3], np.empty((0, len(self.home))), np.empty((0, 6)))
+        header = Header(stamp=time_message(instant))
+        msg = write_feedforward_torque(header, self.robot.joint_names, law, 1e-4)
+        return bytes(serialize_message(msg))
+
+    def state(self, instant: int) -> bytes:
+        position, velocity, *_ = self.motion(instant)
+        msg = JointState(header=Header(stamp=time_message(instant)), name=self.robot.joint_names)
+        msg.position, msg.velocity = float64s(position), float64s(velocity)
+        return bytes(serialize_message(msg))
+
+
+def poisons(data: bytes, first: bytes) -> Iterator[bytes]:
+    """Return messages that are not to be used, made of a good one and of that which came first."""
+    names = data.index(b"panda_joint1\0")
+    numbers = 4 + 8 * -(-(data.index(b"panda_joint7\0") + 17 - 4) // 8)
+    for length in (0, 3, 4, 12, names, numbers, numbers + 12, len(data) // 2):
+        yield data[:length]
+    for place in (12, names - 8, names - 4):  # lengths of the frame, the names, and a name
+        yield data[:place] + HUGE + data[place + 4 :]
+    yield data[:names] + b"panda_joint2\0" + data[names + 13 :]  # twice
+    yield data[:names] + b"panda_joint8\0" + data[names + 13 :]  # so that one is missing
+    for number in (np.nan, np.inf, -np.inf):
+        yield data[:numbers] + np.float64(number).tobytes() + data[numbers + 8 :]
+    yield b"\0\0" + data[2:]  # as if it were big endian
+    yield data[:4] + bytes(8) + data[12:]  # never
+    yield data[:4] + first[4:12] + data[12:]  # long ago
+    yield data  # again
+
+
+@pytest.fixture
+def context() -> Iterator[None]:
+    names = ", ".join(f"panda_joint{k}" for k in range(1, 8))
+    given = {"joints": f"[{names}]", "robot_config": "panda.yaml", "rate": "0.0"}
+    rclpy.init(args=["--ros-args", *(w for k, v in given.items() for w in ("-p", f"{k}:={v}"))])
+    yield
+    rclpy.try_shutdown()
+
+
+def commands(messages: Messages, poisoned: bool) -> tuple[list[bytes], Node, int]:
+    """Return what a node commands, the node, and how much poison each of its topics got."""
+    node, count = Node(), 0
+    first = messages[0]
+    rotten: list[list[bytes]] = [[], []]
+    for k, (state, feedforward) in enumerate(messages[1:], 1):
+        node.instant = START + k * MILLISECOND
+        node._take_measurement(state)
+        node._take_feedforward(feedforward)
+        if poisoned and k % 7 == 0:
+            if not rotten[0]:
+                rotten = [list(poisons(*pair)) for pair in zip((state, feedforward), first)]
+            count += 1
+            node._take_measurement(rotten[0].pop())
+            node._take_feedforward(rotten[1].pop())
+    return node.sent, node, count
+
+
+def test_what_is_wrong_is_counted_and_changes_no_command(context: None) -> None:
+    stream = Stream()
+    instants = range(START, START + 1000 * MILLISECOND, MILLISECOND)
+    messages = [(stream.state(instant), stream.feedforward(instant)) for instant in instants]
+    expected, clean, _ = commands(messages, poisoned=False)
+    found, node, count = commands(messages, poisoned=True)
+    assert clean.guard.state is node.guard.state is State.FOLLOWING
+    assert len(expected) > 700 and found == expected
+    assert node._rejected_feedforwards.total == node._rejected_measurements.total == count > 100
+    assert clean._rejected_feedforwards.total == 0
+    values = node._report().values
+    assert values["rejected"] == values["rejected measurements"] == count
+    for each in (clean, node):
+        each.destroy_node()
