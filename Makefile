@@ -7,7 +7,7 @@
 # make lint    style and types alone
 # make build   only prepare
 # make bench   measure speed (BENCH=--quick hands on arguments)
-# make bench-ros  measure the node: latency, losses, memory (BENCH=--quick; 14 minutes without)
+# make bench-ros  measure the node: latency, losses, memory (BENCH=--quick; 16 minutes without; --load: an hour)
 # make docs    build the documentation into out/docs
 # make clean   remove all that make has made
 #

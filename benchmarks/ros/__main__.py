@@ -10,13 +10,13 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks import machine, report
-from benchmarks.ros import latency, memory, picture
+from benchmarks.ros import arms, latency, load, memory, picture, rclcpp_peer
 from benchmarks.table import terminal_tables
 from hodyn_ros import tables
 from hodyn_ros.errors import HodynError
 
 _HOME = Path(__file__).resolve().parents[2]
-_PICTURE = "node-latency.png"
+_PICTURE, _LOAD_PICTURE = "node-latency.png", "latency-under-load.png"
 
 _QUICK_SECONDS, _QUICK_MINUTES = 6, 0.25
 
@@ -28,14 +28,19 @@ def main(
     minutes: Annotated[
         float, typer.Option("--memory", help="How long the memory is watched [min]; 0: not at all.", min=0.0)
     ] = 10.0,
+    under_load: Annotated[
+        bool, typer.Option("--load", help="Only the latency under load, with real-time settings and without.")
+    ] = False,
+    duration: Annotated[int, typer.Option(help="How long, under load [s].", min=4)] = 3600,
     write_docs: Annotated[bool, typer.Option(help="Write table and picture into docs/.")] = False,
     strict: Annotated[bool, typer.Option(help="Exit with 1 where a figure is missed.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for tables, figures and picture.")] = _HOME
     / "out/benchmarks/ros",
 ) -> None:
-    """Measure the latency of dynamics_node beside a bare rclpy node, and its memory."""
+    """Measure dynamics_node: latency and processor time beside other nodes, eight robots at once, memory."""
     if quick:
         seconds, minutes = min(seconds, _QUICK_SECONDS), min(minutes, _QUICK_MINUTES)
+        duration = min(duration, _QUICK_SECONDS)
     console = tables.console()
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:
@@ -44,19 +49,35 @@ def main(
             task = progress.add_task(title, total=1.0)
             return lambda what, part: progress.update(task, description=what, completed=part)
 
-        passages = latency.measure(rate, seconds, out / "latency", shown("latency"))
-        sections = [latency.section(passages, rate)]
-        if minutes > 0.0:
+        if under_load:
+            passages = load.measure(rate, duration, out / "load", shown("load"))
+            sections = [load.section(passages, rate)]
+        else:
+            rclcpp, missing = rclcpp_peer.build(out / "rclcpp")
+            passages = latency.measure(rate, seconds, out / "latency", shown("latency"), rclcpp)
+            several = arms.measure(rate, seconds, out / "arms", shown("arms"))
+            sections = [
+                latency.section(passages, rate),
+                latency.processor_section(passages),
+                arms.section(several, rate, out / "arms" / "traffic.npz"),
+            ]
+        if minutes > 0.0 and not under_load:
             sections.append(memory.section(memory.measure(rate, minutes, out / "memory", shown("memory"))))
     said = machine.ros_description()
+    if under_load:
+        said |= {"load": " ".join(load.stressors()), "duration": f"{duration} s"}
+    elif missing:
+        said |= {"no bare rclcpp node": missing}
     console.print(terminal_tables(sections))
     console.print("\n".join(f"{name}: {value}" for name, value in said.items()), style="dim", highlight=False)
     report.write_tables(sections, said, out)
-    picture.draw(passages, out / _PICTURE)
+    shown_as = _LOAD_PICTURE if under_load else _PICTURE
+    picture.draw(passages, out / shown_as)
     console.print(f"written to {out}")
     if write_docs:
-        report.fill_page(sections, said, _HOME, "python -m benchmarks.ros")
-        picture.draw(passages, _HOME / "docs" / "pictures" / _PICTURE)
+        if not under_load:  # which promises nothing
+            report.fill_page(sections, said, _HOME, "python -m benchmarks.ros")
+        picture.draw(passages, _HOME / "docs" / "pictures" / shown_as)
     if strict and any(row.verdict == "MISSED" for section in sections for row in section.rows):
         raise typer.Exit(1)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.ros.latency import OURS
-from benchmarks.ros.processes import traffic
+from benchmarks.ros.processes import DYNAMICS_NODE, in_namespace, traffic
 from benchmarks.stopwatch import Array, Figure
 from benchmarks.table import Bound, Row, Section
 
@@ -21,7 +21,7 @@ def measure(rate: float, minutes: float, folder: Path, say: Callable[[str, float
     warm_up = min(60, round(_WARM_UP * counted))
     seconds = warm_up + counted
     resident = []
-    with traffic(folder, rate, seconds, (OURS,)) as (sender, nodes):
+    with traffic(folder, rate, seconds, {OURS: in_namespace(DYNAMICS_NODE, OURS)}) as (sender, nodes):
         say("memory: waiting for the node", 0.0)
         for line in sender.lines():
             if line.startswith("turn"):

@@ -9,10 +9,17 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from benchmarks.ros.latency import BARE, OURS, Passage
+from benchmarks.ros.latency import BARE, OURS, RCLCPP, Passage
+from benchmarks.ros.load import ORDINARY, REALTIME
 
-# Okabe and Ito's blue and orange, which everybody can tell apart
-_STYLES = {OURS: ("dynamics_node", "#0072B2"), BARE: ("bare rclpy node", "#E69F00")}
+# Okabe and Ito's colours, which everybody can tell apart
+_STYLES = {
+    OURS: ("dynamics_node", "#0072B2"),
+    BARE: ("bare rclpy node", "#E69F00"),
+    RCLCPP: ("bare rclcpp node", "#009E73"),
+    ORDINARY: ("ordinary scheduling", "#E69F00"),
+    REALTIME: ("real-time settings", "#0072B2"),
+}
 _BINS = 160
 
 
@@ -20,7 +27,11 @@ def draw(passages: Mapping[str, Passage], path: Path) -> None:
     """Draw how the latencies are distributed, and how many messages are later than that."""
     figure = Figure(figsize=(11.0, 4.4), layout="constrained")
     shape, tail = figure.subplots(1, 2)
-    samples = {name: 1e6 * np.sort(p.latencies[~np.isnan(p.latencies)]) for name, p in passages.items()}
+    samples = {
+        name: 1e6 * np.sort(p.latencies[~np.isnan(p.latencies)])
+        for name, p in passages.items()
+        if name in _STYLES
+    }
     low = min(float(each[0]) for each in samples.values())
     high = max(float(each[-1]) for each in samples.values())
     bins = np.geomspace(low, max(float(np.quantile(each, 0.999)) for each in samples.values()), _BINS)

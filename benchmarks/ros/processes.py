@@ -16,24 +16,38 @@ from hodyn_ros.demo.processes import ProcessError, own_domain
 _PATIENCE = 10.0  # [s] that a process gets to end after it has been told to
 _MIB = 2**20
 
-# The nodes under test; all topics of a node are in a namespace of its own name.
-MODULES = {
-    "dynamics_node": ("hodyn_ros.nodes.dynamics_node", ["-p", f"robot_config:={samples.ROBOT}"]),
-    "bare_node": ("benchmarks.ros.bare_node", []),
-}
+_ROBOT = ["--ros-args", "-p", f"robot_config:={samples.ROBOT}"]
+
+
+def module(name: str, *arguments: str) -> list[str]:
+    """Return the command for a module of Python."""
+    return [sys.executable, "-m", name, *arguments]
+
+
+def in_namespace(command: Sequence[str], name: str) -> list[str]:
+    """Return the command for a node whose topics are all in a namespace."""
+    return [*command, *([] if "--ros-args" in command else ["--ros-args"]), "-r", f"__ns:=/{name}"]
+
+
+# The nodes under test.
+DYNAMICS_NODE = module("hodyn_ros.nodes.dynamics_node", *_ROBOT)
+MESSAGE_NODE = module("benchmarks.ros.message_node", *_ROBOT)
+BARE_NODE = module("benchmarks.ros.bare_node")
+
+
+def arms_node(count: int) -> list[str]:
+    """Return the command for one process of so many dynamics_nodes."""
+    return module("benchmarks.ros.arms_node", str(count), *_ROBOT)
 
 
 class Process:
     """A running process; its standard error goes to a file."""
 
-    def __init__(
-        self, module: str, arguments: Sequence[str], environment: Mapping[str, str], log: Path
-    ) -> None:
-        self._module = module
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
         self._log = log
         with log.open("w") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", module, *arguments],
+                command,
                 env=dict(environment),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -51,6 +65,12 @@ class Process:
         self.check()
         pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") / _MIB
+
+    def processor_time(self) -> float:
+        """Return what all its threads have used so far [s]; raises ProcessError where it has ended."""
+        self.check()
+        threads = Path(f"/proc/{self._process.pid}/task").iterdir()
+        return sum(1e-9 * int((thread / "schedstat").read_text().split()[0]) for thread in threads)
 
     def check(self) -> None:
         """Raise ProcessError with its last words when it has ended."""
@@ -76,14 +96,23 @@ class Process:
 
     def _ended(self) -> ProcessError:
         words = self._log.read_text().strip().splitlines()[-1:] or [f"it has written nothing to {self._log}"]
-        return ProcessError(f"{self._module} has ended with exit code {self._process.returncode}: {words[0]}")
+        return ProcessError(
+            f"{self._log.stem} has ended with exit code {self._process.returncode}: {words[0]}"
+        )
 
 
 @contextmanager
 def traffic(
-    folder: Path, rate: float, turns: int, names: Sequence[str]
+    folder: Path,
+    rate: float,
+    turns: int,
+    commands: Mapping[str, Sequence[str]],
+    settings: Sequence[str] = (),
 ) -> Iterator[tuple[Process, dict[str, Process]]]:
-    """Start the nodes under test and the traffic, which writes `folder`/traffic.npz; end them all."""
+    """Start the nodes under test and the traffic, which writes `folder`/traffic.npz; end them all.
+
+    `commands` by what is asked in turn, see `benchmarks.ros.traffic`; `settings` are arguments for that.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with own_domain() as domain:
         environment = os.environ | {
@@ -94,17 +123,14 @@ def traffic(
         }
         started: list[Process] = []
 
-        def start(module: str, arguments: Sequence[str]) -> Process:
-            started.append(Process(module, arguments, environment, folder / f"{module}.log"))
+        def start(command: Sequence[str], name: str) -> Process:
+            started.append(Process(command, environment, folder / f"{name}.log"))
             return started[-1]
 
         try:
-            nodes = {}
-            for name in names:
-                module, parameters = MODULES[name]
-                nodes[name] = start(module, ["--ros-args", "-r", f"__ns:=/{name}", *parameters])
-            plan = [str(folder / "traffic.npz"), str(rate), str(turns), *names]
-            yield start("benchmarks.ros.traffic", plan), nodes
+            nodes = {name: start(command, name) for name, command in commands.items()}
+            plan = [str(folder / "traffic.npz"), str(rate), str(turns), *commands, *settings]
+            yield start(module("benchmarks.ros.traffic", *plan), "traffic"), nodes
         finally:
             for process in started:
                 process.stop()

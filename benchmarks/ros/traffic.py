@@ -3,9 +3,10 @@
     python -m benchmarks.ros.traffic FILE RATE TURNS NODE...
 
 One process and one thread for all nodes, so that sending and hearing cost the same for each. It asks one node
-at a time, for a turn of a second, as a user has one node; who comes first is drawn anew for each pair of
-turns. The clock is the machine's monotonic one: read before a message is published, and again when the answer
-has come. It says how far it is in lines on its standard output; FILE becomes a NumPy archive.
+at a time, for a turn of a second, as a user has one node; who comes first is drawn anew for each round of
+turns. Nodes joined by a plus, as in arm0+arm1, are asked together. It sends and hears bytes. The clock is the
+machine's monotonic one: read before a message is published, and again when the answer has come. It says how
+far it is in lines on its standard output; FILE becomes a NumPy archive. Arguments of ROS may follow.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.node import Node
+from rclpy.serialization import serialize_message
 
 from benchmarks.ros import samples
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
@@ -27,16 +29,15 @@ from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.qos import stream_qos
 from hodyn_ros.ros.streams.stream_executor import StreamGroup
 
-# The topic on which each node answers, in the namespace of its own name.
-ANSWERS: dict[str, tuple[str, Any]] = {
-    "dynamics_node": ("feedforward_torque", FeedforwardTorque),
-    "bare_node": ("republished_motion", DesiredMotion),
-}
+# The topics on which nodes answer, in the namespace of their own name; all others as dynamics_node does.
+_REPUBLISHED = ("republished_motion", DesiredMotion)
+_COMPUTED = ("feedforward_torque", FeedforwardTorque)
+ANSWERS: dict[str, tuple[str, Any]] = {"bare_node": _REPUBLISHED, "rclcpp_node": _REPUBLISHED}
 
 _LAST_ANSWERS = 1.0  # [s] that the answers to the last messages of a turn get to arrive
 _WARM_UP = 1  # turns of each node that do not count
 _PATIENCE = 60.0  # [s] that the nodes get to start and to be found
-_STAMP = struct.Struct("<4xiI")  # where the serialised header of a message has its stamp
+_STAMP = struct.Struct("<4siI")  # where the serialised header of a message has its stamp
 _FIRST = 1_000_000  # [ms] stamp before the first sample that counts; greetings have smaller ones
 
 
@@ -46,7 +47,7 @@ class Plan(NamedTuple):
     file: Path
     rate: float
     turns: int
-    nodes: Sequence[str]
+    groups: Sequence[str]
 
     @property
     def length(self) -> int:
@@ -54,16 +55,16 @@ class Plan(NamedTuple):
         return round(self.rate)
 
     def order(self) -> list[int]:
-        """Return the nodes, by their place in `nodes`, in the order of their turns."""
+        """Return the groups, by their place in `groups`, in the order of their turns."""
         rng = np.random.default_rng(3)
-        return [int(i) for _ in range(_WARM_UP + self.turns) for i in rng.permutation(len(self.nodes))]
+        return [int(i) for _ in range(_WARM_UP + self.turns) for i in rng.permutation(len(self.groups))]
 
 
 class Lane:
     """The way to one node and back."""
 
     def __init__(self, node: Node, name: str, count: int, group: StreamGroup) -> None:
-        topic, kind = ANSWERS[name]
+        topic, kind = ANSWERS.get(name, _COMPUTED)
         self.name = name
         self.sent: NDArray[np.int64] = np.zeros(count, dtype=np.int64)  # [ns] on the monotonic clock
         self.arrived: NDArray[np.int64] = np.zeros(count, dtype=np.int64)  # 0: not yet
@@ -77,28 +78,28 @@ class Lane:
             kind, f"{name}/{topic}", self._take, stream_qos(), callback_group=group, raw=True
         )
 
-    def greet(self, msg: DesiredMotion) -> bool:
+    def greet(self, msg: bytearray) -> bool:
         """Send a sample that does not count, and return whether one has been answered."""
         if not self.heard:
             self.said += 1
             self._publish(msg, self.said)
         return self.heard > 0
 
-    def send(self, msg: DesiredMotion) -> None:
+    def send(self, msg: bytearray) -> None:
         """Send the next sample."""
         self.sent[self.next] = time.monotonic_ns()
         self.next += 1
         self._publish(msg, _FIRST + self.next)
 
-    def _publish(self, msg: DesiredMotion, milliseconds: int) -> None:
+    def _publish(self, msg: bytearray, milliseconds: int) -> None:
         seconds, rest = divmod(milliseconds, 1000)
-        msg.header.stamp.sec, msg.header.stamp.nanosec = seconds, 1_000_000 * rest
-        self._publisher.publish(msg)
+        _STAMP.pack_into(msg, 0, msg[:4], seconds, 1_000_000 * rest)
+        self._publisher.publish(bytes(msg))
 
     def _take(self, data: bytes) -> None:
         now = time.monotonic_ns()
         self.heard += 1
-        seconds, nanoseconds = _STAMP.unpack_from(data)
+        _, seconds, nanoseconds = _STAMP.unpack_from(data)
         place = 1000 * seconds + nanoseconds // 1_000_000 - _FIRST - 1
         if place < 0:
             return
@@ -119,14 +120,15 @@ class Traffic(Node):
     def __init__(self, plan: Plan) -> None:
         super().__init__("traffic")
         self._plan = plan
-        self._messages = samples.messages()
+        self._messages = [bytearray(serialize_message(msg)) for msg in samples.messages()]
         self._turns = plan.order()
         self._done = 0  # turns
         self._left = plan.length
         self._give_up_at = time.monotonic() + _PATIENCE
         group = StreamGroup()
         count = plan.length * (_WARM_UP + plan.turns)
-        self._lanes = [Lane(self, name, count, group) for name in plan.nodes]
+        self._groups = [[Lane(self, name, count, group) for name in g.split("+")] for g in plan.groups]
+        self._lanes = [lane for lanes in self._groups for lane in lanes]
         self._greeting = self.create_timer(0.05, self._greet)
         self._timer = self.create_timer(1.0 / plan.rate, self._tick, callback_group=group)
         self._timer.cancel()
@@ -141,36 +143,38 @@ class Traffic(Node):
             print("matched", flush=True)
 
     def _tick(self) -> None:
-        lane = self._lanes[self._turns[self._done]]
+        lanes = self._groups[self._turns[self._done]]
         if self._left:
-            lane.send(self._messages[self._left % len(self._messages)])
+            for lane in lanes:
+                lane.send(self._messages[self._left % len(self._messages)])
             self._left -= 1
             self._give_up_at = time.monotonic() + _LAST_ANSWERS
-        elif lane.complete or time.monotonic() > self._give_up_at:
+        elif all(lane.complete for lane in lanes) or time.monotonic() > self._give_up_at:
+            group = self._plan.groups[self._turns[self._done]]
             self._done += 1
+            print(f"turn {self._done} of {len(self._turns)}: {group}", flush=True)
             self._left = self._plan.length
             if self._done == len(self._turns):
                 self._save()
                 self.context.shutdown()
-            else:
-                print(f"turn {self._done} of {len(self._turns)}", flush=True)
 
     def _save(self) -> None:
         skipped = self._plan.length * _WARM_UP
         arrays: dict[str, Any] = {}
-        for name, lane in zip(self._plan.nodes, self._lanes):
-            arrays[f"{name} sent"] = lane.sent[skipped:]
-            arrays[f"{name} arrived"] = lane.arrived[skipped:]
-            arrays[f"{name} repeated"] = np.array(lane.repeated)
+        for lane in self._lanes:
+            arrays[f"{lane.name} sent"] = lane.sent[skipped:]
+            arrays[f"{lane.name} arrived"] = lane.arrived[skipped:]
+            arrays[f"{lane.name} repeated"] = np.array(lane.repeated)
         np.savez(self._plan.file, **arrays)
         print("saved", flush=True)
 
 
 def main() -> int:
     """Run the process; the plan is in its arguments."""
-    file, rate, turns, *nodes = sys.argv[1:]
-    plan = Plan(Path(file), float(rate), int(turns), nodes)
-    return run(lambda: Traffic(plan), [])
+    file, rate, turns, *rest = sys.argv[1:]
+    options = rest.index("--ros-args") if "--ros-args" in rest else len(rest)
+    plan = Plan(Path(file), float(rate), int(turns), rest[:options])
+    return run(lambda: Traffic(plan), rest[options:])
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with
 pytest.importorskip("benchmarks", reason="the benchmarks are in the source tree only")
 
 from benchmarks import report
-from benchmarks.ros import latency, memory
+from benchmarks.ros import arms, latency, load, memory
 from benchmarks.ros.traffic import Plan
 
 MICROSECOND = 1000  # [ns]
@@ -50,9 +50,9 @@ def test_a_lost_and_a_repeated_message_are_missed(tmp_path: Path) -> None:
     for gone, repeated in ((1, 0), (0, 1)):
         ours = same.copy()
         ours[:gone] = -1
-        write_traffic(tmp_path / "traffic.npz", ours, same, repeated)
+        write_traffic(tmp_path / "traffic.npz", ours, 2 * same, repeated)
         median, _, lost, _ = latency.section(passages(tmp_path / "traffic.npz", 2), 1000.0).rows
-        assert median.verdict == "reached"  # an answer that never came has no latency
+        assert median.verdict == "aim reached"  # an answer that never came has no latency
         assert lost.result is not None
         assert (lost.result.median, lost.verdict) == (1.0, "MISSED")
 
@@ -66,6 +66,47 @@ def test_memory_counts_the_most_that_it_ever_grew() -> None:
     resident[-1] = 151.25
     (row,) = memory.section(resident).rows
     assert row.verdict == "MISSED"
+
+
+def passage(latency_of_all: float, processor_time: float, gone: int = 0) -> latency.Passage:
+    latencies = np.full((3, 100), latency_of_all)
+    latencies[0, :gone] = np.nan
+    return latency.Passage(latencies, 0, np.full(3, processor_time))
+
+
+def test_processor_time_is_held_against_the_node_of_messages() -> None:
+    found = {
+        latency.OURS: passage(1e-4, 6e-5),
+        latency.MESSAGES: passage(1e-4, 12e-5),
+        latency.BARE: passage(1e-4, 3e-5),
+    }
+    messages, bare = latency.processor_section(found).rows
+    assert messages.result is not None and bare.result is not None
+    assert (messages.result.median, messages.verdict) == (pytest.approx(0.5), "reached")
+    assert (bare.result.median, bare.verdict) == (pytest.approx(2.0), "")
+    found[latency.OURS] = passage(1e-4, 8e-5)
+    assert latency.processor_section(found).rows[0].verdict == "MISSED"
+
+
+def test_several_robots_lose_nothing_and_are_asked_as_often(tmp_path: Path) -> None:
+    sent = 5_000_000_000 + 1_000_000 * np.arange(300)
+    for late, gone, verdicts in ((1, 0, ("reached", "reached")), (2, 1, ("MISSED", "MISSED"))):
+        np.savez(tmp_path / "traffic.npz", **{"arm0 sent": late * sent})
+        found = {f"arm{k}": passage(1e-4, 5e-4, gone if k == 5 else 0) for k in range(arms.ARMS)}
+        lost, pace, median, _, busy = arms.section(found, 1000.0, tmp_path / "traffic.npz").rows
+        assert (lost.verdict, pace.verdict) == verdicts
+        assert median.result is not None and busy.result is not None
+        assert (median.result.median, busy.result.median) == (pytest.approx(100.0), pytest.approx(50.0))
+
+
+def test_what_load_does_is_shown_and_not_judged() -> None:
+    rows = load.section({load.ORDINARY: passage(4e-4, 1e-4, 7), load.REALTIME: passage(1e-4, 1e-4)}, 1e3).rows
+    assert [row.result.median for row in rows if row.result] == pytest.approx([0.25] * 4 + [7.0, 0.0])
+    assert {row.verdict for row in rows} == {""}
+
+
+def test_nodes_joined_by_a_plus_have_one_turn() -> None:
+    assert set(Plan(Path("x"), 1000.0, 3, ("a+b", "c")).order()) == {0, 1}
 
 
 def test_each_turn_comes_as_often_and_the_order_changes() -> None:
