@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,19 @@ Array = NDArray[np.float64]
 
 
 def robot_of(m: Mechanism, **others: object) -> Robot:
-    """Build the robot of a mechanism of the oracles."""
+    """Return a robot of its own of a mechanism of the oracles, at home."""
+    if others:
+        return _built(m, **others)
+    known = _known(m)  # whose closure is found to be one for all
+    return Robot(known.tree, closure=known.closure)
+
+
+@lru_cache(maxsize=200)
+def _known(m: Mechanism) -> Robot:
+    return _built(m)
+
+
+def _built(m: Mechanism, **others: object) -> Robot:
     names = [("world" if loop.a < 0 else loop.a, "world" if loop.b < 0 else loop.b) for loop in m.loops]
     loops = [
         Loop(a, b, name=f"loop{i}", **loop.arguments())

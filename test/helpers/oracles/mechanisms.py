@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,7 @@ class Builder:
         return len(self.parents) - 1
 
 
+@cache
 def four_bar() -> Mechanism:
     """Crank, coupler and rocker in a plane; three rows of the hinge are redundant."""
     b = Builder(gravity=(0.0, -9.81, 0.0), seed=1)
@@ -156,6 +158,7 @@ def four_bar() -> Mechanism:
     return Mechanism(b.tree(), (Closed("hinge", coupler, rocker, point, np.array(Z)),), (0,), (0,))
 
 
+@cache
 def slider_crank() -> Mechanism:
     """Crank and connecting rod in a tilted plane; the slide is closed by a hinge, the crank is driven."""
     b = Builder(seed=2)
@@ -170,6 +173,7 @@ def slider_crank() -> Mechanism:
     return Mechanism(b.tree(), (Closed("hinge", rod, piston, 0.6 * u, n),), (0,), (2,))
 
 
+@cache
 def rssr(rod_mass: float = 0.7) -> Mechanism:
     """Two skew cranks and a rod between two balls, with mass and axial inertia; its spin is free."""
     b = Builder(seed=3)
@@ -186,6 +190,7 @@ def rssr(rod_mass: float = 0.7) -> Mechanism:
     return Mechanism(b.tree(), loops, (0,), (0,))
 
 
+@cache
 def palletiser() -> Mechanism:
     """An arm with two parallelograms that keep its hand level, on a turning column."""
     b = Builder(seed=4)
@@ -210,6 +215,7 @@ def palletiser() -> Mechanism:
     return Mechanism(b.tree(), loops, (0, 1, 2), (0, 1, 7))
 
 
+@cache
 def ankle() -> Mechanism:
     """A shank that floats, a foot on a universal joint, and two slides that move it by rods."""
     b = Builder(floating=True, seed=5)
@@ -224,6 +230,7 @@ def ankle() -> Mechanism:
     return Mechanism(b.tree(), tuple(loops), (0, 1), (2, 3))
 
 
+@cache
 def ankle_with_rods() -> Mechanism:
     """The same with rods that have mass and axial inertia, between a ball each."""
     b = Builder(floating=True, seed=6)
@@ -242,6 +249,7 @@ def ankle_with_rods() -> Mechanism:
     return Mechanism(b.tree(), tuple(loops), (0, 1), tuple(driven))
 
 
+@cache
 def mimic_chain() -> Mechanism:
     """Six joints, two of which lead the others, by chains of couplings with offsets; a slide among them."""
     b = Builder(seed=7)
@@ -255,6 +263,7 @@ def mimic_chain() -> Mechanism:
     return Mechanism(b.tree(), (), (0, 1), (0, 1), couplings)
 
 
+@cache
 def coupled_linkage() -> Mechanism:
     """A four-bar whose rocker is driven, through a gear, by a coupled joint: drives on the other side."""
     b = Builder(gravity=(1.0, -9.0, 2.0), seed=8)
@@ -266,6 +275,7 @@ def coupled_linkage() -> Mechanism:
     return Mechanism(b.tree(), loops, (0,), (3,), ((3, 2, 20.0, 0.0),))
 
 
+@cache
 def planar_3rrr(hinged: bool = False) -> Mechanism:
     """Three cranks and rods that carry a triangle in a plane; or, hinged, three drives for two freedoms."""
     b = Builder(gravity=(0.0, -9.81, 0.0), seed=9)
@@ -287,6 +297,7 @@ def planar_3rrr(hinged: bool = False) -> Mechanism:
     return Mechanism(b.tree(), loops, (), tuple(cranks), platform=(platform, ("rz", "x", "y")))
 
 
+@cache
 def six_ups() -> Mechanism:
     """A platform that is the floating base; six limbs branch from it to a universal joint on the ground."""
     b = Builder(floating=True, seed=10)
@@ -310,6 +321,7 @@ def six_ups() -> Mechanism:
     )
 
 
+@cache
 def every_kind() -> Mechanism:
     """An arm that pushes a rod through a bush, and a sleeve on the same axis: a cylinder and a slider."""
     b = Builder(seed=11)
@@ -330,6 +342,7 @@ def every_kind() -> Mechanism:
     return Mechanism(b.tree(), loops, (1, 5, 6, 7), (1, 5, 6, 7))
 
 
+@cache
 def cams() -> Mechanism:
     """A cam turns and lifts a slide that moves others, by polynomial, by ratio and by table, on a column."""
     b = Builder(seed=12)
@@ -351,6 +364,7 @@ def cams() -> Mechanism:
     return Mechanism(b.tree(), (), (0, 1, 5), (0, 2, 6), ((3, 2, 4.0, 0.2),), curves=curves)
 
 
+@cache
 def flying_cam() -> Mechanism:
     """A base that floats, with a cam on an arm, and a slide that leads it."""
     b = Builder(floating=True, seed=15)
@@ -362,6 +376,7 @@ def flying_cam() -> Mechanism:
     return Mechanism(b.tree(), (), (0, 2), (0, 1), curves=(curve,))
 
 
+@cache
 def geared_linkage() -> Mechanism:
     """A four-bar that is driven, through a transmission of changing ratio, by a motor on its rocker."""
     b = Builder(gravity=(1.0, -9.0, 2.0), seed=13)
@@ -374,6 +389,7 @@ def geared_linkage() -> Mechanism:
     return Mechanism(b.tree(), loops, (0,), (3,), curves=(curve,))
 
 
+@cache
 def held_rows() -> Mechanism:
     """An arm on six joints; rows in tilted axes hold one turn and two shifts of its hand, later two turns."""
     b = Builder(seed=14)
