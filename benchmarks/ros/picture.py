@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from benchmarks.ros.latency import BARE, OURS, RCLCPP, Passage
 from benchmarks.ros.load import ORDINARY, REALTIME
+from benchmarks.table import duration
 
 # Okabe and Ito's colours, which everybody can tell apart
 _STYLES = {
@@ -40,25 +41,33 @@ def draw(passages: Mapping[str, Passage], path: Path) -> None:
         median = float(np.median(each))
         shares = np.full(len(each), 100.0 / len(each))
         shape.hist(
-            each, bins, weights=shares, color=colour, alpha=0.55, label=f"{label}, median {median:.0f} µs"
+            each,
+            bins,
+            weights=shares,
+            color=colour,
+            alpha=0.55,
+            label=f"{label}, median {duration(median * 1e-6)}",
         )
         shape.axvline(median, color=colour, linewidth=1.5)
         later = 100.0 * (1.0 - np.arange(len(each)) / len(each))
         tail.step(each, later, color=colour, linewidth=1.8, label=label)
     tail.axhline(1.0, color="0.5", linewidth=1.0, linestyle=":")
-    tail.text(high, 1.1, "99th percentile", ha="right", va="bottom", color="0.4", fontsize=9)
+    tail.text(low, 1.1, "99th percentile", ha="left", va="bottom", color="0.4", fontsize=9)
     shape.set_ylabel("messages [%]")
     tail.set_ylabel("messages that are later [%]")
     tail.set_yscale("log")
     tail.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    for ax in (shape, tail):
+    for ax, place in ((shape, "upper right"), (tail, "lower left")):
         ax.set_xscale("log")
-        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        ax.xaxis.set_minor_formatter(FuncFormatter(_minor_label))
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
+        if high < 1000.0 * low:
+            ax.xaxis.set_minor_formatter(FuncFormatter(_minor_label))
+        else:
+            ax.xaxis.set_minor_formatter(NullFormatter())
         ax.set_xlabel("from input to output message [µs]")
         ax.grid(True, which="both", alpha=0.2)
         ax.spines[["top", "right"]].set_visible(False)
-        ax.legend(frameon=False, loc="upper right")
+        ax.legend(framealpha=0.9, edgecolor="none", loc=place)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)
 
