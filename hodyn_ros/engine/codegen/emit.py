@@ -255,6 +255,7 @@ class _Writer:
         self.graph = graph
         self.outputs = outputs
         self.needed = graph.needed(outputs)
+        self.fused = graph.fused(outputs, self.needed)
         self.written: set[int] = set()
         self.widths: set[int] = set()  # of the sine and cosine functions used
         self.intrinsics: set[str] = set()  # square roots and such that are used
@@ -288,9 +289,7 @@ class _Writer:
             if operation == "input":
                 result += self.input_lines(number)
             elif operation in _INSTRUCTIONS:
-                # contract: a product and a sum may become one fused operation with a single rounding
-                instruction = f"{_INSTRUCTIONS[operation]} contract {self.type}"
-                result.append(f"%n{number} = {instruction} {self.value(a)}, {self.value(b)}")
+                result += self.arithmetic_lines(number)
             elif operation in ("sqrt", "floor"):
                 name = f"llvm.{operation}.{self.suffix}"
                 self.intrinsics.add(name)
@@ -306,6 +305,23 @@ class _Writer:
             elif operation in ("piece", "entry"):
                 result += self.lookup_lines(number)
         return result
+
+    def arithmetic_lines(self, number: int) -> list[str]:
+        """Write a product, a quotient or a sum; a sum takes a product that stands in no other along.
+
+        Product and sum are then one operation with a single rounding (contract), where the processor has one.
+        Which of them are is not left to LLVM, so that lanes and single samples round alike.
+        """
+        if number in self.fused:
+            return []
+        operation, a, b = self.graph.nodes[number]
+        text, contract = "", ""
+        for product in (a, b):
+            if product in self.fused:
+                factors = ", ".join(self.value(factor) for factor in self.graph.operands(product))
+                text, contract = f"%n{product} = fmul contract {self.type} {factors}\n", "contract "
+        instruction = f"{_INSTRUCTIONS[operation]} {contract}{self.type}"
+        return [f"{text}%n{number} = {instruction} {self.value(a)}, {self.value(b)}"]
 
     def lookup_lines(self, number: int) -> list[str]:
         """Write the search for a piece, or what a table says about it."""

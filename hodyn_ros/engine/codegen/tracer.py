@@ -7,6 +7,7 @@ tracing a recursion on one robot leaves only the operations that this robot need
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -75,6 +76,19 @@ class Graph:
         if operation in _LEAVES:
             return []
         return [a, b] if operation in _BINARY else [a]
+
+    def fused(self, outputs: Iterable[Any], needed: Sequence[int]) -> set[int]:
+        """Return products, one at most of each sum or difference, that are needed there and nowhere else."""
+        uses = Counter(output.number for output in outputs if isinstance(output, Traced))
+        for number in needed:
+            uses.update(self.operands(number))
+        found = set()
+        for number in needed:
+            operation, a, b = self.nodes[number]
+            if operation in ("+", "-"):
+                products = [one for one in (a, b) if self.nodes[one][0] == "*" and uses[one] == 1]
+                found.update(products[:1])
+        return found
 
     def count_operations(self, outputs: Iterable[Any]) -> int:
         """Count the additions, subtractions, multiplications and divisions that the outputs need."""
