@@ -105,11 +105,20 @@ public:
   bool deactivate()
   {
     const guard::State state = guard_->state;
+    velocity_then_ = velocity;
+    effort_then_ = effort;
     std::fill(velocity.begin(), velocity.end(), 0.0);
     if (config_.zero_at_the_end) {
       std::fill(effort.begin(), effort.end(), 0.0);
     }
     return state != guard::State::kWaiting && state != guard::State::kStopped;
+  }
+
+  // Go on after a `deactivate` as if it had not been.
+  void resume()
+  {
+    velocity = velocity_then_;
+    effort = effort_then_;
   }
 
   const guard::CommandGuard & guard() const { return *guard_; }
@@ -221,6 +230,7 @@ private:
   std::unique_ptr<std::max_align_t[]> memory_, stop_memory_;
   guard::Reference reference_;
   Desired chained_{robot_.coordinates, robot_.order + 3};
+  guard::Vector velocity_then_, effort_then_;  // before the last `deactivate`
   std::unique_ptr<guard::CommandGuard> guard_;
 };
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "feedforward_controller_parameters.hpp"
 #include "pluginlib/class_list_macros.hpp"
@@ -13,6 +14,7 @@ namespace hodyn_ros
 namespace
 {
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+constexpr std::chrono::milliseconds kOneSwitch{100};  // of the controller manager, on a busy machine
 
 Side side_of(const std::string & name) { return name == "link" ? Side::kLink : Side::kMotor; }
 
@@ -147,6 +149,7 @@ std::vector<hardware_interface::CommandInterface> FeedforwardController::on_expo
 bool FeedforwardController::on_set_chained_mode(bool)
 {
   std::fill(reference_interfaces_.begin(), reference_interfaces_.end(), kUnknown);
+  mode_changed_ = true;
   return true;
 }
 
@@ -162,6 +165,14 @@ FeedforwardController::CallbackReturn FeedforwardController::on_activate(const r
   for (std::size_t j = 0; j < joints_.size(); ++j) {
     efforts[j] = command_interfaces_[(j + 1) * kinds_.size() - 1].get_optional().value_or(0.0);
   }
+  // To change the mode of an active controller, ros2_control deactivates it and activates it anew in one switch.
+  // That is no end: without this, the efforts of an arm in motion would stay at zero when its leading controller goes.
+  const auto since = std::chrono::steady_clock::now() - deactivated_at_;
+  if (std::exchange(mode_changed_, false) && since < kOneSwitch) {
+    core_->resume();
+    RCLCPP_INFO(get_node()->get_logger(), "goes on, as only its chained mode has changed");
+    return write_commands() ? CallbackReturn::SUCCESS : CallbackReturn::ERROR;
+  }
   core_->activate(position_.data(), efforts.data());
   std::fill(reference_interfaces_.begin(), reference_interfaces_.end(), kUnknown);
   return CallbackReturn::SUCCESS;
@@ -169,6 +180,8 @@ FeedforwardController::CallbackReturn FeedforwardController::on_activate(const r
 
 FeedforwardController::CallbackReturn FeedforwardController::on_deactivate(const rclcpp_lifecycle::State &)
 {
+  deactivated_at_ = std::chrono::steady_clock::now();
+  mode_changed_ = false;
   if (core_->deactivate()) {
     RCLCPP_WARN(
       get_node()->get_logger(),

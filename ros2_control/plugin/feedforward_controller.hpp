@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -46,6 +47,8 @@ private:
   std::unique_ptr<FeedforwardCore> core_;
   std::vector<std::string> joints_, coordinates_, kinds_;
   guard::Vector position_, velocity_;  // measured; NaN where not known
+  std::chrono::steady_clock::time_point deactivated_at_{};
+  bool mode_changed_ = false;          // since the last deactivation
   long reported_ = 0;                  // rejected references in the log
   rclcpp::Subscription<hodyn_ros::msg::DesiredMotion>::SharedPtr subscription_;
   rclcpp::Service<std_srvs::srv::Trigger>::SharedPtr stop_;

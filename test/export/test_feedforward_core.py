@@ -117,6 +117,9 @@ class Core:
     def deactivate(self) -> bool:
         return bool(self._c.core_deactivate(self._core))
 
+    def resume(self) -> None:
+        self._c.core_resume(self._core)
+
     @property
     def rejected(self) -> int:
         return int(self._c.core_rejected(self._core))
@@ -271,6 +274,24 @@ def test_deactivation_says_whether_it_is_a_step(library: ctypes.CDLL, panda: Pat
         command, state = core.update(EPOCH + k * MS, *desired(600)[:2])
     assert state is State.STOPPED
     assert not core.deactivate()
+
+
+def test_a_change_of_the_chained_mode_ends_in_braking(library: ctypes.CDLL, panda: Path) -> None:
+    """ros2_control deactivates and activates at once as the leading controller goes: no step, a stop."""
+    core = Core(library, panda, first=FEEDFORWARD)
+    commands, _ = run_chained(core, 800)
+    core.deactivate()
+    core.resume()
+    found, state = core.command()
+    assert state is State.FOLLOWING and np.array_equal(found, commands[-1])
+    last, states = found, []
+    for k in range(800, 1200):
+        command, state = core.update(EPOCH + k * MS, *desired(800)[:2])
+        assert np.abs(command[2] - last[2]).max() <= 2.0 + 1e-9  # [N.m] in a millisecond
+        last = command
+        states.append(state)
+    assert State.STOPPING in states and states[-1] is State.STOPPED
+    assert not last[1].any() and last[2, 3] > 5.0  # it stands, and is carried
 
 
 def test_far_motion_and_limits_are_not_followed(library: ctypes.CDLL, panda: Path) -> None:

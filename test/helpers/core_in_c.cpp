@@ -56,6 +56,7 @@ const char * core_said() { return said; }
 long core_rejected(const FeedforwardCore * core) { return core->rejected; }
 void core_stop(FeedforwardCore * core) { core->stop_asked = true; }
 int core_deactivate(FeedforwardCore * core) { return core->deactivate(); }
+void core_resume(FeedforwardCore * core) { core->resume(); }
 void core_activate(FeedforwardCore * core, const double * q, const double * effort) { core->activate(q, effort); }
 
 void core_desire(FeedforwardCore * core, std::int64_t stamp, const double * q)
