@@ -50,7 +50,7 @@ class TestNumbers:
     @pytest.mark.parametrize("order", (0, 2, 3))
     def test_the_panda_as_the_engine_has_it(self, order: int, tmp_path: Path) -> None:
         robot, rng = panda(), np.random.default_rng(order)
-        library = compiled(c_source(robot, order), tmp_path)
+        library = compiled(c_source(robot, order), tmp_path, "-O1")  # as who exports it compiles it
         assert library.panda_self_test() <= RELATIVE
         compute = robot.compile(order)
         for _ in range(20):
@@ -152,7 +152,7 @@ class TestWhat:
         floating, order, rng = robot.model.floating_base, 1, np.random.default_rng(6)
         chosen = [what for what in EVERYTHING if what not in LONG]
         code = c_source(robot, order, "robot", what=chosen)
-        library = compiled(code, tmp_path, "-O0")
+        library = compiled(code, tmp_path)
         assert library.robot_self_test() <= 1e-11
         pose, _ = random_base(rng, 0, "world").pose, None
         values = {
@@ -195,7 +195,7 @@ class TestWhat:
     def test_partial_derivatives_of_forward_dynamics(self, floating: bool, tmp_path: Path) -> None:
         robot = robot_of(random_tree(5, 2, floating_base=floating))
         code = c_source(robot, 0, "robot", what="forward_dynamics_derivatives")
-        library = compiled(code, tmp_path, "-O0")
+        library = compiled(code, tmp_path)
         assert library.robot_self_test() <= 1e-11
         assert "derivatives[" in code.header
 
@@ -231,7 +231,7 @@ class TestWhat:
 
     @needs_c
     def test_regressors(self, tmp_path: Path) -> None:
-        library = compiled(c_source(panda(), 0, what="regressor"), tmp_path, "-O0")
+        library = compiled(c_source(panda(), 0, what="regressor"), tmp_path)
         assert library.panda_self_test() <= RELATIVE
 
     @needs_c
@@ -247,7 +247,7 @@ class TestWhat:
                 frames=("panda_link4", "world"),
                 representation=kind,
             )
-            library = compiled(code, tmp_path, "-O0")
+            library = compiled(code, tmp_path)
             q = np.random.default_rng(0).uniform(-1.0, 1.0, (order + 1, 7))
             poses, twists = np.empty((2, 16)), np.empty((2, 12))
             call(getattr(library, f"{kind}_forward_kinematics"), q, poses, twists)
@@ -261,7 +261,7 @@ class TestWhat:
         order, bodies = 2, ("panda_link7", "panda_link3")
         robot, rng = panda(), np.random.default_rng(1)
         code = c_source(robot, order, what=("inverse_dynamics", "forward_dynamics"), wrenches=bodies)
-        library = compiled(code, tmp_path, "-O0")
+        library = compiled(code, tmp_path)
         assert library.panda_self_test() <= 1e-11
         q, loads = rng.uniform(-1.0, 1.0, (order + 3, 7)), rng.uniform(-1.0, 1.0, (2, order + 1, 6))
         tau, rates = np.empty((order + 1, 7)), np.empty((order + 1, 7))
@@ -356,7 +356,7 @@ class TestSelfTest:
             name = f"parts{length}"
             code = c_source(panda(), 1, name)
             assert code.source.count("static void part") > 500 // length
-            found = compiled(code, tmp_path, "-O0")
+            found = compiled(code, tmp_path)
             call(getattr(found, f"{name}_inverse_dynamics"), q, tau)
             assert_rows_close(tau, expected, 1e-15)
 

@@ -49,7 +49,7 @@ def stacks(n: int, count: int = 12) -> tuple[Array, Array]:
 @pytest.mark.parametrize("kind", SPECS)
 def test_every_kind(kind: str, tmp_path: Path) -> None:
     robot = driven(SPECS[kind])
-    library = compiled(c_source(robot, 2, "robot"), tmp_path, "-O0")
+    library = compiled(c_source(robot, 2, "robot"), tmp_path)
     assert library.robot_self_test() <= 1e-11
     train = robot.drive_train
     assert train is not None
@@ -66,7 +66,7 @@ def test_every_kind(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ("tabulated", "two motors", "mixed"))
 def test_what_springs_cannot_give(kind: str, tmp_path: Path) -> None:
     robot = driven(SPECS[kind])
-    library = compiled(c_source(robot, 2, "robot"), tmp_path, "-O0")
+    library = compiled(c_source(robot, 2, "robot"), tmp_path)
     train = robot.drive_train
     assert train is not None
     (q, *_), (tau, *_) = stacks(robot.n_joints, 1)
@@ -84,7 +84,7 @@ def test_what_springs_cannot_give(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ("damped", "mixed"))
 def test_the_memory_of_damped_springs(kind: str, tmp_path: Path) -> None:
     robot = driven(SPECS[kind])
-    library = compiled(c_source(robot, 2, "robot", period=PERIOD), tmp_path, "-O0")
+    library = compiled(c_source(robot, 2, "robot", period=PERIOD), tmp_path)
     assert library.robot_self_test() <= 1e-11
     train = robot.drive_train
     assert train is not None
@@ -108,7 +108,7 @@ def test_one_call_of_a_robot_with_loops_and_every_memory(tmp_path: Path) -> None
     """Positions and deflections move on together, or neither does."""
     robot = palletiser()
     code = c_source(robot, 2, "robot", period=PERIOD)
-    library = compiled(code, tmp_path, "-O0")
+    library = compiled(code, tmp_path)
     assert library.robot_self_test() <= 1e-11
     train, closure = robot.drive_train, robot.closure
     assert train is not None and closure is not None

@@ -44,7 +44,7 @@ class Exported:
     def __init__(self, robot: Robot, order: int, folder: Path, *flags: str) -> None:
         self.robot, self.order = robot, order
         self.code = c_source(robot, order, "robot")
-        self.library = compiled(self.code, folder, "-O0", *flags)
+        self.library = compiled(self.code, folder, *flags)
         closure = robot.closure
         assert closure is not None
         self.memory = np.full(len(closure.leading), np.nan)
@@ -250,7 +250,7 @@ def test_wrenches_of_the_environment(name: str, tmp_path: Path) -> None:
     body = robot.tree.body_names[-1]
     closure, n = robot.closure, len(robot.driven_joints)
     assert closure is not None
-    library = compiled(c_source(robot, order, "robot", wrenches=[body]), tmp_path, "-O0")
+    library = compiled(c_source(robot, order, "robot", wrenches=[body]), tmp_path)
     assert library.robot_self_test() <= RELATIVE
     memory = np.empty(len(closure.leading))
     call(library.robot_home, memory)
@@ -273,7 +273,7 @@ def test_kinematics_of_all_bodies(name: str, tmp_path: Path) -> None:
     """In one file with the inverse dynamics, whose memory it shares."""
     robot, order = shipped(name), 1
     code = c_source(robot, order, "robot", what=("inverse_dynamics", "forward_kinematics"))
-    library = compiled(code, tmp_path, "-O0")
+    library = compiled(code, tmp_path)
     assert library.robot_self_test() <= RELATIVE
     closure = robot.closure
     assert closure is not None
@@ -300,7 +300,7 @@ def test_forward_dynamics(name: str, order: int, tmp_path: Path) -> None:
     closure, home = robot.closure, robot.home
     assert closure is not None
     code = c_source(robot, order, "robot", what="forward_dynamics")
-    library = compiled(code, tmp_path, "-O0")
+    library = compiled(code, tmp_path)
     assert library.robot_self_test() <= RELATIVE
     memory, k = np.empty(len(closure.leading)), robot.n_joints
     call(library.robot_home, memory)
@@ -331,7 +331,7 @@ def test_a_platform_of_two_freedoms(tmp_path: Path) -> None:
     closure, pose = robot.closure, robot.home[1]
     assert closure is not None and pose is not None
     body, n = robot.tree.body_names[1], len(robot.driven_joints)
-    library = compiled(c_source(robot, 0, "robot", wrenches=[body]), tmp_path, "-O0")
+    library = compiled(c_source(robot, 0, "robot", wrenches=[body]), tmp_path)
     assert library.robot_self_test() <= RELATIVE
     memory, tau, motion = np.empty(len(closure.leading)), np.empty((1, n)), np.empty((3, n))
     call(library.robot_home, memory)
