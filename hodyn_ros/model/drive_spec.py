@@ -36,9 +36,9 @@ class DriveLimits(Entry, kw_only=False):
     torque: float = key("of the motor, reflected to the link side [N·m]", above=0, default=np.inf)
     torque_rate: float = key("of the motor, reflected to the link side [N·m/s]", above=0, default=np.inf)
     speed: float = key("of the motor, reflected to the link side [rad/s]", above=0, default=np.inf)
-    power: float = key("of the motor, mechanical, driving or braking [W]", above=0, default=np.inf)
     deflection: float = key("of the spring [rad]", above=0, default=np.inf)
     current: float = key("of the motor [A]; needs torque_constant", above=0, default=np.inf)
+    power: float = key("of the motor, mechanical, driving or braking [W]", above=0, default=np.inf)
 
     def __post_init__(self) -> None:
         for entry in fields(self):

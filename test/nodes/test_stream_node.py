@@ -196,7 +196,7 @@ def test_a_platform_follows_poses_that_it_can_have() -> None:
             "parameter 'mode' is 'fast'; choose one of approximate, interpolate, latest",
         ),
         (ROBOT | {"jerk": [1.0, 2.0]}, "parameter 'jerk' has 2 numbers; give one for each of the 7 joints"),
-        ({"robot_config": "delta.yaml"}, "streams move the joints of trees on a fixed base"),
+        ({"robot_config": "aerial_manipulator.yaml"}, "has a floating base"),
     ],
 )
 def test_what_it_cannot_start_with_is_said_in_one_line(parameters: dict[str, object], words: str) -> None:

@@ -126,8 +126,9 @@ def in_model_order(stack: Array, places: Places) -> Array:
 def all_finite(values: Array) -> bool:
     """Return whether all numbers are finite."""
     # The sum of their squares tells at once, unless they are so large that it overflows.
+    # vdot, unlike dot, does not warn of that.
     flat = values.ravel()
-    return math.isfinite(flat.dot(flat)) or bool(np.isfinite(flat).all())
+    return math.isfinite(np.vdot(flat, flat)) or bool(np.isfinite(flat).all())
 
 
 def check_finite(stack: Array, joints: JointOrder, places: Places, labels: Sequence[str]) -> None:

@@ -93,7 +93,7 @@ class FeedforwardReader(StreamReader[Feedforward]):
     def from_numbers(self, numbers: Array, data: bytes) -> Feedforward | None:
         """Return the same from numbers alone."""
         checked = numbers.take(self._checked)
-        if not checked.dot(checked) < _LARGEST:
+        if not np.vdot(checked, checked) < _LARGEST:  # which overflows without a warning
             return None
         efforts, motor_positions, motor_efforts = (numbers.take(places) for places in self._stacks)
         thrusts, tilts = (numbers.take(places) for places in self._flown)
