@@ -41,6 +41,8 @@ endif
 ros := $(if $(ROS_DISTRO),$(if $(AMENT_PREFIX_PATH),$(shell "$(base_python)" -c 'import rclpy; print("yes")' 2>/dev/null)))
 
 export PATH := $(VENV)/bin:$(PATH)
+# Python keeps what it has compiled, also where the environment says otherwise: tests start hundreds of processes.
+unexport PYTHONDONTWRITEBYTECODE
 ifeq ($(ros),yes)
   flavour := $(ROS_DISTRO)-python$(python_version)
   venv_flags := --system-site-packages
