@@ -109,12 +109,12 @@ class SimulatorNode(Node):
             step_limit=STEP_LIMIT if robot.closure is None else _COARSE,
         )
         self._simulation.warm_up()
+        self._stopped = ""  # why the simulation ended
         self._brake()
         self._names = list(robot.tree.joint_names)
         self._driven = [self._names.index(name) for name in robot.driven_joints]
         train = robot.drive_train
         self._motor_names = list(robot.driven_joints if train is None else train.motor_names)
-        self._stopped = ""  # why the simulation ended
         # A command counts from when it has arrived, even if this process comes to it later. The middleware
         # says when that was, by the clock of the machine.
         self._arrivals_known = not self.get_parameter("use_sim_time").value
@@ -221,8 +221,10 @@ class SimulatorNode(Node):
 
     def _brake(self) -> None:
         """Let the robot stand where it is, held by its brakes."""
-        self._simulation.stand()
-        self._effort = self._simulation.gravity_effort()
+        if not self._stopped:
+            self._simulation.stand()
+            self._effort = self._simulation.gravity_effort()
+            self._joints = self._simulation.joints
         self._braked = True
 
     # time
@@ -237,6 +239,7 @@ class SimulatorNode(Node):
         elif not self._braked and not self._stopped:
             try:
                 self._simulation.advance(duration, self._effort)
+                self._joints = self._simulation.joints  # where its loops close
             except HodynError as error:
                 self._stopped = f"the simulation has ended, and the robot stands where it was: {error}"
                 self.get_logger().error(self._stopped)
@@ -262,7 +265,7 @@ class SimulatorNode(Node):
         robot = self._simulation
         stamp = time_message(instant)
         motors = self._motor_names, robot.motor_position, robot.motor_velocity, self._effort
-        (position, velocity), effort = robot.joints, np.zeros(len(self._names))
+        (position, velocity), effort = self._joints, np.zeros(len(self._names))
         effort[self._driven] = robot.link_effort
         self._motor_states.publish(self._state(stamp, *motors))
         self._joint_states.publish(self._state(stamp, self._names, position, velocity, effort))
