@@ -100,8 +100,8 @@ def _check_units(model: TorqueModel, data: Data) -> None:
             said = f", whose gear ratio is {ratio:g}," if ratio != 1.0 else ""
             raise InputError(
                 f"efforts of joint {model.robot.joint_names[j]!r} are {slope:.3g} times those of the file; "
-                f"are they currents, or torques of the rotor{said}? Give effort_scale, N·m at the link for "
-                "each unit"
+                f"are they currents, torques of the rotor{said}, or the efforts of another joint? Give "
+                "effort_scale, N·m at the link for each unit, or mend the order of the joints"
             )
 
 

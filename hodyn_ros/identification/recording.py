@@ -12,6 +12,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array
 
 LEAST_SAMPLES = 100
+_SHORTEST_STEP, _LONGEST_STEP = 1e-5, 0.5  # [s] between samples; a millisecond taken for a second is longer
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +42,19 @@ class Channel:
             raise InputError(
                 f"{what}: {len(self.times)} samples are too few; record {LEAST_SAMPLES} at least"
             )
-        if not np.isfinite(self.times).all() or not (np.diff(self.times) > 0.0).all():
-            i = int(np.flatnonzero(~(np.diff(self.times) > 0.0))[0]) + 1
+        if not np.isfinite(self.times).all():
+            i = int(np.flatnonzero(~np.isfinite(self.times))[0])
+            raise InputError(f"{what}: stamp {i} is {self.times[i]}; leave such samples out")
+        steps = np.diff(self.times)
+        if not (steps > 0.0).all():
+            i = int(np.flatnonzero(steps <= 0.0)[0]) + 1
             raise InputError(f"{what}: stamp {i} ({self.times[i]:g} s) is not later than the one before it")
+        usual = float(np.median(steps))
+        if not _SHORTEST_STEP <= usual <= _LONGEST_STEP:
+            raise InputError(
+                f"{what}: stamps lie {usual:g} s apart, which is no sampling period of a robot; are they seconds? "
+                "Give time_scale (1e-3 for milliseconds, 1e-9 for nanoseconds)"
+            )
         for name, column, there in zip(joint_names, self.values.T, self.measured):
             if there and not np.isfinite(column).all():
                 i = int(np.flatnonzero(~np.isfinite(column))[0])

@@ -199,6 +199,8 @@ WRONG = {
     "units of one link": ("gear ratio", lambda e, m, l: (e, m, l * [1, 0.5, 1])),
     "degrees of one side": ("gear ratio|limits", lambda e, m, l: (e, np.rad2deg(m), l)),
     "stamps that go back": ("stamp 10", lambda e, m, l: (e, m, l)),
+    "stamp without end": ("stamp 10 is inf", lambda e, m, l: (e, m, l)),
+    "milliseconds": (r"stamps lie 3.99886 s apart.*time_scale \(1e-3", lambda e, m, l: (e, m, l)),
     "swapped motors": ("swapped", lambda e, m, l: (e, m[:, [1, 0, 2]], l)),
     "currents": ("efforts of joint 'lift' are .*currents", lambda e, m, l: (e * [1, 0.1, 1], m, l)),
     "sign of an effort": ("opposite sign", lambda e, m, l: (e * [1, -1, 1], m, l)),
@@ -206,6 +208,7 @@ WRONG = {
     "not a number": ("sample 0", lambda e, m, l: (np.vstack([e[:1] + [np.nan, 0, 0], e[1:]]), m, l)),
     "no efforts": ("no efforts", lambda e, m, l: (e * np.nan, m, l)),
 }
+TENTH_STAMPS = {"stamps that go back": 0.0, "stamp without end": np.inf}
 
 
 @pytest.mark.parametrize("case", WRONG)
@@ -216,7 +219,10 @@ def test_recordings_that_cannot_be_are_refused_by_name(arm: Robot, case: str) ->
     with pytest.raises(InputError, match=said) as error:
         values = change(right.efforts.values, right.motors.values, right.links.values)
         times = right.efforts.times.copy()
-        times[10] = times[8] if case == "stamps that go back" else times[10]
+        if case == "milliseconds":
+            times *= 1e3
+        elif case in TENTH_STAMPS:
+            times[10] = TENTH_STAMPS[case]
         channels = [Channel(times, each) for each in values]
         identify(arm, JointRecording("a simulation", arm.joint_names, *channels))
     assert "\n" not in str(error.value)
