@@ -21,8 +21,8 @@ except ModuleNotFoundError as error:
     print(f"error: {missing_extra(error) or error}", file=sys.stderr)
     raise SystemExit(2) from None
 
-# Matrices here are small: threads of BLAS would wait for each other, where other work keeps the cores busy even
-# ten times as long as they compute. It counts before NumPy is imported; who wants threads sets it.
+# Matrices here are small: threads of BLAS would wait for each other, on a busy machine for ten times as long
+# as they compute. It counts before NumPy is imported; who wants threads sets it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 _PLAIN_WARNING = warnings.showwarning

@@ -52,8 +52,8 @@ class Channel:
         usual = float(np.median(steps))
         if not _SHORTEST_STEP <= usual <= _LONGEST_STEP:
             raise InputError(
-                f"{what}: stamps lie {usual:g} s apart, which is no sampling period of a robot; are they seconds? "
-                "Give time_scale (1e-3 for milliseconds, 1e-9 for nanoseconds)"
+                f"{what}: stamps lie {usual:g} s apart, which is no sampling period of a robot; are they "
+                "seconds? Give time_scale (1e-3 for milliseconds, 1e-9 for nanoseconds)"
             )
         for name, column, there in zip(joint_names, self.values.T, self.measured):
             if there and not np.isfinite(column).all():
