@@ -224,7 +224,6 @@ class SimulatorNode(Node):
         if not self._stopped:
             self._simulation.stand()
             self._effort = self._simulation.gravity_effort()
-            self._joints = self._simulation.joints
         self._braked = True
 
     # time
@@ -239,8 +238,8 @@ class SimulatorNode(Node):
         elif not self._braked and not self._stopped:
             try:
                 self._simulation.advance(duration, self._effort)
-                self._joints = self._simulation.joints  # where its loops close
             except HodynError as error:
+                self._simulation.halt()
                 self._stopped = f"the simulation has ended, and the robot stands where it was: {error}"
                 self.get_logger().error(self._stopped)
         self._simulated_to = instant
@@ -265,7 +264,7 @@ class SimulatorNode(Node):
         robot = self._simulation
         stamp = time_message(instant)
         motors = self._motor_names, robot.motor_position, robot.motor_velocity, self._effort
-        (position, velocity), effort = self._joints, np.zeros(len(self._names))
+        (position, velocity), effort = robot.joints, np.zeros(len(self._names))
         effort[self._driven] = robot.link_effort
         self._motor_states.publish(self._state(stamp, *motors))
         self._joint_states.publish(self._state(stamp, self._names, position, velocity, effort))

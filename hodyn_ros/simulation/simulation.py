@@ -59,6 +59,10 @@ class RobotSimulation:
     as it is asked to, also under a law that is continuous.
     """
 
+    _state: Array
+    _measurement: Measurement
+    _joints: Array | None  # of all joints, once they were asked for
+
     def __init__(
         self,
         robot: Robot,
@@ -94,6 +98,16 @@ class RobotSimulation:
         place = self.coordinates if position is None else self._checked("position", position)
         self._start(place, np.zeros(len(place)))
 
+    def halt(self) -> None:
+        """Let links and motors stand where they are, without velocity, springs bent as they are."""
+        self._joints = self.joints * [[1.0], [0.0]]  # found again, loops that hardly close might not
+        self._state = self._state.copy()
+        self._state[len(self._state) // 2 :] = 0.0
+        seen = self._measurement
+        self._measurement = seen._replace(
+            velocity=0.0 * seen.velocity, motor_velocity=0.0 * seen.motor_velocity
+        )
+
     def _start(self, position: Array, velocity: Array) -> None:
         plant, time = self.plant, self.time
         at_rest = np.zeros((5, plant.links.size))
@@ -114,6 +128,7 @@ class RobotSimulation:
     def state(self, state: ArrayLike) -> None:
         self._state = finite_array("the state", state, (self.plant.size,))
         self._measurement = self.plant.unpack(self._state, self.time)
+        self._joints = None
         self._quickest_time = -np.inf
 
     @property
@@ -162,8 +177,13 @@ class RobotSimulation:
     @property
     def joints(self) -> Array:
         """Positions and velocities (2, N) of all joints of the robot, driven or not [rad or m, /s]."""
-        position, velocity = self.plant.coordinates(self._state)
-        return self.robot.joint_motion(*self.plant.links.given(np.stack([position, velocity]), self.time))
+        if self._joints is None:
+            self._joints = self._joints_at(self._state, self.time)
+        return self._joints.copy()
+
+    def _joints_at(self, state: Array, time: float) -> Array:
+        motion = np.stack(self.plant.coordinates(state))
+        return self.robot.joint_motion(*self.plant.links.given(motion, time))
 
     def gravity_effort(self) -> Array:
         """Return the motor efforts (motors,) [N.m or N] that hold the links where they are."""
@@ -235,8 +255,10 @@ class RobotSimulation:
 
     def _arrive(self, state: Array, duration: float) -> None:
         time = self.time + duration
-        self._measurement = self._ends_with_one_line(lambda: self.plant.unpack(state, time))
-        self._state, self.time = state, time
+        measurement = self._ends_with_one_line(lambda: self.plant.unpack(state, time))
+        loops = self.robot.closure is not None  # which may have opened
+        joints = self._ends_with_one_line(lambda: self._joints_at(state, time)) if loops else None
+        self._state, self.time, self._measurement, self._joints = state, time, measurement, joints
 
     def _integrated(
         self,

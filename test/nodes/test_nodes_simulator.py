@@ -160,6 +160,7 @@ def test_all_joints_of_a_robot_with_loops_are_published_until_a_loop_opens() -> 
         count = len(links)
         talk.wait_until(lambda: len(links) > count + 10, "states of a robot that stands")
         np.testing.assert_allclose(links[-1].position, links[-5].position, rtol=0, atol=1e-12)
+        assert not np.any(links[-1].velocity) and not np.any(motors[-1].velocity)
         assert node.stop(signal.SIGTERM) == 0, node.output()
 
 

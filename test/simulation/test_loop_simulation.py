@@ -200,6 +200,10 @@ def test_where_no_loop_closes_any_more_the_simulation_ends_with_one_line(simulat
     assert np.isfinite(before).all() and np.abs(before).max() < 1.0
     links = Links(robot)
     links.at(np.stack([before, np.zeros(3)]))  # it stands at a pose that is sound
+    joints = simulation.joints
+    simulation.halt()
+    np.testing.assert_array_equal(simulation.joints[0], joints[0])
+    assert joints[1].any() and not simulation.joints[1].any() and not simulation.motor_velocity.any()
 
 
 def test_driven_joints_say_where_the_coordinates_are() -> None:
