@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from measured_arm import drives_of, measured_arm, misjudged, swings
+from measured_arm import ARM, drives_of, measured_arm, misjudged, swings
 
+from hodyn_ros import Robot
 from hodyn_ros.identification import Channel, JointRecording, identify
 from hodyn_ros.identification.validation import validate
 
@@ -44,3 +45,19 @@ def test_friction_of_a_motor_that_turns_with_two_joints_comes_out(tmp_path: Path
     )
     assert "the motor of bend turns with lift too" in " ".join(found.notes)
     assert "motors turn with more than one joint" in found.figure("stiffness of lift").reason
+
+
+def test_a_robot_file_says_by_a_coupling_that_a_motor_turns_with_two_joints(tmp_path: Path) -> None:
+    plain, rest = ARM.split("  - name: bend\n")
+    bodies, joints = plain.split("joints:\n")
+    origin = "origin: {xyz: [0.4, 0, 0]}"
+    back = f"  - {{name: back, type: revolute, parent: upper, child: carrier, {origin}, axis: [0, -1, 0]}}\n"
+    rest = rest.replace("parent: upper", "parent: carrier").replace(f"    {origin}\n", "")
+    wrist = f"{bodies}  - {{name: carrier, mass: 0}}\njoints:\n{joints}{back}  - name: bend\n{rest}"
+    wrist += "couplings: [{joint: back, of: lift, ratio: -1}]\n"
+    (tmp_path / "wrist.yaml").write_text(wrist)
+    robot, arm = Robot.from_config(tmp_path / "wrist.yaml"), measured_arm(tmp_path)
+    q = np.random.default_rng(1).normal(size=(5, 3))
+    state = robot.drive_state(q @ SHARED.T)
+    np.testing.assert_allclose(state.motion, q @ SHARED.T, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(state.efforts @ SHARED, arm.inverse_dynamics(q), rtol=1e-12, atol=1e-12)
