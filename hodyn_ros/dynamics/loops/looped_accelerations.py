@@ -13,7 +13,7 @@ from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, drive_
 from hodyn_ros.dynamics.loops.independence import mass_of
 from hodyn_ros.dynamics.loops.looped_motion import KEPT, SINGULAR, LoopedMotion
 from hodyn_ros.dynamics.loops.platform_dynamics import PlatformDynamics
-from hodyn_ros.engine.codegen.sample_loop import SampleLoop
+from hodyn_ros.engine.codegen.sample_loop import SampleLoop, one_by_one
 from hodyn_ros.engine.loops.loop_kernel import LoopAccelerations, TooLong, compiles
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
 from hodyn_ros.errors import InputError, SingularError
@@ -172,8 +172,9 @@ class LoopedAccelerations(LoopedMotion):
         efforts: Array,
         given: BaseMotion | None,
         wrenches: Sequence[AppliedWrench] = (),
+        out: Array | None = None,
     ) -> Array:
-        """Compute what `accelerations` does of a batch, each sample from the positions of the one before.
+        """Compute what `accelerations` does of a batch, each sample on the branch of the one before.
 
         `state` (count, 2, k), `efforts` (count, order + 1, efforts).
         """
@@ -185,18 +186,13 @@ class LoopedAccelerations(LoopedMotion):
         self.forward_call(*key)
         loop = self._forward_loops.get(key)
         if loop is None:
-            return np.array([alone(i) for i in range(count)])
-
-        def failed(i: int) -> Array:
-            table = alone(i)
-            return np.concatenate([table, np.zeros((1, table.shape[1]))])
-
+            return one_by_one(count, alone, out)
         motion = [] if given is None else [given.pose, given.twists[..., :1, :]]
         drives = [efforts]
         if self.closure.base_given:
             drives = [efforts[..., 6:], efforts[..., :6]]
         loads = [load.up_to(key[0]) for load in wrenches]
-        return loop.run(count, [state[:, :2], *motion, *drives, *loads], self.memory, failed)[:, :-1]
+        return loop.run(count, [state[:, :2], *motion, *drives, *loads], self.memory, alone, out)
 
     def forward_call(self, order: int, loads: LoadPlaces = ()) -> Callable[..., Array]:
         """Return `f(state, [pose, twist,] efforts, [base wrench,] load...)`, compiled where it can be."""

@@ -15,7 +15,7 @@ from hodyn_ros.checks import finite_result, into
 from hodyn_ros.dynamics.loops.closing import home
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, preload_rows, sample_of
 from hodyn_ros.dynamics.loops.looped_motion import KEPT, LoopedMotion
-from hodyn_ros.engine.codegen.sample_loop import SampleLoop
+from hodyn_ros.engine.codegen.sample_loop import SampleLoop, one_by_one
 from hodyn_ros.engine.limbs.kernel import ParallelKernel
 from hodyn_ros.engine.loops.loop_kernel import LoopKernel, compiles
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
@@ -113,10 +113,11 @@ class LoopedEfforts(LoopedMotion):
         base: BaseMotion | None,
         wrenches: Sequence[AppliedWrench] = (),
         preload: Array | None = None,
+        out: Array | None = None,
     ) -> Array:
         """Compute the efforts (count, order + 1, efforts) of a batch, y (count, order + 3, k).
 
-        Each sample begins at the positions of the one before, in one compiled loop where there is code.
+        Each sample stays on the branch of the one before, several at a time in lanes where there is code.
         """
         order = y.shape[-2] - 3
 
@@ -127,11 +128,11 @@ class LoopedEfforts(LoopedMotion):
         self._call(*key)
         loop = self._effort_loops.get(key)
         if loop is None:
-            return np.array([alone(i)[: order + 1] for i in range(count)])
+            return one_by_one(count, lambda i: alone(i)[: order + 1], out)
         motion = [] if base is None else [base.pose, base.twists[..., : order + 2, :]]
         told = [] if isinstance(loop.call, ParallelKernel) else [y]
         loads = [load.up_to(order) for load in wrenches] + ([] if preload is None else [preload])
-        return loop.run(count, [*told, *motion, *loads], self.memory, alone)[:, : order + 1]
+        return loop.run(count, [*told, *motion, *loads], self.memory, alone, out)
 
     def compile(self, order: int, drives: bool = False) -> Callable[..., Array]:
         """Return `f([y (order + 3, k),] [pose (4, 4), twists (order + 2, 6)], out=None)`.

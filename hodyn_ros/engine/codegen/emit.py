@@ -119,6 +119,45 @@ def batch_text(
     return text + "".join(sincos_function(width) for width in sorted(writer.widths))
 
 
+def lane_function_text(
+    graph: Graph,
+    outputs: Sequence[Any],
+    sizes: Sequence[int | None],
+    lanes: int,
+    stored: Sequence[Any],
+    kept: Sequence[Any],
+) -> str:
+    """Write `void @hodyn_lanes(ptr argument_0, i64 step_0, ..., i64 first, i64 last, ptr out, ptr kept)`.
+
+    It computes samples `first` and following, the spare lanes repeating the last one. `sizes[i]` numbers of
+    each sample of argument i lie `step_i` numbers apart; an argument without a size holds numbers of these
+    lanes alone, side by side. Of `outputs` those in `stored` go to the samples in `out`, those in `kept` to
+    vectors side by side; all round as if all outputs were computed.
+    """
+    writer = _LaneWriter(graph, outputs, lanes)
+    writer.outputs, writer.needed = stored, graph.needed([*stored, *kept])
+    arguments = "".join(f"ptr %a{i}, i64 %s{i}, " for i in range(len(sizes)))
+    lines = [f"define void @hodyn_lanes({arguments}i64 %first, i64 %last, ptr %out, ptr %kept) {{", "entry:"]
+    for lane in range(lanes):
+        lines.append(f"%wanted{lane} = add i64 %first, {lane}")
+        lines.append(f"%sample{lane} = call i64 @llvm.smin.i64(i64 %wanted{lane}, i64 %last)")
+    for argument, size in enumerate(sizes):
+        if size is None:
+            lines += writer.load_vectors(argument)
+        else:
+            lines += writer.load(argument, size, f"%s{argument}", checked=False)
+    body = writer.results()
+    writer.outputs = kept
+    lines += [
+        *_in_blocks([*body, *writer.vectors()]),
+        "ret void",
+        "}",
+        "declare i64 @llvm.smin.i64(i64, i64)",
+    ]
+    text = "\n".join(lines) + "\n" + writer.declarations()
+    return text + "".join(sincos_function(width) for width in sorted(writer.widths))
+
+
 def single_text(text: str) -> str:
     """Turn code for doubles into code for floats of four bytes, its constants rounded."""
 
@@ -468,8 +507,11 @@ class _LaneWriter(_Writer):
             result.append(f"%n{node} = extractvalue {pair} {both}, {part}")
         return result
 
-    def load(self, argument: int, size: int) -> list[str]:
-        """Load the numbers of `lanes` samples and transpose them, a square block at a time."""
+    def load(self, argument: int, size: int, step: str = "", *, checked: bool = True) -> list[str]:
+        """Load the numbers of `lanes` samples and transpose them, a square block at a time.
+
+        Samples lie `step` numbers apart, by default their size.
+        """
         numbers = {
             self.graph.nodes[number][2]: number
             for number in self.needed
@@ -480,16 +522,39 @@ class _LaneWriter(_Writer):
             name = f"l{argument}_{start}"
             rows = []
             for lane in range(self.lanes):
-                lines += self._address(f"{name}_{lane}", f"%a{argument}", size, lane, start)
+                lines += self._address(f"{name}_{lane}", f"%a{argument}", step or str(size), lane, start)
                 lines.append(f"%{name}_r{lane} = load <{length} x double>, ptr %{name}_{lane}_at, align 8")
                 rows.append(f"%{name}_r{lane}")
-            lines += self._check(name, rows, length)
+            lines += self._check(name, rows, length) if checked else []
             columns, made = self._transpose(name, rows, length)
             lines += made
             for index in range(start, start + length):
                 if index in numbers and numbers[index] not in self.written:
                     self.written.add(numbers[index])
                     lines.append(_copy(f"%n{numbers[index]}", self.type, columns[index - start], self.lanes))
+        return lines
+
+    def load_vectors(self, argument: int) -> list[str]:
+        """Load numbers that lie side by side for these lanes."""
+        lines: list[str] = []
+        for number in self.needed:
+            if self.graph.nodes[number][:2] == ("input", argument):
+                self.written.add(number)
+                place = f"%n{number}_at = getelementptr {self.type}, ptr %a{argument}"
+                lines.append(f"{place}, i64 {self.graph.nodes[number][2]}")
+                lines.append(f"%n{number} = load {self.type}, ptr %n{number}_at, align 64")
+        return lines
+
+    def vectors(self) -> list[str]:
+        """Compute the outputs and store those of these lanes side by side."""
+        lines: list[str] = []
+        for k, (signs, value) in enumerate(self.output_values()):
+            output = self.outputs[k]
+            lines += self.lines(self.missing([output.number])) if isinstance(output, Traced) else []
+            lines += [line.replace(f"%m{k} =", f"%kept{k} =") for line in signs]
+            value = f"%kept{k}" if signs else value
+            lines.append(f"%kept{k}_at = getelementptr {self.type}, ptr %kept, i64 {k}")
+            lines.append(f"store {self.type} {value}, ptr %kept{k}_at, align 64")
         return lines
 
     def prefetch(self, argument: int, size: int) -> list[str]:
@@ -539,13 +604,13 @@ class _LaneWriter(_Writer):
             rows, turned = self._transpose_back(name, [value for _, value in made[window]])
             lines += turned
             for lane in range(self.lanes):
-                lines += self._address(f"{name}_{lane}", "%out", size, lane, start)
+                lines += self._address(f"{name}_{lane}", "%out", str(size), lane, start)
                 lines.append(f"store <{length} x double> {rows[lane]}, ptr %{name}_{lane}_at, align 8")
         return lines
 
-    def _address(self, name: str, array: str, size: int, lane: int, start: int) -> list[str]:
+    def _address(self, name: str, array: str, step: str, lane: int, start: int) -> list[str]:
         return [
-            f"%{name}_offset = mul i64 %sample{lane}, {size}",
+            f"%{name}_offset = mul i64 %sample{lane}, {step}",
             f"%{name}_index = add i64 %{name}_offset, {start}",
             f"%{name}_at = getelementptr double, ptr {array}, i64 %{name}_index",
         ]

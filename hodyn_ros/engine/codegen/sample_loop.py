@@ -1,9 +1,10 @@
-"""Many samples by compiled code that goes on from where it was: one after the other, in one compiled loop."""
+"""Many samples by compiled code that goes on from where it was: in lanes, or one after the other."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Protocol
 
@@ -12,11 +13,21 @@ import numpy as np
 from hodyn_ros.engine.codegen.kernel import Shape
 from hodyn_ros.engine.codegen.literals import literal
 from hodyn_ros.engine.codegen.llvm import MachineCode, compile_text
+from hodyn_ros.errors import HodynError, SingularError
 from hodyn_ros.lie.se3 import Array
+
+_BLOCK = 64  # samples computed one by one before lanes are tried again
+_WORTHWHILE = 64  # samples for which code for lanes is compiled
 
 
 class Remembering(Protocol):
-    """A `Call` whose last argument is a memory, and whose result says at `bad` whether it counts."""
+    """A `Call` whose last argument is a memory, and whose result says at `bad` whether it counts.
+
+    `in_lanes`: a C function for many samples, `int64_t f(const double* argument, int64_t step, ..., double*
+    memory, double* out, int64_t count)`, steps in numbers from sample to sample, or None. It writes
+    `batch_rows` of the results, and returns how many samples count before the first of a block with one that
+    does not.
+    """
 
     arguments: tuple[tuple[str, Shape], ...]
     result: Shape
@@ -27,14 +38,24 @@ class Remembering(Protocol):
         """Where the number is that must be below one."""
         ...
 
+    @property
+    def batch_rows(self) -> slice:
+        """Rows of the result that are wanted of many samples."""
+        ...
+
+    @property
+    def in_lanes(self) -> MachineCode | None:
+        """Code for several samples at a time."""
+        ...
+
 
 class SampleLoop:
-    """A compiled loop over samples, all with one memory."""
+    """Compiled loops over samples, all with one memory: in lanes, and one by one where these cannot."""
 
     def __init__(self, call: Remembering) -> None:
         self.call = call
         rows, columns = call.result
-        self._sizes = [*(8 * a * b for _, (a, b) in call.arguments[:-1]), 8 * rows * columns]
+        self._sizes = [*(a * b for _, (a, b) in call.arguments[:-1]), rows * columns]
 
     @cached_property
     def _code(self) -> MachineCode:
@@ -42,15 +63,28 @@ class SampleLoop:
         return compile_text(text, "hodyn_samples", None)
 
     @cached_property
-    def _loop(self) -> Callable[..., int]:
+    def _one_by_one(self) -> Callable[..., int]:
+        return self._loop(self._code)
+
+    @cached_property
+    def _in_lanes(self) -> Callable[..., int] | None:
+        code = self.call.in_lanes
+        return None if code is None else self._loop(code)
+
+    def _loop(self, code: MachineCode) -> Callable[..., int]:
         kinds = [ctypes.c_void_p, ctypes.c_int64] * (len(self._sizes) - 1)
         kinds += [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64]
-        return ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(self._code.address)
+        return ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(code.address)
 
     def run(
-        self, count: int, arrays: Sequence[Array], memory: Array, failed: Callable[[int], Array]
+        self,
+        count: int,
+        arrays: Sequence[Array],
+        memory: Array,
+        failed: Callable[[int], Array],
+        out: Array | None = None,
     ) -> Array:
-        """Return the results (count, ...).
+        """Return `batch_rows` of the results (count, ...), in `out` if there is one.
 
         `arrays` have an axis of samples in front, or are the same for all. A sample whose result does not
         count is replaced by what `failed` returns for it, or it raises.
@@ -59,25 +93,62 @@ class SampleLoop:
         for array, (name, shape) in zip(arrays, self.call.arguments):
             if array.shape not in (shape, (count, *shape)):
                 raise ValueError(f"{name}: {array.shape} is neither {shape} nor {(count, *shape)}")
-        out, done = np.empty((count, *self.call.result)), 0
-        while done < count:
+        rows = self.call.batch_rows
+        if out is None:
+            out = np.empty((count, rows.stop - rows.start, self.call.result[1]))
+        in_lanes = self._in_lanes if count >= _WORTHWHILE else None
+        block, done = _BLOCK if in_lanes else count, 0
+        few = np.empty((min(block, _BLOCK), *self.call.result))
+
+        def walk(loop: Callable[..., int], target: Array, samples: int) -> int:
             places: list[int] = []
             for array, size in zip(arrays, self._sizes):
                 step = size if array.ndim == 3 else 0
-                places += [array.ctypes.data + done * step, step]
-            done += self._loop(
-                *places, memory.ctypes.data, out.ctypes.data + done * self._sizes[-1], count - done
-            )
-            if done < count:
-                out[done] = failed(done)
-                done += 1
+                places += [array.ctypes.data + 8 * done * step, step]
+            return loop(*places, memory.ctypes.data, target.ctypes.data, samples)
+
+        while done < count:
+            if in_lanes:
+                done += walk(in_lanes, out[done:], count - done)
+            end = min(done + block, count)
+            while done < end:
+                good = walk(self._one_by_one, few, min(len(few), end - done))
+                out[done : done + good] = few[:good, rows]
+                done += good
+                if good < len(few) and done < end:
+                    with naming_sample(done):
+                        out[done] = failed(done)[rows]
+                    done += 1
         return out
+
+
+def one_by_one(count: int, alone: Callable[[int], Array], out: Array | None = None) -> Array:
+    """Return what `alone` does of each of `count` samples, in `out` if there is one."""
+    for i in range(count):
+        with naming_sample(i):
+            found = alone(i)
+        out = np.empty((count, *found.shape)) if out is None else out
+        out[i] = found
+    assert out is not None
+    return out
+
+
+@contextmanager
+def naming_sample(number: int) -> Iterator[None]:
+    """Say at which sample of a batch an error was raised."""
+    try:
+        yield
+    except HodynError as error:
+        error.args = (f"sample {number}: {error}",)
+        if isinstance(error, SingularError):
+            error.sample = number
+        raise
 
 
 def _text(address: int, n_arguments: int, result: int, bad: int) -> str:
     """Write `i64 @hodyn_samples(ptr argument, i64 stride, ..., ptr memory, ptr out, i64 count)`.
 
-    It returns how many samples count before the first that does not. Strides and `result` are in bytes.
+    It returns how many samples count before the first that does not. Strides and `result` are in numbers.
     """
     given = "".join(f"ptr %a{i}, i64 %s{i}, " for i in range(n_arguments))
     lines = [
@@ -91,11 +162,11 @@ def _text(address: int, n_arguments: int, result: int, bad: int) -> str:
         "%i = phi i64 [0, %entry], [%next, %good]",
     ]
     for i in range(n_arguments):
-        lines += [f"%o{i} = mul i64 %i, %s{i}", f"%p{i} = getelementptr i8, ptr %a{i}, i64 %o{i}"]
+        lines += [f"%o{i} = mul i64 %i, %s{i}", f"%p{i} = getelementptr double, ptr %a{i}, i64 %o{i}"]
     places = "".join(f"ptr %p{i}, " for i in range(n_arguments))
     lines += [
         f"%offset = mul i64 %i, {result}",
-        "%place = getelementptr i8, ptr %out, i64 %offset",
+        "%place = getelementptr double, ptr %out, i64 %offset",
         f"call void inttoptr (i64 {address} to ptr)({places}ptr %memory, ptr %place)",
         f"%bad_at = getelementptr double, ptr %place, i64 {bad}",
         "%bad = load double, ptr %bad_at, align 8",

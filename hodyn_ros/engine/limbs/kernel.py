@@ -245,6 +245,16 @@ class ParallelKernel(Call):
         return slice(0, self.order + 1)
 
     @property
+    def batch_rows(self) -> slice:
+        """Rows of the result that batches are of: efforts, or the force in task space."""
+        return slice(0, self.order + 1)
+
+    @property
+    def in_lanes(self) -> MachineCode | None:
+        """None: lanes hold limbs of one sample."""
+        return None
+
+    @property
     def jacobians(self) -> slice:
         """Rows of `J_IK` by order, one after the other."""
         return slice(self.order + 1, (self.order + 1) * (1 + self.model.n_driven))

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from hodyn_ros.engine.codegen.driver_end import kept_where_good
-from hodyn_ros.engine.codegen.emit import kernel_text
+from hodyn_ros.engine.codegen.emit import kernel_text, lane_function_text
 from hodyn_ros.engine.codegen.kernel import Call, Function, Shape, Stack, traced
 from hodyn_ros.engine.codegen.literals import literal
-from hodyn_ros.engine.codegen.llvm import compile_text
+from hodyn_ros.engine.codegen.llvm import MachineCode, compile_text, lanes
 from hodyn_ros.engine.codegen.object_cache import ObjectCache
+from hodyn_ros.engine.codegen.tracer import Graph
 from hodyn_ros.engine.kernels import KernelSpec, fits_straight_line, inverse_dynamics
 from hodyn_ros.engine.large_trees.inverse import load_arguments
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
+from hodyn_ros.engine.loops.loop_lanes import driver_text
 from hodyn_ros.engine.loops.loop_matrices import MatrixCode, Part
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces, LoopCode
 from hodyn_ros.engine.matrix_kernels import STRAIGHT_LINE_LIMIT
@@ -89,8 +92,8 @@ class LoopFunction(Call):
         limit: float = np.inf,
     ) -> None:
         """Trace and compile; raise TooLong where `end` has more operations than a limit."""
-        self._step, self._end = code.newton_step, end
-        n = len(code.closure.leading)
+        self._step, self._end, self._n_told = code.newton_step, end, len(told)
+        self._n_positions = n = len(code.closure.leading)
         memory = 1, n + (16 if len(told) > 1 else 0)
         super().__init__([*told, *others, ("memory", memory)], result)
         self._alive: list[Any] = [tree]
@@ -115,6 +118,42 @@ class LoopFunction(Call):
     def bad(self) -> int:
         """Where the number is that must be below one: by default the first of the last row."""
         return (self.result[0] - 1) * self.result[1]
+
+    @property
+    def batch_rows(self) -> slice:
+        """Rows of the result that batches are of: by default all but the last."""
+        return slice(0, self.result[0] - 1)
+
+    @cached_property
+    def in_lanes(self) -> MachineCode | None:
+        """The bare C function of `driver_text` for batches; None around the generic code of a large tree."""
+        if self._alive[0] is not None:
+            return None
+        shapes, n = [shape for _, shape in self.arguments], self._n_positions
+        state = 1, n + 1
+        told = shapes[: min(self._n_told, 2)]
+        graph, outputs, _ = traced(self._step, [*told, state])
+        step = self._lane_function(graph, outputs, [*told, None], [], outputs)
+        graph, outputs, (_, columns) = traced(self._end, [*shapes, state])
+        stored = outputs[self.batch_rows.start * columns : self.batch_rows.stop * columns]
+        end = self._lane_function(graph, outputs, [*shapes[:-1], None, None], stored, [outputs[self.bad]])
+        limits = _ARRIVED, _ITERATIONS
+        text = driver_text(len(shapes) - 1, self._n_told, n, step, end, lanes(), limits)
+        return compile_text(text, "hodyn_samples", None)
+
+    def _lane_function(
+        self,
+        graph: Graph,
+        outputs: Sequence[Any],
+        shapes: Sequence[Shape | None],
+        stored: Sequence[Any],
+        kept: Sequence[Any],
+    ) -> int:
+        sizes = [None if shape is None else shape[0] * shape[1] for shape in shapes]
+        text = lane_function_text(graph, outputs, sizes, lanes(), stored, kept)
+        code = compile_text(text, "hodyn_lanes", ObjectCache.default())
+        self._alive.append(code)
+        return code.address
 
     @property
     def traces(self) -> LoopTraces:
@@ -187,6 +226,11 @@ class LoopKernel(LoopFunction):
     def efforts(self) -> slice:
         """Rows of the efforts by order: of a prescribed base, then of the drives."""
         return slice(0, self.order + 1)
+
+    @property
+    def batch_rows(self) -> slice:
+        """Rows of the result that batches are of."""
+        return self.efforts if self.what == "efforts" else super().batch_rows
 
     @property
     def drives(self) -> slice:

@@ -1,0 +1,129 @@
+"""Batches of robots with loops in lanes: Newton's method of each lane, and samples that no lane can do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from linkages import motion_of, robot_of
+from numpy.typing import NDArray
+from oracles.mechanisms import MECHANISMS, Mechanism
+
+from hodyn_ros import BaseMotion, Robot
+from hodyn_ros.engine.codegen import sample_loop
+from hodyn_ros.engine.loops import loop_kernel
+from hodyn_ros.errors import ConvergenceError, InputError
+from hodyn_ros.lie.se3 import exp
+
+Array = NDArray[np.float64]
+COUNT, ORDER = 69, 1  # so many that lanes are worthwhile, and that some of them stay without a sample
+
+
+class Samples:
+    """A way of a mechanism from its home, with other velocities at every sample."""
+
+    def __init__(self, mechanism: Mechanism, count: int = COUNT) -> None:
+        rng = np.random.default_rng(4)
+        y, base = motion_of(mechanism, ORDER)
+        swing = np.sin(0.05 * np.arange(count))
+        self.q = y + rng.uniform(-0.5, 0.5, (count, *y.shape))
+        self.q[:, 0] = y[0] * swing[:, None]
+        self.efforts = rng.normal(size=(count, ORDER + 1, len(mechanism.driven)))
+        self.base, self.push = None, None
+        self.arrays, self.state = [self.q], [np.ascontiguousarray(self.q[:, :2])]
+        if base is not None:
+            turn = 0.02 * rng.normal(size=6)
+            if mechanism.platform is not None and len(mechanism.platform[1]) == 3:
+                turn[[0, 1, 5]] = 0.0
+            poses = np.array([base.pose @ exp(x * turn) for x in swing])
+            twists = base.twists * rng.uniform(0.5, 1.0, (count, 1, 1))
+            self.base = BaseMotion(poses, twists)
+            self.arrays += [self.base.pose, twists]
+            self.state += [self.base.pose, np.ascontiguousarray(twists[:, :1])]
+        self.state.append(self.efforts)
+        if mechanism.platform is None and base is not None:
+            self.push = rng.normal(size=(count, ORDER + 1, 6))
+            self.state.append(self.push)
+
+
+def looped_of(robot: Robot) -> Any:
+    looped = robot._looped
+    assert looped is not None
+    return looped
+
+
+@pytest.mark.parametrize("lanes", [4, 8])
+@pytest.mark.parametrize("name", ["RSSR", "palletiser", "flying cam", "planar 3-RRR"])
+def test_lanes_round_as_single_samples_do(name: str, lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bit for bit from the same positions, those of the last sample of the block before."""
+    monkeypatch.setattr(loop_kernel, "lanes", lambda: lanes)
+    mechanism = MECHANISMS[name]()
+    robot, given = robot_of(mechanism), Samples(mechanism)
+    looped = looped_of(robot)
+    for call in ("efforts", "accelerations"):
+        robot.reset()
+        memory = looped.memory.copy()
+        if call == "efforts":
+            found = looped.efforts_of_samples(COUNT, given.q, given.base)
+            loop, arrays = looped._effort_loops[ORDER, (), False], given.arrays
+        else:
+            u = given.efforts if given.push is None else np.concatenate([given.push, given.efforts], axis=2)
+            found = looped.accelerations_of_samples(COUNT, given.state[0], u, given.base)
+            loop, arrays = looped._forward_loops[ORDER, ()], given.state
+        kernel = loop.call
+        assert kernel.in_lanes is not None and found.shape[0] == COUNT
+        for i, arguments in enumerate(zip(*arrays)):
+            positions = memory.copy()
+            table = kernel.function(*map(np.ascontiguousarray, arguments), positions)
+            assert table.item(kernel.bad) < 1.0
+            np.testing.assert_array_equal(found[i], table[kernel.batch_rows])
+            if i % lanes == lanes - 1:
+                memory = positions
+        np.testing.assert_array_equal(looped.memory, positions)
+
+
+@pytest.mark.parametrize("name", ["four-bar", "ankle"])
+def test_samples_that_lanes_cannot_do_are_computed_one_by_one(name: str) -> None:
+    """Where the motion jumps; what follows goes on in lanes."""
+    mechanism = MECHANISMS[name]()
+    given = Samples(mechanism, 3 * COUNT)
+    given.q[30:, 0] += 0.8 if name == "four-bar" else 0.0
+    if given.base is not None:
+        shift = exp(np.array([0.0, 0.0, 0.9, 0.0, 0.0, 0.0]))
+        moved = given.base.pose.copy()
+        moved[100:] = moved[100:] @ shift
+        given.base = BaseMotion(moved, given.base.twists)
+    found = robot_of(mechanism).inverse_dynamics(given.q, given.base)
+    alone, each = robot_of(mechanism), []
+    for i in range(3 * COUNT):
+        base = None if given.base is None else BaseMotion(given.base.pose[i], given.base.twists[i])
+        each.append(alone.inverse_dynamics(given.q[i], base))
+    pairs = zip(found, zip(*each)) if given.base is not None else [(found, each)]
+    for part, expected in pairs:
+        scale = np.abs(part).max()
+        assert np.abs(part - np.array(expected)).max() < 1e-13 * scale
+
+
+def test_the_sample_that_nothing_can_do_is_named() -> None:
+    mechanism = MECHANISMS["four-bar"]()
+    given = Samples(mechanism)
+    given.q[41, 1] = 1e200
+    with pytest.raises(InputError, match="^sample 41: the result overflows"):
+        robot_of(mechanism).inverse_dynamics(given.q)
+    given.q[41, 1] = np.nan
+    with pytest.raises(InputError, match="NaN"):
+        robot_of(mechanism).inverse_dynamics(given.q)
+
+
+def test_loops_that_open_are_named_with_their_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = MECHANISMS["slider-crank"]()
+    given = Samples(mechanism)
+    given.q[50, 0] = 1e9
+    for least in (1, 10 * COUNT):  # in lanes, and one by one
+        monkeypatch.setattr(sample_loop, "_WORTHWHILE", least)
+        robot = robot_of(mechanism)
+        with pytest.raises(ConvergenceError, match="^sample 50: .* does not get there"):
+            robot.inverse_dynamics(given.q)
+        now = looped_of(robot).known.y
+        np.testing.assert_allclose(now, given.q[49, 0], atol=1e-12)  # the last success
