@@ -1,8 +1,9 @@
 """Compute the reference durations of `benchmarks.plans`: `python -m benchmarks.time_optimal_reference 0 1 2`.
 
 A fine direct collocation, solved by IPOPT with exact second derivatives: the squared speed of the path
-parameter is a chain of five integrators along the path, whose input is constant in each of 300 intervals; all
-limits hold at two Gauss points of each. Takes minutes for each path, and is kept in
+parameter has a fifth derivative that is free and constant in each of 300 intervals; all limits hold at two
+Gauss points of each. The search starts from even speed, by a coarse collocation; limits that this one stays
+far away from are left out of the fine one until it exceeds them. Takes seconds for each path, and is kept in
 data/time_optimal_reference.json.
 """
 
@@ -10,13 +11,15 @@ from __future__ import annotations
 
 import json
 import sys
-from math import factorial
 from typing import Any
 
 import casadi
 import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import BSpline, make_lsq_spline
 
 from benchmarks.plans import REFERENCE, panda, random_path
+from benchmarks.stopwatch import Array
 from hodyn_ros import Robot
 from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.time_optimal.path_dynamics import PathDynamics
@@ -25,104 +28,176 @@ from hodyn_ros.planning.time_optimal.planner import time_optimal
 from hodyn_ros.trajectory import RobotMotion, WaypointSpline
 
 INTERVALS = 300
+_COARSE = 60  # intervals
 _POINTS = 2
 _ORDER = 5
+_FAR = 0.5  # of a limit: where a coarse solution uses less, the limit is left out at first
+_MISSED = 1e-6  # of a limit: by which one that was left out may be exceeded
+_START = 0.8  # of the squared speed that is even along the path: where a search starts counts little
+_OPTIONS: dict[str, Any] = {
+    "print_time": False,
+    "ipopt.print_level": 0,
+    "ipopt.sb": "yes",
+    "ipopt.tol": 1e-7,  # barriers of 1e-6 on all limits together would cost 4e-4 of a duration
+    "ipopt.max_iter": 500,
+    "ipopt.mu_strategy": "adaptive",
+}
 
 
 def reference(robot: Robot, path: WaypointSpline, intervals: int = INTERVALS) -> float:
     """Return the least duration [s] that is found for a path."""
-    demand = LimitSet(robot)
-    usage = PathUsage(demand)
-    motion = demand.fitted(RobotMotion.of(path))
-    points, weights = np.polynomial.legendre.leggauss(_POINTS)
-    step = path.duration / intervals
-    offsets = 0.5 * step * (points + 1.0)
-    u = (np.arange(intervals)[:, None] * step + offsets).ravel()
-    along = PathDynamics.of(demand, motion, u)
-
-    start = time_optimal(path, robot)
-    speeds = casadi.MX.sym("b", _ORDER, intervals + 1)  # b and its derivatives, times powers of the step
-    inputs = casadi.MX.sym("w", 1, intervals)
-    ends = [_advanced(speeds[:, :-1], inputs, 1.0) - speeds[:, 1:]]
-    rates = _rates()
-    durations, used = 0, []
-    for i, offset in enumerate(offsets):
-        inside = _advanced(speeds[:, :-1], inputs, offset / step)
-        y = casadi.vertcat(*(inside[k, :] / step**k for k in range(_ORDER)))
-        durations += 0.5 * step * weights[i] * casadi.sum2(y[0, :] ** -0.5)
-        used.append(_used(rates, usage, along, y, slice(i, None, _POINTS)))
-    equal, unequal = casadi.vec(ends[0]), casadi.vec(casadi.vertcat(*used))
-    unknowns = casadi.vertcat(casadi.vec(speeds), casadi.vec(inputs))
-    problem = {"x": unknowns, "f": durations, "g": casadi.vertcat(equal, unequal)}
-    options = {"ipopt.print_level": 0, "print_time": False, "ipopt.tol": 1e-6, "ipopt.max_iter": 500}
-    solver = casadi.nlpsol("solver", "ipopt", problem, options)
-    bound = np.concatenate([np.zeros(equal.shape[0]), np.ones(unequal.shape[0])])
-    # b alone has to be positive, with some room
-    least = np.full(unknowns.shape[0], -np.inf)
-    least[: _ORDER * (intervals + 1) : _ORDER] = 1e-4
-    # where the search starts counts little: even speed
-    guess = np.zeros(unknowns.shape[0])
-    guess[: _ORDER * (intervals + 1) : _ORDER] = (0.9 * path.duration / start.even_duration) ** 2
-    solution = solver(x0=guess, lbx=least, lbg=-bound, ubg=bound)
-    if not solver.stats()["success"]:
-        raise RuntimeError(solver.stats()["return_status"])
-    return float(solution["f"])
+    even = (path.duration / time_optimal(path, robot).even_duration) ** 2
+    coarse, fine = (_Collocation(robot, path, count, even) for count in (_COARSE, intervals))
+    speeds, _ = coarse.solved(np.full(coarse.count, _START), np.arange(coarse.limits))
+    speeds = fine.fitted(BSpline(coarse.knots, speeds, _ORDER))
+    kept = np.flatnonzero(fine.sizes(speeds) > _FAR)
+    while True:
+        speeds, duration = fine.solved(speeds, kept)
+        missed = np.setdiff1d(np.flatnonzero(fine.sizes(speeds) > 1.0 + _MISSED), kept)
+        if not len(missed):
+            return duration
+        kept = np.union1d(kept, missed)
 
 
-def _advanced(speeds: Any, inputs: Any, share: float) -> Any:
-    """Return the integrators after a share of an interval."""
-    rows = [
-        sum(speeds[j, :] * share ** (j - k) / factorial(j - k) for j in range(k, _ORDER))
-        + inputs * share ** (_ORDER - k) / factorial(_ORDER - k)
-        for k in range(_ORDER)
+class _Collocation:
+    """The squared speed along a path as a spline, and what it uses of the limits at N stations.
+
+    Coefficients are relative to the squared speed that is even. A limit is a column at a station; they are
+    counted station by station.
+    """
+
+    def __init__(self, robot: Robot, path: WaypointSpline, intervals: int, even: float) -> None:
+        demand = LimitSet(robot)
+        usage = PathUsage(demand)
+        points, weights = np.polynomial.legendre.leggauss(_POINTS)
+        step = path.duration / intervals
+        u = (np.arange(intervals)[:, None] * step + 0.5 * step * (points + 1.0)).ravel()
+        along = PathDynamics.of(demand, demand.fitted(RobotMotion.of(path)), u)
+        self.knots = np.pad(np.linspace(0.0, path.duration, intervals + 1), _ORDER, mode="edge")
+        self.count = intervals + _ORDER
+        self._stations, self._columns = len(u), len(usage.columns)
+        self.limits = self._stations * self._columns
+        # coefficients that are seen by each station
+        self._seen = np.arange(intervals).repeat(_POINTS)[:, None] + np.arange(_ORDER + 1)
+        splines = BSpline(self.knots, even * np.eye(self.count), _ORDER)
+        basis = [np.take_along_axis(splines(u, nu=k), self._seen, axis=1) for k in range(_ORDER)]
+        seconds = 0.5 * step * np.tile(weights, intervals)
+        numbers = [seconds, np.stack(basis, axis=1), along.motion, along.constant, along.factors]
+        self._numbers = np.concatenate([one.reshape(len(u), -1) for one in numbers], axis=1).T
+        self._functions = [one.map(len(u)) for one in _station(usage, along.motion.shape[2])]
+        self._x = casadi.MX.sym("x", self.count)
+        self._own = casadi.reshape(self._x[self._seen.ravel().tolist()], _ORDER + 1, len(u))
+        found = self._functions[0](self._own, self._numbers)
+        self._duration, self._used = casadi.sum2(found[0, :]), casadi.vec(found[1:, :])
+        self._all_used = casadi.Function("used", [self._x], [self._used])
+
+    def fitted(self, speeds: BSpline) -> Array:
+        """Return the coefficients of a spline that has some of the knots."""
+        places = np.linspace(self.knots[0], self.knots[-1], 4 * self.count)
+        return np.asarray(make_lsq_spline(places, speeds(places), self.knots, _ORDER).c)
+
+    def sizes(self, coefficients: Array) -> Array:
+        """Return what is used of all limits (limits,)."""
+        return np.abs(np.asarray(self._all_used(coefficients))[:, 0])
+
+    def solved(self, start: Array, kept: NDArray[np.intp]) -> tuple[Array, float]:
+        """Return coefficients and duration [s] of the fastest motion that keeps some of the limits."""
+        x, none = self._x, casadi.MX.sym("p", 0)
+        scale, multipliers = casadi.MX.sym("scale"), casadi.MX.sym("multipliers", len(kept))
+        problem = {"x": x, "p": none, "f": self._duration, "g": self._used[kept.tolist()]}
+        gradient, slopes = self._slopes(kept)
+        bends = self._bends(kept, scale, multipliers)
+        names = ["x", "p"], ["lam_f", "lam_g"]
+        derivatives = {
+            "grad_f": ([x, none], [problem["f"], gradient], names[0], ["f", "grad_f_x"]),
+            "jac_g": ([x, none], [problem["g"], slopes], names[0], ["g", "jac_g_x"]),
+            "hess_lag": ([x, none, scale, multipliers], [bends], sum(names, []), ["triu_hess_gamma_x_x"]),
+        }
+        given = {name: casadi.Function(f"nlp_{name}", *one) for name, one in derivatives.items()}
+        solver = casadi.nlpsol("solver", "ipopt", problem, {**_OPTIONS, **given})
+        # the squared speed has to be positive, with some room
+        solution = solver(x0=start, lbx=1e-4, lbg=-1.0, ubg=1.0)
+        if not solver.stats()["success"]:
+            raise RuntimeError(solver.stats()["return_status"])
+        return np.asarray(solution["x"])[:, 0], float(solution["f"])
+
+    def _slopes(self, kept: NDArray[np.intp]) -> tuple[Any, Any]:
+        """Return the derivatives of the duration, and of some limits, by the coefficients."""
+        found = self._functions[1](self._own, self._numbers)
+        station, column = np.divmod(kept, self._columns)
+        own = np.arange(_ORDER + 1)
+        rows = np.broadcast_to(np.arange(len(kept))[:, None], (len(kept), len(own)))
+        source = (station[:, None] * len(own) + own) * (1 + self._columns)
+        slopes = _summed(
+            found, source + 1 + column[:, None], rows, self._seen[station], (len(kept), self.count)
+        )
+        source = np.arange(self._seen.size) * (1 + self._columns)
+        seen = self._seen.ravel()
+        return _summed(found, source, seen, np.zeros_like(seen), (self.count, 1)), slopes
+
+    def _bends(self, kept: NDArray[np.intp], scale: Any, multipliers: Any) -> Any:
+        """Return the second derivatives of the Lagrangian by the coefficients, those above the diagonal."""
+        pattern = casadi.Sparsity.triplet(self.limits, 1, kept.tolist(), [0] * len(kept))
+        weights = casadi.densify(casadi.MX(pattern, multipliers))
+        weights = casadi.reshape(weights, self._columns, self._stations)
+        both = casadi.vertcat(casadi.repmat(scale, 1, self._stations), weights)
+        row, column = np.triu_indices(_ORDER + 1)
+        source = np.arange(self._stations)[:, None] * (_ORDER + 1) ** 2 + column * (_ORDER + 1) + row
+        found = self._functions[2](self._own, self._numbers, both)
+        return _summed(found, source, self._seen[:, row], self._seen[:, column], (self.count, self.count))
+
+
+def _summed(found: Any, source: Any, rows: Any, columns: Any, shape: tuple[int, int]) -> Any:
+    """Return a sparse matrix of entries that are drawn from others, and summed where they meet."""
+    places, entry = np.unique((columns * shape[0] + rows).ravel(), return_inverse=True)
+    pattern = casadi.Sparsity.triplet(*shape, (places % shape[0]).tolist(), (places // shape[0]).tolist())
+    ones, size = np.ones(source.size), (len(places), found.numel())
+    sums = casadi.DM.triplet(entry.tolist(), source.ravel().tolist(), ones, *size)
+    return casadi.MX(pattern, sums @ casadi.vec(found))
+
+
+def _station(usage: PathUsage, joints: int) -> list[Any]:
+    """Return functions of one station: duration and limits used, their derivatives, second ones weighted."""
+    assert usage.linear_weights is not None
+    own = casadi.SX.sym("c", _ORDER + 1)
+    sizes = (1, _ORDER * (_ORDER + 1), (_ORDER + 1) * joints, (_ORDER - 1) * joints)
+    parts = [casadi.SX.sym("numbers", size) for size in (*sizes, (_ORDER - 1) * _ORDER * joints)]
+    y = casadi.reshape(parts[1], _ORDER + 1, _ORDER).T @ own
+    motion, constant, factors = (casadi.reshape(one, joints, -1) for one in parts[2:])
+    rates, found = _rates(), [parts[0] * y[0] ** -0.5]
+    for joint in range(joints):
+        torques = constant[joint, :].T + casadi.reshape(factors[joint, :], _ORDER, -1).T @ y
+        columns = np.flatnonzero(usage.channel == joint)
+        by_time = rates(y, motion[joint, :].T, torques)
+        found.append(usage.linear_weights[:, columns].T @ by_time + usage.offset[columns])
+    numbers, values = casadi.vertcat(*parts), casadi.vertcat(*found)
+    weights = casadi.SX.sym("weights", values.shape[0])
+    slopes = casadi.jacobian(values, own)
+    bends = casadi.hessian(casadi.dot(weights, values), own)[0]
+    return [
+        casadi.Function("values", [own, numbers], [values]),
+        casadi.Function("slopes", [own, numbers], [casadi.densify(slopes)]),
+        casadi.Function("bends", [own, numbers, weights], [casadi.densify(bends)]),
     ]
-    return casadi.vertcat(*rows)
 
 
 def _rates() -> Any:
-    """Return a function of (y, factors of motion, constant, factors of torque) to rates of one joint.
+    """Return a function of (y, motion, torques) and their derivatives by u to rates of one joint.
 
     By repeated `d/dt = sqrt(b) d/du`, not by the formulas of `chain_rule`.
     """
     y = casadi.SX.sym("y", _ORDER + 1)
-    motion, constant = casadi.SX.sym("q", _ORDER + 1), casadi.SX.sym("g", _ORDER - 1)
-    factors = casadi.SX.sym("a", _ORDER - 1, _ORDER)
-    root = casadi.sqrt(y[0])
-
-    def rate(term: Any, functions: list[Any]) -> Any:
-        """Differentiate a term of y and derivatives of a function by time."""
-        by_y = sum(casadi.gradient(term, y)[k] * y[k + 1] for k in range(_ORDER))
-        by_f = sum(casadi.gradient(term, f)[0] * g for f, g in zip(functions, functions[1:]))
-        return root * (by_y + by_f)
-
     f = [casadi.SX.sym(f"f{k}") for k in range(_ORDER + 1)]
     terms = [f[0]]
     for _ in range(_ORDER):
-        terms.append(rate(terms[-1], f))
-    torques = constant + factors @ y[:_ORDER]
-    found = [casadi.substitute(casadi.vertcat(*terms), casadi.vertcat(*f), motion)]
-    low = casadi.vertcat(*terms[: _ORDER - 1])
-    found.append(casadi.substitute(low, casadi.vertcat(*f[: _ORDER - 1]), torques))
-    whole = casadi.substitute(casadi.vertcat(*found), y[_ORDER], 0)
-    return casadi.Function("rates", [y[:_ORDER], motion, constant, casadi.vec(factors)], [whole])
-
-
-def _used(rates: Any, usage: PathUsage, along: PathDynamics, y: Any, some: slice) -> Any:
-    """Return the relative quantities (columns, intervals)."""
-    assert usage.linear_weights is not None
-    count = y.shape[1]
-    rows = []
-    for joint in range(along.motion.shape[-1]):
-        factors = along.factors[some, :, :, joint]
-        found = rates.map(count)(
-            y,
-            along.motion[some, :, joint].T,
-            along.constant[some, :, joint].T,
-            factors.transpose(0, 2, 1).reshape(count, -1).T,
-        )
-        own = np.flatnonzero(usage.channel == joint)
-        rows.append(usage.linear_weights[:, own].T @ found + usage.offset[own])
-    return casadi.vertcat(*rows)
+        by_y = sum(casadi.gradient(terms[-1], y)[k] * y[k + 1] for k in range(_ORDER))
+        by_f = sum(casadi.gradient(terms[-1], one)[0] * rise for one, rise in zip(f, f[1:]))
+        terms.append(casadi.sqrt(y[0]) * (by_y + by_f))
+    motion, torques = casadi.SX.sym("motion", _ORDER + 1), casadi.SX.sym("torques", _ORDER - 1)
+    found = casadi.substitute(casadi.vertcat(*terms), casadi.vertcat(*f), motion)
+    low = casadi.substitute(casadi.vertcat(*terms[: _ORDER - 1]), casadi.vertcat(*f[: _ORDER - 1]), torques)
+    whole = casadi.substitute(casadi.vertcat(found, low), y[_ORDER], 0)
+    return casadi.Function("rates", [y[:_ORDER], motion, torques], [whole])
 
 
 def main() -> None:
