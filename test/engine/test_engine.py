@@ -18,6 +18,7 @@ from oracles.random_trees import KINDS, Tree, random_tree
 from hodyn_ros import BaseMotion, Robot
 from hodyn_ros.dynamics.read_robot import read_robot
 from hodyn_ros.engine import kernels
+from hodyn_ros.engine.codegen import emit
 from hodyn_ros.engine.codegen.kernel import Kernel
 from hodyn_ros.engine.large_trees.inverse import TreeKernel
 from hodyn_ros.engine.recursions.articulated import ArticulatedRecursion
@@ -245,6 +246,28 @@ class TestBatches:
         for threads in (1, 2):
             with pytest.raises(InputError, match=words):
                 kernel.batch(batch, threads=threads)
+
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+    @pytest.mark.parametrize("size", [3, 49, 1000, 2500])
+    def test_large_results_are_written_past_the_caches(
+        self, size: int, dtype: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """At any place in a line of memory, with numbers around them left as they were."""
+        count = 37
+        batch = random_stack(73, count, 3).reshape(count, 1, 3).astype(dtype)
+        expected = batch[..., np.arange(size) % 3] * np.arange(size, dtype=dtype)
+        monkeypatch.setattr(emit, "_STREAMED", 4 * size)
+        monkeypatch.setattr(emit, "_STAGED", 64)
+        kernel = Kernel(lambda a: [[a[0][k % 3] * float(k) for k in range(size)]], [("a", (1, 3))])
+        for shift in range(5):
+            room = np.full(count * size + 16, 7.0, dtype)
+            out = room[shift : shift + count * size].reshape(count, 1, size)
+            kernel.batch(batch, out=out)
+            np.testing.assert_array_equal(out, expected)
+            assert (room[:shift] == 7.0).all() and (room[shift + count * size :] == 7.0).all()
+        batch[20, 0, 1] = np.nan
+        with pytest.raises(InputError, match=r"\(20, 0, 1\)"):
+            kernel.batch(batch)
 
     def test_a_forked_process_computes_batches_too(self) -> None:
         """It has none of its parent's threads."""

@@ -26,6 +26,12 @@ _SINGLE_CHECK = 2.0**97  # of floats of four bytes: from 2^31 on
 # with the square of its length.
 _BLOCK = 300
 
+# Batches whose results hold more numbers than this, too many for caches, are written to memory past these.
+_STREAMED = 2**20
+_STAGED = 2**11  # numbers on the way, in the cache next to the processor
+_STAGE = 2**15  # and at most, where samples are large
+_WIDEST = 16  # lanes
+
 
 def kernel_text(graph: Graph, outputs: Sequence[Any], n_arguments: int) -> str:
     """Write `void @hodyn_kernel(ptr argument_0, ..., ptr out)`: straight-line code in the order of the trace.
@@ -233,14 +239,18 @@ def shared_text(sizes: Sequence[int], part: int) -> str:
     time, and then helps in the regions of the others. `taken` holds the samples taken in every region, 64
     bytes apart. Regions, because a processor fetches memory ahead: walking side by side, one would snatch
     the lines that the other is about to write. Stands beside `hodyn_batch` in its module; `sizes` are the
-    numbers per sample of each argument, the result counted in. Returns as `batch_text` does, for what this
-    thread computed.
+    numbers per sample of each argument, the result counted in. Large results are computed into a stage and
+    written to memory past the caches. Returns as `batch_text` does, for what this thread computed.
     """
     arguments = ", ".join(f"ptr %a{i}" for i in range(len(sizes)))
     moved = ", ".join(f"ptr %p{i}" for i in range(len(sizes)))
+    staged = max(_STAGED // sizes[-1] // _WIDEST * _WIDEST, _WIDEST)
+    streamed = _STREAMED // sizes[-1] if staged * sizes[-1] <= _STAGE else 2**62
     lines = [
         f"define i64 @hodyn_shared({arguments}, i64 %count, i64 %threads, i64 %thread, ptr %taken) {{",
         "entry:",
+        f"%stage = alloca [{min(staged * sizes[-1], _STAGE)} x double], align 64",
+        f"%streams = icmp sgt i64 %count, {streamed}",
         "br label %region",
         "region:",
         "%helped = phi i64 [0, %entry], [%helping, %through]",
@@ -256,31 +266,105 @@ def shared_text(sizes: Sequence[int], part: int) -> str:
         "%counter = getelementptr i64, ptr %taken, i64 %place",
         "br label %take",
         "take:",
-        "%before = phi i64 [%so_far, %region], [%answer, %compute]",
+        "%before = phi i64 [%so_far, %region], [%answer, %compute], [%answer_staged, %staged]",
         f"%offset = atomicrmw add ptr %counter, i64 {part} monotonic",
         "%first = add i64 %start, %offset",
         "%left = sub i64 %end, %first",
         "%any = icmp sgt i64 %left, 0",
-        "br i1 %any, label %compute, label %through",
-        "compute:",
-    ]
-    for argument, size in enumerate(sizes):
-        lines.append(f"%o{argument} = mul i64 %first, {size}")
-        lines.append(f"%p{argument} = getelementptr double, ptr %a{argument}, i64 %o{argument}")
-    lines += [
+        "br i1 %any, label %choose, label %through",
+        "choose:",
         f"%samples = call i64 @llvm.smin.i64(i64 %left, i64 {part})",
+        "br i1 %streams, label %staged, label %compute",
+        "compute:",
+        *_places(sizes, "p", "%first"),
         f"%spoiled = call i64 @hodyn_batch({moved}, i64 %samples)",
         "%answer = or i64 %before, %spoiled",
         "br label %take",
+        "staged:",
+        "%done_before = phi i64 [0, %choose], [%done_after, %staged]",
+        "%before_staged = phi i64 [%before, %choose], [%answer_staged, %staged]",
+        "%here = add i64 %first, %done_before",
+        "%left_staged = sub i64 %samples, %done_before",
+        f"%now = call i64 @llvm.smin.i64(i64 %left_staged, i64 {staged})",
+        *_places(sizes, "s", "%here"),
+        f"%spoiled_staged = call i64 @hodyn_batch({', '.join(f'ptr %s{i}' for i in range(len(sizes) - 1))}, "
+        "ptr %stage, i64 %now)",
+        "%answer_staged = or i64 %before_staged, %spoiled_staged",
+        f"%numbers = mul i64 %now, {sizes[-1]}",
+        f"call void @hodyn_stream(ptr %s{len(sizes) - 1}, ptr %stage, i64 %numbers)",
+        "%done_after = add i64 %done_before, %now",
+        "%more_staged = icmp slt i64 %done_after, %samples",
+        "br i1 %more_staged, label %staged, label %take",
         "through:",
         "%helping = add i64 %helped, 1",
         "%more = icmp ult i64 %helping, %threads",
         "br i1 %more, label %region, label %done",
         "done:",
+        "fence seq_cst",
         "ret i64 %before",
         "}",
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" + _STREAM
+
+
+def _places(sizes: Sequence[int], name: str, sample: str) -> list[str]:
+    """Write where the numbers of a sample are in every array."""
+    lines = []
+    for i, size in enumerate(sizes):
+        lines.append(f"%{name}o{i} = mul i64 {sample}, {size}")
+        lines.append(f"%{name}{i} = getelementptr double, ptr %a{i}, i64 %{name}o{i}")
+    return lines
+
+
+# Past the caches, whole lines at a time: no line is read from memory before it is written.
+_STREAM = """define internal void @hodyn_stream(ptr %to, ptr %from, i64 %count) {
+entry:
+br label %head
+head:
+%i = phi i64 [0, %entry], [%i_next, %one]
+%to_i = getelementptr double, ptr %to, i64 %i
+%from_i = getelementptr double, ptr %from, i64 %i
+%address = ptrtoint ptr %to_i to i64
+%within = and i64 %address, 63
+%aligned = icmp eq i64 %within, 0
+%left = sub i64 %count, %i
+%room = icmp sge i64 %left, 8
+%line = and i1 %aligned, %room
+br i1 %line, label %lines, label %rest
+rest:
+%some = icmp sgt i64 %left, 0
+br i1 %some, label %one, label %done
+one:
+%x = load double, ptr %from_i, align 8
+store double %x, ptr %to_i, align 8
+%i_next = add i64 %i, 1
+br label %head
+lines:
+%k = phi i64 [%i, %head], [%k_next, %lines]
+%to_k = getelementptr double, ptr %to, i64 %k
+%from_k = getelementptr double, ptr %from, i64 %k
+%v = load <8 x double>, ptr %from_k, align 8
+store <8 x double> %v, ptr %to_k, align 64, !nontemporal !0
+%k_next = add i64 %k, 8
+%left_k = sub i64 %count, %k_next
+%more = icmp sge i64 %left_k, 8
+br i1 %more, label %lines, label %tail
+tail:
+%j = phi i64 [%k_next, %lines], [%j_next, %last]
+%some_j = icmp slt i64 %j, %count
+br i1 %some_j, label %last, label %done
+last:
+%to_j = getelementptr double, ptr %to, i64 %j
+%from_j = getelementptr double, ptr %from, i64 %j
+%y = load double, ptr %from_j, align 8
+store double %y, ptr %to_j, align 8
+%j_next = add i64 %j, 1
+br label %tail
+done:
+ret void
+}
+!0 = !{i32 1}
+"""
 
 
 class _Writer:
