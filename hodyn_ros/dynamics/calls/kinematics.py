@@ -20,9 +20,11 @@ from hodyn_ros.dynamics.kinematics.inverse_kinematics import InverseKinematics
 from hodyn_ros.dynamics.kinematics.inverse_problem import Bodies, Method, Tasks, read_targets
 from hodyn_ros.dynamics.loops.coordinate_motion import (
     coordinate_motion,
+    coordinate_motions,
     drive_values,
     given_base,
 )
+from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_frames import solve_frames
 from hodyn_ros.dynamics.motion_stack import given as given_motion
 from hodyn_ros.dynamics.named_frames import find_frame
@@ -63,7 +65,7 @@ class KinematicCalls(RobotProperties):
     ) -> Kinematics:
         if self._looped is not None:
             check_representation(representation)
-            q, base = self._looped.joint_motion(*coordinate_motion(self._looped.closure, q, base, 0))
+            q, base = self._joints_of_loops(self._looped, q, base)
         tree = self._tree
         stack, moving = checked_motion(tree, given_motion(q), base, representation)
         order = stack.shape[-2] - 1
@@ -179,11 +181,20 @@ class KinematicCalls(RobotProperties):
         """Compute the motion (order + 1, joints) of all joints of the tree from that of the coordinates.
 
         `q` (order + 1, k), None where no joint is a coordinate; `base`: the motion of base or platform with
-        `order` twists. `tree.joint_names` has their order. Errors as of `solve`.
+        `order` twists. A batch of either has an axis of samples in front. `tree.joint_names` has their order.
+        Errors as of `solve`.
         """
         if self._looped is None:
             return checked_motion(self._tree, given_motion(q), base, "spatial")[0]
-        return self._looped.joint_motion(*coordinate_motion(self._looped.closure, q, base, 0))[0]
+        return self._joints_of_loops(self._looped, q, base)[0]
+
+    def _joints_of_loops(
+        self, looped: LoopedDynamics, q: ArrayLike | None, base: BaseMotion | None
+    ) -> tuple[Array, BaseMotion | None]:
+        count, y, given = coordinate_motions(looped.closure, q, base, 0)
+        if count:
+            return looped.joint_motion_of_samples(count, y, given)
+        return looped.joint_motion(y, given)
 
     @finite_result
     def drive_jacobian(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:

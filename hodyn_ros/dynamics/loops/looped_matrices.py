@@ -8,6 +8,7 @@ is skew, as it is for the tree.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -16,10 +17,11 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array, finite_result
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls
-from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion
+from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motions, sample_of
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.matrices import DynamicMatrices, JacobianFrame
 from hodyn_ros.dynamics.motion_stack import given
+from hodyn_ros.engine.codegen.sample_loop import SampleLoop, naming_sample, one_by_one
 from hodyn_ros.engine.loops.loop_kernel import LoopMatrix, TooLong, compiles
 from hodyn_ros.engine.loops.loop_matrices import Part
 from hodyn_ros.errors import InputError
@@ -71,7 +73,9 @@ class LoopedMatrices(LoopedMotion):
     @finite_result
     def computed(self, name: str, q: ArrayLike | None, base: BaseMotion | None, *others: Any) -> Any:
         """Compute what the call of `Robot` of that name returns."""
-        y, given = coordinate_motion(self.closure, q, base, RATES.get(name, 0))
+        count, y, given = coordinate_motions(self.closure, q, base, RATES.get(name, 0))
+        if count:
+            return self._of_samples(name, count, y, given, others)
         if name not in PARTS:
             return getattr(self, name)(y, given, *others)
         compiled = self.matrix(PARTS[name], y, given)
@@ -80,6 +84,38 @@ class LoopedMatrices(LoopedMotion):
         found = self._matrices(y, given, RATES.get(name, 0))
         parts = {"mass_matrix": found.mass, "coriolis_matrix": found.coriolis}
         return parts.get(name, found.gravity)
+
+    def _of_samples(
+        self, name: str, count: int, y: Array, given: BaseMotion | None, others: Sequence[Any]
+    ) -> Any:
+        """Compute a batch, each sample on the branch of the one before: in lanes, or one by one."""
+        if name == "com":
+            return self.tree_matrices.com(*self.joint_motion_of_samples(count, y, given))
+        if name == "dynamic_matrices":
+            parts = [
+                self._of_samples(what, count, y[:, : y.shape[1] - 1 + RATES.get(what, 0)], given, ())
+                for what in PARTS
+            ]
+            return DynamicMatrices(*parts)
+
+        def alone(i: int) -> Any:
+            own = [one[i] if np.ndim(one) == 3 else one for one in others]
+            return self.computed(name, np.ascontiguousarray(y[i]), sample_of(given, i), *own)
+
+        if name == "parameter_derivatives":
+            each = []
+            for i in range(count):
+                with naming_sample(i):
+                    each.append(alone(i))
+            return DynamicMatrices(*map(np.array, zip(*each)))
+        order = y.shape[1] - 1 - RATES.get(name, 0)
+        loop = self._matrix_loop(PARTS[name], order) if name in PARTS else None
+        if loop is None:
+            return one_by_one(count, alone)
+        size = self.closure.n_coordinates
+        motion = [] if given is None else [given.pose, given.twists[..., : y.shape[1] - 1, :]]
+        found = loop.run(count, [y, *motion], self.memory, lambda i: alone(i).reshape(-1, size))
+        return found.reshape(count, order + 1, *((size,) if name == "gravity_torque" else (size, size)))
 
     def dynamic_matrices(self, y: Array, given: BaseMotion | None) -> DynamicMatrices:
         """Compute the matrices by order for y (order + 2, k), and the motion of platform or base."""
@@ -92,7 +128,7 @@ class LoopedMatrices(LoopedMotion):
         """Compile the matrices of one order, however long that takes."""
         for part in PARTS.values():
             made = LoopMatrix(self.closure, self.independence.given, order, part, float("inf"))
-            self._matrix_kernels[part, order] = made
+            self._matrix_loops[part, order] = SampleLoop(made)
 
     def com(self, y: Array, given: BaseMotion | None) -> Array:
         """Compute the centre of mass (order + 1, 3) in the world, y (order + 1, k)."""
@@ -255,22 +291,21 @@ class LoopedMatrices(LoopedMotion):
 
     def matrix_rows(self, part: Part, order: int, *motion: Array) -> Array | None:
         """Compute what `LoopMatrix` returns but for its last row, if it can be compiled and found."""
-        key = part, order
-        if key not in self._matrix_kernels:
-            self._matrix_kernels[key] = self._matrix_kernel(part, order)
-        kernel = self._matrix_kernels[key]
-        if kernel is None:
+        loop = self._matrix_loop(part, order)
+        if loop is None:
             return None
-        result = kernel.function(*motion, self.memory)
-        return result[:-1] if result.item(kernel.bad) < 1.0 else None
+        result: Array = loop.call.function(*motion, self.memory)
+        return result[:-1] if result.item(loop.call.bad) < 1.0 else None
 
-    def _matrix_kernel(self, part: Part, order: int) -> LoopMatrix | None:
-        if not compiles(self.closure, order):
-            return None
-        try:
-            return LoopMatrix(self.closure, self.independence.given, order, part)
-        except TooLong:
-            return None
+    def _matrix_loop(self, part: Part, order: int) -> SampleLoop[LoopMatrix] | None:
+        key = part, order
+        if key not in self._matrix_loops:
+            self._matrix_loops[key] = None
+            if compiles(self.closure, order):
+                with suppress(TooLong):
+                    made = LoopMatrix(self.closure, self.independence.given, order, part)
+                    self._matrix_loops[key] = SampleLoop(made)
+        return self._matrix_loops[key]
 
 
 def _in_coordinates(of_tree: DynamicMatrices, F: Sequence[Array]) -> DynamicMatrices:

@@ -12,11 +12,12 @@ import numpy as np
 
 from hodyn_ros.checks import check_result
 from hodyn_ros.dynamics.loops.closing import MOST_STEPS, Known, home, reach
+from hodyn_ros.dynamics.loops.coordinate_motion import sample_of
 from hodyn_ros.dynamics.loops.independence import choose_coordinates, conditions, find_independence
 from hodyn_ros.dynamics.loops.platform_dynamics import PlatformDynamics
 from hodyn_ros.engine import kernels
 from hodyn_ros.engine.codegen.kernel import Function, LaneKernel
-from hodyn_ros.engine.codegen.sample_loop import SampleLoop
+from hodyn_ros.engine.codegen.sample_loop import SampleLoop, one_by_one
 from hodyn_ros.engine.loops.loop_kernel import LoopKernel, LoopMatrix, compiles
 from hodyn_ros.engine.loops.loop_matrices import Part
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
@@ -56,9 +57,9 @@ class LoopedMotion:
         self._effort_loops: dict[tuple[int, LoadPlaces, bool], SampleLoop] = {}
         self._forward_loops: dict[tuple[int, LoadPlaces], SampleLoop] = {}
         self._flat_at_home: dict[tuple[int, LoadPlaces, bool], float] = {}
-        self._joint_kernels: dict[int, LoopKernel] = {}
+        self._joint_loops: dict[int, SampleLoop[LoopKernel]] = {}
         self._forward_calls: dict[tuple[int, LoadPlaces], Callable[..., Array]] = {}
-        self._matrix_kernels: dict[tuple[Part, int], LoopMatrix | None] = {}
+        self._matrix_loops: dict[tuple[Part, int], SampleLoop[LoopMatrix] | None] = {}
         self.partial_kernels: dict[tuple[str, int, LoadPlaces], LaneKernel | None] = {}
 
     @property
@@ -210,19 +211,49 @@ class LoopedMotion:
         `base`: that of platform or base, with spatial twists.
         """
         closure, order = self.closure, len(y) - 1
-        if not compiles(closure, max(order - 2, 0), "joints"):
-            moved, _ = self.move(y, base)
-            return moved.joint_motion(), moved.base_motion
-        if order not in self._joint_kernels:
-            kernel = LoopKernel(closure, self.independence.given, order, (), "joints")
-            self._joint_kernels[order] = kernel
-        kernel = self._joint_kernels[order]
-        given = [] if base is None else [base.pose, np.ascontiguousarray(base.twists[:order])]
-        table = kernel.function(y, *given, self.memory)
-        if not table.item(kernel.bad) < 1.0:
-            moved, _ = self.move(y, base)
-            return moved.joint_motion(), moved.base_motion
-        return table[:-1], base if closure.tree.floating_base else None
+        loop = self._joint_loop(order)
+        if loop is not None:
+            given = [] if base is None else [base.pose, np.ascontiguousarray(base.twists[:order])]
+            table = loop.call.function(y, *given, self.memory)
+            if table.item(loop.call.bad) < 1.0:
+                return table[:-1], base if closure.tree.floating_base else None
+        moved, _ = self.move(y, base)
+        return moved.joint_motion(), moved.base_motion
+
+    def joint_motion_of_samples(
+        self, count: int, y: Array, base: BaseMotion | None
+    ) -> tuple[Array, BaseMotion | None]:
+        """Return what `joint_motion` does of a batch, y (count, orders + 1, k).
+
+        Each sample stays on the branch of the one before, several at a time in lanes where there is code.
+        """
+        closure, order = self.closure, y.shape[1] - 1
+        found: dict[int, BaseMotion | None] = {}
+
+        def alone(i: int) -> Array:
+            joints, found[i] = self.joint_motion(np.ascontiguousarray(y[i]), sample_of(base, i))
+            return joints
+
+        loop = self._joint_loop(order)
+        if loop is None:
+            joints = one_by_one(count, alone)
+            bases = [moving for moving in found.values() if moving is not None]
+            if not bases:
+                return joints, None
+            poses, twists = np.array([one.pose for one in bases]), np.array([one.twists for one in bases])
+            return joints, BaseMotion(poses, twists)
+        given = [] if base is None else [base.pose, base.twists[..., :order, :]]
+        joints = loop.run(count, [y, *given], self.memory, alone)
+        return joints, base if closure.tree.floating_base else None
+
+    def _joint_loop(self, order: int) -> SampleLoop[LoopKernel] | None:
+        """Return the compiled motion of all joints, whose `call` is the kernel of one sample."""
+        if not compiles(self.closure, max(order - 2, 0), "joints"):
+            return None
+        if order not in self._joint_loops:
+            kernel = LoopKernel(self.closure, self.independence.given, order, (), "joints")
+            self._joint_loops[order] = SampleLoop(kernel)
+        return self._joint_loops[order]
 
     def tree_efforts(
         self, joints: Array, base: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()

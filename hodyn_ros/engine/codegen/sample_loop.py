@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -49,10 +49,13 @@ class Remembering(Protocol):
         ...
 
 
-class SampleLoop:
+_Call = TypeVar("_Call", bound=Remembering)
+
+
+class SampleLoop(Generic[_Call]):
     """Compiled loops over samples, all with one memory: in lanes, and one by one where these cannot."""
 
-    def __init__(self, call: Remembering) -> None:
+    def __init__(self, call: _Call) -> None:
         self.call = call
         rows, columns = call.result
         self._sizes = [*(a * b for _, (a, b) in call.arguments[:-1]), rows * columns]

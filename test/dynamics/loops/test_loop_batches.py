@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,10 @@ class Samples:
             self.state.append(self.push)
 
 
+def sample(base: BaseMotion | None, i: int) -> BaseMotion | None:
+    return None if base is None else BaseMotion(base.pose[i], base.twists[i])
+
+
 def looped_of(robot: Robot) -> Any:
     looped = robot._looped
     assert looped is not None
@@ -61,12 +66,24 @@ def test_lanes_round_as_single_samples_do(name: str, lanes: int, monkeypatch: py
     mechanism = MECHANISMS[name]()
     robot, given = robot_of(mechanism), Samples(mechanism)
     looped = looped_of(robot)
-    for call in ("efforts", "accelerations"):
+    moves = given.base is not None
+    for call in ("efforts", "accelerations", "joints", "mass"):
         robot.reset()
         memory = looped.memory.copy()
         if call == "efforts":
             found = looped.efforts_of_samples(COUNT, given.q, given.base)
             loop, arrays = looped._effort_loops[ORDER, (), False], given.arrays
+        elif call in ("joints", "mass"):
+            y = given.q[:, : ORDER + 1]
+            arrays = [y, given.base.pose, given.base.twists[:, :ORDER]] if moves else [y]
+            if call == "joints":
+                found = looped.joint_motion_of_samples(COUNT, y, given.base)[0]
+                loop = looped._joint_loops[ORDER]
+            else:
+                rows = len(robot.mass_matrix(y[0], sample(given.base, 0))[0])
+                robot.reset()
+                found = robot.mass_matrix(y, given.base).reshape(COUNT, -1, rows)
+                loop = looped._matrix_loops["mass", ORDER]
         else:
             u = given.efforts if given.push is None else np.concatenate([given.push, given.efforts], axis=2)
             found = looped.accelerations_of_samples(COUNT, given.state[0], u, given.base)
@@ -81,6 +98,53 @@ def test_lanes_round_as_single_samples_do(name: str, lanes: int, monkeypatch: py
             if i % lanes == lanes - 1:
                 memory = positions
         np.testing.assert_array_equal(looped.memory, positions)
+
+
+CALLS: dict[str, Callable[[Robot, Array, BaseMotion | None], Any]] = {
+    "joint motion": lambda robot, q, base: robot.joint_motion(q[..., :2, :], base),
+    "poses": lambda robot, q, base: robot.forward_kinematics(q[..., :3, :], base).poses,
+    "twists": lambda robot, q, base: robot.forward_kinematics(q[..., :3, :], base, "hybrid").twists,
+    "screws": lambda robot, q, base: robot.forward_kinematics(q[..., :2, :], base).screws,
+    "mass matrix": lambda robot, q, base: robot.mass_matrix(q[..., :2, :], base),
+    "Coriolis matrix": lambda robot, q, base: robot.coriolis_matrix(q[..., :2, :], base),
+    "gravity": lambda robot, q, base: robot.gravity_torque(q[..., :2, :], base),
+    "all matrices": lambda robot, q, base: tuple(robot.dynamic_matrices(q[..., :3, :], base)),
+    "centre of mass": lambda robot, q, base: robot.com(q[..., :3, :], base),
+    "Jacobian": lambda robot, q, base: robot.jacobian(q[..., :1, :], 1, "hybrid", base),
+    "regressor": lambda robot, q, base: robot.regressor(q[..., :3, :], base),
+    "momentum": lambda robot, q, base: robot.centroidal_momentum(q[..., :2, :], base),
+    "of parameters": lambda robot, q, base: tuple(robot.parameter_derivatives(q[..., :2, :], base)),
+    "adaptive": lambda robot, q, base: robot.slotine_li_regressor(
+        q[..., :2, :], q[..., :3, :] + 0.1, base, None if base is None else base.twists[..., :2, :]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ["palletiser", "flying cam", "planar 3-RRR"])
+@pytest.mark.parametrize("call", CALLS)
+def test_batches_are_the_samples_one_by_one(call: str, name: str) -> None:
+    mechanism, count = MECHANISMS[name](), 4
+    if call in ("joint motion", "poses", "twists", "screws", "centre of mass", *list(CALLS)[4:8]):
+        count = COUNT  # which lanes are for
+    robot, given = robot_of(mechanism), Samples(mechanism, count)
+    found, alone = CALLS[call](robot, given.q, given.base), robot_of(mechanism)
+    each = [CALLS[call](alone, given.q[i], sample(given.base, i)) for i in range(count)]
+    pairs = zip(found, zip(*each)) if isinstance(found, tuple) else [(found, each)]
+    for part, expected in pairs:
+        assert part.shape == np.shape(expected)
+        assert np.abs(part - np.array(expected)).max() <= 1e-12 * np.abs(part).max()
+
+
+def test_matrices_and_motion_name_the_sample_that_nothing_can_do() -> None:
+    mechanism = MECHANISMS["slider-crank"]()
+    given = Samples(mechanism)
+    given.q[50, 0] = 1e9
+    for call in ("poses", "mass matrix", "all matrices"):
+        with pytest.raises(ConvergenceError, match="^sample 50: .* does not get there"):
+            CALLS[call](robot_of(mechanism), given.q, None)
+    given.q[3, 0] = np.nan
+    with pytest.raises(InputError, match=r"NaN or infinite numbers, first at index \(3, 0, 0\)"):
+        robot_of(mechanism).com(given.q[:, :2])
 
 
 @pytest.mark.parametrize("name", ["four-bar", "ankle"])

@@ -150,11 +150,11 @@ def test_large_matrices_can_be_compiled_all_the_same(cases: dict[str, Case]) -> 
     looped = case.robot._looped
     assert looped is not None
     parts: tuple[Part, ...] = ("mass", "coriolis", "gravity")
-    looped._matrix_kernels.update({(part, 0): None for part in parts})
+    looped._matrix_loops.update({(part, 0): None for part in parts})
     expected = case.robot.dynamic_matrices(*case.motion(1))
-    assert set(looped._matrix_kernels.values()) == {None}
+    assert set(looped._matrix_loops.values()) == {None}
     case.robot.compile_matrices(0)
-    assert None not in looped._matrix_kernels.values()
+    assert None not in looped._matrix_loops.values()
     for one in (case, again):
         for found, right in zip(one.robot.dynamic_matrices(*one.motion(1)), expected):
             close(found, right)
