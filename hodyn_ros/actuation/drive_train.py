@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.actuation.compiled_motors import CompiledMotors, MotorMotion
 from hodyn_ros.actuation.joint_drive import JointDrive, MotorJets, joint_drive
 from hodyn_ros.actuation.springs.damped_spring import DampedSpring
-from hodyn_ros.checks import check_finite, real_array, shaped_array
+from hodyn_ros.checks import check_finite, check_result, real_array, shaped_array
 from hodyn_ros.engine.codegen.kernel import Kernel, Stack
 from hodyn_ros.errors import HodynError, InputError, ModelError
 from hodyn_ros.lie.jets import Array, to_derivatives, to_taylor
@@ -155,7 +155,9 @@ class DriveTrain:
         start = None
         if deflection is not None:
             start = shaped_array("deflection", deflection, (*loads.shape[:-2], self.n_joints))
-        return self.motors(motion, loads, command, start)
+        found = self.motors(motion, loads, command, start)
+        check_result(*found)
+        return found
 
     def motors(
         self, motion: Array, loads: Array, command: Array | None = None, start: Array | None = None

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hodyn_ros.actuation.drive_train import DriveTrain
+from hodyn_ros.checks import check_result
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.rotor_coupling import RotorCoupling
 from hodyn_ros.engine.codegen.kernel import Kernel, Stack
@@ -109,12 +110,17 @@ class FeedforwardModel:
 
         `q` (order + 3, joints of the motion) contiguous float64, finite; `base` the motion of a floating base
         or of a platform with order + 2 twists; `wrenches` (wrench bodies, order + 1, 6) [N.m, N] and their
-        time derivatives, None for none.
+        time derivatives, None for none. Raises OverflowingError where the motion is too large for numbers.
         """
         if self._compiled is not None and wrenches is None:
             if base is not None:
                 raise InputError(f"robot {self.name!r} has a fixed base; a base motion does not apply")
-            return self._finished(q, self._compiled(q), self._no_wrench)
+            return self._finished(q, self._compiled(q), self._no_wrench)  # both check their results
+        found = self._computed(q, base, wrenches)
+        check_result(found.efforts, found.motor_efforts, found.base_wrenches, found.thrusts, found.tilts)
+        return found
+
+    def _computed(self, q: Array, base: BaseMotion | None, wrenches: Array | None) -> Feedforward:
         if self._rotors is not None and base is None:
             efforts, motors = self._rotors.feedforward(q, self.order)
             return self._limited(q, efforts, motors.position, motors.effort, self._no_wrench)

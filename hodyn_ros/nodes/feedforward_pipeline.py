@@ -18,7 +18,6 @@ from hodyn_ros.feedforward.feedforward import Feedforward
 from hodyn_ros.feedforward.robot_files import RobotFiles
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
-from hodyn_ros.ros.conversions.fields import all_finite
 from hodyn_ros.ros.conversions.layout import instant
 from hodyn_ros.ros.conversions.messages import nanoseconds, warm_up_poses
 from hodyn_ros.ros.conversions.serialised import AnswerWriter, MotionReader, Sample
@@ -108,7 +107,6 @@ class FeedforwardPipeline:
             raise MessageRejected(Reason.UNREACHABLE, str(error)) from None
         except InputError as error:  # a platform that cannot move like that
             raise MessageRejected(Reason.BAD_BASE, str(error)) from None
-        _check_result(feedforward)
         self.stamps.accept(stamp)
         return feedforward
 
@@ -155,12 +153,3 @@ class FeedforwardPipeline:
     def _start_from(self, positions: list[float] | None) -> None:
         if positions is not None:
             self.model.start_from(positions)
-
-
-def _check_result(feedforward: Feedforward) -> None:
-    for stack in (feedforward.efforts, feedforward.motor_efforts, feedforward.base_wrenches):
-        if stack.size and not all_finite(stack):
-            raise MessageRejected(
-                Reason.RESULT_NOT_FINITE,
-                "its efforts come out infinite; the values it holds are far too large",
-            )

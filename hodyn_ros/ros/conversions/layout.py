@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from operator import itemgetter
+from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -73,19 +72,20 @@ class Layout:
         self._meant = bytearray(b"\1\1\1\1")  # 1 for each byte that means something
         self._add_message(msg, "")
         self.words = (len(self.data) - 4) // 8
-        self._look = _looks(self._same)
-        self._expected = self._look(bytes(self.data))
+        self._mask = _mask(self._same)
+        self._expected = int.from_bytes(self.data, "little") & self._mask
 
     @classmethod
     def of(cls, msg: Any, data: bytes) -> Layout | None:
         """Return the layout of a message that came as `data`; None where that is laid out in another way."""
         layout = cls(msg, data[2:4])
-        meant = _looks(layout._meant)
-        return layout if layout.fits(data) and meant(data) == meant(bytes(layout.data)) else None
+        differences = int.from_bytes(data, "little") ^ int.from_bytes(layout.data, "little")
+        return layout if layout.fits(data) and not differences & _mask(layout._meant) else None
 
     def fits(self, data: bytes) -> bool:
         """Whether a message differs in nothing but stamp, numbers, and what nobody reads behind it."""
-        return len(data) >= len(self.data) and self._look(data) == self._expected
+        # one operation on a large integer, instead of a comparison for each run of bytes
+        return len(data) >= len(self.data) and int.from_bytes(data, "little") & self._mask == self._expected
 
     def numbers(self, *fields: str) -> Places:
         """Return the places of the numbers in some fields, one field after the other."""
@@ -137,10 +137,9 @@ class Layout:
         return len(self.data) - len(raw)
 
 
-def _looks(marks: bytearray) -> Callable[[bytes], object]:
-    """Return what cuts the marked bytes out of a message, a piece for each run of ones."""
-    edges = np.flatnonzero(np.diff(np.frombuffer(b"\0" + marks + b"\0", np.uint8))).reshape(-1, 2)
-    return itemgetter(*(slice(*run) for run in edges.tolist()))
+def _mask(marks: bytearray) -> int:
+    """Return the integer, little endian, whose bytes are full where they are marked with a one."""
+    return int.from_bytes(bytes(255 * mark for mark in marks), "little")
 
 
 class StreamReader(ABC, Generic[Content]):

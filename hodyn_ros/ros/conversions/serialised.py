@@ -157,10 +157,13 @@ class _PreparedAnswer:
         self._numbers = memory[1:]
         self._bytes = memory.data.cast("B")[4 : 4 + len(layout.data)]
         self._bytes[:] = layout.data
-        self._places = [
+        places = [
             *[layout.numbers(*fields) for fields in STACK_FIELDS.values()],
             *[layout.numbers(field) for field in ("base_wrenches", "thrusts", "tilts", "wrenches")],
         ]
+        # one store for all numbers, as each one costs as much
+        self._filled = [k for k, each in enumerate(places) if len(each)]
+        self._places = np.concatenate(places)
         (self._computation_time,) = layout.numbers("computation_time")
         self._status = layout.scalars["status"]
 
@@ -172,8 +175,7 @@ class _PreparedAnswer:
 
     def filled(self, stamp: bytes, stacks: Sequence[Array], computation_time: float, status: int) -> bytes:
         self._bytes[STAMP] = stamp
-        for places, stack in zip(self._places, stacks):
-            self._numbers[places] = stack.reshape(-1)
+        self._numbers[self._places] = np.concatenate([stacks[k].ravel() for k in self._filled])
         self._numbers[self._computation_time] = computation_time
         struct.pack_into("<I", self._bytes, self._status, status)
         return bytes(self._bytes)

@@ -40,11 +40,13 @@ class Stream:
         self.entity = entity
         self.handle = entity.handle
         self.is_subscription = isinstance(entity, Subscription)
-        self._takes_info = self.is_subscription and _takes_info(entity)
+        if isinstance(entity, Subscription):
+            self._takes_info = _takes_info(entity)
+            self._taken_as = entity.msg_type, entity.raw
 
     def take(self) -> None:
         """Take one message, if there is one, and call back."""
-        taken = self.handle.take_message(self.entity.msg_type, self.entity.raw)
+        taken = self.handle.take_message(*self._taken_as)
         if taken is not None:
             self.entity.callback(*(taken if self._takes_info else taken[:1]))
 
