@@ -23,6 +23,7 @@ from hodyn_ros.dynamics.mobility import check_pose
 from hodyn_ros.dynamics.motion_stack import applied
 from hodyn_ros.dynamics.motion_stack import given as given_motion
 from hodyn_ros.engine import kernels
+from hodyn_ros.engine.codegen.sample_loop import each_sample
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, twists_to_body
 from hodyn_ros.lie.se3 import Array
@@ -240,13 +241,15 @@ class ForwardDynamicsCalls(RobotProperties):
         prescribe_base: bool,
     ) -> Array | tuple[Array, Array]:
         if each := samples(state, given, base, base_wrench):
-            alone = [
-                self._looped_hybrid(x, u, prescribed, moving, push, wrenches, prescribe_base)
-                for x, u, moving, push in each
-            ]
-            if isinstance(alone[0], tuple):
-                return np.array([one[0] for one in alone]), np.array([one[1] for one in alone])
-            return np.array(alone)
+
+            def alone(i: int) -> Array | tuple[Array, Array]:
+                x, u, moving, push = each[i]
+                return self._looped_hybrid(x, u, prescribed, moving, push, wrenches, prescribe_base)
+
+            results = each_sample(len(each), alone)
+            if isinstance(results[0], tuple):
+                return np.array([one[0] for one in results]), np.array([one[1] for one in results])
+            return np.array(results)
         problem = self._looped_problem(state, given, prescribed, base, base_wrench, prescribe_base)
         found, twists = problem.looped.hybrid_dynamics(*problem.arguments, self._loads(wrenches))
         first = 6 if problem.looped.closure.base_given else 0

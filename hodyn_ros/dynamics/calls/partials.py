@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from functools import cached_property
 from typing import Any
 
@@ -20,12 +21,20 @@ from hodyn_ros.dynamics.calls.forward_dynamics import (
 )
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls, called
 from hodyn_ros.dynamics.floating_base import fitting_base
-from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, samples
+from hodyn_ros.dynamics.loops.coordinate_motion import (
+    coordinate_motion,
+    coordinate_motions,
+    drive_row_samples,
+    sample_of,
+    samples,
+)
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_partials import (
     forward_dynamics_partials,
+    forward_dynamics_partials_of_samples,
     hybrid_dynamics_partials,
     inverse_dynamics_partials,
+    inverse_dynamics_partials_of_samples,
     linearised,
     matrix_partials,
 )
@@ -34,6 +43,7 @@ from hodyn_ros.dynamics.motion_stack import MotionStack, motion_stack
 from hodyn_ros.dynamics.motion_stack import given as given_motion
 from hodyn_ros.dynamics.partials import LinearisedDynamics
 from hodyn_ros.engine import matrix_kernels
+from hodyn_ros.engine.codegen.sample_loop import each_sample, one_by_one
 from hodyn_ros.engine.kernels import KernelSpec
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
@@ -54,7 +64,14 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         Garofalo et al. (2013), eq. 24. With loops in the coordinates, by these and their rates.
         """
         if self._looped is not None:
-            return matrix_partials(self._looped, *coordinate_motion(self._looped.closure, q, base, 1))
+            looped = self._looped
+            count, y, moving = coordinate_motions(looped.closure, q, base, 1)
+            if not count:
+                return matrix_partials(looped, y, moving)
+            each = each_sample(count, lambda i: matrix_partials(looped, y[i], sample_of(moving, i)))
+            return MatrixDerivatives(
+                *(np.array([getattr(one, part.name) for one in each]) for part in fields(MatrixDerivatives))
+            )
         return matrices.matrix_derivatives(*self._bodies(q, base, 1))
 
     def inverse_dynamics_derivatives(
@@ -81,13 +98,10 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
     ) -> Array:
         loads = self._loads(wrenches)
         if self._looped is not None:
-            if each := samples(q, base):
-                return np.array(
-                    [self._inverse_dynamics_derivatives(y, moving, wrenches) for y, moving in each]
-                )
-            return inverse_dynamics_partials(
-                self._looped, *coordinate_motion(self._looped.closure, q, base, 2), loads
-            )
+            count, y, moving = coordinate_motions(self._looped.closure, q, base, 2)
+            if count:
+                return inverse_dynamics_partials_of_samples(self._looped, count, y, moving, loads)
+            return inverse_dynamics_partials(self._looped, y, moving, loads)
         stack = motion_stack(self.model, q, base, 2)
         order, m, places = stack.order, self._m, load_places(self.model, loads)
         if stack.base is None:
@@ -218,13 +232,24 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         of_drives: bool = False,
     ) -> Array:
         """Return the partial derivatives of forward dynamics with loops, or of hybrid dynamics."""
-        if each := samples(state, given, base, base_wrench):
-            return np.array(
-                [
-                    self._looped_partials(x, u, prescribed, moving, push, wrenches, prescribe_base, of_drives)
-                    for x, u, moving, push in each
-                ]
+        many = np.ndim(state) == 3 or (isinstance(base, BaseMotion) and base.batch)  # type: ignore[arg-type]
+        if many and not of_drives:
+            looped = self._need_loops("this")
+            count, states, motion = coordinate_motions(looped.closure, state, base, 1)
+            efforts = drive_row_samples(looped.closure, count, given, base_wrench)
+            return forward_dynamics_partials_of_samples(
+                looped, count, states[:, :2], efforts, motion, self._loads(wrenches)
             )
+        if each := samples(state, given, base, base_wrench):
+
+            def alone(i: int) -> Array:
+                x, u, moving, push = each[i]
+                found: Array = self._looped_partials(
+                    x, u, prescribed, moving, push, wrenches, prescribe_base, of_drives
+                )
+                return found
+
+            return one_by_one(len(each), alone)
         looped, y, values, moved, motion = self._looped_problem(
             state, given, prescribed, base, base_wrench, prescribe_base
         )

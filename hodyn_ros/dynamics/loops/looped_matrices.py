@@ -21,7 +21,7 @@ from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motions, sampl
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.matrices import DynamicMatrices, JacobianFrame
 from hodyn_ros.dynamics.motion_stack import given
-from hodyn_ros.engine.codegen.sample_loop import SampleLoop, naming_sample, one_by_one
+from hodyn_ros.engine.codegen.sample_loop import SampleLoop, each_sample, one_by_one
 from hodyn_ros.engine.loops.loop_kernel import LoopMatrix, TooLong, compiles
 from hodyn_ros.engine.loops.loop_matrices import Part
 from hodyn_ros.errors import InputError
@@ -103,11 +103,7 @@ class LoopedMatrices(LoopedMotion):
             return self.computed(name, np.ascontiguousarray(y[i]), sample_of(given, i), *own)
 
         if name == "parameter_derivatives":
-            each = []
-            for i in range(count):
-                with naming_sample(i):
-                    each.append(alone(i))
-            return DynamicMatrices(*map(np.array, zip(*each)))
+            return DynamicMatrices(*map(np.array, zip(*each_sample(count, alone))))
         order = y.shape[1] - 1 - RATES.get(name, 0)
         loop = self._matrix_loop(PARTS[name], order) if name in PARTS else None
         if loop is None:

@@ -14,11 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hodyn_ros.dynamics.loops import compiled_partials
+from hodyn_ros.dynamics.loops.coordinate_motion import sample_of
 from hodyn_ros.dynamics.loops.directions import Directions, platform_part, turns_of
 from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
 from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
 from hodyn_ros.dynamics.partials import LinearisedDynamics
+from hodyn_ros.engine.codegen.sample_loop import one_by_one
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode, Step
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
 from hodyn_ros.engine.loops.loop_matrices import PARTS, MatrixCode
@@ -107,6 +109,24 @@ def inverse_dynamics_partials(
     return np.moveaxis(found.reshape(order + 1, -1, order + 3, columns.count), 2, 1)
 
 
+def inverse_dynamics_partials_of_samples(
+    looped: LoopedEfforts,
+    count: int,
+    y: Array,
+    given: BaseMotion | None,
+    wrenches: Sequence[AppliedWrench] = (),
+) -> Array:
+    """Return what `inverse_dynamics_partials` does of a batch, y (count, order + 3, k)."""
+    compiled = compiled_partials.of_efforts(looped, y, given, wrenches)
+    if compiled is not None:
+        return compiled
+
+    def alone(i: int) -> Array:
+        return inverse_dynamics_partials(looped, y[i], sample_of(given, i), wrenches)
+
+    return one_by_one(count, alone)
+
+
 def forward_dynamics_partials(
     looped: LoopedAccelerations,
     state: Array,
@@ -126,6 +146,30 @@ def forward_dynamics_partials(
         drives, wrenches = efforts[:, 6:], [*wrenches, AppliedWrench(0, efforts[:, :6])]
     found = _responses(looped, state, drives, given, wrenches)
     return _by_order(found.of_coordinates, looped.closure.n_coordinates)
+
+
+def forward_dynamics_partials_of_samples(
+    looped: LoopedAccelerations,
+    count: int,
+    state: Array,
+    efforts: Array,
+    given: BaseMotion | None,
+    wrenches: Sequence[AppliedWrench] = (),
+) -> Array:
+    """Return what `forward_dynamics_partials` does of a batch, state (count, 2, k)."""
+    first = 6 if looped.closure.base_given else 0
+    compiled = None
+    if not looped.independence.idle:
+        push = efforts[..., :first] if first else None
+        drives = efforts[..., first:]
+        compiled = compiled_partials.of_accelerations(looped, state, drives, given, wrenches, push)
+    if compiled is not None:
+        return _by_order(compiled[0], looped.closure.n_coordinates)
+
+    def alone(i: int) -> Array:
+        return forward_dynamics_partials(looped, state[i], efforts[i], sample_of(given, i), wrenches)
+
+    return one_by_one(count, alone)
 
 
 def hybrid_dynamics_partials(
@@ -267,10 +311,12 @@ def _body_fixed_rows(
 
 
 def _by_order(found: Array, count: int) -> Array:
-    """Return derivatives (orders, rows, directions) as (orders, orders + 2, rows, efforts)."""
-    orders, rows, size = found.shape
+    """Return derivatives (..., orders, rows, directions) as (..., orders, orders + 2, rows, efforts)."""
+    *batch, orders, rows, size = found.shape
     e = (size - 2 * count) // orders
-    result = np.zeros((orders, orders + 2, rows, e))
-    result[:, :2, :, :count] = np.moveaxis(found[..., : 2 * count].reshape(orders, rows, 2, count), 2, 1)
-    result[:, 2:] = np.moveaxis(found[..., 2 * count :].reshape(orders, rows, orders, e), 2, 1)
+    result = np.zeros((*batch, orders, orders + 2, rows, e))
+    of_state = found[..., : 2 * count].reshape(*batch, orders, rows, 2, count)
+    of_efforts = found[..., 2 * count :].reshape(*batch, orders, rows, orders, e)
+    result[..., :2, :, :count] = np.moveaxis(of_state, -2, -3)
+    result[..., 2:, :, :] = np.moveaxis(of_efforts, -2, -3)
     return result

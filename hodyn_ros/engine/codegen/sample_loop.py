@@ -50,6 +50,7 @@ class Remembering(Protocol):
 
 
 _Call = TypeVar("_Call", bound=Remembering)
+_Result = TypeVar("_Result")
 
 
 class SampleLoop(Generic[_Call]):
@@ -134,6 +135,15 @@ def one_by_one(count: int, alone: Callable[[int], Array], out: Array | None = No
         out[i] = found
     assert out is not None
     return out
+
+
+def each_sample(count: int, alone: Callable[[int], _Result]) -> list[_Result]:
+    """Return what `alone` does of each of `count` samples; errors name theirs."""
+    found = []
+    for i in range(count):
+        with naming_sample(i):
+            found.append(alone(i))
+    return found
 
 
 @contextmanager

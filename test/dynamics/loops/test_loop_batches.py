@@ -11,7 +11,8 @@ from linkages import motion_of, robot_of
 from numpy.typing import NDArray
 from oracles.mechanisms import MECHANISMS, Mechanism
 
-from hodyn_ros import BaseMotion, Robot
+from hodyn_ros import AppliedWrench, BaseMotion, Robot
+from hodyn_ros.dynamics.loops import compiled_partials
 from hodyn_ros.engine.codegen import sample_loop
 from hodyn_ros.engine.loops import loop_kernel
 from hodyn_ros.errors import ConvergenceError, InputError
@@ -114,16 +115,60 @@ CALLS: dict[str, Callable[[Robot, Array, BaseMotion | None], Any]] = {
     "regressor": lambda robot, q, base: robot.regressor(q[..., :3, :], base),
     "momentum": lambda robot, q, base: robot.centroidal_momentum(q[..., :2, :], base),
     "of parameters": lambda robot, q, base: tuple(robot.parameter_derivatives(q[..., :2, :], base)),
+    "of matrices": lambda robot, q, base: tuple(vars(robot.matrix_derivatives(q[..., :2, :], base)).values()),
     "adaptive": lambda robot, q, base: robot.slotine_li_regressor(
         q[..., :2, :], q[..., :3, :] + 0.1, base, None if base is None else base.twists[..., :2, :]
     ),
 }
 
 
+@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize("name", ["palletiser", "flying cam", "planar 3-RRR", "RSSR"])
+def test_partial_derivatives_of_batches_are_those_of_the_samples(name: str, order: int) -> None:
+    """All directions of many samples in lanes: also where a wrench is applied, and in several parts."""
+    mechanism, count = MECHANISMS[name](), 5
+    given, pull = Samples(mechanism, count), [AppliedWrench(1, np.ones((2, 6)), frame="body")]
+    robot, alone = robot_of(mechanism), robot_of(mechanism)
+    wrenches = None if name == "planar 3-RRR" else pull
+    q, u = given.q[:, : order + 3], given.efforts[:, : order + 1]
+    push = None if given.push is None else given.push[:, : order + 1]
+    found = (
+        robot.inverse_dynamics_derivatives(q, given.base, wrenches),
+        robot.forward_dynamics_derivatives(q[:, :2], u, given.base, push, wrenches),
+    )
+    for i in range(count):
+        base, own = sample(given.base, i), None if push is None else push[i]
+        expected = (
+            alone.inverse_dynamics_derivatives(q[i], base, wrenches),
+            alone.forward_dynamics_derivatives(q[i, :2], u[i], base, own, wrenches),
+        )
+        for whole, right in zip(found, expected):
+            assert whole.shape == (count, *right.shape)
+            assert np.abs(whole[i] - right).max() <= 1e-11 * np.abs(right).max()
+
+
+def test_partial_derivatives_are_computed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = MECHANISMS["palletiser"]()
+    given, robot = Samples(mechanism), robot_of(mechanism)
+    found = robot.inverse_dynamics_derivatives(given.q)
+    monkeypatch.setattr(compiled_partials, "_ROWS", 40)
+    robot.reset()
+    np.testing.assert_array_equal(robot.inverse_dynamics_derivatives(given.q), found)
+    given.q[7, 0, 0] = 1e9
+    with pytest.raises(ConvergenceError, match="^sample 7: .* does not get there"):
+        robot.inverse_dynamics_derivatives(given.q)
+    with pytest.raises(ConvergenceError, match="^sample 7: .* does not get there"):
+        robot.hybrid_dynamics_derivatives(given.q[:, :2], given.efforts, robot.driven_joints[:1])
+    with pytest.raises(ConvergenceError, match="^sample 7: .* does not get there"):
+        robot.hybrid_dynamics(given.q[:, :2], given.efforts, robot.driven_joints[:1])
+
+
 @pytest.mark.parametrize("name", ["palletiser", "flying cam", "planar 3-RRR"])
 @pytest.mark.parametrize("call", CALLS)
 def test_batches_are_the_samples_one_by_one(call: str, name: str) -> None:
     mechanism, count = MECHANISMS[name](), 4
+    if call == "of matrices" and name == "planar 3-RRR":
+        mechanism = MECHANISMS["ankle"]()  # whose twist follows from no other
     if call in ("joint motion", "poses", "twists", "screws", "centre of mass", *list(CALLS)[4:8]):
         count = COUNT  # which lanes are for
     robot, given = robot_of(mechanism), Samples(mechanism, count)
