@@ -151,9 +151,9 @@ def _batch(kernel: LaneKernel, shared: Sequence[Array], changes: Sequence[Array]
         def rows(array: Array, axes: int, now: range = now) -> Array:
             own = array[now.start : now.stop] if array.ndim == axes + 1 else array
             own = own if axes == 3 else own[..., None, :, :]
-            return np.ascontiguousarray(
-                np.broadcast_to(own, (len(now), directions, *array.shape[-2:]))
-            ).reshape(-1, *array.shape[-2:])
+            shape = array.shape[-2:]
+            spread = np.broadcast_to(own, (len(now), directions, *shape))
+            return np.ascontiguousarray(spread).reshape(len(now) * directions, *shape)
 
         arrays = [rows(array, 2) for array in shared] + [rows(array, 3) for array in changes]
         target = out[now.start : now.stop].reshape(-1, *kernel.result)

@@ -257,6 +257,8 @@ def test_of_batches() -> None:
         ):
             assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
     with pytest.raises(InputError, match="as many of each argument; found .2, 3."):
+        robot.hybrid_dynamics_derivatives(states, efforts[:2], prescribed, base)
+    with pytest.raises(InputError, match="a batch of 3 takes as many, or one for all; found 2"):
         robot.forward_dynamics_derivatives(states, efforts[:2], base)
 
 
