@@ -92,6 +92,27 @@ def _frax(urdf: Path, q: Array, torques: Array) -> Library:
 
     Inverse dynamics alone: its forward dynamics knows 9.81 m/s^2 only.
     """
+    jax, name, rnea = _rnea_of_frax(urdf)
+    names = {
+        "inverse": jax.jit(rnea),
+        **{name: jax.numpy.array(value) for name, value in _arguments(q, torques).items()},
+    }
+    return Library(name, "inverse(q, v, a).block_until_ready()", "", names)
+
+
+def frax_batch(urdf: Path, motions: Array) -> tuple[str, Callable[[], Array]] | None:
+    """Return frax's name, and inverse dynamics of motions (N, 3, n) by it; None where it is not installed."""
+    try:
+        jax, name, rnea = _rnea_of_frax(urdf)
+    except ImportError:
+        return None
+    call = jax.jit(jax.vmap(rnea))
+    arguments = [jax.numpy.array(motions[:, k]) for k in range(3)]
+    return name, lambda: call(*arguments).block_until_ready()
+
+
+def _rnea_of_frax(urdf: Path) -> tuple[Any, str, Callable[..., Any]]:
+    """Return JAX, frax's name with its version, and torques from q, q' and q''."""
     os.environ.setdefault("JAX_ENABLE_X64", "1")
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
     jax, frax = import_module("jax"), import_module("frax")
@@ -106,12 +127,8 @@ def _frax(urdf: Path, q: Array, torques: Array) -> Library:
         path.write_text(text, encoding="utf-8")
         robot = frax.Robot(str(path))
     up = jax.numpy.array([0.0, 0.0, GRAVITY, 0.0, 0.0, 0.0])
-    names = {
-        "inverse": jax.jit(lambda q, v, a: robot.rnea(q, v, a, up, None)),
-        **{name: jax.numpy.array(value) for name, value in _arguments(q, torques).items()},
-    }
     name = f"frax {version('frax')} on JAX {version('jax')}"
-    return Library(name, "inverse(q, v, a).block_until_ready()", "", names)
+    return jax, name, lambda q, v, a: robot.rnea(q, v, a, up, None)
 
 
 def _arguments(q: Array, torques: Array) -> dict[str, Array]:

@@ -111,27 +111,26 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         numbers that are not finite.
         """
         order = self._checked_order(order, what, frames, representation)
-        if np.dtype(dtype) not in (np.float64, np.float32):
-            raise InputError(f"batches are of float64 or float32, found {np.dtype(dtype).name}")
+        kind = np.dtype(dtype)
+        if kind not in (np.float64, np.float32):
+            raise InputError(f"batches are of float64 or float32, found {kind.name}")
         if self._looped is not None or what in ("drive_state", "inverse_kinematics"):
             raise InputError(f"there are no compiled batches of {what} of robot {self.name!r}")
         kernel = self._kernel_for(order, what, frames, representation)
         assert isinstance(kernel, Function)
 
         def batch(*arrays: Array, out: Array | None = None, threads: int | None = None) -> Array:
-            shapes = [(name, shape) for name, shape in kernel.arguments]
-            if len(arrays) != len(shapes) or np.ndim(arrays[0]) != 3 or not len(arrays[0]):
+            if len(arrays) != len(kernel.arguments) or np.ndim(arrays[0]) != 3 or not len(arrays[0]):
                 raise InputError(
-                    f"expected batches of {[name for name, _ in shapes]}, (N, rows, columns) each"
+                    f"expected batches of {[name for name, _ in kernel.arguments]}, (N, rows, columns) each"
                 )
-            for (name, shape), array in zip(shapes, arrays):
+            for (name, shape), array in zip(kernel.arguments, arrays):
                 expected = (len(arrays[0]), *shape)
-                found = f"{getattr(array, 'dtype', type(array).__name__)} of shape {np.shape(array)}"
-                fits = isinstance(array, np.ndarray) and array.dtype == dtype and array.shape == expected
+                fits = isinstance(array, np.ndarray) and array.dtype == kind and array.shape == expected
                 if not (fits and array.flags.c_contiguous and array.flags.aligned):
-                    kind = np.dtype(dtype).name
+                    found = f"{getattr(array, 'dtype', type(array).__name__)} of shape {np.shape(array)}"
                     raise InputError(
-                        f"{name} must be a C-contiguous {kind} array of shape {expected}, found {found}"
+                        f"{name} must be a C-contiguous {kind.name} array of shape {expected}, found {found}"
                     )
             return kernel.batch(*arrays, out=out, threads=threads)
 

@@ -601,12 +601,12 @@ class _LaneWriter(_Writer):
             for number in self.needed
             if self.graph.nodes[number][:2] == ("input", argument)
         }
-        lines: list[str] = []
+        lines = self._rows(f"%a{argument}", step or str(size))
         for start, length in _windows(size, self.lanes):
             name = f"l{argument}_{start}"
             rows = []
             for lane in range(self.lanes):
-                lines += self._address(f"{name}_{lane}", f"%a{argument}", step or str(size), lane, start)
+                lines.append(_at(f"{name}_{lane}", f"%a{argument}", lane, start))
                 lines.append(f"%{name}_r{lane} = load <{length} x double>, ptr %{name}_{lane}_at, align 8")
                 rows.append(f"%{name}_r{lane}")
             lines += self._check(name, rows, length) if checked else []
@@ -675,9 +675,9 @@ class _LaneWriter(_Writer):
 
         A few at a time, so that few numbers are alive at a time.
         """
-        lines: list[str] = []
         made = list(self.output_values())
         size = len(made)
+        lines = self._rows("%out", str(size))
         for start, length in _windows(size, self.lanes):
             window = slice(start, start + length)
             wanted = [output.number for output in self.outputs[window] if isinstance(output, Traced)]
@@ -688,16 +688,17 @@ class _LaneWriter(_Writer):
             rows, turned = self._transpose_back(name, [value for _, value in made[window]])
             lines += turned
             for lane in range(self.lanes):
-                lines += self._address(f"{name}_{lane}", "%out", str(size), lane, start)
+                lines.append(_at(f"{name}_{lane}", "%out", lane, start))
                 lines.append(f"store <{length} x double> {rows[lane]}, ptr %{name}_{lane}_at, align 8")
         return lines
 
-    def _address(self, name: str, array: str, step: str, lane: int, start: int) -> list[str]:
-        return [
-            f"%{name}_offset = mul i64 %sample{lane}, {step}",
-            f"%{name}_index = add i64 %{name}_offset, {start}",
-            f"%{name}_at = getelementptr double, ptr {array}, i64 %{name}_index",
-        ]
+    def _rows(self, array: str, step: str) -> list[str]:
+        """Find where the samples of these lanes begin in an array, `step` numbers apart."""
+        lines = []
+        for lane in range(self.lanes):
+            lines.append(f"{array}_offset{lane} = mul i64 %sample{lane}, {step}")
+            lines.append(f"{array}_row{lane} = getelementptr double, ptr {array}, i64 {array}_offset{lane}")
+        return lines
 
     def _transpose(self, name: str, rows: list[str], length: int) -> tuple[list[str], list[str]]:
         """Turn `lanes` rows of `length` numbers into `length` vectors of `lanes`."""
@@ -765,6 +766,10 @@ def _shuffle(result: str, a: str, b: str, length: int, order: Sequence[int]) -> 
     vector = f"<{length} x double>"
     mask = ", ".join(f"i32 {i}" for i in order)
     return f"{result} = shufflevector {vector} {a}, {vector} {b}, <{len(order)} x i32> <{mask}>"
+
+
+def _at(name: str, array: str, lane: int, index: int) -> str:
+    return f"%{name}_at = getelementptr double, ptr {array}_row{lane}, i64 {index}"
 
 
 def _copy(result: str, vector: str, value: str, lanes: int) -> str:

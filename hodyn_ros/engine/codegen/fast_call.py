@@ -19,6 +19,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hodyn_ros.engine.codegen.llvm import compile_text
 from hodyn_ros.engine.codegen.object_cache import ObjectCache
@@ -80,6 +81,13 @@ def fast_call(
     new.argtypes = [ctypes.POINTER(_MethodDefinition), ctypes.py_object, ctypes.c_void_p]
     function: Callable[..., Any] = new(ctypes.byref(definition), context, None)
     return function
+
+
+def data_of(array: NDArray[Any]) -> int:
+    """Return the address of the first number, as `array.ctypes.data` does, in a tenth of its time."""
+    if not _layout_is_known():
+        return int(array.ctypes.data)
+    return ctypes.c_size_t.from_address(id(array) + _DATA).value
 
 
 class _Context(bytes):

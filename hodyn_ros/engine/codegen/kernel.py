@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_finite, check_out, check_result, finite_array
 from hodyn_ros.engine.codegen.emit import batch_text, kernel_text, shared_text, single_text
-from hodyn_ros.engine.codegen.fast_call import fast_call
+from hodyn_ros.engine.codegen.fast_call import data_of, fast_call
 from hodyn_ros.engine.codegen.llvm import MachineCode, compile_text, lanes
 from hodyn_ros.engine.codegen.object_cache import ObjectCache
 from hodyn_ros.engine.codegen.tracer import Graph
@@ -121,7 +121,7 @@ class Function(Call, ABC):
         else:
             check_out(out, (count, *self.result), dtype)
         call = self._batch_call if dtype == np.float64 else self._single_call
-        places = [array.ctypes.data for array in (*arrays, out)]
+        places = [data_of(array) for array in (*arrays, out)]
         parts = 1
         if count >= 2 * _WORTHWHILE:
             parts = max(1, min(threads or _processors(), count // _WORTHWHILE))
