@@ -103,10 +103,11 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         """Compile one call of one order for batches, and return `f(*arrays, out=None, threads=None)`.
 
         Arguments as of `compile`, of trees, each with an axis of N samples in front, and so the result. All
-        are C-contiguous arrays of `dtype`, float64 or float32: with four bytes a number, one and a half times
-        as many samples are computed in the same time. What float32 loses is about 3e-7 of the largest number
-        of an order for motions and torques of an arm up to order 2, times the condition of the task: do not
-        use it for partial derivatives or accelerations near singular states, or numbers from 2^31 on.
+        are C-contiguous arrays of `dtype`, float64 or float32: with four bytes a number, 1.1 times (order 0)
+        to twice as many samples are computed in the same time. What float32 loses of 2000 random states of
+        the Panda, up to order 4, is less than 1e-6 of the largest number of an order (Coriolis matrix of
+        order 3: 1.3e-6), and 1e-5 for forward dynamics and its derivatives; more near singular states. It
+        takes no numbers from 2^31 on.
         `threads`: by default as many as there are processors. Raises InputError for other arrays, and for
         numbers that are not finite.
         """
