@@ -33,8 +33,6 @@ class MotionStack:
 
     def bodies(self, tree: JointTree) -> BodyJacobians:
         """Return the Jacobians of all bodies, in the form of Garofalo et al."""
-        if self.base is not None and self.base.batch:
-            raise InputError("base holds motions of several samples; what is not compiled takes one")
         return BodyJacobians(tree, joint_motion(tree, self.by_order, self.base))
 
     @property

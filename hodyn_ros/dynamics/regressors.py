@@ -55,8 +55,9 @@ def reference_velocities(
             f"robot {model.name!r} has a floating base; give base_reference ({len(rates)}, 6): body-fixed "
             "reference twists by order"
         )
-    twists = finite_array("base_reference", base_reference, (len(rates), 6))
+    batch = stack.batch if np.ndim(base_reference) == 3 else ()
+    twists = finite_array("base_reference", base_reference, (*batch, len(rates), 6))
     return [
         np.concatenate([np.broadcast_to(twist, (*rate.shape[:-1], 6)), rate], axis=-1)
-        for twist, rate in zip(twists, rates)
+        for twist, rate in zip(np.moveaxis(twists, -2, 0), rates)
     ]

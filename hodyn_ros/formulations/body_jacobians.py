@@ -38,14 +38,15 @@ class JointMotion:
 def joint_motion(tree: JointTree, q: Array, base: BaseMotion | None = None) -> JointMotion:
     """Return the motion of a tree made by `JointTree.of` from `q` (order + 1, ..., joints).
 
-    `base` is the motion of a floating base with `order` twists; its body-fixed twist stands first.
+    `base` is the motion of a floating base with `order` twists, one for all samples or one for each; its
+    body-fixed twist stands first.
     """
     first = 0 if base is None else 1
     poses = [] if base is None else [base.pose]
     poses += [exp_screw(tree.subspaces[k][:, 0], q[0][..., k - first]) for k in range(first, tree.n_bodies)]
     rates = list(q[1:])
     if base is not None:
-        twists = base.in_frame("body").twists
+        twists = np.moveaxis(base.in_frame("body").twists, -2, 0)
         rates = [
             np.concatenate([np.broadcast_to(twist, (*rate.shape[:-1], 6)), rate], axis=-1)
             for twist, rate in zip(twists, rates)

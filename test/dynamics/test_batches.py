@@ -12,6 +12,7 @@ from oracles.motions import random_base, random_stack
 from oracles.random_trees import random_tree
 
 from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot, share
+from hodyn_ros.dynamics.kinematics.forward_kinematics import forward_kinematics
 
 pytestmark = pytest.mark.thorough
 
@@ -65,6 +66,23 @@ CALLS: dict[str, Callable[[Robot, Array, Array, BaseMotion], Any]] = {
     "kinematics": lambda robot, q, _, base: robot.forward_kinematics(q[..., : ORDER + 2, :], base).twists,
     "mass matrix": lambda robot, q, _, base: robot.mass_matrix(q[..., :2, :], base),
     "Jacobian": lambda robot, q, _, base: robot.jacobian(q[..., :2, :], 1, "hybrid", base),
+    "regressor": lambda robot, q, _, base: robot.regressor(q[..., :3, :], base),
+    "adaptive": lambda robot, q, _, base: robot.slotine_li_regressor(
+        q[..., :2, :], q[..., :3, :], base, base.twists[..., :2, :]
+    ),
+    "of parameters": lambda robot, q, _, base: tuple(robot.parameter_derivatives(q[..., :2, :], base)),
+    "of matrices": lambda robot, q, _, base: tuple(
+        vars(robot.matrix_derivatives(q[..., :3, :], base)).values()
+    ),
+    "centre of mass": lambda robot, q, _, base: robot.com(q[..., :3, :], base),
+    "its Jacobian": lambda robot, q, _, base: robot.com_jacobian(q[..., :2, :], base),
+    "momentum": lambda robot, q, _, base: robot.centroidal_momentum(q[..., :3, :], base),
+    "its matrix": lambda robot, q, _, base: robot.centroidal_momentum_matrix(q[..., :2, :], base),
+    "all matrices": lambda robot, q, _, base: tuple(robot.dynamic_matrices(q[..., :3, :], base)),
+    "in readable form": lambda robot, q, _, base: tuple(
+        getattr(forward_kinematics(robot.model, q[..., :3, :], base, "hybrid"), name)
+        for name in ("poses", "twists", "screws")
+    ),
     "partials": lambda robot, q, _, base: robot.inverse_dynamics_derivatives(q[..., :3, :], base),
     "forward partials": lambda robot, q, u, base: robot.forward_dynamics_derivatives(
         q[..., :2, :], u[..., :1, :], base
@@ -95,6 +113,25 @@ def test_wrenches_on_the_base_are_one_for_all_or_one_for_each() -> None:
     found = robot.forward_dynamics(q, torques, whole, pushes[0])
     each_one = zip(q, torques, each, strict=True)
     assert_same(found, [robot.forward_dynamics(*one, pushes[0]) for one in each_one])
+
+
+def test_robots_too_large_for_compiled_partials_take_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    robot = robot_of(3, True, 3)
+    whole, each = several()
+    q, torques = stacks(robot, 2), stacks(robot, 1)
+    pushes = np.array([random_stack(50 + seed, 1, 6) for seed in range(COUNT)])
+    expected = robot.forward_dynamics_derivatives(q, torques, whole, pushes)
+    monkeypatch.setattr(Robot, "_partial_kernel", lambda *_: None)
+    monkeypatch.setattr(Robot, "_frame_kernel", lambda *_: None)
+    assert_same(robot.forward_dynamics_derivatives(q, torques, whole, pushes), list(expected))
+    alone = [
+        robot.forward_dynamics_derivatives(*one, pushes[0]) for one in zip(q, torques, each, strict=True)
+    ]
+    assert_same(robot.forward_dynamics_derivatives(q, torques, whole, pushes[0]), alone)
+    assert_same(
+        robot.forward_kinematics(q, whole).twists,
+        [robot.forward_kinematics(*one).twists for one in zip(q, each, strict=True)],
+    )
 
 
 def test_a_batch_of_base_motions_changes_frames_as_each_does() -> None:

@@ -45,7 +45,6 @@ from hodyn_ros.dynamics.partials import LinearisedDynamics
 from hodyn_ros.engine import matrix_kernels
 from hodyn_ros.engine.codegen.sample_loop import each_sample, one_by_one
 from hodyn_ros.engine.kernels import KernelSpec
-from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
 
@@ -194,11 +193,17 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
                 self._fast_partials[(2, n), (order + 1, n)] = kernel.function, shape
             found = (kernel.batch if problem.batch else kernel.function)(*problem.arrays)
             return found.reshape(*problem.batch, *shape)
+        if np.ndim(base_wrench) == 3:  # type: ignore[arg-type]
+            states, values, pushes = *problem.arrays[:2], np.asarray(base_wrench)
+            return one_by_one(
+                len(values),
+                lambda i: self.hybrid_dynamics_derivatives(
+                    states[i], values[i], prescribed, sample_of(base, i), pushes[i], wrenches, prescribe_base
+                ),
+            )
         loads = list(self._loads(wrenches))
         stack = self._solved_motion(problem)
         if stack.base is not None and not prescribe_base and base_wrench is not None:
-            if np.ndim(base_wrench) == 3:
-                raise InputError("this robot takes one base wrench for all samples of a batch")
             loads.append(AppliedWrench(0, np.asarray(base_wrench)))
         series, brackets = self._partial_series(stack, loads)
         first = m - n

@@ -160,7 +160,16 @@ def forward_kinematics(
     """
     stack, moving = checked_motion(model, q, base, representation)
     if moving is not None and moving.batch:
-        raise InputError("base holds motions of several samples; what is not compiled takes one")
+        each = [
+            forward_kinematics(model, one, BaseMotion(*own, frame=moving.frame), representation, frames)
+            for one, *own in zip(stack, moving.pose, moving.twists)
+        ]
+        return replace(
+            each[0],
+            poses=np.array([one.poses for one in each]),
+            twists=np.array([one.twists for one in each]),
+            screws=np.array([one.screws for one in each]),
+        )
     order = stack.shape[-2] - 1
     by_order = np.moveaxis(stack, -2, 0)
     batch = by_order.shape[1:-1]
