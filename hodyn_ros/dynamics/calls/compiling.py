@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -39,6 +39,14 @@ Compiled = Literal[
     "inverse_dynamics_derivatives",
     "forward_dynamics_derivatives",
 ]
+
+
+_FURTHER = {  # rows of the motion beyond one for each order
+    "inverse_dynamics": 2,
+    "coriolis_matrix": 1,
+    "regressor": 2,
+    "inverse_dynamics_derivatives": 2,
+}
 
 
 class CompileCalls(KinematicCalls, MatrixCalls):
@@ -102,12 +110,13 @@ class CompileCalls(KinematicCalls, MatrixCalls):
     ) -> Callable[..., Array]:
         """Compile one call of one order for batches, and return `f(*arrays, out=None, threads=None)`.
 
-        Arguments as of `compile`, of trees, each with an axis of N samples in front, and so the result. All
+        Arguments as of `compile`, each with an axis of N samples in front, and so the result. All
         are C-contiguous arrays of `dtype`, float64 or float32: with four bytes a number, 1.1 times (order 0)
         to twice as many samples are computed in the same time. What float32 loses of 2000 random states of
         the Panda, up to order 4, is less than 1e-6 of the largest number of an order (Coriolis matrix of
         order 3: 1.3e-6), and 1e-5 for forward dynamics and its derivatives; more near singular states. It
-        takes no numbers from 2^31 on.
+        takes no numbers from 2^31 on. Of robots with loops batches are of float64, in one thread, each sample
+        on the branch of the one before; arrays that are no such arrays are converted.
         `threads`: by default as many as there are processors. Raises InputError for other arrays, and for
         numbers that are not finite.
         """
@@ -115,8 +124,12 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         kind = np.dtype(dtype)
         if kind not in (np.float64, np.float32):
             raise InputError(f"batches are of float64 or float32, found {kind.name}")
-        if self._looped is not None or what in ("drive_state", "inverse_kinematics"):
-            raise InputError(f"there are no compiled batches of {what} of robot {self.name!r}")
+        if what in ("drive_state", "inverse_kinematics"):
+            raise InputError(f"there are no compiled batches of {what}")
+        if self._looped is not None:
+            if kind != np.float64:
+                raise InputError(f"robot {self.name!r} has loops, which batches of float64 are for")
+            return _in_one_thread(self._batches_of_loops(self._looped, order, what, frames, representation))
         kernel = self._kernel_for(order, what, frames, representation)
         assert isinstance(kernel, Function)
 
@@ -207,7 +220,7 @@ class CompileCalls(KinematicCalls, MatrixCalls):
             raise InputError(f"a Jacobian is of one frame; found {list(names)}")
 
         n_given, rows = 0 if looped.closure.leader is None else 2, order + 1
-        rows += {"coriolis_matrix": 1, "regressor": 2, "inverse_dynamics_derivatives": 2}.get(what, 0)
+        rows += _FURTHER.get(what, 0)
 
         def compute(*arguments: Array) -> Array:
             if len(arguments) != 1 + n_given or np.shape(arguments[0]) != (rows, self.n_joints):
@@ -235,6 +248,51 @@ class CompileCalls(KinematicCalls, MatrixCalls):
 
         return into(compute)
 
+    def _batches_of_loops(
+        self,
+        looped: LoopedDynamics,
+        order: int,
+        what: Compiled,
+        frames: Sequence[str | int] | None,
+        representation: Representation,
+    ) -> Callable[..., Array]:
+        closure = looped.closure
+        names = self._tree.body_names if frames is None else tuple(frames)
+        names = names[-1:] if frames is None and what == "jacobian" else names
+        if what == "jacobian" and len(names) != 1:
+            raise InputError(f"a Jacobian is of one frame; found {list(names)}")
+        forward = what in ("forward_dynamics", "forward_dynamics_derivatives")
+        told = bool(closure.joints) or what != "inverse_dynamics"
+        count = told + (0 if closure.leader is None else 2) + forward + (forward and closure.base_given)
+        rows = 2 if forward else order + 1 + _FURTHER.get(what, 0)
+
+        def compute(*arrays: Array) -> Array:
+            if len(arrays) != count or any(np.ndim(array) != 3 for array in arrays):
+                raise InputError(f"expected {count} batches (N, rows, columns), found {len(arrays)} arrays")
+            rest = list(arrays)
+            samples = len(rest[0])
+            q = rest.pop(0) if told else np.zeros((samples, rows, 0))
+            base = None
+            if closure.leader is not None:
+                pose, twists = rest.pop(0), rest.pop(0)
+                base = BaseMotion(pose, twists if np.shape(twists)[1] else np.zeros((samples, 1, 6)))
+            if np.shape(q)[1] != rows or (forward and np.shape(rest[0])[1] != order + 1):
+                raise InputError(f"expected motions of {rows} rows, found {np.shape(q)[1]}")
+            found: Any
+            if what == "forward_kinematics":
+                return self._poses_of_loops(looped, q, base, names, representation)
+            if what == "jacobian":
+                found = self.jacobian(q, names[0], FRAMES[representation], base)
+            elif forward:
+                found = getattr(self, what)(q, rest[0], base, *rest[1:])
+                found = np.concatenate(found[::-1], axis=2) if isinstance(found, tuple) else found
+            else:
+                found = getattr(self, what)(q, base)
+                found = np.concatenate(found, axis=2) if isinstance(found, tuple) else found
+            return np.ascontiguousarray(found.reshape(samples, -1, found.shape[-1]))
+
+        return compute
+
     def _poses_of_loops(
         self,
         looped: LoopedDynamics,
@@ -243,15 +301,20 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         names: tuple[str | int, ...],
         representation: Representation,
     ) -> Array:
-        joints, moving = looped.joint_motion(*coordinate_motion(looped.closure, q, base, 0))
-        kernel = self._frame_kernel(len(joints) - 1, names, representation)
+        joints, moving = self._joints_of_loops(looped, q, base)
+        order, batch = joints.shape[-2] - 1, joints.shape[:-2]
+        kernel = self._frame_kernel(order, names, representation)
         if kernel is None:
             raise InputError(f"robot {self.name!r} is too large to compile its kinematics of that order")
-        twists = (
-            [] if moving is None else [moving.pose, np.ascontiguousarray(moving.twists[: len(joints) - 1])]
-        )
-        found: Array = kernel.function(np.ascontiguousarray(joints), *twists)
+        motion = [] if moving is None else moving.arrays(order, batch)
+        found: Array = (kernel.batch if batch else kernel.function)(np.ascontiguousarray(joints), *motion)
         return found
+
+
+def _in_one_thread(call: Callable[..., Array]) -> Callable[..., Array]:
+    """Return a call of batches that takes `out` and, as those in several threads do, `threads`."""
+    written = into(call)
+    return lambda *arrays, out=None, threads=None: written(*arrays, out=out)
 
 
 def _forward_partials(looped: LoopedDynamics, order: int) -> Callable[..., Array]:

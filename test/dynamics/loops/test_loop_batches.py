@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from oracles.mechanisms import MECHANISMS, Mechanism
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot
+from hodyn_ros.dynamics.calls.compiling import Compiled
 from hodyn_ros.dynamics.loops import compiled_partials
 from hodyn_ros.engine.codegen import sample_loop
 from hodyn_ros.engine.loops import loop_kernel
@@ -19,6 +20,7 @@ from hodyn_ros.errors import ConvergenceError, InputError
 from hodyn_ros.lie.se3 import exp
 
 Array = NDArray[np.float64]
+TWO_MORE = ("inverse_dynamics", "regressor", "inverse_dynamics_derivatives")
 COUNT, ORDER = 69, 1  # so many that lanes are worthwhile, and that some of them stay without a sample
 
 
@@ -178,6 +180,36 @@ def test_batches_are_the_samples_one_by_one(call: str, name: str) -> None:
     for part, expected in pairs:
         assert part.shape == np.shape(expected)
         assert np.abs(part - np.array(expected)).max() <= 1e-12 * np.abs(part).max()
+
+
+@pytest.mark.parametrize("name", ["palletiser", "flying cam", "planar 3-RRR"])
+@pytest.mark.parametrize("what", [one for one in get_args(Compiled) if one != "drive_state"])
+def test_compiled_batches_are_compiled_calls_of_each_sample(what: Any, name: str) -> None:
+    mechanism, count = MECHANISMS[name](), 3
+    given, robot, alone = Samples(mechanism, count), robot_of(mechanism), robot_of(mechanism)
+    if what == "inverse_kinematics":
+        with pytest.raises(InputError, match="there are no compiled batches of inverse_kinematics"):
+            robot.compile_batch(0, what)
+        return
+    if what.startswith("forward_dynamics"):
+        arrays = given.state
+    else:
+        rows = ORDER + 1 + {"coriolis_matrix": 1}.get(what, 2 * (what in TWO_MORE))
+        arrays = [given.q[:, :rows]] if given.q.shape[2] or what != "inverse_dynamics" else []
+        arrays += [] if given.base is None else [given.base.pose, given.base.twists[:, : rows - 1]]
+    call, batch = alone.compile(ORDER, what), robot.compile_batch(ORDER, what)
+    found = batch(*arrays)
+    out = np.empty_like(found)
+    robot.reset()
+    assert batch(*arrays, out=out, threads=2) is out
+    np.testing.assert_array_equal(found, out)
+    expected = np.array([call(*map(np.ascontiguousarray, one)) for one in zip(*arrays)])
+    assert found.shape == expected.shape
+    assert np.abs(found - expected).max() <= 1e-12 * np.abs(expected).max()
+    with pytest.raises(InputError, match="batches"):
+        batch(*arrays, arrays[0])
+    with pytest.raises(InputError, match="which batches of float64 are for"):
+        robot.compile_batch(ORDER, what, dtype=np.float32)
 
 
 def test_matrices_and_motion_name_the_sample_that_nothing_can_do() -> None:
