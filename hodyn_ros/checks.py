@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from hodyn_ros.errors import InputError, OverflowingError
-from hodyn_ros.lie.se3 import Array, nearest_rotation, pose
+from hodyn_ros.lie.se3 import Array, pose, without_rounding
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
@@ -59,7 +59,7 @@ def rigid_pose(name: str, values: ArrayLike) -> Array:
     orthogonal = np.abs(rotation.T @ rotation - np.eye(3)).max() <= _ORTHOGONAL
     if not orthogonal or np.linalg.det(rotation) < 0.0 or not np.array_equal(array[3], (0.0, 0.0, 0.0, 1.0)):
         raise InputError(f"{name} must be a homogeneous matrix: a rotation, a translation, and (0, 0, 0, 1)")
-    return pose(nearest_rotation(rotation), array[:3, 3])
+    return pose(without_rounding(rotation), array[:3, 3])
 
 
 def rigid_poses(name: str, values: ArrayLike) -> Array:
@@ -75,7 +75,7 @@ def rigid_poses(name: str, values: ArrayLike) -> Array:
     wrong = strained | (np.linalg.det(rotation) < 0.0) | (array[:, 3] != last).any(axis=1)
     if wrong.any():
         return rigid_pose(f"{name} of sample {int(np.argmax(wrong))}", array[np.argmax(wrong)])
-    return pose(nearest_rotation(rotation), array[:, :3, 3])
+    return pose(without_rounding(rotation), array[:, :3, 3])
 
 
 def check_out(out: Any, shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> None:

@@ -13,7 +13,9 @@ def nearest(unknown: str, known: Sequence[str]) -> str:
 
 
 class HodynError(ValueError):
-    """Root of all errors that hodyn_ros raises on purpose."""
+    """Root of all errors that hodyn_ros raises on purpose; `sample`: where in a batch."""
+
+    sample = 0
 
 
 class ModelError(HodynError):
@@ -29,10 +31,7 @@ class InputError(HodynError):
 
 
 class SingularError(InputError):
-    """A Jacobian cannot be inverted where it has to be; `condition` is its condition number.
-
-    `sample`: where in a batch.
-    """
+    """A Jacobian cannot be inverted where it has to be; `condition` is its condition number."""
 
     def __init__(self, message: str, condition: float, sample: int = 0) -> None:
         super().__init__(message)

@@ -77,6 +77,14 @@ def nearest_rotation(matrix: Array) -> Array:
     return left @ right
 
 
+def without_rounding(rotation: Array) -> Array:
+    """Return rotations (..., 3, 3) that are orthogonal to half of all digits, orthogonal to all of them.
+
+    One step of Newton's method towards the nearest rotation, `R (3 - R^T R) / 2`.
+    """
+    return rotation @ (1.5 * np.eye(3) - 0.5 * np.swapaxes(rotation, -1, -2) @ rotation)
+
+
 def Ad(pose_matrix: Array) -> Array:
     """Return `Ad_C = [[R, 0], [r~ R, R]]` (..., 6, 6): twists in the frame of C go to its reference."""
     rotation = pose_matrix[..., :3, :3]

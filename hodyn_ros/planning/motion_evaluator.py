@@ -71,29 +71,32 @@ class MotionEvaluator:
         joints = np.ascontiguousarray(sample.joints)
         if joints.shape[1] < 3:
             return joints, np.zeros((len(joints), 0, len(self.joint_names) + self.extra))
-        robot, orders = self.robot, joints.shape[1]
+        robot = self.robot
         if robot.closure is None and not robot.moves_base:
             return joints, robot.inverse_dynamics(joints)
         poses, twists = sample.pose, sample.twists
         if poses is not None and twists is not None:
             twists = twists_to_world(poses, np.moveaxis(twists, 1, 0))
             twists = np.ascontiguousarray(np.moveaxis(twists, 0, 1))
-            if robot.closure is None:
-                dynamics = robot.compile(orders - 3)
-                found = np.stack([dynamics(*one) for one in zip(joints, poses, twists)])
-                return joints, self._with_thrusts(found[:, :, 6:], found[:, :, :6], poses, twists)
-        motions, efforts = [], []
-        wrenches: list[Array | None] = []
-        for i, q in enumerate(joints):
-            base = None if poses is None or twists is None else BaseMotion(poses[i], twists[i])
-            try:
-                state = robot.drive_state(q, base)
-            except HodynError as error:
-                raise SampleError(i, str(error)) from error
-            motions.append(state.motion)
-            efforts.append(state.efforts)
-            wrenches.append(state.base_wrench)
-        return np.stack(motions), self._with_thrusts(np.stack(efforts), wrenches, poses, twists)
+        base = None if poses is None or twists is None else BaseMotion(poses, twists)
+        try:
+            motion, efforts, wrenches, _ = robot.drive_state(joints, base)
+        except HodynError as error:
+            words = str(error).removeprefix(f"sample {error.sample}: ")
+            raise SampleError(error.sample, words) from error
+        return motion, self._with_thrusts(efforts, wrenches, poses, twists)
+
+    def approach(self, sample: MotionSample) -> None:
+        """Close the loops of a robot where the first sample is, so that the next one starts there.
+
+        Raises SampleError.
+        """
+        q = sample.joints[0]
+        base = None if sample.pose is None else BaseMotion(sample.pose[0], np.zeros((len(q) - 1, 6)))
+        try:
+            self.robot.drive_state(q, base)
+        except HodynError as error:
+            raise SampleError(0, str(error)) from error
 
     def _with_thrusts(
         self, torques: Array, wrenches: Any, poses: Array | None, twists: Array | None

@@ -25,12 +25,14 @@ from hodyn_ros.lie.se3 import Array
 
 
 class DriveState(NamedTuple):
-    """What the drives do, by derivative order."""
+    """What the drives do, by derivative order; of a batch with an axis of samples in front."""
 
     motion: Array  # (order + 3, driven) positions of the driven joints and their derivatives [rad or m, /s^k]
     efforts: Array  # (order + 1, driven) [N.m/s^k or N/s^k]
     base_wrench: Array | None  # (order + 1, 6) on a prescribed base, in the world frame
-    near_singularity: bool  # whether the pose is close to a singular one; efforts may be large
+    near_singularity: (
+        bool  # whether the pose, or one of them, is close to a singular one; efforts may be large
+    )
 
 
 class InverseDynamicsCalls(RobotProperties):
@@ -127,9 +129,10 @@ class InverseDynamicsCalls(RobotProperties):
         wrenches: Sequence[AppliedWrench] | None = None,
         preload: ArrayLike | None = None,
     ) -> DriveState:
-        """Compute the motion of the driven joints and their efforts, one sample, compiled where it can be.
+        """Compute the motion of the driven joints and their efforts, compiled where it can be.
 
-        Arguments and errors as in `inverse_dynamics`. Without couplings and loops the motion is that given.
+        Arguments and errors as in `inverse_dynamics`; of a batch, errors say at which `sample`. Without
+        couplings and loops the motion is that given.
         """
         if self._looped is None:
             if preload is not None:
@@ -140,15 +143,18 @@ class InverseDynamicsCalls(RobotProperties):
             wrench, efforts = self.inverse_dynamics(motion, base, wrenches)
             return DriveState(motion, efforts, wrench, False)
         looped, loads = self._looped, self._loads(wrenches)
-        y, given = coordinate_motion(looped.closure, q, base, 2)
-        order, first = len(y) - 3, 6 if looped.closure.base_given else 0
+        count, y, given = coordinate_motions(looped.closure, q, base, 2)
+        order, first = y.shape[-2] - 3, 6 if looped.closure.base_given else 0
         preloaded = preload_rows(looped.closure, preload, order)
-        table = looped.drive_table(y, given, loads, preloaded)
-        check_result(table[:-2])
+        if count:
+            table = looped.drive_tables(count, y, given, loads, preloaded)
+        else:
+            table = looped.drive_table(y, given, loads, preloaded)
+        check_result(table[..., :-2, :])
         return DriveState(
-            np.ascontiguousarray(table[order + 1 : -2, first:]),
-            np.ascontiguousarray(table[: order + 1, first:]),
-            np.ascontiguousarray(table[: order + 1, :6]) if first else None,
+            np.ascontiguousarray(table[..., order + 1 : -2, first:]),
+            np.ascontiguousarray(table[..., : order + 1, first:]),
+            np.ascontiguousarray(table[..., : order + 1, :6]) if first else None,
             looped.is_near_singular(order, table, loads, preloaded is not None),
         )
 

@@ -119,6 +119,31 @@ class LoopedEfforts(LoopedMotion):
 
         Each sample stays on the branch of the one before, several at a time in lanes where there is code.
         """
+        rows = slice(0, y.shape[-2] - 2)
+        return self._tables_of_samples(self._effort_loops, rows, count, y, base, wrenches, preload, out)
+
+    def drive_tables(
+        self,
+        count: int,
+        y: Array,
+        base: BaseMotion | None,
+        wrenches: Sequence[AppliedWrench] = (),
+        preload: Array | None = None,
+    ) -> Array:
+        """Compute what `drive_table` does of each sample of a batch, as `efforts_of_samples` does."""
+        return self._tables_of_samples(self._drive_loops, slice(None), count, y, base, wrenches, preload)
+
+    def _tables_of_samples(
+        self,
+        loops: Mapping[tuple[int, LoadPlaces, bool], SampleLoop],
+        rows: slice,
+        count: int,
+        y: Array,
+        base: BaseMotion | None,
+        wrenches: Sequence[AppliedWrench],
+        preload: Array | None,
+        out: Array | None = None,
+    ) -> Array:
         order = y.shape[-2] - 3
 
         def alone(i: int) -> Array:
@@ -126,9 +151,9 @@ class LoopedEfforts(LoopedMotion):
 
         key = order, self.places(wrenches), preload is not None
         self._call(*key)
-        loop = self._effort_loops.get(key)
+        loop = loops.get(key)
         if loop is None:
-            return one_by_one(count, lambda i: alone(i)[: order + 1], out)
+            return one_by_one(count, lambda i: alone(i)[rows], out)
         motion = [] if base is None else [base.pose, base.twists[..., : order + 2, :]]
         told = [] if isinstance(loop.call, ParallelKernel) else [y]
         loads = [load.up_to(order) for load in wrenches] + ([] if preload is None else [preload])
@@ -168,8 +193,10 @@ class LoopedEfforts(LoopedMotion):
     def is_near_singular(
         self, order: int, table: Array, wrenches: Sequence[AppliedWrench] = (), preload: bool = False
     ) -> bool:
-        """Whether a result of `drive_table` with such wrenches and preload is near a singular pose."""
-        return bool(table[-1, 0] > self.near_singular_from(order, self.places(wrenches), preload))
+        """Whether results of `drive_table` with such wrenches and preload are near a singular pose."""
+        return bool(
+            (table[..., -1, 0] > self.near_singular_from(order, self.places(wrenches), preload)).any()
+        )
 
     def near_singular_from(self, order: int, loads: LoadPlaces = (), preload: bool = False) -> float:
         """Return how large the first number of the last row of `drive_table` is where poses are near."""
@@ -202,6 +229,7 @@ class LoopedEfforts(LoopedMotion):
                 oldest = next(iter(self._calls))
                 del self._calls[oldest]
                 self._effort_loops.pop(oldest, None)
+                self._drive_loops.pop(oldest, None)
             self._calls[key] = self._made(*key)
         return self._calls[key]
 
@@ -242,10 +270,14 @@ class LoopedEfforts(LoopedMotion):
             self.remember(moved, stack[0], motion)
             return moved.place.joints
 
+        def keep_loops(kernel: LoopKernel | ParallelKernel) -> None:
+            self._effort_loops[key] = SampleLoop(kernel)
+            self._drive_loops[key] = SampleLoop(kernel, slice(0, kernel.result[0]))
+
         memory = self.memory
         if self.platform is not None and self.platform.compiles(order, loads):
             if not loads:
-                self._effort_loops[key] = SampleLoop(self.platform.effort_kernel(order, preload))
+                keep_loops(self.platform.effort_kernel(order, preload))
             of_platform, bad = self.platform.call(order, loads, preload, memory)
 
             return _or_carefully(of_platform, bad, approach, carefully)
@@ -253,7 +285,7 @@ class LoopedEfforts(LoopedMotion):
             return carefully
         kernel = LoopKernel(closure, self.independence.given, order, loads, preload=preload)
         if self.platform is None or not loads:  # which are checked one by one
-            self._effort_loops[key] = SampleLoop(kernel)
+            keep_loops(kernel)
         function, bad = kernel.function, kernel.bad
 
         def quickly(*arguments: Array) -> Array:

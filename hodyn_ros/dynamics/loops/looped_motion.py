@@ -55,6 +55,7 @@ class LoopedMotion:
         self._kernels: dict[tuple[int, kernels.KernelSpec], Function] = {}
         self._calls: dict[tuple[int, LoadPlaces, bool], Callable[..., Array]] = {}
         self._effort_loops: dict[tuple[int, LoadPlaces, bool], SampleLoop] = {}
+        self._drive_loops: dict[tuple[int, LoadPlaces, bool], SampleLoop] = {}
         self._forward_loops: dict[tuple[int, LoadPlaces], SampleLoop] = {}
         self._flat_at_home: dict[tuple[int, LoadPlaces, bool], float] = {}
         self._joint_loops: dict[int, SampleLoop[LoopKernel]] = {}

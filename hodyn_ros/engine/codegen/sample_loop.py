@@ -13,7 +13,7 @@ import numpy as np
 from hodyn_ros.engine.codegen.kernel import Shape
 from hodyn_ros.engine.codegen.literals import literal
 from hodyn_ros.engine.codegen.llvm import MachineCode, compile_text
-from hodyn_ros.errors import HodynError, SingularError
+from hodyn_ros.errors import HodynError
 from hodyn_ros.lie.se3 import Array
 
 _BLOCK = 64  # samples computed one by one before lanes are tried again
@@ -23,9 +23,9 @@ _WORTHWHILE = 64  # samples for which code for lanes is compiled
 class Remembering(Protocol):
     """A `Call` whose last argument is a memory, and whose result says at `bad` whether it counts.
 
-    `in_lanes`: a C function for many samples, `int64_t f(const double* argument, int64_t step, ..., double*
-    memory, double* out, int64_t count)`, steps in numbers from sample to sample, or None. It writes
-    `batch_rows` of the results, and returns how many samples count before the first of a block with one that
+    `in_lanes(rows)`: a C function for many samples, `int64_t f(const double* argument, int64_t step, ...,
+    double* memory, double* out, int64_t count)`, steps in numbers from sample to sample, or None. It writes
+    those rows of the results, and returns how many samples count before the first of a block with one that
     does not.
     """
 
@@ -43,8 +43,7 @@ class Remembering(Protocol):
         """Rows of the result that are wanted of many samples."""
         ...
 
-    @property
-    def in_lanes(self) -> MachineCode | None:
+    def in_lanes(self, rows: slice) -> MachineCode | None:
         """Code for several samples at a time."""
         ...
 
@@ -54,12 +53,16 @@ _Result = TypeVar("_Result")
 
 
 class SampleLoop(Generic[_Call]):
-    """Compiled loops over samples, all with one memory: in lanes, and one by one where these cannot."""
+    """Compiled loops over samples, all with one memory: in lanes, and one by one where these cannot.
 
-    def __init__(self, call: _Call) -> None:
+    They write `rows` of the results, by default its `batch_rows`.
+    """
+
+    def __init__(self, call: _Call, rows: slice | None = None) -> None:
         self.call = call
-        rows, columns = call.result
-        self._sizes = [*(a * b for _, (a, b) in call.arguments[:-1]), rows * columns]
+        self._rows = call.batch_rows if rows is None else rows
+        shapes = [*(shape for _, shape in call.arguments[:-1]), call.result]
+        self._sizes = [a * b for a, b in shapes]
 
     @cached_property
     def _code(self) -> MachineCode:
@@ -72,7 +75,7 @@ class SampleLoop(Generic[_Call]):
 
     @cached_property
     def _in_lanes(self) -> Callable[..., int] | None:
-        code = self.call.in_lanes
+        code = self.call.in_lanes(self._rows)
         return None if code is None else self._loop(code)
 
     def _loop(self, code: MachineCode) -> Callable[..., int]:
@@ -88,7 +91,7 @@ class SampleLoop(Generic[_Call]):
         failed: Callable[[int], Array],
         out: Array | None = None,
     ) -> Array:
-        """Return `batch_rows` of the results (count, ...), in `out` if there is one.
+        """Return rows of the results (count, ...), in `out` if there is one.
 
         `arrays` have an axis of samples in front, or are the same for all. A sample whose result does not
         count is replaced by what `failed` returns for it, or it raises.
@@ -97,7 +100,7 @@ class SampleLoop(Generic[_Call]):
         for array, (name, shape) in zip(arrays, self.call.arguments):
             if array.shape not in (shape, (count, *shape)):
                 raise ValueError(f"{name}: {array.shape} is neither {shape} nor {(count, *shape)}")
-        rows = self.call.batch_rows
+        rows = self._rows
         if out is None:
             out = np.empty((count, rows.stop - rows.start, self.call.result[1]))
         in_lanes = self._in_lanes if count >= _WORTHWHILE else None
@@ -153,8 +156,7 @@ def naming_sample(number: int) -> Iterator[None]:
         yield
     except HodynError as error:
         error.args = (f"sample {number}: {error}",)
-        if isinstance(error, SingularError):
-            error.sample = number
+        error.sample = number
         raise
 
 

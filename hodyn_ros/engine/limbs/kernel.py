@@ -249,9 +249,8 @@ class ParallelKernel(Call):
         """Rows of the result that batches are of: efforts, or the force in task space."""
         return slice(0, self.order + 1)
 
-    @property
-    def in_lanes(self) -> MachineCode | None:
-        """None: lanes hold limbs of one sample."""
+    def in_lanes(self, rows: slice) -> MachineCode | None:
+        """Return None: lanes hold limbs of one sample."""
         return None
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -124,9 +123,11 @@ class LoopFunction(Call):
         """Rows of the result that batches are of: by default all but the last."""
         return slice(0, self.result[0] - 1)
 
-    @cached_property
-    def in_lanes(self) -> MachineCode | None:
-        """The bare C function of `driver_text` for batches; None around the generic code of a large tree."""
+    def in_lanes(self, rows: slice) -> MachineCode | None:
+        """Return the bare C function of `driver_text` for batches, which writes some rows of the result.
+
+        None around the generic code of a large tree.
+        """
         if self._alive[0] is not None:
             return None
         shapes, n = [shape for _, shape in self.arguments], self._n_positions
@@ -135,11 +136,13 @@ class LoopFunction(Call):
         graph, outputs, _ = traced(self._step, [*told, state])
         step = self._lane_function(graph, outputs, [*told, None], [], outputs)
         graph, outputs, (_, columns) = traced(self._end, [*shapes, state])
-        stored = outputs[self.batch_rows.start * columns : self.batch_rows.stop * columns]
+        stored = outputs[rows.start * columns : rows.stop * columns]
         end = self._lane_function(graph, outputs, [*shapes[:-1], None, None], stored, [outputs[self.bad]])
         limits = _ARRIVED, _ITERATIONS
         text = driver_text(len(shapes) - 1, self._n_told, n, step, end, lanes(), limits)
-        return compile_text(text, "hodyn_samples", None)
+        program = compile_text(text, "hodyn_samples", None)
+        self._alive.append(program)
+        return program
 
     def _lane_function(
         self,

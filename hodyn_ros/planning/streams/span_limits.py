@@ -127,7 +127,7 @@ class SpanLimits:
         by_place[:, :, 0] += origin
         sample = self.coordinates.sample(by_place.reshape(count * _PLACES, -1, n))
         if remember and self._joints is not None:
-            self._subject.evaluate(sample.some(slice(1)))
+            self._subject.approach(sample)
             self._joints = self.robot.positions
         found = self._subject.evaluate(sample)
         if self._set is None:  # loops close, and nothing else is asked for

@@ -92,7 +92,7 @@ def test_lanes_round_as_single_samples_do(name: str, lanes: int, monkeypatch: py
             found = looped.accelerations_of_samples(COUNT, given.state[0], u, given.base)
             loop, arrays = looped._forward_loops[ORDER, ()], given.state
         kernel = loop.call
-        assert kernel.in_lanes is not None and found.shape[0] == COUNT
+        assert kernel.in_lanes(kernel.batch_rows) is not None and found.shape[0] == COUNT
         for i, arguments in enumerate(zip(*arrays)):
             positions = memory.copy()
             table = kernel.function(*map(np.ascontiguousarray, arguments), positions)
@@ -105,6 +105,7 @@ def test_lanes_round_as_single_samples_do(name: str, lanes: int, monkeypatch: py
 
 CALLS: dict[str, Callable[[Robot, Array, BaseMotion | None], Any]] = {
     "joint motion": lambda robot, q, base: robot.joint_motion(q[..., :2, :], base),
+    "drives": lambda robot, q, base: tuple(x for x in robot.drive_state(q, base)[:3] if x is not None),
     "poses": lambda robot, q, base: robot.forward_kinematics(q[..., :3, :], base).poses,
     "twists": lambda robot, q, base: robot.forward_kinematics(q[..., :3, :], base, "hybrid").twists,
     "screws": lambda robot, q, base: robot.forward_kinematics(q[..., :2, :], base).screws,
@@ -171,7 +172,7 @@ def test_batches_are_the_samples_one_by_one(call: str, name: str) -> None:
     mechanism, count = MECHANISMS[name](), 4
     if call == "of matrices" and name == "planar 3-RRR":
         mechanism = MECHANISMS["ankle"]()  # whose twist follows from no other
-    if call in ("joint motion", "poses", "twists", "screws", "centre of mass", *list(CALLS)[4:8]):
+    if call in ("joint motion", "drives", "poses", "twists", "screws", "centre of mass", *list(CALLS)[5:9]):
         count = COUNT  # which lanes are for
     robot, given = robot_of(mechanism), Samples(mechanism, count)
     found, alone = CALLS[call](robot, given.q, given.base), robot_of(mechanism)
@@ -216,9 +217,10 @@ def test_matrices_and_motion_name_the_sample_that_nothing_can_do() -> None:
     mechanism = MECHANISMS["slider-crank"]()
     given = Samples(mechanism)
     given.q[50, 0] = 1e9
-    for call in ("poses", "mass matrix", "all matrices"):
-        with pytest.raises(ConvergenceError, match="^sample 50: .* does not get there"):
+    for call in ("poses", "drives", "mass matrix", "all matrices"):
+        with pytest.raises(ConvergenceError, match="^sample 50: .* does not get there") as caught:
             CALLS[call](robot_of(mechanism), given.q, None)
+        assert caught.value.sample == 50
     given.q[3, 0] = np.nan
     with pytest.raises(InputError, match=r"NaN or infinite numbers, first at index \(3, 0, 0\)"):
         robot_of(mechanism).com(given.q[:, :2])
