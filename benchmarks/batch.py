@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,10 +20,14 @@ from benchmarks.stage import Stage
 from benchmarks.stopwatch import CLOCK, Array, Contender, Figure, Times
 from benchmarks.table import Bound, Row, Section
 from hodyn_ros import Robot, share
+from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.engine.codegen.kernel import Function
+from hodyn_ros.engine.codegen.sample_loop import SampleLoop
 from hodyn_ros.engine.kernels import KernelSpec
+from hodyn_ros.trajectory import read_motion
 
 _SAMPLES = 100_000
+_ARM = "100 000 samples, 7-joint arm, r = 2"
 _ORDER = 2
 _PEERS = 10_000
 _FEWER = 1000  # of other calls: what they write stays in the cache of a core
@@ -35,8 +40,8 @@ _HARDLY_COMPUTED = (
 
 
 def measure(stage: Stage) -> Section:
-    """Time 100 000 samples of the 7-joint arm at order 2, each pass over all of them."""
-    title = "batch of 100 000 samples, 7-joint arm, r = 2"
+    """Time 100 000 samples of the 7-joint arm at order 2, each pass over all of them, and fewer of others."""
+    title = "batches"
     copies = [robots.panda() for _ in range(ours.COPIES)]
     compiled = ours.inverse_dynamics(copies[0], _ORDER)
     stage.say(f"{title}: preparing", 0.0)
@@ -58,12 +63,12 @@ def measure(stage: Stage) -> Section:
         contenders += [Contender(_on(n), runs)] if n <= _available() else []
     peer = _beside_frax()
     contenders += list(peer[1:]) if peer else []
-    others = _others(copies[0])
+    others = _others(copies[0]) | _with_loops()
     contenders += [contender for pair in others.values() for contender in pair]
     times = stage.race(title, contenders, rounds=14 if stage.quick else 70)
     rows = [
         Row(
-            work="batch on one core: times the throughput",
+            work=f"{_ARM}, one core: times the throughput",
             against="single calls in a compiled loop",
             result=times.speedup("batch", "loop"),
             ours=times.seconds("batch").median,
@@ -77,7 +82,7 @@ def measure(stage: Stage) -> Section:
     for work, (batch, loop) in others.items():
         rows.append(
             Row(
-                work=f"batch on one core: {work}, {_FEWER} samples: times the throughput",
+                work=f"{_FEWER} samples, {work}, one core: times the throughput",
                 against="single calls in a compiled loop",
                 result=times.speedup(batch.name, loop.name),
                 ours=times.seconds(batch.name).median,
@@ -115,7 +120,7 @@ def _beside_frax() -> tuple[str, Contender, Contender] | None:
 
 
 def _frax_row(times: Times, peer: tuple[str, Contender, Contender] | None) -> Row:
-    work = f"batch on one core: torques alone, {_PEERS} samples: times the throughput"
+    work = f"{_PEERS} samples, 7-joint arm, r = 0, one core: times the throughput"
     if peer is None:
         return Row(work, "frax", None, note="not installed")
     name, ours, theirs = peer
@@ -154,17 +159,62 @@ def _others(robot: Robot) -> dict[str, tuple[Contender, Contender]]:
         kernel.batch(*arrays, out=out, threads=1)
         check(work, out.reshape(_FEWER, -1), right.reshape(_FEWER, -1))
 
-        def lanes(
-            passes: int, kernel: Function = kernel, arrays: list[Array] = arrays, out: Array = out
-        ) -> float:
-            start = CLOCK()
-            for _ in range(passes):
-                kernel.batch(*arrays, out=out, threads=1)
-            return CLOCK() - start
-
         loop = Contender(f"{work}, loop", [partial(_samples, single.runs[0])])
-        found[work] = Contender(work, [lanes]), loop
+        lanes = partial(kernel.batch, *arrays, out=out, threads=1)
+        found[work] = Contender(work, [partial(_timed, lanes)]), loop
     return found
+
+
+def _with_loops() -> dict[str, tuple[Contender, Contender]]:
+    """Return batches of robots with loops in lanes, each beside the same samples in a compiled loop."""
+    found = {}
+    for file, name in (("delta", "Delta with parallelograms"), ("palletiser", "palletiser")):
+        robot = Robot.from_config(share.find("config", f"{file}.yaml"))
+        path = read_motion(share.find("config", f"{file}_motion.yaml")).for_joints(robot.joint_names)
+        times = 0.3 + 1e-3 * np.arange(_FEWER)
+        q = np.array([path.sample(float(t), _ORDER + 2).joints for t in times])
+        looped = robot._looped
+        assert looped is not None
+        torques = np.array(robot.inverse_dynamics(q))[:, :1]
+        looped.accelerations_of_samples(_FEWER, q[:, :2], torques, None)  # which compiles, as the others do
+        robot.inverse_dynamics(q[0])
+        run = partial(_run, looped, looped.memory.copy())
+        made = {
+            "efforts, r = 2": (looped._effort_loops[_ORDER, (), False], [q]),
+            "accelerations, r = 0": (looped._forward_loops[0, ()], [q[:, :2], torques]),
+            "joint motion, r = 2": (looped._joint_loop(_ORDER), [q[:, : _ORDER + 1]]),
+            "mass matrix, r = 0": (looped._matrix_loop("mass", 0), [q[:, :1]]),
+        }
+        for work, (loop, arrays) in made.items():
+            assert loop is not None and loop.call.in_lanes is not None
+            one_by_one: SampleLoop[Any] = SampleLoop(loop.call)
+            one_by_one.__dict__["_in_lanes"] = None
+            stacks = [np.ascontiguousarray(array) for array in arrays]
+            right, lanes = run(one_by_one, stacks), run(loop, stacks)
+            check(f"{name}: {work}", lanes.reshape(1, -1), right.reshape(1, -1))
+
+            found[f"{name}: {work}"] = (
+                Contender(f"{name}: {work}", [partial(_timed, partial(run, loop, stacks))]),
+                Contender(f"{name}: {work}, loop", [partial(_timed, partial(run, one_by_one, stacks))]),
+            )
+    return found
+
+
+def _run(looped: LoopedDynamics, start: Array, loop: SampleLoop[Any], arrays: list[Array]) -> Array:
+    """Compute all samples from one place; none may need more than compiled code."""
+
+    def failed(sample: int) -> Array:
+        raise AssertionError(f"sample {sample}")
+
+    looped.memory[:] = start
+    return loop.run(_FEWER, arrays, looped.memory, failed)
+
+
+def _timed(call: Callable[[], object], passes: int) -> float:
+    start = CLOCK()
+    for _ in range(passes):
+        call()
+    return CLOCK() - start
 
 
 def _samples(run: Callable[[int], float], passes: int) -> float:
@@ -189,7 +239,7 @@ def _on(cores: int) -> str:
 
 def _two_cores(times: Times) -> Row:
     """Compare by the clock on the wall, which only undisturbed rounds read right: the fastest of each."""
-    work, against = "batch on two cores: times the throughput", "batch on one core"
+    work, against = f"{_ARM}, two cores: times the throughput", "batch on one core"
     if _available() < 2:
         return Row(work, against, None, note="this machine has one core")
     one, two = (float(times.rounds(_on(n)).min()) for n in (1, 2))
