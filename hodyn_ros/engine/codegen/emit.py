@@ -380,6 +380,7 @@ class _Writer:
         self.needed = graph.needed(outputs)
         self.fused = graph.fused(outputs, self.needed)
         self.written: set[int] = set()
+        self.names: dict[int, str] = {}  # of the values used
         self.widths: set[int] = set()  # of the sine and cosine functions used
         self.intrinsics: set[str] = set()  # square roots and such that are used
         self.tables: dict[Any, str] = {}  # names of those used, by their numbers
@@ -395,8 +396,12 @@ class _Writer:
         raise NotImplementedError
 
     def value(self, number: int) -> str:
-        operation, a, _ = self.graph.nodes[number]
-        return self.constant(a) if operation == "constant" else f"%n{number}"
+        """Return what stands for the value of a node."""
+        name = self.names.get(number)
+        if name is None:
+            operation, a, _ = self.graph.nodes[number]
+            name = self.names[number] = self.constant(a) if operation == "constant" else f"%n{number}"
+        return name
 
     def lines(self, numbers: Sequence[int] | None = None) -> list[str]:
         """Write the nodes `numbers`, by default all that are needed, leaving out those written before."""
@@ -405,14 +410,17 @@ class _Writer:
             if number in self.written:
                 continue
             operation, a, b = self.graph.nodes[number]
+            if operation in _INSTRUCTIONS:
+                self.written.add(number)
+                if number not in self.fused:
+                    result.append(self.arithmetic_line(number))
+                continue
             if operation in _FUNCTIONS:
                 result += self.function_lines(number)
                 continue
             self.written.add(number)
             if operation == "input":
                 result += self.input_lines(number)
-            elif operation in _INSTRUCTIONS:
-                result += self.arithmetic_lines(number)
             elif operation in ("sqrt", "floor"):
                 name = f"llvm.{operation}.{self.suffix}"
                 self.intrinsics.add(name)
@@ -429,22 +437,20 @@ class _Writer:
                 result += self.lookup_lines(number)
         return result
 
-    def arithmetic_lines(self, number: int) -> list[str]:
+    def arithmetic_line(self, number: int) -> str:
         """Write a product, a quotient or a sum; a sum takes a product that stands in no other along.
 
         Product and sum are then one operation with a single rounding (contract), where the processor has one.
         Which of them are is not left to LLVM, so that lanes and single samples round alike.
         """
-        if number in self.fused:
-            return []
         operation, a, b = self.graph.nodes[number]
-        text, contract = "", ""
-        for product in (a, b):
-            if product in self.fused:
-                factors = ", ".join(self.value(factor) for factor in self.graph.operands(product))
-                text, contract = f"%n{product} = fmul contract {self.type} {factors}\n", "contract "
-        instruction = f"{_INSTRUCTIONS[operation]} {contract}{self.type}"
-        return [f"{text}%n{number} = {instruction} {self.value(a)}, {self.value(b)}"]
+        text, instruction = "", f"{_INSTRUCTIONS[operation]} {self.type}"
+        product = a if a in self.fused else b
+        if product in self.fused:
+            _, c, d = self.graph.nodes[product]
+            text = f"%n{product} = fmul contract {self.type} {self.value(c)}, {self.value(d)}\n"
+            instruction = f"{_INSTRUCTIONS[operation]} contract {self.type}"
+        return f"{text}%n{number} = {instruction} {self.value(a)}, {self.value(b)}"
 
     def lookup_lines(self, number: int) -> list[str]:
         """Write the search for a piece, or what a table says about it."""

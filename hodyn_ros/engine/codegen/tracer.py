@@ -7,9 +7,9 @@ tracing a recursion on one robot leaves only the operations that this robot need
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any, Literal
 
 ARITHMETIC = ("+", "-", "*", "/")
@@ -39,9 +39,9 @@ class Graph:
     def node(self, operation: Operation, a: Any, b: Any = None) -> int:
         """Return the number of a node, made anew unless the same one exists."""
         key: Key = (operation, a, b)
-        number = self._known.get(key)
-        if number is None:
-            number = self._known[key] = len(self.nodes)
+        new = len(self.nodes)
+        number = self._known.setdefault(key, new)
+        if number == new:
             self.nodes.append(key)
         return number
 
@@ -68,7 +68,7 @@ class Graph:
                     found[a] = found[b] = 1
                 elif operation not in _LEAVES:
                     found[a] = 1
-        return [number for number, is_needed in enumerate(found) if is_needed]
+        return list(compress(range(len(found)), found))
 
     def operands(self, number: int) -> list[int]:
         """Return the nodes that a node is computed from."""
@@ -79,15 +79,25 @@ class Graph:
 
     def fused(self, outputs: Iterable[Any], needed: Sequence[int]) -> set[int]:
         """Return products, one at most of each sum or difference, that are needed there and nowhere else."""
-        uses = Counter(output.number for output in outputs if isinstance(output, Traced))
+        nodes, uses = self.nodes, [0] * len(self.nodes)
+        for output in outputs:
+            if isinstance(output, Traced):
+                uses[output.number] += 1
         for number in needed:
-            uses.update(self.operands(number))
+            operation, a, b = nodes[number]
+            if operation in _BINARY:
+                uses[a] += 1
+                uses[b] += 1
+            elif operation not in _LEAVES:
+                uses[a] += 1
         found = set()
         for number in needed:
-            operation, a, b = self.nodes[number]
-            if operation in ("+", "-"):
-                products = [one for one in (a, b) if self.nodes[one][0] == "*" and uses[one] == 1]
-                found.update(products[:1])
+            operation, a, b = nodes[number]
+            if operation == "+" or operation == "-":
+                if nodes[a][0] == "*" and uses[a] == 1:
+                    found.add(a)
+                elif nodes[b][0] == "*" and uses[b] == 1:
+                    found.add(b)
         return found
 
     def count_operations(self, outputs: Iterable[Any]) -> int:
@@ -138,17 +148,14 @@ class Traced:
 
     def _plus(self, b: int, negative: bool) -> Traced | float:
         """Add node `b`, or its negative. What differs in all signs alone shares a node."""
-        a = self.number
+        a, graph = self.number, self.graph
         if self.negative == negative:
-            key: Key = ("+", a, b) if a < b else ("+", b, a)
-        elif a < b:
-            key = ("-", a, b)
-        elif a > b:
-            key = ("-", b, a)
-        else:
-            return 0.0
-        first_counts = key[0] == "+" or a < b
-        return Traced(self.graph, self.graph.node(*key), self.negative if first_counts else negative)
+            return Traced(graph, graph.node("+", a, b) if a < b else graph.node("+", b, a), negative)
+        if a < b:
+            return Traced(graph, graph.node("-", a, b), self.negative)
+        if a > b:
+            return Traced(graph, graph.node("-", b, a), negative)
+        return 0.0
 
     def __mul__(self, other: Traced | float) -> Traced | float:
         if not isinstance(other, Traced):
