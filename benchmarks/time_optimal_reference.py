@@ -33,7 +33,7 @@ _POINTS = 2
 _ORDER = 5
 _FAR = 0.5  # of a limit: where a coarse solution uses less, the limit is left out at first
 _MISSED = 1e-6  # of a limit: by which one that was left out may be exceeded
-_START = 0.8  # of the squared speed that is even along the path: where a search starts counts little
+_STARTS = (0.8, 0.6, 0.4)  # of the squared speed that is even along the path: a search may fail from one
 _OPTIONS: dict[str, Any] = {
     "print_time": False,
     "ipopt.print_level": 0,
@@ -48,7 +48,17 @@ def reference(robot: Robot, path: WaypointSpline, intervals: int = INTERVALS) ->
     """Return the least duration [s] that is found for a path."""
     even = (path.duration / time_optimal(path, robot).even_duration) ** 2
     coarse, fine = (_Collocation(robot, path, count, even) for count in (_COARSE, intervals))
-    speeds, _ = coarse.solved(np.full(coarse.count, _START), np.arange(coarse.limits))
+    for start in _STARTS:
+        try:
+            return _least(coarse, fine, start)
+        except RuntimeError as error:
+            failed = error
+    raise failed
+
+
+def _least(coarse: _Collocation, fine: _Collocation, start: float) -> float:
+    """Return the least duration [s] that is found from a share of the even speed; RuntimeError for none."""
+    speeds, _ = coarse.solved(np.full(coarse.count, start), np.arange(coarse.limits))
     speeds = fine.fitted(BSpline(coarse.knots, speeds, _ORDER))
     kept = np.flatnonzero(fine.sizes(speeds) > _FAR)
     while True:
