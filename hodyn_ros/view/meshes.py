@@ -30,8 +30,14 @@ def _shape(visual: Visual) -> trimesh.Trimesh:
         return trimesh.creation.box(visual.size)
     if visual.shape == "cylinder":
         return trimesh.creation.cylinder(first, second)
+    if visual.shape == "capsule":
+        return trimesh.creation.capsule(second, first)
     if visual.shape == "sphere":
         return trimesh.creation.icosphere(radius=first)
+    if visual.shape == "ellipsoid":
+        return trimesh.creation.icosphere().apply_scale(visual.size)
+    if visual.mesh is not None:
+        return trimesh.Trimesh(*visual.mesh, process=False)
     try:
         loaded = trimesh.load(visual.path, force="mesh")
     except Exception as error:  # each format fails in its own way

@@ -1,4 +1,4 @@
-"""How the bodies of a robot look: the `<visual>` of its URDF, with meshes where they are found."""
+"""How the bodies of a robot look: the `<visual>` of its URDF with its meshes, or the geoms of its MJCF."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ class Visual(NamedTuple):
 
     body: int  # -1: it stands on the ground
     pose: Array  # (4, 4) in the frame of the body [m]
-    shape: str  # box, cylinder, sphere or mesh
-    size: Array  # (3,) sides [m]; radius and length along z; radius; scale of a mesh
+    shape: str  # box, cylinder, capsule, sphere, ellipsoid or mesh
+    size: Array  # (3,) sides [m]; radius and length along z, without caps; radius; half axes; scale of a mesh
     path: Path | None  # of a mesh
     colour: tuple[float, float, float]  # red, green and blue, up to 1
     given: bool  # whether the file gives the colour
+    mesh: tuple[Array, Array] | None = None  # corners (N, 3) [m] and triangles (M, 3), where there is no file
 
 
 class Looks(NamedTuple):
@@ -44,7 +45,11 @@ class Looks(NamedTuple):
 
 
 def read_looks(path: Path, robot: Robot) -> Looks:
-    """Return the shapes of the robot that a file describes; none where it is no URDF and names none."""
+    """Return the shapes of the robot that a file describes: a URDF, an MJCF, or one that names a URDF."""
+    if format_of(path) == "mjcf":
+        from hodyn_ros.view.geoms import read_geoms
+
+        return Looks(tuple(read_geoms(path, robot)), ())
     urdf = _urdf_of(path)
     if urdf is None:
         return Looks((), ())

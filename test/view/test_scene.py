@@ -11,6 +11,7 @@ from hodyn_ros import Robot, share
 from hodyn_ros.dynamics.kinematics.skeleton import robot_lines
 from hodyn_ros.trajectory import read_motion
 from hodyn_ros.view.bars import bars, shares
+from hodyn_ros.view.meshes import triangles
 from hodyn_ros.view.scene import Scene
 from hodyn_ros.view.track import DriveLimit, Instant, Track, drive_limits, track_of_motion
 from hodyn_ros.view.visuals import find_mesh, read_looks
@@ -149,6 +150,56 @@ URDF = """<robot name="r">
   <joint name="j" type="revolute"><parent link="world"/><child link="arm"/><axis xyz="0 0 1"/></joint>
   <joint name="f" type="fixed"><parent link="arm"/><child link="tool"/><origin xyz="0 0 1"/></joint>
 </robot>"""
+
+
+GEOMS = """<mujoco model="arm">
+  <asset>
+    <material name="red" rgba="1 0 0 1"/>
+    <mesh name="wedge" vertex="0 0 0  1 0 0  0 1 0  0 0 1" scale="0.1 0.1 0.2"/>
+  </asset>
+  <worldbody>
+    <geom type="plane" size="1 1 1"/>
+    <geom name="stand" type="cylinder" size="0.1 0.2" pos="0 0 0.2"/>
+    <body name="upper" pos="0 0 0.4" euler="0 20 0">
+      <joint name="turn" axis="0 0 1" pos="0.1 0 0"/>
+      <joint name="lift" axis="0 1 0"/>
+      <geom name="tube" type="capsule" fromto="0 0 0 0.5 0 0.1" size="0.05" material="red"/>
+      <geom name="for contacts" type="box" size="1 1 1" group="3"/>
+      <body pos="0.5 0 0" euler="10 0 0">
+        <geom name="egg" type="ellipsoid" size="0.1 0.2 0.3"/>
+        <body name="hand">
+          <joint name="slide" type="slide" axis="1 0 0"/>
+          <geom name="tool" type="mesh" mesh="wedge" pos="0 0.1 0"/>
+          <geom name="ball" type="sphere" size="0.04"/>
+          <geom name="block" type="box" size="0.1 0.2 0.3" euler="0 0 30"/>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+</mujoco>"""
+
+
+def test_looks_of_an_mjcf_are_where_mujoco_has_its_geoms(tmp_path: Path) -> None:
+    mujoco = pytest.importorskip("mujoco", reason="extra 'mjcf' is not installed")
+    path = tmp_path / "arm.xml"
+    path.write_text(GEOMS)
+    robot, model = Robot.from_config(path), mujoco.MjModel.from_xml_string(GEOMS)
+    data = mujoco.MjData(model)
+    data.qpos[:] = q = [0.3, -0.4, 0.1]
+    mujoco.mj_forward(model, data)
+    looks, names = read_looks(path, robot), ("stand", "tube", "egg", "tool", "ball", "block")
+    assert looks.missing == () and len(looks.visuals) == len(names)
+    poses = np.concatenate([robot.forward_kinematics(np.array([q])).poses, np.eye(4)[None]])
+    for visual, name in zip(looks.visuals, names):
+        geom = model.geom(name).id
+        pose = poses[visual.body] @ visual.pose
+        np.testing.assert_allclose(pose[:3, 3], data.geom_xpos[geom], atol=1e-12)
+        np.testing.assert_allclose(pose[:3, :3].ravel(), data.geom_xmat[geom], atol=1e-12)
+        mesh = triangles(visual._replace(pose=np.eye(4)))
+        box = model.geom_aabb[geom]  # its middle and half sides
+        np.testing.assert_allclose(mesh.bounds, [box[:3] - box[3:], box[:3] + box[3:]], atol=2e-3)
+    assert looks.visuals[1].colour == (1.0, 0.0, 0.0)
+    assert len(Scene(robot, looks.visuals).visuals) == 6
 
 
 def test_looks_come_from_the_urdf_and_move_with_their_bodies(tmp_path: Path) -> None:
