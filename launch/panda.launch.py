@@ -8,7 +8,6 @@ hodyn run panda.launch.py duration:=5  # the same where launch is not installed
 from collections.abc import Iterator
 
 from hodyn_ros.launching import (
-    Argument,
     Launch,
     Process,
     Values,
@@ -17,11 +16,11 @@ from hodyn_ros.launching import (
     common_arguments,
     dynamics_node,
     motion_arguments,
+    motion_node,
     recording,
     recording_arguments,
     robot_argument,
-    stream_node,
-    trajectory_node,
+    stream_argument,
     viewing,
     viewing_arguments,
 )
@@ -33,10 +32,7 @@ def processes(values: Values) -> Iterator[Process]:
     yield from viewing(values)
     yield dynamics_node(values)
     yield from commanded_simulation(values)
-    if values["stream"]:
-        yield stream_node(values)
-    else:
-        yield trajectory_node(values, start_when_commanded=True)
+    yield motion_node(values, start_when_commanded=True)
 
 
 LAUNCH = Launch(
@@ -44,12 +40,7 @@ LAUNCH = Launch(
         robot_argument("panda.yaml"),
         # at lower rates the lead of controller_node would be longer than the 0.1 s that it takes
         *motion_arguments("panda_excitation.yaml", lowest_rate=6.0),
-        Argument(
-            "stream",
-            False,
-            "Whether the motion comes from points that come while it goes on, by stream_node; `trajectory` "
-            "then says where the robot starts, no more.",
-        ),
+        stream_argument(),
         *command_arguments(),
         *common_arguments(),
         *recording_arguments(),

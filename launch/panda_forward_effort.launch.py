@@ -14,10 +14,11 @@ from hodyn_ros.launching import (
     Values,
     common_arguments,
     motion_arguments,
+    motion_node,
     recording,
     recording_arguments,
     robot_argument,
-    trajectory_node,
+    stream_argument,
     viewing,
     viewing_arguments,
 )
@@ -33,7 +34,7 @@ from hodyn_ros.launching.ros2_control import (
 
 
 def processes(values: Values) -> Iterator[Process]:
-    """Yield trajectory_node, dynamics_node, forward_effort_node, and with `hardware:=true` a controller."""
+    """Yield what moves, dynamics_node, forward_effort_node, and with `hardware:=true` a controller."""
     controller = values["controller"]
     yield from hardware(values, controller)
     yield from recording(values)
@@ -41,7 +42,7 @@ def processes(values: Values) -> Iterator[Process]:
     yield dynamics(values)
     topics = {"effort_commands": f"{controller}/commands"}
     yield commander("forward_effort_node", values, topics, **guarded(values, controller))
-    yield trajectory_node(values, auto_start=values["auto_start"])
+    yield motion_node(values, auto_start=values["auto_start"])
 
 
 LAUNCH = Launch(
@@ -49,6 +50,7 @@ LAUNCH = Launch(
         robot_argument("panda.yaml"),
         *motion_arguments("panda_excitation.yaml"),
         start_argument(),
+        stream_argument(),
         Argument(
             "controller", "forward_effort_controller", "Controller that the efforts go to, by its name."
         ),

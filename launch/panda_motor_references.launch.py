@@ -13,10 +13,11 @@ from hodyn_ros.launching import (
     Values,
     common_arguments,
     motion_arguments,
+    motion_node,
     recording,
     recording_arguments,
     robot_argument,
-    trajectory_node,
+    stream_argument,
     viewing,
     viewing_arguments,
 )
@@ -34,7 +35,7 @@ QUANTITIES = ("position", "velocity", "effort")
 
 
 def processes(values: Values) -> Iterator[Process]:
-    """Yield trajectory_node, dynamics_node, motor_reference_node, and with `hardware:=true` controllers."""
+    """Yield what moves, dynamics_node, motor_reference_node, and with `hardware:=true` controllers."""
     controllers = {quantity: f"forward_{quantity}_controller" for quantity in QUANTITIES}
     topics = {f"{quantity}_commands": f"{name}/commands" for quantity, name in controllers.items()}
     yield from hardware(values, *controllers.values())
@@ -42,7 +43,7 @@ def processes(values: Values) -> Iterator[Process]:
     yield from viewing(values)
     yield dynamics(values)
     yield commander("motor_reference_node", values, topics, **guarded(values, *controllers.values()))
-    yield trajectory_node(values, auto_start=values["auto_start"])
+    yield motion_node(values, auto_start=values["auto_start"])
 
 
 LAUNCH = Launch(
@@ -54,6 +55,7 @@ LAUNCH = Launch(
             order_means="Highest time derivative of the efforts; those of the motors have two less.",
         ),
         start_argument(),
+        stream_argument(),
         *common_arguments(),
         *ros2_control_arguments("controllers_motor_references.yaml"),
         *recording_arguments(),

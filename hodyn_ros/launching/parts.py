@@ -70,6 +70,16 @@ def motion_arguments(
     )
 
 
+def stream_argument() -> Argument:
+    """Return what `motion_node` needs beside `motion_arguments`."""
+    return Argument(
+        "stream",
+        False,
+        "Whether the motion comes from points that come while it goes on, by stream_node; `trajectory` "
+        "then says at most where a simulated robot starts.",
+    )
+
+
 def common_arguments() -> tuple[Argument, ...]:
     """Return what `node` needs: namespace, file of parameters, respawning, enclave, clock, log."""
     return (
@@ -162,8 +172,10 @@ def trajectory_node(values: Values, **parameters: Any) -> Node:
     )
 
 
-def stream_node(values: Values, **parameters: Any) -> Node:
-    """Return stream_node in the place of trajectory_node."""
+def motion_node(values: Values, **parameters: Any) -> Node:
+    """Return trajectory_node with `parameters`, or stream_node where `stream` asks for it."""
+    if not values["stream"]:
+        return trajectory_node(values, **parameters)
     return node(
         "stream_node",
         values,
@@ -171,7 +183,6 @@ def stream_node(values: Values, **parameters: Any) -> Node:
         rate=values["rate"],
         order=2 + values["order"],
         wait_for_robot=values["wait_for_robot"],
-        **parameters,
     )
 
 

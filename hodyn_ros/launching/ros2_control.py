@@ -55,7 +55,11 @@ def ros2_control_arguments(controllers_file: str) -> tuple[Argument, ...]:
 
 def start_argument() -> Argument:
     """Return `auto_start`, for a robot that is to stand still until told to move."""
-    return Argument("auto_start", False, "Whether the motion starts at once; false: when ~/start is called.")
+    return Argument(
+        "auto_start",
+        False,
+        "Whether the motion of `trajectory` starts at once; false: when ~/start is called.",
+    )
 
 
 def gravity_argument() -> Argument:
