@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+from scipy.interpolate import PPoly
 from scipy.signal import lsim
 
 from hodyn_ros import Robot, share
@@ -13,10 +16,13 @@ from hodyn_ros.cli.plan import rates_of, uncertainty_of
 from hodyn_ros.errors import InputError
 from hodyn_ros.model.drive_spec import DriveSpec
 from hodyn_ros.model.limits import JointLimits
+from hodyn_ros.planning.streams.stream_config import StreamConfig
+from hodyn_ros.planning.streams.stream_planner import StreamPlanner
 from hodyn_ros.planning.time_optimal.insensitive import Uncertainty
-from hodyn_ros.planning.time_optimal.planner import TimeOptimal, time_optimal
+from hodyn_ros.planning.time_optimal.planner import time_optimal
 from hodyn_ros.trajectory import RobotMotion, WaypointSpline
 
+Array = NDArray[np.float64]
 PATH = WaypointSpline([0.0, 1.0], [[0.0], [0.5]])
 MASS, STIFFNESS, INERTIA, EFFORT = 3.0, 2000.0, 0.4, 40.0
 
@@ -50,21 +56,46 @@ def test_a_payload_counts_by_its_share_of_what_is_accelerated() -> None:
 @pytest.mark.parametrize("error", [-0.2, 0.2])
 def test_a_spring_swings_by_no_more_than_was_promised(error: float) -> None:
     plain, gentle = (
-        swing(time_optimal(PATH, slide(), uncertainty=each, pieces=60), error)
-        for each in (None, Uncertainty(0.2))
+        swing(found.law.sample, found.duration, error)
+        for found in (
+            time_optimal(PATH, slide(), uncertainty=each, pieces=60) for each in (None, Uncertainty(0.2))
+        )
     )
     assert gentle < 1.5e-3 * EFFORT
     assert gentle < 0.4 * plain
 
 
-def swing(found: TimeOptimal, error: float) -> float:
+@pytest.mark.parametrize("error", [-0.2, 0.2])
+def test_streams_swing_by_less_than_promised_and_than_motions_whose_jerk_jumps(error: float) -> None:
+    """Beside a motion of the least jerk that is as long as that of the stream."""
+    config = StreamConfig(spacing=0.08, jump=1.0, delay=2.0, stiffness_error=0.2)
+    planner = StreamPlanner(slide(), [0.0], 0.0, config)
+    u, goal = np.linspace(0.0, 1.0, 16), 0.1
+    rise = u**3 * (10.0 - 15.0 * u + 6.0 * u * u)
+    taken = planner.take(0.08 + 1.2 * u, goal * rise[:, None], 0.0)
+    assert taken.followed and taken.limit.startswith("torque acceleration")
+    velocities = planner.sample(np.arange(0.0, planner.ends, 1e-3), 1)[:, 1]
+    duration = 1e-3 * float((np.abs(velocities) > 1e-6).sum())
+    jerk = 32.0 * goal / duration**3 * np.array([1.0, -1.0, 1.0, 0.0])
+    turns = duration * np.array([0.0, 0.25, 0.75, 1.0, 2.0])
+    law = PPoly(jerk[None], turns).antiderivative(3)
+
+    def sample(times: Array, order: int) -> Array:
+        return np.stack([law(times, nu=k) for k in range(order + 1)], axis=1)[:, :, None]
+
+    left = swing(planner.sample, planner.ends, error)
+    assert left < 1.5e-3 * EFFORT
+    assert left < 0.1 * swing(sample, duration, error)
+
+
+def swing(sample: Callable[[Array, int], Array], duration: float, error: float) -> float:
     """Return by how much the force of the spring swings after the end [N].
 
     Of two masses and a spring with motor feedback of 10 rad/s, by the matrix exponential, under feedforward
     that believes the stiffness.
     """
-    times = np.arange(0.0, found.duration + 0.2, 2e-4)
-    q = found.law.sample(times, 4)[:, :, 0]
+    times = np.arange(0.0, duration + 0.2, 2e-4)
+    q = sample(times, 4)[:, :, 0]
     motor, rate = (q[:, k] + MASS * q[:, k + 2] / STIFFNESS for k in (0, 1))
     drive = INERTIA * (q[:, 2] + MASS * q[:, 4] / STIFFNESS) + MASS * q[:, 2]
     gains = INERTIA * np.array([100.0, 20.0])
@@ -76,7 +107,7 @@ def swing(found: TimeOptimal, error: float) -> float:
     a[3] = np.array([k, -k - gains[0], 0.0, -gains[1]]) / INERTIA
     shape = np.array([[0.0], [0.0], [0.0], [1.0 / INERTIA]])
     _, force, _ = lsim((a, shape, [[-k, k, 0.0, 0.0]], [[0.0]]), push, times)
-    return float(np.ptp(force[times >= found.duration])) / 2.0
+    return float(np.ptp(force[times >= duration])) / 2.0
 
 
 def test_what_cannot_be_planned_for_is_refused() -> None:

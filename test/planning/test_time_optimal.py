@@ -235,6 +235,22 @@ def test_platforms_and_floating_bases_keep_the_limits_of_their_drives(
     assert report.tightest.usage > 0.9999
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["palletiser", "delta"])
+def test_robots_with_loops_keep_the_limits_of_their_drives(name: str) -> None:
+    robot = Robot.from_config(share.find("config", f"{name}.yaml"))
+    drives = len(robot.driven_joints)
+    bounds = {"velocity": np.full(drives, 2.0), "effort_rate": np.full(drives, 300.0)}
+    limits = replace(JointLimits.unlimited(drives), **bounds)
+    limited = Robot(robot.tree, limits, robot.drive_train, closure=robot.closure)
+    home = robot.home[0]
+    path = WaypointSpline([0.0, 0.5, 1.0], [home, home + 0.1, home + 0.25])
+    found = time_optimal(path, limited, pieces=12)
+    report = check(limited, found.motion)
+    assert not report.violations and report.tightest.usage > 0.9999
+    assert found.duration < 0.6 * found.even_duration
+
+
 def test_the_file_it_writes_is_the_motion(tmp_path: Path, panda: Robot) -> None:
     from hodyn_ros.trajectory.files.retimed_file import retimed_text, timed_text
 
