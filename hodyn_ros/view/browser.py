@@ -218,11 +218,15 @@ class Browser:
             self._sectors.vertices = corners
             self._sectors.faces = np.arange(len(corners), dtype=np.uint32).reshape(-1, 3)
 
-    def follow(self, newest: Callable[[], Instant]) -> None:
-        """Draw what is newest, until Ctrl+C."""
+    def follow(self, newest: Callable[[], Instant], waiting: str = "") -> None:
+        """Draw what is newest, until Ctrl+C; the page says what it is `waiting` for until something comes."""
+        self.waiting = self.server.gui.add_markdown(waiting, visible=bool(waiting))
         with suppress(KeyboardInterrupt):
             while True:
-                self.draw(newest())
+                instant = newest()
+                if self.waiting.visible and any(part is not None for part in instant):
+                    self.waiting.visible = False
+                self.draw(instant)
                 time.sleep(_PERIOD)
 
     def play(self, track: Track) -> None:

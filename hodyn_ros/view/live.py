@@ -27,6 +27,7 @@ _TOPICS = {
     "motor_states": JointState,
     "feedforward_torque": FeedforwardTorque,
 }
+TOPICS = ", ".join(_TOPICS)
 
 
 class LiveRobot:

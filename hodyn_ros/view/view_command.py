@@ -44,10 +44,11 @@ def run_view(
             console.print(f"note: {line}", soft_wrap=True, highlight=False, markup=False)
     console.print(f"{machine.name} is at {browser.url} (Ctrl+C ends it)", soft_wrap=True, highlight=False)
     if live:
-        from hodyn_ros.view.live import LiveRobot
+        from hodyn_ros.view.live import TOPICS, LiveRobot
 
         with LiveRobot(machine, namespace) as newest:
-            browser.follow(newest)
+            where = namespace.strip("/")
+            browser.follow(newest, f"Nothing has come yet on {TOPICS} in the namespace `/{where}`.")
     elif track is not None:
         browser.play(track)
     else:

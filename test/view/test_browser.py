@@ -107,6 +107,22 @@ def test_bodies_have_their_shapes_and_broken_meshes_are_named(tmp_path: Path) ->
         made.server.stop()
 
 
+def test_a_page_says_what_it_waits_for_until_something_comes(panda: tuple[Browser, Player]) -> None:
+    made, seen = panda[0], []
+    instants = iter([Instant(), Instant(), Instant(desired=np.zeros(7)), Instant(desired=np.ones(7))])
+
+    def newest() -> Instant:
+        seen.append(made.waiting.visible)
+        instant = next(instants, None)
+        if instant is None:
+            raise KeyboardInterrupt
+        return instant
+
+    made.follow(newest, "nothing has come")
+    assert seen == [True, True, True, False, False]
+    assert made.waiting.content == "nothing has come"
+
+
 def test_a_port_that_is_taken_is_one_line(panda: tuple[Browser, Player]) -> None:
     made, _ = panda
     port = made.server.get_port()
