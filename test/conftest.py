@@ -102,10 +102,12 @@ def starts_processes(file: Path) -> bool:
     return any(f"{name} import" in text or f"import {name}" in text for name in STARTERS)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of files that start processes; leave those to the end that run alone.
 
     A worker takes whole files, so that they share robots and nodes, but for the tests that run alone.
+    pytest-xdist reads the groups in a hook of the same name, so this one has to come first.
     """
     for item in items:
         if starts_processes(item.path):
