@@ -1,6 +1,7 @@
 """dynamics_node as it was before it read and wrote bytes: by messages of Python, which rclpy makes.
 
-Its executor, too, is as it was: rclpy looks through the whole node 25 times a second.
+Its executor, too, is as it was: rclpy looks through the whole node 25 times a second. So is its model:
+inverse dynamics, motors and limits one after the other.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ class MessageNode(DynamicsNode):
 
     def _take(self, data: bytes, info: dict[str, Any]) -> None:
         assert self._pipeline is not None
+        self._pipeline.model.at_once = None
         msg = deserialised(data, DesiredMotion)
         self._one_publisher.check(msg, info)
         answer = self._pipeline.answer(msg, self._wrenches.now())

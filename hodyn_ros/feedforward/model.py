@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.checks import check_result
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.rotor_coupling import RotorCoupling
-from hodyn_ros.engine.codegen.kernel import Kernel, Stack
 from hodyn_ros.engine.kernels import fits_straight_line
 from hodyn_ros.errors import InputError
+from hodyn_ros.feedforward.arm_feedforward import ArmFeedforward
 from hodyn_ros.feedforward.feedforward import Feedforward, Status
+from hodyn_ros.feedforward.limits import FeedforwardLimits
 from hodyn_ros.lie.motion import FRAMES, AppliedWrench, BaseMotion, Frame
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.drive_spec import DriveLimits
 from hodyn_ros.model.limits import JointLimits
-
-_STATUS = [Status(bits) for bits in range(16)]  # to look up: making one takes a microsecond
 
 
 class FeedforwardModel:
@@ -80,6 +76,9 @@ class FeedforwardModel:
         # the fastest call there is, for arms
         arm = robot.closure is None and not self.moves_base and self._rotors is None
         self._compiled = robot.compile(order) if arm else None
+        self.at_once: ArmFeedforward | None = None
+        if arm and n and fits_straight_line(robot.tree, order):
+            self.at_once = ArmFeedforward(robot.tree, order, self._drive_train, self._limits)
 
     @property
     def motion_orders(self) -> int:
@@ -115,6 +114,8 @@ class FeedforwardModel:
         if self._compiled is not None and wrenches is None:
             if base is not None:
                 raise InputError(f"robot {self.name!r} has a fixed base; a base motion does not apply")
+            if self.at_once is not None and (found := self.at_once(q)) is not None:
+                return self._held(found)
             return self._finished(q, self._compiled(q), self._no_wrench)  # both check their results
         found = self._computed(q, base, wrenches)
         check_result(found.efforts, found.motor_efforts, found.base_wrenches, found.thrusts, found.tilts)
@@ -145,6 +146,8 @@ class FeedforwardModel:
         q[0] = start
         if pose is None:
             self.compute(q, None, self._no_wrenches())
+            if self._compiled is not None:  # what computes where drives cannot follow
+                self._finished(q, self._compiled(q), self._no_wrench)
             return
         for frame in FRAMES:
             base = BaseMotion(pose, np.zeros((self.order + 2, 6)), frame=frame)
@@ -178,11 +181,17 @@ class FeedforwardModel:
         limits = self._limits
         if limits is not None and (exceeded := limits.status(q, efforts, motor_positions, motor_efforts)):
             status |= exceeded
-            if self.clamp and status & Status.EFFORT_LIMIT_EXCEEDED:
-                efforts = clamped(efforts, limits.effort)
-                motor_efforts = clamped(motor_efforts, limits.motor_effort)
-                status |= Status.EFFORT_CLAMPED
-        return Feedforward(efforts, motor_positions, motor_efforts, base_wrenches, status)
+        return self._held(Feedforward(efforts, motor_positions, motor_efforts, base_wrenches, status))
+
+    def _held(self, found: Feedforward) -> Feedforward:
+        """Hold efforts within their limits, where that is asked for."""
+        if not self.clamp or self._limits is None or not found.status & Status.EFFORT_LIMIT_EXCEEDED:
+            return found
+        return found._replace(
+            efforts=clamped(found.efforts, self._limits.effort),
+            motor_efforts=clamped(found.motor_efforts, self._limits.motor_effort),
+            status=found.status | Status.EFFORT_CLAMPED,
+        )
 
     def _motors(self, q: Array, efforts: Array) -> tuple[Array, Array]:
         if self._drive_train is None:
@@ -207,81 +216,3 @@ def clamped(efforts: Array, limit: Array) -> Array:
     result = np.where(held, 0.0, efforts)
     result[0] = np.clip(efforts[0], -limit, limit)
     return result
-
-
-def _own(values: Sequence[float], shared: Array) -> Array:
-    """Return the limits that drives have of their own, and those of their joints where they have none."""
-    return np.where(np.isfinite(values), values, shared) if len(values) else shared
-
-
-def _beyond(rows: Stack, upper: Array, lower: Array | None = None) -> Any:
-    """Return by how much numbers exceed their limits, times two and summed, as an expression to compile."""
-    total: Any = 0.0
-    for row in rows:
-        for x, high, low in zip(row, upper.tolist(), (-upper if lower is None else lower).tolist()):
-            for limit, margin in ((high, high - x), (low, x - low)):
-                if np.isfinite(limit):
-                    total = total + (abs(margin) - margin)
-    return total
-
-
-class FeedforwardLimits:
-    """The limits of a robot that has at least one, ready for a check of microseconds."""
-
-    def __init__(self, limits: JointLimits, drives: Sequence[DriveLimits]) -> None:
-        self.effort = limits.effort
-        self._effort_rate = limits.effort_rate
-        self._velocity = limits.velocity
-        self.motor_effort = _own([drive.torque for drive in drives], limits.effort)
-        self._motor_effort_rate = _own([drive.torque_rate for drive in drives], limits.effort_rate)
-        self._motor_velocity = _own([drive.speed for drive in drives], limits.velocity)
-        self._lower = limits.position_lower
-        self._upper = limits.position_upper
-        self._excess: dict[tuple[int, ...], Callable[..., Array]] = {}  # by the numbers of rows
-
-    @classmethod
-    def of(cls, limits: JointLimits | None, train: DriveTrain | None) -> FeedforwardLimits | None:
-        """Return the limits of a robot, None where it has none."""
-        if limits is None:
-            return None
-        drives = [] if train is None else [drive.limits for drive in train.drives]
-        found = cls(limits, drives)
-        arrays = (
-            found.motor_effort,
-            found._motor_effort_rate,
-            found._motor_velocity,
-            limits.position_lower,
-            limits.position_upper,
-            limits.velocity,
-            limits.effort,
-            limits.effort_rate,
-        )
-        return found if any(np.isfinite(array).any() for array in arrays) else None
-
-    def status(self, q: Array, efforts: Array, motor_positions: Array, motor_efforts: Array) -> Status:
-        """Return the limit bits; a consumer commands link or motor efforts, so both count.
-
-        Arrays as in `Feedforward`, (orders, n) each, with the motion `q` (2 or more, n).
-        """
-        stacks = (q, efforts, motor_positions, motor_efforts)
-        rows = tuple(map(len, stacks))
-        excess = self._excess.get(rows)
-        if excess is None:
-            excess = self._excess[rows] = self._compiled(rows)
-        effort, rate, velocity, position = excess(*stacks)[0].tolist()
-        return _STATUS[(effort > 0.0) + 2 * (rate > 0.0) + 4 * (velocity > 0.0) + 8 * (position > 0.0)]
-
-    def _compiled(self, rows: Sequence[int]) -> Callable[..., Array]:
-        """Compile by how much all limits are exceeded together, (1, 4): one number for each bit."""
-
-        def trace(q: Stack, efforts: Stack, motor_positions: Stack, motor_efforts: Stack) -> Stack:
-            effort = _beyond(efforts[:1], self.effort) + _beyond(motor_efforts[:1], self.motor_effort)
-            rate = _beyond(efforts[1:2], self._effort_rate)
-            rate = rate + _beyond(motor_efforts[1:2], self._motor_effort_rate)
-            velocity = _beyond(q[1:2], self._velocity) + _beyond(motor_positions[1:2], self._motor_velocity)
-            position = _beyond(q[:1], self._upper, self._lower)
-            return [[effort, rate, velocity, position]]
-
-        n = len(self.effort)
-        names = ("motion", "efforts", "motor positions", "motor efforts")
-        return Kernel(trace, [(name, (count, n)) for name, count in zip(names, rows)]).function

@@ -17,7 +17,7 @@ from hodyn_ros.feedforward.feedforward import Feedforward, Status, taylor
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import convert_screws
-from hodyn_ros.model.drive_spec import series_elastic
+from hodyn_ros.model.drive_spec import DriveSpec, SpringTable, series_elastic
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.model.propeller import Propeller, PropellerLimits
 
@@ -287,3 +287,12 @@ def test_hybrid_twists_are_those_of_polynomial_motion() -> None:
     found = convert_screws(at_zero(hybrid), pose, at_zero(hybrid), "hybrid", "spatial")
     expected = at_zero(spatial)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12 * factorial(orders))
+
+
+def test_a_motion_that_a_spring_cannot_follow_is_an_error_that_names_the_joint() -> None:
+    torque = np.linspace(-1.0, 1.0, 6)
+    weak = SpringTable(torque=tuple(torque), deflection=tuple(torque / 900.0))
+    drives = [DriveSpec(), DriveSpec(), DriveSpec(stiffness=900.0, motor_inertia=0.3, spring_table=weak)]
+    robot = Robot(arm().model, None, drives)
+    with pytest.raises(InputError, match=rf"joint '{robot.joint_names[2]}'"):
+        FeedforwardModel(robot, 2).compute(motion(2))

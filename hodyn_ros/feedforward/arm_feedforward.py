@@ -1,0 +1,64 @@
+"""The feedforward of an arm in one call of compiled code: efforts, motors, and limits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hodyn_ros.actuation.drive_train import DriveTrain
+from hodyn_ros.engine.codegen.kernel import Kernel, Stack
+from hodyn_ros.engine.kernels import inverse_dynamics_trace
+from hodyn_ros.feedforward.feedforward import Feedforward
+from hodyn_ros.feedforward.limits import FeedforwardLimits, limit_status
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.tree import TreeModel
+
+_NO_WRENCH = np.empty((0, 6))
+
+
+class ArmFeedforward:
+    """Computes what `FeedforwardModel` does for a tree on a fixed base that fits into straight-line code.
+
+    Inverse dynamics, drives and limits one after the other would cost several times as much as the code that
+    they run.
+    """
+
+    def __init__(
+        self, tree: TreeModel, order: int, train: DriveTrain | None, limits: FeedforwardLimits | None
+    ) -> None:
+        inverse_dynamics, arguments = inverse_dynamics_trace(tree, order)
+        n = tree.n_joints
+
+        def trace(q: Stack) -> Stack:
+            efforts = inverse_dynamics(q)
+            positions, motor_efforts, failed = [], [], 0.0
+            if train is not None:
+                motors = train.motors(np.array(q, dtype=object), np.array(efforts, dtype=object))
+                positions, motor_efforts = motors.position[: order + 1].tolist(), motors.effort.tolist()
+                failed = q[0][0].graph.violation()
+            excess = [0.0] * 4 if limits is None else limits.excess(q, efforts, positions, motor_efforts)
+            rest = [*excess, failed]
+            rest += [0.0] * (-len(rest) % n)
+            self._positions = len(efforts)  # where their rows begin
+            self._motor_efforts = self._positions + len(positions)
+            self._rest = self._motor_efforts + len(motor_efforts)
+            return [
+                *efforts,
+                *positions,
+                *motor_efforts,
+                *[rest[k : k + n] for k in range(0, len(rest), n)],
+            ]
+
+        self._function = Kernel(trace, arguments).function
+
+    def __call__(self, q: Array) -> Feedforward | None:
+        """Return the feedforward of a motion (order + 3, n), not clamped; None where a drive cannot follow.
+
+        Raises OverflowingError where numbers are too large.
+        """
+        found = self._function(q)
+        first, second, third = self._positions, self._motor_efforts, self._rest
+        *excess, failed = found[third:].ravel()[:5].tolist()
+        if failed != 0.0:
+            return None
+        status = limit_status(excess)
+        return Feedforward(found[:first], found[first:second], found[second:third], _NO_WRENCH, status)
