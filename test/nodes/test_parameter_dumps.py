@@ -12,6 +12,7 @@ import yaml
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
+from rclpy.node import NodeNameNonExistentError
 from rclpy.parameter import Parameter, parameter_value_to_python
 from ros_processes import RosProcess, child_environment, start_node, wait_until
 from ros_talk import Talk
@@ -61,8 +62,11 @@ def dump(talk: Talk, node: str) -> dict[str, Any]:
 
 
 def reports(talk: Talk, node: str, namespace: str) -> bool:
-    """Whether a node has published /diagnostics, which it opens last."""
-    names = talk.node.get_publisher_names_and_types_by_node(node, f"/{namespace}")
+    """Whether the graph knows that a node publishes /diagnostics, which it opens last."""
+    try:
+        names = talk.node.get_publisher_names_and_types_by_node(node, f"/{namespace}")
+    except NodeNameNonExistentError:  # names of nodes come later than their services
+        return False
     return "/diagnostics" in dict(names)
 
 
