@@ -11,8 +11,9 @@ from typing import Any
 
 from hodyn_ros.engine.codegen.kernel import Kernel, Program, Shape, Stack, traced
 from hodyn_ros.engine.large_trees.inverse import load_arguments
-from hodyn_ros.engine.recursions.composite import Composite
+from hodyn_ros.engine.recursions.composite import Composite, Rows
 from hodyn_ros.engine.recursions.matrices import coriolis_matrix, gravity_forces, mass_matrix
+from hodyn_ros.engine.recursions.momentum import com_jacobian, momentum, momentum_matrix
 from hodyn_ros.engine.recursions.partials import Load, add_load, applied_loads, partial_derivatives
 from hodyn_ros.engine.recursions.regressor import regressor
 from hodyn_ros.engine.series.canonical import canonical_bodies
@@ -22,6 +23,11 @@ from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.tree import TreeModel
 
 PARTS = ("mass", "coriolis", "gravity")
+MOMENTA: dict[str, Callable[[Composite], Rows]] = {
+    "com_jacobian": com_jacobian,
+    "centroidal_momentum_matrix": momentum_matrix,
+    "centroidal_momentum": lambda tree: [momentum(tree)],
+}
 
 Loads = Sequence[tuple[int, Frame]]  # body and frame of every applied wrench
 
@@ -59,6 +65,20 @@ def dynamic_matrices_trace(model: TreeModel, order: int, parts: Sequence[str] = 
         return [row for k in orders for part in parts for row in stacks[part][k]]
 
     return trace, _arguments(model, rates)
+
+
+def momenta(model: TreeModel, order: int, what: str) -> Kernel | None:
+    """Compile `q (order + 1 or 2, n), ... -> rows` of one of `MOMENTA`, for one order after the other.
+
+    Arguments as of `dynamic_matrices`; the momentum itself needs velocities beyond `order`.
+    """
+    rates = order + (what == "centroidal_momentum")
+
+    def trace(q: Stack, *others: Stack) -> Stack:
+        rows = MOMENTA[what](_composite(model, order, q, others, regroup=False))
+        return [_derivatives(row, k) for k in range(order + 1) for row in rows]
+
+    return _compiled(trace, _arguments(model, rates))
 
 
 def inverse_dynamics_derivatives(model: TreeModel, order: int, loads: Loads = ()) -> Kernel | None:

@@ -15,7 +15,7 @@ from hodyn_ros.dynamics.calls.matrices import MatrixCalls
 from hodyn_ros.dynamics.loops import looped_partials
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, drive_rows
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
-from hodyn_ros.dynamics.loops.looped_matrices import PARTS
+from hodyn_ros.dynamics.loops.looped_matrices import COMPILED
 from hodyn_ros.dynamics.matrices import FRAMES
 from hodyn_ros.engine import kernels
 from hodyn_ros.engine.codegen.kernel import Call, Function
@@ -219,6 +219,13 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         if what == "jacobian" and len(names) != 1:
             raise InputError(f"a Jacobian is of one frame; found {list(names)}")
 
+        further: tuple[Any, ...] = ()
+        if what == "jacobian":
+            further = names[0], FRAMES[representation]
+        elif what == "forward_kinematics":
+            further = names, representation
+        compiled = what in COMPILED or what == "forward_kinematics"
+        loop = looped.product_loop(what, order, *further) if compiled else None
         n_given, rows = 0 if looped.closure.leader is None else 2, order + 1
         rows += _FURTHER.get(what, 0)
 
@@ -226,10 +233,10 @@ class CompileCalls(KinematicCalls, MatrixCalls):
             if len(arguments) != 1 + n_given or np.shape(arguments[0]) != (rows, self.n_joints):
                 further = ", pose and twists of base or platform" * bool(n_given)
                 raise InputError(f"expected a motion of shape {(rows, self.n_joints)}{further}")
-            if what in PARTS:
-                found = looped.matrix_rows(PARTS[what], order, *arguments)
-                if found is not None:
-                    return found
+            if loop is not None:
+                found = loop.call.function(*arguments, looped.memory)
+                if found.item(loop.call.bad) < 1.0:
+                    return found[:-1]
             q, *motion = arguments
             base = None
             if motion:
@@ -242,8 +249,7 @@ class CompileCalls(KinematicCalls, MatrixCalls):
                 )
                 check_result(whole)
             else:
-                others = (names[0], FRAMES[representation]) if what == "jacobian" else ()
-                whole = looped.computed(what, q, base, *others)
+                whole = looped.computed(what, q, base, *further)
             return np.ascontiguousarray(whole.reshape(-1, whole.shape[-1]))
 
         return into(compute)

@@ -19,7 +19,6 @@ from hodyn_ros.dynamics.kinematics.forward_kinematics import (
 from hodyn_ros.dynamics.kinematics.inverse_kinematics import InverseKinematics
 from hodyn_ros.dynamics.kinematics.inverse_problem import Bodies, Method, Tasks, read_targets
 from hodyn_ros.dynamics.loops.coordinate_motion import (
-    coordinate_motion,
     coordinate_motions,
     drive_values,
     given_base,
@@ -196,17 +195,16 @@ class KinematicCalls(RobotProperties):
             return looped.joint_motion_of_samples(count, y, given)
         return looped.joint_motion(y, given)
 
-    @finite_result
     def drive_jacobian(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
         """Compute what the driven joints move by the coordinates, (order + 1, driven, coordinates).
 
         `J` with `q_a' = J y'`, and its time derivatives; `J^T u` is what the drives do to the coordinates.
         The rows y' of a platform are components of its body-fixed twist, those of a prescribed base its
-        body-fixed twist: `J_IK` of Mueller et al., eq. 9. Arguments and errors as of `joint_motion`.
+        body-fixed twist: `J_IK` of Mueller et al., eq. 9. Compiled; arguments and errors as of
+        `joint_motion`.
         """
-        looped = self._need_loops("drive_jacobian")
-        y, given = coordinate_motion(looped.closure, q, base, 0)
-        return looped.drive_jacobian(y, given)
+        found: Array = self._need_loops("drive_jacobian").computed("drive_jacobian", q, base)
+        return found
 
     @finite_result
     def motion_from_drives(

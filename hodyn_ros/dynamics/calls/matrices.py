@@ -213,32 +213,37 @@ class MatrixCalls(ABC):
         self._note("com", kernel, stack, 3)
         return called(kernel, stack.in_world())
 
-    @finite_result
+    @_quick
     def com_jacobian(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
         """Compute the Jacobian of the centre of mass by order, `q` (order + 1, n) -> (order + 1, 3, m).
 
-        Garofalo et al. (2013), eq. 7.
+        Garofalo et al. (2013), eq. 7; compiled.
         """
-        if self._looped is not None:
-            return self._looped.computed("com_jacobian", q, base)
-        return centroid.com_jacobian(*self._bodies(q, base, 0))
+        return self._momenta("com_jacobian", motion_stack(self.model, q, base, 0), 3, self._m)
 
-    @finite_result
+    @_quick
     def centroidal_momentum(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
         """Compute the momentum about the centre of mass by order, `q` (order + 2, n) -> (order + 1, 6).
 
-        World axes; angular [kg m^2/s], then linear [kg m/s].
+        World axes; angular [kg m^2/s], then linear [kg m/s]. Compiled.
         """
-        if self._looped is not None:
-            return self._looped.computed("centroidal_momentum", q, base)
-        return centroid.centroidal_momentum(*self._bodies(q, base, 1))
+        return self._momenta("centroidal_momentum", motion_stack(self.model, q, base, 1), 6)
 
-    @finite_result
+    @_quick
     def centroidal_momentum_matrix(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
-        """Compute the matrix of the centroidal momentum by order, `q` (order + 1, n) -> (order + 1, 6, m)."""
-        if self._looped is not None:
-            return self._looped.computed("centroidal_momentum_matrix", q, base)
-        return centroid.centroidal_momentum_matrix(*self._bodies(q, base, 0))
+        """Compute the matrix of the centroidal momentum by order, `q` (order + 1, n) -> (order + 1, 6, m).
+
+        Compiled.
+        """
+        return self._momenta("centroidal_momentum_matrix", motion_stack(self.model, q, base, 0), 6, self._m)
+
+    def _momenta(self, name: str, stack: MotionStack, *shape: int) -> Array:
+        kernel = self._matrix_kernel(matrix_kernels.momenta, stack.order, name)
+        if kernel is None:
+            readable: Callable[..., Array] = getattr(centroid, name)
+            return readable(stack.bodies(self._joint_tree), stack.order)
+        self._note(name, kernel, stack, *shape)
+        return called(kernel, stack).reshape(*stack.batch, stack.order + 1, *shape)
 
     def dynamic_parameters(self) -> Array:
         """Return the parameters (10 bodies,): of every body m, m r, and Ixx, Iyy, Izz, Ixy, Ixz, Iyz.

@@ -19,11 +19,13 @@ from hodyn_ros.checks import finite_array, finite_result
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motions, sample_of
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
-from hodyn_ros.dynamics.matrices import DynamicMatrices, JacobianFrame
+from hodyn_ros.dynamics.matrices import DynamicMatrices, JacobianFrame, representation
 from hodyn_ros.dynamics.motion_stack import given
+from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.engine.codegen.sample_loop import SampleLoop, each_sample, one_by_one
-from hodyn_ros.engine.loops.loop_kernel import LoopMatrix, TooLong, compiles
-from hodyn_ros.engine.loops.loop_matrices import Part
+from hodyn_ros.engine.loops.loop_kernel import LoopProduct, TooLong, compiles
+from hodyn_ros.engine.loops.loop_matrices import MATRICES
+from hodyn_ros.engine.loops.loop_products import FrameJacobian, FrameMotion
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import embedding
 from hodyn_ros.formulations.embedding import LoopMotion
@@ -34,13 +36,17 @@ from hodyn_ros.lie.se3 import Array, matvec
 from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.tree import TreeModel
 
-PARTS: dict[str, Part] = {"mass_matrix": "mass", "coriolis_matrix": "coriolis", "gravity_torque": "gravity"}
 RATES = {  # derivatives of the motion beyond the order of the result
     "coriolis_matrix": 1,
     "centroidal_momentum": 1,
     "dynamic_matrices": 1,
     "parameter_derivatives": 1,
     "regressor": 2,
+}
+COMPILED = {
+    *MATRICES,
+    *("jacobian", "drive_jacobian", "com", "com_jacobian"),
+    *("centroidal_momentum", "centroidal_momentum_matrix", "regressor"),
 }
 
 
@@ -70,31 +76,56 @@ class LoopedMatrices(LoopedMotion):
         """The matrices of the tree."""
         return TreeMatrices(self.closure.tree, self.frames)
 
-    @finite_result
     def computed(self, name: str, q: ArrayLike | None, base: BaseMotion | None, *others: Any) -> Any:
         """Compute what the call of `Robot` of that name returns."""
+        found = self._quickly(name, q, base, others) if name in COMPILED else None
+        return self._carefully(name, q, base, *others) if found is None else found
+
+    def _quickly(
+        self, name: str, q: ArrayLike | None, base: BaseMotion | None, others: tuple[Any, ...]
+    ) -> Array | None:
+        """Compute a product that is compiled from a motion as compiled code takes it, or return None."""
+        moves = type(base) is BaseMotion
+        if moves != (self.closure.leader is not None) or (base and (base.frame != "world" or base.batch)):
+            return None
+        if q is None and base:
+            q = np.zeros((len(base.twists) + 1, 0))
+        if type(q) is not np.ndarray or q.ndim != 2 or q.shape[1] != len(self.closure.joints):
+            return None
+        twists = len(q) - 1
+        if base and len(base.twists) < twists:
+            return None
+        loop = self._product_loops.get((name, twists - RATES.get(name, 0), *others))
+        if loop is None:
+            return None
+        return self._product(loop, q, *((base.pose, base.twists[:twists]) if base else ()))
+
+    @finite_result
+    def _carefully(self, name: str, q: ArrayLike | None, base: BaseMotion | None, *others: Any) -> Any:
         count, y, given = coordinate_motions(self.closure, q, base, RATES.get(name, 0))
         if count:
             return self._of_samples(name, count, y, given, others)
-        if name not in PARTS:
+        order = len(y) - 1 - RATES.get(name, 0)
+        loop = self.product_loop(name, order, *others) if name in COMPILED else None
+        if loop is not None:
+            motion = [] if given is None else [given.pose, np.ascontiguousarray(given.twists[: len(y) - 1])]
+            found = self._product(loop, y, *motion)
+            if found is not None:
+                return found
+        if name not in MATRICES:
             return getattr(self, name)(y, given, *others)
-        compiled = self.matrix(PARTS[name], y, given)
-        if compiled is not None:
-            return compiled
-        found = self._matrices(y, given, RATES.get(name, 0))
-        parts = {"mass_matrix": found.mass, "coriolis_matrix": found.coriolis}
-        return parts.get(name, found.gravity)
+        matrices = self._matrices(y, given, RATES.get(name, 0))
+        parts = {"mass_matrix": matrices.mass, "coriolis_matrix": matrices.coriolis}
+        return parts.get(name, matrices.gravity)
 
     def _of_samples(
-        self, name: str, count: int, y: Array, given: BaseMotion | None, others: Sequence[Any]
+        self, name: str, count: int, y: Array, given: BaseMotion | None, others: tuple[Any, ...]
     ) -> Any:
         """Compute a batch, each sample on the branch of the one before: in lanes, or one by one."""
-        if name == "com":
-            return self.tree_matrices.com(*self.joint_motion_of_samples(count, y, given))
         if name == "dynamic_matrices":
             parts = [
                 self._of_samples(what, count, y[:, : y.shape[1] - 1 + RATES.get(what, 0)], given, ())
-                for what in PARTS
+                for what in MATRICES
             ]
             return DynamicMatrices(*parts)
 
@@ -105,26 +136,53 @@ class LoopedMatrices(LoopedMotion):
         if name == "parameter_derivatives":
             return DynamicMatrices(*map(np.array, zip(*each_sample(count, alone))))
         order = y.shape[1] - 1 - RATES.get(name, 0)
-        loop = self._matrix_loop(PARTS[name], order) if name in PARTS else None
+        loop = self.product_loop(name, order, *others) if name in COMPILED else None
         if loop is None:
+            if name == "com":
+                return self.tree_matrices.com(*self.joint_motion_of_samples(count, y, given))
             return one_by_one(count, alone)
-        size = self.closure.n_coordinates
+        columns = loop.call.shape[-1]
         motion = [] if given is None else [given.pose, given.twists[..., : y.shape[1] - 1, :]]
-        found = loop.run(count, [y, *motion], self.memory, lambda i: alone(i).reshape(-1, size))
-        return found.reshape(count, order + 1, *((size,) if name == "gravity_torque" else (size, size)))
+        found = loop.run(count, [y, *motion], self.memory, lambda i: alone(i).reshape(-1, columns))
+        return found.reshape(count, order + 1, *loop.call.shape)
+
+    def product_loop(self, name: str, order: int, *others: Any) -> SampleLoop[LoopProduct] | None:
+        """Return the compiled code of what the call of that name returns, if there is any."""
+        key = name, order, *others
+        if key not in self._product_loops:
+            what: Any = name
+            if name == "jacobian":
+                frame = find_frame(self.closure.tree, self.frames, others[0])
+                what = FrameJacobian(frame, representation(others[1]))
+            if name == "forward_kinematics":
+                frames = [find_frame(self.closure.tree, self.frames, one) for one in others[0]]
+                what = FrameMotion(frames, others[1])
+            self._product_loops[key] = None
+            if compiles(self.closure, order):
+                with suppress(TooLong):
+                    made = LoopProduct(self.closure, self.independence.given, order, what)
+                    self._product_loops[key] = SampleLoop(made)
+        return self._product_loops[key]
+
+    def _product(self, loop: SampleLoop[LoopProduct], *motion: Array) -> Array | None:
+        """Compute what compiled code does, (order + 1, ...), if it can."""
+        table: Array = loop.call.function(*motion, self.memory)
+        return table[:-1].reshape(-1, *loop.call.shape) if table.item(loop.call.bad) < 1.0 else None
 
     def dynamic_matrices(self, y: Array, given: BaseMotion | None) -> DynamicMatrices:
         """Compute the matrices by order for y (order + 2, k), and the motion of platform or base."""
-        compiled = [self.matrix(part, y[: len(y) - (part != "coriolis")], given) for part in PARTS.values()]
-        if all(part is not None for part in compiled):
-            return DynamicMatrices(*compiled)  # type: ignore[arg-type]
-        return self._matrices(y, given, 1)
+        order = len(y) - 2
+        if any(self.product_loop(name, order) is None for name in MATRICES):
+            return self._matrices(y, given, 1)
+        return DynamicMatrices(
+            *(self.computed(name, y[: order + 1 + RATES.get(name, 0)], given) for name in MATRICES)
+        )
 
     def compile_matrices(self, order: int) -> None:
         """Compile the matrices of one order, however long that takes."""
-        for part in PARTS.values():
-            made = LoopMatrix(self.closure, self.independence.given, order, part, float("inf"))
-            self._matrix_loops[part, order] = SampleLoop(made)
+        for name in MATRICES:
+            made = LoopProduct(self.closure, self.independence.given, order, name, float("inf"))
+            self._product_loops[name, order] = SampleLoop(made)
 
     def com(self, y: Array, given: BaseMotion | None) -> Array:
         """Compute the centre of mass (order + 1, 3) in the world, y (order + 1, k)."""
@@ -271,37 +329,6 @@ class LoopedMatrices(LoopedMotion):
         twists = np.array(base.twists)[:, None, :]
         turned = convert_screws(columns, base.pose, twists, "spatial", "body_fixed")
         return [np.concatenate([turned[k].T, one[6:]]) for k, one in enumerate(F)]
-
-    def matrix(self, part: Part, y: Array, given: BaseMotion | None) -> Array | None:
-        """Compute a matrix by order (order + 1, c, c), or gravity (order + 1, c), if it can be compiled.
-
-        `y` (order + 1, k), one row more for the Coriolis matrix; `given`: with spatial twists.
-        """
-        order = len(y) - 1 - (part == "coriolis")
-        motion = [] if given is None else [given.pose, np.ascontiguousarray(given.twists[: len(y) - 1])]
-        result = self.matrix_rows(part, order, np.ascontiguousarray(y), *motion)
-        if result is None:
-            return None
-        size = self.closure.n_coordinates
-        return result.reshape((order + 1, size) if part == "gravity" else (order + 1, size, size))
-
-    def matrix_rows(self, part: Part, order: int, *motion: Array) -> Array | None:
-        """Compute what `LoopMatrix` returns but for its last row, if it can be compiled and found."""
-        loop = self._matrix_loop(part, order)
-        if loop is None:
-            return None
-        result: Array = loop.call.function(*motion, self.memory)
-        return result[:-1] if result.item(loop.call.bad) < 1.0 else None
-
-    def _matrix_loop(self, part: Part, order: int) -> SampleLoop[LoopMatrix] | None:
-        key = part, order
-        if key not in self._matrix_loops:
-            self._matrix_loops[key] = None
-            if compiles(self.closure, order):
-                with suppress(TooLong):
-                    made = LoopMatrix(self.closure, self.independence.given, order, part)
-                    self._matrix_loops[key] = SampleLoop(made)
-        return self._matrix_loops[key]
 
 
 def _in_coordinates(of_tree: DynamicMatrices, F: Sequence[Array]) -> DynamicMatrices:

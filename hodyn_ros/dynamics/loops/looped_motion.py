@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -18,8 +19,7 @@ from hodyn_ros.dynamics.loops.platform_dynamics import PlatformDynamics
 from hodyn_ros.engine import kernels
 from hodyn_ros.engine.codegen.kernel import Function, LaneKernel
 from hodyn_ros.engine.codegen.sample_loop import SampleLoop, one_by_one
-from hodyn_ros.engine.loops.loop_kernel import LoopKernel, LoopMatrix, compiles
-from hodyn_ros.engine.loops.loop_matrices import Part
+from hodyn_ros.engine.loops.loop_kernel import LoopKernel, LoopProduct, compiles
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
 from hodyn_ros.errors import ConvergenceError, HodynError, InputError, SingularError
 from hodyn_ros.formulations import embedding
@@ -60,7 +60,7 @@ class LoopedMotion:
         self._flat_at_home: dict[tuple[int, LoadPlaces, bool], float] = {}
         self._joint_loops: dict[int, SampleLoop[LoopKernel]] = {}
         self._forward_calls: dict[tuple[int, LoadPlaces], Callable[..., Array]] = {}
-        self._matrix_loops: dict[tuple[Part, int], SampleLoop[LoopMatrix] | None] = {}
+        self._product_loops: dict[tuple[Any, ...], SampleLoop[LoopProduct] | None] = {}
         self.partial_kernels: dict[tuple[str, int, LoadPlaces], LaneKernel | None] = {}
 
     @property

@@ -23,7 +23,7 @@ from hodyn_ros.dynamics.partials import LinearisedDynamics
 from hodyn_ros.engine.codegen.sample_loop import one_by_one
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode, Step
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
-from hodyn_ros.engine.loops.loop_matrices import PARTS, MatrixCode
+from hodyn_ros.engine.loops.loop_matrices import MATRICES, MatrixCode
 from hodyn_ros.engine.loops.loop_partials import with_body_wrench
 from hodyn_ros.engine.series.dual import Dual
 from hodyn_ros.engine.series.floating_base import FloatingBase
@@ -50,8 +50,8 @@ def matrix_partials(looped: LoopedAccelerations, y: Array, given: BaseMotion | N
     motion, _ = columns.leader(order + 1)
     joints, c = columns.joints(y), columns.count
     found = []
-    for part in PARTS:
-        rows = order + 1 + (part == "coriolis")
+    for part in MATRICES:
+        rows = order + 1 + (part == "coriolis_matrix")
         told = [motion[0], motion[1][: rows - 1]] if motion else []
         code = MatrixCode(columns.closure, looped.independence.given, order, part)
         values = code.matrices(joints[:rows], *told, [memory], [state])[:-1]

@@ -20,8 +20,8 @@ from hodyn_ros.engine.large_trees.inverse import load_arguments
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
 from hodyn_ros.engine.loops.loop_lanes import driver_text
-from hodyn_ros.engine.loops.loop_matrices import MatrixCode, Part
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces, LoopCode
+from hodyn_ros.engine.loops.loop_products import VECTORS, FrameMotion, Product, product_code
 from hodyn_ros.engine.matrix_kernels import STRAIGHT_LINE_LIMIT
 from hodyn_ros.lie.motion import Frame
 from hodyn_ros.lie.se3 import Array
@@ -270,25 +270,27 @@ class LoopAccelerations(LoopFunction):
         super().__init__(code, told, others, result, code.accelerations, limit=limit)
 
 
-class LoopMatrix(LoopFunction):
-    """Mass matrix, Coriolis matrix or gravity of one robot with loops, in its coordinates, up to one order.
+class LoopProduct(LoopFunction):
+    """What follows from the motion of one robot with loops, in its coordinates, up to one order.
 
     `function(q (order + 1, k), [pose (4, 4), twists (order, 6),] memory (1, N), out=None)` returns the rows
-    of one order after the other, of a matrix (c, c) or a row (1, c), and a last row. The Coriolis matrix
-    takes one row and twist more. Twists are spatial.
+    of one order after the other, and a last row; kinematics of frames are a row each, else `shape` is that of
+    one order.
+    Coriolis matrix and momentum take one row and twist more, the regressor two. Twists are spatial.
     """
 
     def __init__(
-        self, closure: Closure, chosen: Array, order: int, part: Part, limit: float = STRAIGHT_LINE_LIMIT
+        self, closure: Closure, chosen: Array, order: int, what: Product, limit: float = STRAIGHT_LINE_LIMIT
     ) -> None:
         """Trace and compile; raise TooLong beyond a limit of operations."""
-        code = MatrixCode(closure, chosen, order, part)
+        code = product_code(closure, chosen, order, what)
         told: list[tuple[str, Shape]] = [("the motion", (code.count + 1, len(closure.joints)))]
         if closure.leader is not None:
             told += [("the pose", (4, 4)), ("the twists", (code.count, 6))]
-        size = closure.n_coordinates
-        rows = (order + 1) * (1 if part == "gravity" else size)
-        super().__init__(code, told, [], (rows + 1, size), code.matrices, limit=limit)
+        rows, columns = code.shape
+        self.shape: tuple[int, ...] = (columns,) if what in VECTORS else (rows, columns)
+        orders = 1 if isinstance(what, FrameMotion) else order + 1
+        super().__init__(code, told, [], (orders * rows + 1, columns), code.matrices, limit=limit)
 
 
 @dataclass(frozen=True)

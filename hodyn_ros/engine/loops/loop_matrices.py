@@ -7,9 +7,10 @@ joints, and the rows of a platform, which are the body-fixed twist of one that i
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from math import factorial
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -27,8 +28,8 @@ from hodyn_ros.engine.series.vectors import ZERO, Scalar, cross, dot, subtract
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
-Part = Literal["mass", "coriolis", "gravity"]
-PARTS: tuple[Part, ...] = get_args(Part)
+Matrix = Literal["mass_matrix", "coriolis_matrix", "gravity_torque"]
+MATRICES: tuple[Matrix, ...] = get_args(Matrix)
 Column = list[Series | float]  # of F: of a floating base's body-fixed twist, then of all joints
 
 
@@ -126,7 +127,7 @@ def tree_at(
 def congruent(matrix: Stack, columns: Sequence[Column]) -> Stack:
     """Return `F^T A F` of a symmetric matrix."""
     n = len(columns)
-    carried = _times(matrix, columns)
+    carried = times_columns(matrix, columns)
     result: Stack = [[0.0] * n for _ in range(n)]
     for i, column in enumerate(columns):
         for j in range(i, n):
@@ -134,16 +135,34 @@ def congruent(matrix: Stack, columns: Sequence[Column]) -> Stack:
     return result
 
 
-def _times(matrix: Stack, columns: Sequence[Column]) -> Stack:
+def times_columns(matrix: Stack, columns: Sequence[Column]) -> Stack:
+    """Return `A F`."""
     return [[dot(row, column) for column in columns] for row in matrix]
 
 
-class MatrixCode(LoopCode):
-    """A matrix in the coordinates, and the gravity of them."""
+class Moved(NamedTuple):
+    """What moves, by Taylor coefficients, from closed positions."""
 
-    def __init__(self, closure: Closure, chosen: Array, order: int, part: Part) -> None:
-        self.terms, self.part = order + 1, part
-        self.count = order + (part == "coriolis")  # of velocities that are needed
+    given: Sequence[Stack]  # pose and spatial twists of platform or base, derivatives
+    leading: list[Scalar]
+    rates: list[list[Scalar]]  # velocities of all joints
+    motions: list[ClusterMotion]
+    systems: list[BlockSystem]
+    base: FloatingBase | None
+
+
+class ProductCode(LoopCode):
+    """What follows from the motion of the coordinates, and that alone, by order up to `order`.
+
+    `further`: as many derivatives more are needed of the velocities. `shape`: rows and columns of one order.
+    """
+
+    further = 0
+    shape: tuple[int, int]
+
+    def __init__(self, closure: Closure, chosen: Array, order: int) -> None:
+        self.terms = order + 1
+        self.count = order + self.further  # of velocities that are needed
         super().__init__(closure, chosen, self.count - 2, ())
 
     def matrices(self, q: Stack, *others: Stack) -> Stack:
@@ -156,28 +175,56 @@ class MatrixCode(LoopCode):
             base = FloatingBase(given[0], self.closure.tree.gravity.tolist(), "world")
             for k in range(self.count):
                 base.extend(taylor(given[1][k], k))
-        F = distribution(self, motions, systems, base, self.count + 1)
-        bodies = canonical_bodies(self.closure.tree, regroup=False)  # or the Coriolis matrix is another one
-        tree = tree_at(self, bodies, leading, rates, base, self.terms)
-        found = self._part(tree, F)
-        rows = [
+        rows, flat = self.rows(Moved(given, leading, rates, motions, systems, base))
+        flat = flat + sum(system.flatness for system in systems)
+        bad = self.wrong(leading, state[-1], memory, motions, given, flat) + overflow(rows)
+        return [*rows, [bad, *[0.0] * (self.shape[1] - 1)]]
+
+    @abstractmethod
+    def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
+        """Return the derivatives, one order after the other, and how near drives are to failing, or zero."""
+
+    def distribution(self, moved: Moved, terms: int) -> list[Column]:
+        """Return F by columns, with as many coefficients."""
+        return distribution(self, moved.motions, moved.systems, moved.base, terms)
+
+    def tree(self, moved: Moved) -> Composite:
+        """Return the sums of the tree; all mass stays on its body, or the Coriolis matrix is another one."""
+        bodies = canonical_bodies(self.closure.tree, regroup=False)
+        return tree_at(self, bodies, moved.leading, moved.rates, moved.base, self.terms)
+
+    def by_order(self, found: Sequence[Sequence[Series | float]]) -> Stack:
+        """Return the derivatives of a matrix, one order after the other."""
+        return [
             [float(factorial(k)) * coefficient(x, k) for x in row] for k in range(self.terms) for row in found
         ]
-        flat = sum(system.flatness for system in systems)
-        bad = self.wrong(leading, state[-1], memory, motions, given, flat) + overflow(rows)
-        return [*rows, [bad, *[0.0] * (len(F) - 1)]]
+
+
+class MatrixCode(ProductCode):
+    """A matrix in the coordinates, and the gravity of them."""
+
+    def __init__(self, closure: Closure, chosen: Array, order: int, part: Matrix) -> None:
+        self.part, self.further = part, int(part == "coriolis_matrix")
+        size = closure.n_coordinates
+        self.shape = (1 if part == "gravity_torque" else size), size
+        super().__init__(closure, chosen, order)
+
+    def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
+        """Return the derivatives, one order after the other."""
+        F = self.distribution(moved, self.count + 1)
+        return self.by_order(self._part(self.tree(moved), F)), 0.0
 
     def _part(self, tree: Composite, F: Sequence[Column]) -> Stack:
         columns = [[_part_of(x, 0, self.terms) for x in column] for column in F]
-        if self.part == "gravity":
+        if self.part == "gravity_torque":
             held = gravity_forces(tree)
             return [[dot(column, held) for column in columns]]
         mass = mass_matrix(tree)
-        if self.part == "mass":
+        if self.part == "mass_matrix":
             return congruent(mass, columns)
         rates = [[_part_of(x, 1, self.terms) for x in column] for column in F]
-        turned = _times(coriolis_matrix(tree), columns)
-        bent = _times(mass, rates)
+        turned = times_columns(coriolis_matrix(tree), columns)
+        bent = times_columns(mass, rates)
         total = [[a + b for a, b in zip(*rows)] for rows in zip(turned, bent)]
         return [[dot(column, [row[j] for row in total]) for j in range(len(F))] for column in columns]
 

@@ -87,7 +87,7 @@ def test_lanes_round_as_single_samples_do(name: str, lanes: int, monkeypatch: py
                 rows = len(robot.mass_matrix(y[0], sample(given.base, 0))[0])
                 robot.reset()
                 found = robot.mass_matrix(y, given.base).reshape(COUNT, -1, rows)
-                loop = looped._matrix_loops["mass", ORDER]
+                loop = looped._product_loops["mass_matrix", ORDER]
         else:
             u = given.efforts if given.push is None else np.concatenate([given.push, given.efforts], axis=2)
             found = looped.accelerations_of_samples(COUNT, given.state[0], u, given.base)

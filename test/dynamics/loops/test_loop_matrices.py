@@ -8,9 +8,11 @@ from linkages import motion_of, robot_of, shipped, three_rps
 from numpy.typing import NDArray
 from oracles.mechanisms import MECHANISMS
 from oracles.motions import random_stack
+from sweeps import some
 
 from hodyn_ros import BaseMotion, InputError, Robot, share
-from hodyn_ros.engine.loops.loop_matrices import Part
+from hodyn_ros.dynamics.loops.looped_matrices import COMPILED, RATES
+from hodyn_ros.engine.loops.loop_matrices import MATRICES
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.se3 import exp
 
@@ -149,15 +151,46 @@ def test_large_matrices_can_be_compiled_all_the_same(cases: dict[str, Case]) -> 
     case, again = Case("planar_3rrr", own), cases["planar_3rrr"]
     looped = case.robot._looped
     assert looped is not None
-    parts: tuple[Part, ...] = ("mass", "coriolis", "gravity")
-    looped._matrix_loops.update({(part, 0): None for part in parts})
+    looped._product_loops.update({(name, 0): None for name in MATRICES})
     expected = case.robot.dynamic_matrices(*case.motion(1))
-    assert set(looped._matrix_loops.values()) == {None}
+    assert set(looped._product_loops.values()) == {None}
     case.robot.compile_matrices(0)
-    assert None not in looped._matrix_loops.values()
+    assert None not in looped._product_loops.values()
     for one in (case, again):
         for found, right in zip(one.robot.dynamic_matrices(*one.motion(1)), expected):
             close(found, right)
+
+
+@pytest.mark.parametrize("name", some(MECHANISMS, "RSSR", "ankle with rods", "hinged 3-RRR", "cams"))
+def test_compiled_products_are_those_of_the_formulations(name: str) -> None:
+    m = MECHANISMS[name]()
+    robot = robot_of(m)
+    looped, compiled = robot._looped, 0
+    assert looped is not None
+    for order in (0, 2):
+        y, base = motion_of(m, order)
+        body = robot.tree.body_names[-1]
+        for call in sorted(COMPILED):
+            others = (body, "body") if call == "jacobian" else ()
+            rows = order + 1 + RATES.get(call, 0)
+            moved = BaseMotion(base.pose, base.twists[: max(rows - 1, 1)]) if base is not None else None
+            found = looped.computed(call, y[:rows], moved, *others)
+            key = (call, order, *others)
+            loop = looped._product_loops[key]
+            if loop is None:
+                assert order or name == "6-UPS", call
+                continue
+            compiled += 1
+            looped._product_loops[key] = None
+            expected = looped.computed(call, y[:rows], moved, *others)
+            assert found.shape == expected.shape, call
+            sizes = np.abs(expected).reshape(order + 1, -1).max(axis=1)
+            errors = np.abs(found - expected).reshape(order + 1, -1).max(axis=1)
+            assert (errors <= np.maximum(1e-11 * sizes, 1e-13 * sizes.max())).all(), call
+            looped._product_loops[key] = loop
+            batch = looped.computed(call, np.stack([y[:rows]] * 2), moved, *others)
+            assert np.abs(batch - found).max() <= 1e-12 * sizes.max()
+    assert compiled > len(COMPILED)
 
 
 def test_what_cannot_be_is_said_in_one_line(cases: dict[str, Case]) -> None:

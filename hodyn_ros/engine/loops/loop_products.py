@@ -1,0 +1,202 @@
+"""Jacobians, momentum, regressor and kinematics of robots with loops, over abstract scalars.
+
+What the tree makes of the motion of all its joints, as the coordinates move them; see `loop_matrices`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import factorial
+from typing import Literal
+
+import numpy as np
+
+from hodyn_ros.engine.codegen.kernel import Program, Stack
+from hodyn_ros.engine.loops.loop_matrices import (
+    Column,
+    Matrix,
+    MatrixCode,
+    Moved,
+    ProductCode,
+    times_columns,
+)
+from hodyn_ros.engine.matrix_kernels import MOMENTA
+from hodyn_ros.engine.recursions import kinematics
+from hodyn_ros.engine.recursions.regressor import PER_BODY, regressor
+from hodyn_ros.engine.series.series import Series, coefficient
+from hodyn_ros.engine.series.series_system import SeriesSystem
+from hodyn_ros.engine.series.vectors import Scalar, dot
+from hodyn_ros.lie.representations import Representation
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.closure import Closure
+from hodyn_ros.model.joint_tree import JointTree
+from hodyn_ros.model.readers.assembly import Frame
+
+Momentum = Literal["com_jacobian", "centroidal_momentum_matrix", "centroidal_momentum"]
+
+
+@dataclass(frozen=True, eq=False)
+class FrameJacobian:
+    """The Jacobian of a frame, in a representation of its twist."""
+
+    frame: Frame
+    representation: Representation
+
+
+@dataclass(frozen=True, eq=False)
+class FrameMotion:
+    """Poses and twists of frames, in one row each: 16 numbers of the pose, then twists by order."""
+
+    frames: Sequence[Frame]
+    representation: Representation
+
+
+VECTORS = ("gravity_torque", "com", "centroidal_momentum")  # one row of each order
+
+Product = Matrix | Momentum | Literal["com", "drive_jacobian", "regressor"] | FrameJacobian | FrameMotion
+
+
+def product_code(closure: Closure, chosen: Array, order: int, what: Product) -> ProductCode:
+    """Return the code of what follows from the motion of the coordinates."""
+    if isinstance(what, FrameJacobian):
+        return _FrameJacobianCode(closure, chosen, order, what)
+    if isinstance(what, FrameMotion) or what == "com":
+        return _TreeCode(closure, chosen, order, what)
+    if what == "drive_jacobian":
+        return _DriveJacobianCode(closure, chosen, order)
+    if what == "regressor":
+        return _RegressorCode(closure, chosen, order)
+    if what == "mass_matrix" or what == "coriolis_matrix" or what == "gravity_torque":
+        return MatrixCode(closure, chosen, order, what)
+    return _MomentumCode(closure, chosen, order, what)
+
+
+class _TreeCode(ProductCode):
+    """What the tree computes of the motion of its joints, as it is."""
+
+    def __init__(
+        self, closure: Closure, chosen: Array, order: int, what: FrameMotion | Literal["com"]
+    ) -> None:
+        tree = closure.tree
+        if isinstance(what, FrameMotion):
+            program = kinematics.frame_motion_trace(tree, order, what.frames, what.representation)
+            self.shape = len(what.frames), kinematics.POSE + 6 * order
+        else:
+            program, self.shape = kinematics.com_trace(tree, order), (1, 3)
+        self._program = program
+        super().__init__(closure, chosen, order)
+
+    def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
+        """Return what the tree computes."""
+        return _called(self, self._program, moved), 0.0
+
+
+def _called(code: ProductCode, program: Program, moved: Moved) -> Stack:
+    """Call what a tree computes of the derivatives of its motion."""
+    joints = [code.positions(moved.leading), *code.derivatives(moved.rates, range(len(moved.rates)))]
+    return program[0](joints, *(moved.given if moved.base else ()))
+
+
+class _FrameJacobianCode(ProductCode):
+    def __init__(self, closure: Closure, chosen: Array, order: int, what: FrameJacobian) -> None:
+        self.shape = 6, closure.n_coordinates
+        self._program = kinematics.frame_jacobian_trace(closure.tree, order, what.frame, what.representation)
+        super().__init__(closure, chosen, order)
+
+    def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
+        """Return the Jacobian of the tree times F."""
+        found, size = _called(self, self._program, moved), self.shape[0]
+        of_tree = [
+            [
+                _series([found[k * size + i][j] * (1.0 / factorial(k)) for k in range(self.terms)])
+                for j in range(len(found[0]))
+            ]
+            for i in range(size)
+        ]
+        return self.by_order(times_columns(of_tree, self.distribution(moved, self.terms))), 0.0
+
+
+def _series(coefficients: list[Scalar]) -> Series | float:
+    """Return a series, or zero where it always is."""
+    present = [x for x in coefficients if not (isinstance(x, float) and x == 0.0)]
+    return Series(coefficients) if present else 0.0
+
+
+class _MomentumCode(ProductCode):
+    def __init__(self, closure: Closure, chosen: Array, order: int, what: str) -> None:
+        self._what, self.further = what, int(what == "centroidal_momentum")
+        self.shape = (1, 6) if self.further else (6, closure.n_coordinates)
+        if what == "com_jacobian":
+            self.shape = 3, closure.n_coordinates
+        super().__init__(closure, chosen, order)
+
+    def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
+        """Return the momentum, or what takes velocities of the tree to it, times F."""
+        found = MOMENTA[self._what](self.tree(moved))
+        if not self.further:
+            found = times_columns(found, self.distribution(moved, self.terms))
+        return self.by_order(found), 0.0
+
+
+class _DriveJacobianCode(ProductCode):
+    def __init__(self, closure: Closure, chosen: Array, order: int) -> None:
+        self.shape = len(closure.driven), closure.n_coordinates
+        super().__init__(closure, chosen, order)
+
+    def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
+        """Return the rows of F that drives act on."""
+        return self.by_order(_driven(self, self.distribution(moved, self.terms))), 0.0
+
+
+def _driven(code: ProductCode, F: Sequence[Column]) -> list[Column]:
+    closure = code.closure
+    return [[column[closure.first + joint] for column in F] for joint in closure.driven]
+
+
+class _RegressorCode(ProductCode):
+    """Y with `u = Y pi`: as `F^T S u = F^T Q`, and `Q = Y_tree pi`."""
+
+    further = 2
+
+    def __init__(self, closure: Closure, chosen: Array, order: int) -> None:
+        self.shape = closure.n_efforts, PER_BODY * closure.tree.n_bodies
+        subspaces = JointTree.of(closure.tree).subspaces
+        self._screws = [[((*x[:3],), (*x[3:],)) for x in one.T.tolist()] for one in subspaces]
+        super().__init__(closure, chosen, order)
+
+    def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
+        """Return the derivatives, one order after the other, and how near the drives are to failing."""
+        closure, tree, terms = self.closure, self.tree(moved), range(self.terms)
+        rates = [Series([(k + 1.0) * rate[k + 1] for k in terms]) for rate in moved.rates]
+        if moved.base is not None:
+            twists = [[*w, *v] for w, v in zip(moved.base.angular, moved.base.velocity)]
+            of_base = [Series([(k + 1.0) * twists[k + 1][i] for k in terms]) for i in range(6)]
+            rates = [*of_base, *rates]
+        of_tree = regressor(tree, rates, self._screws)
+        F = self.distribution(moved, self.terms)
+        drives = _driven(self, F)
+        by_joint = np.linalg.norm(self.spread * self.scale, axis=1)  # what they are measured in
+        sizes = by_joint[list(closure.driven)].tolist()
+        turns = closure.directions[:3].any(axis=0)  # of base or platform
+        weights = np.where(turns, 1.0, closure.size).tolist() if closure.leader is not None else []
+        of_joints = by_joint[list(closure.joints)].tolist()
+        if closure.base_given:
+            drives = [*([column[i] for column in F] for i in range(6)), *drives]
+            sizes, weights = [*weights, *sizes], [*weights, *of_joints]
+        else:
+            weights = [*of_joints, *weights]
+        if len(sizes) > len(weights):  # all weigh the same
+            sizes = [max(sizes)] * len(sizes)
+        balance = [
+            [drive[h] * (weight / size) for drive, size in zip(drives, sizes)]
+            for h, weight in enumerate(weights)
+        ]
+        system = SeriesSystem(balance, self.terms)
+        columns = []
+        for forces in zip(*of_tree):
+            acting = [weight * dot(column, forces) for weight, column in zip(weights, F)]
+            found = system.solve([[coefficient(x, k) for x in acting] for k in terms])
+            columns.append([[x * (factorial(k) / s) for x, s in zip(found[k], sizes)] for k in terms])
+        rows = [[column[k][i] for column in columns] for k in terms for i in range(closure.n_efforts)]
+        return rows, system.flatness
