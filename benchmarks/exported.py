@@ -35,9 +35,13 @@ _ROWS = (
     ("panda", "inverse_dynamics_derivatives", (0,)),
     ("aerial_manipulator", "inverse_dynamics", (2,)),
     ("delta", "inverse_dynamics", (0, 2, 4)),
+    ("delta", "jacobian", (2,)),
+    ("delta", "mass_matrix", (0,)),
+    ("delta", "regressor", (0,)),
     ("humanoid_leg", "inverse_dynamics", (0, 2, 4)),
     ("humanoid_leg", "feedforward", (2,)),
     ("humanoid_leg", "forward_kinematics", (2,)),
+    ("humanoid_leg", "mass_matrix", (0,)),
     ("palletiser", "inverse_dynamics", (2,)),
     ("panda_hand", "inverse_dynamics", (2,)),
 )
@@ -87,8 +91,6 @@ def _python_call(robot: Robot, what: str, order: int) -> Callable[[], Any]:
     cases = write(robot, request, written, Tables()).cases
     given = [np.array(values[cases.failing :]) for values in cases.inputs.values()]
     calls = itertools.cycle([tuple(map(np.ascontiguousarray, one)) for one in zip(*given)])
-    if what == "forward_kinematics" and robot.closure is not None:
-        return lambda: robot.forward_kinematics(*_with_base(next(calls)))
     compute: Any
     if what == "inverse_dynamics_derivatives":
         compute = robot.inverse_dynamics_derivatives

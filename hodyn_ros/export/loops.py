@@ -12,9 +12,17 @@ from numpy.typing import NDArray
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.engine.codegen.kernel import Kernel, Shape, Stack, traced
-from hodyn_ros.engine.loops.loop_kernel import LoopAccelerations, LoopFunction, LoopKernel, TooLong, compiles
-from hodyn_ros.engine.recursions import kinematics
+from hodyn_ros.engine.codegen.kernel import Shape, traced
+from hodyn_ros.engine.loops.loop_kernel import (
+    LoopAccelerations,
+    LoopFunction,
+    LoopKernel,
+    LoopProduct,
+    TooLong,
+    compiles,
+)
+from hodyn_ros.engine.loops.loop_matrices import Matrix
+from hodyn_ros.engine.loops.loop_products import FrameJacobian, FrameMotion, Product
 from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.errors import InputError
 from hodyn_ros.export import motions, words
@@ -36,24 +44,22 @@ from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import Array, exp
 from hodyn_ros.model.closure import Closure
 
+_ROUNDING = 1e-13  # share of the largest number
 _NEAR_HOME = (0.1, 0.03, 0.01, 0.001)  # [rad or m] how far from home the tests are: the first that can be
 
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """A kernel of loops, how its end is written, and where parts of the result stand in that of the end.
+    """A kernel of loops, and where parts of the result stand in its table.
 
-    `read` takes the kernel's table to the same parts; `flat` is the place of the number that says how near a
-    singular pose is, and from where on it is near; None where there is none.
+    `flat` is the place of the number that says how near a singular pose is, and from where on it is near;
+    None where there is none.
     """
 
     looped: LoopedDynamics
     kernel: LoopFunction
     inputs: dict[str, Shape]
-    end: Callable[..., Stack]
-    bad: int
     places: dict[str, NDArray[np.int_]]
-    read: Callable[[Array, Sequence[Array]], dict[str, Array]]
     about: list[str]
     flat: tuple[int, float] | None = None
 
@@ -78,7 +84,7 @@ def loop_function(robot: Robot, request: Request, what: str, tables: Tables) -> 
             f"{' and '.join(_PLANS)}"
         )
     plan = _PLANS[what](robot, request)
-    graph, outputs, _ = traced(plan.end, [*plan.inputs.values(), (1, plan.n), (1, plan.n + 1)])
+    graph, outputs, _ = traced(plan.kernel.traces.end, [*plan.inputs.values(), (1, plan.n), (1, plan.n + 1)])
     operations = checked_length(graph, outputs, f"{what} of robot {robot.name!r} at order {request.order}")
     code = StraightLine(graph, [*plan.inputs, "memory->leading", "reached"], outputs, tables)
     step, more = _step(plan, tables)
@@ -87,7 +93,7 @@ def loop_function(robot: Robot, request: Request, what: str, tables: Tables) -> 
     if plan.flat is not None:
         place, limit = plan.flat
         answer = f"{code.text(outputs[place])} > {number(limit)} ? {macro}_NEAR_SINGULAR : {macro}_OK"
-    counts = [f"{code.text(outputs[plan.bad])} < 1.0", *finite_conditions(plan.inputs)]
+    counts = [f"{code.text(outputs[plan.kernel.bad])} < 1.0", *finite_conditions(plan.inputs)]
     lines = [
         *_newton(plan, bool(step), macro),
         *code.lines,
@@ -138,44 +144,95 @@ def _inverse_dynamics(robot: Robot, request: Request) -> _Plan:
         looped,
         kernel,
         {**_inputs(closure, order + 2), **request.wrench_shapes()},
-        kernel.traces.end,
-        kernel.bad,
         places,
-        lambda table, given: {name: table.ravel()[rows] for name, rows in places.items()},
         about,
         (int(found[-1, 0]), looped.near_singular_from(order)),
     )
 
 
 def _forward_kinematics(robot: Robot, request: Request) -> _Plan:
-    closure, order, tree = _closure_of(robot), request.order, robot.tree
-    compiled = compiles(closure, max(order - 2, 0), "joints")
-    _check_compiled(robot, compiled, f"kinematics of order {order}")
+    order, tree = request.order, robot.tree
+    names = request.frames or _moving(robot)
+    motion = FrameMotion([find_frame(tree, robot.frames, name) for name in names], request.representation)
+    plan = _product(robot, request, "forward_kinematics", motion, words.frame_motion(names, request))
+    found = plan.places.pop("forward_kinematics").reshape(len(names), -1)
+    plan.places["frame_poses"] = found[:, :POSE]
+    if order:
+        plan.places["frame_twists"] = found[:, POSE:]
+    return plan
+
+
+def _jacobian(robot: Robot, request: Request) -> _Plan:
+    moving = _moving(robot)
+    names = request.frames or moving[-1:]
+    if len(names) != 1:
+        raise InputError(f"a Jacobian is of one frame; found {list(names)}")
+    frame = find_frame(robot.tree, robot.frames, names[0])
+    if frame.body < 0 or robot.tree.body_names[frame.body] not in moving:
+        raise InputError(f"loops hold {names[0]!r} where it is; choose a frame that moves")
+    about = words.jacobian(names[0], _closure_of(robot).n_coordinates, request)
+    return _product(
+        robot, request, "jacobian", FrameJacobian(frame, request.representation), [about, *_velocities(robot)]
+    )
+
+
+def _moving(robot: Robot) -> tuple[str, ...]:
+    """Return all bodies but feet, which loops hold where they are."""
+    loops = _closure_of(robot).loops
+    held = {loop.b.body for loop in loops if loop.kind == "weld" and loop.a.body < 0}
+    return tuple(name for body, name in enumerate(robot.tree.body_names) if body not in held)
+
+
+def _com(robot: Robot, request: Request) -> _Plan:
+    return _product(robot, request, "com", "com", [words.com(request.order)])
+
+
+def _matrix(what: Matrix) -> Callable[[Robot, Request], _Plan]:
+    def plan(robot: Robot, request: Request) -> _Plan:
+        about = words.by_order(what, _closure_of(robot).n_coordinates, request.order)
+        return _product(robot, request, what.split("_")[0], what, [about, *_velocities(robot)])
+
+    return plan
+
+
+def _regressor(robot: Robot, request: Request) -> _Plan:
+    closure = _closure_of(robot)
+    about = [words.regressor(closure.n_efforts, closure.tree.n_bodies, request.order)]
+    if closure.base_given:
+        about.append("Six rows of the body-fixed wrench on the base stand first.")
+    return _product(robot, request, "regressor", "regressor", about)
+
+
+def _product(robot: Robot, request: Request, name: str, what: Product, about: Sequence[str]) -> _Plan:
+    """Plan what follows from the motion of the coordinates alone, whose one result has a name."""
+    closure, order = _closure_of(robot), request.order
+    said = f"{name.replace('_', ' ')} of order {order}"
+    _check_compiled(robot, compiles(closure, order), said)
     looped = LoopedDynamics(closure)
-    kernel = LoopKernel(closure, looped.independence.given, order, (), "joints")
-    names: Sequence[str | int] = request.frames
-    if not names:  # all bodies but feet, which loops hold where they are
-        held = {loop.b.body for loop in closure.loops if loop.kind == "weld" and loop.a.body < 0}
-        names = [name for body, name in enumerate(tree.body_names) if body not in held]
-    frames = [find_frame(tree, robot.frames, name) for name in names]
-    moved, _ = program = kinematics.frame_motion_trace(tree, order, frames, request.representation)
-    of_tree = Kernel(*program)
-    n_given = 2 if tree.floating_base else 0
+    try:
+        kernel = LoopProduct(closure, looped.independence.given, order, what)
+    except TooLong:
+        _check_compiled(robot, False, said)
+        raise
+    rows, columns = kernel.result
+    further = kernel.arguments[0][1][0] - 1  # the highest derivative of the motion
+    return _Plan(
+        looped,
+        kernel,
+        _inputs(closure, further),
+        {name: np.arange((rows - 1) * columns).reshape(-1, np.prod(kernel.shape))},
+        [*_about(closure, further), *about],
+    )
 
-    def end(q: Stack, *others: Stack) -> Stack:
-        *joints, (bad, *_) = kernel.traces.end(q, *others)
-        width = POSE + 6 * order
-        return [*moved(joints, *others[:n_given]), [bad, *[0.0] * (width - 1)]]
 
-    def read(table: Array, given: Sequence[Array]) -> dict[str, Array]:
-        found = of_tree.function(np.ascontiguousarray(table[:-1]), *given[:n_given])
-        parts = {"frame_poses": found[:, :POSE], "frame_twists": found[:, POSE:]}
-        return {name: parts[name] for name in places}
-
-    whole = np.arange(len(names) * (POSE + 6 * order)).reshape(len(names), -1)
-    places = {"frame_poses": whole[:, :POSE], **({"frame_twists": whole[:, POSE:]} if order else {})}
-    about = [*_about(closure, order), *words.frame_motion(names, request)]
-    return _Plan(looped, kernel, _inputs(closure, order), end, whole.size, places, read, about)
+def _velocities(robot: Robot) -> list[str]:
+    """Say which velocities matrices take, or give forces of."""
+    closure = _closure_of(robot)
+    parts = ["of the body-fixed twist of the base"] if closure.base_given else []
+    parts += ["of the coordinates in q"] if closure.joints else []
+    if closure.platform is not None:
+        parts.append(f"{' '.join(closure.platform.rows)} of the body-fixed twist of the platform")
+    return [f"Velocities are those {', then '.join(parts)}."]
 
 
 def _forward_dynamics(robot: Robot, request: Request) -> _Plan:
@@ -213,10 +270,7 @@ def _forward_dynamics(robot: Robot, request: Request) -> _Plan:
         looped,
         kernel,
         {**inputs, **request.wrench_shapes()},
-        kernel.traces.end,
-        kernel.bad,
         places,
-        lambda table, given: {name: table.ravel()[rows] for name, rows in places.items()},
         [*about, *words.wrenches(request)],
     )
 
@@ -225,6 +279,12 @@ _PLANS: dict[str, Callable[[Robot, Request], _Plan]] = {
     "inverse_dynamics": _inverse_dynamics,
     "forward_dynamics": _forward_dynamics,
     "forward_kinematics": _forward_kinematics,
+    "jacobian": _jacobian,
+    "com": _com,
+    "mass_matrix": _matrix("mass_matrix"),
+    "coriolis_matrix": _matrix("coriolis_matrix"),
+    "gravity_torque": _matrix("gravity_torque"),
+    "regressor": _regressor,
 }
 
 
@@ -357,7 +417,7 @@ def _near_home(plan: _Plan, reach: float) -> Cases | None:
     if not all(table.item(kernel.bad) < 1.0 for table in tables):
         return None
     impossible = [np.full_like(values, np.inf) for values in calls[0]]
-    found = [plan.read(table, given) for table, (_, *given) in zip(tables, calls)]
+    found = [{name: _rounded(table.ravel()[rows]) for name, rows in plan.places.items()} for table in tables]
     found.insert(0, {name: np.zeros(rows.shape) for name, rows in plan.places.items()})
     codes = [FAILED]
     for table in tables:
@@ -369,3 +429,10 @@ def _near_home(plan: _Plan, reach: float) -> Cases | None:
         tuple(codes),
         failing=1,
     )
+
+
+def _rounded(rows: Array) -> Array:
+    """Return numbers by rows, which are zero where they are nothing but rounding: they measure errors."""
+    sizes = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
+    result: Array = np.where(sizes > _ROUNDING * sizes.max(initial=0.0), rows, 0.0)
+    return result

@@ -172,7 +172,7 @@ def _jacobian(robot: Robot, request: Request) -> _Plan:
         kinematics.frame_jacobian_trace(model, order, place, request.representation),
         _moved_inputs(robot),
         {"jacobian": ((order + 1, 6 * m), m)},
-        [words.motion(order), *_base(robot, order - 1), words.jacobian(names[0], m, request)],
+        [words.motion(order), *_base(robot, order - 1), words.jacobian(names[0], m, request), *_first(robot)],
         robot.compile(order, "jacobian", names, request.representation),
         _motion_chooser(robot),
     )
@@ -187,7 +187,7 @@ def _com(robot: Robot, request: Request) -> _Plan:
         [
             words.motion(order),
             *_base(robot, order - 1),
-            f"com: centre of mass in the world [m], with derivatives up to order {order}.",
+            words.com(order),
         ],
         robot.compile(order, "com"),
         _motion_chooser(robot),
@@ -203,7 +203,12 @@ def _matrix(part: str, name: str, what: str) -> Callable[[Robot, Request], _Plan
             matrix_kernels.dynamic_matrices_trace(robot.model, order, (part,)),
             _moved_inputs(robot),
             {name: ((order + 1, size), m)},
-            [words.motion(rates), *_base(robot, rates - 1, "body"), words.by_order(what, m, robot, order)],
+            [
+                words.motion(rates),
+                *_base(robot, rates - 1, "body"),
+                words.by_order(what, m, order),
+                *_first(robot),
+            ],
             robot.compile(order, what),  # type: ignore[arg-type]
             _motion_chooser(robot),
         )
@@ -220,8 +225,7 @@ def _regressor(robot: Robot, request: Request) -> _Plan:
         [
             words.motion(order + 2),
             *_base(robot, order + 1, "body"),
-            f"regressor: for each order up to {order} a matrix ({m}, {columns}) by rows, which takes the "
-            "dynamic parameters of all bodies to the torques.",
+            words.regressor(m, robot.model.n_bodies, order),
         ],
         robot.compile(order, "regressor"),
         _motion_chooser(robot),
@@ -301,6 +305,13 @@ OFFERED = tuple(_PLANS)
 
 def _velocities(robot: Robot) -> int:
     return robot.n_joints + (6 if robot.model.floating_base else 0)
+
+
+def _first(robot: Robot) -> list[str]:
+    """Say which velocities stand before those of the joints."""
+    return ["Velocities are the body-fixed twist of the base, then those of the joints."] * (
+        robot.tree.floating_base
+    )
 
 
 def _moved_inputs(robot: Robot) -> list[str]:

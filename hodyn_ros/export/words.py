@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.export.request import Request
 from hodyn_ros.lie.motion import Frame
 from hodyn_ros.lie.representations import Representation
@@ -66,16 +65,24 @@ def jacobian(name: str | int, m: int, request: Request) -> str:
     """Say what a Jacobian is."""
     return (
         f"jacobian: of {name}, for each order up to {request.order} a matrix (6, {m}) by rows, which takes "
-        f"velocities to the twist {_TWISTS[request.representation]}; of a floating base the body-fixed twist "
-        "stands first."
+        f"velocities to the twist {_TWISTS[request.representation]}."
     )
 
 
-def by_order(what: str, m: int, robot: Robot, order: int) -> str:
+def by_order(what: str, m: int, order: int) -> str:
     """Say what a matrix of the dynamics is."""
     shape = f"({m})" if what == "gravity_torque" else f"({m}, {m}) by rows"
-    first = "the body-fixed twist of the base, then " if robot.tree.floating_base else ""
+    return f"{what.split('_')[0]}: {what.replace('_', ' ')} {shape}, one order up to {order} after the other."
+
+
+def com(order: int) -> str:
+    """Say what the centre of mass is."""
+    return f"com: centre of mass in the world [m], with derivatives up to order {order}."
+
+
+def regressor(rows: int, bodies: int, order: int) -> str:
+    """Say what a regressor is."""
     return (
-        f"{what.split('_')[0]}: {what.replace('_', ' ')} {shape}, one order up to {order} after the other; "
-        f"velocities are {first}those of the joints."
+        f"regressor: for each order up to {order} a matrix ({rows}, {10 * bodies}) by rows, which takes the "
+        "dynamic parameters of all bodies to the torques."
     )

@@ -271,7 +271,7 @@ def test_wrenches_of_the_environment(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ("palletiser", "humanoid_leg"))
 def test_kinematics_of_all_bodies(name: str, tmp_path: Path) -> None:
     """In one file with the inverse dynamics, whose memory it shares."""
-    robot, order = shipped(name), 1
+    robot, order = shipped(name), 2
     code = c_source(robot, order, "robot", what=("inverse_dynamics", "forward_kinematics"))
     library = compiled(code, tmp_path)
     assert library.robot_self_test() <= RELATIVE
@@ -279,7 +279,7 @@ def test_kinematics_of_all_bodies(name: str, tmp_path: Path) -> None:
     assert closure is not None
     memory, count = np.empty(len(closure.leading)), len(robot.tree.body_names)
     call(library.robot_home, memory)
-    poses, twists = np.empty((count, 4, 4)), np.empty((count, 1, 6))
+    poses, twists = np.empty((count, 4, 4)), np.empty((count, order, 6))
     home = robot.home[0]
     for q, base in samples(name, order - 2):
         q[0] = home + 0.2 * (q[0] - home)
@@ -287,9 +287,50 @@ def test_kinematics_of_all_bodies(name: str, tmp_path: Path) -> None:
         assert call(library.robot_forward_kinematics, memory, q, *given, poses, twists) == OK
         motion = robot.forward_kinematics(q, base)
         np.testing.assert_allclose(poses, motion.poses, atol=1e-12)
-        np.testing.assert_allclose(twists[:, 0], motion.twists[0], atol=1e-11)
-    with pytest.raises(InputError, match="mass_matrix of robot '.*' cannot be exported"):
-        c_source(robot, order, what="mass_matrix")
+        np.testing.assert_allclose(np.swapaxes(twists, 0, 1), motion.twists, atol=1e-11)
+
+
+MATRICES = {  # rows of the motion beyond those of the result
+    "jacobian": 0, "com": 0, "mass_matrix": 0, "coriolis_matrix": 1, "gravity_torque": 0, "regressor": 2,
+}  # fmt: skip
+
+
+@needs_c
+@pytest.mark.parametrize(("name", "order"), [("palletiser", 1), ("humanoid_leg", 0), ("planar_3rrr", 1)])
+def test_matrices_and_jacobians(name: str, order: int, tmp_path: Path) -> None:
+    robot = shipped(name)
+    closure, home = robot.closure, robot.home
+    assert closure is not None
+    body, k = robot.tree.body_names[-2], robot.n_joints
+    library = compiled(c_source(robot, order, "robot", what=list(MATRICES), frames=[body]), tmp_path)
+    assert library.robot_self_test() <= RELATIVE
+    memory, rng = np.empty(len(closure.leading)), np.random.default_rng(4)
+    call(library.robot_home, memory)
+    for what, further in MATRICES.items():
+        rows = order + 1 + further
+        q, base = rng.uniform(-0.02, 0.02, (rows, k)), None
+        q[0] += home[0]
+        if home[1] is not None:
+            twists = rng.uniform(-0.3, 0.3, (max(rows - 1, 1), closure.directions.shape[1]))
+            base = BaseMotion(home[1], twists @ closure.directions.T, frame="body").in_frame("world")
+        asked: tuple[str, ...] = (body,) if what == "jacobian" else ()
+        expected = getattr(robot, what)(q if k or base is None else None, *asked, base=base)[: order + 1]
+        given = [q] if k else []
+        given += [] if base is None else [np.ascontiguousarray(base.pose)]
+        given += [] if base is None or rows == 1 else [base.twists[: rows - 1].copy()]
+        found = np.empty(expected.shape)
+        assert call(getattr(library, f"robot_{what}"), memory, *given, found) == OK
+        scale = np.abs(expected).max()
+        assert np.abs(found - expected).max() <= RELATIVE * scale, what
+        if given:
+            given[0] = np.full_like(given[0], np.nan)
+            assert call(getattr(library, f"robot_{what}"), memory, *given, found) == FAILED
+
+
+def test_jacobians_of_what_loops_hold_are_refused() -> None:
+    with pytest.raises(InputError, match="loops hold '.*' where it is; choose a frame that moves"):
+        robot = shipped("planar_3rrr")
+        c_source(robot, 0, what="jacobian", frames=[robot.tree.body_names[-1]])
 
 
 @needs_c
