@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections import Counter
 from typing import Any
 
@@ -153,11 +154,20 @@ def test_dynamics_node_answers_one_of_two_publishers_and_names_the_other() -> No
         assert peer.stamps() == [k * MILLISECOND for k in range(1, 400, 2)]
         values = peer.diagnostics(lambda values: int(values["rejected"]) >= 199)
         assert values["rejected: second publisher"] == "199"
-        line = next(line for line in node.lines if "desired_motion rejected" in line)
-        assert "it comes from /two/peer while /two/peer is followed; let one node publish at a time" in line
+        sent = [399]
+
+        def send() -> None:
+            intruder.publish(sample(sent[-1] + 1, 0.3))
+            sent.append(sent[-1] + 2)
+            peer.answer_to(sample(sent[-1]))
+
+        # names of nodes come later than their topics, and lines once a second
+        words = "it comes from /two/peer while /two/peer is followed; let one node publish at a time"
+        peer.wait_for_line(node, words, send)
         peer.pause(0.6)
-        intruder.publish(sample(1000))
-        peer.wait_until(lambda: peer.stamps()[-1] == 1000 * MILLISECOND, "the answer to the successor")
+        last = sent[-1] + 1
+        intruder.publish(sample(last))
+        peer.wait_until(lambda: peer.stamps()[-1] == last * MILLISECOND, "the answer to the successor")
 
 
 def test_dynamics_node_counts_what_does_not_fit_into_its_queue() -> None:
@@ -168,8 +178,10 @@ def test_dynamics_node_counts_what_does_not_fit_into_its_queue() -> None:
     with sound_node("dynamics_node", parameters, "full") as node, Peer("full") as peer:
         peer.wait_for_topics()
         peer.answer_to(write_desired_motion(JOINTS, time_message(1), motion(0)))
+        node.send(signal.SIGSTOP)  # a node too slow for what is sent
         for k in range(2, 502):
             peer.send(write_desired_motion(JOINTS, time_message(k), motion(0)))
+        node.send(signal.SIGCONT)
         peer.wait_until(lambda: peer.stamps()[-1] == 501, "the answer to the last sample")
         lost = 501 - len(peer.answers)
         key = "messages lost: desired_motion"

@@ -12,10 +12,12 @@ from rclpy.node import Node
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.msg import DesiredMotion
 from hodyn_ros.ros.conversions.messages import nanoseconds
+from hodyn_ros.ros.streams.qos_events import UNKNOWN_NAME, full_name
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
 
 Publishers = Mapping[bytes, str]  # full names of nodes by the identifiers of their publishers
 
+_NAMELESS = "a node unknown by name"
 _LOOK_AGAIN = 0.1  # [s] before one asks anew who publishes
 _LONGEST_STEP = 1.0  # [s] between the stamps of two samples of one stream
 _SAME_POSITION = 1e-3  # [rad or m] by which a sample may miss what those before it announce
@@ -90,8 +92,7 @@ class OnePublisher:
         if gid is None:
             names = " and ".join(sorted(known.values()))
             return f"it does not go on from the one before, and {names} publish; {advice}"
-        unknown = "a node unknown by name"
-        sender, followed = known.get(gid, unknown), known.get(self._followed or b"", unknown)
+        sender, followed = known.get(gid, _NAMELESS), known.get(self._followed or b"", _NAMELESS)
         return f"it comes from {sender} while {followed} is followed; {advice}"
 
 
@@ -104,7 +105,7 @@ def identity(info: Mapping[str, Any]) -> bytes | None:
 def publishers_of(node: Node, topic: str) -> dict[bytes, str]:
     """Return the full names of the nodes that publish a topic, by the identifiers of their publishers."""
     return {
-        bytes(info.endpoint_gid): f"{info.node_namespace.rstrip('/')}/{info.node_name}"
+        bytes(info.endpoint_gid): _NAMELESS if UNKNOWN_NAME in (name := full_name(info)) else name
         for info in node.get_publishers_info_by_topic(topic)
     }
 

@@ -9,10 +9,16 @@ from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallba
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSCompatibility, qos_check_compatible, qos_policy_name_from_kind
+from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 _PERIOD = 1.0  # [s] between two lines about one kind of event of one topic
 _LOOKS = 3  # for the names of nodes, which on a busy machine come later than the event
-_UNKNOWN = "_NODE_NAME_UNKNOWN_"  # what the middleware calls a node until then
+UNKNOWN_NAME = "_NODE_NAME_UNKNOWN_"  # what the middleware calls a node until then
+
+
+def full_name(endpoint: TopicEndpointInfo) -> str:
+    """Return the full name of the node that a publisher or subscription belongs to."""
+    return f"{endpoint.node_namespace.rstrip('/')}/{endpoint.node_name}"
 
 
 class QosEvents:
@@ -94,7 +100,7 @@ class QosEvents:
             publishes = isinstance(entity, Publisher)
             what, fate = ("subscription", "sent to") if publishes else ("publisher", "received from")
             names = sorted(set(self._misfit_nodes(entity)))
-            if looks < _LOOKS and (not names or any(_UNKNOWN in name for name in names)):
+            if looks < _LOOKS and (not names or any(UNKNOWN_NAME in name for name in names)):
                 self._misfits.append((topic, policy, looks + 1))
                 continue
             of = f" of node {', '.join(names)}" if names else ""
@@ -127,7 +133,7 @@ class QosEvents:
             others = self._node.get_publishers_info_by_topic(entity.topic_name)
             pairs = [(other, other.qos_profile, mine) for other in others]
         return [
-            f"{other.node_namespace.rstrip('/')}/{other.node_name}"
+            full_name(other)
             for other, offered, asked in pairs
             if qos_check_compatible(offered, asked)[0] == QoSCompatibility.ERROR
         ]

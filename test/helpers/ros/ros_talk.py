@@ -120,10 +120,11 @@ class Talk:
         end = time.monotonic() + seconds
         self.wait_until(lambda: time.monotonic() > end, "a moment")
 
-    def wait_for_line(self, process: RosProcess, text: str) -> str:
-        """Serve callbacks until a process has written a line with a text; return it."""
+    def wait_for_line(self, process: RosProcess, text: str, send: Callable[[], Any] = lambda: None) -> str:
+        """Serve callbacks, and send again and again, until a process has written a line with a text."""
 
         def look() -> str | None:
+            send()
             return next((line for line in process.lines if text in line), None)
 
         line: str = self.wait_until(look, f"{text!r} from {process.name}")
