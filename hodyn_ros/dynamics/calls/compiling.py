@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import DTypeLike
 
 from hodyn_ros.checks import check_result, into
 from hodyn_ros.dynamics.calls.description import check_order
 from hodyn_ros.dynamics.calls.kinematics import KinematicCalls
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls
 from hodyn_ros.dynamics.loops import looped_partials
+from hodyn_ros.dynamics.loops.compiled_partials import quick_call
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, drive_rows
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_matrices import COMPILED
@@ -226,6 +227,7 @@ class CompileCalls(KinematicCalls, MatrixCalls):
             further = names, representation
         compiled = what in COMPILED or what == "forward_kinematics"
         loop = looped.product_loop(what, order, *further) if compiled else None
+        partials = quick_call(looped, "efforts", order) if what == "inverse_dynamics_derivatives" else None
         n_given, rows = 0 if looped.closure.leader is None else 2, order + 1
         rows += _FURTHER.get(what, 0)
 
@@ -237,6 +239,8 @@ class CompileCalls(KinematicCalls, MatrixCalls):
                 found = loop.call.function(*arguments, looped.memory)
                 if found.item(loop.call.bad) < 1.0:
                     return found[:-1]
+            if partials is not None and (changes := partials(*arguments)) is not None:
+                return changes.reshape(-1, changes.shape[-1])
             q, *motion = arguments
             base = None
             if motion:
@@ -328,12 +332,15 @@ def _forward_partials(looped: LoopedDynamics, order: int) -> Callable[..., Array
     closure = looped.closure
     n_given = 0 if closure.leader is None else 2
     count = 2 + n_given + closure.base_given
+    quick = quick_call(looped, "accelerations", order)
 
-    def compute(*arguments: ArrayLike) -> Array:
+    def compute(*arguments: Any) -> Array:
         if len(arguments) != count:
             raise InputError(f"expected {count} arguments, found {len(arguments)}")
+        if (found := quick(*arguments)) is not None:
+            return found.reshape(-1, found.shape[-1])
         state, *rest = arguments
-        base = BaseMotion(rest.pop(0), rest.pop(0)) if n_given else None  # type: ignore[arg-type]
+        base = BaseMotion(rest.pop(0), rest.pop(0)) if n_given else None
         y, given = coordinate_motion(closure, state, base, 1)
         efforts = drive_rows(closure, rest[0], rest[1] if closure.base_given else None)
         if len(y) != 2 or len(efforts) != order + 1:

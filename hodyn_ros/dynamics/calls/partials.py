@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,7 @@ from hodyn_ros.dynamics.calls.forward_dynamics import (
 )
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls, called
 from hodyn_ros.dynamics.floating_base import fitting_base
+from hodyn_ros.dynamics.loops.compiled_partials import quick_call
 from hodyn_ros.dynamics.loops.coordinate_motion import (
     coordinate_motion,
     coordinate_motions,
@@ -100,7 +101,10 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
             count, y, moving = coordinate_motions(self._looped.closure, q, base, 2)
             if count:
                 return inverse_dynamics_partials_of_samples(self._looped, count, y, moving, loads)
-            return inverse_dynamics_partials(self._looped, y, moving, loads)
+            found = inverse_dynamics_partials(self._looped, y, moving, loads)
+            if moving is None and not loads:
+                self._remember_partials("efforts", (y.shape,), found.shape)
+            return found
         stack = motion_stack(self.model, q, base, 2)
         order, m, places = stack.order, self._m, load_places(self.model, loads)
         if stack.base is None:
@@ -112,6 +116,22 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
                 return called(kernel, stack, loads).reshape(*stack.batch, *shape)
         series, brackets = self._partial_series(stack, loads)
         return partials.assemble(series, brackets)
+
+    def _remember_partials(
+        self, of: Literal["efforts", "accelerations"], shapes: tuple[Any, ...], result: tuple[int, ...]
+    ) -> None:
+        """Let the next call of a robot with loops, from such arrays and no base, be compiled code alone."""
+        quick = quick_call(self._need_loops("this"), of, result[0] - 1)
+
+        def call(*arrays: Array) -> Array:
+            found = quick(*arrays)
+            if found is not None:
+                return found
+            if of == "efforts":
+                return self._inverse_dynamics_derivatives(arrays[0], None, None)
+            return self._looped_partials(arrays[0], arrays[1], (), None, None, None)
+
+        self._fast_partials[shapes[0] if of == "efforts" else shapes] = call, result
 
     def _partial_series(
         self, stack: MotionStack, loads: Sequence[AppliedWrench]
@@ -261,7 +281,10 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         loads = self._loads(wrenches)
         if of_drives:
             return hybrid_dynamics_partials(looped, y, values, moved, motion, loads)
-        return forward_dynamics_partials(looped, y, values, motion, loads)
+        found = forward_dynamics_partials(looped, y, values, motion, loads)
+        if motion is None and not loads:
+            self._remember_partials("accelerations", (y.shape, values.shape), found.shape)
+        return found
 
     @finite_result
     def linearised_dynamics(

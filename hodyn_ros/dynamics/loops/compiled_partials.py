@@ -6,6 +6,8 @@ None is returned where there is no such code.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -15,12 +17,13 @@ from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
 from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
 from hodyn_ros.dynamics.loops.looped_motion import KEPT, LoopedMotion
 from hodyn_ros.engine.codegen.kernel import LaneKernel
-from hodyn_ros.engine.loops.loop_kernel import compiles
+from hodyn_ros.engine.loops.loop_kernel import TooLong, compiles
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
-from hodyn_ros.engine.loops.loop_partials import acceleration_changes, effort_changes
+from hodyn_ros.engine.loops.loop_partials import LoopPartials, acceleration_changes, effort_changes
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, twists_to_body, wrenches_to_world
 from hodyn_ros.lie.se3 import Array
 
+_Made = TypeVar("_Made")
 _ROWS = 2**14  # directions of several samples at a time
 
 
@@ -28,19 +31,20 @@ def of_efforts(
     looped: LoopedEfforts, y: Array, given: BaseMotion | None, wrenches: Sequence[AppliedWrench]
 ) -> Array | None:
     """Return what `inverse_dynamics_partials` does, of a batch y (N, order + 3, k) too."""
-    order, c = y.shape[-2] - 3, looped.closure.n_coordinates
-    kernel = _kernel(looped, effort_changes, order, looped.places(wrenches))
+    order, c, places = y.shape[-2] - 3, looped.closure.n_coordinates, looped.places(wrenches)
+    loads = [wrench.up_to(order) for wrench in wrenches]
+    if y.ndim == 2:
+        arrays = [y, *_spatial(given, order + 2), *loads]
+        one = _of_one(looped, "efforts", order, places)
+        changes = _called(looped, one, arrays, lambda: looped.drive_table(y, given, wrenches))
+        return None if changes is None else changes.reshape(order + 1, -1, order + 3, c).swapaxes(1, 2)
+    kernel = _kernel(looped, effort_changes, order, places)
     if kernel is None:
         return None
-    if y.ndim == 2:
-        looped.drive_table(y, given, wrenches)  # closes the loops, or says what is wrong
-        positions = _positions(looped)
-    else:
-        positions = _positions_of_samples(looped, y, given)
-        looped.efforts_of_samples(len(y), y, given, wrenches)
-    loads = [wrench.up_to(order) for wrench in wrenches]
-    changes = np.eye((order + 3) * c).reshape(-1, order + 3, c)
-    found = _batch(kernel, [y, *_motion(given, order + 2), *loads, positions], [changes])
+    positions = _positions_of_samples(looped, y, given)
+    looped.efforts_of_samples(len(y), y, given, wrenches)
+    units = np.eye((order + 3) * c).reshape(-1, order + 3, c)
+    found = _batch(kernel, [y, *_motion(given, order + 2), *loads, positions], [units])
     found = found.reshape(*y.shape[:-2], order + 3, c, order + 1, -1)
     return np.moveaxis(found, (-2, -4, -1), (-4, -3, -2))
 
@@ -59,40 +63,122 @@ def of_accelerations(
     + 1, 6) on a prescribed base in the world frame, which stays as it is where the base turns.
     """
     closure, batch, order = looped.closure, drives.shape[:-2], drives.shape[-2] - 1
-    places = looped.places(wrenches) + (((0, "world"),) if push is not None else ())
-    kernel = _kernel(looped, acceleration_changes, order, places)
-    if kernel is None:
-        return None
-    still = np.zeros((*batch, order + 1, 6 * closure.base_given))
-    efforts = np.concatenate([still if push is None else push, drives], axis=-1)
+    on_base = np.zeros((*batch, order + 1, 6 * closure.base_given)) if push is None else push
+    efforts = np.concatenate([on_base, drives], axis=-1)
     if batch:
-        positions = _positions_of_samples(looped, state, given)
-        accelerations = looped.accelerations_of_samples(batch[0], state, efforts, given, wrenches)
+        found = _accelerations_of_samples(looped, state, efforts, given, wrenches)
     else:
-        accelerations = looped.accelerations(state, efforts, given, wrenches)
-        positions = _positions(looped)
-    c, e = closure.n_coordinates, closure.n_efforts
-    units = np.eye(2 * c + (order + 1) * e)
-    states, pushed = units[:, : 2 * c].reshape(-1, 2, c), units[:, 2 * c :].reshape(-1, order + 1, e)
-    pushes = []
-    if closure.base_given and given is not None:
-        pushes = [still]
-        in_body = np.swapaxes(pushed[:, :, :6], 0, 1)
-        if batch:
-            pushed = np.tile(pushed, (*batch, 1, 1, 1))
-            for i, rates in enumerate(accelerations[..., :6]):
-                turned = _in_world(sample_of(given, i), rates, in_body)
-                pushed[i, ..., :6] = np.swapaxes(turned, 0, 1)
-        else:
-            pushed = pushed.copy()
-            pushed[..., :6] = np.swapaxes(_in_world(given, accelerations[:, :6], in_body), 0, 1)
-    loads = [wrench.up_to(order) for wrench in wrenches] + ([] if push is None else [push])
-    shared = [state[..., :2, :], *_motion(given, 1), drives, *pushes, *loads, positions]
-    found = np.moveaxis(_batch(kernel, shared, [states, pushed]), -3, -1)
+        arrays = [state[:2], *_spatial(given, 1), drives, *([on_base] if closure.base_given else [])]
+        arrays += [wrench.up_to(order) for wrench in wrenches]
+        one = _of_one(looped, "accelerations", order, looped.places(wrenches))
+        found = _called(looped, one, arrays, lambda: looped.accelerations(state, efforts, given, wrenches))
+    if found is None:
+        return None
+    c = closure.n_coordinates
     of_drives = found[..., c:, :]
     if closure.base_given:
         of_drives = np.concatenate([found[..., :6, :], of_drives], axis=-2)
     return found[..., :c, :], of_drives
+
+
+def by_order(found: Array, count: int) -> Array:
+    """Return derivatives (..., orders, rows, directions) as (..., orders, orders + 2, rows, efforts)."""
+    *batch, orders, rows, size = found.shape
+    e = (size - 2 * count) // orders
+    if e == count:
+        return found.reshape(*batch, orders, rows, orders + 2, e).swapaxes(-2, -3)
+    result = np.zeros((*batch, orders, orders + 2, rows, e))
+    of_state = found[..., : 2 * count].reshape(*batch, orders, rows, 2, count)
+    of_efforts = found[..., 2 * count :].reshape(*batch, orders, rows, orders, e)
+    result[..., :2, :, :count] = np.moveaxis(of_state, -2, -3)
+    result[..., 2:, :, :] = np.moveaxis(of_efforts, -2, -3)
+    return result
+
+
+def quick_call(
+    looped: LoopedMotion, of: Literal["efforts", "accelerations"], order: int
+) -> Callable[..., Array | None]:
+    """Return what computes partial derivatives of an order from arrays, or None where it cannot.
+
+    Arguments are those of `LoopKernel` or `LoopAccelerations` but for the memory, results (order + 1, order +
+    3, rows, columns) as of `looped_partials`.
+    """
+    c = looped.closure.n_coordinates
+    kernel = None if looped.independence.idle and of == "accelerations" else _of_one(looped, of, order, ())
+    if kernel is None:
+        return lambda *arrays: None
+    function, bad, changes, memory = kernel.function, kernel.bad, kernel.changes, looped.memory
+
+    def call(*arrays: Array) -> Array | None:
+        table = function(*arrays, memory)
+        if not table.item(bad) < 1.0:
+            return None
+        found = changes(table)
+        if of == "accelerations":
+            return by_order(found[:, :c], c)
+        return found.reshape(order + 1, -1, order + 3, c).swapaxes(1, 2)
+
+    return call
+
+
+def _of_one(
+    looped: LoopedMotion, of: Literal["efforts", "accelerations"], order: int, places: LoadPlaces
+) -> LoopPartials | None:
+    """Return the code of single calls; None where there is none."""
+
+    def make() -> LoopPartials | None:
+        with suppress(TooLong):
+            return LoopPartials(looped.closure, looped.independence.given, order, of, places)
+        return None
+
+    return _kept(looped, (of, order, places), make)
+
+
+def _called(
+    looped: LoopedMotion,
+    kernel: LoopPartials | None,
+    arrays: Sequence[Array],
+    approach: Callable[[], object],
+) -> Array | None:
+    """Return changes (order + 1, rows, directions); `approach` goes there in small steps, or says why not."""
+    if kernel is None:
+        return None
+    arrays = [np.ascontiguousarray(array) for array in arrays]
+    table = kernel.function(*arrays, looped.memory)
+    if not table.item(kernel.bad) < 1.0:
+        approach()
+        table = kernel.function(*arrays, looped.memory)
+    return kernel.changes(table) if table.item(kernel.bad) < 1.0 else None
+
+
+def _accelerations_of_samples(
+    looped: LoopedAccelerations,
+    state: Array,
+    efforts: Array,
+    given: BaseMotion | None,
+    wrenches: Sequence[AppliedWrench],
+) -> Array | None:
+    """Return changes (N, order + 1, coordinates and drives, directions) of a batch of accelerations."""
+    closure, (count, orders, e) = looped.closure, efforts.shape
+    first = 6 if closure.base_given else 0
+    places = looped.places(wrenches) + (((0, "world"),) if first else ())
+    kernel = _kernel(looped, acceleration_changes, orders - 1, places)
+    if kernel is None:
+        return None
+    positions = _positions_of_samples(looped, state, given)
+    accelerations = looped.accelerations_of_samples(count, state, efforts, given, wrenches)
+    c = closure.n_coordinates
+    units = np.eye(2 * c + orders * e)
+    states, pushed = units[:, : 2 * c].reshape(-1, 2, c), units[:, 2 * c :].reshape(-1, orders, e)
+    pushes, loads = [], [wrench.up_to(orders - 1) for wrench in wrenches]
+    if first:  # pushes of zero change, beside a load that stays
+        in_body = np.swapaxes(pushed[:, :, :6], 0, 1)
+        pushed = np.tile(pushed, (count, 1, 1, 1))
+        for i, rates in enumerate(accelerations[..., :6]):
+            pushed[i, ..., :6] = np.swapaxes(_in_world(sample_of(given, i), rates, in_body), 0, 1)
+        pushes, loads = [np.zeros((count, orders, 6))], [*loads, efforts[..., :6]]
+    shared = [state[..., :2, :], *_motion(given, 1), efforts[..., first:], *pushes, *loads, positions]
+    return np.moveaxis(_batch(kernel, shared, [states, pushed]), -3, -1)
 
 
 def _in_world(given: BaseMotion | None, rates: Array, in_body: Array) -> Array:
@@ -108,20 +194,23 @@ def _kernel(
     order: int,
     places: LoadPlaces,
 ) -> LaneKernel | None:
-    if drifts(looped.closure) or not compiles(looped.closure, order):
+    closure, chosen = looped.closure, looped.independence.given
+    return _kept(looped, (make.__name__, order, places), lambda: make(closure, chosen, order, places))
+
+
+def _kept(
+    looped: LoopedMotion, key: tuple[str, int, LoadPlaces], make: Callable[[], _Made | None]
+) -> _Made | None:
+    """Return what was made before, or what is made now; None where there is no code."""
+    if drifts(looped.closure) or not compiles(looped.closure, key[1]):
         return None
     kernels = looped.partial_kernels
-    key = make.__name__, order, places
     if key not in kernels:
         if len(kernels) >= KEPT:
             del kernels[next(iter(kernels))]
-        kernels[key] = make(looped.closure, looped.independence.given, order, places)
-    return kernels[key]
-
-
-def _positions(looped: LoopedMotion) -> Array:
-    """Return the positions (1, leading) at which the loops were closed last."""
-    return looped.memory[:, : len(looped.closure.leading)]
+        kernels[key] = make()
+    found: _Made | None = kernels[key]
+    return found
 
 
 def _positions_of_samples(looped: LoopedMotion, y: Array, given: BaseMotion | None) -> Array:
@@ -130,6 +219,10 @@ def _positions_of_samples(looped: LoopedMotion, y: Array, given: BaseMotion | No
     joints, _ = looped.joint_motion_of_samples(len(y), y[:, :1], given)
     looped.memory[:] = start
     return joints[..., list(looped.closure.leading)]
+
+
+def _spatial(given: BaseMotion | None, orders: int) -> list[Array]:
+    return [] if given is None else [given.pose, given.in_frame("world").twists[:orders]]
 
 
 def _motion(given: BaseMotion | None, orders: int) -> list[Array]:

@@ -17,7 +17,7 @@ from hodyn_ros.dynamics.loops.coordinate_motion import sample_of
 from hodyn_ros.dynamics.loops.independence import choose_coordinates, conditions, find_independence
 from hodyn_ros.dynamics.loops.platform_dynamics import PlatformDynamics
 from hodyn_ros.engine import kernels
-from hodyn_ros.engine.codegen.kernel import Function, LaneKernel
+from hodyn_ros.engine.codegen.kernel import Function
 from hodyn_ros.engine.codegen.sample_loop import SampleLoop, one_by_one
 from hodyn_ros.engine.loops.loop_kernel import LoopKernel, LoopProduct, compiles
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
@@ -61,7 +61,7 @@ class LoopedMotion:
         self._joint_loops: dict[int, SampleLoop[LoopKernel]] = {}
         self._forward_calls: dict[tuple[int, LoadPlaces], Callable[..., Array]] = {}
         self._product_loops: dict[tuple[Any, ...], SampleLoop[LoopProduct] | None] = {}
-        self.partial_kernels: dict[tuple[str, int, LoadPlaces], LaneKernel | None] = {}
+        self.partial_kernels: dict[tuple[str, int, LoadPlaces], Any] = {}
 
     @property
     def known(self) -> Known:

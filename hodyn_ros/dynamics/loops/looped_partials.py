@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hodyn_ros.dynamics.loops import compiled_partials
+from hodyn_ros.dynamics.loops.compiled_partials import by_order
 from hodyn_ros.dynamics.loops.coordinate_motion import sample_of
 from hodyn_ros.dynamics.loops.directions import Directions, platform_part, turns_of
 from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
@@ -141,11 +142,30 @@ def forward_dynamics_partials(
     `LoopedAccelerations.forward_dynamics`; motion of base or platform, and wrenches on a base, are
     body-fixed, and wrenches given stay as they are.
     """
+    compiled = _compiled_forward(looped, state, efforts, given, wrenches)
+    if compiled is not None:
+        return compiled
     drives = efforts
     if looped.closure.base_given:
         drives, wrenches = efforts[:, 6:], [*wrenches, AppliedWrench(0, efforts[:, :6])]
     found = _responses(looped, state, drives, given, wrenches)
-    return _by_order(found.of_coordinates, looped.closure.n_coordinates)
+    return by_order(found.of_coordinates, looped.closure.n_coordinates)
+
+
+def _compiled_forward(
+    looped: LoopedAccelerations,
+    state: Array,
+    efforts: Array,
+    given: BaseMotion | None,
+    wrenches: Sequence[AppliedWrench],
+) -> Array | None:
+    """Return what `forward_dynamics_partials` does, of a batch too, where there is code."""
+    if looped.independence.idle:
+        return None
+    first = 6 if looped.closure.base_given else 0
+    push = efforts[..., :first] if first else None
+    found = compiled_partials.of_accelerations(looped, state, efforts[..., first:], given, wrenches, push)
+    return None if found is None else by_order(found[0], looped.closure.n_coordinates)
 
 
 def forward_dynamics_partials_of_samples(
@@ -157,14 +177,9 @@ def forward_dynamics_partials_of_samples(
     wrenches: Sequence[AppliedWrench] = (),
 ) -> Array:
     """Return what `forward_dynamics_partials` does of a batch, state (count, 2, k)."""
-    first = 6 if looped.closure.base_given else 0
-    compiled = None
-    if not looped.independence.idle:
-        push = efforts[..., :first] if first else None
-        drives = efforts[..., first:]
-        compiled = compiled_partials.of_accelerations(looped, state, drives, given, wrenches, push)
+    compiled = _compiled_forward(looped, state, efforts, given, wrenches)
     if compiled is not None:
-        return _by_order(compiled[0], looped.closure.n_coordinates)
+        return compiled
 
     def alone(i: int) -> Array:
         return forward_dynamics_partials(looped, state[i], efforts[i], sample_of(given, i), wrenches)
@@ -210,7 +225,7 @@ def hybrid_dynamics_partials(
             changes[own.start + np.array(p, dtype=int)] = np.linalg.solve(response, missing)
         result[k] = of_drives[k] @ changes
         result[k, p] = changes[own][p]
-    return _by_order(result, c)
+    return by_order(result, c)
 
 
 def linearised(
@@ -307,16 +322,4 @@ def _body_fixed_rows(
         base.extend([x * (1.0 / factorial(k)) for x in row[:6]])
         twist = [x * float(factorial(k)) for x in (*base.angular[k], *base.velocity[k])]
         result.append([twist[i] for i in columns.rows])
-    return result
-
-
-def _by_order(found: Array, count: int) -> Array:
-    """Return derivatives (..., orders, rows, directions) as (..., orders, orders + 2, rows, efforts)."""
-    *batch, orders, rows, size = found.shape
-    e = (size - 2 * count) // orders
-    result = np.zeros((*batch, orders, orders + 2, rows, e))
-    of_state = found[..., : 2 * count].reshape(*batch, orders, rows, 2, count)
-    of_efforts = found[..., 2 * count :].reshape(*batch, orders, rows, orders, e)
-    result[..., :2, :, :count] = np.moveaxis(of_state, -2, -3)
-    result[..., 2:, :, :] = np.moveaxis(of_efforts, -2, -3)
     return result

@@ -137,8 +137,9 @@ def lane_function_text(
 
     It computes samples `first` and following, the spare lanes repeating the last one. `sizes[i]` numbers of
     each sample of argument i lie `step_i` numbers apart; an argument without a size holds numbers of these
-    lanes alone, side by side. Of `outputs` those in `stored` go to the samples in `out`, those in `kept` to
-    vectors side by side; all round as if all outputs were computed.
+    lanes alone, side by side, and one of size zero numbers that are the same for all lanes. Of `outputs`
+    those in `stored` go to the samples in `out`, those in `kept` to vectors side by side; all round as if all
+    outputs were computed.
     """
     writer = _LaneWriter(graph, outputs, lanes)
     writer.outputs, writer.needed = stored, graph.needed([*stored, *kept])
@@ -150,6 +151,8 @@ def lane_function_text(
     for argument, size in enumerate(sizes):
         if size is None:
             lines += writer.load_vectors(argument)
+        elif not size:
+            lines += writer.load_shared(argument)
         else:
             lines += writer.load(argument, size, f"%s{argument}", checked=False)
     body = writer.results()
@@ -633,6 +636,20 @@ class _LaneWriter(_Writer):
                 place = f"%n{number}_at = getelementptr {self.type}, ptr %a{argument}"
                 lines.append(f"{place}, i64 {self.graph.nodes[number][2]}")
                 lines.append(f"%n{number} = load {self.type}, ptr %n{number}_at, align 64")
+        return lines
+
+    def load_shared(self, argument: int) -> list[str]:
+        """Load numbers that are the same for all lanes."""
+        lines: list[str] = []
+        for number in self.needed:
+            operation, a, index = self.graph.nodes[number]
+            if (operation, a) == ("input", argument):
+                self.written.add(number)
+                one, place = f"%n{number}_one", f"%n{number}_at"
+                lines.append(f"{place} = getelementptr double, ptr %a{argument}, i64 {index}")
+                lines.append(f"{one} = load double, ptr {place}, align 8")
+                lines.append(f"{one}_in = insertelement {self.type} poison, double {one}, i32 0")
+                lines.append(_shuffle(f"%n{number}", f"{one}_in", f"{one}_in", self.lanes, [0] * self.lanes))
         return lines
 
     def vectors(self) -> list[str]:

@@ -37,12 +37,18 @@ class AccelerationCode(LoopCode):
         From closed positions: `q` (2, k), pose and twist, efforts of the drives, and the wrench on a base
         whose motion is else prescribed, by order; then loads. A last row says what is wrong.
         """
-        *arguments, (memory,), (state,) = others
-        step, rows = self.steps(q, *arguments, [state])
+        *arguments, memory, state = others
+        step, rows = self.steps(q, *arguments, state)
         given = others[: 0 if self.closure.leader is None else 2]
-        flat = sum(system.flatness for system in step.systems)
-        bad = self.wrong(step.leading, state[-1], memory, step.motions, given, flat) + overflow(rows)
+        bad = self.bad(step, given, rows, memory, state[0])
         return [*rows, [bad, *[0.0] * (len(rows[0]) - 1)]]
+
+    def bad(
+        self, step: Step, given: Sequence[Stack], rows: Stack, memory: Stack, state: Sequence[Scalar]
+    ) -> Scalar:
+        """Return a number that is one or more where accelerations by order do not count."""
+        flat = sum(system.flatness for system in step.systems)
+        return self.wrong(step.leading, state[-1], memory[0], step.motions, given, flat) + overflow(rows)
 
     def steps(self, q: Stack, *others: Stack) -> tuple[Step, Stack]:
         """Return all that moves, and the accelerations, without what is wrong: no memory is asked for."""

@@ -101,7 +101,7 @@ class LoopFunction(Call):
         step = self._compiled(code.newton_step, [*known[:2], state])
         around: _TreeCode | None = None
         if tree is None:
-            last = self._compiled(end, [*shapes, state], limit)
+            last = self._compiled_end(end, [*shapes, state], limit)
         else:
             joints = self._compiled(code.joint_motion, [*known, state])
             around = _TreeCode(joints, tree.code.address, tree.arguments[0][1], tree.result)
@@ -169,6 +169,10 @@ class LoopFunction(Call):
 
     def _check(self, out: Array) -> None:
         """Leave that to the number at `bad`."""
+
+    def _compiled_end(self, trace: Callable[..., Stack], shapes: Sequence[Shape], limit: float) -> int:
+        """Compile what a call ends with."""
+        return self._compiled(trace, shapes, limit)
 
     def _compiled(self, trace: Callable[..., Stack], shapes: Sequence[Shape], limit: float = np.inf) -> int:
         graph, outputs, _ = traced(trace, shapes)

@@ -1,4 +1,4 @@
-"""Changes of the dynamics of robots with couplings and loops in one direction, over traced scalars.
+"""Changes of the dynamics of robots with couplings and loops, over traced scalars.
 
 The code of efforts and of accelerations is differentiated as it was traced. Positions of joints that follow
 the coordinates change as the loops let them, by the implicit function theorem; platforms and bases by small
@@ -8,16 +8,23 @@ time, in lanes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import factorial
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
 
 from hodyn_ros.engine.codegen.differentiate import derivatives
-from hodyn_ros.engine.codegen.kernel import LaneKernel, Shape, Stack
+from hodyn_ros.engine.codegen.emit import kernel_text, lane_function_text
+from hodyn_ros.engine.codegen.kernel import LaneKernel, Shape, Stack, traced
+from hodyn_ros.engine.codegen.llvm import compile_text, lanes
+from hodyn_ros.engine.codegen.object_cache import ObjectCache
+from hodyn_ros.engine.codegen.split import split
 from hodyn_ros.engine.codegen.tracer import Graph
 from hodyn_ros.engine.large_trees.inverse import load_arguments
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode, Step
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
+from hodyn_ros.engine.loops.loop_kernel import LoopFunction, TooLong
 from hodyn_ros.engine.loops.loop_matrices import base_velocity
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces, LoopCode, Velocity, taylor, to_derivatives
 from hodyn_ros.engine.loops.loop_series import NOTHING
@@ -25,6 +32,7 @@ from hodyn_ros.engine.recursions.composite import plus, scaled
 from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.vectors import Scalar, cross, dot
+from hodyn_ros.lie.motion import Frame
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
@@ -76,10 +84,105 @@ def _compiled(
     return kernel if kernel.operations <= _LIMIT else None
 
 
-class _Change:
-    """How the arguments of the code change, by node; `given` pose and spatial twists, and their series."""
+class LoopPartials(LoopFunction):
+    """Partial derivatives of inverse dynamics of one robot with loops at one order, or of forward dynamics.
 
-    def __init__(self, code: LoopCode, q: Stack, given: Sequence[Stack], state: Stack, change: Stack) -> None:
+    Arguments are those of `LoopKernel` (without a preload) or of `LoopAccelerations`. `changes` of a result
+    are by order (order + 1, rows, directions), what changes and in which directions being as of
+    `effort_changes` or `acceleration_changes`; but a wrench on a base changes body-fixed.
+    """
+
+    def __init__(
+        self,
+        closure: Closure,
+        chosen: Array,
+        order: int,
+        of: Literal["efforts", "accelerations"],
+        loads: LoadPlaces = (),
+    ) -> None:
+        """Trace and compile; raise TooLong where the code would be too long."""
+        c, e, k = closure.n_coordinates, closure.n_efforts, len(closure.joints)
+        code: _EffortChanges | _AccelerationChanges
+        others: list[tuple[str, Shape]] = []
+        if of == "efforts":
+            code = _EffortChanges(closure, chosen, order, loads)
+            rows, self.shape = order + 3, ((order + 1) * e, (order + 3) * c)
+        else:
+            code = _AccelerationChanges(closure, chosen, order, loads)
+            rows, self.shape = 2, ((order + 1) * (c + len(closure.driven)), 2 * c + (order + 1) * e)
+            others = [("the efforts", (order + 1, len(closure.driven)))]
+            others += [("the base wrench", (order + 1, 6))] if closure.base_given else []
+        told: list[tuple[str, Shape]] = [("the motion", (rows, k))]
+        if closure.leader is not None:
+            told += [("the pose", (4, 4)), ("the twists", (rows - 1, 6))]
+        self.orders = order + 1
+        self.parts = -(-self.shape[1] // lanes())
+        result = self.parts * self.shape[0] + 1, lanes()
+        others += load_arguments(loads, order)
+        super().__init__(code, told, others, result, code.checked, limit=_LIMIT)
+
+    def changes(self, table: Array) -> Array:
+        """Return the changes (order + 1, rows, directions) that a result holds."""
+        rows, directions = self.shape
+        parts: Array = table[:-1].reshape(self.parts, rows, -1)
+        return parts.swapaxes(0, 1).reshape(self.orders, rows // self.orders, -1)[..., :directions]
+
+    def in_lanes(self, rows: slice) -> None:
+        """Return None: lanes are directions."""
+
+    def _compiled_end(self, trace: Callable[..., Stack], shapes: Sequence[Shape], limit: float) -> int:
+        """Compile what changes nothing once, and what follows from changes in all directions."""
+        (rows, directions), width = self.shape, lanes()
+        graph, outputs, _ = traced(trace, [*shapes, (1, directions)])
+        if graph.count_operations(outputs) > limit:
+            raise TooLong
+        kept, moving, changes = split(graph, outputs, len(shapes))
+        wrong = outputs[rows:]
+        cache, n = ObjectCache.default(), len(kept)
+        once = compile_text(kernel_text(graph, [*kept, *wrong], len(shapes)), "hodyn_kernel", cache)
+        text = lane_function_text(moving, changes[:rows], [0, None], width, [], changes[:rows])
+        each = compile_text(text, "hodyn_lanes", cache)
+        units = _side_by_side(directions, width)
+        names = ", ".join(f"ptr %a{i}" for i in range(len(shapes)))
+        place = self.parts * rows * width
+        lines = [
+            f"define void @hodyn_kernel({names}, ptr %out) {{",
+            f"%kept = alloca double, i64 {n + len(wrong)}, align 64",
+            f"%changes = alloca double, i64 {rows * width}, align 64",
+            f"call void inttoptr (i64 {once.address} to ptr)({names}, ptr %kept)",
+        ]
+        for i in range(len(wrong)):
+            lines += [
+                f"%from{i} = getelementptr double, ptr %kept, i64 {n + i}",
+                f"%wrong{i} = load double, ptr %from{i}, align 8",
+                f"%to{i} = getelementptr double, ptr %out, i64 {place + i}",
+                f"store double %wrong{i}, ptr %to{i}, align 8",
+            ]
+        size = 8 * rows * width
+        for part in range(self.parts):
+            at = units.ctypes.data + 8 * part * directions * width
+            lines += [
+                f"call void inttoptr (i64 {each.address} to ptr)(ptr %kept, i64 0, "
+                f"ptr inttoptr (i64 {at} to ptr), i64 0, i64 0, i64 0, ptr %out, ptr %changes)",
+                f"%part{part} = getelementptr i8, ptr %out, i64 {part * size}",
+                f"call void @llvm.memcpy.p0.p0.i64(ptr align 8 %part{part}, ptr align 64 %changes, "
+                f"i64 {size}, i1 false)",
+            ]
+        lines += ["ret void", "}", "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"]
+        whole = compile_text("\n".join(lines) + "\n", "hodyn_kernel", None)
+        self._alive += [once, each, whole, units]
+        return whole.address
+
+
+class _Change:
+    """How the arguments of the code change, by node; `given` pose and spatial twists, and their series.
+
+    `frame`: that of the twists which come as arguments.
+    """
+
+    def __init__(
+        self, code: LoopCode, q: Stack, given: Sequence[Stack], state: Stack, change: Stack, frame: Frame
+    ) -> None:
         closure = code.closure
         first = 6 if closure.base_given else 0
         n = len(closure.joints)
@@ -89,7 +192,7 @@ class _Change:
         self.add(q, self._joints)
         self.base, self.given = None, list(given)
         if given:
-            self.base = self._move(closure, given)
+            self.base = self._move(closure, given, frame)
             twists = [self.base.twist(k) for k in range(len(given[1]))]
             self.given = [given[0], to_derivatives(twists)]
         leading = code.leading_positions(q[0], state[0])
@@ -98,7 +201,7 @@ class _Change:
     def add(self, values: Stack, changes: Stack) -> None:
         """Let arguments change."""
         for row, new in zip(values, changes):
-            self.by_node.update((x.number, change) for x, change in zip(row, new))
+            self.by_node.update((x.number, -change if x.negative else change) for x, change in zip(row, new))
 
     def of(self, table: Stack) -> Stack:
         """Return how results change."""
@@ -107,17 +210,19 @@ class _Change:
         found = iter(derivatives(graph, flat, self.by_node))
         return [[next(found) for _ in row] for row in table]
 
-    def _move(self, closure: Closure, given: Sequence[Stack]) -> FloatingBase:
+    def _move(self, closure: Closure, given: Sequence[Stack], frame: Frame) -> FloatingBase:
         """Displace a platform or base, and change its twists; return the series of its motion."""
         pose, twists = given
-        base = FloatingBase(pose, (0.0, 0.0, 0.0), "body")
+        base = FloatingBase(pose, (0.0, 0.0, 0.0), frame)
         for k, row in enumerate(twists):
             base.extend(taylor(row, k))
         base.frame = "world"
+        base.world_angular, base.world_velocity = [], []  # follow from what changes, the body-fixed twist
         turn, *rates = [[dot(way, row) for way in closure.directions.tolist()] for row in self._rows]
         self.add([row[:3] for row in pose[:3]], [list(cross(row[:3], turn[:3])) for row in pose[:3]])
         self.add([row[3:] for row in pose[:3]], [[dot(row[:3], turn[3:])] for row in pose[:3]])
-        self.add(twists, rates)
+        for k, rate in enumerate(rates):
+            self.add([[*base.angular[k], *base.velocity[k]]], [taylor(rate, k)])
         return base
 
     def _close(self, code: LoopCode, leading: Sequence[Scalar], state: Sequence[Scalar]) -> None:
@@ -143,11 +248,25 @@ class _EffortChanges(EffortCode):
         """Return what `effort_changes` does."""
         n_given = 0 if self.closure.leader is None else 2
         given, (*loads, positions, change) = others[:n_given], others[n_given:]
-        changed = _Change(self, q, given, positions, change)
-        found = self.efforts(q, *changed.given, *loads, positions, [[*positions[0], 0.0]])[: self.order + 1]
+        changed = _Change(self, q, given, positions, change, "body")
+        return self._found(changed, q, loads, positions, [[*positions[0], 0.0]])[0]
+
+    def checked(self, q: Stack, *others: Stack) -> Stack:
+        """Return the changes from spatial twists, what is wrong, and how near to a singular pose it is."""
+        n_given = 0 if self.closure.leader is None else 2
+        given, (*loads, memory, state, (units,)) = others[:n_given], others[n_given:]
+        changed = _Change(self, q, given, state, _rows(units, self.closure.n_coordinates), "world")
+        found, wrong = self._found(changed, q, loads, memory, state)
+        return [*found, [row[0] for row in wrong]]
+
+    def _found(
+        self, changed: _Change, q: Stack, loads: Sequence[Stack], memory: Stack, state: Stack
+    ) -> tuple[Stack, Stack]:
+        table = self.efforts(q, *changed.given, *loads, memory, state)
+        found = table[: self.order + 1]
         if self.closure.base_given and changed.base is not None:
             found = with_body_wrench(found, changed.base)
-        return changed.of(found)
+        return changed.of(found), table[-2:]
 
 
 class _AccelerationChanges(AccelerationCode):
@@ -155,13 +274,35 @@ class _AccelerationChanges(AccelerationCode):
         """Return what `acceleration_changes` does."""
         closure, n_given = self.closure, 0 if self.closure.leader is None else 2
         given, (*arguments, positions, change, pushed) = others[:n_given], others[n_given:]
-        changed = _Change(self, q, given, positions, change)
+        changed = _Change(self, q, given, positions, change, "body")
         first = 6 if closure.base_given else 0
         changed.add(arguments[0], [row[first:] for row in pushed])
         if first:
             changed.add(arguments[1], [row[:6] for row in pushed])
         step, found = self.steps(q, *changed.given, *arguments, [[*positions[0], 0.0]])
         return changed.of(self._table(step, found, changed.base))
+
+    def checked(self, q: Stack, *others: Stack) -> Stack:
+        """Return the changes of accelerations from spatial twists, and what is wrong.
+
+        Changes of the wrench on a base are body-fixed, as those of its motion are.
+        """
+        closure, n_given = self.closure, 0 if self.closure.leader is None else 2
+        given, (*arguments, memory, state, (units,)) = others[:n_given], others[n_given:]
+        c, first = closure.n_coordinates, 6 if closure.base_given else 0
+        changed = _Change(self, q, given, state, _rows(units[: 2 * c], c), "world")
+        pushed = _rows(units[2 * c :], closure.n_efforts)
+        changed.add(arguments[0], [row[first:] for row in pushed])
+        step, found = self.steps(q, *changed.given, *arguments, state)
+        table = self._table(step, found, changed.base)
+        if first and changed.base is not None:
+            series = [taylor(row[:6], k) for k, row in enumerate(pushed)]
+            moments = [(row[0], row[1], row[2]) for row in series]
+            forces = [(row[3], row[4], row[5]) for row in series]
+            turned = [changed.base.wrench_to_world(moments, forces, k) for k in range(len(series))]
+            changed.add(arguments[1], to_derivatives(turned))
+        bad = self.bad(step, changed.given, found, memory, state[0])
+        return [*changed.of(table), [bad]]
 
     def _table(self, step: Step, found: Stack, base: FloatingBase | None) -> Stack:
         """Return accelerations of the coordinates, and of the driven joints, by order."""
@@ -180,6 +321,22 @@ class _AccelerationChanges(AccelerationCode):
             parts = (of_rows, row[6:]) if self.closure.base_given else (row[6:], of_rows)
             rows.append([*parts[0], *parts[1], *driven])
         return rows
+
+
+def _side_by_side(directions: int, width: int) -> Array:
+    """Return unit vectors (parts, directions, width), those of a part side by side, as code loads them."""
+    parts = -(-directions // width)
+    units = np.zeros((parts * width, directions))
+    units[:directions] = np.eye(directions)
+    space = np.empty(units.size + 8)
+    start = -space.ctypes.data % 64 // 8
+    result = space[start : start + units.size].reshape(parts, directions, width)
+    result[:] = units.reshape(parts, width, directions).swapaxes(1, 2)
+    return result
+
+
+def _rows(values: Sequence[Scalar], columns: int) -> Stack:
+    return [list(values[i : i + columns]) for i in range(0, len(values), columns)]
 
 
 def with_body_wrench(efforts: Sequence[Sequence[Any]], base: FloatingBase) -> list[list[Any]]:

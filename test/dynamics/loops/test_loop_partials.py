@@ -210,9 +210,29 @@ def test_compiled_code_finds_what_numbers_with_derivatives_do(
     found = computed(case)
     assert not any(kernel is None for kernel in case.robot._looped.partial_kernels.values())  # type: ignore
     assert len(case.robot._looped.partial_kernels) == 2  # type: ignore[union-attr]
-    monkeypatch.setattr(compiled_partials, "_kernel", lambda *_: None)
+    monkeypatch.setattr(compiled_partials, "_of_one", lambda *_: None)
     for one, other in zip(found, computed(case)):
         assert np.abs(one - other).max() < 1e-12 * np.abs(other).max()
+
+
+def test_compiled_calls_go_on_from_where_the_loops_were_closed_last() -> None:
+    """Two turns of a half radian apart, which code refuses as it may change the branch, and back."""
+    robot = Robot.from_config(share.find("config", "palletiser.yaml"))
+    rng, home = np.random.default_rng(1), robot.home[0]
+    motions = [rng.uniform(-0.3, 0.3, (4, robot.n_joints)) for _ in range(2)]
+    for q, share_of in zip(motions, (0.0, -0.5)):
+        q[0] = home + np.array([0.1, 1.0, 1.0, 0.1]) * share_of
+    efforts = [robot.inverse_dynamics(q) for q in motions]
+    robot.reset()
+    for _ in range(3):  # the first call of a shape makes what the next ones are
+        for q, u in zip(motions, efforts):
+            other = Robot.from_config(share.find("config", "palletiser.yaml"))
+            assert other.inverse_dynamics(q).shape == u.shape
+            for found, expected in (
+                (robot.inverse_dynamics_derivatives(q), other.inverse_dynamics_derivatives(q)),
+                (robot.forward_dynamics_derivatives(q[:2], u), other.forward_dynamics_derivatives(q[:2], u)),
+            ):
+                assert np.abs(found - expected).max() < 1e-11 * np.abs(expected).max()
 
 
 def computed(case: Case) -> list[Array]:
