@@ -104,7 +104,9 @@ class CommandGuard:
         self._nothing = np.zeros(n)
         self._t = 0.0  # [s] own time
         self._now: int | None = None
-        self._held_up = 0.0
+        self._held_up = 0.0  # [s] between two commands
+        self._woken_at = 0  # by the clock, after it was held up
+        self._waits, self._wait_until = False, -np.inf  # for a measurement; [s] own time
         self._fresh = False  # whether it is known where the robot is
         self._gaps = 0
         self._unchanged_since = -1
@@ -161,10 +163,15 @@ class CommandGuard:
         """Return the command for an instant; None before anything was joined, and after the end.
 
         The end is after `stop`, and where nobody can look after the robot any more: without measurements, or
-        when it did not slow down. Then `ended` says so, until a motion is joined again.
+        when it did not slow down. Then `ended` says so, until a motion is joined again. None, too, while it
+        has to be seen where a robot is that nobody has looked after for a while.
         """
         elapsed = self._advance(now)
         self._fresh = self._has_measurement()
+        self._waits = self._waits_for_measurement()
+        if self._waits:
+            self.measured.forget()  # brakes stop a robot faster than the checks of the next one allow
+            return None
         self._change_state(self._find_fault())
         self.ended = self.ended or self._at_the_end()
         if self.state is State.WAITING or self.ended:
@@ -196,11 +203,26 @@ class CommandGuard:
         """Let the guard's own time go on with the clock; return by how much [s]."""
         passed = 0.0 if self._now is None else 1e-9 * (now - self._now)
         longest = 2.0 * self.config.timeout  # as it takes to see that feedforwards do not come any more
-        self._held_up = passed if not 0.0 <= passed <= longest else 0.0
         elapsed = min(max(passed, 0.0), longest)
         self._now = now
         self._t += elapsed
+        if not 0.0 <= passed <= longest:
+            self._held_up, self._woken_at = passed, now
+            if self._fresh and self._following:
+                self._wait_until = self._t + self.config.timeout
+        elif not self._waits:
+            self._held_up = 0.0
         return elapsed
+
+    def _waits_for_measurement(self) -> bool:
+        """Whether the stop after a hold-up has to wait.
+
+        Meanwhile the driver may have braked the robot. What was measured before, and lay in a queue, is no
+        place to stop from: efforts of braking would set a robot at rest in motion.
+        """
+        if not self._held_up or self._t > self._wait_until or self._shutdown:
+            return False
+        return not self._fresh or self.measured.age(self._woken_at) > 0.0
 
     @property
     def _clock(self) -> int:
@@ -219,12 +241,13 @@ class CommandGuard:
 
         One that comes after a gap may be that of another place. With feedback, those that stay the same, bit
         for bit, while the reference moves on, are those of a driver that has frozen; or a joint is blocked.
+        After a hold-up they are those of a robot on its brakes.
         """
         measured, gap = self.measured, self.measured.gaps != self._gaps and not self._held_up
         self._gaps = measured.gaps
         if gap and self._following or not measured.fresh(self._clock):
             return False
-        if not self._following or self._gains is None:
+        if not self._following or self._gains is None or self._held_up:
             return True
         if measured.unchanged_since != self._unchanged_since:
             self._unchanged_since = measured.unchanged_since
@@ -414,7 +437,10 @@ class CommandGuard:
         astray = fault is Fault.HELD_UP or (feedback_here and fault in (Fault.TRACKING, Fault.VELOCITY))
         if astray and self._fresh:
             # feedback would pull at a robot that is not where it was commanded to be
-            speed = np.clip(self.measured.velocity, -self._velocity_limit, self._velocity_limit)
+            least, most = -self._velocity_limit, self._velocity_limit
+            if not feedback_here:  # the loop of a drive may be pulling it back
+                least, most = np.minimum(begin.velocity, 0.0), np.maximum(begin.velocity, 0.0)
+            speed = np.clip(self.measured.velocity, least, most)
             position = self.measured.position if feedback_here else begin.position
             begin = Motion(position, speed, self._nothing)
         self._braking = Braking.within(begin, at, self.config.deceleration, self.config.shortest_stop)

@@ -73,6 +73,10 @@ class MeasuredMotion:
             self.unchanged_since = stamp
         self.stamp, self.position, self.velocity = stamp, position, velocity
 
+    def forget(self) -> None:
+        """Take the next measurement without holding it against the last one."""
+        self.stamp = None
+
     def age(self, now: int) -> float:
         """Return how old the last measurement is [s]; infinite before the first."""
         return np.inf if self.stamp is None else 1e-9 * (now - self.stamp)

@@ -93,11 +93,17 @@ public:
   // Stop for good, as the process is shutting down.
   void stop() { shutdown_ = true; }
 
-  // Compute `issued` for an instant; false before anything was joined, and after the end.
+  // Compute `issued` for an instant; false before anything was joined, after the end, and while it has to be seen
+  // where a robot is that nobody has looked after for a while.
   bool command(Instant now)
   {
     const double elapsed = advance(now);
     fresh_ = has_measurement();
+    waits_ = waits_for_measurement();
+    if (waits_) {
+      measured.known = false;  // brakes stop a robot faster than the checks of the next one allow
+      return false;
+    }
     change_state(find_fault());
     ended = ended || at_the_end();
     if (state == State::kWaiting || ended) {
@@ -193,12 +199,30 @@ private:
     changes = 0;
     const double passed = has_now_ ? 1e-9 * static_cast<double>(now - now_) : 0.0;
     const double longest = 2.0 * config.timeout;
-    held_up_ = 0.0 <= passed && passed <= longest ? 0.0 : passed;
     const double elapsed = std::min(std::max(passed, 0.0), longest);
     now_ = now;
     has_now_ = true;
     t_ += elapsed;
+    if (!(0.0 <= passed && passed <= longest)) {
+      held_up_ = passed;
+      woken_at_ = now;
+      if (fresh_ && following()) {
+        wait_until_ = t_ + config.timeout;
+      }
+    } else if (!waits_) {
+      held_up_ = 0.0;
+    }
     return elapsed;
+  }
+
+  // Whether the stop after a hold-up has to wait. Meanwhile the driver may have braked the robot. What was measured
+  // before, and lay in a queue, is no place to stop from: efforts of braking would set a robot at rest in motion.
+  bool waits_for_measurement() const
+  {
+    if (held_up_ == 0.0 || t_ > wait_until_ || shutdown_) {
+      return false;
+    }
+    return !fresh_ || measured.age(woken_at_) > 0.0;
   }
 
   Instant instant(double t) const { return now_ + static_cast<Instant>(std::nearbyint(1e9 * (t - t_))); }
@@ -211,7 +235,7 @@ private:
     if ((gap && following()) || !measured.fresh(now_)) {
       return false;
     }
-    if (!following() || !gains_.any()) {
+    if (!following() || !gains_.any() || held_up_ != 0.0) {
       return true;
     }
     motion(measured_at(), scratch_);
@@ -472,8 +496,10 @@ private:
     if (astray && fresh_) {
       // feedback would pull at a robot that is not where it was commanded to be
       for (std::size_t j = 0; j < joints(); ++j) {
-        const double limit = velocity_limit_[j];
-        braking_.begin.velocity[j] = std::min(std::max(measured.velocity[j], -limit), limit);
+        const double limit = velocity_limit_[j], then = braking_.begin.velocity[j];
+        const double least = feedback_here ? -limit : std::min(then, 0.0);  // a drive may be pulling it back
+        const double most = feedback_here ? limit : std::max(then, 0.0);
+        braking_.begin.velocity[j] = std::min(std::max(measured.velocity[j], least), most);
         braking_.begin.acceleration[j] = 0.0;
         if (feedback_here) {
           braking_.begin.position[j] = measured.position[j];
@@ -649,9 +675,10 @@ private:
   Vector standing_;  // efforts once it stands
   Vector effort_, feedback_;
   bool offsets_ = false, brakes_ = false, stands_ = false, has_issued_ = false, has_now_ = false;
-  bool fresh_ = false, jumped_ = false, shutdown_ = false, tripped_ = false, feeding_ = false;
+  bool fresh_ = false, jumped_ = false, shutdown_ = false, tripped_ = false, feeding_ = false, waits_ = false;
   double t_ = 0.0;  // [s] own time
-  Instant now_ = 0, unchanged_since_ = -1;
+  double wait_until_ = -kInfinite;  // [s] own time
+  Instant now_ = 0, unchanged_since_ = -1, woken_at_ = 0;
   double held_up_ = 0.0, sound_since_ = kInfinite, relax_for_ = 0.0, entered_ = 0.0, release_from_ = kInfinite;
   double saturated_for_ = 0.0, distance_ = 0.0, effort_stepped_at_ = -kInfinite;
   long gaps_ = 0;

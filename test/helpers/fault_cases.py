@@ -233,8 +233,29 @@ def heavier(by: float) -> Callable[[], Inject]:
     return always(change)
 
 
-def held_up(moment: Moment) -> None:
-    moment.runs = not FAULT_AT < moment.k < FAULT_AT + 2000
+def held_up(lasts: int, late: int = 0, queued: int = 0) -> Callable[[], Inject]:
+    """The process stands still; `late` [ms] after it goes on it gets measurements, the oldest first.
+
+    It has caught up with them when `queued` [ms] have passed.
+    """
+
+    def make() -> Inject:
+        taken: list[Measured] = []
+
+        def inject(bench: Bench, moment: Moment) -> None:
+            since = moment.k - FAULT_AT - lasts
+            moment.runs = not -lasts < since < 0
+            taken.extend(moment.measured)
+            if 0 <= since < late:
+                moment.measured = []
+            elif 0 <= since < late + queued:
+                oldest = 45  # [ms] before it went on
+                behind = round((oldest + late) * (1.0 - (since - late) / queued))
+                moment.measured = [taken[-1 - behind]]
+
+        return inject
+
+    return make
 
 
 def shutdown(moment: Moment) -> None:
@@ -313,7 +334,10 @@ CASES = (
     Case("status: effort limit exceeded", status(Status.EFFORT_LIMIT_EXCEEDED), fault=Fault.STATUS),
     Case("status: near a singularity", status(Status.NEAR_SINGULARITY), fault=Fault.STATUS),
     Case("payload changed, 3 N.m", heavier(3.0), 800),
-    Case("process held up 2 s", always(held_up), 2800, fault=JUMPED),
+    Case("process held up 0.14 s", held_up(140), 1000, fault=JUMPED),
+    Case("process held up 0.14 s, measurements queued", held_up(140, 3, 30), 1000, fault=JUMPED),
+    Case("process held up 2 s", held_up(2000), 2800, fault=JUMPED),
+    Case("process held up 2 s, measurements late", held_up(2000, 3), 2800, fault=JUMPED),
     Case("shutdown requested", always(shutdown), 1200, fault=Fault.SHUTDOWN),
     Case("controller switched off and on, at rest", listening_off(100, True), 900, 0, joins=True),
     Case("controller switched off in motion", listening_off(100, False)),

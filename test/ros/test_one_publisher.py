@@ -137,7 +137,8 @@ def test_a_base_has_to_go_on_as_well() -> None:
 
 
 def test_dynamics_node_answers_one_of_two_publishers_and_names_the_other() -> None:
-    with sound_node("dynamics_node", {"robot_config": "panda.yaml"}, "two") as node, Peer("two") as peer:
+    parameters = {"robot_config": "panda.yaml", "new_publisher_after": 2.0}
+    with sound_node("dynamics_node", parameters, "two") as node, Peer("two") as peer:
         peer.wait_for_topics()
         intruder = peer.node.create_publisher(DesiredMotion, "desired_motion", QoSProfile(depth=1000))
         peer.wait_until(lambda: intruder.get_subscription_count() > 0, "the second publisher")
@@ -164,7 +165,7 @@ def test_dynamics_node_answers_one_of_two_publishers_and_names_the_other() -> No
         # names of nodes come later than their topics, and lines once a second
         words = "it comes from /two/peer while /two/peer is followed; let one node publish at a time"
         peer.wait_for_line(node, words, send)
-        peer.pause(0.6)
+        peer.pause(2.1)
         last = sent[-1] + 1
         intruder.publish(sample(last))
         peer.wait_until(lambda: peer.stamps()[-1] == last * MILLISECOND, "the answer to the successor")
