@@ -37,12 +37,26 @@ _ROWS = (
     ("delta", "inverse_dynamics", (0, 2, 4)),
     ("delta", "jacobian", (2,)),
     ("delta", "mass_matrix", (0,)),
+    ("delta", "coriolis_matrix", (0,)),
+    ("delta", "gravity_torque", (0,)),
+    ("delta", "com", (2,)),
     ("delta", "regressor", (0,)),
+    ("delta", "forward_dynamics", (0,)),
+    ("delta", "forward_kinematics", (2,)),
+    ("delta", "inverse_dynamics_derivatives", (0, 1)),
+    ("delta", "forward_dynamics_derivatives", (0,)),
     ("humanoid_leg", "inverse_dynamics", (0, 2, 4)),
     ("humanoid_leg", "feedforward", (2,)),
     ("humanoid_leg", "forward_kinematics", (2,)),
     ("humanoid_leg", "mass_matrix", (0,)),
+    ("humanoid_leg", "inverse_dynamics_derivatives", (0,)),
+    ("humanoid_leg", "forward_dynamics_derivatives", (0,)),
     ("palletiser", "inverse_dynamics", (2,)),
+    ("palletiser", "forward_dynamics", (2,)),
+    ("palletiser", "inverse_dynamics_derivatives", (2,)),
+    ("palletiser", "forward_dynamics_derivatives", (1,)),
+    ("planar_3rrr", "inverse_dynamics_derivatives", (1,)),
+    ("planar_3rrr", "forward_dynamics_derivatives", (1,)),
     ("panda_hand", "inverse_dynamics", (2,)),
 )
 _ROUNDS = 9
@@ -92,7 +106,7 @@ def _python_call(robot: Robot, what: str, order: int) -> Callable[[], Any]:
     given = [np.array(values[cases.failing :]) for values in cases.inputs.values()]
     calls = itertools.cycle([tuple(map(np.ascontiguousarray, one)) for one in zip(*given)])
     compute: Any
-    if what == "inverse_dynamics_derivatives":
+    if what == "inverse_dynamics_derivatives" and robot.closure is None:
         compute = robot.inverse_dynamics_derivatives
     else:
         compute = robot.compile(order, written)  # type: ignore[arg-type]

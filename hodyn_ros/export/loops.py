@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hodyn_ros.dynamics.loops.compiled_partials import by_order
+from hodyn_ros.dynamics.loops.directions import drifts
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.dynamics.robot import Robot
@@ -22,6 +25,7 @@ from hodyn_ros.engine.loops.loop_kernel import (
     compiles,
 )
 from hodyn_ros.engine.loops.loop_matrices import Matrix
+from hodyn_ros.engine.loops.loop_partials import LoopPartials
 from hodyn_ros.engine.loops.loop_products import FrameJacobian, FrameMotion, Product
 from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.errors import InputError
@@ -38,8 +42,9 @@ from hodyn_ros.export.c_function import (
     finite_conditions,
 )
 from hodyn_ros.export.c_text import comment_block, number
+from hodyn_ros.export.loop_bodies import Body, Columns, along_directions, once
 from hodyn_ros.export.request import Request
-from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
+from hodyn_ros.export.straight_line import StraightLine, Tables
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import Array, exp
 from hodyn_ros.model.closure import Closure
@@ -72,6 +77,63 @@ class _Plan:
         """Number of positions that the memory holds."""
         return len(self.closure.leading)
 
+    @property
+    def results(self) -> dict[str, Shape]:
+        """Shapes of the arrays of results."""
+        return {name: (len(places), places.shape[1]) for name, places in self.places.items()}
+
+    @property
+    def arguments(self) -> dict[str, Shape]:
+        """Shapes of what follows from positions that were found, by name in C."""
+        return {**self.inputs, "memory->leading": (1, self.n), "reached": (1, self.n + 1)}
+
+    def body(self, what: str, tables: Tables) -> Body:
+        """Write what is computed."""
+        flat = None if self.flat is None else self.flat[0]
+        end = self.kernel.traces.end
+        return once(end, self.arguments, self.places, self.kernel.bad, flat, what, tables)
+
+    def found(self, table: Array) -> dict[str, Array]:
+        """Return results from what the kernel returns."""
+        return {name: table.ravel()[places] for name, places in self.places.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class _PartialsPlan(_Plan):
+    """Partial derivatives `(order + 1, order + 3, rows, columns)`; `of`: whose changes they are."""
+
+    of: str = ""
+    shape: tuple[int, ...] = ()
+
+    @property
+    def results(self) -> dict[str, Shape]:
+        """Shapes of the arrays of results."""
+        return {"derivatives": (self.shape[0], int(np.prod(self.shape[1:])))}
+
+    def body(self, what: str, tables: Tables) -> Body:
+        """Write what is computed."""
+        kernel, (orders, blocks, rows, columns) = self.kernel, self.shape
+        assert isinstance(kernel, LoopPartials)
+        per_order = kernel.shape[0] // orders
+        of_row = [(r * blocks * rows + i) * columns for r in range(orders) for i in range(rows)]
+        first = [self.closure.n_coordinates] * (blocks if self.of == "inverse" else 2)
+        sizes = [*first, *[columns] * (blocks - len(first))]
+        of_direction = [k * rows * columns + h for k, size in enumerate(sizes) for h in range(size)]
+        kept = [r * per_order + i for r in range(orders) for i in range(rows)]
+        places = Columns(of_direction, of_row, kept, kernel.shape[0], int(np.prod(self.shape)))
+        near, name = self.flat is not None, f"{self.of}_changes"
+        return along_directions(kernel.traces.end, self.arguments, places, near, name, what, tables)
+
+    def found(self, table: Array) -> dict[str, Array]:
+        """Return results from what the kernel returns."""
+        assert isinstance(self.kernel, LoopPartials)
+        changes = self.kernel.changes(table)[:, : self.shape[2]]
+        if self.of == "inverse":
+            changes = changes.reshape(*changes.shape[:2], self.shape[1], -1).swapaxes(1, 2)
+        else:
+            changes = by_order(changes, self.closure.n_coordinates)
+        return {"derivatives": changes.reshape(len(changes), -1)}
+
 
 def loop_function(robot: Robot, request: Request, what: str, tables: Tables) -> CFunction:
     """Write a function of a robot with couplings or loops.
@@ -84,42 +146,35 @@ def loop_function(robot: Robot, request: Request, what: str, tables: Tables) -> 
             f"{' and '.join(_PLANS)}"
         )
     plan = _PLANS[what](robot, request)
-    graph, outputs, _ = traced(plan.kernel.traces.end, [*plan.inputs.values(), (1, plan.n), (1, plan.n + 1)])
-    operations = checked_length(graph, outputs, f"{what} of robot {robot.name!r} at order {request.order}")
-    code = StraightLine(graph, [*plan.inputs, "memory->leading", "reached"], outputs, tables)
+    body = plan.body(f"{what} of robot {robot.name!r} at order {request.order}", tables)
     step, more = _step(plan, tables)
     macro = request.prefix.upper()
     answer = f"{macro}_OK"
     if plan.flat is not None:
-        place, limit = plan.flat
-        answer = f"{code.text(outputs[place])} > {number(limit)} ? {macro}_NEAR_SINGULAR : {macro}_OK"
-    counts = [f"{code.text(outputs[plan.kernel.bad])} < 1.0", *finite_conditions(plan.inputs)]
+        answer = f"{body.flat} > {number(plan.flat[1])} ? {macro}_NEAR_SINGULAR : {macro}_OK"
+    counts = [f"{body.bad} < 1.0", *finite_conditions(plan.inputs)]
     lines = [
         *_newton(plan, bool(step), macro),
-        *code.lines,
+        *body.lines,
         f"  if (!({' && '.join(counts)})) {{",
         f"    return {macro}_FAILED;",
         "  }",
         *copied("memory->leading", "reached", plan.n),
-        *[
-            f"  {name}[{i}] = {code.text(outputs[place])};"
-            for name, all_places in plan.places.items()
-            for i, place in enumerate(all_places.flat)
-        ],
+        *body.stores,
         f"  return {answer};",
     ]
     return CFunction(
         request.prefix,
         what,
         plan.inputs,
-        {name: (len(places), places.shape[1]) for name, places in plan.places.items()},
+        plan.results,
         plan.about,
         lines,
         _cases(plan),
         remembers={"leading": _memory(plan.closure)},
         fails=True,
-        operations=operations + more,
-        helpers={"newton_step": step, **ALL_FINITE},
+        operations=body.operations + more,
+        helpers={"newton_step": step, **body.helpers, **ALL_FINITE},
     )
 
 
@@ -238,26 +293,13 @@ def _velocities(robot: Robot) -> list[str]:
 def _forward_dynamics(robot: Robot, request: Request) -> _Plan:
     closure, order = _closure_of(robot), request.order
     looped = LoopedDynamics(closure)
-    if looped.independence.idle:
-        raise InputError(looped.independence.idle)
+    inputs, about = _forward_inputs(robot, looped, order)
     what = f"forward dynamics of order {order}"
-    _check_compiled(robot, compiles(closure, order), what)
     try:
         kernel = LoopAccelerations(closure, looped.independence.given, order, request.loads(robot.tree))
     except TooLong:
         _check_compiled(robot, False, what)
         raise
-    inputs: dict[str, Shape] = {"state": (2, len(closure.joints))}
-    about = ["state: positions and velocities of the coordinates."] if closure.joints else []
-    if closure.leader is not None:
-        inputs |= {"pose": (4, 4), "twist": (1, 6)}
-        pose, twist = words.base(0, _leader(closure))
-        about += [pose, twist.replace("twists:", "twist:")]
-    inputs["tau"] = order + 1, len(closure.driven)
-    about.append(f"tau: efforts of the driven joints and their derivatives up to order {order}.")
-    if closure.base_given:
-        inputs["base_wrench"] = order + 1, 6
-        about.append(words.base_wrench(order))
     found = np.arange(kernel.result[0] * kernel.result[1]).reshape(kernel.result)[:-1]
     places = {}
     if closure.leader is not None:
@@ -275,6 +317,95 @@ def _forward_dynamics(robot: Robot, request: Request) -> _Plan:
     )
 
 
+def _forward_inputs(robot: Robot, looped: LoopedDynamics, order: int) -> tuple[dict[str, Shape], list[str]]:
+    """Return what forward dynamics follows from, and what is said about it."""
+    closure = looped.closure
+    if looped.independence.idle:
+        raise InputError(looped.independence.idle)
+    _check_compiled(robot, compiles(closure, order), f"forward dynamics of order {order}")
+    inputs: dict[str, Shape] = {"state": (2, len(closure.joints))}
+    about = ["state: positions and velocities of the coordinates."] if closure.joints else []
+    if closure.leader is not None:
+        inputs |= {"pose": (4, 4), "twist": (1, 6)}
+        pose, twist = words.base(0, _leader(closure))
+        about += [pose, twist.replace("twists:", "twist:")]
+    inputs["tau"] = order + 1, len(closure.driven)
+    about.append(f"tau: efforts of the driven joints and their derivatives up to order {order}.")
+    if closure.base_given:
+        inputs["base_wrench"] = order + 1, 6
+        about.append(words.base_wrench(order))
+    return inputs, about
+
+
+def _inverse_derivatives(robot: Robot, request: Request) -> _Plan:
+    closure, order = _closure_of(robot), request.order
+    c, e = closure.n_coordinates, closure.n_efforts
+    looped, kernel = _partials(robot, "efforts", order)
+    about = [
+        *_about(closure, order + 2),
+        f"derivatives: matrix ({e}, {c}) by rows of effort derivative r (0 to {order}) by derivative k of "
+        f"{_changed(closure)} (0 to {order + 2}), from [(r * {order + 3} + k) * {e * c}] on.",
+        *_body_fixed(closure, "Six rows of the body-fixed wrench on the base stand first"),
+    ]
+    return _PartialsPlan(
+        looped,
+        kernel,
+        _inputs(closure, order + 2),
+        {},
+        about,
+        (kernel.bad + 1, looped.near_singular_from(order)),
+        "inverse",
+        (order + 1, order + 3, e, c),
+    )
+
+
+def _forward_derivatives(robot: Robot, request: Request) -> _Plan:
+    closure, order = _closure_of(robot), request.order
+    c, e = closure.n_coordinates, closure.n_efforts
+    inputs, about = _forward_inputs(robot, LoopedDynamics(closure), order)
+    looped, kernel = _partials(robot, "accelerations", order)
+    about += [
+        f"derivatives: matrix ({c}, {e}) by rows of acceleration derivative r (0 to {order}) by "
+        f"{_changed(closure)} (k = 0), velocities (k = 1) and derivative k - 2 of the efforts, from "
+        f"[(r * {order + 3} + k) * {c * e}] on.",
+        *_body_fixed(closure, "Columns k > 1 are first of the body-fixed wrench on the base"),
+    ]
+    if e > c:
+        about.append(f"Columns beyond the first {c} are zero for k < 2.")
+    return _PartialsPlan(looped, kernel, inputs, {}, about, None, "forward", (order + 1, order + 3, c, e))
+
+
+def _partials(
+    robot: Robot, of: Literal["efforts", "accelerations"], order: int
+) -> tuple[LoopedDynamics, LoopPartials]:
+    """Compile partial derivatives; InputError where there is no such code."""
+    closure = _closure_of(robot)
+    said = f"partial derivatives of {'inverse' if of == 'efforts' else 'forward'} dynamics of order {order}"
+    _check_compiled(robot, compiles(closure, order) and not drifts(closure), said)
+    looped = LoopedDynamics(closure)
+    try:
+        return looped, LoopPartials(closure, looped.independence.given, order, of)
+    except TooLong:
+        _check_compiled(robot, False, said)
+        raise
+
+
+def _changed(closure: Closure) -> str:
+    """Say by what partial derivatives are."""
+    return "the coordinates" if closure.leader is None else "coordinates and displacement"
+
+
+def _body_fixed(closure: Closure, of_base: str) -> list[str]:
+    """Say which derivatives are by displacements of base or platform."""
+    if closure.leader is None:
+        return []
+    moved = "first by those of the base" if closure.base_given else "last by those of the platform"
+    if closure.platform is not None and not closure.base_given:
+        moved += f" in {' '.join(closure.platform.rows)}"
+    said = f"Columns are {moved}: small body-fixed displacements (k = 0) and the body-fixed twist (k > 0)."
+    return [said, f"{of_base}."] if closure.base_given else [said]
+
+
 _PLANS: dict[str, Callable[[Robot, Request], _Plan]] = {
     "inverse_dynamics": _inverse_dynamics,
     "forward_dynamics": _forward_dynamics,
@@ -285,6 +416,8 @@ _PLANS: dict[str, Callable[[Robot, Request], _Plan]] = {
     "coriolis_matrix": _matrix("coriolis_matrix"),
     "gravity_torque": _matrix("gravity_torque"),
     "regressor": _regressor,
+    "inverse_dynamics_derivatives": _inverse_derivatives,
+    "forward_dynamics_derivatives": _forward_derivatives,
 }
 
 
@@ -413,19 +546,19 @@ def _near_home(plan: _Plan, reach: float) -> Cases | None:
             moving = BaseMotion(start.pose @ exp(shift), twists, frame="body").in_frame("world")
             given = [moving.pose, np.ascontiguousarray(moving.twists[: shapes[1][0]])]
         calls.append([q, *given, *(motions.numbers(random, *shape) for shape in shapes[len(given) :])])
-    tables = [kernel.function(*call, memory) for call in [*calls, calls[0]]][:-1]
-    if not all(table.item(kernel.bad) < 1.0 for table in tables):
+    *tables, again = [kernel.function(*call, memory) for call in [*calls, calls[0]]]
+    if not all(table.item(kernel.bad) < 1.0 for table in [*tables, again]):
         return None
     impossible = [np.full_like(values, np.inf) for values in calls[0]]
-    found = [{name: _rounded(table.ravel()[rows]) for name, rows in plan.places.items()} for table in tables]
-    found.insert(0, {name: np.zeros(rows.shape) for name, rows in plan.places.items()})
+    found = [{name: _rounded(values) for name, values in plan.found(table).items()} for table in tables]
+    found.insert(0, {name: np.zeros(shape) for name, shape in plan.results.items()})
     codes = [FAILED]
     for table in tables:
         near = plan.flat is not None and table.item(plan.flat[0]) > plan.flat[1]
         codes.append(NEAR_SINGULAR if near else OK)
     return Cases(
         {name: np.array(values) for name, values in zip(plan.inputs, zip(impossible, *calls))},
-        {name: np.array([one[name] for one in found]) for name in plan.places},
+        {name: np.array([one[name] for one in found]) for name in plan.results},
         tuple(codes),
         failing=1,
     )

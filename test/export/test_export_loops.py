@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from exported_code import CC, RELATIVE, WARNINGS, Array, assert_rows_close, call, compiled, needs_c, write
-from linkages import motion_of, robot_of
-from oracles.mechanisms import MECHANISMS
+from linkages import motion_of, robot_of, three_rps
+from oracles.mechanisms import MECHANISMS, planar_3rrr
 from sweeps import some
 
 from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot, share
@@ -363,6 +363,66 @@ def test_forward_dynamics(name: str, order: int, tmp_path: Path) -> None:
         if base is not None:
             np.testing.assert_allclose(base_rates, base.twists[1:], rtol=0.0, atol=1e-9)
         np.testing.assert_allclose(joints, q[2:], rtol=0.0, atol=1e-9)
+
+
+def hinged() -> Robot:
+    return robot_of(planar_3rrr(True))
+
+
+@needs_c
+@pytest.mark.parametrize(
+    ("name", "order"), [("palletiser", 1), ("humanoid_leg", 0), ("planar_3rrr", 1), ("hinged", 0)]
+)
+def test_partial_derivatives(name: str, order: int, tmp_path: Path) -> None:
+    """Of joints, of a base, of a platform, and of more drives than coordinates."""
+    robot = hinged() if name == "hinged" else shipped(name)
+    closure, home = robot.closure, robot.home
+    assert closure is not None
+    what = ["inverse_dynamics_derivatives", "forward_dynamics_derivatives"]
+    library = compiled(c_source(robot, order, "robot", what=what), tmp_path)
+    assert library.robot_self_test() <= RELATIVE
+    memory, rng = np.empty(len(closure.leading)), np.random.default_rng(5)
+    call(library.robot_home, memory)
+    for _ in range(2):
+        q, base = rng.uniform(-0.02, 0.02, (order + 3, robot.n_joints)), None
+        q[0] += home[0]
+        if home[1] is not None:
+            pose = home[1] @ exp(closure.directions @ rng.uniform(-0.02, 0.02, closure.directions.shape[1]))
+            twists = rng.uniform(-0.3, 0.3, (order + 2, closure.directions.shape[1])) @ closure.directions.T
+            base = BaseMotion(pose, twists, frame="body").in_frame("world")
+        motion = [q] if robot.n_joints else []
+        given = [] if base is None else [np.ascontiguousarray(base.pose), base.twists.copy()]
+        told = q if motion else None
+        expected = robot.inverse_dynamics_derivatives(told, base)
+        found = np.empty(expected.shape)
+        arrays = [*motion, *given]
+        assert call(library.robot_inverse_dynamics_derivatives, memory, *arrays, found) == OK
+        assert_orders_close(found, expected)
+
+        efforts = robot.inverse_dynamics(told, base)  # type: ignore[arg-type]
+        wrench, tau = efforts if isinstance(efforts, tuple) else (None, efforts)
+        still = None if base is None else BaseMotion(base.pose, base.twists[:1])
+        state = None if told is None else q[:2].copy()
+        expected = robot.forward_dynamics_derivatives(state, tau, still, wrench)
+        arrays = [*([] if state is None else [state]), *given[:1], *(twist[:1].copy() for twist in given[1:])]
+        arrays += [tau, *([] if wrench is None else [wrench])]
+        found = np.empty(expected.shape)
+        assert call(library.robot_forward_dynamics_derivatives, memory, *arrays, found) == OK
+        assert_orders_close(found, expected)
+        kept = [memory.copy(), found.copy()]
+        arrays[0] = np.full_like(arrays[0], np.nan)
+        assert call(library.robot_forward_dynamics_derivatives, memory, *arrays, found) == FAILED
+        assert np.array_equal(kept[0], memory) and np.array_equal(kept[1], found)
+
+
+def assert_orders_close(found: Array, expected: Array) -> None:
+    for one, other in zip(found, expected):
+        assert np.abs(one - other).max() <= RELATIVE * np.abs(other).max()
+
+
+def test_partial_derivatives_that_are_not_compiled_are_refused() -> None:
+    with pytest.raises(InputError, match="no compiled partial derivatives of forward dynamics of order 0"):
+        c_source(three_rps(), 0, what="forward_dynamics_derivatives")
 
 
 @needs_c

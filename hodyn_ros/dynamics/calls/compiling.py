@@ -233,8 +233,8 @@ class CompileCalls(KinematicCalls, MatrixCalls):
 
         def compute(*arguments: Array) -> Array:
             if len(arguments) != 1 + n_given or np.shape(arguments[0]) != (rows, self.n_joints):
-                further = ", pose and twists of base or platform" * bool(n_given)
-                raise InputError(f"expected a motion of shape {(rows, self.n_joints)}{further}")
+                besides = ", pose and twists of base or platform" * bool(n_given)
+                raise InputError(f"expected a motion of shape {(rows, self.n_joints)}{besides}")
             if loop is not None:
                 found = loop.call.function(*arguments, looped.memory)
                 if found.item(loop.call.bad) < 1.0:

@@ -207,3 +207,21 @@ def test_what_cannot_be_is_said_in_one_line(cases: dict[str, Case]) -> None:
         planar.robot.slotine_li_regressor(None, None, planar.motion(1)[1])
     with pytest.raises(InputError, match="the reference must have shape"):
         linkage.robot.slotine_li_regressor(q, reference[:2])
+
+
+def test_compiled_calls_go_far_in_small_steps() -> None:
+    """Further than code goes at once, as that might change the branch."""
+    robot = Robot.from_config(share.find("config", "palletiser.yaml"))
+    home = robot.home[0]
+    for what in ("mass_matrix", "coriolis_matrix", "jacobian"):
+        rows = 2 if what == "coriolis_matrix" else 1
+        q = np.zeros((rows, robot.n_joints))
+        q[0] = home - np.array([0.05, 0.5, 0.5, 0.05])
+        q[1:] = 0.3
+        robot.reset()
+        found = robot.compile(0, what)(q)
+        robot.reset()
+        expected = (
+            robot.jacobian(q, robot.tree.body_names[-1]) if what == "jacobian" else getattr(robot, what)(q)
+        )
+        np.testing.assert_allclose(found, expected[0], rtol=0.0, atol=1e-12 * np.abs(expected).max())
