@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -81,6 +81,10 @@ class BaseMotion:
             parts = [np.tile(part, (*batch, 1, 1)) for part in parts]
         return [np.ascontiguousarray(part) for part in parts]
 
+    def one(self, i: int) -> BaseMotion:
+        """Return one sample of a batch."""
+        return self._changed(pose=self.pose[i], twists=self.twists[i])
+
     def in_frame(self, frame: Frame) -> BaseMotion:
         """Return the same motion in the representation `frame`."""
         check_frame(frame)
@@ -88,10 +92,14 @@ class BaseMotion:
             return self
         convert = twists_to_world if frame == "world" else twists_to_body
         twists = np.moveaxis(convert(self.pose, np.moveaxis(self.twists, -2, 0)), 0, -2)
-        moved = copy(self)  # whose pose need not be checked again
-        object.__setattr__(moved, "twists", _finite("the base twists", twists))
-        object.__setattr__(moved, "frame", frame)
-        return moved
+        return self._changed(twists=_finite("the base twists", twists), frame=frame)
+
+    def _changed(self, **parts: Any) -> BaseMotion:
+        """Return a copy with other parts, which need not be checked again."""
+        changed = copy(self)
+        for name, part in parts.items():
+            object.__setattr__(changed, name, part)
+        return changed
 
     def pose_derivatives(self) -> Array:
         """Return the pose and its time derivatives (orders + 1, 4, 4); Ali et al., eq. 20."""

@@ -10,7 +10,7 @@ from hodyn_ros.actuation.propellers import UNREACHED
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import HodynError, InputError, SingularError
 from hodyn_ros.lie.jets import Array
-from hodyn_ros.lie.motion import BaseMotion, twists_to_world
+from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.model.tree import JointKind
 from hodyn_ros.trajectory.robot_motion import MotionSample, RobotMotion
 
@@ -74,17 +74,15 @@ class MotionEvaluator:
         robot = self.robot
         if robot.closure is None and not robot.moves_base:
             return joints, robot.inverse_dynamics(joints)
-        poses, twists = sample.pose, sample.twists
-        if poses is not None and twists is not None:
-            twists = twists_to_world(poses, np.moveaxis(twists, 1, 0))
-            twists = np.ascontiguousarray(np.moveaxis(twists, 0, 1))
-        base = None if poses is None or twists is None else BaseMotion(poses, twists)
+        base = sample.base
+        if base is not None:
+            base = base.in_frame("world")
         try:
             motion, efforts, wrenches, _ = robot.drive_state(joints, base)
         except HodynError as error:
             words = str(error).removeprefix(f"sample {error.sample}: ")
             raise SampleError(error.sample, words) from error
-        return motion, self._with_thrusts(efforts, wrenches, poses, twists)
+        return motion, self._with_thrusts(efforts, wrenches, base)
 
     def approach(self, sample: MotionSample) -> None:
         """Close the loops of a robot where the first sample is, so that the next one starts there.
@@ -98,14 +96,12 @@ class MotionEvaluator:
         except HodynError as error:
             raise SampleError(0, str(error)) from error
 
-    def _with_thrusts(
-        self, torques: Array, wrenches: Any, poses: Array | None, twists: Array | None
-    ) -> Array:
+    def _with_thrusts(self, torques: Array, wrenches: Any, base: BaseMotion | None) -> Array:
         """Put what propellers do behind torques (N, orders, n), from wrenches on the base in the world."""
-        if self.propellers is None or poses is None or twists is None:
+        if self.propellers is None or base is None:
             return torques
         try:
-            thrusts, tilts, left = self.propellers.motion(wrenches, BaseMotion(poses, twists))
+            thrusts, tilts, left = self.propellers.motion(wrenches, base)
         except SingularError as error:
             raise SampleError(error.sample, str(error)) from error
         left = np.where(np.abs(left) > _NOISE, left, 0.0)  # a search for peaks would follow rounding

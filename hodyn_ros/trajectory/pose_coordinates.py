@@ -5,16 +5,22 @@ The coordinates are x, y, z [m] and the angles roll, pitch, yaw [rad] about fixe
     C = C_origin Trans(x, y, z) Rot_z(yaw) Rot_y(pitch) Rot_x(roll)
 
 As a product of exponentials of smooth functions of time it is smooth wherever these are, also where pitch is
-a right angle; the twists follow from them by Taylor arithmetic (`jets`), exactly and at any order. Only the
+a right angle; the twists follow from them by Taylor arithmetic, exactly and at any order. Only the
 way back, from twists to rates of the angles, ends at that pitch, and is not needed here.
 """
 
 from __future__ import annotations
 
+from functools import cache, partial
+from math import factorial
+from typing import Any
+
 import numpy as np
 
-from hodyn_ros.lie import jets
-from hodyn_ros.lie.jets import Array
+from hodyn_ros.engine.codegen.kernel import Kernel, Stack
+from hodyn_ros.engine.series.series import Series, coefficient
+from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.se3 import Array, pose
 
 COORDINATES = ("x", "y", "z", "roll", "pitch", "yaw")
 
@@ -40,28 +46,66 @@ def poses(coordinates: Array) -> Array:
     return result
 
 
-def body_twists(coordinates: Array) -> Array:
-    """Return the body-fixed twist and its time derivatives (K, ..., 6) [rad/s^k, m/s^k].
+def poses_and_twists(coordinates: Array, frame: Frame = "body") -> tuple[Array, Array]:
+    """Return poses (..., 4, 4), and twists `(omega; v)` (..., K, 6) by order [rad/s^k, m/s^k]; compiled.
 
-    `coordinates` (K + 1, ..., 6) and their derivatives. The origin does not matter to the twists.
+    `coordinates` (..., K + 1, 6) and their time derivatives [m/s^k, rad/s^k]. The poses are relative to the
+    origin, and so are twists of `frame` "world"; to body-fixed ones it does not matter.
 
-    >>> body_twists(np.array([[0, 0, 0, 0, 0, np.pi / 2], [1.0, 0, 0, 0, 0, 2.0]])).round(12) + 0.0
+    >>> moving = np.array([[0, 0, 0, 0, 0, np.pi / 2], [1.0, 0, 0, 0, 0, 2.0]])
+    >>> poses_and_twists(moving)[1].round(12) + 0.0
     array([[ 0.,  0.,  2.,  0., -1.,  0.]])
     """
-    series = jets.to_taylor(coordinates)
-    rates = jets.derivative(series)
-    if not len(rates):
-        return rates
-    sine, cosine = jets.sin_cos(series[:-1, ..., 3:])
-    # angular velocity, and velocity of the body's origin, turn by turn from fixed to body axes
-    vectors = np.zeros((*rates.shape[:-1], 2, 3))
-    vectors[..., 1, :] = rates[..., :3]
+    batch, rows = coordinates.shape[:-2], coordinates.shape[-2]
+    kernel = _kernel(rows, frame)
+    if batch:
+        many = np.ascontiguousarray(coordinates).reshape(-1, rows, len(COORDINATES))
+        found = kernel.batch(many).reshape(*batch, *kernel.result)
+    else:
+        found = kernel.function(coordinates)
+    upper = found[..., -2:, :].reshape(*batch, 3, 4)
+    return pose(upper[..., :3], upper[..., 3]), np.ascontiguousarray(found[..., :-2, :])
+
+
+@cache
+def _kernel(rows: int, frame: Frame) -> Kernel:
+    return Kernel(partial(_trace, frame), [("the coordinates", (rows, len(COORDINATES)))])
+
+
+def _trace(frame: Frame, coordinates: Stack) -> Stack:
+    """Return the twists by order, and the upper three rows of the pose in two rows."""
+    place = coordinates[0]
+    upper: list[list[Any]] = [[float(i == j) for j in range(3)] for i in range(3)]
     for axis in (2, 1, 0):
         i, j = (axis + 1) % 3, (axis + 2) % 3
-        pair = vectors[..., [i, j]]
-        along = jets.multiply(pair, cosine[..., axis, None, None])
-        across = jets.multiply(pair, sine[..., axis, None, None])
-        vectors[..., i] = along[..., 0] + across[..., 1]
-        vectors[..., j] = along[..., 1] - across[..., 0]
-        vectors[..., 0, axis] += rates[..., 3 + axis]
-    return jets.to_derivatives(vectors.reshape(rates.shape))
+        sine, cosine = np.sin(place[3 + axis]), np.cos(place[3 + axis])
+        for row in upper:
+            row[i], row[j] = row[i] * cosine + row[j] * sine, row[j] * cosine - row[i] * sine
+    numbers = [number for row, along in zip(upper, place) for number in (*row, along)]
+    twists = [] if len(coordinates) == 1 else _twists(frame, coordinates)
+    return [*twists, numbers[:6], numbers[6:]]
+
+
+def _twists(frame: Frame, coordinates: Stack) -> Stack:
+    orders = range(len(coordinates) - 1)
+    places = [Series([row[c] / factorial(k) for k, row in zip(orders, coordinates)]) for c in range(6)]
+    rates = [Series([row[c] / factorial(k) for k, row in zip(orders, coordinates[1:])]) for c in range(6)]
+    angular: list[Any] = [0.0, 0.0, 0.0]
+    velocity: list[Any] = rates[:3]
+    # turn by turn from fixed to body axes, or back
+    for axis in (2, 1, 0) if frame == "body" else (0, 1, 2):
+        i, j = (axis + 1) % 3, (axis + 2) % 3
+        cosine, sine = places[3 + axis].cos(), places[3 + axis].sin()
+        for vector in (angular, velocity) if frame == "body" else (angular,):
+            a, b = vector[i], vector[j]
+            if frame == "body":
+                vector[i], vector[j] = a * cosine + b * sine, b * cosine - a * sine
+            else:
+                vector[i], vector[j] = a * cosine - b * sine, b * cosine + a * sine
+        angular[axis] = angular[axis] + rates[3 + axis]
+    if frame == "world":  # at the origin
+        x, y, z = places[:3]
+        wx, wy, wz = angular
+        lever = (y * wz - z * wy, z * wx - x * wz, x * wy - y * wx)
+        velocity = [v + more for v, more in zip(velocity, lever)]
+    return [[factorial(k) * coefficient(value, k) for value in (*angular, *velocity)] for k in orders]

@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import rigid_pose
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array
-from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.lie.motion import BaseMotion, Frame
+from hodyn_ros.lie.se3 import Ad
 from hodyn_ros.trajectory.base import Trajectory
-from hodyn_ros.trajectory.pose_coordinates import COORDINATES, body_twists, poses
+from hodyn_ros.trajectory.pose_coordinates import COORDINATES, poses_and_twists
 from hodyn_ros.trajectory.rearranged import Rearranged
 from hodyn_ros.trajectory.rest import rest_to_rest
 from hodyn_ros.trajectory.side_by_side import SideBySide
@@ -25,32 +26,48 @@ class MotionSample(NamedTuple):
 
     joints: Array  # (order + 1, n) positions and their derivatives [rad/s^k or m/s^k]
     pose: Array | None = None  # (4, 4) of the base in the world [m]; None where the robot has a fixed base
-    twists: Array | None = None  # (order, 6) body-fixed twist (omega; v) of the base and its derivatives
+    twists: Array | None = None  # (order, 6) twist (omega; v) of the base and its derivatives, body-fixed
+
+    @property
+    def frame(self) -> Frame:
+        """The representation of the twists."""
+        return "body"
 
     @property
     def base(self) -> BaseMotion | None:
         """The motion of base or platform at one time, as calls of a robot take it."""
         if self.pose is None or self.twists is None:
             return None
-        return BaseMotion(self.pose, self.twists, frame="body")
+        return BaseMotion(self.pose, self.twists, frame=self.frame)
 
     def one(self, i: int) -> MotionSample:
         """Return one of N samples."""
         if self.pose is None or self.twists is None:
-            return MotionSample(self.joints[i])
-        return MotionSample(self.joints[i], self.pose[i], self.twists[i])
+            return type(self)(self.joints[i])
+        return type(self)(self.joints[i], self.pose[i], self.twists[i])
 
     def some(self, which: slice) -> MotionSample:
         """Return some of N samples."""
         if self.pose is None or self.twists is None:
-            return MotionSample(self.joints[which])
-        return MotionSample(self.joints[which], self.pose[which], self.twists[which])
+            return type(self)(self.joints[which])
+        return type(self)(self.joints[which], self.pose[which], self.twists[which])
 
     def at_rest(self) -> MotionSample:
         """Return the same place without motion."""
         joints = np.zeros_like(self.joints)
         joints[..., 0, :] = self.joints[..., 0, :]
-        return MotionSample(joints, self.pose, None if self.twists is None else np.zeros_like(self.twists))
+        return type(self)(joints, self.pose, None if self.twists is None else np.zeros_like(self.twists))
+
+
+class SpatialSample(MotionSample):
+    """A motion with the spatial twists of its base, in world axes and at the world origin."""
+
+    __slots__ = ()
+
+    @property
+    def frame(self) -> Frame:
+        """The representation of the twists."""
+        return "world"
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,13 +202,19 @@ class RobotMotion:
         """
         return self.of_columns(self.trajectory.sample(t, order))
 
-    def of_columns(self, values: Array) -> MotionSample:
-        """Return samples (..., order + 1, columns) of the trajectory as motions of base and joints."""
+    def of_columns(self, values: Array, frame: Frame = "body") -> MotionSample:
+        """Return samples (..., order + 1, columns) of the trajectory as motions of base and joints.
+
+        The twists are those in the representation `frame`.
+        """
         moved, orders = len(self.coordinates), values.shape[-2]
         joints = np.ascontiguousarray(values[..., moved:])
         if not moved:
             return MotionSample(joints)
-        base = np.zeros((orders, *values.shape[:-2], len(COORDINATES)))
-        base[..., self._places] = np.moveaxis(values[..., :moved], -2, 0)
-        twists = np.moveaxis(body_twists(base), 0, -2)
-        return MotionSample(joints, self.origin @ poses(base[0]), np.ascontiguousarray(twists))
+        base = np.zeros((*values.shape[:-2], orders, len(COORDINATES)))
+        base[..., self._places] = values[..., :moved]
+        poses, twists = poses_and_twists(base, frame)
+        poses = self.origin @ poses
+        if frame == "body":
+            return MotionSample(joints, poses, twists)
+        return SpatialSample(joints, poses, twists @ Ad(self.origin).T)

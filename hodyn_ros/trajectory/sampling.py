@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import InputError, OverflowingError
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.trajectory.robot_motion import MotionSample, RobotMotion
 
@@ -66,11 +66,15 @@ class Sampler:
     def _finite(self, times: Array) -> MotionSample:
         """Return the samples at some times; InputError where one of them is not finite."""
         with np.errstate(over="ignore", invalid="ignore"):
-            samples = self.motion.sample(times, self.order)
-        for values in samples:
-            if values is not None and not np.isfinite(values).all():
-                bad = ~np.isfinite(values.reshape(len(times), -1)).all(axis=1)
-                raise InputError(
-                    f"the motion is not finite at {times[int(np.argmax(bad))]:g} s; its numbers are too large"
-                )
+            columns = self.motion.trajectory.sample(times, self.order)
+        samples = self._of_finite(columns)
+        if samples is None:
+            time = next(t for t, one in zip(times, columns) if self._of_finite(one) is None)
+            raise InputError(f"the motion is not finite at {time:g} s; its numbers are too large")
         return samples
+
+    def _of_finite(self, columns: Array) -> MotionSample | None:
+        try:
+            return self.motion.of_columns(columns) if np.isfinite(columns).all() else None
+        except OverflowingError:
+            return None

@@ -75,9 +75,7 @@ def coordinate_motions(
         return 0, *coordinate_motion(closure, q, base, rates)
     if len(counts) > 1 or not counts[0]:
         raise InputError(f"a batch holds one sample or more, as many of a base as of joints; found {counts}")
-    first = base
-    if base is not None and of_base:
-        first = BaseMotion(base.pose[0], base.twists[0], frame=base.frame)
+    first = base.one(0) if base is not None and of_base else base
     y, given = coordinate_motion(closure, q if joints is None else joints[0], first, rates)
     if joints is not None:
         check_finite("the motion", joints)
@@ -90,7 +88,7 @@ def sample_of(given: BaseMotion | None, i: int) -> BaseMotion | None:
     """Return the motion of platform or base at one sample of a batch."""
     if given is None or not given.batch:
         return given
-    return BaseMotion(given.pose[i], given.twists[i], frame=given.frame)
+    return given.one(i)
 
 
 def samples(*arguments: Any) -> list[tuple[Any, ...]]:

@@ -9,6 +9,7 @@ import numpy as np
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array
+from hodyn_ros.lie.motion import Frame
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.planning.streams.uniform_spline import DEGREE, UniformSpline
 from hodyn_ros.trajectory.pose_coordinates import COORDINATES
@@ -53,9 +54,9 @@ class StreamCoordinates:
         limits = robot.limits if closure is None else _of_coordinates(robot)
         return cls(robot.joint_names, limits, False, RobotMotion.of_joints(still))
 
-    def sample(self, columns: Array) -> MotionSample:
+    def sample(self, columns: Array, frame: Frame = "body") -> MotionSample:
         """Return the motion (N, ...) of derivatives (N, order + 1, n) of the coordinates."""
-        return self._motion.of_columns(columns)
+        return self._motion.of_columns(columns, frame)
 
     def of_pose(self, pose: Array) -> Array:
         """Return the coordinates (n,) of a pose (4, 4) of the platform in the world [m].
