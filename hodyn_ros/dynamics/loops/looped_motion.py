@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -14,25 +13,24 @@ import numpy as np
 from hodyn_ros.checks import check_result
 from hodyn_ros.dynamics.loops.closing import MOST_STEPS, Known, home, reach
 from hodyn_ros.dynamics.loops.coordinate_motion import sample_of
-from hodyn_ros.dynamics.loops.independence import choose_coordinates, conditions, find_independence
+from hodyn_ros.dynamics.loops.independence import conditions, find_independence
 from hodyn_ros.dynamics.loops.platform_dynamics import PlatformDynamics
 from hodyn_ros.engine import kernels
 from hodyn_ros.engine.codegen.kernel import Function
 from hodyn_ros.engine.codegen.sample_loop import SampleLoop, one_by_one
 from hodyn_ros.engine.loops.loop_kernel import LoopKernel, LoopProduct, compiles
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
-from hodyn_ros.errors import ConvergenceError, HodynError, InputError, SingularError
+from hodyn_ros.errors import ConvergenceError, HodynError, SingularError
 from hodyn_ros.formulations import embedding
 from hodyn_ros.formulations.embedding import LoopMotion, Place
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.closure import Closure, PlatformRows
+from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.readers.assembly import Frame
 
 # Singular values, without units, below which nothing is computed: at a singular pose positions are known to
 # half of their digits only, and the singular values found there are of that size.
 SINGULAR = 1e-6
-_AGREE = 1e-9  # share of the fastest drive, and of the robot's size, in which redundant drives may differ
 KEPT = 100  # compiled calls of a robot; one that walks meets many sets of contacts
 
 
@@ -154,52 +152,6 @@ class LoopedMotion:
         if self.platform is not None and given is not None:
             self.platform.check_twists(given.pose, given.twists[: len(y) - 1])
         return self.locate(y[0], given, len(y) - 1)
-
-    def move_drives(self, drives: Array, given: BaseMotion | None) -> tuple[Array, BaseMotion | None]:
-        """Return the motion of the coordinates, and of a platform, from that of the drives (orders, driven).
-
-        `given`: the motion of a prescribed base, with spatial twists. With more drives than coordinates some
-        determine the motion, and the others have to agree: InputError.
-        """
-        closure, twin = self.closure, self._moved_by_drives
-        now = self.known.place
-        twin.known = Known(now, now.joints[list(twin.closure.joints)], now.base)
-        columns = [closure.driven.index(joint) for joint in twin.closure.joints]
-        moved, _ = twin.move(drives[:, columns], given)
-        joints = moved.joint_motion()
-        apart = (
-            np.abs(joints[:, list(closure.driven)] - drives)
-            / np.abs(drives).max(axis=1, initial=closure.size)[:, None]
-        )
-        if apart.max(initial=0.0) > _AGREE:
-            worst = closure.driven[int(apart.max(axis=0).argmax())]
-            raise InputError(
-                f"the drives of robot {closure.tree.name!r} contradict each other: joint "
-                f"{closure.tree.joint_names[worst]!r} does not move like that where the others do"
-            )
-        platform = None
-        if closure.platform is not None:
-            body = closure.platform.body
-            twists = moved.twists_of(body) or [np.zeros(6)]
-            platform = BaseMotion(moved.body_pose(body), np.array(twists))
-        y = joints[:, list(closure.joints)]
-        self.remember(moved, y[0], given if platform is None else platform)
-        return y, platform
-
-    @cached_property
-    def _moved_by_drives(self) -> LoopedMotion:
-        """This robot with driven joints as coordinates."""
-        closure = self.closure
-        joints, hold = closure.driven, True
-        if closure.n_efforts > closure.n_coordinates:
-            joints, hold = choose_coordinates(closure, closure.driven)
-        if not hold:
-            raise SingularError(
-                f"the drives of robot {closure.tree.name!r} do not determine its motion near its home", np.inf
-            )
-        free = closure.tree.floating_base and not closure.base_given
-        platform = PlatformRows(0, ()) if free else None
-        return LoopedMotion(replace(closure, joints=joints, driven=joints, platform=platform))
 
     def remember(self, moved: LoopMotion, y: Array, given: BaseMotion | None) -> None:
         """Start from there the next time."""

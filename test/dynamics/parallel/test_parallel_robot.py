@@ -21,8 +21,10 @@ from hodyn_ros import (
     ParallelRobot,
     Robot,
     SingularError,
+    share,
 )
 from hodyn_ros.engine.limbs.kernel import ParallelKernel
+from hodyn_ros.errors import HodynError
 from hodyn_ros.formulations import limb_decomposition
 from hodyn_ros.lie.motion import Frame
 from hodyn_ros.lie.se3 import exp
@@ -216,6 +218,32 @@ def test_drives_tell_the_motion(arrays: Parallel, frame: Frame) -> None:
     assert np.allclose(place.pose, pose, rtol=0.0, atol=1e-13)
     # the pose it has found is where it goes on from
     assert relative_errors(robot.drive_state(None, given).motion, drives).max() < 1e-12
+
+
+def test_drives_tell_the_motion_of_a_platform_that_tilts_far() -> None:
+    """Past where the joints that its base is written with would be singular, and from where it was put."""
+    robot = Robot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
+    start = robot.home[1]
+    assert start is not None
+    other = Robot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
+    twists, steps = 0.3 * random_stack(4, 3, 6), np.linspace(0.0, 0.7, 8)
+    for tilt in (*steps, *steps[-2::-2]):
+        turn = exp(np.array([0.2 * tilt, tilt, 0.0, 0.0, 0.0, 0.0]))
+        pose = start @ turn
+        given = BaseMotion(pose, twists, frame="body").in_frame("world")
+        drives = other.drive_state(None, given)
+        _, found = robot.motion_from_drives(drives.motion)
+        assert found is not None
+        assert np.allclose(found.pose, pose, rtol=0.0, atol=1e-12)
+        assert relative_errors(found.twists, given.twists).max() < 1e-10
+    robot.reset()
+    before = robot.positions
+    apart = drives.motion.copy()
+    apart[0, 0] += 40.0
+    with pytest.raises(HodynError):
+        robot.motion_from_drives(apart)
+    assert np.array_equal(robot.positions, before)
+    assert np.allclose(robot.motion_from_drives(drives.motion)[1].pose, pose, rtol=0.0, atol=1e-12)
 
 
 def test_redundant_drives_must_not_contradict_each_other(hinge: Robot) -> None:
@@ -464,11 +492,11 @@ def test_the_kernel_itself_never_calls_a_singular_pose_right(arrays: Parallel) -
     robot.joint_motion(None, still(beside))
     memory = robot.positions[None].copy()
     assert kernel.function(beside, REST, memory).item(kernel.bad) < 1.0
-    for share in np.linspace(0.0, 1.0, 60) ** 0.25:
+    for part in np.linspace(0.0, 1.0, 60) ** 0.25:
         between = beside.copy()
-        between[:3, 3] += share * (pose - beside)[:3, 3]
+        between[:3, 3] += part * (pose - beside)[:3, 3]
         if arrays is PLATFORM:
-            between = PLATFORM.placement @ exp(np.array([0, 0, 1.5 + share * (np.pi / 2 - 1.5), 0, 0, 0]))
+            between = PLATFORM.placement @ exp(np.array([0, 0, 1.5 + part * (np.pi / 2 - 1.5), 0, 0, 0]))
         kernel.function(between, REST, memory)
     for _ in range(20):
         table = kernel.function(pose, REST, memory)

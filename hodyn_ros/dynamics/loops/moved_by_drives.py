@@ -1,0 +1,125 @@
+"""The motion of a robot with loops from that of its drives: the direct kinematics of a platform."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from hodyn_ros.dynamics.kinematics.forward_kinematics import forward_kinematics
+from hodyn_ros.dynamics.loops.closing import Known
+from hodyn_ros.dynamics.loops.grounded import SHIFT, grounded
+from hodyn_ros.dynamics.loops.independence import choose_coordinates
+from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
+from hodyn_ros.engine.codegen.kernel import Kernel
+from hodyn_ros.engine.recursions.kinematics import POSE, frame_motion
+from hodyn_ros.errors import InputError, SingularError
+from hodyn_ros.formulations.embedding import Place
+from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.readers.assembly import Frame
+
+_AGREE = 1e-9  # share of the fastest drive, and of the robot's size, in which redundant drives may differ
+_TURNED = 0.5  # sine of how far a base may turn before its joints are written anew; they are singular at one
+
+
+class MovedByDrives:
+    """A robot with driven joints as coordinates. A base that moves freely hangs on six joints.
+
+    These are at zero at `start`, where the base was when this was made.
+    """
+
+    def __init__(self, looped: LoopedMotion) -> None:
+        closure = looped.closure
+        joints, hold = closure.driven, True
+        if closure.n_efforts > closure.n_coordinates:
+            joints, hold = choose_coordinates(closure, closure.driven)
+        if not hold:
+            raise SingularError(
+                f"the drives of robot {closure.tree.name!r} do not determine its motion near its home", np.inf
+            )
+        self._looped, self.start = looped, None
+        self._columns = [closure.driven.index(joint) for joint in joints]
+        twin = replace(closure, joints=joints, driven=joints, platform=None)
+        self._first = 0
+        if closure.tree.floating_base and not closure.base_given:
+            place = looped.known.place
+            self.start = place.base
+            twin, _ = grounded(twin, place)
+            self._first = SHIFT + 1
+        self._twin = LoopedMotion(twin)
+        self._left: Array | None = None  # the memory of the robot as the last call left it
+        self._platforms: dict[int, Kernel | None] = {}
+
+    @property
+    def near(self) -> bool:
+        """Whether the six joints of a base are far from where they are singular."""
+        if self.start is None or self._is_there:
+            return True
+        base = self._looped.known.place.base
+        return base is None or abs(_turns(base, self.start)[1]) < _TURNED
+
+    @property
+    def _is_there(self) -> bool:
+        """Whether nothing has moved the robot since the last call."""
+        return self._left is not None and bool((self._looped.memory == self._left).all())
+
+    def move(self, drives: Array, given: BaseMotion | None) -> tuple[Array, BaseMotion | None]:
+        """Return what `LoopedMotion.move_drives` does."""
+        looped, closure = self._looped, self._looped.closure
+        twin = self._twin
+        if not self._is_there:
+            self._follow()
+        self._left = None  # until the robot has followed the twin
+        whole, _ = twin.joint_motion(np.ascontiguousarray(drives[:, self._columns]), given)
+        joints = whole[:, self._first :]
+        apart = np.abs(joints[:, list(closure.driven)] - drives)
+        apart /= np.abs(drives).max(axis=1, initial=closure.size)[:, None]
+        if apart.max(initial=0.0) > _AGREE:
+            worst = closure.driven[int(apart.max(axis=0).argmax())]
+            raise InputError(
+                f"the drives of robot {closure.tree.name!r} contradict each other: joint "
+                f"{closure.tree.joint_names[worst]!r} does not move like that where the others do"
+            )
+        platform = None if closure.platform is None else self._platform(whole, given)
+        leader = given if platform is None else platform
+        y = joints[:, list(closure.joints)]
+        base = None if not closure.tree.floating_base or leader is None else leader.pose
+        looped.known = Known(Place(joints[0], base), y[0], None if leader is None else leader.pose)
+        self._left = looped.memory.copy()
+        return y, platform
+
+    def _follow(self) -> None:
+        """Let the twin stand where the robot is known to be."""
+        known = self._looped.known.place
+        joints, base = known.joints, known.base
+        if self.start is not None and base is not None:
+            slides = base[:3, 3] - self.start[:3, 3]
+            joints, base = np.concatenate([slides, _turns(base, self.start), joints]), None
+        self._twin.known = Known(Place(joints, base), joints[list(self._twin.closure.joints)], base)
+
+    def _platform(self, joints: Array, given: BaseMotion | None) -> BaseMotion:
+        """Return the motion of the platform from that of all joints of the twin."""
+        order, tree, platform = len(joints) - 1, self._twin.closure.tree, self._looped.closure.platform
+        assert platform is not None
+        body = platform.body + (SHIFT if self.start is not None else 0)
+        if order not in self._platforms:
+            self._platforms[order] = frame_motion(tree, order, [Frame(body, np.eye(4))], "spatial")
+        kernel = self._platforms[order]
+        if kernel is None:
+            motion = forward_kinematics(tree, joints, given, "spatial", {})
+            pose, twists = motion.pose_of(body), motion.twists_of(body)
+        else:
+            base = [] if given is None else [given.pose, np.ascontiguousarray(given.twists[:order])]
+            row = kernel.function(np.ascontiguousarray(joints), *base)[0]
+            pose, twists = row[:POSE].reshape(4, 4), row[POSE:].reshape(-1, 6)
+        return BaseMotion(pose, twists if order else np.zeros((1, 6)))
+
+
+def _turns(base: Array, start: Array) -> Array:
+    """Return the turns about x, y and z that follow each other outward from `start` to the pose of a base."""
+    R = base[:3, :3] @ start[:3, :3].T
+    turns: Array = np.array(
+        [np.arctan2(-R[1, 2], R[2, 2]), np.arcsin(np.clip(R[0, 2], -1.0, 1.0)), np.arctan2(-R[0, 1], R[0, 0])]
+    )
+    return turns
