@@ -40,7 +40,7 @@ _ROUNDS = 3
 _ROOM = 0.7  # of the limits is used by the first guess, or as much of what gravity leaves of them
 _NEAR = 0.9  # of a limit: what is below stays below when all goes slower
 _BESIDE = 1e-9  # of a path, from a jump to its sides
-_NEAREST = 1e-6  # of a path: breakpoints that are nearer are one
+_NEAREST = 1e-6  # of a path: breakpoints that are nearer are one, and places that near an end are this end
 _APART = 0.4  # of a piece: knots that are nearer to a breakpoint give way to it
 _FASTER = 1.01  # squared speeds, before the whole is slowed until it touches a limit
 _PRECISION = 1e-6  # of factors of squared speeds
@@ -234,7 +234,7 @@ class _Search:
             limit = self.demand.columns[self.usage.columns[error.column]]
             place = self.u[chosen[error.station]]
             raise InfeasibleError(
-                f"no speed is found that keeps all limits: near {place:.6g} of the path still "
+                f"no speed is found that keeps all limits: {self._place(place)}, still "
                 f"{100.0 * error.usage:.4g} % of the {limit.quantity} of {limit.joint!r} are used; start or "
                 "end slower, or change the path"
             ) from error
@@ -307,10 +307,18 @@ class _Search:
         still = float(self.sizes(np.zeros(self.dense.count)).max())
         return min(still + _ROOM * (1.0 - still), 1.0) if still < 1.0 else 1.0
 
+    def _place(self, u: float) -> str:
+        """Say where on the path a parameter of it is."""
+        begin, end = self.u[0], self.u[-1]
+        share = (u - begin) / (end - begin)
+        if min(share, 1.0 - share) < _NEAREST:
+            return "at the start of the path" if share < 0.5 else "at the end of the path"
+        return f"after {100.0 * share:.3g} % of the path (at {u:.4g} of {end:.4g})"
+
     def _too_heavy(self, row: int, column: int, usage: float) -> InfeasibleError:
         limit = self.demand.columns[self.usage.columns[column]]
         return InfeasibleError(
-            f"no speed keeps the limits: at {self.u[row]:.6g} of the path, gravity alone asks for a "
+            f"no speed keeps the limits: {self._place(self.u[row])}, gravity alone asks for a "
             f"{limit.quantity} of {usage * limit.upper:.6g} {limit.unit} at joint {limit.joint!r}, "
             f"allowed are {limit.upper:g}; change the path or the limit"
         )
