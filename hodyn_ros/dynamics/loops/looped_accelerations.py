@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cached_property
 from math import comb
 
 import numpy as np
@@ -69,12 +71,46 @@ class LoopedAccelerations(LoopedMotion):
 
             F^T M F y^(k+2) - F^T P u_p^(k) = ...,   P^T F y^(k+2) = a_p^(k) - P^T z^(k+2) at y^(k+2) = 0
         """
-        closure = self.closure
+        closure, first = self.closure, 6 if self.closure.base_given else 0
+        drives = tuple(place - first for place in prescribed)
+        kernel = None if min(drives, default=0) < 0 else self._hybrid_kernel(values, drives, wrenches)
+        if kernel is not None:
+            motion = [] if given is None else [given.pose, given.twists[:1]]
+            loads = [load.up_to(len(values) - 1) for load in wrenches]
+            arrays = [state, *motion, values[:, first:], *([values[:, :6]] if first else []), *loads]
+            table = kernel.function(*map(np.ascontiguousarray, arrays), self.memory)
+            if table.item(kernel.bad) < 1.0:
+                if given is None:
+                    return table[:-1], None
+                twists = np.concatenate([given.twists[:1], table[:-1, :6]])
+                return table[:-1, 6 - first :], twists
         moved, efforts = self.accelerate(state, values, prescribed, given, wrenches)
         rates = np.array(moved.rates[1:]) @ closure.effort_map
         found = rates.copy()
         found[:, list(prescribed)] = efforts[:, list(prescribed)]
         return found, None if closure.leader is None else np.array(moved.twists_of(closure.leader))
+
+    def _hybrid_kernel(
+        self, values: Array, drives: tuple[int, ...], wrenches: Sequence[AppliedWrench]
+    ) -> LoopAccelerations | None:
+        """Return the code of hybrid dynamics; None where there is none."""
+        order, loads = len(values) - 1, self.places(wrenches)
+        if self.independence.idle or not compiles(self.closure, order):
+            return None
+        key = order, loads, drives
+        if key not in self._hybrid_kernels:
+            if len(self._hybrid_kernels) >= KEPT:
+                del self._hybrid_kernels[next(iter(self._hybrid_kernels))]
+            self._hybrid_kernels[key] = None
+            with suppress(TooLong):
+                self._hybrid_kernels[key] = LoopAccelerations(
+                    self.closure, self.independence.given, order, loads, drives
+                )
+        return self._hybrid_kernels[key]
+
+    @cached_property
+    def _hybrid_kernels(self) -> dict[tuple[int, LoadPlaces, tuple[int, ...]], LoopAccelerations | None]:
+        return {}
 
     def accelerate(
         self,

@@ -204,12 +204,14 @@ def hybrid_dynamics_partials(
         A_pp du_p^(k) = dq_p^(k+2) - what follows from all else that changes
     """
     closure, (orders, e) = looped.closure, values.shape
-    moved, efforts = looped.accelerate(state, values, prescribed, given, wrenches)
+    found, twists = looped.hybrid_dynamics(state, values, prescribed, given, wrenches)
+    efforts = values.copy()
+    efforts[:, list(prescribed)] = found[:, list(prescribed)]
     drives = efforts[:, e - len(closure.driven) :]
-    if closure.base_given and moved.base_motion is not None:
+    if closure.base_given and given is not None and twists is not None:
         wrench, held = efforts[:, :6], set(range(6)) <= set(prescribed)
         if held:  # the wrench found turns with the base
-            wrench = moved.base_motion.wrenches_in_body(wrench)
+            wrench = BaseMotion(given.pose, twists).wrenches_in_body(wrench)
         wrenches = [*wrenches, AppliedWrench(0, wrench, frame="body" if held else "world")]
     of_drives = _responses(looped, state, drives, given, wrenches).of_drives
     c, size, p = closure.n_coordinates, of_drives.shape[2], list(prescribed)

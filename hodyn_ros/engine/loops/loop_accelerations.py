@@ -9,6 +9,7 @@ moved by Q, less what lower multipliers of the loops contribute to it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import factorial
 from typing import Any
 
 from hodyn_ros.engine.codegen.kernel import Stack
@@ -29,7 +30,27 @@ from hodyn_ros.engine.series.vectors import Scalar, add, cross, dot, scale, subt
 
 
 class AccelerationCode(LoopCode):
-    """Accelerations of the coordinates from the efforts of the drives."""
+    """Accelerations of the coordinates from the efforts of the drives.
+
+    Of drives that are `prescribed`, by place among the driven joints, accelerations are given, and efforts
+    found: what gives these the missing accelerations.
+    """
+
+    prescribed: Sequence[int] = ()
+
+    def left_out(self, q: Stack, *others: Stack) -> Stack:
+        """Return as `accelerations` of the driven joints, and efforts of those that are prescribed."""
+        *arguments, memory, state = others
+        step, rows = self.steps(q, *arguments, state)
+        n_given = 0 if self.closure.leader is None else 2
+        found = []
+        for k, (row, efforts) in enumerate(zip(rows, step.held)):
+            values = [float(factorial(k + 1)) * step.velocities(k + 1)[j] for j in self.closure.driven]
+            for place, effort in zip(self.prescribed, efforts):
+                values[place] = float(factorial(k)) * effort
+            found.append([*row[: 3 * n_given], *values])
+        bad = self.bad(step, others[:n_given], found, memory, state[0])
+        return [*found, [bad, *[0.0] * (len(found[0]) - 1)]]
 
     def accelerations(self, q: Stack, *others: Stack) -> Stack:
         """Return derivatives 1 to order + 1 of the twist of platform or base, then of the joints' velocities.
@@ -47,7 +68,7 @@ class AccelerationCode(LoopCode):
         self, step: Step, given: Sequence[Stack], rows: Stack, memory: Stack, state: Sequence[Scalar]
     ) -> Scalar:
         """Return a number that is one or more where accelerations by order do not count."""
-        flat = sum(system.flatness for system in step.systems)
+        flat = sum((system.flatness for system in step.systems), start=step.flatness)
         return self.wrong(step.leading, state[-1], memory[0], step.motions, given, flat) + overflow(rows)
 
     def steps(self, q: Stack, *others: Stack) -> tuple[Step, Stack]:
@@ -69,7 +90,7 @@ class Step:
 
     def __init__(
         self,
-        code: LoopCode,
+        code: AccelerationCode,
         leading: Sequence[Scalar],
         velocities: Sequence[Scalar],
         given: Sequence[Stack],
@@ -96,6 +117,17 @@ class Step:
         matrix = mass_matrix(tree_at(code, code.bodies, leading, [[0.0] for _ in positions], self.base, 1))
         present = [[coefficient(x, 0) for x in row] for row in matrix]
         self.factor = factorise(congruent(present, self.columns))
+        self.held: list[list[Scalar]] = []  # efforts of the drives that are prescribed
+        self._moving = [
+            [column[code.closure.first + code.closure.driven[place]] for column in self.columns]
+            for place in code.prescribed
+        ]
+        self._answers = [solve(self.factor, row) for row in self._moving]
+        response = [[dot(row, answer) for answer in self._answers] for row in self._moving]
+        self._response = factorise(response)
+        self.flatness: Scalar = sum(  # of the prescribed joints, in what their efforts do
+            abs(response[i][i] * self._response[i][i]) for i in range(len(response))
+        )
 
     def extend(self, efforts: Sequence[Scalar], loads: Sequence[Sequence[Scalar]]) -> list[Scalar]:
         """Return the next coefficient of the accelerations from that of efforts and loads."""
@@ -103,6 +135,8 @@ class Step:
         for column in code.known:
             self.rates[column].append(0.0)
         code.find_rates(self.motions, self.systems, self.rates, NOTHING, k + 1)
+        wanted, places = list(efforts), [len(efforts) - len(code.closure.driven) + p for p in code.prescribed]
+        efforts = [0.0 if i in places else effort for i, effort in enumerate(wanted)]
         applied = self.recursion.applied(loads)
         before = self.recursion.lengths()
         joints, on_base = self._unbalanced(k, [0.0] * 6, applied, efforts)
@@ -111,7 +145,12 @@ class Step:
             wrench = (*on_base[:3],), (*on_base[3:],)
             joints = [*(power(base_velocity(code, self.base, i, 0), wrench) for i in range(6)), *joints]
         right = [-dot(column, joints) for column in self.columns]
-        y = [x * (1.0 / (k + 1)) for x in solve(self.factor, right)]
+        found = solve(self.factor, right)
+        self.held.append(self._held(k, found, [wanted[place] for place in places]))
+        for place, effort, answer in zip(places, self.held[-1], self._answers):
+            efforts[place] = effort
+            found = [x + effort * change for x, change in zip(found, answer)]
+        y = [x * (1.0 / (k + 1)) for x in found]
         change = [dot(row, y) for row in zip(*self.columns)]
         for column, joint in enumerate(code.closure.leading):
             self.rates[column][k + 1] = self.rates[column][k + 1] + change[first + joint]
@@ -128,8 +167,17 @@ class Step:
         )
         velocities = self.velocities(k + 1)
         of_leader = [] if code.closure.leader is None else twist if self.base else self.leader_twist(-1)
-        found = [*of_leader, *(velocities[joint] for joint in code.closure.joints)]
-        return [(k + 1.0) * x for x in found]
+        moved = [*of_leader, *(velocities[joint] for joint in code.closure.joints)]
+        return [(k + 1.0) * x for x in moved]
+
+    def _held(self, k: int, found: Sequence[Scalar], wanted: Sequence[Scalar]) -> list[Scalar]:
+        """Return efforts that add to accelerations what those that are prescribed lack."""
+        driven, trial = self.code.closure.driven, self.velocities(k + 1)
+        missing = [
+            acceleration - (k + 1.0) * trial[driven[place]] - dot(row, found)
+            for place, row, acceleration in zip(self.code.prescribed, self._moving, wanted)
+        ]
+        return solve(self._response, missing)
 
     def _unbalanced(
         self, k: int, twist: Sequence[Scalar], applied: Sequence[Spatial], efforts: Sequence[Scalar]

@@ -258,20 +258,32 @@ class LoopAccelerations(LoopFunction):
     6),] wrenches (order + 1, 6)..., memory (1, N), out=None)` returns accelerations (order + 2, [6 +] k):
     after derivatives 1 to order + 1 of the spatial twist of platform or base those of the coordinates'
     velocities, and a last row.
+
+    Where drives are `prescribed`, by place among the driven joints, their accelerations are given in place of
+    efforts, and the result has columns of the driven joints: accelerations, and efforts of those prescribed.
     """
 
-    def __init__(self, closure: Closure, chosen: Array, order: int, loads: LoadPlaces = ()) -> None:
+    def __init__(
+        self,
+        closure: Closure,
+        chosen: Array,
+        order: int,
+        loads: LoadPlaces = (),
+        prescribed: Sequence[int] | None = None,
+    ) -> None:
         self.order = order
         code = AccelerationCode(closure, chosen, order, loads)
+        code.prescribed = prescribed or ()
         k, moved = len(closure.joints), closure.leader is not None
         told: list[tuple[str, Shape]] = [("the state", (2, k))]
         told += [("the pose", (4, 4)), ("the twist", (1, 6))] if moved else []
         others: list[tuple[str, Shape]] = [("the efforts", (order + 1, len(closure.driven)))]
         others += [("the base wrench", (order + 1, 6))] if closure.base_given else []
         others += load_arguments(loads, order)
-        result = order + 2, k + 6 * moved
+        result = order + 2, (k if prescribed is None else len(closure.driven)) + 6 * moved
         limit = STRAIGHT_LINE_LIMIT if order else _ACCELERATIONS
-        super().__init__(code, told, others, result, code.accelerations, limit=limit)
+        end = code.accelerations if prescribed is None else code.left_out
+        super().__init__(code, told, others, result, end, limit=limit)
 
 
 class LoopProduct(LoopFunction):

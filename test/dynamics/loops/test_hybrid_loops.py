@@ -98,3 +98,34 @@ def test_bad_input_is_named() -> None:
     rest = BaseMotion(planar.home[1], np.zeros((1, 6)))  # type: ignore[arg-type]
     with pytest.raises(SingularError, match="prescribed joints of robot 'planar_3rrr' cannot all be moved"):
         planar.hybrid_dynamics(None, np.zeros((1, 3)), planar.driven_joints, rest)
+
+
+@pytest.mark.parametrize("name", ["delta", "humanoid_leg", "planar_3rrr"])
+def test_compiled_code_finds_what_the_readable_equations_do(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of joints, of a base that is pushed, and of a platform, with a wrench on a body."""
+    robot = robot_of(name)
+    q, base = motion_of(robot, 3)
+    if name == "planar_3rrr" and base is not None and robot.closure is not None:
+        along = robot.closure.directions
+        base = BaseMotion(base.pose, base.twists @ along @ along.T, frame="body").in_frame("world")
+    state = robot.drive_state(q, base, wrench_on(robot))
+    given = state.efforts + random_stack(6, *state.efforts.shape)
+    arguments = (
+        None if q is None else q[:2],
+        given,
+        robot.driven_joints[1:2],
+        None if base is None else BaseMotion(base.pose, base.twists[:1]),
+        state.base_wrench,
+        wrench_on(robot),
+    )
+    found: Any = robot.hybrid_dynamics(*arguments)
+    kernels = robot._looped._hybrid_kernels  # type: ignore[union-attr]
+    assert kernels and None not in kernels.values()
+    monkeypatch.setattr(type(robot._looped), "_hybrid_kernel", lambda *_: None)
+    expected: Any = robot.hybrid_dynamics(*arguments)
+    if base is None:
+        found, expected = (found,), (expected,)
+    for one, other in zip(found, expected):
+        assert relative_errors(one, other).max() < 1e-10
