@@ -106,7 +106,15 @@ def demo(
 
 @app.command()
 def export(
-    robot: Annotated[str, typer.Option(help="Robot: a YAML file as in config/, a URDF or an MJCF.")],
+    robot: Annotated[
+        str | None,
+        typer.Argument(
+            help="Robot: path of a YAML, URDF or MJCF file, or a shipped one.", show_default="that of --robot"
+        ),
+    ] = None,
+    option: Annotated[
+        str | None, typer.Option("--robot", help="The same as an option.", show_default="none")
+    ] = None,
     order: Annotated[int, typer.Option(help="Highest time derivative that is computed.")] = 2,
     what: Annotated[
         list[str] | None,
@@ -161,6 +169,9 @@ def export(
     from hodyn_ros.export import export_c, export_mjcf, export_shared
     from hodyn_ros.lie.representations import Representation
 
+    if (robot is None) == (option is None):
+        raise InputError("say once which robot to export, as in: hodyn export panda.yaml")
+    robot = robot or cast(str, option)
     if lang == "mjcf":
         model, file = export_mjcf(robot, out, name, floating_base)
         print(f"wrote {file}")

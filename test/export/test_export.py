@@ -540,6 +540,8 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("arguments", "words"),
         (
+            ((), "say once which robot to export"),
+            (("panda.yaml", "--robot", "panda.yaml"), "say once which robot to export"),
             (("--robot", "nowhere.yaml"), "no file 'nowhere.yaml'"),
             (("--robot", "panda.yaml", "--lang", "fortran"), "no export to 'fortran'; choose --lang c"),
             (("--robot", "panda.yaml", "--order", "-1"), "the order must be 0 or a positive integer"),
@@ -548,7 +550,7 @@ class TestCommand:
             (("--robot", "delta.yaml", "--order", "9"), "robot 'delta' has no compiled inverse dynamics"),
             (("--robot", "panda_validation.yaml"), "panda_validation.yaml"),
         ),
-        ids=("robot", "language", "order", "name", "folder", "platform", "file"),
+        ids=("none", "two", "robot", "language", "order", "name", "folder", "platform", "file"),
     )
     def test_bad_arguments_give_one_line(self, arguments: tuple[str, ...], words: str) -> None:
         result = self.run(*arguments)

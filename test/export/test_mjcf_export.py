@@ -172,7 +172,7 @@ def test_what_mujoco_has_no_word_for_is_named() -> None:
 
 
 def test_the_command_writes_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run(monkeypatch, "export", "--robot", "panda.yaml", "--lang", "mjcf", "--out", tmp_path) == 0
+    assert run(monkeypatch, "export", "--lang", "mjcf", "panda.yaml", "--out", tmp_path) == 0
     model = mujoco.MjModel.from_xml_path(str(tmp_path / "panda.xml"))
     assert model.joint("panda_joint1_motor").range.tolist() == [0.0, 0.0]
     assert model.joint("panda_joint1").range.tolist() == pytest.approx([-2.8973, 2.8973])

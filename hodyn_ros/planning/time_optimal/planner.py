@@ -17,7 +17,7 @@ from hodyn_ros.planning.limit_set import ROUNDING, Column, LimitSet
 from hodyn_ros.planning.motion_evaluator import MotionEvaluator
 from hodyn_ros.planning.retime import InfeasibleError
 from hodyn_ros.planning.time_optimal.chain_rule import SPEEDS
-from hodyn_ros.planning.time_optimal.geometry import require_path
+from hodyn_ros.planning.time_optimal.geometry import place_of, require_path
 from hodyn_ros.planning.time_optimal.insensitive import Uncertainty
 from hodyn_ros.planning.time_optimal.interior_point import Optimum, Problem, UnreachedError, solve
 from hodyn_ros.planning.time_optimal.path_dynamics import PathDynamics
@@ -40,7 +40,7 @@ _ROUNDS = 3
 _ROOM = 0.7  # of the limits is used by the first guess, or as much of what gravity leaves of them
 _NEAR = 0.9  # of a limit: what is below stays below when all goes slower
 _BESIDE = 1e-9  # of a path, from a jump to its sides
-_NEAREST = 1e-6  # of a path: breakpoints that are nearer are one, and places that near an end are this end
+_NEAREST = 1e-6  # of a path: breakpoints that are nearer are one
 _APART = 0.4  # of a piece: knots that are nearer to a breakpoint give way to it
 _FASTER = 1.01  # squared speeds, before the whole is slowed until it touches a limit
 _PRECISION = 1e-6  # of factors of squared speeds
@@ -309,11 +309,7 @@ class _Search:
 
     def _place(self, u: float) -> str:
         """Say where on the path a parameter of it is."""
-        begin, end = self.u[0], self.u[-1]
-        share = (u - begin) / (end - begin)
-        if min(share, 1.0 - share) < _NEAREST:
-            return "at the start of the path" if share < 0.5 else "at the end of the path"
-        return f"after {100.0 * share:.3g} % of the path (at {u:.4g} of {end:.4g})"
+        return place_of(u, self.u[0], self.u[-1])
 
     def _too_heavy(self, row: int, column: int, usage: float) -> InfeasibleError:
         limit = self.demand.columns[self.usage.columns[column]]
