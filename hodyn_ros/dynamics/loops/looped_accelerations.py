@@ -264,8 +264,7 @@ class LoopedAccelerations(LoopedMotion):
             joints, twists = self.forward_dynamics(y, u, given, wrenches)
             return joints if twists is None else np.concatenate([twists[1:], joints], axis=1)
 
-        of_limbs = self.platform is not None and self.platform.compiles(order, loads)
-        if of_limbs or self.independence.idle or not compiles(closure, order):
+        if self.independence.idle or not compiles(closure, order) or (self.platform is not None and loads):
             return carefully
         try:
             kernel = LoopAccelerations(closure, self.independence.given, order, loads)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from oracles.mechanisms import MECHANISMS, Mechanism
 from sweeps import some
 
-from hodyn_ros import AppliedWrench, BaseMotion, Robot
+from hodyn_ros import AppliedWrench, BaseMotion, Robot, share
 from hodyn_ros.dynamics.calls.compiling import Compiled
 from hodyn_ros.dynamics.loops import compiled_partials
 from hodyn_ros.engine.codegen import sample_loop
@@ -271,3 +271,26 @@ def test_loops_that_open_are_named_with_their_sample(monkeypatch: pytest.MonkeyP
             robot.inverse_dynamics(given.q)
         now = looped_of(robot).known.y
         np.testing.assert_allclose(now, given.q[49, 0], atol=1e-12)  # the last success
+
+
+def test_forward_dynamics_of_a_platform_on_limbs_in_lanes() -> None:
+    """The motions that efforts stand for come back, of samples and of each alone."""
+    robot = Robot.from_config(share.find("config", "planar_3rrr.yaml"))
+    rng, order, count = np.random.default_rng(4), 1, 70
+    closure, home = robot.closure, robot.home[1]
+    assert closure is not None and home is not None
+    along = closure.directions.T
+    shifts, rates = rng.uniform(-0.05, 0.05, (count, 2)), rng.uniform(-2.0, 2.0, (count, order + 2, 2))
+    poses = np.array([home @ exp(shift @ along) for shift in shifts])
+    base = BaseMotion(poses, rates @ along, frame="body").in_frame("world")
+    efforts: Any = robot.inverse_dynamics(None, base)
+    still = BaseMotion(base.pose, base.twists[:, :1])
+    _, found = robot.forward_dynamics(None, efforts, still)
+    for k in range(order + 1):
+        scale = np.abs(base.twists[:, 1 + k]).max()
+        assert np.abs(found[:, k] - base.twists[:, 1 + k]).max() < 1e-11 * scale
+    assert robot._looped._forward_loops  # type: ignore[union-attr]
+    for i in range(0, count, 10):
+        one = BaseMotion(still.pose[i], still.twists[i])
+        _, alone = robot.forward_dynamics(None, efforts[i], one)
+        assert np.abs(alone - found[i]).max() < 1e-11 * np.abs(alone).max()
