@@ -48,7 +48,7 @@ class EffortLimiter:
 
         Raises InputError for one that is not finite.
         """
-        if not np.isfinite(effort).all():
+        if np.count_nonzero(np.isfinite(effort)) < len(effort):
             raise InputError(f"the effort of joint {int(np.argmin(np.isfinite(effort)))} is not finite")
         cut = np.minimum(np.maximum(effort, -self.limit), self.limit)
         saturated = cut != effort

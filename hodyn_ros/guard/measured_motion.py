@@ -45,7 +45,7 @@ class MeasuredMotion:
                 "its stamp is zero; let the driver stamp it with the time of the measurement", clock=True
             )
         wrong = ~(np.abs(position) < _HUGE)
-        if wrong.any():
+        if np.count_nonzero(wrong):
             joint = int(np.argmax(wrong))
             raise StreamError(f"the position of joint {self._names[joint]!r} is {position[joint]}")
         if not self._is_fresh(age):
@@ -69,7 +69,7 @@ class MeasuredMotion:
         position = position + self._turns
         self.unknown = np.ones(len(self._names), dtype=bool) if velocity is None else ~np.isfinite(velocity)
         velocity = np.where(self.unknown, 0.0, 0.0 if velocity is None else velocity)
-        if (position != self.position).any() or (velocity != self.velocity).any():
+        if np.count_nonzero(position != self.position) or np.count_nonzero(velocity != self.velocity):
             self.unchanged_since = stamp
         self.stamp, self.position, self.velocity = stamp, position, velocity
 
@@ -95,7 +95,7 @@ class MeasuredMotion:
         allowed = self._fastest * within + self._config.resolution
         step = step - self.velocity * elapsed
         far = np.abs(step) > allowed
-        if not far.any():
+        if not np.count_nonzero(far):
             return np.zeros(len(self._names))
         turns = np.where(far, -_TURN * np.clip(np.round(step / _TURN), -1.0, 1.0), 0.0)
         left = np.abs(step + turns) > allowed
