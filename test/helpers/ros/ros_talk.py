@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import cache
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -11,12 +12,29 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
 from ros_processes import TIMEOUT, RosProcess
 
 from hodyn_ros.ros.diagnostics import OK
 from hodyn_ros.ros.streams.qos import stream_qos
 
 _T = TypeVar("_T")
+_STAYING: list[Node] = []
+
+
+@cache
+def _shared_context() -> Context:
+    """Return one for all nodes of a test run, with a node that stays.
+
+    The last node of a context takes its DDS participant along; where other processes end at that moment, Fast
+    DDS may crash, and the test run with it.
+    """
+    context = Context()
+    rclpy.init(context=context)
+    _STAYING.append(rclpy.create_node("test_run", context=context, enable_rosout=False))
+    return context
+
+
 DEPTH = 50_000  # of what is heard: a test that a busy machine holds up loses nothing of a stream
 
 
@@ -27,8 +45,7 @@ class Talk:
 
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
-        self._context = Context()
-        rclpy.init(context=self._context)
+        self._context = _shared_context()
         self.node = rclpy.create_node(self.node_name, namespace=namespace, context=self._context)
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
@@ -138,4 +155,3 @@ class Talk:
     ) -> None:
         self._executor.shutdown(timeout_sec=5.0)
         self.node.destroy_node()
-        self._context.try_shutdown()
