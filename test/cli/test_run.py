@@ -115,9 +115,11 @@ def test_a_robot_with_loops_is_simulated_and_commanded(tmp_path: Path) -> None:
         if "missed" in process.output():
             pytest.skip("the machine was too busy to simulate a robot in real time")
         assert talk.was_sound("trajectory_node") and talk.was_sound("dynamics_node")
+        talk.wait_until(
+            lambda: np.ptp([state.position for state in states], axis=0).max() > 0.01, "the robot in motion"
+        )
         assert process.stop(signal.SIGINT) == 0, process.output()
     assert "-> stopping" not in process.output().partition("the motion has ended")[0], process.output()
-    assert np.ptp([state.position for state in states], axis=0).max() > 0.01
 
 
 def test_arguments_are_shown() -> None:
