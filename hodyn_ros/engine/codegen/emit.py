@@ -31,6 +31,7 @@ _STREAMED = 2**20
 _STAGED = 2**11  # numbers on the way, in the cache next to the processor
 _STAGE = 2**15  # and at most, where samples are large
 _WIDEST = 16  # lanes
+_STORED = 32  # results for each angle from which on a batch has to wait for its stores
 
 
 def kernel_text(graph: Graph, outputs: Sequence[Any], n_arguments: int) -> str:
@@ -244,6 +245,8 @@ def shared_text(sizes: Sequence[int], part: int) -> str:
     the lines that the other is about to write. Stands beside `hodyn_batch` in its module; `sizes` are the
     numbers per sample of each argument, the result counted in. Large results are computed into a stage and
     written to memory past the caches. Returns as `batch_text` does, for what this thread computed.
+
+    `i64 @hodyn_alone(ptr argument_0, ..., i64 count)` is the call of one thread alone.
     """
     arguments = ", ".join(f"ptr %a{i}" for i in range(len(sizes)))
     moved = ", ".join(f"ptr %p{i}" for i in range(len(sizes)))
@@ -305,6 +308,12 @@ def shared_text(sizes: Sequence[int], part: int) -> str:
         "done:",
         "fence seq_cst",
         "ret i64 %before",
+        "}",
+        f"define i64 @hodyn_alone({arguments}, i64 %count) {{",
+        "%taken = alloca i64, align 8",
+        "store i64 0, ptr %taken, align 8",
+        f"%answer = call i64 @hodyn_shared({arguments}, i64 %count, i64 1, i64 0, ptr %taken)",
+        "ret i64 %answer",
         "}",
     ]
     return "\n".join(lines) + "\n" + _STREAM
@@ -589,15 +598,23 @@ class _LaneWriter(_Writer):
         return lines
 
     def function_lines(self, number: int) -> list[str]:
-        _, angle, _ = self.graph.nodes[number]
+        """Write all sines and cosines that can be computed by now, before much waits beside these calls.
+
+        Where results are many, each as late as can be: it is then computed while others are stored.
+        """
+        angles = self.angles()
+        if len(self.outputs) > _STORED * len(angles):
+            angles = [self.graph.nodes[number][1]]
         self.widths.add(self.lanes)
         pair = f"{{{self.type}, {self.type}}}"
-        both = f"%x{angle}_both"
-        result = [f"{both} = call {pair} @sincos{self.lanes}({self.type} {self.value(angle)})"]
-        for part, function in enumerate(_FUNCTIONS):
-            node = self.graph.node(function, angle)
-            self.written.add(node)
-            result.append(f"%n{node} = extractvalue {pair} {both}, {part}")
+        result = self.lines(self.missing(angles))
+        for angle in angles:
+            both = f"%x{angle}_both"
+            result.append(f"{both} = call {pair} @sincos{self.lanes}({self.type} {self.value(angle)})")
+            for part, function in enumerate(_FUNCTIONS):
+                node = self.graph.node(function, angle)
+                self.written.add(node)
+                result.append(f"%n{node} = extractvalue {pair} {both}, {part}")
         return result
 
     def load(self, argument: int, size: int, step: str = "", *, checked: bool = True) -> list[str]:

@@ -24,6 +24,7 @@ from hodyn_ros.lie.se3 import Array
 
 Stack = list[list[Any]]  # scalars by row and column
 Shape = tuple[int, int]
+_BatchCalls = tuple[Callable[..., int], Callable[..., int]]  # of one thread alone, and of each of several
 
 _WORTHWHILE = 4096  # samples of a batch for every thread that is woken
 _PART = 2048  # samples that a thread takes at a time
@@ -120,18 +121,24 @@ class Function(Call, ABC):
             out = np.empty((count, *self.result), dtype)
         else:
             check_out(out, (count, *self.result), dtype)
-        call = self._batch_call if dtype == np.float64 else self._single_call
-        places = [data_of(array) for array in (*arrays, out)]
+        alone, shared = self._batch_calls if dtype == np.float64 else self._single_calls
+        places = [data_of(array) for array in arrays]
+        places.append(data_of(out))
         parts = 1
         if count >= 2 * _WORTHWHILE:
             parts = max(1, min(threads or _processors(), count // _WORTHWHILE))
-        taken = (ctypes.c_int64 * (8 * parts))()
-        others = [
-            _pool(parts - 1).submit(call, *places, count, parts, part, taken) for part in range(1, parts)
-        ]
-        # all have to be done with the arrays before an error may leave here
-        spoiled = [call(*places, count, parts, 0, taken), *[other.result() for other in others]]
-        if any(spoiled):
+        if parts == 1:
+            spoiled = alone(*places, count)
+        else:
+            taken = (ctypes.c_int64 * (8 * parts))()
+            others = [
+                _pool(parts - 1).submit(shared, *places, count, parts, part, taken)
+                for part in range(1, parts)
+            ]
+            # all have to be done with the arrays before an error may leave here
+            spoiled = shared(*places, count, parts, 0, taken)
+            spoiled = any([spoiled, *[other.result() for other in others]])
+        if spoiled:
             for (name, _), array in zip(self.arguments, arrays):
                 check_finite(name, array)
             check_result(out)
@@ -149,18 +156,18 @@ class Function(Call, ABC):
         return compile_text(self._batch_text() + shared_text(sizes, _PART), "hodyn_shared", self._cache)
 
     @cached_property
-    def _single_call(self) -> Callable[..., int]:
+    def _single_calls(self) -> _BatchCalls:
         raise InputError("this robot is too large for batches of float32; use float64")
 
     @cached_property
-    def _batch_call(self) -> Callable[..., int]:
-        return self._shared(self.batch_code)
+    def _batch_calls(self) -> _BatchCalls:
+        return self._calls(self.batch_code)
 
-    def _shared(self, code: MachineCode) -> Callable[..., int]:
-        pointers = [ctypes.c_void_p] * (len(self.arguments) + 1)
+    def _calls(self, code: MachineCode) -> _BatchCalls:
         count = ctypes.c_int64
-        signature = ctypes.CFUNCTYPE(count, *pointers, count, count, count, ctypes.c_void_p)
-        return signature(code.address)
+        kinds = [*[ctypes.c_void_p] * (len(self.arguments) + 1), count]
+        alone = ctypes.CFUNCTYPE(count, *kinds)(code.beside("hodyn_alone"))
+        return alone, ctypes.CFUNCTYPE(count, *kinds, count, count, ctypes.c_void_p)(code.address)
 
 
 # What a kernel is compiled from, which code in another language can be written of as well: a function of one
@@ -197,8 +204,8 @@ class Kernel(Function):
         return compile_text(text + shared, "hodyn_shared", self._cache)
 
     @cached_property
-    def _single_call(self) -> Callable[..., int]:
-        return self._shared(self._single_code)
+    def _single_calls(self) -> _BatchCalls:
+        return self._calls(self._single_code)
 
     def _traced(self) -> tuple[Graph, list[Any], Shape]:
         return traced(self._trace, self._shapes)

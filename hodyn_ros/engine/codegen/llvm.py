@@ -25,6 +25,10 @@ class MachineCode:
     address: int
     _engine: Any
 
+    def beside(self, name: str) -> int:
+        """Return the address of another function of its module."""
+        return int(self._engine.get_function_address(name))
+
 
 def compile_text(ir: str, name: str, cache: ObjectCache | None, *, optimise: bool = False) -> MachineCode:
     """Compile function `name` of an LLVM module; `optimise` first, which straight-line code does not need."""
