@@ -29,7 +29,7 @@ ORDER = 5
 EXAMINED = (0, 333, 1000, 1499, 2001, 2750, 2999)
 """Samples that are computed exactly as well."""
 
-SLACK = 10.0
+SLACK = 8.0
 """How many times the effect of one rounding of the input an error may be."""
 
 
