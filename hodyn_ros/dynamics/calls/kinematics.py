@@ -169,6 +169,11 @@ class KinematicCalls(RobotProperties):
             base = given_base(looped.closure, base, targets.order)
         elif base is not None:
             raise InputError(f"robot {self.name!r} has no base that moves as prescribed; leave `base` out")
+        plain = weights is None and method is None and not independent
+        if plain and len(targets.names) == 1:
+            found = looped.compiled_frames.solve(targets, seed, base)
+            if found is not None:
+                return found
         return solve_frames(looped, targets, seed, weights, method, independent or {}, base)
 
     @cached_property

@@ -86,7 +86,7 @@ def choose_coordinates(closure: Closure, preferred: Sequence[int]) -> tuple[tupl
         if chosen:
             span = np.linalg.qr(joints[chosen].T)[0]
             left = left - left @ span @ span.T
-        triangle, pivots = _pivoted(left)
+        triangle, pivots = pivoted(left)
         count = int(np.sum(np.abs(np.diag(triangle)) > _MOVES))
         chosen += [group[i] for i in pivots[:count]]
         holds = holds or (group == list(preferred) and len(chosen) == len(free))
@@ -171,7 +171,7 @@ def _independent_rows(closure: Closure, moved: LoopMotion, tolerance: float) -> 
     values = _values(closure, moved)
     rank = int(np.sum(values > tolerance))
     matrix = _loop_rows(closure, moved)
-    pivots = _pivoted(matrix)[1]
+    pivots = pivoted(matrix)[1]
     rows = np.sort(pivots[:rank]).astype(int)
     redundant: list[str] = []
     if rank < len(matrix):
@@ -199,7 +199,7 @@ def _rows_of_joints(closure: Closure, matrix: Array, rows: Array) -> Array:
     if platform is None or platform.twists is None or len(platform.rows) == 6:
         return rows
     of_joints = matrix[rows, 6:]
-    return np.sort(rows[_pivoted(of_joints)[1][: of_joints.shape[1]]])
+    return np.sort(rows[pivoted(of_joints)[1][: of_joints.shape[1]]])
 
 
 def _check_freedom(closure: Closure, moved: LoopMotion, chosen: Independence) -> None:
@@ -303,7 +303,7 @@ def _unit(rows: Array) -> Array:
     return result
 
 
-def _pivoted(rows: Array) -> tuple[Array, Array]:
+def pivoted(rows: Array) -> tuple[Array, Array]:
     """Return the triangle of a QR decomposition of the transpose, and the rows by falling pivots."""
     if not rows.size:
         return np.zeros((0, 0)), np.zeros(0, dtype=int)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
+from hodyn_ros.dynamics.loops.compiled_frames import CompiledFrames
 from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
 from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
 from hodyn_ros.dynamics.loops.looped_matrices import LoopedMatrices
@@ -14,6 +17,11 @@ class LoopedDynamics(LoopedEfforts, LoopedAccelerations, LoopedMatrices):
     """Motions, efforts, accelerations and matrices of a robot with couplings and loops."""
 
     _by_drives: MovedByDrives | None = None
+
+    @cached_property
+    def compiled_frames(self) -> CompiledFrames:
+        """Inverse kinematics of single frames in compiled code."""
+        return CompiledFrames(self)
 
     def move_drives(self, drives: Array, given: BaseMotion | None) -> tuple[Array, BaseMotion | None]:
         """Return the motion of the coordinates, and of a platform, from that of the drives (orders, driven).

@@ -64,7 +64,7 @@ def solve_frames(
     pose = known.pose if base is None else base.pose
     frames = [find_frame(closure.tree, looped.frames, name) for name in targets.names]
     start = LoopedFrames(looped, known, y, pose, frames, base, ", ".join(map(str, targets.names)))
-    moving = _moving(start)
+    moving, _ = moving_coordinates(start)
     movable = [i for i in moving if i not in motions]
     idle = next((name for name in motions if name not in moving), None)
     if idle is not None:
@@ -95,16 +95,17 @@ def _coordinate(looped: LoopedMotion, name: str | int) -> int:
     )
 
 
-def _moving(start: LoopedFrames) -> list[int]:
-    """Return the coordinates that move some of the frames; InputError where none does."""
-    sizes = np.abs(start.jacobians[0]).max(axis=0, initial=0.0)
+def moving_coordinates(start: LoopedFrames) -> tuple[list[int], LoopedFrames]:
+    """Return the coordinates that move some of the frames, and these nearby; InputError where none does."""
+    sizes, near = np.abs(start.jacobians[0]).max(axis=0, initial=0.0), start
     step = _BESIDE * np.random.default_rng(0).uniform(0.5, 1.0, len(sizes))
     with suppress(HodynError):  # some may do so elsewhere alone, as at a dead point
-        sizes = np.maximum(sizes, np.abs(start.beside(step * start.sizes).jacobians[0]).max(axis=0))
+        near = start.beside(step * start.sizes)
+        sizes = np.maximum(sizes, np.abs(near.jacobians[0]).max(axis=0))
     moving = np.flatnonzero(sizes > _ZERO * max(float(sizes.max(initial=0.0)), _ZERO))
     if not len(moving):
         raise InputError(f"no coordinate moves {start.name!r}; choose a body or frame that one does")
-    return [int(i) for i in moving]
+    return [int(i) for i in moving], near
 
 
 def _turning(closure: Closure) -> list[bool]:

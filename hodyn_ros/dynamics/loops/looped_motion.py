@@ -163,15 +163,23 @@ class LoopedMotion:
 
         `base`: that of platform or base, with spatial twists.
         """
-        closure, order = self.closure, len(y) - 1
-        loop = self._joint_loop(order)
-        if loop is not None:
-            given = [] if base is None else [base.pose, np.ascontiguousarray(base.twists[:order])]
-            table = loop.call.function(y, *given, self.memory)
-            if table.item(loop.call.bad) < 1.0:
-                return table[:-1], base if closure.tree.floating_base else None
+        given = [] if base is None else [base.pose, np.ascontiguousarray(base.twists[: len(y) - 1])]
+        joints = self.quick_joint_motion(y, *given)
+        if joints is not None:
+            return joints, base if self.closure.tree.floating_base else None
         moved, _ = self.move(y, base)
         return moved.joint_motion(), moved.base_motion
+
+    def quick_joint_motion(self, y: Array, *given: Array) -> Array | None:
+        """Return the motion of all joints by compiled code; None where that does not find it.
+
+        `given`: pose (4, 4) and spatial twists (orders, 6) of platform or base.
+        """
+        loop = self._joint_loop(len(y) - 1)
+        if loop is None:
+            return None
+        table = loop.call.function(y, *given, self.memory)
+        return table[:-1] if table.item(loop.call.bad) < 1.0 else None
 
     def joint_motion_of_samples(
         self, count: int, y: Array, base: BaseMotion | None

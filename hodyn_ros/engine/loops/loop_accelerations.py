@@ -103,7 +103,7 @@ class Step:
         for column, (place, ratio) in code.known.items():
             self.rates[column].append(velocities[place] * (1.0 / ratio))
         twist = code.shifted(given[1][0]) if given else NOTHING
-        code.find_rates(motions, self.systems, self.rates, twist, 0)
+        code.find_rates(motions, self.systems, self.rates, (twist, twist), 0)
         self._move(twist)
         self.base = FloatingBase(given[0], gravity, "world") if tree.floating_base else None
         self.multipliers = Multipliers(code, motions, self.systems)
@@ -134,7 +134,7 @@ class Step:
         code, k = self.code, len(self.rates[0]) - 1
         for column in code.known:
             self.rates[column].append(0.0)
-        code.find_rates(self.motions, self.systems, self.rates, NOTHING, k + 1)
+        code.find_rates(self.motions, self.systems, self.rates, (NOTHING, NOTHING), k + 1)
         wanted, places = list(efforts), [len(efforts) - len(code.closure.driven) + p for p in code.prescribed]
         efforts = [0.0 if i in places else effort for i, effort in enumerate(wanted)]
         applied = self.recursion.applied(loads)

@@ -93,7 +93,7 @@ class LoopFunction(Call):
         """Trace and compile; raise TooLong where `end` has more operations than a limit."""
         self._step, self._end, self._n_told = code.newton_step, end, len(told)
         self._n_positions = n = len(code.closure.leading)
-        memory = 1, n + (16 if len(told) > 1 else 0)
+        memory = 1, n + (16 if code.keeps_pose else 0)
         super().__init__([*told, *others, ("memory", memory)], result)
         self._alive: list[Any] = [tree]
         shapes, state = [shape for _, shape in self.arguments], (1, n + 1)
@@ -107,9 +107,8 @@ class LoopFunction(Call):
             around = _TreeCode(joints, tree.code.address, tree.arguments[0][1], tree.result)
             last = self._compiled(end, [*shapes, state, tree.result])
         floating = code.closure.tree.floating_base
-        text = _driver_text(
-            len(shapes), len(told), len(code.loads), floating, n, step, around, last, self.bad
-        )
+        counts = len(shapes), len(told), len(code.loads)
+        text = _driver_text(*counts, floating, n, step, around, last, self.bad, keeps_pose=code.keeps_pose)
         self._program = compile_text(text, "hodyn_kernel", None)
         self._bind(self._program.address)
 
@@ -329,6 +328,8 @@ def _driver_text(
     tree: _TreeCode | None,
     end: int,
     bad: int,
+    *,
+    keeps_pose: bool,
 ) -> str:
     """Write `void @hodyn_kernel(ptr argument..., ptr memory, ptr out)`: those told, loads, and a preload.
 
@@ -372,7 +373,7 @@ def _driver_text(
         lines.append(call(tree.efforts, "ptr %joints", *(told[1:] if floating else ()), *loads, *results))
     lines.append(call(end, *names, "ptr %state", *results, "ptr %out"))
     remember = [copy(memory, "ptr %state", n)]
-    if len(told) > 1:
+    if keeps_pose:
         remember += [f"%pose_at = getelementptr double, {memory}, i64 {n}", copy("ptr %pose_at", told[1], 16)]
     lines += kept_where_good(bad, remember)
     return "\n".join(lines) + "\n"

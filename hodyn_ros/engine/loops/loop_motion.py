@@ -45,8 +45,15 @@ class LoopCode:
     """The motion of a robot from that of its coordinates, and what is wrong with it."""
 
     def __init__(
-        self, closure: Closure, chosen: Array, order: int, loads: LoadPlaces, preloaded: bool = False
+        self,
+        closure: Closure,
+        chosen: Array,
+        order: int,
+        loads: LoadPlaces,
+        preloaded: bool = False,
+        origin: LoopFrame | None = None,
     ) -> None:
+        """Prepare; `origin`: where on its body the platform's rows are measured, by default as the body's."""
         self.closure, self.order, self.loads, self.preloaded = closure, order, loads, preloaded
         tree, first = closure.tree, closure.first
         self.bodies = canonical_bodies(tree)
@@ -61,7 +68,9 @@ class LoopCode:
         self.center = np.zeros(3) if not base else tree.placements[0][:3, 3].copy()
         # of a platform that is the base: twists that it can have, about the point of reference
         self.allowed = allowed_twists(closure.directions, tree.placements[0], closure.size) if base else None
-        self.clusters = _clusters(closure, chosen, self.unknown, whole_base=base)
+        if closure.platform is not None and not base and origin is None:
+            origin = LoopFrame(closure.platform.body, np.zeros(3), np.eye(3))
+        self.clusters = _clusters(closure, chosen, self.unknown, None if base else origin)
         self.columns_of = [self._columns(cluster) for cluster in self.clusters]
 
     def newton_step(self, q: Stack, *others: Stack) -> Stack:
@@ -101,15 +110,14 @@ class LoopCode:
         """Return the motion of all clusters with their equations, and the rates of all joints."""
         motions = self.motions(leading, given)
         systems = [BlockSystem(self.system(m, columns)) for m, columns in zip(motions, self.columns_of)]
-        twists = [self.shifted(taylor(twist, k)) for k, twist in enumerate(given[1])] if given else []
+        twists = self.twists(given)
         rates: list[list[Scalar]] = [[] for _ in leading]
         for k in range(self.order + 2):
             for column, (place, ratio) in self.known.items():
                 rates[column].append(q[k + 1][place] * (1.0 / (factorial(k) * ratio)))
-            twist = twists[k] if twists else NOTHING
-            self.find_rates(motions, systems, rates, twist, k)
+            self.find_rates(motions, systems, rates, twists[k], k)
             for motion in motions:
-                motion.extend(self.rates_of(motion, rates), twist, twist)
+                motion.extend(self.rates_of(motion, rates), *twists[k])
         return motions, systems, [self.spread_series(joint, rates) for joint in range(len(self.spread))]
 
     def by_leading(self, efforts: Sequence[Scalar]) -> list[Scalar]:
@@ -155,6 +163,11 @@ class LoopCode:
         return bad + distance_from_rigid(given[0]) * (1.0 / _RIGID**2) if given else bad
 
     @property
+    def keeps_pose(self) -> bool:
+        """Whether the memory holds the pose given of platform or base."""
+        return self.closure.leader is not None
+
+    @property
     def _has_branches(self) -> bool:
         """Whether coordinates leave a choice of positions: not where joints follow along curves alone."""
         closure = self.closure
@@ -189,12 +202,23 @@ class LoopCode:
     def motions(self, leading: Sequence[Scalar], given: Sequence[Stack]) -> list[ClusterMotion]:
         """Return all clusters at positions of the leading joints, and the pose that is given."""
         positions, center = self.positions(leading), self.center.tolist()
-        place = self._place(given[0]) if given else None
-        on_base = self.closure.tree.floating_base
-        base, target = (place, None) if on_base else (None, place)
-        return [ClusterMotion(c, self.bodies, center, positions, base, target) for c in self.clusters]
+        places = self.places(given)
+        return [ClusterMotion(c, self.bodies, center, positions, *places) for c in self.clusters]
 
-    def _place(self, pose: Stack) -> tuple[Axes, Vector]:
+    def places(self, given: Sequence[Stack]) -> tuple[tuple[Axes, Vector] | None, tuple[Axes, Vector] | None]:
+        """Return axes and position of a base, and of the pose given of a platform."""
+        place = self.place(given[0]) if given else None
+        return (place, None) if self.closure.tree.floating_base else (None, place)
+
+    def twists(self, given: Sequence[Stack]) -> list[tuple[Spatial, Spatial]]:
+        """Return the Taylor coefficients of the twists of a base, and of the pose given of a platform."""
+        if not given:
+            return [(NOTHING, NOTHING)] * (self.order + 2)
+        twists = [self.shifted(taylor(twist, k)) for k, twist in enumerate(given[1])]
+        return list(zip(twists, twists))
+
+    def place(self, pose: Stack) -> tuple[Axes, Vector]:
+        """Return the axes of a pose, and its position seen from the point of reference."""
         x, y, z = ((pose[0][i], pose[1][i], pose[2][i]) for i in range(3))
         return (x, y, z), subtract((pose[0][3], pose[1][3], pose[2][3]), self.center.tolist())
 
@@ -230,15 +254,15 @@ class LoopCode:
         motions: Sequence[ClusterMotion],
         systems: Sequence[BlockSystem],
         rates: list[list[Scalar]],
-        given: Spatial,
+        given: tuple[Spatial, Spatial],
         k: int,
     ) -> None:
-        """Append coefficient k of the unknown velocities."""
+        """Append coefficient k of the unknown velocities; `given`: that of the twists as of `twists`."""
         for c in self.unknown:
             rates[c].append(0.0)
         for motion, system, columns in zip(motions, systems, self.columns_of):
             trial = self.rates_of(motion, rates)
-            motion.append(motion.twists, trial, given, given)
+            motion.append(motion.twists, trial, *given)
             gaps = [motion.residual(r, trial) * (1.0 / row.size) for r, row in enumerate(motion.cluster.rows)]
             motion.withdraw()
             for c, rate in zip(columns, system.solve([-gap for gap in gaps])):
@@ -297,8 +321,10 @@ class Velocity:
                 series_of_body.pop()
 
 
-def _clusters(closure: Closure, chosen: Array, unknown: Sequence[int], *, whole_base: bool) -> list[Cluster]:
-    """Put rows together that share unknown joints."""
+def _clusters(
+    closure: Closure, chosen: Array, unknown: Sequence[int], origin: LoopFrame | None
+) -> list[Cluster]:
+    """Put rows together that share unknown joints; `origin`: what a platform's rows bring to its pose."""
     tree, first = closure.tree, closure.first
     flat: list[PlacedRow | FollowerRow] = []
     for number, loop in enumerate(closure.loops):
@@ -310,9 +336,8 @@ def _clusters(closure: Closure, chosen: Array, unknown: Sequence[int], *, whole_
         flat.append(FollowerRow(follower, 1.0 if turns else closure.size, number))
     kept = [flat[i] for i in chosen]
     rest = [row for i, row in enumerate(flat) if i not in set(chosen.tolist())]
-    if closure.platform is not None and not whole_base:
+    if closure.platform is not None and origin is not None:
         target = LoopFrame(TARGET, np.zeros(3), np.eye(3))
-        origin = LoopFrame(closure.platform.body, np.zeros(3), np.eye(3))
         for name in closure.platform.rows:
             row = PLATFORM_ROWS[name]
             size = closure.size if row.what == "point" else 1.0

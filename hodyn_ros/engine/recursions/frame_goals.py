@@ -193,8 +193,8 @@ class GoalCode:
         """Return a number below one where two motions agree to `ACCURACY`."""
         n, total = self.model.n_joints, 0.0
         for a, b in zip(found[1 : self.order + 1], nearby[1 : self.order + 1]):
-            apart = _largest([x - y for x, y in zip(a, b)]) * (SAFETY / ACCURACY)
-            share = apart / (_largest(a) + 1e-200)
+            apart = largest([x - y for x, y in zip(a, b)]) * (SAFETY / ACCURACY)
+            share = apart / (largest(a) + 1e-200)
             total = total + share * share
         return [[total, *[0.0] * (n - 1)]]
 
@@ -490,7 +490,7 @@ def _normed(x: Sequence[Scalar]) -> list[Scalar]:
     return [factor * value for value in x]
 
 
-def _largest(values: Sequence[Scalar]) -> Scalar:
+def largest(values: Sequence[Scalar]) -> Scalar:
     """Return the largest size of some numbers."""
     result: Scalar = 0.0
     for value in values:

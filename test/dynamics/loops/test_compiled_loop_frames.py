@@ -1,0 +1,193 @@
+"""Compiled inverse kinematics of robots with loops, against its readable form and forward kinematics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from linkages import robot_of, shipped
+from numpy.typing import NDArray
+from oracles.mechanisms import four_bar
+from oracles.motions import random_stack
+
+from hodyn_ros import BaseMotion, ConvergenceError, InputError, Robot
+from hodyn_ros.dynamics.calls import kinematics as calls
+from hodyn_ros.dynamics.kinematics.inverse_problem import read_targets
+from hodyn_ros.dynamics.loops.looped_frames import solve_frames
+from hodyn_ros.lie.se3 import exp
+
+Array = NDArray[np.float64]
+
+MOVED = [
+    ("four-bar", "body3", "pose"),
+    ("four-bar", "body2", "position"),
+    ("palletiser", "tool", "pose"),
+    ("palletiser", "hand", "pose"),  # which the fourth axis does not move
+    ("delta", "wrist1", "position"),
+    ("delta", "platform", "pose"),
+    ("humanoid_leg", "sole", "pose"),
+]
+
+
+def relative(found: Array, expected: Array) -> float:
+    """Return the largest error of a derivative, relative to the size of that derivative."""
+    assert found.shape == expected.shape
+    return float((np.abs(found - expected).max(axis=1) / np.abs(expected).max(axis=1)).max())
+
+
+def robot_named(name: str) -> Robot:
+    return robot_of(four_bar()) if name == "four-bar" else shipped(f"{name}.yaml")
+
+
+def motion(robot: Robot, order: int) -> tuple[Array, BaseMotion | None]:
+    """Return a motion of the coordinates near home, and that of a base."""
+    start, pose = robot.home
+    y = 0.3 * random_stack(3, order + 1, len(start))
+    y[0] = start + 0.1 * np.random.default_rng(1).uniform(-1.0, 1.0, len(start))
+    if not robot.tree.floating_base:
+        return y, None
+    assert pose is not None
+    y[0, 3] = 0.7
+    moved = pose @ exp(np.array([0.1, -0.2, 0.3, 0.4, 0.5, -0.1]))
+    return y, BaseMotion(moved, 0.3 * random_stack(4, max(order, 1), 6))
+
+
+def readable(robot: Robot, *arguments: Any, seed: Array | None = None, base: BaseMotion | None = None) -> Any:
+    """Return what the readable form finds, and what the robot remembers then; it is left as it was."""
+    looped, before = robot._looped, robot.positions
+    assert looped is not None
+    found = solve_frames(looped, read_targets(robot.tree, *arguments), seed, None, None, {}, base)
+    after = robot.positions
+    robot.reset(before)
+    return (*found, after)
+
+
+@pytest.fixture
+def only_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing be left to the readable form."""
+
+    def fail(*arguments: Any) -> Any:
+        raise AssertionError("this is not compiled")
+
+    monkeypatch.setattr(calls, "solve_frames", fail)
+
+
+@pytest.mark.usefixtures("only_compiled")
+@pytest.mark.parametrize(("name", "frame", "task"), MOVED)
+@pytest.mark.parametrize("order", range(5))
+def test_as_the_readable_form(name: str, frame: str, task: Any, order: int) -> None:
+    robot = robot_named(name)
+    y, base = motion(robot, order)
+    seed = y[0] + 0.01
+    representation: Any
+    for told, representation in (("world", "spatial"), ("body", "body_fixed")):
+        robot.reset()
+        moved = robot.forward_kinematics(y, base, representation)
+        given = moved.pose_of(frame), moved.twists_of(frame)[:order], told, frame
+        seed[3:] = y[0, 3:] if frame == "hand" else seed[3:]
+        robot.joint_motion(seed[None], base)
+        expected, _, after = readable(robot, *given, task, base=base)
+        for start in (None, seed):
+            found = robot.inverse_kinematics(*given, seed=start, task=task, base=base)
+            held = y.copy()
+            if frame == "hand":
+                held[1:, 3] = 0.0
+            assert relative(found, held) < 1e-12
+            assert relative(found, expected) < 1e-12
+            assert robot.positions is not None
+            np.testing.assert_allclose(robot.positions, after, atol=1e-13)
+            robot.reset()
+
+
+@pytest.mark.usefixtures("only_compiled")
+@pytest.mark.parametrize("name", ["planar_3rrr", "gough_stewart_6ups"])
+@pytest.mark.parametrize("order", range(5))
+def test_of_platforms(name: str, order: int) -> None:
+    robot = shipped(f"{name}.yaml")
+    pose, body = robot.home[1], robot.tree.body_names[0]
+    assert pose is not None
+    twists = 0.2 * random_stack(7, max(order, 1), 6)
+    pose[:2, 3] += (0.01, -0.02)
+    if name == "planar_3rrr":
+        twists[:, [0, 1, 2, 5]] = 0.0
+    for told, given in (("world", twists), ("body", BaseMotion(pose, twists).in_frame("body").twists)):
+        robot.reset()
+        arguments = pose, given[:order], told, body
+        _, expected, after = readable(robot, *arguments, "pose")
+        joints, platform = robot.motion_from_frames(*arguments)
+        assert joints.shape == (order + 1, 0) and platform is not None
+        np.testing.assert_allclose(platform.pose, expected.pose, rtol=0.0, atol=1e-13)
+        if order:
+            assert relative(platform.twists, expected.twists) < 1e-11
+            assert relative(platform.twists, twists) < 1e-13
+        np.testing.assert_allclose(robot.positions, after, atol=1e-12)
+
+
+class TestRefusals:
+    """What compiled code does not vouch for is left to the readable form, which finds it or says why not."""
+
+    def test_a_body_turned_by_half_a_turn_is_elsewhere(self) -> None:
+        """The rows of a rotation are open by the sine of the angle, which is zero there as well."""
+        robot = robot_named("humanoid_leg")
+        y, base = motion(robot, 0)
+        pose = robot.forward_kinematics(y, base).pose_of("foot")
+        for axis in range(3):
+            turned = pose.copy()
+            turned[:3, [i for i in range(3) if i != axis]] *= -1.0
+            robot.reset()
+            robot.joint_motion(y, base)
+            found = robot.inverse_kinematics(turned, body="foot", base=base)
+            again = robot.forward_kinematics(found, base).pose_of("foot")
+            np.testing.assert_allclose(again, turned, rtol=0.0, atol=1e-11)
+
+    def test_out_of_reach(self) -> None:
+        for name, frame, task in MOVED:
+            robot = robot_named(name)
+            y, base = motion(robot, 0)
+            pose = robot.forward_kinematics(y, base).pose_of(frame)
+            before = robot.positions
+            pose[:3, 3] += (0.0, 0.3, 20.0)
+            for seed in (None, y[0] + 0.001):
+                with pytest.raises(ConvergenceError, match="no joint positions were found near the seed"):
+                    robot.inverse_kinematics(pose, body=frame, task=task, seed=seed, base=base)  # type: ignore[arg-type]
+                np.testing.assert_array_equal(robot.positions, before)
+
+    @pytest.mark.parametrize("order", [1, 2, 3])
+    def test_twists_that_fewer_coordinates_cannot_follow(self, order: int) -> None:
+        robot = robot_named("palletiser")
+        y, _ = motion(robot, order)
+        moved = robot.forward_kinematics(y)
+        pose, twists = moved.pose_of("tool"), moved.twists_of("tool").copy()
+        robot.inverse_kinematics(pose, twists, body="tool")
+        twists[order - 1, :3] += 1e-6 * pose[:3, 0]
+        what = "the twist asked for" if order == 1 else f"derivative {order - 1} of the twist"
+        with pytest.raises(InputError, match=f"cannot follow {what}|cannot follow the {what}"):
+            robot.inverse_kinematics(pose, twists, body="tool")
+        tilted = pose @ exp(np.array([1e-9, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        with pytest.raises(ConvergenceError, match="the nearest found is off by 1e-09 rad"):
+            robot.inverse_kinematics(tilted, body="tool")
+
+    def test_rest_is_followed(self) -> None:
+        """Twists of some orders may vanish; what is rounding there is no share of them."""
+        robot = robot_named("palletiser")
+        y, _ = motion(robot, 0)
+        q = np.concatenate([y, [[0.3, 0.2, -0.4, 0.5]], np.zeros((3, 4))])
+        moved = robot.forward_kinematics(q)
+        twists = moved.twists_of("tool").copy()
+        for r in range(1, 4):
+            twists[r:] = 0.0
+            found = robot.inverse_kinematics(moved.pose_of("tool"), twists, body="tool")
+            again = robot.forward_kinematics(found).twists_of("tool")
+            np.testing.assert_allclose(again, twists, rtol=0.0, atol=1e-12)
+
+    def test_numbers_are_named(self) -> None:
+        robot = robot_named("delta")
+        pose = robot.forward_kinematics(robot.home[0][None]).pose_of("platform")
+        robot.inverse_kinematics(pose, np.zeros((1, 6)), body="platform")
+        with pytest.raises(InputError, match="the twists holds NaN"):
+            robot.inverse_kinematics(pose, np.full((1, 6), np.nan), body="platform")
+        with pytest.raises(InputError, match="the pose must be a homogeneous matrix"):
+            robot.inverse_kinematics(2.0 * pose, body="platform")
+        with pytest.raises(InputError, match="the seed must have shape"):
+            robot.inverse_kinematics(pose, body="platform", seed=[0.0])
