@@ -64,6 +64,13 @@ class BaseMotion:
         object.__setattr__(self, "pose", pose)
         object.__setattr__(self, "twists", twists)
 
+    @classmethod
+    def computed(cls, pose: Array, twists: Array) -> BaseMotion:
+        """Return a motion with spatial twists that need no check, as compiled code has found them."""
+        motion = object.__new__(cls)
+        motion.__dict__.update(pose=pose, twists=twists, frame="world")
+        return motion
+
     @property
     def orders(self) -> int:
         """Number of twists: the twist and its derivatives."""

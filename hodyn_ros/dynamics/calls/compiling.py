@@ -28,6 +28,8 @@ from hodyn_ros.lie.se3 import Array
 Compiled = Literal[
     "inverse_dynamics",
     "drive_state",
+    "joint_motion",
+    "motion_from_drives",
     "forward_dynamics",
     "forward_kinematics",
     "inverse_kinematics",
@@ -69,6 +71,10 @@ class CompileCalls(KinematicCalls, MatrixCalls):
           coordinate.
         - "drive_state", of a robot with couplings or loops: the same -> (2 order + 4, n): the efforts, then
           the motion of the driven joints up to derivative order + 2.
+        - "joint_motion", likewise: q (order + 1, k) -> the motion of all joints of the tree (order + 1, n).
+        - "motion_from_drives", likewise: motion of the driven joints (order + 1, driven) -> one row: pose
+          of the platform by rows and its spatial twists, of a robot that has one, then the motion of the
+          joints that are coordinates, one order after the other. No base is given but a prescribed one.
         - "forward_dynamics": state (2, n), torques (order + 1, n) -> accelerations (order + 1, n).
         - "forward_kinematics": q (order + 1, n) -> (frames, 16 + 6 order): the pose of each frame by rows,
           then its twist and the derivatives of that. `frames`: bodies and named frames, by default all
@@ -95,7 +101,11 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         """
         order = self._checked_order(order, what, frames, representation)
         if what == "drive_state":
-            return self._need_loops("drive_state").compile(order, drives=True)
+            return self._need_loops(what).compile(order, drives=True)
+        if what == "joint_motion":
+            return self._need_loops(what).compile_joint_motion(order)
+        if what == "motion_from_drives":
+            return self._need_loops(what).compile_move_drives(order)
         if self._looped is not None:
             return self._compiled_of_loops(self._looped, order, what, frames, representation)
         return self._kernel_for(order, what, frames, representation).function
@@ -125,7 +135,7 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         kind = np.dtype(dtype)
         if kind not in (np.float64, np.float32):
             raise InputError(f"batches are of float64 or float32, found {kind.name}")
-        if what in ("drive_state", "inverse_kinematics"):
+        if what in ("drive_state", "joint_motion", "motion_from_drives", "inverse_kinematics"):
             raise InputError(f"there are no compiled batches of {what}")
         if self._looped is not None:
             if kind != np.float64:

@@ -180,7 +180,6 @@ class KinematicCalls(RobotProperties):
     def _inverse_kinematics(self) -> InverseKinematics:
         return InverseKinematics(self.model, self.frames)
 
-    @finite_result
     def joint_motion(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
         """Compute the motion (order + 1, joints) of all joints of the tree from that of the coordinates.
 
@@ -188,6 +187,16 @@ class KinematicCalls(RobotProperties):
         `order` twists. A batch of either has an axis of samples in front. `tree.joint_names` has their order.
         Errors as of `solve`.
         """
+        if self._looped is not None:
+            of_array = q is None or type(q) is np.ndarray
+            quick = of_array and (base is None or type(base) is BaseMotion)
+            found = self._looped.joints_at_once(q, base) if quick else None  # type: ignore[arg-type]
+            if found is not None:
+                return found
+        return self._joint_motion(q, base)
+
+    @finite_result
+    def _joint_motion(self, q: ArrayLike | None, base: BaseMotion | None) -> Array:
         if self._looped is None:
             return checked_motion(self._tree, given_motion(q), base, "spatial")[0]
         return self._joints_of_loops(self._looped, q, base)[0]
@@ -211,7 +220,6 @@ class KinematicCalls(RobotProperties):
         found: Array = self._need_loops("drive_jacobian").computed("drive_jacobian", q, base)
         return found
 
-    @finite_result
     def motion_from_drives(
         self, drives: ArrayLike, base: BaseMotion | None = None
     ) -> tuple[Array, BaseMotion | None]:
@@ -223,6 +231,16 @@ class KinematicCalls(RobotProperties):
         ConvergenceError, SingularError, and InputError where redundant drives contradict each other.
         """
         looped = self._need_loops("motion_from_drives")
+        if base is None and type(drives) is np.ndarray and drives.ndim == 2 and not looped.closure.base_given:
+            found = looped.moved_quickly(drives)
+            if found is not None:
+                return found
+        return self._motion_from_drives(looped, drives, base)
+
+    @finite_result
+    def _motion_from_drives(
+        self, looped: LoopedDynamics, drives: ArrayLike, base: BaseMotion | None
+    ) -> tuple[Array, BaseMotion | None]:
         rows = drive_values("the motion of the drives", looped.closure, drives)
         given = None
         if looped.closure.base_given or base is not None:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
+import numpy as np
+
+from hodyn_ros.checks import into
 from hodyn_ros.dynamics.loops.compiled_frames import CompiledFrames
+from hodyn_ros.dynamics.loops.coordinate_motion import drive_values
 from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
 from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
 from hodyn_ros.dynamics.loops.looped_matrices import LoopedMatrices
 from hodyn_ros.dynamics.loops.moved_by_drives import MovedByDrives
+from hodyn_ros.engine.recursions.kinematics import POSE
+from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import Array
+
+_STILL = np.zeros((1, 6))
 
 
 class LoopedDynamics(LoopedEfforts, LoopedAccelerations, LoopedMatrices):
@@ -29,6 +38,73 @@ class LoopedDynamics(LoopedEfforts, LoopedAccelerations, LoopedMatrices):
         `given`: the motion of a prescribed base, with spatial twists. With more drives than coordinates some
         determine the motion, and the others have to agree: InputError.
         """
+        order = len(drives) - 1
+        self._prepare_drive_call(order)
+        base = [] if given is None else given.arrays(order)
+        found = self.moved_quickly(np.ascontiguousarray(drives), *base)
+        if found is not None:
+            return found
+        return self._moved_by_drives.move(drives, given)
+
+    def compile_move_drives(self, order: int) -> Callable[..., Array]:
+        """Return `f(drives (order + 1, driven), [pose (4, 4), twists (order, 6)], out=None)`.
+
+        The row (1, ...) holds the pose of the platform by rows and its spatial twists, if there is one, then
+        the motion of the joints that are coordinates, one order after the other. Pose and twists given are
+        those of a prescribed base.
+        """
+        closure = self.closure
+        self._prepare_drive_call(order)
+
+        def call(drives: Array, *base: Array) -> Array:
+            rows = drive_values("the motion of the drives", closure, drives)
+            if len(rows) != order + 1 or len(base) != 2 * closure.base_given:
+                besides = ", pose and twists of the base" * closure.base_given
+                raise InputError(f"expected a motion of {order + 1} rows{besides}")
+            given = BaseMotion(base[0], base[1] if order else _STILL) if base else None
+            q, platform = self.move_drives(rows, given and given.in_frame("world"))
+            parts = (
+                [q.ravel()] if platform is None else [*(x.ravel() for x in platform.arrays(order)), q.ravel()]
+            )
+            return np.concatenate(parts)[None]
+
+        kernel = self._drive_calls[order]
+        if kernel is None:
+            return into(call)
+        function, bad, columns = kernel.function, kernel.bad, kernel.result[1] - (kernel.result[0] == 1)
+
+        def quickly(*arguments: Array) -> Array:
+            table: Array = function(*arguments, self.memory)
+            return table[:1, :columns] if table.item(bad) < 1.0 else call(*arguments)
+
+        return into(quickly)
+
+    def moved_quickly(self, drives: Array, *base: Array) -> tuple[Array, BaseMotion | None] | None:
+        """Return what `move_drives` does, if it has compiled code that can; `base`: its pose and twists."""
+        order = len(drives) - 1
+        call = self._drive_calls.get(order)
+        if call is None:
+            return None
+        table = call.function(drives, *base, self.memory)
+        if not table.item(call.bad) < 1.0:
+            return None
+        row, k, platform, behind = table[0], len(self.closure.joints), None, 0
+        if self.closure.platform is not None:
+            behind = POSE + 6 * order
+            twists = row[POSE:behind].reshape(order, 6) if order else _STILL
+            platform = BaseMotion.computed(row[:POSE].reshape(4, 4), twists)
+        return row[behind : behind + (order + 1) * k].reshape(order + 1, k), platform
+
+    def _prepare_drive_call(self, order: int) -> None:
+        if order in self._drive_calls:
+            return
+        if self.platform is not None and self.platform.compiles(order):
+            self._drive_calls[order] = self.platform.direct_kinematics(order)
+        else:
+            self._drive_calls[order] = self._moved_by_drives.kernel(order)
+
+    @property
+    def _moved_by_drives(self) -> MovedByDrives:
         if self._by_drives is None or not self._by_drives.near:
             self._by_drives = MovedByDrives(self)
-        return self._by_drives.move(drives, given)
+        return self._by_drives

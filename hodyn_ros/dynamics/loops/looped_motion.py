@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from hodyn_ros.checks import check_result
+from hodyn_ros.checks import check_result, into
 from hodyn_ros.dynamics.loops.closing import MOST_STEPS, Known, home, reach
-from hodyn_ros.dynamics.loops.coordinate_motion import sample_of
+from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, sample_of
 from hodyn_ros.dynamics.loops.independence import conditions, find_independence
 from hodyn_ros.dynamics.loops.platform_dynamics import PlatformDynamics
 from hodyn_ros.engine import kernels
@@ -20,7 +20,7 @@ from hodyn_ros.engine.codegen.kernel import Function
 from hodyn_ros.engine.codegen.sample_loop import SampleLoop, one_by_one
 from hodyn_ros.engine.loops.loop_kernel import LoopKernel, LoopProduct, compiles
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
-from hodyn_ros.errors import ConvergenceError, HodynError, SingularError
+from hodyn_ros.errors import ConvergenceError, HodynError, InputError, SingularError
 from hodyn_ros.formulations import embedding
 from hodyn_ros.formulations.embedding import LoopMotion, Place
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
@@ -59,6 +59,7 @@ class LoopedMotion:
         self._joint_loops: dict[int, SampleLoop[LoopKernel]] = {}
         self._forward_calls: dict[tuple[int, LoadPlaces], Callable[..., Array]] = {}
         self._product_loops: dict[tuple[Any, ...], SampleLoop[LoopProduct] | None] = {}
+        self._drive_calls: dict[int, Any] = {}
         self.partial_kernels: dict[tuple[str, int, LoadPlaces], Any] = {}
 
     @property
@@ -180,6 +181,42 @@ class LoopedMotion:
             return None
         table = loop.call.function(y, *given, self.memory)
         return table[:-1] if table.item(loop.call.bad) < 1.0 else None
+
+    def joints_at_once(self, q: Array | None, base: BaseMotion | None) -> Array | None:
+        """Return what `joint_motion` does, of arguments that are not checked, if compiled code can."""
+        if (base is None) is not (self.closure.leader is None) or (
+            base is not None and base.frame != "world"
+        ):
+            return None
+        order = len(q) - 1 if q is not None else 0 if base is None else len(base.twists)
+        loop = self._joint_loops.get(order)
+        y = np.zeros((order + 1, 0)) if q is None else q
+        motion = [y] if base is None else [y, base.pose, base.twists[:order]]
+        if loop is None or any(x.shape != shape for x, (_, shape) in zip(motion, loop.call.arguments)):
+            return None
+        return self.quick_joint_motion(*motion)
+
+    def compile_joint_motion(self, order: int) -> Callable[..., Array]:
+        """Return `f([y (order + 1, k),] [pose (4, 4), twists (order, 6)], out=None)` for all joints.
+
+        Twists are spatial; y is left out where no joint is a coordinate.
+        """
+        loop, closure = self._joint_loop(order), self.closure
+        still = [] if closure.joints else [np.zeros((order + 1, 0))]
+        count = bool(closure.joints) + 2 * (closure.leader is not None)
+
+        def call(*arguments: Array) -> Array:
+            if len(arguments) != count:
+                raise InputError(f"expected {count} arrays, found {len(arguments)}")
+            if loop is not None:
+                table = loop.call.function(*still, *arguments, self.memory)
+                if table.item(loop.call.bad) < 1.0:
+                    return table[:-1]
+            y, *motion = still + list(arguments)
+            base = BaseMotion(motion[0], motion[1] if order else np.zeros((1, 6))) if motion else None
+            return self.joint_motion(*coordinate_motion(closure, y, base, 0))[0]
+
+        return into(call)
 
     def joint_motion_of_samples(
         self, count: int, y: Array, base: BaseMotion | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from hodyn_ros.dynamics.loops.grounded import SHIFT, grounded
 from hodyn_ros.dynamics.loops.independence import choose_coordinates
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.engine.codegen.kernel import Kernel
+from hodyn_ros.engine.loops.loop_kernel import LoopFromDrives, TooLong, compiles
 from hodyn_ros.engine.recursions.kinematics import POSE, frame_motion
 from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.formulations.embedding import Place
@@ -50,6 +52,16 @@ class MovedByDrives:
         self._twin = LoopedMotion(twin)
         self._left: Array | None = None  # the memory of the robot as the last call left it
         self._platforms: dict[int, Kernel | None] = {}
+
+    def kernel(self, order: int) -> LoopFromDrives | None:
+        """Return code that does all in one call, where every drive is a coordinate of the twin."""
+        closure, twin = self._looped.closure, self._twin
+        if self.start is not None or len(self._columns) < len(closure.driven):
+            return None
+        with suppress(TooLong):
+            if compiles(twin.closure, order):
+                return LoopFromDrives(closure, twin.closure, twin.independence.given, order)
+        return None
 
     @property
     def near(self) -> bool:

@@ -7,6 +7,7 @@ from math import comb
 
 import numpy as np
 
+from hodyn_ros.engine.limbs.direct_kinematics import DirectKinematics
 from hodyn_ros.engine.limbs.kernel import LimbKernelSpec, ParallelKernel
 from hodyn_ros.engine.limbs.platform_code import basis_of, center
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
@@ -32,6 +33,7 @@ class PlatformDynamics:
         self.model = model_of(closure)
         self._idle = idle_twists(closure)
         self._kernels: dict[tuple[int, LimbKernelSpec], ParallelKernel] = {}
+        self._direct: dict[int, DirectKinematics] = {}
 
     def compiles(self, order: int, loads: LoadPlaces = ()) -> bool:
         """Whether there is a kernel of an order for wrenches on these bodies."""
@@ -62,6 +64,12 @@ class PlatformDynamics:
             return result
 
         return with_loads, kernel.bad
+
+    def direct_kinematics(self, order: int) -> DirectKinematics:
+        """Return the code that finds the platform's motion from its drives, compiled when first asked for."""
+        if order not in self._direct:
+            self._direct[order] = DirectKinematics(self.model, order)
+        return self._direct[order]
 
     def effort_kernel(self, order: int, preload: bool) -> ParallelKernel:
         """Return what `call` calls where no wrenches act."""

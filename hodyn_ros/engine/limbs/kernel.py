@@ -32,10 +32,10 @@ Trace = Callable[..., Stack]
 What = Literal["drives", "task"]
 
 # what makes a result unusable, one and more together count as 1
-_RIGID = 1e-9  # deviation of a pose from a rigid one, and of twists from those that are allowed
-_CLOSED = 1e-8  # error before the last step of Newton's method, and length of that step
-_JUMP = 0.5  # [rad] by which all joints together may turn between two calls, or they may change the branch
-_FLAT = 1e-5  # share of a column's length, in the Jacobian of a limb or of the drives, that others lack
+RIGID = 1e-9  # deviation of a pose from a rigid one, and of twists from those that are allowed
+CLOSED = 1e-8  # error before the last step of Newton's method, and length of that step
+JUMP = 0.5  # [rad] by which all joints together may turn between two calls, or they may change the branch
+FLAT = 1e-5  # share of a column's length, in the Jacobian of a limb or of the drives, that others lack
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,73 @@ class LimbKernelSpec:
     what: What = "drives"
 
 
-class ParallelKernel(Call):
+class LimbCall(Call):
+    """Compiled code of one robot, with the limbs of one build side by side in lanes.
+
+    `limbs`: the constants of each; `groups`: the limbs of each build.
+    """
+
+    def __init__(self, model: ParallelModel, order: int) -> None:
+        self.model, self.order = model, order
+        self.limbs = [limb_constants(limb, model.platform, center(model)) for limb in model.limbs]
+        self.groups = _groups(self.limbs, model.size)
+        self.widest = max(len(group) for group in self.groups)
+        self._alive: list[Any] = []
+
+    def constants(self, group: Sequence[int]) -> Array:
+        """Return the numbers that the code of limbs of one build is given, which live as long as this."""
+        numbers = np.array([self.limbs[limb].numbers for limb in group])
+        self._alive.append(numbers)
+        return numbers
+
+    def places(self, limb: int) -> list[int]:
+        """Return where the joints of a limb, from the ground on, stand in the memory of a kernel."""
+        part = self.model.slices[limb]
+        return list(reversed(range(part.start, part.stop)))
+
+    def moved_joints(self, limb: int, positions: Sequence[Any], memory: Sequence[Any]) -> Any:
+        """Return the squared angles by which the joints of a limb have turned since the last call."""
+        result: Any = 0.0
+        for body, now, place in zip(self.limbs[limb].chain, positions, self.places(limb)):
+            if body.rotation_gain:
+                result = result + (now - memory[place]) * (now - memory[place])
+        return result
+
+    @property
+    def slides(self) -> list[bool]:
+        """Which drives are slides; others turn."""
+        return [not limb.chain[drive].rotation_gain for limb in self.limbs for drive in limb.driven]
+
+    @property
+    def reach(self) -> float:
+        """What motions of the drives are measured in: a length [m] where any of them slides, else 1."""
+        return self.model.length if any(self.slides) else 1.0
+
+    def _check(self, out: Array) -> None:
+        """Leave it to `bad` to say what is wrong."""
+
+    def _straight(self, trace: Trace, shapes: Sequence[tuple[int, int]]) -> int:
+        graph, outputs, _ = traced(trace, shapes)
+        return self._compiled(kernel_text(graph, outputs, len(shapes)), "hodyn_kernel")
+
+    def _lanes(self, trace: Trace, shapes: Sequence[tuple[int, int]]) -> int:
+        graph, outputs, _ = traced(trace, shapes)
+        text = batch_text(graph, outputs, [rows * columns for rows, columns in shapes], lanes())
+        return self._compiled(text, "hodyn_batch")
+
+    def _compiled(self, text: str, name: str) -> int:
+        code: MachineCode = compile_text(text, name, ObjectCache.default())
+        self._alive.append(code)
+        return code.address
+
+    def _finish(self, text: str) -> int:
+        """Compile the program that calls the codes of the robot."""
+        program = compile_text(text, "hodyn_kernel", None)
+        self._alive.append(program)
+        return program.address
+
+
+class ParallelKernel(LimbCall):
     """Kinematics and inverse dynamics of one robot at one order, in one call.
 
     `function(pose (4, 4), twists (order + 2, 6), [wrenches (order + 1, 6) in the platform frame and in the
@@ -65,12 +131,10 @@ class ParallelKernel(Call):
     """
 
     def __init__(self, model: ParallelModel, order: int, setting: LimbKernelSpec = LimbKernelSpec()) -> None:
-        self.model, self.order, self.setting = model, order, setting
-        every = _all_constants(model)
-        groups = _groups(every, model.size)
-        widest = max(len(group) for group in groups)
+        LimbCall.__init__(self, model, order)
+        self.setting = setting
+        every, groups, widest = self.limbs, self.groups, self.widest
         motion_size = 12 + 6 * (order + 2)
-        self._alive: list[Any] = []
         basis = basis_of(model)
 
         def platform(pose: Stack, twists: Stack, *loads: Stack) -> Stack:
@@ -87,8 +151,7 @@ class ParallelKernel(Call):
         for group in groups:
             limb = every[group[0]]
             n, size = len(limb.chain), limb_result_size(limb, order)
-            constants = np.array([every[l].numbers for l in group])
-            self._alive.append(constants)
+            constants = self.constants(group)
             shapes = [(1, constants.shape[1]), (1, motion_size), (1, n + 1)]
             codes.append(
                 GroupCode(
@@ -123,7 +186,7 @@ class ParallelKernel(Call):
             buffer_shapes += [(1, len(group) * (code.joints + 1)), (1, len(group) * code.result)]
         n_memory = model.n_joints + 16
         end_code = self._straight(end, [(1, platform_size), *buffer_shapes, (1, n_memory), *preload_shapes])
-        places = [[_joint_places(model, limb) for limb in group] for group in groups]
+        places = [[self.places(limb) for limb in group] for group in groups]
         names = [*inputs, *["preload"][: len(preload_shapes)]]
         text = driver_text(
             names,
@@ -136,25 +199,10 @@ class ParallelKernel(Call):
             names[len(inputs) :],
             self.bad,
         )
-        program = compile_text(text, "hodyn_kernel", None)
-        self._alive.append(program)
+        address = self._finish(text)
         said = [f"the {name.replace('_', ' ')}" for name in (*names, "memory")]
-        super().__init__(list(zip(said, [*given_shapes, *preload_shapes, (1, n_memory)])), self.shape)
-        self._bind(program.address)
-
-    def _straight(self, trace: Trace, shapes: Sequence[tuple[int, int]]) -> int:
-        graph, outputs, _ = traced(trace, shapes)
-        return self._compiled(kernel_text(graph, outputs, len(shapes)), "hodyn_kernel")
-
-    def _lanes(self, trace: Trace, shapes: Sequence[tuple[int, int]]) -> int:
-        graph, outputs, _ = traced(trace, shapes)
-        text = batch_text(graph, outputs, [rows * columns for rows, columns in shapes], lanes())
-        return self._compiled(text, "hodyn_batch")
-
-    def _compiled(self, text: str, name: str) -> int:
-        code: MachineCode = compile_text(text, name, ObjectCache.default())
-        self._alive.append(code)
-        return code.address
+        Call.__init__(self, list(zip(said, [*given_shapes, *preload_shapes, (1, n_memory)])), self.shape)
+        self._bind(address)
 
     def _end(
         self,
@@ -169,7 +217,7 @@ class ParallelKernel(Call):
     ) -> Stack:
         """Trace the balance on the platform and the result."""
         order = self.order
-        bad = wrong * (1.0 / _RIGID**2)
+        bad = wrong * (1.0 / RIGID**2)
         flat: Any = 0.0
         wrenches: dict[int, Stack] = {}
         against: dict[int, list[Stack]] = {}
@@ -179,11 +227,8 @@ class ParallelKernel(Call):
                 limb = limbs[l]
                 n = len(limb.chain)
                 state = states[0][i * (n + 1) : (i + 1) * (n + 1)]
-                before = [memory[place] for place in _joint_places(self.model, l)]
-                bad = bad + state[n] * (1.0 / _CLOSED**2)
-                for body, now, then in zip(limb.chain, state, before):
-                    if body.rotation_gain:
-                        bad = bad + (now - then) * (now - then) * (1.0 / _JUMP**2)
+                bad = bad + state[n] * (1.0 / CLOSED**2)
+                bad = bad + self.moved_joints(l, state[:n], memory) * (1.0 / JUMP**2)
                 size = limb_result_size(limb, order)
                 row = results[0][i * size : (i + 1) * size]
                 flat = flat + row[0]
@@ -197,20 +242,19 @@ class ParallelKernel(Call):
         taylor_preload = None
         if preload is not None:
             taylor_preload = [[v * (1.0 / factorial(k)) for v in row] for k, row in enumerate(preload)]
-        slides = any(not limbs[l].chain[d].rotation_gain for l in every for d in limbs[l].driven)
         forces, near, force, jacobians = drive_series(
             basis,
             platform,
             [wrenches[l] for l in every],
             [drive for l in every for drive in against[l]],
             taylor_preload,
-            self.model.length if slides else 1.0,
+            self.reach,
         )
         flat = flat + near
         drives = [drive for l in every for drive in motion[l]]
         if self.setting.what == "drives":
             rows = [*derivatives(forces), *([drive[k] for drive in drives] for k in range(order + 3))]
-            bad = bad + flat * _FLAT**2 + overflow(forces)
+            bad = bad + flat * FLAT**2 + overflow(forces)
         else:
             rows = derivatives(force)
             bad = bad + overflow(force)
@@ -258,13 +302,6 @@ class ParallelKernel(Call):
         """Rows of `J_IK` by order, one after the other."""
         return slice(self.order + 1, (self.order + 1) * (1 + self.model.n_driven))
 
-    def _check(self, out: Array) -> None:
-        """Leave it to `bad` to say what is wrong."""
-
-
-def _all_constants(model: ParallelModel) -> list[LimbConstants]:
-    return [limb_constants(limb, model.platform, center(model)) for limb in model.limbs]
-
 
 def _groups(limbs: Sequence[LimbConstants], size: float) -> list[list[int]]:
     groups: list[list[int]] = []
@@ -276,9 +313,3 @@ def _groups(limbs: Sequence[LimbConstants], size: float) -> list[list[int]]:
         else:
             groups.append([l])
     return groups
-
-
-def _joint_places(model: ParallelModel, limb: int) -> list[int]:
-    """Return where the joints of a limb, from the ground on, stand in the memory of a kernel."""
-    part = model.slices[limb]
-    return list(reversed(range(part.start, part.stop)))

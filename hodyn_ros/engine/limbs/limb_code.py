@@ -34,6 +34,45 @@ def newton_step(limb: LimbConstants, length: float, constants: Stack, platform: 
     squared error of the positions before plus the squared step from there, which says how far joints are off
     where poses hardly change with them, near a singular pose.
     """
+    return [_improved(limb, length, constants, platform, state)[0]]
+
+
+def newton_step_of_drives(
+    limb: LimbConstants, length: float, constants: Stack, platform: Stack, state: Stack
+) -> Stack:
+    """Improve the joint positions of a limb, and say what its drives move by the platform.
+
+    As `newton_step`; after the error the state has for each drive the wrench (6,) against its unit force, in
+    the world frame at the positions before: its power with the twist of the platform is the drive's rate.
+    """
+    row, factors = _improved(limb, length, constants, platform, state)
+    return [[*row, *_against_drives(limb, length, _pose(constants[0]), factors)]]
+
+
+def drive_rates(
+    limb: LimbConstants, length: float, k: int, constants: Stack, platform: Stack, *others: Stack
+) -> Stack:
+    """Return Taylor coefficient k of the drives' rates while that of the platform's twist is zero, as a row.
+
+    `others`: the Taylor coefficients 0 to k - 1 of the twist (1, 6) in the world frame, and the state. For
+    k = 0, where that is zero, the row has instead how near the Jacobian is to a singular one, and the
+    wrenches of `newton_step_of_drives`.
+    """
+    *twists, state = others
+    frame = _pose(constants[0])
+    _, start = _chain(limb.chain, _shifted(state[0][: len(limb.chain)], constants))
+    factors = _factors(start, length)
+    if not k:
+        return [[factors.nearness, *_against_drives(limb, length, frame, factors)]]
+    inward = [*(_twist_inward(frame, twist[0]) for twist in twists), _NOTHING]
+    rates, _ = _moved(factors, length, start, inward)
+    return [[rates[k][drive] for drive in limb.driven]]
+
+
+def _improved(
+    limb: LimbConstants, length: float, constants: Stack, platform: Stack, state: Stack
+) -> tuple[list[Scalar], Orthogonal]:
+    """Return positions and error of `newton_step`, and the factors of the Jacobian before."""
     frame, attachment = _pose(constants[0]), _pose(constants[0][POSE:])
     goal = _compose(_compose(_inverse(frame), _pose(platform[0])), attachment)
     positions = state[0][: len(limb.chain)]
@@ -45,10 +84,21 @@ def newton_step(limb: LimbConstants, length: float, constants: Stack, platform: 
     apart = subtract(goal[1], end[1])
     error = dot(turned, turned) + dot(apart, apart) * (1.0 / length**2)
     twist = [*turned, *add(apart, cross(end[1], turned))]
-    step = _factors(screws, length).solve(_scaled(twist, 1.0 / length))
+    factors = _factors(screws, length)
+    step = factors.solve(_scaled(twist, 1.0 / length))
     for body, change in zip(limb.chain, step):
         error = error + change * change * (1.0 if body.rotation_gain else 1.0 / length**2)
-    return [[*(p + s for p, s in zip(positions, step)), error]]
+    return [*(p + s for p, s in zip(positions, step)), error], factors
+
+
+def _against_drives(limb: LimbConstants, length: float, frame: Pose, factors: Orthogonal) -> list[Scalar]:
+    """Return for each drive the wrench (6,) in the world frame against its unit force."""
+    row: list[Scalar] = []
+    for drive in limb.driven:
+        unit = [float(j == drive) for j in range(len(limb.chain))]
+        w = _scaled(factors.solve_transposed(unit), 1.0 / length)
+        row += _wrench_outward(frame, ((w[0], w[1], w[2]), (w[3], w[4], w[5])))
+    return row
 
 
 def limb_result_size(limb: LimbConstants, order: int) -> int:
@@ -78,25 +128,8 @@ def limb_motion(
     positions = _shifted(state[0][:n], constants)
     _, start = _chain(limb.chain, positions)
     factors = _factors(start, length)
-    screws: list[list[Screw]] = [[screw] for screw in start]
-    twists: list[list[Screw]] = [[] for _ in limb.chain]
-    rates: list[Column] = []  # Taylor coefficients of theta'
-    for k in range(order + 2):
-        for j in range(n) if k else ():
-            screws[j].append(_bracket_coefficient(twists[j - 1], screws[j], k) if j else _NOTHING)
-        missing = _twist_inward(frame, platform[0][POSE + 6 * k : POSE + 6 * (k + 1)])
-        known = []
-        for j in range(n):
-            part = _NOTHING
-            for i in range(1, k + 1):
-                part = _plus(part, _times(rates[k - i][j], screws[j][i]))
-            known.append(part)
-            missing = _plus(missing, _times(-1.0, part))
-        rates.append(factors.solve(_scaled([*missing[0], *missing[1]], 1.0 / length)))
-        before = _NOTHING
-        for j in range(n):
-            before = _plus(before, _plus(known[j], _times(rates[k][j], start[j])))
-            twists[j].append(before)
+    parts = [platform[0][POSE + 6 * k : POSE + 6 * (k + 1)] for k in range(order + 2)]
+    rates, screws = _moved(factors, length, start, [_twist_inward(frame, part) for part in parts])
     wrenches = [_wrench(factors, length, screws, _torques(limb, gravity, frame, positions, rates, order))]
     for drive in limb.driven:
         unit = [[0.0] * n for _ in range(order + 1)]
@@ -109,6 +142,35 @@ def limb_motion(
         for value in wrench:
             row += _wrench_outward(frame, value)
     return [row]
+
+
+def _moved(
+    factors: Orthogonal, length: float, start: Sequence[Screw], platform: Sequence[Screw]
+) -> tuple[list[Column], list[list[Screw]]]:
+    """Return Taylor coefficients of theta', by order, and of the joint screws, by joint.
+
+    `start`: the screws; `platform`: Taylor coefficients of its twist in the frame of the limb.
+    """
+    n = len(start)
+    screws: list[list[Screw]] = [[screw] for screw in start]
+    twists: list[list[Screw]] = [[] for _ in start]
+    rates: list[Column] = []
+    for k, missing in enumerate(platform):
+        for j in range(n) if k else ():
+            screws[j].append(_bracket_coefficient(twists[j - 1], screws[j], k) if j else _NOTHING)
+        known = []
+        for j in range(n):
+            part = _NOTHING
+            for i in range(1, k + 1):
+                part = _plus(part, _times(rates[k - i][j], screws[j][i]))
+            known.append(part)
+            missing = _plus(missing, _times(-1.0, part))
+        rates.append(factors.solve(_scaled([*missing[0], *missing[1]], 1.0 / length)))
+        before = _NOTHING
+        for j in range(n):
+            before = _plus(before, _plus(known[j], _times(rates[k][j], start[j])))
+            twists[j].append(before)
+    return rates, screws
 
 
 def _torques(

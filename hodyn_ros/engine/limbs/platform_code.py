@@ -15,11 +15,13 @@ from hodyn_ros.engine.series.canonical import CanonicalBody
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.orthogonal import Column, Orthogonal
 from hodyn_ros.engine.series.validity import distance_from_rigid
-from hodyn_ros.engine.series.vectors import Scalar, add, cross, dot, subtract
+from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, dot, scale, subtract
 from hodyn_ros.lie.motion import Frame
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.parallel.model import ParallelModel
 from hodyn_ros.model.parallel.platform import Platform
+
+_TERMS = 10  # of the series of sine and cosine
 
 
 def center(model: ParallelModel) -> Array:
@@ -107,7 +109,7 @@ def drive_series(
                 for row, u in zip(rows[i], square[k - i]):
                     right = [value - u * entry for value, entry in zip(right, row)]
             square.append(factors.solve(right))
-        return square, _nearness(factors, reach), force, rows
+        return square, nearness(factors, reach), force, rows
     by_column = [[[row[i] for row in rows[k]] for i in range(len(columns))] for k in orders]
     factors = Orthogonal(by_column[0])
     given = [[0.0] * len(drives) for _ in orders] if preload is None else preload
@@ -132,10 +134,45 @@ def drive_series(
         for l in range(k + 1):
             u = [value + dot(row, multipliers[k - l]) for value, row in zip(u, rows[l])]
         forces.append(u)
-    return forces, _nearness(factors, reach), force, rows
+    return forces, nearness(factors, reach), force, rows
 
 
-def _nearness(factors: Orthogonal, reach: float) -> Scalar:
+def moved_pose(pose: Sequence[Scalar], twist: Sequence[Scalar]) -> list[Scalar]:
+    """Return a pose (12,) by rows after a motion by a twist, `exp(twist) pose`, both seen from one point.
+
+    Right for turns of less than a radian. What rounding has left of a rotation goes no further.
+    """
+    w, v = (twist[0], twist[1], twist[2]), (twist[3], twist[4], twist[5])
+    x, terms = -dot(w, w), range(_TERMS)
+    # sin(t) / t, (1 - cos(t)) / t^2 and (t - sin(t)) / t^3 of the angle t
+    first, second, third = (
+        _polynomial(x, [1.0 / factorial(2 * i + shift) for i in terms]) for shift in (1, 2, 3)
+    )
+
+    def turned(point: Vector, a: Scalar, b: Scalar) -> Vector:
+        around = cross(w, point)
+        return add(point, add(scale(a, around), scale(b, cross(w, around))))
+
+    a, b, c = (turned((pose[i], pose[4 + i], pose[8 + i]), first, second) for i in range(3))
+    place = add(turned((pose[3], pose[7], pose[11]), first, second), turned(v, second, third))
+    columns = (a, b, c)
+    # R (3 - R^T R) / 2 is a rotation but for the square of the error of R
+    gaps = [[0.5 * (float(i == j) - dot(p, q)) for j, q in enumerate(columns)] for i, p in enumerate(columns)]
+    right = [
+        add(column, add(add(scale(gap[0], a), scale(gap[1], b)), scale(gap[2], c)))
+        for column, gap in zip(columns, gaps)
+    ]
+    return [value for i in range(3) for value in (*(column[i] for column in right), place[i])]
+
+
+def _polynomial(x: Scalar, coefficients: Sequence[float]) -> Scalar:
+    result: Scalar = 0.0
+    for coefficient in reversed(coefficients):
+        result = result * x + coefficient
+    return result
+
+
+def nearness(factors: Orthogonal, reach: float) -> Scalar:
     """Return the sum of 1 / l^2, l what each column of `J_IK` adds to those before it, without units."""
     result: Scalar = 0.0
     for inverse in factors.inverses:

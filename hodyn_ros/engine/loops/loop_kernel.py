@@ -21,7 +21,7 @@ from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
 from hodyn_ros.engine.loops.loop_lanes import driver_text
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces, LoopCode
-from hodyn_ros.engine.loops.loop_products import VECTORS, FrameMotion, Product, product_code
+from hodyn_ros.engine.loops.loop_products import VECTORS, FrameMotion, FromDrivesCode, Product, product_code
 from hodyn_ros.engine.matrix_kernels import STRAIGHT_LINE_LIMIT
 from hodyn_ros.lie.motion import Frame
 from hodyn_ros.lie.se3 import Array
@@ -89,11 +89,15 @@ class LoopFunction(Call):
         tree: Function | None = None,
         *,
         limit: float = np.inf,
+        finds_pose: bool = False,
     ) -> None:
-        """Trace and compile; raise TooLong where `end` has more operations than a limit."""
+        """Trace and compile; raise TooLong where `end` has more operations than a limit.
+
+        `finds_pose`: the result begins with the pose of a platform, which the memory takes from there.
+        """
         self._step, self._end, self._n_told = code.newton_step, end, len(told)
         self._n_positions = n = len(code.closure.leading)
-        memory = 1, n + (16 if code.keeps_pose else 0)
+        memory = 1, n + (16 if code.keeps_pose or finds_pose else 0)
         super().__init__([*told, *others, ("memory", memory)], result)
         self._alive: list[Any] = [tree]
         shapes, state = [shape for _, shape in self.arguments], (1, n + 1)
@@ -107,8 +111,10 @@ class LoopFunction(Call):
             around = _TreeCode(joints, tree.code.address, tree.arguments[0][1], tree.result)
             last = self._compiled(end, [*shapes, state, tree.result])
         floating = code.closure.tree.floating_base
-        counts = len(shapes), len(told), len(code.loads)
-        text = _driver_text(*counts, floating, n, step, around, last, self.bad, keeps_pose=code.keeps_pose)
+        counts, pose = (len(shapes), len(told), len(code.loads)), None
+        if code.keeps_pose or finds_pose:
+            pose = "ptr %out" if finds_pose else "ptr %a1"
+        text = _driver_text(*counts, floating, n, step, around, last, self.bad, pose)
         self._program = compile_text(text, "hodyn_kernel", None)
         self._bind(self._program.address)
 
@@ -308,6 +314,33 @@ class LoopProduct(LoopFunction):
         super().__init__(code, told, [], (orders * rows + 1, columns), code.matrices, limit=limit)
 
 
+class LoopFromDrives(LoopFunction):
+    """The motion of one robot with loops from that of its drives, up to one order.
+
+    `function(drives (order + 1, driven), [pose (4, 4), twists (order, 6),] memory (1, N), out=None)`, those
+    of a prescribed base, returns a row: the pose of the platform and its spatial twists, if there is one,
+    then the motion of the joints that are coordinates, (order + 1, k); and a last row. `twin`: the robot with
+    its drives as coordinates, of which it has all.
+    """
+
+    def __init__(self, closure: Closure, twin: Closure, chosen: Array, order: int) -> None:
+        """Trace and compile; raise TooLong. `chosen`: the rows of the twin's loops."""
+        code = FromDrivesCode(closure, twin, chosen, order)
+        told: list[tuple[str, Shape]] = [("the motion of the drives", (order + 1, len(twin.joints)))]
+        if twin.base_given:
+            told += [("the pose", (4, 4)), ("the twists", (order, 6))]
+        result = 2, code.shape[1]
+        super().__init__(
+            code,
+            told,
+            [],
+            result,
+            code.matrices,
+            limit=STRAIGHT_LINE_LIMIT,
+            finds_pose=closure.platform is not None,
+        )
+
+
 @dataclass(frozen=True)
 class _TreeCode:
     """Addresses of what moves all joints, and of the efforts of the tree, with the sizes of their results."""
@@ -328,13 +361,12 @@ def _driver_text(
     tree: _TreeCode | None,
     end: int,
     bad: int,
-    *,
-    keeps_pose: bool,
+    pose: str | None,
 ) -> str:
     """Write `void @hodyn_kernel(ptr argument..., ptr memory, ptr out)`: those told, loads, and a preload.
 
-    The code at `step` improves `n` positions; that at `end` writes `out`. Positions and pose go to the
-    memory, from which the next call starts, where `out[bad]` is less than one.
+    The code at `step` improves `n` positions; that at `end` writes `out`. Positions, and the numbers at
+    `pose` if there is one, go to the memory, from which the next call starts, if `out[bad]` is less than one.
     """
     names = [f"ptr %a{i}" for i in range(n_arguments)]
     told, loads, memory = names[:n_told], names[n_told : n_told + n_loads], names[-1]
@@ -373,7 +405,7 @@ def _driver_text(
         lines.append(call(tree.efforts, "ptr %joints", *(told[1:] if floating else ()), *loads, *results))
     lines.append(call(end, *names, "ptr %state", *results, "ptr %out"))
     remember = [copy(memory, "ptr %state", n)]
-    if keeps_pose:
-        remember += [f"%pose_at = getelementptr double, {memory}, i64 {n}", copy("ptr %pose_at", told[1], 16)]
+    if pose:
+        remember += [f"%pose_at = getelementptr double, {memory}, i64 {n}", copy("ptr %pose_at", pose, 16)]
     lines += kept_where_good(bad, remember)
     return "\n".join(lines) + "\n"

@@ -92,6 +92,26 @@ class _TreeCode(ProductCode):
         return _called(self, self._program, moved), 0.0
 
 
+class FromDrivesCode(ProductCode):
+    """The motion of a platform and of the coordinates, of a `twin` that has the drives as coordinates."""
+
+    def __init__(self, closure: Closure, twin: Closure, chosen: Array, order: int) -> None:
+        self._joints, self._program = closure.joints, None
+        size = (order + 1) * len(closure.joints)
+        if closure.platform is not None:
+            frames = [Frame(closure.platform.body, np.eye(4))]
+            self._program = kinematics.frame_motion_trace(twin.tree, order, frames, "spatial")
+            size += kinematics.POSE + 6 * order
+        self.shape = 1, size
+        super().__init__(twin, chosen, order)
+
+    def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
+        """Return the row of the platform, followed by those of the coordinates."""
+        row = [] if self._program is None else _called(self, self._program, moved)[0]
+        motion = [self.positions(moved.leading), *self.derivatives(moved.rates, range(len(moved.rates)))]
+        return [[*row, *(values[joint] for values in motion for joint in self._joints)]], 0.0
+
+
 def _called(code: ProductCode, program: Program, moved: Moved) -> Stack:
     """Call what a tree computes of the derivatives of its motion."""
     joints = [code.positions(moved.leading), *code.derivatives(moved.rates, range(len(moved.rates)))]

@@ -663,10 +663,10 @@ def test_threads_may_share_a_robot(platform: Robot) -> None:
 
 def group_sizes(robot: Robot) -> list[int]:
     """Return how many limbs share a code."""
-    from hodyn_ros.engine.limbs.kernel import _all_constants, _groups
+    from hodyn_ros.engine.limbs.kernel import LimbCall
 
     limbs = model(robot)
-    return sorted(len(group) for group in _groups(_all_constants(limbs), limbs.size))
+    return sorted(len(group) for group in LimbCall(limbs, 0).groups)
 
 
 def test_limbs_of_one_build_share_their_code() -> None:

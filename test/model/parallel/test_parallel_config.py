@@ -9,7 +9,7 @@ import pytest
 
 from hodyn_ros import BaseMotion, ModelError, ParallelRobot, Robot, share
 from hodyn_ros.dynamics.read_robot import read_robot
-from hodyn_ros.engine.limbs.kernel import _all_constants, _groups
+from hodyn_ros.engine.limbs.kernel import LimbCall
 from hodyn_ros.model.parallel.closure import model_of
 
 PLATFORM = Path(share.find("config", "gough_stewart_6ups.yaml"))
@@ -20,7 +20,7 @@ def group_sizes(robot: Robot) -> list[int]:
     """Return how many limbs share a code."""
     assert robot.closure is not None
     model = model_of(robot.closure)
-    return [len(group) for group in _groups(_all_constants(model), model.size)]
+    return [len(group) for group in LimbCall(model, 0).groups]
 
 
 def test_the_shipped_platform_carries_its_weight() -> None:

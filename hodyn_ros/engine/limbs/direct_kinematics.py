@@ -1,0 +1,264 @@
+"""The motion of a platform from that of its drives, in one compiled call.
+
+Newton's method goes on for all limbs and the platform at once: a step of each limb towards the platform,
+limbs of one build side by side, then one of the platform by what is missing of the drives' positions. Then
+follow the orders: with coefficient k of the platform's twist at zero, the limbs say what coefficient k of the
+drives' rates would be, and `J_IK V_k` is the rest (`J_IK` of Mueller et al., eq. 9), with the same factors at
+every order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from math import factorial
+
+from hodyn_ros.engine.codegen.driver_end import kept_where_good
+from hodyn_ros.engine.codegen.kernel import Call, Shape, Stack
+from hodyn_ros.engine.codegen.literals import literal
+from hodyn_ros.engine.limbs.kernel import CLOSED, FLAT, JUMP, RIGID, LimbCall
+from hodyn_ros.engine.limbs.limb_code import POSE, drive_rates, newton_step_of_drives
+from hodyn_ros.engine.limbs.platform_code import basis_of, center, moved_pose, nearness
+from hodyn_ros.engine.series.orthogonal import Orthogonal
+from hodyn_ros.engine.series.validity import distance_from_rigid, overflow
+from hodyn_ros.engine.series.vectors import Scalar, Vector, cross, dot, subtract
+from hodyn_ros.model.parallel.model import ParallelModel
+
+_ITERATIONS = 10  # of Newton's method; from a warm start three or four do
+_ARRIVED = 1e-17  # squared error [rad, and of the length of the platform] before the last step, and that step
+_AGREE = 1e-9  # share of the fastest drive, and of the robot's size, in which redundant drives may differ
+
+
+class DirectKinematics(LimbCall):
+    """The motion of one platform on limbs up to derivative `order` of its pose.
+
+    `function(drives (order + 1, driven), memory (1, N + 16), out=None)` returns a row (1, 17 + 6 order): the
+    pose by rows, the spatial twist and its derivatives, and a number at `bad`. Memory and `bad` as of
+    `ParallelKernel`: the platform's pose is found from that in the memory.
+    """
+
+    def __init__(self, model: ParallelModel, order: int) -> None:
+        LimbCall.__init__(self, model, order)
+        self._basis = basis_of(model)
+        n_memory = model.n_joints + 16
+        drives, memory = (order + 1, model.n_driven), (1, n_memory)
+        Call.__init__(
+            self, [("the motion of the drives", drives), ("the memory", memory)], (1, 17 + 6 * order)
+        )
+        self._bind(self._finish(self._text(drives, memory)))
+
+    @property
+    def bad(self) -> int:
+        """Where the number is that must be below one."""
+        return self.result[1] - 1
+
+    def _text(self, drives: Shape, memory: Shape) -> str:
+        """Write `void @hodyn_kernel(ptr drives, ptr memory, ptr out)`."""
+        model, order, groups = self.model, self.order, self.groups
+        pose, twist = (1, POSE * self.widest + 1), (1, 6 * self.widest)
+        states = [(1, len(group) * self._state_size(group)) for group in groups]
+        rates = [
+            [(1, len(group) * self._rates_size(group, k)) for group in groups] for k in range(max(order, 1))
+        ]
+        solved = (1, twist[1] + self._factors_size + 2)
+        buffers: list[tuple[str, int]] = [("pose", pose[1])]
+        buffers += [(f"state{g}", shape[1]) for g, shape in enumerate(states)]
+        buffers += [(f"rates{g}_{k}", shape[1]) for k, row in enumerate(rates) for g, shape in enumerate(row)]
+        buffers += [(f"twist{k}", solved[1] if not k else twist[1] + 1) for k in range(max(order, 1))]
+        of_limbs = [f"state{g}" for g in range(len(groups))]
+
+        def call(address: int, *names: str) -> str:
+            arguments = ", ".join(f"ptr %{name}" for name in names)
+            return f"call void inttoptr (i64 {address} to ptr)({arguments})"
+
+        constants = [self.constants(group) for group in groups]
+        shapes = [(1, numbers.shape[1]) for numbers in constants]
+
+        def of_group(g: int, address: int, *names: str) -> str:
+            first = f"ptr inttoptr (i64 {constants[g].ctypes.data} to ptr)"
+            rest = ", ".join(f"ptr %{name}" for name in names)
+            return f"call void inttoptr (i64 {address} to ptr)({first}, {rest}, i64 {len(groups[g])})"
+
+        newton = [
+            self._lanes(
+                partial(newton_step_of_drives, self.limbs[group[0]], model.length),
+                [shapes[g], (1, POSE), (1, self._state_size(group))],
+            )
+            for g, group in enumerate(groups)
+        ]
+        steps = [of_group(g, newton[g], "pose", f"state{g}", f"state{g}") for g in range(len(groups))]
+        begin = self._straight(self._begin, [memory])
+        move = self._straight(self._move, [drives, pose, *states])
+        lines = [
+            "define void @hodyn_kernel(ptr %drives, ptr %memory, ptr %out) {",
+            "entry:",
+            *(f"%{name} = alloca double, i64 {size}, align 64" for name, size in buffers),
+            call(begin, "memory", "pose"),
+            *self._copies("in", to_memory=False),
+            f"%error_at = getelementptr double, ptr %pose, i64 {pose[1] - 1}",
+            "br label %newton",
+            "newton:",
+            "%round = phi i64 [0, %entry], [%next, %newton]",
+            *steps,
+            call(move, "drives", "pose", *of_limbs, "pose"),
+            "%error = load double, ptr %error_at, align 8",
+            "%next = add i64 %round, 1",
+            f"%far = fcmp ogt double %error, {literal(_ARRIVED)}",
+            f"%early = icmp slt i64 %next, {_ITERATIONS}",
+            "%again = and i1 %far, %early",
+            "br i1 %again, label %newton, label %arrived",
+            "arrived:",
+            *steps,  # to where the platform has gone last
+        ]
+        twists: list[str] = []
+        for k in range(max(order, 1)):
+            for g, group in enumerate(groups):
+                rate = self._lanes(
+                    partial(drive_rates, self.limbs[group[0]], model.length, k),
+                    [shapes[g], (1, POSE), *[(1, 6)] * k, (1, self._state_size(group))],
+                )
+                lines.append(of_group(g, rate, "pose", *twists, f"state{g}", f"rates{g}_{k}"))
+            of_rates = [f"rates{g}_{k}" for g in range(len(groups))]
+            told, given = (["twist0"], [solved]) if k else ([], [])
+            solve = self._straight(partial(self._solve, k), [drives, *given, *rates[k]])
+            lines.append(call(solve, "drives", *told, *of_rates, f"twist{k}"))
+            twists.append(f"twist{k}")
+        twist_shapes = [solved, *[(1, twist[1] + 1)] * (len(twists) - 1)]
+        end = self._straight(self._end, [drives, memory, pose, *states, *twist_shapes])
+        lines.append(call(end, "drives", "memory", "pose", *of_limbs, *twists, "out"))
+        remember = self._copies("out", to_memory=True)
+        remember += _copy("pose_out", "out", 0, "memory", model.n_joints, 16)
+        return "\n".join([*lines, *kept_where_good(self.bad, remember)]) + "\n"
+
+    def _state_size(self, group: Sequence[int]) -> int:
+        limb = self.limbs[group[0]]
+        return len(limb.chain) + 1 + 6 * len(limb.driven)
+
+    def _rates_size(self, group: Sequence[int], k: int) -> int:
+        driven = len(self.limbs[group[0]].driven)
+        return driven if k else 1 + 6 * driven
+
+    @property
+    def _factors_size(self) -> int:
+        delta, n = self.model.delta, self.model.n_driven
+        return delta * (n + 1) + delta * (delta - 1) // 2
+
+    def _copies(self, name: str, *, to_memory: bool) -> list[str]:
+        """Copy positions of all joints between the memory and the states."""
+        lines = []
+        for g, group in enumerate(self.groups):
+            for i, limb in enumerate(group):
+                for joint, place in enumerate(self.places(limb)):
+                    at = i * self._state_size(group) + joint
+                    ends = (
+                        (f"state{g}", at, "memory", place)
+                        if to_memory
+                        else ("memory", place, f"state{g}", at)
+                    )
+                    lines += _copy(f"{name}{place}", *ends, 1)
+        return lines
+
+    def _of_limbs(self, stacks: Sequence[Stack]) -> list[Sequence[Scalar]]:
+        """Return the part of each limb of what the groups of limbs have computed."""
+        parts: dict[int, Sequence[Scalar]] = {}
+        for group, stack in zip(self.groups, stacks):
+            size = len(stack[0]) // len(group)
+            parts |= {limb: stack[0][i * size : (i + 1) * size] for i, limb in enumerate(group)}
+        return [parts[limb] for limb in sorted(parts)]
+
+    def _begin(self, memory: Stack) -> Stack:
+        """Return the pose in the memory, seen from the center, once for every limb."""
+        pose = memory[0][self.model.n_joints :]
+        middle = center(self.model).tolist()
+        seen = [value - (middle[i // 4] if i % 4 == 3 else 0.0) for i, value in enumerate(pose[:POSE])]
+        return [[*(seen * self.widest), 0.0]]
+
+    def _move(self, drives: Stack, pose: Stack, *states: Stack) -> Stack:
+        """Move the platform by what is missing of the drives' positions; last the squared error and step."""
+        error: Scalar = 0.0
+        missing: list[Scalar] = []
+        rows: list[Sequence[Scalar]] = []
+        for limb, state in zip(self.limbs, self._of_limbs(states)):
+            n = len(limb.chain)
+            error = error + state[n]
+            for i, drive in enumerate(limb.driven):
+                missing.append(drives[0][len(missing)] - state[drive])
+                rows.append(state[n + 1 + 6 * i : n + 7 + 6 * i])
+        for gap, slides in zip(missing, self.slides):
+            error = error + gap * gap * (1.0 / self.model.length**2 if slides else 1.0)
+        step = Orthogonal(self._jacobian(rows)).solve(missing)
+        error = error + dot(step, step)
+        return [[*(moved_pose(pose[0][:POSE], self._twist(step)) * self.widest), error]]
+
+    def _jacobian(self, rows: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
+        """Return the columns of `J_IK` from the wrenches against the drives."""
+        return [[dot(column, row) for row in rows] for column in self._basis.T.tolist()]
+
+    def _twist(self, motion: Sequence[Scalar]) -> list[Scalar]:
+        """Return the twist (6,) about the center from its components in the basis."""
+        return [dot(row, motion) for row in self._basis.tolist()]
+
+    def _solve(self, k: int, drives: Stack, *given: Stack) -> Stack:
+        """Return coefficient k of the twist for every limb, then how far redundant drives disagree, squared.
+
+        For k = 0 the factors of `J_IK` follow, and how near limbs and drives are to a singular pose.
+        """
+        n, delta = self.model.n_driven, self.model.delta
+        more: list[Scalar] = []
+        known: list[Scalar] = [0.0] * n
+        if k:
+            numbers = given[0][0][6 * self.widest + 1 : 6 * self.widest + 1 + self._factors_size]
+            factors = Orthogonal.from_numbers(numbers, n, delta)
+            known = [rate for part in self._of_limbs(given[1:]) for rate in part]
+        else:
+            parts = self._of_limbs(given)
+            rows = [part[1 + 6 * i : 7 + 6 * i] for part in parts for i in range(len(part) // 6)]
+            factors = Orthogonal(self._jacobian(rows))
+            flat = nearness(factors, self.reach)
+            more = [*factors.numbers, sum((part[0] for part in parts), flat)]
+        if k >= self.order:
+            return [[*([0.0] * (6 * self.widest)), 0.0, *more]]
+        rates = [rate * (1.0 / factorial(k)) for rate in drives[k + 1]]
+        motion, rest = factors.solve_with_rest([rate - part for rate, part in zip(rates, known)])
+        apart: Scalar = 0.0
+        if n > delta:
+            size = dot(rates, rates) + self.model.size**2
+            apart = dot(rest, rest) / size
+        return [[*(self._twist(motion) * self.widest), apart, *more]]
+
+    def _end(self, drives: Stack, memory: Stack, pose: Stack, *others: Stack) -> Stack:
+        """Return the result."""
+        states, twists = others[: len(self.groups)], others[len(self.groups) :]
+        before, now = memory[0][self.model.n_joints :], pose[0][:POSE]
+        bad = pose[0][-1] * (1.0 / CLOSED**2)
+        missing = iter(drives[0])
+        apart: Scalar = 0.0
+        for l, state in enumerate(self._of_limbs(states)):
+            bad = bad + self.moved_joints(l, state, memory[0]) * (1.0 / JUMP**2)
+            for drive in self.limbs[l].driven:
+                gap = next(missing) - state[drive]
+                apart = apart + gap * gap
+        bad = bad + apart * (1.0 / (_AGREE * self.model.size) ** 2)
+        for stack in twists:
+            bad = bad + stack[0][6 * self.widest] * (1.0 / _AGREE**2)
+        for i in range(11):  # of a turn by an angle: 8 sin^2(angle / 2)
+            if i % 4 != 3:
+                bad = bad + (now[i] - before[i]) * (now[i] - before[i]) * (0.5 / JUMP**2)
+        bad = bad + twists[0][0][-1] * FLAT**2
+        middle: Vector = tuple(center(self.model).tolist())  # type: ignore[assignment]
+        matrix = [[*now[4 * i : 4 * i + 3], now[4 * i + 3] + middle[i]] for i in range(3)]
+        bad = bad + distance_from_rigid(matrix) * (1.0 / RIGID**2)
+        row = [*(value for line in matrix for value in line), 0.0, 0.0, 0.0, 1.0]
+        for k, stack in enumerate(twists[: self.order]):
+            w, v = stack[0][:3], stack[0][3:6]
+            row += [float(factorial(k)) * value for value in (*w, *subtract(v, cross(w, middle)))]
+        return [[*row, bad + overflow([row])]]
+
+
+def _copy(name: str, source: str, start: int, target: str, place: int, count: int) -> list[str]:
+    return [
+        f"%{name}_from = getelementptr double, ptr %{source}, i64 {start}",
+        f"%{name}_to = getelementptr double, ptr %{target}, i64 {place}",
+        f"call void @llvm.memcpy.p0.p0.i64(ptr align 8 %{name}_to, ptr align 8 %{name}_from, "
+        f"i64 {8 * count}, i1 false)",
+    ]
