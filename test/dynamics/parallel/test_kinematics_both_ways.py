@@ -1,0 +1,203 @@
+"""Compiled kinematics of robots with loops: all joints from the coordinates, and these from the drives."""
+
+from __future__ import annotations
+
+from math import factorial
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from oracles.cases import relative_errors
+from oracles.motions import random_stack
+from oracles.parallel_robots import gough_stewart, planar_3rrr
+
+from hodyn_ros import BaseMotion, InputError, ParallelRobot, Robot, share
+from hodyn_ros.errors import HodynError
+from hodyn_ros.lie.se3 import exp
+
+Array = NDArray[np.float64]
+
+PLATFORMS = ("gough_stewart_6ups", "planar_3rrr")
+ROBOTS = (*PLATFORMS, "delta", "palletiser", "humanoid_leg")
+
+
+def of_config(name: str) -> Robot:
+    return Robot.from_config(share.find("config", f"{name}.yaml"))
+
+
+def motion_of(robot: Robot, orders: int, seed: int = 0) -> list[Array]:
+    """Return the coordinates' motion near home, as `compile` takes it: joints if any, pose and twists."""
+    closure = robot.closure
+    assert closure is not None
+    rng = np.random.default_rng(seed)
+    result: list[Array] = []
+    if closure.joints:
+        y = rng.uniform(-0.3, 0.3, (orders + 1, len(closure.joints)))
+        y[0] = closure.home[list(closure.joints)] + 0.1 * y[0]
+        result.append(y)
+    if closure.leader is not None:
+        start = robot.home[1]
+        assert start is not None
+        free = closure.directions
+        pose = start @ exp(free @ rng.uniform(-0.04, 0.04, free.shape[1]))
+        twists = rng.uniform(-0.5, 0.5, (max(orders, 1), free.shape[1])) @ free.T
+        world = BaseMotion(pose, twists, frame="body").in_frame("world")
+        result += [world.pose, np.ascontiguousarray(world.twists[:orders])]
+    return result
+
+
+def named(robot: Robot, motion: list[Array]) -> tuple[Array | None, BaseMotion | None]:
+    """Return the same motion as the named calls take it."""
+    rest = list(motion)
+    assert robot.closure is not None
+    q = rest.pop(0) if robot.closure.joints else None
+    if not rest:
+        return q, None
+    pose, twists = rest
+    if q is None and not len(twists):
+        q = np.zeros((1, 0))
+    return q, BaseMotion(pose, twists if len(twists) else np.zeros((1, 6)))
+
+
+@pytest.mark.parametrize("orders", [0, 1, 4])
+@pytest.mark.parametrize("name", ROBOTS)
+def test_compiled_calls_are_those_of_that_name(name: str, orders: int) -> None:
+    robot, closure = of_config(name), of_config(name).closure
+    assert closure is not None
+    motion = motion_of(robot, orders)
+    joints = robot.compile(orders, "joint_motion")(*motion)
+    robot.reset()
+    assert np.array_equal(joints, robot.joint_motion(*named(robot, motion)))
+    drives = np.ascontiguousarray(joints[:, list(closure.driven)])
+    base = motion[-2:] if closure.base_given else []
+    robot.reset()
+    f = robot.compile(orders, "motion_from_drives")
+    row = f(drives, *base)
+    robot.reset()
+    q, platform = robot.motion_from_drives(drives, named(robot, motion)[1] if base else None)
+    parts = [] if platform is None else [platform.pose, platform.twists[:orders]]
+    assert np.array_equal(row, np.concatenate([part.ravel() for part in (*parts, q)])[None])
+    # and they are what the drives were computed from
+    for found, given in zip(([] if not q.size else [q]) + parts, motion):
+        if given.size:
+            assert relative_errors(found, given).max() < 1e-10
+    out = np.empty_like(row)
+    assert f(drives.tolist(), *base, out=out) is out
+    assert relative_errors(out, row).max() < 1e-11
+
+
+@pytest.mark.parametrize("name", [name for name in ROBOTS if name != "planar_3rrr"])  # has a drive too many
+def test_a_motion_goes_on_as_its_derivatives_say(name: str) -> None:
+    robot, orders, dt = of_config(name), 6, 0.001
+    closure = robot.closure
+    assert closure is not None
+    motion = motion_of(robot, 0)
+    drives = robot.compile(0, "joint_motion")(*motion)[0, list(closure.driven)]
+    stack = np.vstack([drives, random_stack(5, orders, len(drives), rate=0.5)])
+
+    def base(count: int) -> list[Array]:
+        return [motion[-2], np.zeros((count, 6))] if closure.base_given else []
+
+    now = robot.compile(orders, "motion_from_drives")(stack, *base(orders))[0]
+    powers = [dt**k / factorial(k) for k in range(orders + 1)]
+    there = robot.compile(0, "motion_from_drives")(np.tensordot(powers, stack, 1)[None], *base(0))
+    series: Array
+    if closure.platform is None:
+        series, expected = now.reshape(orders + 1, -1), there[0]
+    else:
+        twists = now[16:].reshape(orders, 6)
+        series, expected = BaseMotion(now[:16].reshape(4, 4), twists).pose_derivatives(), there.reshape(4, 4)
+    error = np.abs(np.tensordot(powers, series, 1) - expected).max()
+    moved = np.abs(series[0] - expected).max()
+    assert moved > 1e-4
+    assert error < 1e-10 * moved
+
+
+def test_a_platform_that_moves_is_found_by_its_limbs_alone() -> None:
+    """Without the general code of loops, which takes thirty times as long: none is made."""
+    for name in ("gough_stewart_6ups", "planar_3rrr"):
+        robot = of_config(name)
+        f, g = robot.compile(3, "joint_motion"), robot.compile(3, "motion_from_drives")
+        for turn in np.linspace(0.0, 0.5, 40):
+            pose, twists = motion_of(robot, 3)[-2:]
+            assert robot.closure is not None
+            pose = pose @ exp(robot.closure.directions[:, -1] * turn * 0.1)
+            drives = np.ascontiguousarray(f(pose, twists)[:, list(robot.closure.driven)])
+            row = g(drives)[0]
+            assert np.abs(row[:16] - pose.ravel()).max() < 1e-13
+        assert robot._looped is not None
+        assert robot._looped._by_drives is None
+
+
+def test_a_call_that_fails_leaves_the_robot_where_it_was() -> None:
+    for name in PLATFORMS:
+        robot = of_config(name)
+        motion = motion_of(robot, 2)
+        joints = robot.compile(2, "joint_motion")(*motion)
+        before = robot.positions
+        assert robot.closure is not None and before is not None
+        drives = np.ascontiguousarray(joints[:, list(robot.closure.driven)])
+        f = robot.compile(2, "motion_from_drives")
+        far = drives.copy()
+        far[0] += 40.0
+        with pytest.raises(HodynError):
+            f(far)
+        assert np.array_equal(robot.positions, before)  # type: ignore[arg-type]
+        assert np.allclose(f(drives)[0, :16], motion[-2].ravel(), rtol=0.0, atol=1e-12)
+
+
+def test_redundant_drives_agree_to_every_order_or_are_refused() -> None:
+    arrays = planar_3rrr(side=0.0)
+    robot = ParallelRobot.from_screws(**arrays.arguments())
+    assert robot.closure is not None
+    pose = arrays.placement @ exp(arrays.dof @ np.full(arrays.dof.shape[1], 0.05))
+    given = BaseMotion(pose, random_stack(2, 3, arrays.dof.shape[1]) @ arrays.dof.T, frame="body").in_frame(
+        "world"
+    )
+    drives = np.ascontiguousarray(robot.joint_motion(None, given)[:, list(robot.closure.driven)])
+    assert drives.shape[1] > arrays.dof.shape[1]
+    f = robot.compile(3, "motion_from_drives")
+    row = f(drives)[0]
+    assert relative_errors(row[16:].reshape(3, 6), given.twists).max() < 1e-10
+    for order in range(4):
+        wrong = drives.copy()
+        wrong[order, 1] += 1e-6
+        with pytest.raises(InputError, match="contradict each other"):
+            f(wrong)
+
+
+def test_what_cannot_be_used_is_named() -> None:
+    robot = of_config("gough_stewart_6ups")
+    f, g = robot.compile(1, "motion_from_drives"), robot.compile(1, "joint_motion")
+    drives = np.zeros((2, 6))
+    with pytest.raises(InputError, match="the motion of the drives"):
+        f(np.zeros((2, 5)))
+    with pytest.raises(InputError, match="the motion of the drives"):
+        f(np.where(np.eye(2, 6) > 0, np.nan, drives))
+    with pytest.raises(InputError):
+        f(drives, np.eye(4), np.zeros((1, 6)))
+    with pytest.raises(InputError):
+        g(np.eye(4))
+    arm = Robot.from_screws([-1], [[0, 0, 1, 0, 0, 0]], [np.eye(4)], [1.0], [[0, 0, 0]], [np.eye(3)])
+    for what in ("joint_motion", "motion_from_drives"):
+        with pytest.raises(InputError, match="loops"):
+            arm.compile(1, what)  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="no compiled batches"):
+            robot.compile_batch(1, what)  # type: ignore[arg-type]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", range(20))
+def test_any_six_legged_platform_comes_back_to_its_pose(seed: int) -> None:
+    arrays = gough_stewart(seed=seed)
+    robot = ParallelRobot.from_screws(**arrays.arguments())
+    assert robot.closure is not None
+    rng = np.random.default_rng(seed)
+    pose = arrays.placement @ exp(rng.uniform(-0.05, 0.05, 6))
+    given = BaseMotion(pose, rng.normal(size=(4, 6)))
+    drives = np.ascontiguousarray(robot.joint_motion(None, given)[:, list(robot.closure.driven)])
+    robot.reset()
+    _, found = robot.motion_from_drives(drives)
+    assert found is not None
+    assert np.abs(found.pose - pose).max() < 1e-12
+    assert relative_errors(found.twists, given.twists).max() < 1e-9
