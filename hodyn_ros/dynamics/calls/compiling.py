@@ -12,6 +12,7 @@ from hodyn_ros.checks import check_result, into
 from hodyn_ros.dynamics.calls.description import check_order
 from hodyn_ros.dynamics.calls.kinematics import KinematicCalls
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls
+from hodyn_ros.dynamics.kinematics.carriers import last_body
 from hodyn_ros.dynamics.loops import looped_partials
 from hodyn_ros.dynamics.loops.compiled_partials import quick_call
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, drive_rows
@@ -80,7 +81,9 @@ class CompileCalls(KinematicCalls, MatrixCalls):
           then its twist and the derivatives of that. `frames`: bodies and named frames, by default all
           bodies; `representation` of the twists.
         - "inverse_kinematics": seed (1, n), poses (4 frames, 4), twists (frames order, 6) in `representation`
-          -> q (order + 1, n), as the call of that name; errors too. `frames`: by default the last body.
+          -> q (order + 1, n), as the call of that name; errors too. `frames`: by default the last body. Of a
+          robot with loops one frame, n being the joints that are coordinates; not of one that a platform
+          moves.
         - "jacobian": q (order + 1, n) -> ((order + 1) 6, m), one order after the other, of the one frame that
           `frames` names, by default the last body; takes velocities to its twist in `representation`.
         - "com", "mass_matrix", "gravity_torque": q (order + 1, n), "coriolis_matrix": q (order + 2, n),
@@ -220,7 +223,13 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         if what == "inverse_dynamics":
             return looped.compile(order)
         if what == "inverse_kinematics":
-            raise InputError(f"{what} is compiled of trees alone; call robot.{what}")
+            self._refuse_platform(looped)
+            moved = frames or [last_body(self._tree)]
+            if len(moved) != 1:
+                raise InputError(
+                    f"of a robot with loops {what} is compiled of one frame; found {list(moved)}"
+                )
+            return into(looped.compiled_frames.compiled(order, moved[0], representation))
         if what == "forward_dynamics":
             return into(looped.forward_call(order))
         if what == "forward_dynamics_derivatives":

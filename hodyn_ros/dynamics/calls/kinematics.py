@@ -122,10 +122,7 @@ class KinematicCalls(RobotProperties):
         `motion_from_frames`, which is for platforms as well.
         """
         if self._looped is not None:
-            if self._looped.closure.platform is not None:
-                raise InputError(
-                    f"a platform moves robot {self.name!r}; motion_from_frames returns its motion as well"
-                )
+            self._refuse_platform(self._looped)
             return self.motion_from_frames(
                 pose,
                 twists,
@@ -140,6 +137,12 @@ class KinematicCalls(RobotProperties):
             )[0]
         further = {"weights": weights, "method": method, "independent": independent, "base": base}
         return self._inverse_kinematics(pose, twists, frame, body, seed, task, further)
+
+    def _refuse_platform(self, looped: LoopedDynamics) -> None:
+        if looped.closure.platform is not None:
+            raise InputError(
+                f"a platform moves robot {self.name!r}; motion_from_frames returns its motion as well"
+            )
 
     @finite_result
     def motion_from_frames(

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import finite_array
-from hodyn_ros.dynamics.kinematics.inverse_problem import Targets
+from hodyn_ros.checks import finite_array, finite_result
+from hodyn_ros.dynamics.kinematics.inverse_problem import Targets, read_targets
 from hodyn_ros.dynamics.kinematics.pose_solver import ROWS, Task
 from hodyn_ros.dynamics.loops.independence import pivoted
-from hodyn_ros.dynamics.loops.looped_frames import LoopedFrames, moving_coordinates
+from hodyn_ros.dynamics.loops.looped_frames import LoopedFrames, moving_coordinates, solve_frames
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.engine.loops.loop_goals import GoalMotion, LoopGoal, part_rows
 from hodyn_ros.engine.loops.loop_kernel import compiles
-from hodyn_ros.errors import HodynError
+from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import Representation, convert_screws
 from hodyn_ros.lie.se3 import Array, inverse
 
+_SAME = 1e-6  # [rad or m] by which joints found twice may differ
+_STILL = np.zeros((0, 6))
 _DETERMINED = 1e-6  # what a row must add to those chosen before, without units
 
 
@@ -31,6 +34,11 @@ class Asked(NamedTuple):
     task: Task
     order: int
     representation: Representation
+
+
+def _stacked(pose: Array, twists: Array, base_pose: Array, base_twists: Array) -> tuple[Array, Array]:
+    """Return poses and twists as kernels take them of a robot on a prescribed base."""
+    return np.concatenate([base_pose, pose]), np.concatenate([base_twists, twists])
 
 
 class CompiledFrames:
@@ -51,12 +59,46 @@ class CompiledFrames:
         kernel = self.kernel(asked)
         if kernel is None:
             return None
-        poses, twists = targets.poses[0], targets.twists[0]
+        moved = targets.poses[0], targets.twists[0]
         if base is not None:
-            poses = np.concatenate([base.pose, poses])
-            twists = np.concatenate([base.twists[: targets.order], twists])
-        found = self.find(kernel, poses, twists, seed)
+            moved = _stacked(*moved, base.pose, base.twists[: targets.order])
+        start = None
+        if seed is not None:
+            start = finite_array("the seed", seed, (len(self._looped.closure.joints),))[None]
+        found = self.find(kernel, *moved, start)
         return None if found is None else (found, None)
+
+    def compiled(self, order: int, name: str | int, representation: Representation) -> Callable[..., Array]:
+        """Return `f(seed (1, k), pose (4, 4), twists (order, 6), [base pose, base twists (order, 6)])`.
+
+        It returns the motion (order + 1, k) of the coordinates that moves a frame; what the kernel cannot do
+        is left to `solve_frames`.
+        """
+        looped, kernel = self._looped, self.kernel(Asked(name, "pose", order, representation))
+        tree, k = looped.closure.tree, len(looped.closure.joints)
+        names = ["the seed", "the pose", "the twists"]
+        names += ["the base pose", "the base twists"] if looped.closure.base_given else []
+        shapes = [(1, k), (4, 4), (order, 6)] + [(4, 4), (order, 6)] * looped.closure.base_given
+
+        @finite_result
+        def careful(seed: Array, pose: Array, twists: Array, *of_base: Array) -> Array:
+            targets = read_targets(tree, pose, twists, "world", name, "pose", representation)
+            base = BaseMotion(of_base[0], of_base[1] if order else np.zeros((1, 6))) if of_base else None
+            return solve_frames(looped, targets, seed[0], None, None, {}, base)[0]
+
+        def call(*arguments: Array) -> Array:
+            if kernel is not None and [getattr(x, "shape", None) for x in arguments] == shapes:
+                seed, pose, twists, *of_base = arguments
+                if of_base:
+                    pose, twists = _stacked(pose, twists, *of_base)
+                found = self.find(kernel, pose, twists, seed)
+                if found is not None:
+                    return found
+            if len(arguments) != len(names):
+                raise InputError(f"expected {len(names)} arrays {names}, found {len(arguments)}")
+            return careful(*(finite_array(*each) for each in zip(names, arguments, shapes)))
+
+        return call
 
     def _of_platform(self, targets: Targets) -> tuple[Array, BaseMotion | None] | None:
         """Return what is asked for of a platform whose pose is a coordinate: as it is, where loops follow."""
@@ -75,26 +117,41 @@ class CompiledFrames:
             return None
         return y, BaseMotion(at, twists if order else np.zeros((1, 6)))
 
-    def find(self, kernel: GoalMotion, poses: Array, twists: Array, seed: ArrayLike | None) -> Array | None:
-        """Return what a kernel finds from a seed, by default from the last success, or None."""
+    def find(self, kernel: GoalMotion, poses: Array, twists: Array, seed: Array | None) -> Array | None:
+        """Return what a kernel finds from a seed (1, k), by default from the last success, or None."""
+        before = self._looped.memory.copy()
+        try:
+            found = self._found(kernel, poses, twists, seed)
+        except HodynError:
+            found = None
+        if found is None:
+            self._looped.memory[:] = before
+        return found
+
+    def _found(self, kernel: GoalMotion, poses: Array, twists: Array, seed: Array | None) -> Array | None:
         looped = self._looped
-        closure, before = looped.closure, looped.memory.copy()
-        held = np.zeros(kernel.arguments[0][1])
-        if seed is not None:
-            y = finite_array("the seed", seed, (len(closure.joints),))[None]
-            given = [poses[:4], np.zeros((0, 6))] if closure.base_given else []
-            if looped.quick_joint_motion(y, *given) is None:
-                try:
-                    looped.joint_motion(y, BaseMotion(poses[:4], np.zeros((1, 6))) if given else None)
-                except HodynError:
-                    return None
+        at = [poses[:4], _STILL] if looped.closure.base_given else []
+        if seed is not None and looped.quick_joint_motion(seed, *at) is None:
+            looped.joint_motion(seed, BaseMotion(poses[:4], np.zeros((1, 6))) if at else None)
+        start, held = looped.memory.copy(), np.zeros(kernel.arguments[0][1])
         if kernel.held:
             held[0] = looped.known.place.joints[list(kernel.held)]
         found: Array = kernel.function(held, poses, twists, looped.memory)
-        if found.item(kernel.bad) < 1.0:
-            return found[:-1]
-        looped.memory[:] = before
-        return None
+        right = found.item(kernel.bad) < 1.0 and self._keeps_branch(start, found[:1], at)
+        return found[:-1] if right else None
+
+    def _keeps_branch(self, start: Array, y: Array, at: Sequence[Array]) -> bool:
+        """Whether coordinates y (1, k) lead from a memory to where the robot is remembered to be.
+
+        A frame may be led past a pose at which they do not determine the motion, onto another branch.
+        """
+        looped = self._looped
+        after = looped.memory.copy()
+        looped.memory[:] = start
+        again = looped.quick_joint_motion(y, *at)
+        apart = float(np.abs(looped.memory - after).max())
+        looped.memory[:] = after
+        return again is not None and apart < _SAME
 
     def kernel(self, asked: Asked) -> GoalMotion | None:
         """Return the kernel, compiled when first asked for; None where there is none."""

@@ -124,6 +124,73 @@ def test_of_platforms(name: str, order: int) -> None:
         np.testing.assert_allclose(robot.positions, after, atol=1e-12)
 
 
+class TestCompiledCalls:
+    @pytest.mark.parametrize("name", ["palletiser", "delta", "humanoid_leg"])
+    @pytest.mark.parametrize("order", [0, 1, 4])
+    def test_as_the_call_in_every_representation(self, name: str, order: int) -> None:
+        robot = robot_named(name)
+        frame = {"palletiser": "tool", "delta": "wrist2", "humanoid_leg": "sole"}[name]
+        y, base = motion(robot, order)
+        others = [] if base is None else [base.pose, np.ascontiguousarray(base.twists[:order])]
+        seed = y[:1] + 0.01
+        representation: Any
+        for representation in ("spatial", "body_fixed", "hybrid"):
+            moved = robot.forward_kinematics(y, base, representation)
+            given = moved.pose_of(frame), np.ascontiguousarray(moved.twists_of(frame)[:order])
+            call = robot.compile(order, "inverse_kinematics", [frame], representation)
+            found = call(seed, *given, *others)
+            assert relative(found, y) < 1e-12
+            out = np.empty_like(found)
+            assert call(seed.tolist(), *given, *others, out=out) is out
+            assert relative(out, y) < 1e-12
+            np.testing.assert_array_equal(seed, y[:1] + 0.01)
+
+    def test_what_kernels_cannot_do(self) -> None:
+        """Far seeds are left to the readable form, which says what is wrong, too."""
+        robot = robot_named("palletiser")
+        y, _ = motion(robot, 1)
+        moved = robot.forward_kinematics(y)
+        pose, twists = moved.pose_of("tool"), moved.twists_of("tool")
+        robot.reset()
+        call = robot.compile(1, "inverse_kinematics", ["tool"])
+        assert relative(call(y[:1] - np.array([0.6, 0.0, 0.2, 1.0]), pose, twists), y) < 1e-11
+        before = robot.positions
+        far = pose.copy()
+        far[2, 3] += 20.0
+        with pytest.raises(ConvergenceError, match="no joint positions were found near the seed"):
+            call(y[:1], far, twists)
+        with pytest.raises(InputError, match="the pose holds NaN"):
+            call(y[:1], np.full((4, 4), np.nan), twists)
+        with pytest.raises(InputError, match=r"the seed must have shape \(1, 4\), found \(4,\)"):
+            call(y[0], pose, twists)
+        with pytest.raises(InputError, match=r"expected 3 arrays \['the seed', 'the pose', 'the twists'\]"):
+            call(y[:1], pose)
+        np.testing.assert_array_equal(robot.positions, before)
+        with pytest.raises(InputError, match="is compiled of one frame; found"):
+            robot.compile(1, "inverse_kinematics", ["tool", "hand"])
+        with pytest.raises(InputError, match="a platform moves robot 'planar_3rrr'"):
+            shipped("planar_3rrr.yaml").compile(1, "inverse_kinematics")
+
+
+@pytest.mark.usefixtures("only_compiled")
+def test_past_a_singular_pose_of_the_coordinates_compiled_code_does_not_go() -> None:
+    """A crank led past the dead point of the rocker, the coordinate, would leave that on another branch."""
+    crank, led = robot_of(four_bar()), robot_of(four_bar(), coordinates=["joint3"])
+    assert led.closure is not None
+    cranks = np.linspace(0.0, 3.0, 301)
+    whole = np.array([crank.joint_motion(np.array([[q]]))[0] for q in cranks])
+    dead = int(np.flatnonzero(np.diff(np.sign(np.diff(whole[:, 2]))))[0]) + 1
+    for before, after, kept in ((dead - 20, dead - 5, True), (dead - 10, dead + 10, False)):
+        led.reset(whole[before][list(led.closure.leading)])
+        pose = crank.forward_kinematics(whole[after, :1][None]).pose_of("body1")
+        if kept:
+            found = led.inverse_kinematics(pose, body="body1", task="orientation")
+            np.testing.assert_allclose(found, whole[after, 2:][None], atol=1e-12)
+            continue
+        with pytest.raises(AssertionError, match="this is not compiled"):
+            led.inverse_kinematics(pose, body="body1", task="orientation")
+
+
 class TestRefusals:
     """What compiled code does not vouch for is left to the readable form, which finds it or says why not."""
 
