@@ -52,11 +52,21 @@ class KinematicCalls(RobotProperties):
         `twists_of` and `jacobian_of`. Mueller (2020), Algorithm 1; Ali et al., Algorithm 1. Raises InputError
         saying what was expected. Compiled, but for robots too large to compile in seconds.
         """
-        if type(q) is np.ndarray and base is None:
-            compiled = self._moving.get((q.shape, representation))
+        joints = q if self._looped is None and base is None else self._joints_at_once(q, base)
+        if type(joints) is np.ndarray:
+            compiled = self._moving.get((joints.shape, representation))
             if compiled is not None:
-                return unpacked(self._tree, compiled(q), len(q) - 1, representation, self.frames)
+                order, moving = len(joints) - 1, base if self._tree.floating_base else None
+                table = compiled(joints, *([] if moving is None else moving.arrays(order)))
+                return unpacked(self._tree, table, order, representation, self.frames)
         return self._forward_kinematics(q, base, representation)
+
+    def _joints_at_once(self, q: ArrayLike | None, base: BaseMotion | None) -> Array | None:
+        """Return the motion of all joints of a robot with loops, if compiled code finds it at once."""
+        of_array = q is None or type(q) is np.ndarray
+        if self._looped is None or not of_array or not (base is None or type(base) is BaseMotion):
+            return None
+        return self._looped.joints_at_once(q, base)  # type: ignore[arg-type]
 
     @finite_result
     def _forward_kinematics(
@@ -72,7 +82,7 @@ class KinematicCalls(RobotProperties):
         kernel = self._frame_kernel(order, bodies, representation, True) if order <= HIGHEST_ORDER else None
         if kernel is None:
             return forward_kinematics(tree, stack, moving, representation, self.frames)
-        if moving is None and self._looped is None and stack.ndim == 2:
+        if stack.ndim == 2 and (moving is None or self._looped is not None):
             self._moving[stack.shape, representation] = kernel.function
         others = [] if moving is None else moving.in_frame("world").arrays(order, stack.shape[:-2])
         call = kernel.batch if stack.ndim == 3 else kernel.function
@@ -190,13 +200,8 @@ class KinematicCalls(RobotProperties):
         `order` twists. A batch of either has an axis of samples in front. `tree.joint_names` has their order.
         Errors as of `solve`.
         """
-        if self._looped is not None:
-            of_array = q is None or type(q) is np.ndarray
-            quick = of_array and (base is None or type(base) is BaseMotion)
-            found = self._looped.joints_at_once(q, base) if quick else None  # type: ignore[arg-type]
-            if found is not None:
-                return found
-        return self._joint_motion(q, base)
+        found = self._joints_at_once(q, base)
+        return self._joint_motion(q, base) if found is None else found
 
     @finite_result
     def _joint_motion(self, q: ArrayLike | None, base: BaseMotion | None) -> Array:
