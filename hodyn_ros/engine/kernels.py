@@ -62,22 +62,35 @@ def inverse_dynamics_trace(model: TreeModel, order: int, setting: KernelSpec = K
     """Return what `inverse_dynamics` compiles."""
 
     def trace(q: Stack, *others: Stack) -> Stack:
-        base, twists, loads = _unpack(model, setting, others)
-        recursion = Recursion(canonical_bodies(model), model.gravity.tolist(), base, _loads(setting))
-        recursion.start(q[0], q[1], twists[0] if base else ())
-        torques = recursion.inverse_dynamics(
-            [_scaled(1.0 / factorial(k), q[k + 2]) for k in orders],
-            [_scaled(1.0 / factorial(k + 1), twists[k + 1]) for k in orders] if base else (),
-            [[_scaled(1.0 / factorial(k), load[k]) for load in loads] for k in orders],
-        )
-        wrenches = [recursion.base_wrench(k) if base else [] for k in orders]
-        return [_scaled(factorial(k), [*wrenches[k], *torques[k]]) for k in orders]
+        recursion, torques = solved_efforts(model, order, setting, q, others)
+        wrenches = [recursion.base_wrench(k) if setting.base else [] for k in range(order + 1)]
+        return [
+            [*_scaled(factorial(k), wrench), *row] for k, (wrench, row) in enumerate(zip(wrenches, torques))
+        ]
 
-    orders = range(order + 1)
     arguments: list[tuple[str, Shape]] = [("q", (order + 3, model.n_joints))]
     if setting.base:
         arguments += [("pose", (4, 4)), ("twists", (order + 2, 6))]
     return trace, [*arguments, *load_arguments(setting.loads, order)]
+
+
+def solved_efforts(
+    model: TreeModel, order: int, setting: KernelSpec, q: Stack, others: Sequence[Stack]
+) -> tuple[Recursion, Stack]:
+    """Solve inverse dynamics; returns the recursion, and the torques by derivative.
+
+    Arguments as of the trace of `inverse_dynamics`.
+    """
+    base, twists, loads = _unpack(model, setting, others)
+    orders = range(order + 1)
+    recursion = Recursion(canonical_bodies(model), model.gravity.tolist(), base, _loads(setting))
+    recursion.start(q[0], q[1], twists[0] if base else ())
+    torques = recursion.inverse_dynamics(
+        [_scaled(1.0 / factorial(k), q[k + 2]) for k in orders],
+        [_scaled(1.0 / factorial(k + 1), twists[k + 1]) for k in orders] if base else (),
+        [[_scaled(1.0 / factorial(k), load[k]) for load in loads] for k in orders],
+    )
+    return recursion, [_scaled(factorial(k), row) for k, row in enumerate(torques)]
 
 
 def hybrid_dynamics(

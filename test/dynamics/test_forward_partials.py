@@ -13,10 +13,10 @@ from oracles import mp_dynamics as mp
 from oracles import pinocchio_models
 from oracles.cases import Case, make_case
 from oracles.differences import derivative
-from oracles.motions import Base
+from oracles.motions import Base, Frame
 
 from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot, share
-from hodyn_ros.engine import matrix_kernels, partial_kernels
+from hodyn_ros.engine import direction_lanes, matrix_kernels, partial_kernels
 
 pytestmark = pytest.mark.thorough
 
@@ -36,97 +36,161 @@ def assert_exact(found: Array, expected: Array, tolerance: float) -> None:
 
 
 class Exact:
-    """Forward or hybrid dynamics at 60 digits, beside which entries of what is given differ."""
+    """Forward or hybrid dynamics at 60 digits, beside which entries of what is given differ.
 
-    def __init__(self, case: Case, order: int, prescribed: tuple[int, ...] = (), seed: int = 1) -> None:
+    Of a floating base body-fixed twists, also where its motion is given (`held`).
+    """
+
+    def __init__(
+        self, case: Case, order: int, prescribed: tuple[int, ...] = (), held: bool = False, seed: int = 1
+    ) -> None:
         rng = np.random.default_rng(seed)
         n = case.tree.n_joints
-        self.case, self.order, self.prescribed = case, order, prescribed
+        self.case, self.order, self.prescribed, self.held = case, order, prescribed, held
         self.state, self.given = case.q[:2].copy(), rng.normal(size=(order + 1, n))
         self.free = [i not in prescribed for i in range(n)]
-        self.push = rng.normal(size=(order + 1, 6)) if case.base else None
+        self.push = rng.normal(size=(order + 1, 6)) if case.base and not held else None
         self.loads = [
             AppliedWrench(1, rng.normal(size=(order + 1, 6)), frame="body"),
             AppliedWrench(case.tree.n_bodies - 1, rng.normal(size=(order + 1, 6))),
         ]
 
-    @property
-    def arguments(self) -> tuple[Any, ...]:
-        base = self.case.base
-        return (
-            self.state,
-            self.given,
-            base and BaseMotion(base.pose, base.twists, frame=base.frame),
-            self.push,
+    def partials_of(self, robot: Robot) -> Array:
+        """Return what a robot finds."""
+        base = self.case.base and BaseMotion(self.case.base.pose, self.case.base.twists, frame="body")
+        return robot.hybrid_dynamics_derivatives(
+            self.state, self.given, self.prescribed, base, self.push, self.loads, self.held
         )
 
-    def found(self, state: Any, given: Any, base: Any, push: Any) -> mp.Exact:
-        """Return accelerations, or torques of prescribed joints, after body-fixed twists of the base."""
+    def solved(self, state: Any, given: Any, base: Base | None, push: Any) -> tuple[Any, Any]:
+        """Return motion and efforts."""
         zero = np.zeros_like(self.given)
         torques, motions = (np.where(row, given, zero) for row in (self.free, np.invert(self.free)))
-        moved, held = mp.hybrid_dynamics(
-            self.case.tree, state, self.free, torques, motions, base=base, base_wrench=push, loads=self.loads
+        return mp.hybrid_dynamics(
+            self.case.tree,
+            state,
+            self.free,
+            torques,
+            motions,
+            base=base,
+            base_free=not self.held,
+            base_wrench=push,
+            loads=self.loads,
         )
-        joints = np.where(self.free, moved.joints, held.torques)
-        return joints if moved.base is None else np.concatenate([moved.base, joints], axis=1)
+
+    def found(self, state: Any, given: Any, base: Base | None, push: Any) -> mp.Exact:
+        """Return accelerations, or efforts of what is prescribed, those of the base first."""
+        moved, efforts = self.solved(state, given, base, push)
+        joints = np.where(self.free, moved.joints, efforts.torques)
+        if base is None:
+            return joints
+        if not self.held:
+            return np.concatenate([moved.base, joints], axis=1)
+        wrench = mp.wrench_to_body(self.poses(base, base.twists), mp.taylor(efforts.base_wrench, len(joints)))
+        return np.concatenate([mp.derivatives(wrench), joints], axis=1)
+
+    def poses(self, base: Base, twists: Any) -> mp.Exact:
+        """Return the series of the pose of the base."""
+        return mp.base_poses(base, mp.taylor(twists, self.order + 1), self.order + 1)
+
+    def pushed(self, base: Base) -> Callable[[int, int], mp.Exact]:
+        """Return derivatives in the world of wrenches that are constant but for one power of time in body."""
+        moved, _ = self.solved(self.state, self.given, base, self.push)
+        poses = self.poses(base, np.concatenate([mp.exact(base.twists[:1]), moved.base]))
+
+        def push(k: int, i: int) -> mp.Exact:
+            values = mp.exact(np.zeros((self.order + 1, 6)))
+            values[k, i] = mp.ONE
+            return mp.derivatives(mp.wrench_to_world(poses, mp.taylor(values, self.order + 1)))
+
+        return push
 
     def partials(self) -> Array:
         """Return the partial derivatives (order + 1, order + 3, m, m)."""
         n, first = self.case.tree.n_joints, 6 if self.case.base else 0
         result = np.empty((self.order + 1, self.order + 3, first + n, first + n))
+        base = self.case.base
+        pushed = self.pushed(base) if base is not None and not self.held else None
         for k in range(self.order + 3):
             for i in range(first + n):
-                result[:, k, :, i] = derivative(self._beside(k, i, first))
+                result[:, k, :, i] = derivative(self._beside(k, i, first, pushed))
         return result
 
-    def _beside(self, k: int, i: int, first: int) -> Callable[[Any], mp.Exact]:
+    def _beside(
+        self, k: int, i: int, first: int, pushed: Callable[[int, int], mp.Exact] | None
+    ) -> Callable[[Any], mp.Exact]:
         base = self.case.base
 
         def beside(step: Any) -> mp.Exact:
-            state, given, pose, twists, push = mp.exact(self.state), mp.exact(self.given), None, None, None
+            state, given, moving = mp.exact(self.state), mp.exact(self.given), None
+            push = None if self.push is None else mp.exact(self.push)
             if base is not None:
-                pose, twists, push = mp.rigid(base.pose), mp.exact(base.twists), mp.exact(self.push)
+                pose, twists = mp.rigid(base.pose), mp.exact(base.twists)
+                if i < first and k == 0:
+                    twist = np.zeros((12, 6), dtype=object) * mp.ONE
+                    twist[0, i] = step
+                    moved = mp.base_poses(Base(np.eye(4), twist, "body"), twist, 12)
+                    pose = pose @ np.vstack([moved.sum(axis=0), [0, 0, 0, 1]])
+                elif i < first and (k == 1 or self.held):
+                    twists[k - 1, i] += step
+                elif i < first and pushed is not None:
+                    push = push + step * pushed(k - 2, i)
+                moving = Base(pose, twists, "body")
             if i >= first and k < 2:
                 state[k, i - first] += step
             elif i >= first:
                 given[k - 2, i - first] += step
-            elif k == 0:
-                twist = np.zeros((12, 6), dtype=object) * mp.ONE
-                twist[0, i] = step
-                moved = mp.base_poses(Base(np.eye(4), twist, "body"), twist, 12)
-                pose = pose @ np.vstack([moved.sum(axis=0), [0, 0, 0, 1]])
-            elif k == 1:
-                twists[0, i] += step
-            moving = None if base is None else Base(pose, twists, "body")
             return self.found(state, given, moving, push)
 
         return beside
 
 
-@pytest.mark.parametrize(("bodies", "order", "prescribed"), [(2, 3, ()), (3, 1, (1,))])
-def test_on_the_ground_they_are_exact_up_to_order_three(
-    bodies: int, order: int, prescribed: tuple[int, ...]
+def in_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing be straight-line code, as of robots and orders that are too large."""
+    monkeypatch.setattr(partial_kernels.hybrid_dynamics_derivatives, "__defaults__", (0,))
+    monkeypatch.setattr(matrix_kernels._compiled, "__defaults__", (0,))
+
+
+@pytest.mark.parametrize("lanes", [False, True])
+@pytest.mark.parametrize(("bodies", "order", "prescribed"), [(2, 3, ()), (3, 1, (1,)), (2, 4, (0,))])
+def test_on_the_ground_they_are_exact_up_to_order_four(
+    bodies: int, order: int, prescribed: tuple[int, ...], lanes: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if lanes:
+        in_lanes(monkeypatch)
     exact = Exact(make_case(5, bodies, order, branching=0.0), order, prescribed)
     robot = Robot.from_screws(**exact.case.tree.arguments())
-    state, given, _, _ = exact.arguments
-    found = robot.hybrid_dynamics_derivatives(state, given, prescribed, wrenches=exact.loads)
-    assert_exact(found, exact.partials(), 1e-11)
+    assert_exact(exact.partials_of(robot), exact.partials(), 1e-11)
 
 
-def test_with_a_floating_base_they_are_exact() -> None:
-    """Columns of wrenches on the base are of body-fixed ones, which differences in the world are not."""
-    exact = Exact(make_case(6, 2, 1, True, branching=0.0, frame="body"), 1)
+@pytest.mark.parametrize("lanes", [False, True])
+@pytest.mark.parametrize(
+    ("order", "prescribed", "held"), [(1, (), False), (2, (0,), False), (1, (), True), (2, (0,), True)]
+)
+def test_with_a_floating_base_they_are_exact(
+    order: int, prescribed: tuple[int, ...], held: bool, lanes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if lanes:
+        in_lanes(monkeypatch)
+    exact = Exact(make_case(6, 2, order, True, branching=0.0, frame="body"), order, prescribed, held)
     robot = Robot.from_screws(**exact.case.tree.arguments())
-    found = robot.forward_dynamics_derivatives(*exact.arguments, exact.loads)
-    expected = exact.partials()
-    np.testing.assert_array_equal(np.isfinite(expected), True)
-    expected[:, 2:, :, :6] = found[:, 2:, :, :6]
-    assert_exact(found, expected, 1e-12)
-    # the response to a wrench is that of its power: the inverse of the mass matrix is symmetric
-    inverse = found[0, 2]
+    assert_exact(exact.partials_of(robot), exact.partials(), 1e-11)
+
+
+def test_order_four_of_a_floating_base_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_lanes(monkeypatch)
+    exact = Exact(make_case(6, 2, 4, True, branching=0.0, frame="body"), 4)
+    assert_exact(exact.partials_of(Robot.from_screws(**exact.case.tree.arguments())), exact.partials(), 1e-10)
+
+
+def test_the_response_to_forces_is_the_inverse_of_the_mass_matrix() -> None:
+    exact = Exact(make_case(6, 3, 0, True, frame="body"), 0)
+    robot = Robot.from_screws(**exact.case.tree.arguments())
+    base = exact.case.base
+    assert base is not None
+    inverse = exact.partials_of(robot)[0, 2]
     np.testing.assert_allclose(inverse, inverse.T, rtol=0, atol=1e-12 * np.abs(inverse).max())
-    mass = robot.mass_matrix(exact.state[:1], exact.arguments[2])[0]
+    mass = robot.mass_matrix(exact.state[:1], BaseMotion(base.pose, base.twists, frame="body"))[0]
     np.testing.assert_allclose(inverse @ mass, np.eye(len(mass)), atol=1e-11)
 
 
@@ -147,26 +211,41 @@ def test_order_zero_is_pinocchios() -> None:
             np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-11 * np.abs(theirs).max())
 
 
-@pytest.mark.parametrize("floating", [False, True])
-def test_where_nothing_is_compiled_the_numbers_are_the_same(
-    floating: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("frame", "held"), [(None, False), ("body", False), ("world", False), ("body", True), ("world", True)]
+)
+def test_every_way_finds_the_same_numbers(
+    frame: Frame | None, held: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    exact = Exact(make_case(8, 2, 1, floating, branching=0.0, frame="body"), 1, (0,))
-    make = lambda: Robot.from_screws(**exact.case.tree.arguments())  # noqa: E731
-    state, given, base, push = exact.arguments
-    compiled = make().hybrid_dynamics_derivatives(state, given, (0,), base, push, exact.loads)
-    q = np.vstack([state, given])
-    motion = exact.case.base and BaseMotion(base.pose, exact.case.base.twists, frame="body")
-    inverse = make().inverse_dynamics_derivatives(q, motion, exact.loads)
-    assert not np.array_equal(inverse, make().inverse_dynamics_derivatives(q, motion))
-    monkeypatch.setattr(partial_kernels, "STRAIGHT_LINE_LIMIT", 0)
-    monkeypatch.setattr(partial_kernels.hybrid_dynamics_derivatives, "__defaults__", (0,))
-    again = make().hybrid_dynamics_derivatives(state, given, (0,), base, push, exact.loads)
-    assert_exact(again, compiled, 1e-12)
-    monkeypatch.setattr(matrix_kernels._compiled, "__defaults__", (0,))
-    again = make().hybrid_dynamics_derivatives(state, given, (0,), base, push, exact.loads)
-    assert_exact(again, compiled, 1e-12)
-    assert_exact(make().inverse_dynamics_derivatives(q, motion, exact.loads), inverse, 1e-12)
+    """Straight-line code, lanes, what is partly compiled, and what is not."""
+    case, rng = make_case(8, 3, 1, frame is not None, frame=frame or "world"), np.random.default_rng(4)
+    given, push = rng.normal(size=(2, case.tree.n_joints)), None
+    loads = [AppliedWrench(1, rng.normal(size=(2, 6)), frame="body"), AppliedWrench(2, rng.normal(size=6))]
+    base = case.base and BaseMotion(case.base.pose, case.base.twists, frame=case.base.frame)
+    if base is not None and not held:
+        push = rng.normal(size=(2, 6))
+    batch = [np.array([x, 0.9 * x]) for x in (case.q, given)]
+
+    def found() -> list[Array]:
+        robot = Robot.from_screws(**case.tree.arguments())
+        inverse, hybrid = robot.inverse_dynamics_derivatives, robot.hybrid_dynamics_derivatives
+        pushes = None if push is None else np.array([push, push])
+        many = (
+            inverse(batch[0], base, loads),
+            hybrid(batch[0][:, :2], batch[1], (0,), base, pushes, loads, held),
+        )
+        one = inverse(case.q, base, loads), hybrid(case.q[:2], given, (0,), base, push, loads, held)
+        for whole, first in zip(many, one):
+            assert_exact(whole[0], first, 1e-12)
+        assert not np.array_equal(one[0], inverse(case.q, base))
+        return [*one, *(whole[1] for whole in many)]
+
+    expected = found()
+    in_lanes(monkeypatch)
+    for limit in (direction_lanes.LIMIT, 0):
+        monkeypatch.setattr(direction_lanes, "LIMIT", limit)
+        for one, right in zip(found(), expected, strict=True):
+            assert_exact(one, right, 1e-12)
 
 
 def test_inverse_dynamics_under_wrenches_is_exact() -> None:

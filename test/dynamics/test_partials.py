@@ -72,15 +72,8 @@ def _forces_beside(case: Case, k: int, i: int, step: Any) -> mp.Exact:
         pose = pose @ change
     found = mp.inverse_dynamics(case.tree, q, base=Base(pose, twists, "body"))
     poses = mp.base_poses(Base(pose, twists, "body"), mp.taylor(twists, len(q) - 1), len(q))
-    wrench = wrench_to_body(poses, mp.taylor(found.base_wrench, len(q) - 2))
+    wrench = mp.wrench_to_body(poses, mp.taylor(found.base_wrench, len(q) - 2))
     return np.concatenate([mp.derivatives(wrench), found.torques], axis=1)
-
-
-def wrench_to_body(poses: mp.Exact, values: mp.Exact) -> mp.Exact:
-    """Turn a series of wrenches at the world origin into body axes at the body origin."""
-    turned = poses[:, :, :3].transpose(0, 2, 1)
-    moment = values[:, :3] - mp.cross(poses[:, :, 3], values[:, 3:])
-    return np.concatenate([mp.matmul(turned, moment), mp.matmul(turned, values[:, 3:])], axis=1)
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any
 
@@ -322,7 +322,7 @@ class MatrixCalls(ABC):
         return self._matrix_kernels[key]
 
     def _matrix_kernel(
-        self, make: Callable[..., Kernel | None], order: int, *others: Sequence[Any]
+        self, make: Callable[..., Kernel | None], order: int, *others: Hashable
     ) -> Kernel | None:
         key = (make, order, *others)
         if key not in self._matrix_kernels:

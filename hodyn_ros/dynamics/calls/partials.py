@@ -40,11 +40,16 @@ from hodyn_ros.dynamics.loops.looped_partials import (
     matrix_partials,
 )
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
-from hodyn_ros.dynamics.motion_stack import MotionStack, motion_stack
+from hodyn_ros.dynamics.motion_stack import MotionStack, applied, motion_stack
 from hodyn_ros.dynamics.motion_stack import given as given_motion
 from hodyn_ros.dynamics.partials import LinearisedDynamics
 from hodyn_ros.engine import matrix_kernels
 from hodyn_ros.engine.codegen.sample_loop import each_sample, one_by_one
+from hodyn_ros.engine.direction_lanes import (
+    hybrid_dynamics_changes,
+    in_all_directions,
+    inverse_dynamics_changes,
+)
 from hodyn_ros.engine.kernels import KernelSpec
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
@@ -107,13 +112,16 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
             return found
         stack = motion_stack(self.model, q, base, 2)
         order, m, places = stack.order, self._m, load_places(self.model, loads)
-        if stack.base is None:
-            kernel = self._matrix_kernel(matrix_kernels.inverse_dynamics_derivatives, order, places)
-            if kernel is not None:
-                shape = (order + 1, order + 3, m, m)
-                if not loads:
-                    self._fast_partials[order + 3, m] = kernel.function, shape
-                return called(kernel, stack, loads).reshape(*stack.batch, *shape)
+        kernel = self._matrix_kernel(matrix_kernels.inverse_dynamics_derivatives, order, places)
+        if kernel is not None:
+            shape = (order + 1, order + 3, m, m)
+            if not loads and stack.base is None:
+                self._fast_partials[order + 3, m] = kernel.function, shape
+            return called(kernel, stack, loads).reshape(*stack.batch, *shape)
+        changes = self._matrix_kernel(inverse_dynamics_changes, order, places)
+        if changes is not None:
+            arrays = [*stack.arguments(), *applied(loads, order, stack.batch)]
+            return in_all_directions(changes, arrays, stack.batch)
         series, brackets = self._partial_series(stack, loads)
         return partials.assemble(series, brackets)
 
@@ -213,6 +221,20 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
                 self._fast_partials[(2, n), (order + 1, n)] = kernel.function, shape
             found = (kernel.batch if problem.batch else kernel.function)(*problem.arrays)
             return found.reshape(*problem.batch, *shape)
+        if problem.setting.base == "world":
+            assert base is not None
+            problem = self._hybrid_problem(
+                given_motion(state),
+                given,
+                base.in_frame("body"),
+                base_wrench,
+                wrenches,
+                moved,
+                prescribe_base,
+            )
+        changes = self._matrix_kernel(hybrid_dynamics_changes, order, problem.setting)
+        if changes is not None:
+            return in_all_directions(changes, problem.arrays, problem.batch)
         if np.ndim(base_wrench) == 3:  # type: ignore[arg-type]
             states, values, pushes = *problem.arrays[:2], np.asarray(base_wrench)
             return one_by_one(

@@ -536,6 +536,13 @@ def wrench_to_world(pose: Exact, values: Exact) -> Exact:
     return np.concatenate([moment + cross(pose[:, :, 3], force), force], axis=1)
 
 
+def wrench_to_body(pose: Exact, values: Exact) -> Exact:
+    """Turn a series of wrenches at the world origin into body axes at the body origin."""
+    turned = pose[:, :, :3].transpose(0, 2, 1)
+    moment = values[:, :3] - cross(pose[:, :, 3], values[:, 3:])
+    return np.concatenate([matmul(turned, moment), matmul(turned, values[:, 3:])], axis=1)
+
+
 def _wrench_to_body(pose: Exact) -> Exact:
     """Return the matrix (6, 6) that takes a wrench from the world origin and axes to those of a body."""
     turn, zero = pose[:, :3].T, _zeros((3, 3))

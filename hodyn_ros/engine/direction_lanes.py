@@ -1,0 +1,152 @@
+"""Partial derivatives of trees beyond straight-line code: changes in one direction, many of them in lanes.
+
+The code of inverse and of hybrid dynamics is differentiated as it was traced, in one direction, and runs over
+all of them as over the samples of a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import factorial
+from typing import Any
+
+import numpy as np
+
+from hodyn_ros.engine.codegen.differentiate import derivatives
+from hodyn_ros.engine.codegen.kernel import Kernel, LaneKernel, Shape, Stack
+from hodyn_ros.engine.kernels import (
+    KernelSpec,
+    hybrid_dynamics_trace,
+    inverse_dynamics_trace,
+    solved_efforts,
+    solved_motion,
+)
+from hodyn_ros.engine.recursions.recursion import Recursion
+from hodyn_ros.engine.series.floating_base import FloatingBase
+from hodyn_ros.engine.series.vectors import cross, dot
+from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.tree import TreeModel
+
+LIMIT = 60_000  # operations in one direction; LLVM takes some seconds for them
+_ROWS = 4096  # directions at a time, of all samples together
+
+
+def inverse_dynamics_changes(
+    model: TreeModel, order: int, loads: tuple[tuple[int, Frame], ...] = ()
+) -> LaneKernel | None:
+    """Compile `q (order + 3, n), ..., change (order + 3, m) -> change of Q (order + 1, m)`.
+
+    With a floating base its pose (4, 4) and body-fixed twists (order + 2, 6) follow q, its six entries stand
+    before those of the joints: a body-fixed displacement, twist and derivatives, and the body-fixed wrench.
+    Applied wrenches, (order + 1, 6) each, stay as they are. None where that is longer than `LIMIT`.
+    """
+    setting = KernelSpec(base="body" if model.floating_base else None, loads=loads)
+
+    def trace(q: Stack, *others: Stack) -> Stack:
+        *given, change = others
+        recursion, torques = solved_efforts(model, order, setting, q, given)
+        found = [[*_body_wrench(recursion, k), *row] for k, row in enumerate(torques)]
+        first = len(change[0]) - len(q[0])
+        changes = _changes(q, [row[first:] for row in change])
+        if first:
+            changes |= _displaced(given[0], change[0])
+            changes |= _changes(given[1], [row[:6] for row in change[1:]])
+        return _changed(found, changes)
+
+    return _compiled(model, order, trace, inverse_dynamics_trace(model, order, setting)[1])
+
+
+def hybrid_dynamics_changes(model: TreeModel, order: int, setting: KernelSpec) -> LaneKernel | None:
+    """Compile by how much what hybrid dynamics finds changes (order + 1, m).
+
+    Arguments as of `hodyn_ros.engine.kernels.hybrid_dynamics`, the twists of a base body-fixed, then `change
+    (order + 3, m)` of positions, velocities and derivatives of what is given. Of a base all are body-fixed;
+    the wrench on it stays as it is in the world where the robot moves away. None as above.
+    """
+    assert setting.base != "world"
+
+    def trace(state: Stack, given: Stack, *others: Stack) -> Stack:
+        *rest, change = others
+        recursion, solved = solved_motion(model, order, setting, state, given, rest)
+        first = len(change[0]) - len(given[0])
+        changes = _changes([*state, *given], [row[first:] for row in change])
+        found = [[factorial(k) * x for x in row] for k, row in enumerate(solved)]
+        base = recursion.base
+        if base is not None:
+            pose, twist, of_base = rest[:3]
+            pushed = [row[:6] for row in change[2:]]
+            changes |= _displaced(pose, change[0]) | _changes(twist, [change[1][:6]])
+            changes |= _changes(of_base, pushed if setting.base_prescribed else _in_world(base, pushed))
+            for k, row in enumerate(found):
+                rates = [factorial(k + 1) * x for x in base.twist(k + 1)]
+                row[:0] = _body_wrench(recursion, k) if setting.base_prescribed else rates
+        return _changed(found, changes)
+
+    return _compiled(model, order, trace, hybrid_dynamics_trace(model, order, setting)[1])
+
+
+def in_all_directions(kernel: Kernel, arrays: Sequence[Array], batch: tuple[int, ...]) -> Array:
+    """Return partial derivatives (..., order + 1, order + 3, m, m) by the rows of what changes."""
+    rows, m = kernel.arguments[-1][1]
+    directions = rows * m
+    units = np.eye(directions).reshape(1, directions, rows, m)
+    count = batch[0] if batch else 1
+    result = np.empty((count, kernel.result[0], rows, m, m))
+    part = max(_ROWS // directions, 1)
+    for start in range(0, count, part):
+        now = slice(start, min(start + part, count))
+        samples = [(array if batch else array[None])[now, None] for array in arrays]
+        spread = [
+            np.broadcast_to(array, (now.stop - start, directions, *array.shape[2:]))
+            for array in (*samples, units)
+        ]
+        flat = [np.ascontiguousarray(array.reshape(-1, *array.shape[2:])) for array in spread]
+        found = kernel.batch(*flat).reshape(-1, rows, m, *kernel.result)
+        result[now] = found.transpose(0, 3, 1, 4, 2)
+    return result.reshape(*batch, *result.shape[1:])
+
+
+def _compiled(
+    model: TreeModel, order: int, trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]]
+) -> LaneKernel | None:
+    size = model.n_joints + (6 if model.floating_base else 0)
+    kernel = LaneKernel(trace, [*arguments, ("the change", (order + 3, size))])
+    return kernel if kernel.operations <= LIMIT else None
+
+
+def _changes(values: Stack, changes: Sequence[Sequence[Any]]) -> dict[int, Any]:
+    """Return how arguments change, by node."""
+    return {x.number: change for row, new in zip(values, changes, strict=True) for x, change in zip(row, new)}
+
+
+def _displaced(pose: Stack, change: Sequence[Any]) -> dict[int, Any]:
+    """Return how a pose changes by a small body-fixed displacement: `dR = R w~, dp = R v`."""
+    turn, shift = (change[0], change[1], change[2]), (change[3], change[4], change[5])
+    axes = [(row[0], row[1], row[2]) for row in pose[:3]]
+    moved = [[*cross(row, turn), dot(row, shift)] for row in axes]
+    return _changes(pose[:3], moved)
+
+
+def _in_world(base: FloatingBase, wrenches: Sequence[Sequence[Any]]) -> Stack:
+    """Return body-fixed wrenches on a base by derivative, as they are in the world."""
+    scaled = [[x * (1.0 / factorial(k)) for x in row] for k, row in enumerate(wrenches)]
+    moments = [(row[0], row[1], row[2]) for row in scaled]
+    forces = [(row[3], row[4], row[5]) for row in scaled]
+    turned = [base.wrench_to_world(moments, forces, k) for k in range(len(scaled))]
+    return [[factorial(k) * x for x in row] for k, row in enumerate(turned)]
+
+
+def _body_wrench(recursion: Recursion, k: int) -> list[Any]:
+    """Return derivative k of the body-fixed wrench that moves a floating base; nothing without one."""
+    if recursion.base is None:
+        return []
+    body = recursion.bodies[0]
+    return [factorial(k) * x for x in (*body.moment[k], *body.force[k])]
+
+
+def _changed(found: Stack, changes: dict[int, Any]) -> Stack:
+    flat = [x for row in found for x in row]
+    graph = next(x.graph for x in flat if hasattr(x, "graph"))
+    rest = iter(derivatives(graph, flat, changes))
+    return [[next(rest) for _ in row] for row in found]
