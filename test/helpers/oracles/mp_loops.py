@@ -35,6 +35,11 @@ def efforts(robot: Mechanism, q: Array, order: int, base: Base | None = None) ->
     `q` (orders, joints among the coordinates); `base`: the motion of platform or base, in the world frame.
     With more drives than freedoms the efforts are those of least norm.
     """
+    return mp.to_float(exact_efforts(robot, q, order, base))
+
+
+def exact_efforts(robot: Mechanism, q: Exact | Array, order: int, base: Base | None = None) -> Exact:
+    """Return the same in many digits."""
     with mp.digits(_DIGITS):
         start = _Mechanism(robot, q, base)
         reach = order // 2 + 1
@@ -45,13 +50,14 @@ def efforts(robot: Mechanism, q: Array, order: int, base: Base | None = None) ->
         powers = mp.exact([[float(i) ** k for k in range(len(counts))] for i in counts])
         series = mp.solve(powers, values)
         scaled = np.array([row / step**k for k, row in enumerate(series)], dtype=object)
-        return mp.to_float(mp.derivatives(scaled)[: order + 1])
+        found: Exact = mp.derivatives(scaled)[: order + 1]
+        return found
 
 
 class _Mechanism:
     """A mechanism, followed from its home to a motion at time zero, and from there to times nearby."""
 
-    def __init__(self, robot: Mechanism, q: Array, base: Base | None) -> None:
+    def __init__(self, robot: Mechanism, q: Exact | Array, base: Base | None) -> None:
         self.robot, self.tree, self.base = robot, robot.tree, base
         self.y = mp.taylor(mp.exact(q), len(q))
         self.prescribed = base is not None and robot.platform is None
