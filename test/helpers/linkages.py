@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache, lru_cache
 
 import numpy as np
@@ -9,7 +10,9 @@ from numpy.typing import NDArray
 from oracles.mechanisms import Mechanism
 from oracles.random_trees import random_inertia
 
-from hodyn_ros import BaseMotion, Coupling, Loop, Robot, share
+from hodyn_ros import AppliedWrench, BaseMotion, Coupling, Loop, Robot, share
+from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, preload_rows
+from hodyn_ros.dynamics.loops.looped_efforts import LoopSolution
 from hodyn_ros.model.composite_joints import ball
 from hodyn_ros.model.drive_spec import series_elastic
 from hodyn_ros.model.frames import from_rpy
@@ -43,6 +46,20 @@ def _built(m: Mechanism, **others: object) -> Robot:
     couplings = [Coupling(*coupling) for coupling in m.couplings]
     couplings += [Coupling(**curve.arguments()) for curve in m.curves]
     return Robot.from_screws(**m.tree.arguments(), couplings=couplings, **arguments)
+
+
+def readable_solution(
+    robot: Robot,
+    q: Array | None,
+    base: BaseMotion | None = None,
+    wrenches: Sequence[AppliedWrench] = (),
+    preload: Array | None = None,
+) -> LoopSolution:
+    """Return what `solve` does, by the readable form alone."""
+    looped = robot._looped
+    assert looped is not None
+    y, given = coordinate_motion(looped.closure, q, base, 2)
+    return looped.solve(y, given, wrenches, preload_rows(looped.closure, preload, len(y) - 3))
 
 
 def motion_of(m: Mechanism, order: int, seed: int = 0) -> tuple[Array, BaseMotion | None]:

@@ -175,8 +175,8 @@ class InverseDynamicsCalls(RobotProperties):
         """
         looped = self._need_loops("solve")
         y, given = coordinate_motion(looped.closure, q, base, 2)
-        preloaded = preload_rows(looped.closure, preload, len(y) - 3)
-        return looped.solve(y, given, self._loads(wrenches), preloaded)
+        arguments = y, given, self._loads(wrenches), preload_rows(looped.closure, preload, len(y) - 3)
+        return looped.quick_solution(*arguments) or looped.solve(*arguments)
 
     def is_compiled(self, order: int) -> bool:
         """Whether efforts of an order are computed by compiled code; those of some loops are not."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from types import MappingProxyType
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import finite_result, into
 from hodyn_ros.dynamics.loops.closing import home
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, preload_rows, sample_of
+from hodyn_ros.dynamics.loops.independence import conditions
 from hodyn_ros.dynamics.loops.looped_motion import KEPT, LoopedMotion
 from hodyn_ros.engine.codegen.sample_loop import SampleLoop, one_by_one
 from hodyn_ros.engine.limbs.kernel import ParallelKernel
@@ -21,7 +22,7 @@ from hodyn_ros.engine.loops.loop_kernel import LoopKernel, compiles
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
 from hodyn_ros.errors import InputError, OverflowingError, SingularError
 from hodyn_ros.formulations import embedding
-from hodyn_ros.formulations.embedding import LoopMotion
+from hodyn_ros.formulations.embedding import LoopMotion, Place
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array, matvec
@@ -39,8 +40,17 @@ class LoopSolution:
     efforts: Array  # (order + 1, driven) [N.m/s^k or N/s^k]
     base_wrench: Array | None  # (order + 1, 6) on a prescribed base, in the world frame
     loads: Mapping[str, Array]  # by loop (order + 1, 6): the wrench that a exerts on b, in the world frame
-    motion_margin: float  # smallest singular value, without units: 0 where the coordinates fail
-    drive_margin: float  # the same of the drives: 0 where they do not hold the robot
+    margins: Callable[[], tuple[float, float]]  # `motion_margin` and `drive_margin`
+
+    @cached_property
+    def motion_margin(self) -> float:
+        """The smallest singular value, without units: 0 where the coordinates fail."""
+        return self.margins()[0]
+
+    @cached_property
+    def drive_margin(self) -> float:
+        """The same of the drives: 0 where they do not hold the robot."""
+        return self.margins()[1]
 
 
 class LoopedEfforts(LoopedMotion):
@@ -73,8 +83,72 @@ class LoopedEfforts(LoopedMotion):
                 np.ascontiguousarray(forces.efforts[:, base:]),
                 np.ascontiguousarray(forces.efforts[:, :6]) if base else None,
                 self._loads(moved, forces.multipliers, order),
-                *margins,
+                lambda: margins,
             )
+
+    def quick_solution(
+        self,
+        y: Array,
+        given: BaseMotion | None,
+        wrenches: Sequence[AppliedWrench] = (),
+        preload: Array | None = None,
+    ) -> LoopSolution | None:
+        """Return what `solve` does by compiled code; None where that does not find it."""
+        closure, order = self.closure, len(y) - 3
+        kernel = self._solution_kernel(order, self.places(wrenches), preload is not None)
+        if kernel is None:
+            return None
+        self.check_loads(given, wrenches, order)
+        motion = [] if given is None else [given.pose, np.ascontiguousarray(given.twists[: order + 2])]
+        others = [load.up_to(order) for load in wrenches] + ([] if preload is None else [preload])
+        table = kernel.function(y, *motion, *others, self.memory)
+        if not table.item(kernel.bad) < 1.0:
+            return None
+        n, base = closure.tree.n_joints, 6 if closure.base_given else 0
+        efforts = table[: order + 1, : closure.n_efforts]
+        joints = np.ascontiguousarray(table[order + 1 : 2 * order + 4, :n])
+        loads = table[2 * order + 4 : 3 * order + 5]
+        moving = given if closure.tree.floating_base else None
+        if moving is not None:
+            moving = BaseMotion(moving.pose, moving.twists[: order + 2])
+
+        @cache
+        def margins() -> tuple[float, float]:
+            place = Place(joints[0], None if moving is None else moving.pose)
+            moved = LoopMotion(closure, place, None if given is None else given.pose)
+            return conditions(closure, moved, self.independence.rows)
+
+        return LoopSolution(
+            joints,
+            moving,
+            np.ascontiguousarray(joints[:, list(closure.driven)]),
+            np.ascontiguousarray(efforts[:, base:]),
+            np.ascontiguousarray(efforts[:, :6]) if base else None,
+            MappingProxyType(
+                {
+                    loop.name: np.ascontiguousarray(loads[:, 6 * i : 6 * i + 6])
+                    for i, loop in enumerate(closure.loops)
+                }
+            ),
+            margins,
+        )
+
+    def _solution_kernel(self, order: int, loads: LoadPlaces, preload: bool) -> LoopKernel | None:
+        """Return the kernel of a solution, if there is one.
+
+        What a platform's loops carry in directions in which it cannot move follows from none of its rows.
+        """
+        closure, chosen = self.closure, self.independence
+        if not compiles(closure, order) or len(chosen.given) < len(chosen.rows):
+            return None
+        key = order, loads, preload
+        if key not in self._solutions:
+            if len(self._solutions) >= KEPT:
+                del self._solutions[next(iter(self._solutions))]
+            self._solutions[key] = LoopKernel(
+                closure, chosen.given, order, loads, "solution", preload=preload
+            )
+        return self._solutions[key]
 
     def efforts(
         self,

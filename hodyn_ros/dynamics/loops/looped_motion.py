@@ -56,6 +56,7 @@ class LoopedMotion:
         self._drive_loops: dict[tuple[int, LoadPlaces, bool], SampleLoop] = {}
         self._forward_loops: dict[tuple[int, LoadPlaces], SampleLoop] = {}
         self._flat_at_home: dict[tuple[int, LoadPlaces, bool], float] = {}
+        self._solutions: dict[tuple[int, LoadPlaces, bool], LoopKernel] = {}
         self._joint_loops: dict[int, SampleLoop[LoopKernel]] = {}
         self._forward_calls: dict[tuple[int, LoadPlaces], Callable[..., Array]] = {}
         self._product_loops: dict[tuple[Any, ...], SampleLoop[LoopProduct] | None] = {}

@@ -18,10 +18,12 @@ coefficients of m add follows as those of the unknown velocities do.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from hodyn_ros.engine.codegen.kernel import Stack
+from hodyn_ros.engine.loops.loop_loads import loop_loads
 from hodyn_ros.engine.loops.loop_motion import LoopCode, Velocity, taylor, to_derivatives
 from hodyn_ros.engine.loops.loop_multipliers import Multipliers
 from hodyn_ros.engine.loops.loop_series import NOTHING, ClusterMotion, weighted
@@ -32,6 +34,30 @@ from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.orthogonal import Orthogonal
 from hodyn_ros.engine.series.validity import overflow
 from hodyn_ros.engine.series.vectors import Scalar, add, cross, dot
+from hodyn_ros.model.closure import Closure
+
+
+class _Found(NamedTuple):
+    """What a motion and its efforts were computed as, and what from."""
+
+    leading: Sequence[Scalar]  # positions
+    given: Sequence[Stack]
+    rates: Sequence[Sequence[Scalar]]  # of all joints, Taylor coefficients
+    forces: Forces
+    efforts: Stack  # (order + 1, efforts)
+    joints: Stack  # (order + 3, n)
+    bad: Scalar
+    flat: Scalar
+
+
+def padded(rows: Stack, width: int) -> Stack:
+    """Return rows filled up with zeros."""
+    return [[*row, *[0.0] * (width - len(row))] for row in rows]
+
+
+def solution_width(closure: Closure) -> int:
+    """Return how many columns a solution has: of the joints, the efforts, or the loads of all loops."""
+    return max(closure.tree.n_joints, closure.n_efforts, 6 * len(closure.loops))
 
 
 class EffortCode(LoopCode):
@@ -42,6 +68,23 @@ class EffortCode(LoopCode):
 
         The efforts of the tree may be given at the end, as `hodyn_ros.engine.kernels` computes them.
         """
+        found = self._computed(q, others)
+        closure = self.closure
+        blank = [0.0] * (closure.n_efforts - len(closure.driven))
+        driven = ([row[j] for j in closure.driven] for row in found.joints)
+        rows = [*found.efforts, *([*blank, *row] for row in driven)]
+        return [*rows, *padded([[found.bad], [found.flat]], closure.n_efforts)]
+
+    def solution(self, q: Stack, *others: Stack) -> Stack:
+        """Return efforts, motion of all joints, loads of the loops, and what is wrong, in equal rows."""
+        found = self._computed(q, others)
+        loads = loop_loads(self, found.leading, found.given, found.rates, found.forces)
+        parts = [*found.efforts, *found.joints, *loads]
+        bad = found.bad + overflow(loads)
+        return padded([*parts, [bad], [found.flat]], solution_width(self.closure))
+
+    def _computed(self, q: Stack, others: Sequence[Stack]) -> _Found:
+        """Compute from arguments as of `efforts`."""
         closure = self.closure
         n_given, n_loads = 2 if closure.leader is not None else 0, len(self.loads)
         given, loads = others[:n_given], others[n_given : n_given + n_loads]
@@ -56,13 +99,10 @@ class EffortCode(LoopCode):
             of_tree = self._tree_efforts(leading, rates, given, loads)
         forces = Forces(self, motions, systems, preload)
         rows = to_derivatives([forces.extend(row) for row in of_tree])
-        positions = self.positions(leading)
-        blank = [0.0] * (closure.n_efforts - len(closure.driven))
-        drives = [[positions[j] for j in closure.driven], *self.derivatives(rates, closure.driven)]
+        joints = [self.positions(leading), *self.derivatives(rates, range(closure.tree.n_joints))]
         flat = sum(system.flatness for system in (*systems, forces.system))
         bad = self.wrong(leading, state[-1], memory, motions, given, flat) + overflow(rows)
-        zeros = [0.0] * (closure.n_efforts - 1)
-        return [*rows, *([*blank, *row] for row in drives), [bad, *zeros], [flat, *zeros]]
+        return _Found(leading, given, rates, forces, rows, joints, bad, flat)
 
     def _tree_efforts(
         self,

@@ -18,7 +18,7 @@ from hodyn_ros.engine.codegen.tracer import Graph
 from hodyn_ros.engine.kernels import KernelSpec, fits_straight_line, inverse_dynamics
 from hodyn_ros.engine.large_trees.inverse import load_arguments
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode
-from hodyn_ros.engine.loops.loop_efforts import EffortCode
+from hodyn_ros.engine.loops.loop_efforts import EffortCode, solution_width
 from hodyn_ros.engine.loops.loop_lanes import driver_text
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces, LoopCode
 from hodyn_ros.engine.loops.loop_products import VECTORS, FrameMotion, FromDrivesCode, Product, product_code
@@ -33,7 +33,7 @@ _ITERATIONS = 8  # of Newton's method; from a warm start two or three do
 _ARRIVED = 1e-17  # squared error [rad, and of the robot's size] before what is then the last step
 
 
-What = Literal["efforts", "joints"]
+What = Literal["efforts", "joints", "solution"]
 
 
 class TooLong(Exception):
@@ -200,7 +200,9 @@ class LoopKernel(LoopFunction):
     bounds towards singular poses, like the square of a condition number.
 
     With `what="joints"` the result is the motion of all joints of the tree up to derivative `order`, and a
-    last row: `function(q (order + 1, k), [pose, twists (order, 6),] memory)`.
+    last row: `function(q (order + 1, k), [pose, twists (order, 6),] memory)`. With `what="solution"` it is
+    the efforts, the motion of all joints (order + 3, n), the loads of all loops (order + 1, 6 loops), and the
+    last two rows, each filled up with zeros.
     """
 
     def __init__(
@@ -214,7 +216,7 @@ class LoopKernel(LoopFunction):
         preload: bool = False,
     ) -> None:
         self.closure, self.what = closure, what
-        self.order = order = order if what == "efforts" else order - 2
+        self.order = order = order - 2 if what == "joints" else order
         code = EffortCode(closure, chosen, order, loads, preload)
         told: list[tuple[str, Shape]] = [("the motion", (order + 3, len(closure.joints)))]
         if closure.leader is not None:
@@ -225,14 +227,16 @@ class LoopKernel(LoopFunction):
         if what == "joints":
             super().__init__(code, told, others, (order + 4, closure.tree.n_joints), code.joints)
             return
-        result = 2 * order + 6, closure.n_efforts
+        result, end = (2 * order + 6, closure.n_efforts), code.efforts
+        if what == "solution":
+            result, end = (3 * order + 7, solution_width(closure)), code.solution
         if fits_straight_line(closure.tree, order):
-            super().__init__(code, told, others, result, code.efforts)
+            super().__init__(code, told, others, result, end)
             return
         # what is known of the loops stays straight-line code, around the generic code of the tree
         base: Frame | None = "world" if closure.tree.floating_base else None
         kernel = inverse_dynamics(closure.tree, order, KernelSpec(base=base, loads=loads))
-        super().__init__(code, told, others, result, code.efforts, kernel)
+        super().__init__(code, told, others, result, end, kernel)
 
     @property
     def efforts(self) -> slice:
@@ -252,7 +256,7 @@ class LoopKernel(LoopFunction):
     @property
     def bad(self) -> int:
         """Where the number is that must be below one."""
-        after = 2 if self.what == "efforts" else 1
+        after = 1 if self.what == "joints" else 2
         return (self.result[0] - after) * self.result[1]
 
 

@@ -9,7 +9,7 @@ from math import factorial
 
 import numpy as np
 import pytest
-from linkages import motion_of, robot_of
+from linkages import motion_of, readable_solution, robot_of
 from numpy.typing import NDArray
 from oracles import mp_loops, parallel_robots
 from oracles.cases import relative_errors
@@ -140,7 +140,7 @@ class TestCompiled:
                 AppliedWrench(mechanism.tree.n_bodies - 1, np.ones(6)),
             ]
             found = fast.inverse_dynamics(y, base, wrenches)
-            one = slow.solve(y, base, wrenches)
+            one = readable_solution(slow, y, base, wrenches)
             efforts = found[1] if isinstance(found, tuple) else found
             assert relative_errors(efforts, one.efforts).max() < 1e-12
             if one.base_wrench is not None:
@@ -175,7 +175,7 @@ class TestCompiled:
         assert not fits_straight_line(closure.tree, order)
         found = robot.inverse_dynamics(y, base)
         efforts = found[1] if isinstance(found, tuple) else found
-        assert relative_errors(efforts, robot.solve(y, base).efforts).max() < 1e-10
+        assert relative_errors(efforts, readable_solution(robot, y, base).efforts).max() < 1e-10
 
     def test_calls_that_are_compiled_for_one_order(self) -> None:
         arm, platform = robot_of(rssr()), robot_of(planar_3rrr())
@@ -332,7 +332,7 @@ class TestRedundantDrives:
             rng = np.random.default_rng(order)
             preload = 10.0 * rng.normal(size=(order + 1, len(mechanism.driven))) if preloaded else None
             wrenches = [AppliedWrench(1, rng.normal(size=(order + 1, 6)))]
-            expected = slow.solve(y, base, wrenches, preload).efforts
+            expected = readable_solution(slow, y, base, wrenches, preload).efforts
             found = fast.inverse_dynamics(y, base, wrenches, preload=preload)
             assert relative_errors(found, expected).max() < 1e-12
             state = fast.drive_state(y, base, wrenches, preload=preload)
@@ -784,7 +784,8 @@ class TestCurves:
         y = np.random.default_rng(1).uniform(-0.5, 0.5, (5, 2))
         places = [*at[:3], *np.linspace(-0.55, 1.4, 14), *at[3:], 1.5 + 1e-13]
         for y[0, 0] in sorted(places) + (list(np.linspace(1.6, 13.0, 40)) if periodic else []):
-            assert relative_errors(fast.inverse_dynamics(y), slow.solve(y).efforts).max() < 1e-11
+            expected = readable_solution(slow, y).efforts
+            assert relative_errors(fast.inverse_dynamics(y), expected).max() < 1e-11
 
     def test_tables_end_and_are_no_smoother_than_their_spline(self) -> None:
         at = np.linspace(-1.0, 1.0, 12)
@@ -860,7 +861,7 @@ class TestCalls:
         mechanism = MECHANISMS[name]()
         robot, (y, base) = robot_of(mechanism), motion_of(mechanism, 2)
         q = y if y.shape[1] else None
-        expected = _whole(robot_of(mechanism).solve(q, base))
+        expected = _whole(readable_solution(robot_of(mechanism), q, base))
         for _ in range(2):
             np.testing.assert_allclose(_joined(robot.inverse_dynamics(q, base)), expected, rtol=1e-10)
             if base is not None:

@@ -1,0 +1,160 @@
+"""Everything that moves and holds a robot with loops, compiled, against its readable form."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from linkages import motion_of, readable_solution, robot_of, shipped
+from numpy.typing import NDArray
+from oracles.mechanisms import FEW, MECHANISMS, ankle, four_bar, planar_3rrr
+from oracles.motions import random_stack
+from sweeps import some
+
+from hodyn_ros import AppliedWrench, BaseMotion, ConvergenceError
+from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts, LoopSolution
+
+Array = NDArray[np.float64]
+
+
+@pytest.fixture
+def only_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `Robot.solve` leave nothing to the readable form."""
+    found = LoopedEfforts.quick_solution
+
+    def alone(*arguments: object) -> LoopSolution:
+        one = found(*arguments)  # type: ignore[arg-type]
+        assert one is not None, "this is not compiled"
+        return one
+
+    monkeypatch.setattr(LoopedEfforts, "quick_solution", alone)
+
+
+def compare(found: LoopSolution, expected: LoopSolution) -> None:
+    """Compare two solutions, each part with the largest number of its order."""
+    largest = [np.abs(load).max(axis=1) for load in expected.loads.values()]
+    loads = np.max([*largest, np.abs(expected.efforts).max(axis=1)], axis=0)  # some vanish but for rounding
+    pairs = [
+        (found.joints, expected.joints, None),
+        (found.drives, expected.drives, None),
+        (found.efforts, expected.efforts, None),
+        *((found.loads[name], expected.loads[name], loads) for name in expected.loads),
+    ]
+    assert list(found.loads) == list(expected.loads)
+    assert (found.base is None) == (expected.base is None)
+    assert (found.base_wrench is None) == (expected.base_wrench is None)
+    if found.base is not None and expected.base is not None:
+        np.testing.assert_allclose(found.base.pose, expected.base.pose, rtol=0.0, atol=1e-13)
+        pairs.append((found.base.twists, expected.base.twists, None))
+    if found.base_wrench is not None and expected.base_wrench is not None:
+        pairs.append((found.base_wrench, expected.base_wrench, None))
+    for a, b, sizes in pairs:
+        assert a.shape == b.shape and a.flags.c_contiguous
+        size = np.abs(b).max(axis=1) if sizes is None else sizes
+        assert (np.abs(a - b).max(axis=1) <= 1e-11 * size).all()
+    assert found.motion_margin == pytest.approx(expected.motion_margin, rel=1e-11)
+    assert found.drive_margin == pytest.approx(expected.drive_margin, rel=1e-11)
+
+
+@pytest.mark.usefixtures("only_compiled")
+@pytest.mark.parametrize("name", some(MECHANISMS, *FEW, "ankle", "ankle with rods", "palletiser"))
+@pytest.mark.parametrize("loaded", [False, True])
+def test_as_the_readable_form(name: str, loaded: bool) -> None:
+    mechanism = MECHANISMS[name]()
+    robot, order = robot_of(mechanism), 2
+    y, base = motion_of(mechanism, order)
+    rng = np.random.default_rng(1)
+    wrenches = []
+    if loaded:
+        wrenches = [
+            AppliedWrench(0, rng.normal(size=(order + 1, 6)), frame="body"),
+            AppliedWrench(robot.tree.n_bodies - 1, rng.normal(size=(1, 6))),
+        ]
+    robot.solve(y, base, wrenches)  # rods that may spin stay there from now on
+    expected = readable_solution(robot, y, base, wrenches)
+    after = robot.positions
+    compare(robot.solve(y, base, wrenches), expected)
+    assert robot.positions is not None
+    np.testing.assert_allclose(robot.positions, after, rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.usefixtures("only_compiled")
+@pytest.mark.parametrize("name", ["delta", "palletiser", "humanoid_leg", "panda_hand", "gough_stewart_6ups"])
+@pytest.mark.parametrize("order", [0, 3])
+def test_robots_of_the_package(name: str, order: int) -> None:
+    robot = shipped(f"{name}.yaml")
+    start, pose = robot.home
+    y = 0.3 * random_stack(3, order + 3, len(start))
+    y[0] = start + 0.01
+    base = None
+    if pose is not None:
+        pose = pose.copy()
+        pose[:3, 3] += 0.01
+        base = BaseMotion(pose, 0.3 * random_stack(4, order + 4, 6))
+    q = y if len(start) else None
+    if q is None and base is not None:
+        base = BaseMotion(base.pose, base.twists[: order + 2])
+    expected = readable_solution(robot, q, base)
+    robot.reset()
+    compare(robot.solve(q, base), expected)
+
+
+@pytest.mark.usefixtures("only_compiled")
+def test_redundant_drives_and_their_preload() -> None:
+    mechanism = planar_3rrr(True)
+    robot = robot_of(mechanism)
+    y, base = motion_of(mechanism, 2)
+    preload = np.random.default_rng(2).normal(size=(3, len(mechanism.driven)))
+    for given in (None, preload):
+        expected = readable_solution(robot, y, base, (), given)
+        robot.reset()
+        compare(robot.solve(y, base, preload=given), expected)
+
+
+@pytest.mark.usefixtures("only_compiled")
+def test_cutting_a_loop_seen_from_a_moving_body_and_pushing_with_its_load_changes_nothing() -> None:
+    """The loops of the ankle begin at the shank, which the joints before it move."""
+    mechanism = ankle()
+    robot, (y, base) = robot_of(mechanism), motion_of(mechanism, 4)
+    one = robot.solve(y, base)
+    joints = tuple(range(mechanism.tree.n_joints))
+    cut = robot_of(replace(mechanism, loops=(), joints=joints, driven=joints))
+    wrenches = []
+    for name, loop in zip(("loop1", "loop2"), mechanism.loops):
+        wrenches += [AppliedWrench(loop.b, one.loads[name]), AppliedWrench(loop.a, -one.loads[name])]
+    _, efforts = cut.inverse_dynamics(one.joints, base, wrenches)
+    held = np.zeros_like(efforts)
+    held[:, list(mechanism.driven)] = one.efforts
+    assert (np.abs(efforts - held).max(axis=1) <= 1e-11 * np.abs(one.efforts).max(axis=1)).all()
+
+
+class TestLeftToTheReadableForm:
+    def test_loads_in_directions_in_which_a_platform_cannot_move(self) -> None:
+        robot = shipped("planar_3rrr.yaml")
+        pose = robot.home[1]
+        assert pose is not None and robot._looped is not None
+        twists = 0.2 * random_stack(7, 3, 6)
+        twists[:, [0, 1, 2, 5]] = 0.0
+        base = BaseMotion(pose, twists)
+        one, expected = robot.solve(None, base), robot.drive_state(None, base)
+        np.testing.assert_allclose(one.efforts, expected.efforts, rtol=1e-10, atol=1e-10)
+        weight = sum(robot.tree.masses) * 9.81  # carried upwards by the loops to the ground
+        held = sum(load[0, 5] for load in one.loads.values())
+        assert abs(held) == pytest.approx(weight, rel=1e-9)
+
+    def test_far_poses_and_errors(self) -> None:
+        robot = robot_of(four_bar())
+        q = np.array([[0.1], [1.0], [0.5]])
+        robot.solve(q)
+        before = robot.positions
+        far = q + np.array([[1.4], [0.0], [0.0]])
+        expected = readable_solution(robot, far)
+        robot.reset(before)
+        compare(robot.solve(far), expected)
+        led = robot_of(four_bar(), coordinates=["joint3"])
+        for values, error in (([[2.5]], ConvergenceError), ([[np.nan]], ValueError)):
+            before = led.positions
+            with pytest.raises(error):
+                led.solve(np.concatenate([values, np.zeros((2, 1))]))
+            np.testing.assert_array_equal(led.positions, before)
