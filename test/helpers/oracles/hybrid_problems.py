@@ -80,18 +80,10 @@ class HybridProblem:
         def near(values: Array) -> Array:
             return values * (1.0 + ROUNDING * rng.uniform(-1.0, 1.0, size=values.shape))
 
-        tree, base = self.tree, self.base
-        growth = near(np.ones(tree.n_bodies))
+        base = self.base
         return replace(
             self,
-            tree=replace(
-                tree,
-                screws=near(tree.screws),
-                placements=near(tree.placements),
-                masses=growth * tree.masses,
-                coms=near(tree.coms),
-                inertias=growth[:, None, None] * tree.inertias,
-            ),
+            tree=self.tree.rounded(rng, ROUNDING),
             state=near(self.state),
             given=near(self.given),
             base=None if base is None else replace(base, pose=near(base.pose), twists=near(base.twists)),

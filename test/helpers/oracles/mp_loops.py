@@ -54,6 +54,23 @@ def exact_efforts(robot: Mechanism, q: Exact | Array, order: int, base: Base | N
         return found
 
 
+def exact_accelerations(robot: Mechanism, state: Exact | Array, given: Exact | Array) -> Exact:
+    """Return accelerations of the coordinates (order + 1, k) from their state (2, k) and efforts.
+
+    Of robots without platform or base. Efforts of an order are affine in the accelerations of that order.
+    """
+    efforts, k = mp.exact(given), np.shape(state)[1]
+    with mp.digits(_DIGITS):
+        q = np.concatenate([mp.exact(state), mp.exact(np.zeros((len(efforts), k)))])
+        still = exact_efforts(robot, q[:3], 0)[0]
+        units = mp.exact(np.eye(k))
+        rows = [exact_efforts(robot, np.concatenate([q[:2], unit[None]]), 0)[0] - still for unit in units]
+        for order, wanted in enumerate(efforts):
+            missing = wanted - exact_efforts(robot, q[: order + 3], order)[order]
+            q[order + 2] = mp.solve(np.array(rows, dtype=object).T, missing)
+        return q[2:]
+
+
 class _Mechanism:
     """A mechanism, followed from its home to a motion at time zero, and from there to times nearby."""
 

@@ -47,6 +47,22 @@ class Tree:
         """Return the keyword arguments of `Robot.from_screws`."""
         return dict(vars(self))
 
+    def rounded(self, rng: np.random.Generator, rounding: float) -> Tree:
+        """Return the robot with every number of it rounded once; of a body mass and inertia together."""
+
+        def near(values: Array) -> Array:
+            return values * (1.0 + rounding * rng.uniform(-1.0, 1.0, size=values.shape))
+
+        growth = near(np.ones(self.n_bodies))
+        return replace(
+            self,
+            screws=near(self.screws),
+            placements=near(self.placements),
+            masses=growth * self.masses,
+            coms=near(self.coms),
+            inertias=growth[:, None, None] * self.inertias,
+        )
+
     def with_gravity(self, gravity: Array) -> Tree:
         """Return the same bodies and joints under another gravity."""
         return replace(self, gravity=np.asarray(gravity, dtype=float))
