@@ -133,6 +133,10 @@ class KinematicCalls(RobotProperties):
         """
         if self._looped is not None:
             self._refuse_platform(self._looped)
+            if weights is None and method is None and independent is None:
+                found = self._looped.compiled_frames.at_once(pose, twists, frame, body, seed, task, base)
+                if found is not None:
+                    return found
             return self.motion_from_frames(
                 pose,
                 twists,

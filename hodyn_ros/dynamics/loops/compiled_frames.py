@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array, finite_result
-from hodyn_ros.dynamics.kinematics.inverse_problem import Targets, read_targets
+from hodyn_ros.dynamics.kinematics.inverse_problem import Bodies, Targets, Tasks, read_targets
 from hodyn_ros.dynamics.kinematics.pose_solver import ROWS, Task
 from hodyn_ros.dynamics.loops.independence import pivoted
 from hodyn_ros.dynamics.loops.looped_frames import LoopedFrames, moving_coordinates, solve_frames
@@ -24,6 +24,7 @@ from hodyn_ros.lie.se3 import Array, inverse
 
 _SAME = 1e-6  # [rad or m] by which joints found twice may differ
 _STILL = np.zeros((0, 6))
+_REPRESENTATIONS: dict[str, Representation] = {"world": "spatial", "body": "body_fixed"}
 _DETERMINED = 1e-6  # what a row must add to those chosen before, without units
 
 
@@ -67,6 +68,38 @@ class CompiledFrames:
             start = finite_array("the seed", seed, (len(self._looped.closure.joints),))[None]
         found = self.find(kernel, *moved, start)
         return None if found is None else (found, None)
+
+    def at_once(
+        self,
+        pose: ArrayLike,
+        twists: ArrayLike | None,
+        frame: str,
+        body: Bodies,
+        seed: ArrayLike | None,
+        task: Tasks,
+        base: BaseMotion | None,
+    ) -> Array | None:
+        """Return what a kernel finds that `solve` has made, of plain arrays; None for anything else."""
+        rates = _STILL if twists is None else twists
+        named = type(frame) is type(body) is type(task) is str
+        if not named or type(pose) is not np.ndarray or type(rates) is not np.ndarray:
+            return None
+        if pose.shape != (4, 4) or rates.ndim != 2 or rates.shape[1] != 6 or frame not in _REPRESENTATIONS:
+            return None
+        order = len(rates)
+        asked = Asked(body, task, order, _REPRESENTATIONS[frame])  # type: ignore[arg-type]
+        kernel = self._kernels.get(asked)
+        if kernel is None or not (seed is None or type(seed) is np.ndarray):
+            return None
+        if self._looped.closure.base_given:
+            if type(base) is not BaseMotion or base.frame != "world" or base.batch:
+                return None
+            if len(base.twists) < order:
+                return None
+            pose, rates = _stacked(pose, rates, base.pose, base.twists[:order])
+        elif base is not None:
+            return None
+        return self.find(kernel, pose, rates, None if seed is None else seed[None])  # type: ignore[call-overload, index]
 
     def compiled(self, order: int, name: str | int, representation: Representation) -> Callable[..., Array]:
         """Return `f(seed (1, k), pose (4, 4), twists (order, 6), [base pose, base twists (order, 6)])`.

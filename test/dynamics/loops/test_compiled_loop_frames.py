@@ -124,6 +124,38 @@ def test_of_platforms(name: str, order: int) -> None:
         np.testing.assert_allclose(robot.positions, after, atol=1e-12)
 
 
+def test_further_calls_with_arrays_find_their_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    robot = robot_named("humanoid_leg")
+    y, base = motion(robot, 2)
+    assert base is not None
+    moved = robot.forward_kinematics(y, base)
+    pose, twists = moved.pose_of("sole"), np.ascontiguousarray(moved.twists_of("sole"))
+    first = robot.inverse_kinematics(pose, twists, body="sole", seed=y[0], base=base)
+
+    def fail(*arguments: Any) -> Any:
+        raise AssertionError("arguments are read")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(calls, "read_targets", fail)
+        again = robot.inverse_kinematics(pose, twists, body="sole", seed=y[0], base=base)
+        assert relative(again, first) < 1e-13
+        assert relative(robot.inverse_kinematics(pose, twists, body="sole", base=base), first) < 1e-13
+    lists = pose.tolist(), base.in_frame("body")
+    turned = robot.inverse_kinematics(lists[0], twists, body="sole", seed=list(y[0]), base=lists[1])
+    assert relative(turned, first) < 1e-12
+    still = BaseMotion(base.pose, base.twists[:1])
+    with pytest.raises(InputError, match="this needs 2 base twists, found 1"):
+        robot.inverse_kinematics(pose, twists, body="sole", base=still)
+    with pytest.raises(InputError, match="the twists holds NaN"):
+        robot.inverse_kinematics(pose, np.full((2, 6), np.nan), body="sole", base=base)
+    with pytest.raises(InputError, match="the seed must have shape"):
+        robot.inverse_kinematics(pose, twists, body="sole", seed=y, base=base)
+    with pytest.raises(InputError, match="frame must be"):
+        robot.inverse_kinematics(pose, twists, [0], "sole", base=base)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="give its motion as base"):
+        robot.inverse_kinematics(pose, twists, body="sole")
+
+
 class TestCompiledCalls:
     @pytest.mark.parametrize("name", ["palletiser", "delta", "humanoid_leg"])
     @pytest.mark.parametrize("order", [0, 1, 4])
