@@ -13,16 +13,23 @@ general algorithm for dynamic feedback linearization of robots with elastic join
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from hodyn_ros.actuation.compiled_motors import MotorMotion
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.engine.codegen.kernel import Stack
+from hodyn_ros.engine.kernels import KernelSpec, inverse_dynamics_trace
+from hodyn_ros.engine.recursions.kinematics import POSE, frame_motion_trace
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.lie.jets import Array, multiply, to_derivatives, to_taylor
 from hodyn_ros.lie.motion import AppliedWrench
+from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.tree import TreeModel
+
+_Load: TypeAlias = tuple[int, Array]  # body, and a wrench with its derivatives (orders, 6) in its frame
 
 
 class CoupledRotor(NamedTuple):
@@ -103,35 +110,83 @@ class RotorCoupling:
         rotors are known is one of inverse dynamics under the wrenches of these. Positions of the motors come
         to `order`, efforts to `order - 2`, or `order` where all are rigid.
         """
-        needed, n = self.needed_orders(order), self.robot.n_joints
+        needed = self.needed_orders(order)
         if len(q) < needed.max() + 3:
             raise InputError(
                 f"rotors that turn with their carriers need the motion up to its derivative "
                 f"{needed.max() + 2} for efforts of order {order}, found {len(q)} orders"
             )
         q = np.ascontiguousarray(q[: needed.max() + 3])
-        turning = self.robot.forward_kinematics(q, representation="body_fixed").twists[..., :3]
+        twists = self.robot.forward_kinematics(q, representation="body_fixed").twists
+
+        def torques(level: int, loads: Sequence[_Load]) -> Array:
+            wrenches = [AppliedWrench(body, values, frame="body") for body, values in loads]
+            return self.robot.inverse_dynamics(q[: level + 3], wrenches=wrenches)
+
+        turning = {rotor.body: twists[:, rotor.body, :3] for rotor in self.all}
+        efforts, *motors = self._level_by_level(q, order, turning, torques)
+        return efforts, MotorMotion(*motors)
+
+    def traced_feedforward(self, q: Stack, order: int) -> tuple[Stack, Stack, Stack]:
+        """Return what `feedforward` does, over traced scalars: torques, positions and efforts of the motors.
+
+        `q` (max(needed_orders(order)) + 3, n).
+        """
+        model = self.robot.tree
+        bodies = sorted({rotor.body for rotor in self.all if rotor.body >= 0})
+        frames = [Frame(body, np.eye(4)) for body in bodies]
+        moved = frame_motion_trace(model, len(q) - 1, frames, "body_fixed")[0](q)
+        turning = {
+            body: np.array([row[k : k + 3] for k in range(POSE, len(row), 6)], dtype=object)
+            for body, row in zip(bodies, moved)
+        }
+
+        def torques(level: int, loads: Sequence[_Load]) -> Array:
+            setting = KernelSpec(loads=tuple((body, "body") for body, _ in loads))
+            trace, _ = inverse_dynamics_trace(model, level, setting)
+            given = [values[: level + 1].tolist() for _, values in loads]
+            missing = [[[0.0] * 6] * (level + 1 - len(values)) for values in given]
+            found = trace(q[: level + 3], *([*x, *zeros] for x, zeros in zip(given, missing)))
+            return np.array(found, dtype=object)
+
+        parts = self._level_by_level(np.array(q, dtype=object), order, turning, torques)
+        efforts, positions, motor_efforts = (part.tolist() for part in parts)
+        return efforts, positions, motor_efforts
+
+    def _level_by_level(
+        self,
+        q: Array,
+        order: int,
+        turning: Mapping[int, Array],
+        inverse_dynamics: Callable[[int, Sequence[_Load]], Array],
+    ) -> tuple[Array, Array, Array]:
+        """Return torques, and positions and efforts of the motors, from the rotors at the tip to the base.
+
+        `turning`: body-fixed angular velocities of carriers by order; `inverse_dynamics` of an order under
+        wrenches in the frames of their bodies.
+        """
+        needed, n = self.needed_orders(order), self.robot.n_joints
         rotors = {rotor.joint: rotor for rotor in self.all}
-        wrenches = [
-            self._wrench(rotor, q[:, j], turning) for j, rotor in rotors.items() if not self.train.elastic[j]
-        ]
+        loads = [_load(rotor, q[:, j], turning) for j, rotor in rotors.items() if not self.train.elastic[j]]
         count = order - 1 if self.train.elastic.any() else order + 1
-        torques, positions, efforts = (np.zeros((rows, n)) for rows in (order + 1, order + 1, max(0, count)))
+        torques, positions, efforts = (
+            np.zeros((rows, n), q.dtype) for rows in (order + 1, order + 1, max(0, count))
+        )
         for level in sorted(set(needed.tolist()), reverse=True):
-            found = self.robot.inverse_dynamics(q[: level + 3], wrenches=wrenches)
+            found = inverse_dynamics(level, loads)
             for j in np.flatnonzero(needed == level).tolist():
                 motors = self.train.drives[j].motors(to_taylor(q[: level + 3, j]), to_taylor(found[:, j]))
                 theta, effort = (to_derivatives(jets[0]) for jets in motors)
                 if j in rotors:
                     rotor = rotors[j]
-                    held = rotor.inertia * (turning[1:, rotor.body] @ rotor.axis)
+                    held = rotor.inertia * (turning[rotor.body][1:] @ rotor.axis)
                     rows = min(len(effort), len(held))
                     effort = effort[:rows] + held[:rows]
                     if self.train.elastic[j]:
-                        wrenches.append(self._wrench(rotor, theta, turning))
+                        loads.append(_load(rotor, theta, turning))
                 torques[:, j], positions[:, j] = found[: order + 1, j], theta[: order + 1]
                 efforts[:, j] = effort[: len(efforts)]
-        return torques, MotorMotion(positions, efforts)
+        return torques, positions, efforts
 
     def coupling(self, state: Array, motor_rates: Array) -> CouplingTerms:
         """Return what is added at positions and velocities (2, n), under velocities (n,) of the motors."""
@@ -145,15 +200,15 @@ class RotorCoupling:
             on_motors[joint] = share * (axis @ rate @ state[1])
         return CouplingTerms(inertia, on_links, on_motors)
 
-    @staticmethod
-    def _wrench(rotor: CoupledRotor, theta: Array, turning: Array) -> AppliedWrench:
-        """Return what a rotor does to its carrier, in its frame: `-B / n (theta'' a + theta' omega x a)`."""
-        count = min(len(theta) - 2, len(turning))
-        speed = np.repeat(to_taylor(theta[1 : count + 1])[:, None], 3, axis=1)
-        turned = to_taylor(np.cross(turning[:count, rotor.body], rotor.axis))
-        moment = theta[2 : count + 2, None] * rotor.axis + to_derivatives(multiply(speed, turned))
-        values = np.concatenate([-rotor.inertia * moment, np.zeros((count, 3))], axis=1)
-        return AppliedWrench(rotor.body, values, frame="body")
+
+def _load(rotor: CoupledRotor, theta: Array, turning: Mapping[int, Array]) -> _Load:
+    """Return what a rotor does to its carrier, in its frame: `-B / n (theta'' a + theta' omega x a)`."""
+    omega = turning[rotor.body]
+    count = min(len(theta) - 2, len(omega))
+    speed = np.repeat(to_taylor(theta[1 : count + 1])[:, None], 3, axis=1)
+    turned = to_taylor(np.cross(omega[:count], rotor.axis))
+    moment = theta[2 : count + 2, None] * rotor.axis + to_derivatives(multiply(speed, turned))
+    return rotor.body, np.concatenate([-rotor.inertia * moment, np.zeros((count, 3))], axis=1)
 
 
 def _path(tree: TreeModel, body: int) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hodyn_ros.actuation.drive_train import DriveTrain
+from hodyn_ros.dynamics.rotor_coupling import RotorCoupling
 from hodyn_ros.engine.codegen.kernel import Kernel, Stack
 from hodyn_ros.engine.kernels import inverse_dynamics_trace
 from hodyn_ros.feedforward.feedforward import Feedforward
@@ -23,18 +24,30 @@ class ArmFeedforward:
     """
 
     def __init__(
-        self, tree: TreeModel, order: int, train: DriveTrain | None, limits: FeedforwardLimits | None
+        self,
+        tree: TreeModel,
+        order: int,
+        train: DriveTrain | None,
+        limits: FeedforwardLimits | None,
+        rotors: RotorCoupling | None = None,
     ) -> None:
         inverse_dynamics, arguments = inverse_dynamics_trace(tree, order)
         n = tree.n_joints
+        if rotors is not None:
+            arguments = [("q", (int(rotors.needed_orders(order).max()) + 3, n))]
 
         def trace(q: Stack) -> Stack:
-            efforts = inverse_dynamics(q)
-            positions, motor_efforts, failed = [], [], 0.0
-            if train is not None:
-                motors = train.motors(np.array(q, dtype=object), np.array(efforts, dtype=object))
-                positions, motor_efforts = motors.position[: order + 1].tolist(), motors.effort.tolist()
-                failed = q[0][0].graph.violation()
+            positions: Stack = []
+            motor_efforts: Stack = []
+            if rotors is not None:
+                efforts, positions, motor_efforts = rotors.traced_feedforward(q, order)
+            else:
+                efforts = inverse_dynamics(q)
+                if train is not None:
+                    motors = train.motors(np.array(q, dtype=object), np.array(efforts, dtype=object))
+                    positions = motors.position[: order + 1].tolist()
+                    motor_efforts = motors.effort.tolist()
+            failed = 0.0 if train is None else q[0][0].graph.violation()
             excess = [0.0] * 4 if limits is None else limits.excess(q, efforts, positions, motor_efforts)
             rest = [*excess, failed]
             rest += [0.0] * (-len(rest) % n)

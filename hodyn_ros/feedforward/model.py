@@ -18,6 +18,8 @@ from hodyn_ros.lie.motion import FRAMES, AppliedWrench, BaseMotion, Frame
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.limits import JointLimits
 
+_ROTORS_LIMIT = 2000  # seven joints, each carrying the motor of the next one: 36 000 operations at order 2
+
 
 class FeedforwardModel:
     """From a desired motion to the feedforward: inverse dynamics, then the drives, then the limits.
@@ -28,6 +30,9 @@ class FeedforwardModel:
     robot and the order allow: motor positions to `order`, motor efforts to `order - 2` (to `order` when all
     drives are rigid); without drives, or for an elastic joint at an order below 2, they have no rows.
     `thrusts` and `tilts` are those of the robot's propellers (`propellers`, their names), to `order`.
+
+    `motion_orders` of the motion are needed, positions included: order + 3; more for rotors that turn with
+    the links.
 
     The motion is that of the independent coordinates: joints (`motion_joints`), and a floating base or a
     platform (`moves_base`); efforts, limits and motors are those of the driven joints (`joint_names`). A
@@ -73,18 +78,21 @@ class FeedforwardModel:
                 f"the rotors of robot {self.name!r} turn with the bodies that carry them, which is not "
                 "computed under measured wrenches; leave these out, or `rotor` of its drives"
             )
+        self.motion_orders = 3 + (
+            order if self._rotors is None else int(self._rotors.needed_orders(order).max())
+        )
         # the fastest call there is, for arms
-        arm = robot.closure is None and not self.moves_base and self._rotors is None
-        self._compiled = robot.compile(order) if arm else None
+        arm = robot.closure is None and not self.moves_base
+        self._compiled = robot.compile(order) if arm and self._rotors is None else None
         self.at_once: ArmFeedforward | None = None
-        if arm and n and fits_straight_line(robot.tree, order):
-            self.at_once = ArmFeedforward(robot.tree, order, self._drive_train, self._limits)
+        if arm and n and self._fits_at_once():
+            self.at_once = ArmFeedforward(robot.tree, order, self._drive_train, self._limits, self._rotors)
 
-    @property
-    def motion_orders(self) -> int:
-        """Number of orders of the motion that is needed, positions included: order + 3; more for rotors."""
-        order = self.order if self._rotors is None else int(self._rotors.needed_orders(self.order).max())
-        return order + 3
+    def _fits_at_once(self) -> bool:
+        """Whether the code of all compiles in a second or two; few joints need the high orders of rotors."""
+        if self._rotors is None:
+            return fits_straight_line(self.robot.tree, self.order)
+        return self.robot.tree.n_bodies * (self.motion_orders - 1) ** 2 <= _ROTORS_LIMIT
 
     @property
     def engine(self) -> str:
@@ -111,11 +119,12 @@ class FeedforwardModel:
         or of a platform with order + 2 twists; `wrenches` (wrench bodies, order + 1, 6) [N.m, N] and their
         time derivatives, None for none. Raises OverflowingError where the motion is too large for numbers.
         """
+        alone = wrenches is None and base is None
+        if alone and self.at_once is not None and (held := self.at_once(q)) is not None:
+            return self._held(held)
         if self._compiled is not None and wrenches is None:
             if base is not None:
                 raise InputError(f"robot {self.name!r} has a fixed base; a base motion does not apply")
-            if self.at_once is not None and (found := self.at_once(q)) is not None:
-                return self._held(found)
             return self._finished(q, self._compiled(q), self._no_wrench)  # both check their results
         found = self._computed(q, base, wrenches)
         check_result(found.efforts, found.motor_efforts, found.base_wrenches, found.thrusts, found.tilts)

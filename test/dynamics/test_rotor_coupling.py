@@ -101,12 +101,14 @@ def test_the_feedforward_moves_rotors_that_are_bodies(order: int, springs: bool)
     assert law.motion_orders == (order + 4 if springs else order) + 3
     q = motion(law.motion_orders)
     found = law.compute(q)
-    rotors = RotorCoupling(robot).feedforward(q, order)[1].position
+    assert law.at_once is not None
+    again, readable = RotorCoupling(robot).feedforward(q, order)  # not compiled
     count = 3 if springs else order + 3
     # positions of the rotors as far as inverse dynamics of order 0 needs them
     extended = np.concatenate([q[:3], found.motor_positions[:3][:, 1:] * RATIO[1:]], axis=1)
     torques = full.inverse_dynamics(np.ascontiguousarray(extended))[0]
-    np.testing.assert_array_equal(rotors, found.motor_positions)
+    for one, other in zip(found, (again, *readable)):
+        assert (np.abs(one - other).max(axis=1) <= 1e-13 * np.abs(other).max(axis=1)).all()
     assert len(found.efforts) == order + 1 and count >= 3
     np.testing.assert_allclose(torques[:3], found.efforts[0], rtol=1e-9)
     shares = (found.motor_efforts[0] - found.efforts[0])[1:] / RATIO[1:]
@@ -218,6 +220,24 @@ def test_a_robot_file_says_where_motors_sit(tmp_path: object) -> None:
     (rotor,) = RotorCoupling(Robot.from_config(path)).all
     assert (rotor.joint, rotor.body, rotor.path) == (3, 2, (2, 1, 0))
     assert rotor.axis.tolist() == [0.0, -1.0, 0.0]
+
+
+@pytest.mark.thorough
+def test_every_link_may_carry_the_next_motor() -> None:
+    """Seven joints: efforts of the motors hold the motion up to its derivative 2 n + 2, and are compiled."""
+    panda = Robot.from_config(share.find("config", "panda.yaml"))
+    links = panda.tree.body_names
+    specs = [
+        replace(spec, rotor=RotorSpec(links[j - 1]) if j else None)
+        for j, spec in enumerate(panda.require_drives().specs)
+    ]
+    robot = panda.with_drives(specs)
+    law = FeedforwardModel(robot, 2)
+    assert law.at_once is not None and law.motion_orders == 2 * 7 + 2 + 1
+    q = np.random.default_rng(1).uniform(-1.0, 1.0, (law.motion_orders, 7))
+    efforts, readable = RotorCoupling(robot).feedforward(q, 2)
+    for one, other in zip(law.compute(q), (efforts, *readable)):
+        assert (np.abs(one - other).max(axis=1) <= 1e-13 * np.abs(other).max(axis=1)).all()
 
 
 def test_damping_and_friction_are_those_of_the_drive() -> None:
