@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from math import comb, factorial
 from typing import Any
 
-from hodyn_ros.engine.codegen.kernel import Kernel, Program, Shape, Stack, traced
+from hodyn_ros.engine.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel, Program, Shape, Stack, traced
 from hodyn_ros.engine.large_trees.inverse import load_arguments
 from hodyn_ros.engine.recursions.composite import Composite, Rows
 from hodyn_ros.engine.recursions.matrices import coriolis_matrix, gravity_forces, mass_matrix
@@ -30,8 +30,6 @@ MOMENTA: dict[str, Callable[[Composite], Rows]] = {
 }
 
 Loads = Sequence[tuple[int, Frame]]  # body and frame of every applied wrench
-
-STRAIGHT_LINE_LIMIT = 30_000  # operations; LLVM takes about three seconds for them
 
 
 def dynamic_matrices(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import factorial
 from typing import Any
 
-from hodyn_ros.engine.codegen.kernel import Kernel, Program, Stack, traced
+from hodyn_ros.engine.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel, Program, Stack, traced
 from hodyn_ros.engine.kernels import KernelSpec, hybrid_dynamics_trace, solved_motion
 from hodyn_ros.engine.matrix_kernels import bracket_rows
 from hodyn_ros.engine.recursions.articulated import ArticulatedRecursion
@@ -15,8 +15,6 @@ from hodyn_ros.engine.recursions.responses import responses
 from hodyn_ros.engine.series.canonical import canonical_bodies
 from hodyn_ros.engine.series.series import Series, coefficient
 from hodyn_ros.model.tree import TreeModel
-
-STRAIGHT_LINE_LIMIT = 60_000  # operations; LLVM takes some seconds for them
 
 
 def hybrid_dynamics_derivatives(

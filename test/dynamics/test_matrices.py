@@ -276,7 +276,7 @@ def test_state_derivatives_add_up_to_time_derivatives(case: Case) -> None:
 
 
 def test_large_trees_fall_back_on_the_published_form() -> None:
-    case = make_case(8, 24, 1)
+    case = make_case(8, 30, 3)
     robot, _ = robot_of(case)
     mass, coriolis, _ = robot.dynamic_matrices(case.q[:-1])
     compiled = robot.mass_matrix(case.q[:1])

@@ -138,12 +138,16 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         kind = np.dtype(dtype)
         if kind not in (np.float64, np.float32):
             raise InputError(f"batches are of float64 or float32, found {kind.name}")
-        if what in ("drive_state", "joint_motion", "motion_from_drives", "inverse_kinematics"):
+        if what in ("drive_state", "inverse_kinematics"):
             raise InputError(f"there are no compiled batches of {what}")
         if self._looped is not None:
             if kind != np.float64:
                 raise InputError(f"robot {self.name!r} has loops, which batches of float64 are for")
+            if what == "motion_from_drives":
+                return _in_one_thread(self._looped.compile_drives_of_samples(order))
             return _in_one_thread(self._batches_of_loops(self._looped, order, what, frames, representation))
+        if what in ("joint_motion", "motion_from_drives"):
+            self._need_loops(what)
         kernel = self._kernel_for(order, what, frames, representation)
         assert isinstance(kernel, Function)
 
@@ -291,7 +295,7 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         if what == "jacobian" and len(names) != 1:
             raise InputError(f"a Jacobian is of one frame; found {list(names)}")
         forward = what in ("forward_dynamics", "forward_dynamics_derivatives")
-        told = bool(closure.joints) or what != "inverse_dynamics"
+        told = bool(closure.joints) or what not in ("inverse_dynamics", "joint_motion")
         count = told + (0 if closure.leader is None else 2) + forward + (forward and closure.base_given)
         rows = 2 if forward else order + 1 + _FURTHER.get(what, 0)
 

@@ -22,6 +22,8 @@ ROWS: dict[Task, slice] = {"pose": slice(0, 6), "position": slice(3, 6), "orient
 _TOLERANCE = 1e-12  # [rad], and of the length unit
 _ROUNDING = 1e-3  # share of the tolerance
 _ITERATIONS = 200
+_PATIENCE = 20  # iterations after which the error must have fallen, or a pose is out of reach
+_FALLEN = 0.99
 _DAMPING = 0.1  # per square of the error: no step is then longer than 1.6 rad
 
 
@@ -56,9 +58,13 @@ def solve_poses(
     roots = np.sqrt(weights[movable] / weights[movable].mean())
     error = scale * _errors(motion.poses, poses, tasks)
     damping = _DAMPING
+    sizes: list[float] = []
     for _ in range(_ITERATIONS):
         size = float(np.linalg.norm(error))
         arrived = size <= tolerance
+        sizes.append(size)
+        if not arrived and len(sizes) > _PATIENCE and size > _FALLEN * sizes[-1 - _PATIENCE]:
+            break
         jacobian = scale[:, None] * motion.jacobians[0][rows][:, movable] / roots
         check_result(jacobian, error)
         step = _damped_solution(jacobian, error, damping * size**2) / roots

@@ -7,13 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
-from hodyn_ros.checks import into
+from hodyn_ros.checks import check_finite, into
 from hodyn_ros.dynamics.loops.compiled_frames import CompiledFrames
 from hodyn_ros.dynamics.loops.coordinate_motion import drive_values
 from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
 from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
 from hodyn_ros.dynamics.loops.looped_matrices import LoopedMatrices
 from hodyn_ros.dynamics.loops.moved_by_drives import MovedByDrives
+from hodyn_ros.engine.codegen.sample_loop import SampleLoop, one_by_one
 from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion
@@ -71,13 +72,44 @@ class LoopedDynamics(LoopedEfforts, LoopedAccelerations, LoopedMatrices):
         kernel = self._drive_calls[order]
         if kernel is None:
             return into(call)
-        function, bad, columns = kernel.function, kernel.bad, kernel.result[1] - (kernel.result[0] == 1)
+        function, bad, columns = kernel.function, kernel.bad, self._drive_columns(order)
 
         def quickly(*arguments: Array) -> Array:
             table: Array = function(*arguments, self.memory)
             return table[:1, :columns] if table.item(bad) < 1.0 else call(*arguments)
 
         return into(quickly)
+
+    def compile_drives_of_samples(self, order: int) -> Callable[..., Array]:
+        """Return what `compile_move_drives` does, of batches: each sample on the branch of the one before."""
+        alone, kernel = self.compile_move_drives(order), self._drive_calls[order]
+        loop = None if kernel is None else SampleLoop(kernel)
+
+        def call(*arrays: Array) -> Array:
+            if len(arrays) != 1 + 2 * self.closure.base_given or any(np.ndim(one) != 3 for one in arrays):
+                raise InputError(f"expected batches (N, rows, columns), found {len(arrays)} arrays")
+            count = len(arrays[0])
+            if not count or any(len(one) != count for one in arrays):
+                raise InputError("a batch holds one sample or more, as many of each argument")
+            for array in arrays:
+                check_finite("the batch", array)
+
+            def one(i: int) -> Array:
+                return alone(*[array[i] for array in arrays])
+
+            if loop is None or arrays[0].shape[1:] != loop.call.arguments[0][1]:
+                return one_by_one(count, one)
+            columns, width = self._drive_columns(order), loop.call.result[1]
+            padding = np.zeros((1, width - columns))
+            found = loop.run(count, arrays, self.memory, lambda i: np.hstack([one(i), padding]))
+            return np.ascontiguousarray(found[..., :columns])
+
+        return call
+
+    def _drive_columns(self, order: int) -> int:
+        """Return how many numbers say how platform and coordinates move."""
+        of_platform = 0 if self.closure.platform is None else POSE + 6 * order
+        return of_platform + (order + 1) * len(self.closure.joints)
 
     def moved_quickly(self, drives: Array, *base: Array) -> tuple[Array, BaseMotion | None] | None:
         """Return what `move_drives` does, if it has compiled code that can; `base`: its pose and twists."""

@@ -16,6 +16,7 @@ from math import factorial
 from hodyn_ros.engine.codegen.driver_end import kept_where_good
 from hodyn_ros.engine.codegen.kernel import Call, Shape, Stack
 from hodyn_ros.engine.codegen.literals import literal
+from hodyn_ros.engine.codegen.llvm import MachineCode
 from hodyn_ros.engine.limbs.kernel import CLOSED, FLAT, JUMP, RIGID, LimbCall
 from hodyn_ros.engine.limbs.limb_code import POSE, drive_rates, newton_step_of_drives
 from hodyn_ros.engine.limbs.platform_code import basis_of, center, moved_pose, nearness
@@ -51,6 +52,15 @@ class DirectKinematics(LimbCall):
     def bad(self) -> int:
         """Where the number is that must be below one."""
         return self.result[1] - 1
+
+    @property
+    def batch_rows(self) -> slice:
+        """Rows of the result that batches are of: the only one."""
+        return slice(0, 1)
+
+    def in_lanes(self, rows: slice) -> MachineCode | None:
+        """Return None: lanes hold limbs of one sample."""
+        return None
 
     def _text(self, drives: Shape, memory: Shape) -> str:
         """Write `void @hodyn_kernel(ptr drives, ptr memory, ptr out)`."""

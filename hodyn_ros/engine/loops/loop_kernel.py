@@ -10,7 +10,7 @@ import numpy as np
 
 from hodyn_ros.engine.codegen.driver_end import kept_where_good
 from hodyn_ros.engine.codegen.emit import kernel_text, lane_function_text
-from hodyn_ros.engine.codegen.kernel import Call, Function, Shape, Stack, traced
+from hodyn_ros.engine.codegen.kernel import STRAIGHT_LINE_LIMIT, Call, Function, Shape, Stack, traced
 from hodyn_ros.engine.codegen.literals import literal
 from hodyn_ros.engine.codegen.llvm import MachineCode, compile_text, lanes
 from hodyn_ros.engine.codegen.object_cache import ObjectCache
@@ -22,13 +22,11 @@ from hodyn_ros.engine.loops.loop_efforts import EffortCode, solution_width
 from hodyn_ros.engine.loops.loop_lanes import driver_text
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces, LoopCode
 from hodyn_ros.engine.loops.loop_products import VECTORS, FrameMotion, FromDrivesCode, Product, product_code
-from hodyn_ros.engine.matrix_kernels import STRAIGHT_LINE_LIMIT
 from hodyn_ros.lie.motion import Frame
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
 _LARGEST = 1200  # bodies times (order + 2)^2 of what takes some seconds to compile
-_ACCELERATIONS = 45_000  # operations at order 0, as simulators call it; LLVM takes four seconds
 _ITERATIONS = 8  # of Newton's method; from a warm start two or three do
 _ARRIVED = 1e-17  # squared error [rad, and of the robot's size] before what is then the last step
 
@@ -290,9 +288,8 @@ class LoopAccelerations(LoopFunction):
         others += [("the base wrench", (order + 1, 6))] if closure.base_given else []
         others += load_arguments(loads, order)
         result = order + 2, (k if prescribed is None else len(closure.driven)) + 6 * moved
-        limit = STRAIGHT_LINE_LIMIT if order else _ACCELERATIONS
         end = code.accelerations if prescribed is None else code.left_out
-        super().__init__(code, told, others, result, end, limit=limit)
+        super().__init__(code, told, others, result, end, limit=STRAIGHT_LINE_LIMIT)
 
 
 class LoopProduct(LoopFunction):
@@ -334,6 +331,7 @@ class LoopFromDrives(LoopFunction):
         if twin.base_given:
             told += [("the pose", (4, 4)), ("the twists", (order, 6))]
         result = 2, code.shape[1]
+        self._finds_pose = closure.platform is not None
         super().__init__(
             code,
             told,
@@ -341,8 +339,12 @@ class LoopFromDrives(LoopFunction):
             result,
             code.matrices,
             limit=STRAIGHT_LINE_LIMIT,
-            finds_pose=closure.platform is not None,
+            finds_pose=self._finds_pose,
         )
+
+    def in_lanes(self, rows: slice) -> MachineCode | None:
+        """Return the bare C function for batches; None where a pose is found, which lanes do not remember."""
+        return None if self._finds_pose else super().in_lanes(rows)
 
 
 @dataclass(frozen=True)

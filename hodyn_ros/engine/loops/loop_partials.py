@@ -16,7 +16,7 @@ import numpy as np
 
 from hodyn_ros.engine.codegen.differentiate import derivatives
 from hodyn_ros.engine.codegen.emit import kernel_text, lane_function_text
-from hodyn_ros.engine.codegen.kernel import LaneKernel, Shape, Stack, traced
+from hodyn_ros.engine.codegen.kernel import STRAIGHT_LINE_LIMIT, LaneKernel, Shape, Stack, traced
 from hodyn_ros.engine.codegen.llvm import compile_text, lanes
 from hodyn_ros.engine.codegen.object_cache import ObjectCache
 from hodyn_ros.engine.codegen.split import split
@@ -35,8 +35,6 @@ from hodyn_ros.engine.series.vectors import Scalar, cross, dot
 from hodyn_ros.lie.motion import Frame
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
-
-_LIMIT = 30_000  # operations; LLVM takes some seconds for them
 
 
 def effort_changes(closure: Closure, chosen: Array, order: int, loads: LoadPlaces = ()) -> LaneKernel | None:
@@ -81,7 +79,7 @@ def _compiled(
     arguments += [*others, ("the positions", (1, len(closure.leading)))]
     arguments += [("the change", (rows, closure.n_coordinates)), *changes]
     kernel = LaneKernel(trace, arguments)
-    return kernel if kernel.operations <= _LIMIT else None
+    return kernel if kernel.operations <= STRAIGHT_LINE_LIMIT else None
 
 
 class LoopPartials(LoopFunction):
@@ -119,7 +117,7 @@ class LoopPartials(LoopFunction):
         self.parts = -(-self.shape[1] // lanes())
         result = self.parts * self.shape[0] + 1, lanes()
         others += load_arguments(loads, order)
-        super().__init__(code, told, others, result, code.checked, limit=_LIMIT)
+        super().__init__(code, told, others, result, code.checked, limit=STRAIGHT_LINE_LIMIT)
 
     def changes(self, table: Array) -> Array:
         """Return the changes (order + 1, rows, directions) that a result holds."""

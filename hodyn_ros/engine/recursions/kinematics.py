@@ -12,7 +12,7 @@ from math import factorial
 
 import numpy as np
 
-from hodyn_ros.engine.codegen.kernel import Kernel, Program, Shape, Stack, traced
+from hodyn_ros.engine.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel, Program, Shape, Stack, traced
 from hodyn_ros.engine.loops.loop_series import Cluster, ClusterMotion, MovingFrame
 from hodyn_ros.engine.recursions.composite import Spatial
 from hodyn_ros.engine.series.canonical import canonical_bodies
@@ -24,7 +24,6 @@ from hodyn_ros.model.closure import LoopFrame
 from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.tree import TreeModel
 
-STRAIGHT_LINE_LIMIT = 30_000  # operations; LLVM takes about three seconds for them
 POSE = 16  # numbers of a pose, by rows
 
 

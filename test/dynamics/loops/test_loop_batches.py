@@ -197,8 +197,15 @@ def test_compiled_batches_are_compiled_calls_of_each_sample(what: Any, name: str
         arrays = given.state
     else:
         rows = ORDER + 1 + {"coriolis_matrix": 1}.get(what, 2 * (what in TWO_MORE))
-        arrays = [given.q[:, :rows]] if given.q.shape[2] or what != "inverse_dynamics" else []
+        told = given.q.shape[2] or what not in ("inverse_dynamics", "joint_motion")
+        arrays = [given.q[:, :rows]] if told else []
         arrays += [] if given.base is None else [given.base.pose, given.base.twists[:, : rows - 1]]
+        if what == "motion_from_drives":
+            closure, joints = robot.closure, alone.joint_motion(given.q[:, :rows], given.base)
+            assert closure is not None
+            arrays[:1] = [np.ascontiguousarray(joints[..., list(closure.driven)])]
+            arrays = arrays if closure.base_given else arrays[:1]
+            alone.reset()
     call, batch = alone.compile(ORDER, what), robot.compile_batch(ORDER, what)
     found = batch(*arrays)
     out = np.empty_like(found)
