@@ -17,6 +17,7 @@ from hodyn_ros.engine.codegen.driver_end import kept_where_good
 from hodyn_ros.engine.codegen.kernel import Call, Shape, Stack
 from hodyn_ros.engine.codegen.literals import literal
 from hodyn_ros.engine.codegen.llvm import MachineCode
+from hodyn_ros.engine.limbs.driver import copied
 from hodyn_ros.engine.limbs.kernel import CLOSED, FLAT, JUMP, RIGID, LimbCall
 from hodyn_ros.engine.limbs.limb_code import POSE, drive_rates, newton_step_of_drives
 from hodyn_ros.engine.limbs.platform_code import basis_of, center, moved_pose, nearness
@@ -137,7 +138,7 @@ class DirectKinematics(LimbCall):
         end = self._straight(self._end, [drives, memory, pose, *states, *twist_shapes])
         lines.append(call(end, "drives", "memory", "pose", *of_limbs, *twists, "out"))
         remember = self._copies("out", to_memory=True)
-        remember += _copy("pose_out", "out", 0, "memory", model.n_joints, 16)
+        remember += copied("pose_out", "out", 0, "memory", model.n_joints, 16)
         return "\n".join([*lines, *kept_where_good(self.bad, remember)]) + "\n"
 
     def _state_size(self, group: Sequence[int]) -> int:
@@ -165,7 +166,7 @@ class DirectKinematics(LimbCall):
                         if to_memory
                         else ("memory", place, f"state{g}", at)
                     )
-                    lines += _copy(f"{name}{place}", *ends, 1)
+                    lines += copied(f"{name}{place}", *ends, 1)
         return lines
 
     def _of_limbs(self, stacks: Sequence[Stack]) -> list[Sequence[Scalar]]:
@@ -263,12 +264,3 @@ class DirectKinematics(LimbCall):
             w, v = stack[0][:3], stack[0][3:6]
             row += [float(factorial(k)) * value for value in (*w, *subtract(v, cross(w, middle)))]
         return [[*row, bad + overflow([row])]]
-
-
-def _copy(name: str, source: str, start: int, target: str, place: int, count: int) -> list[str]:
-    return [
-        f"%{name}_from = getelementptr double, ptr %{source}, i64 {start}",
-        f"%{name}_to = getelementptr double, ptr %{target}, i64 {place}",
-        f"call void @llvm.memcpy.p0.p0.i64(ptr align 8 %{name}_to, ptr align 8 %{name}_from, "
-        f"i64 {8 * count}, i1 false)",
-    ]

@@ -61,7 +61,7 @@ def driver_text(
         lines.append(f"%states{g} = getelementptr double, ptr %work, i64 {states}")
         lines.append(f"%motions{g} = getelementptr double, ptr %work, i64 {motions}")
         for source, target in _memory_places(group, joints[g]):
-            lines += _copy(f"in{g}_{source}", "memory", source, f"states{g}", target, 1)
+            lines += copied(f"in{g}_{source}", "memory", source, f"states{g}", target, 1)
     previous = "entry"
     for g, group in enumerate(groups):
         constants = f"ptr inttoptr (i64 {group.constants} to ptr)"
@@ -100,9 +100,9 @@ def driver_text(
     remember: list[str] = []
     for g, group in enumerate(groups):
         for target, source in _memory_places(group, joints[g]):
-            remember += _copy(f"out{g}_{target}", f"states{g}", source, "memory", target, 1)
+            remember += copied(f"out{g}_{target}", f"states{g}", source, "memory", target, 1)
     behind = 1 + max(place for group in joints for limb in group for place in limb)
-    remember += _copy("pose_out", platform_inputs[0], 0, "memory", behind, 16)
+    remember += copied("pose_out", platform_inputs[0], 0, "memory", behind, 16)
     lines += kept_where_good(bad, remember)
     return "\n".join(lines) + "\n"
 
@@ -120,7 +120,8 @@ def _at(address: int) -> str:
     return f"inttoptr (i64 {address} to ptr)"
 
 
-def _copy(name: str, source: str, start: int, target: str, place: int, count: int) -> list[str]:
+def copied(name: str, source: str, start: int, target: str, place: int, count: int) -> list[str]:
+    """Return lines that copy numbers from a place of one array to a place of another."""
     return [
         f"%{name}_from = getelementptr double, ptr %{source}, i64 {start}",
         f"%{name}_to = getelementptr double, ptr %{target}, i64 {place}",
