@@ -21,8 +21,8 @@ _DRY: dict[str, Any] = {
 }
 _DEFLECTIONS = np.linspace(-0.2, 0.2, 41)
 _TABLE = (tuple(2000.0 * _DEFLECTIONS + 9e4 * _DEFLECTIONS**3), tuple(_DEFLECTIONS))
-_LINEAR = DriveSpec(900.0, 0.4)
-_KINDS = {
+LINEAR = DriveSpec(900.0, 0.4)
+KINDS = {
     "rigid, with friction": DriveSpec(np.inf, 0.4, **_DRY),
     "linear springs, with friction": DriveSpec(900.0, 0.4, **_DRY),
     "damped springs, with friction": DriveSpec(900.0, 0.4, spring_damping=6.0, **_DRY),
@@ -53,7 +53,7 @@ def measure(stage: Stage) -> Section:
             must=Bound(2.0),
         )
         for order in orders
-        for kind in _KINDS
+        for kind in KINDS
     ]
     return Section(title, rows)
 
@@ -62,7 +62,7 @@ def _contenders(order: int) -> list[Contender]:
     rng = np.random.default_rng(7)
     q = rng.uniform(-1.0, 1.0, size=(order + 3, _JOINTS))
     torques = rng.uniform(-10.0, 10.0, size=(order + 1, _JOINTS))
-    drives = {kind: DriveTrain([spec] * _JOINTS) for kind, spec in {PLAIN: _LINEAR, **_KINDS}.items()}
+    drives = {kind: DriveTrain([spec] * _JOINTS) for kind, spec in {PLAIN: LINEAR, **KINDS}.items()}
     for kind, train in drives.items():
         for found, right in zip(train.feedforward(q, torques), _in_numpy(train, q, torques)):
             check(kind, found, right)

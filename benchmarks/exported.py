@@ -11,19 +11,19 @@ import subprocess
 import tempfile
 import time
 import timeit
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.drives import KINDS, LINEAR, PLAIN
 from hodyn_ros import BaseMotion, Robot, share
-from hodyn_ros.export import c_source
-from hodyn_ros.export.c_function import CFunction
-from hodyn_ros.export.loops import loop_function
-from hodyn_ros.export.request import Request
-from hodyn_ros.export.straight_line import Tables
-from hodyn_ros.export.trees import tree_function
+from hodyn_ros.export import CSource, c_source
+from hodyn_ros.feedforward.model import FeedforwardModel
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.drive_spec import RotorSpec
 
 _ROWS = (
     ("panda", "inverse_dynamics", (0, 2, 4)),
@@ -31,9 +31,20 @@ _ROWS = (
     ("panda", "forward_dynamics", (0, 2)),
     ("panda", "forward_kinematics", (2,)),
     ("panda", "jacobian", (2,)),
+    ("panda", "com", (2,)),
     ("panda", "mass_matrix", (0,)),
-    ("panda", "inverse_dynamics_derivatives", (0,)),
+    ("panda", "coriolis_matrix", (0,)),
+    ("panda", "gravity_torque", (0,)),
+    ("panda", "regressor", (0,)),
+    ("panda", "inverse_dynamics_derivatives", (0, 2)),
+    ("panda", "forward_dynamics_derivatives", (0, 2)),
     ("aerial_manipulator", "inverse_dynamics", (2,)),
+    ("aerial_manipulator", "forward_dynamics", (0, 2)),
+    ("aerial_manipulator", "forward_kinematics", (2,)),
+    ("aerial_manipulator", "mass_matrix", (0,)),
+    ("aerial_manipulator", "inverse_dynamics_derivatives", (0,)),
+    ("aerial_manipulator", "forward_dynamics_derivatives", (0,)),
+    ("aerial_manipulator", "propeller_thrusts", (2,)),
     ("delta", "inverse_dynamics", (0, 2, 4)),
     ("delta", "jacobian", (2,)),
     ("delta", "mass_matrix", (0,)),
@@ -64,56 +75,93 @@ _CALLS = 2000
 
 
 def main() -> None:
-    """Print the table."""
-    print("| robot | what | order | lines | object [bytes] | C / Python | Python [us] |")
+    """Print both tables."""
+    print("| robot | what | order | lines | object [bytes] | C over Python | Python [µs] |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for name, what, orders in _ROWS:
+        robot = Robot.from_config(share.find("config", f"{name}.yaml"))
         for order in orders:
-            with tempfile.TemporaryDirectory() as folder:
-                print(_row(name, what, order, Path(folder)), flush=True)
+            written = "inverse_dynamics" if what == "feedforward" else what
+            code = c_source(robot, order, "robot", what=written)
+            cells = _measured(code, what, _python_call(robot, code, what, order))
+            print(f"| {name} | {what} | {order} | {cells} |", flush=True)
+    print("| drives of 7 joints, order 2 | lines | object [bytes] | C over Python | Python [µs] |")
+    print("| --- | --- | --- | --- | --- |")
+    for kind, robot, period in _driven():
+        code = c_source(robot, 2, "robot", period=period)
+        names = [function.name for function in code.functions]
+        what = "motor_feedforward" if "motor_feedforward" in names else "feedforward"
+        print(f"| {kind} | {_measured(code, what, _motors_call(robot, code, what))} |", flush=True)
 
 
-def _row(name: str, what: str, order: int, folder: Path) -> str:
-    robot = Robot.from_config(share.find("config", f"{name}.yaml"))
-    written = "inverse_dynamics" if what == "feedforward" else what
-    code = c_source(robot, order, "robot", what=written)
-    source, program = folder / "robot.c", folder / "robot"
-    (folder / "robot.h").write_text(code.header)
-    source.write_text(code.source)
-    flags = ("cc", "-std=c99", "-O2", source)
-    subprocess.run([*flags, "-c", "-o", folder / "robot.o"], check=True)
-    subprocess.run([*flags, "-DROBOT_MAIN", "-o", program, "-lm"], check=True)
-    sizes = subprocess.run(["size", folder / "robot.o"], check=True, capture_output=True, text=True).stdout
-    python = _python_call(robot, what, order)
+def _driven() -> Iterator[tuple[str, Robot, float | None]]:
+    """Yield the Panda with drives of every kind, and the period between two calls where springs remember."""
+    panda = Robot.from_config(share.find("config", "panda.yaml"))
+    bodies = panda.tree.body_names
+    for kind, spec in {PLAIN: LINEAR, **KINDS}.items():
+        robot = panda.with_drives([spec] * panda.n_joints)
+        yield kind, robot, None
+        if spec.spring_damping:
+            yield f"{kind}, which remember", robot, 1e-3
+    rotors = [replace(LINEAR, rotor=RotorSpec(bodies[j - 1]) if j else None) for j in range(panda.n_joints)]
+    yield "rotors that turn with the links, torques included", panda.with_drives(rotors), None
+
+
+def _measured(code: CSource, what: str, python: Callable[[], Any]) -> str:
+    """Return lines, bytes, and the time of a call as a share of that from Python, and of that [us]."""
     ratios, seconds = [], []
-    for _ in range(_ROUNDS):
-        told = subprocess.run([program], check=True, capture_output=True, text=True).stdout
-        found = re.search(rf"robot_{what}: ([0-9.]+) microseconds", told)
-        assert found is not None
-        seconds.append(timeit.timeit(python, number=_CALLS, timer=time.process_time) / _CALLS)
-        ratios.append(1e-6 * float(found[1]) / seconds[-1])
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        source, program = folder / "robot.c", folder / "robot"
+        (folder / "robot.h").write_text(code.header)
+        source.write_text(code.source)
+        flags = ("cc", "-std=c99", "-O2", source)
+        subprocess.run([*flags, "-c", "-o", folder / "robot.o"], check=True)
+        subprocess.run([*flags, "-DROBOT_MAIN", "-o", program, "-lm"], check=True)
+        sizes = subprocess.run(
+            ["size", folder / "robot.o"], check=True, capture_output=True, text=True
+        ).stdout
+        for _ in range(_ROUNDS):
+            told = subprocess.run([program], check=True, capture_output=True, text=True).stdout
+            found = re.search(rf"robot_{what}: ([0-9.]+) microseconds", told)
+            assert found is not None
+            seconds.append(timeit.timeit(python, number=_CALLS, timer=time.process_time) / _CALLS)
+            ratios.append(1e-6 * float(found[1]) / seconds[-1])
     lines, text = code.source.count("\n"), sizes.splitlines()[1].split()[0]
-    ratio, call = float(np.median(ratios)), 1e6 * float(np.median(seconds))
-    return f"| {name} | {what} | {order} | {lines} | {text} | {ratio:.2f} | {call:.2g} |"
+    return f"{lines} | {text} | {np.median(ratios):.2f} | {1e6 * np.median(seconds):.2g}"
 
 
-def _python_call(robot: Robot, what: str, order: int) -> Callable[[], Any]:
-    """Return the same calls, one after the other, from Python."""
-    request = Request("robot", order)
-    written = "inverse_dynamics" if what == "feedforward" else what
-    write: Callable[..., CFunction] = tree_function if robot.closure is None else loop_function
-    cases = write(robot, request, written, Tables()).cases
+def _calls(code: CSource, what: str) -> Iterator[tuple[Array, ...]]:
+    """Return the arguments of the calls that the self-test makes, again and again."""
+    (function,) = (function for function in code.functions if function.name == what)
+    cases = function.cases
     given = [np.array(values[cases.failing :]) for values in cases.inputs.values()]
-    calls = itertools.cycle([tuple(map(np.ascontiguousarray, one)) for one in zip(*given)])
-    compute: Any
-    if what == "inverse_dynamics_derivatives" and robot.closure is None:
-        compute = robot.inverse_dynamics_derivatives
-    else:
-        compute = robot.compile(order, written)  # type: ignore[arg-type]
+    return itertools.cycle([tuple(map(np.ascontiguousarray, one)) for one in zip(*given)])
+
+
+def _motors_call(robot: Robot, code: CSource, what: str) -> Callable[[], Any]:
+    calls, law = _calls(code, what), FeedforwardModel(robot, 2)
+    if what == "feedforward":
+        return lambda: law.compute(next(calls)[0])
+    return lambda: robot.require_drives().feedforward(*next(calls))
+
+
+def _python_call(robot: Robot, code: CSource, what: str, order: int) -> Callable[[], Any]:
+    """Return the same calls, one after the other, from Python."""
+    calls = _calls(code, "inverse_dynamics" if what == "feedforward" else what)
+    if what == "propeller_thrusts":
+        propellers = robot.propellers
+        assert propellers is not None
+
+        def thrusts() -> Any:
+            wrench, pose, twists = next(calls)
+            return propellers.motion(wrench, BaseMotion(pose, twists))
+
+        return thrusts
+    compute: Any = robot.compile(order, "inverse_dynamics" if what == "feedforward" else what)  # type: ignore[arg-type]
     if what != "feedforward":
         return lambda: compute(*next(calls))
-    motors = robot.drive_train
-    assert motors is not None
+    motors = robot.require_drives()
     if robot.closure is not None:
 
         def with_loops() -> Any:

@@ -13,9 +13,10 @@ from hodyn_ros.export import loops
 from hodyn_ros.export.c_function import CFunction, Memory
 from hodyn_ros.export.c_text import checked_name, comment_block, name_from, string
 from hodyn_ros.export.header import header_lines, name_arrays
-from hodyn_ros.export.motors import BOTH, left_out, motor_functions
+from hodyn_ros.export.motors import BOTH, left_out, motor_functions, turning_rotors
 from hodyn_ros.export.propellers import THRUSTS, propeller_function
 from hodyn_ros.export.request import Request
+from hodyn_ros.export.rotors import rotor_feedforward
 from hodyn_ros.export.self_test import self_test
 from hodyn_ros.export.straight_line import Tables
 from hodyn_ros.export.trees import OFFERED, tree_function
@@ -93,6 +94,8 @@ def c_source(
                 functions += motor_functions(robot, request, functions[-1], tables)
             else:
                 notes.append(reason)
+                if turning_rotors(robot, request.order):
+                    functions.append(rotor_feedforward(robot, request, tables))
     if period is not None and not any("deflection" in function.remembers for function in functions):
         notes.append("the period counts for nothing: no damped spring remembers longer than that.")
     title = [
@@ -110,7 +113,7 @@ def c_source(
         *_code(robot, prefix, functions, remembered, tables),
         *self_test(prefix, functions),
     ]
-    operations = sum(one.operations for one in functions if one.name != BOTH)
+    operations = sum(one.operations for one in functions if one.name != BOTH or turning_rotors(robot, order))
     return CSource(
         prefix, "\n".join(header) + "\n", "\n".join(source) + "\n", operations, tuple(notes), tuple(functions)
     )

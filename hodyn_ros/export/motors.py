@@ -37,10 +37,11 @@ _SHARES = (1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4)  # of the torques to test with
 def left_out(robot: Robot, order: int, prefix: str) -> str | None:
     """Say why a robot with drives has no motor feedforward at an order; None where it has one."""
     train = robot.require_drives()
-    if any(spec.rotor for spec in train.specs):
+    if turning_rotors(robot, order):
         return (
-            f"{prefix}_motor_feedforward is left out: rotors turn with the bodies that carry them, and the "
-            "efforts of their motors hold derivatives of more orders."
+            f"{prefix}_motor_feedforward is left out: rotors turn with the bodies that carry them, so that "
+            f"motors follow from the motion in one function with the torques, {prefix}_feedforward; "
+            f"{prefix}_inverse_dynamics is without what rotors do."
         )
     if order >= 2 or not train.elastic.any():
         return None
@@ -48,6 +49,14 @@ def left_out(robot: Robot, order: int, prefix: str) -> str | None:
         f"{prefix}_motor_feedforward is left out: the motor efforts of elastic joints need order 2 or "
         f"higher, and this is order {order}."
     )
+
+
+def turning_rotors(robot: Robot, order: int) -> bool:
+    """Whether rotors turn with the bodies that carry them, and the order is one of efforts of the motors."""
+    train = robot.drive_train
+    if train is None or not any(spec.rotor for spec in train.specs):
+        return False
+    return order >= 2 or not train.elastic.any()
 
 
 @dataclass(eq=False)

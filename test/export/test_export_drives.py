@@ -13,8 +13,9 @@ from oracles.motions import random_stack
 from oracles.random_trees import random_tree
 
 from hodyn_ros import InputError, Robot, share
+from hodyn_ros.dynamics.rotor_coupling import RotorCoupling
 from hodyn_ros.export import c_source
-from hodyn_ros.model.drive_spec import DriveSpec
+from hodyn_ros.model.drive_spec import DriveSpec, RotorSpec
 
 pytestmark = pytest.mark.thorough
 
@@ -141,3 +142,49 @@ def test_a_period_that_nothing_needs_is_noted() -> None:
 def test_periods_that_make_no_sense_are_refused(period: float) -> None:
     with pytest.raises(InputError, match="the period must be positive and finite"):
         c_source(driven(SPECS["damped"]), 2, period=period)
+
+
+class TestRotorsThatTurnWithTheLinks:
+    """Torques and motors in one function: what a joint holds depends on the motors beyond it."""
+
+    def robot(self, **others: object) -> Robot:
+        springs = DriveSpec(900.0, 0.1, gear_ratio=5.0)
+        robot = driven([springs] * 3)
+        names = robot.tree.body_names
+        carried = replace(springs, rotor=RotorSpec(names[0], (0.6, 0.0, 0.8)), **others)  # type: ignore[arg-type]
+        return robot.with_drives([springs, carried, springs])
+
+    @needs_c
+    @pytest.mark.parametrize("order", [2, 3])
+    def test_the_same_numbers(self, order: int, tmp_path: Path) -> None:
+        robot = self.robot()
+        library = compiled(c_source(robot, order, "robot"), tmp_path)
+        assert library.robot_self_test() <= 1e-11
+        assert not hasattr(library, "robot_motor_feedforward")
+        rotors = RotorCoupling(robot)
+        for seed in range(4):
+            q = random_stack(seed, int(rotors.needed_orders(order).max()) + 3, 3)
+            expected, motors = rotors.feedforward(q, order)
+            tau, position = np.zeros((2, order + 1, 3))
+            effort = np.zeros((order - 1, 3))
+            call(library.robot_feedforward, q, tau, position, effort)
+            for found, right in ((tau, expected), (position, motors.position), (effort, motors.effort)):
+                assert_rows_close(found, right)
+
+    @needs_c
+    def test_what_springs_cannot_give(self, tmp_path: Path) -> None:
+        table = replace(TABULATED, motor_inertia=0.1, gear_ratio=5.0)
+        robot = self.robot(stiffness=table.stiffness, spring_table=table.spring_table)
+        library = compiled(c_source(robot, 2, "robot"), tmp_path)
+        assert library.robot_self_test() <= 1e-11
+        q = 1e6 * random_stack(1, int(RotorCoupling(robot).needed_orders(2).max()) + 3, 3)
+        results = [np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((1, 3))]
+        assert call(library.robot_feedforward, q, *results) == FAILED
+        assert not any(values.any() for values in results)
+
+    def test_what_is_left_out_is_told(self) -> None:
+        robot = self.robot(spring_damping=5.0)
+        assert "without what rotors do" in c_source(robot, 2, "robot").notes[0]
+        assert "need order 2" in c_source(robot, 1, "robot").notes[0]
+        with pytest.raises(InputError, match="springs do not remember"):
+            c_source(robot, 2, "robot", period=PERIOD)
