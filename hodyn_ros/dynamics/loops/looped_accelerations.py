@@ -73,7 +73,7 @@ class LoopedAccelerations(LoopedMotion):
         """
         closure, first = self.closure, 6 if self.closure.base_given else 0
         drives = tuple(place - first for place in prescribed)
-        kernel = None if min(drives, default=0) < 0 else self._hybrid_kernel(values, drives, wrenches)
+        kernel = self._hybrid_kernel(values, drives, wrenches)
         if kernel is not None:
             motion = [] if given is None else [given.pose, given.twists[:1]]
             loads = [load.up_to(len(values) - 1) for load in wrenches]
@@ -82,7 +82,8 @@ class LoopedAccelerations(LoopedMotion):
             if table.item(kernel.bad) < 1.0:
                 if given is None:
                     return table[:-1], None
-                twists = np.concatenate([given.twists[:1], table[:-1, :6]])
+                of_base = values if min(drives, default=0) < 0 else table[:-1]
+                twists = np.concatenate([given.twists[:1], of_base[:, :6]])
                 return table[:-1, 6 - first :], twists
         moved, efforts = self.accelerate(state, values, prescribed, given, wrenches)
         rates = np.array(moved.rates[1:]) @ closure.effort_map

@@ -33,7 +33,8 @@ class AccelerationCode(LoopCode):
     """Accelerations of the coordinates from the efforts of the drives.
 
     Of drives that are `prescribed`, by place among the driven joints, accelerations are given, and efforts
-    found: what gives these the missing accelerations.
+    found: what gives these the missing accelerations. So it is with a base whose places, -6 to -1, are among
+    them; its accelerations are derivatives of the spatial twist, its efforts the wrench in the world frame.
     """
 
     prescribed: Sequence[int] = ()
@@ -46,9 +47,10 @@ class AccelerationCode(LoopCode):
         found = []
         for k, (row, efforts) in enumerate(zip(rows, step.held)):
             values = [float(factorial(k + 1)) * step.velocities(k + 1)[j] for j in self.closure.driven]
+            values = [*row[: 3 * n_given], *values]
             for place, effort in zip(self.prescribed, efforts):
-                values[place] = float(factorial(k)) * effort
-            found.append([*row[: 3 * n_given], *values])
+                values[3 * n_given + place] = float(factorial(k)) * effort
+            found.append(values)
         bad = self.bad(step, others[:n_given], found, memory, state[0])
         return [*found, [bad, *[0.0] * (len(found[0]) - 1)]]
 
@@ -118,10 +120,7 @@ class Step:
         present = [[coefficient(x, 0) for x in row] for row in matrix]
         self.factor = factorise(congruent(present, self.columns))
         self.held: list[list[Scalar]] = []  # efforts of the drives that are prescribed
-        self._moving = [
-            [column[code.closure.first + code.closure.driven[place]] for column in self.columns]
-            for place in code.prescribed
-        ]
+        self._moving = [[column[self._row_of(place)] for column in self.columns] for place in code.prescribed]
         self._answers = [solve(self.factor, row) for row in self._moving]
         response = [[dot(row, answer) for answer in self._answers] for row in self._moving]
         self._response = factorise(response)
@@ -146,10 +145,12 @@ class Step:
             joints = [*(power(base_velocity(code, self.base, i, 0), wrench) for i in range(6)), *joints]
         right = [-dot(column, joints) for column in self.columns]
         found = solve(self.factor, right)
-        self.held.append(self._held(k, found, [wanted[place] for place in places]))
-        for place, effort, answer in zip(places, self.held[-1], self._answers):
-            efforts[place] = effort
+        held = self._held(k, found, self._body_fixed([wanted[place] for place in places]))
+        for effort, answer in zip(held, self._answers):
             found = [x + effort * change for x, change in zip(found, answer)]
+        self.held.append(self._spatial_wrench(held))
+        for place, effort in zip(places, self.held[-1]):
+            efforts[place] = effort
         y = [x * (1.0 / (k + 1)) for x in found]
         change = [dot(row, y) for row in zip(*self.columns)]
         for column, joint in enumerate(code.closure.leading):
@@ -170,14 +171,34 @@ class Step:
         moved = [*of_leader, *(velocities[joint] for joint in code.closure.joints)]
         return [(k + 1.0) * x for x in moved]
 
+    def _row_of(self, place: int) -> int:
+        """Return which velocity of the tree is prescribed; those of a base, body-fixed, come first."""
+        closure = self.code.closure
+        return 6 + place if place < 0 else closure.first + closure.driven[place]
+
     def _held(self, k: int, found: Sequence[Scalar], wanted: Sequence[Scalar]) -> list[Scalar]:
         """Return efforts that add to accelerations what those that are prescribed lack."""
-        driven, trial = self.code.closure.driven, self.velocities(k + 1)
+        trial = [*[0.0] * self.code.closure.first, *self.velocities(k + 1)]
         missing = [
-            acceleration - (k + 1.0) * trial[driven[place]] - dot(row, found)
+            acceleration - (k + 1.0) * trial[self._row_of(place)] - dot(row, found)
             for place, row, acceleration in zip(self.code.prescribed, self._moving, wanted)
         ]
         return solve(self._response, missing)
+
+    def _body_fixed(self, wanted: Sequence[Scalar]) -> list[Scalar]:
+        """Return accelerations that are wanted, of a base those of its body-fixed twist."""
+        if self.base is None or min(self.code.prescribed, default=0) >= 0:
+            return list(wanted)
+        w, v = wanted[:3], subtract(wanted[3:6], cross(self.base.position[0], wanted[:3]))
+        columns = list(zip(*self.base.rotation[0]))
+        return [*(dot(column, w) for column in columns), *(dot(column, v) for column in columns), *wanted[6:]]
+
+    def _spatial_wrench(self, held: Sequence[Scalar]) -> list[Scalar]:
+        """Return efforts that are held, a wrench on the base in the world frame, which comes first."""
+        if self.base is None or min(self.code.prescribed, default=0) >= 0:
+            return list(held)
+        moment, force = (times(self.base.rotation[0], part) for part in (held[:3], held[3:6]))
+        return [*add(moment, cross(self.base.position[0], force)), *force, *held[6:]]
 
     def _unbalanced(
         self, k: int, twist: Sequence[Scalar], applied: Sequence[Spatial], efforts: Sequence[Scalar]

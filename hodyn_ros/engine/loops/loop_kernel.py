@@ -268,6 +268,7 @@ class LoopAccelerations(LoopFunction):
 
     Where drives are `prescribed`, by place among the driven joints, their accelerations are given in place of
     efforts, and the result has columns of the driven joints: accelerations, and efforts of those prescribed.
+    Places -6 to -1 are those of a base: given are derivatives of its spatial twist, found is the wrench.
     """
 
     def __init__(

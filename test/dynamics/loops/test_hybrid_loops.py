@@ -100,11 +100,14 @@ def test_bad_input_is_named() -> None:
         planar.hybrid_dynamics(None, np.zeros((1, 3)), planar.driven_joints, rest)
 
 
-@pytest.mark.parametrize("name", ["delta", "humanoid_leg", "planar_3rrr"])
+@pytest.mark.parametrize(
+    ("name", "prescribe_base"),
+    [("delta", False), ("humanoid_leg", False), ("humanoid_leg", True), ("planar_3rrr", False)],
+)
 def test_compiled_code_finds_what_the_readable_equations_do(
-    name: str, monkeypatch: pytest.MonkeyPatch
+    name: str, prescribe_base: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of joints, of a base that is pushed, and of a platform, with a wrench on a body."""
+    """Of joints, of a base that is pushed or moved, and of a platform, with a wrench on a body."""
     robot = robot_of(name)
     q, base = motion_of(robot, 3)
     if name == "planar_3rrr" and base is not None and robot.closure is not None:
@@ -116,9 +119,10 @@ def test_compiled_code_finds_what_the_readable_equations_do(
         None if q is None else q[:2],
         given,
         robot.driven_joints[1:2],
-        None if base is None else BaseMotion(base.pose, base.twists[:1]),
-        state.base_wrench,
+        None if base is None else BaseMotion(base.pose, base.twists[: 3 if prescribe_base else 1]),
+        None if prescribe_base else state.base_wrench,
         wrench_on(robot),
+        prescribe_base,
     )
     found: Any = robot.hybrid_dynamics(*arguments)
     kernels = robot._looped._hybrid_kernels  # type: ignore[union-attr]
