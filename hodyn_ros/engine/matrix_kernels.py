@@ -11,11 +11,11 @@ from typing import Any
 
 from hodyn_ros.engine.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel, Program, Shape, Stack, traced
 from hodyn_ros.engine.large_trees.inverse import load_arguments
-from hodyn_ros.engine.recursions.composite import Composite, Rows
+from hodyn_ros.engine.recursions.composite import Composite, Rows, Spatial
 from hodyn_ros.engine.recursions.matrices import coriolis_matrix, gravity_forces, mass_matrix
 from hodyn_ros.engine.recursions.momentum import com_jacobian, momentum, momentum_matrix
 from hodyn_ros.engine.recursions.partials import Load, add_load, applied_loads, partial_derivatives
-from hodyn_ros.engine.recursions.regressor import regressor
+from hodyn_ros.engine.recursions.regressor import parameter_derivatives, regressor, slotine_li_regressor
 from hodyn_ros.engine.series.canonical import canonical_bodies
 from hodyn_ros.engine.series.series import Series, coefficient
 from hodyn_ros.lie.motion import Frame
@@ -158,9 +158,7 @@ def regressors(model: TreeModel, order: int) -> Kernel | None:
 
 def regressors_trace(model: TreeModel, order: int) -> Program:
     """Return what `regressors` compiles."""
-    screws = [
-        [((*x[:3],), (*x[3:],)) for x in subspace.T.tolist()] for subspace in JointTree.of(model).subspaces
-    ]
+    screws = screws_of(model)
 
     def trace(q: Stack, *others: Stack) -> Stack:
         tree = _composite(model, order, q, others, regroup=False)
@@ -168,6 +166,45 @@ def regressors_trace(model: TreeModel, order: int) -> Program:
         return [_derivatives(row, k) for k in range(order + 1) for row in rows]
 
     return trace, _arguments(model, order + 2)
+
+
+def slotine_li_regressors(model: TreeModel, order: int) -> Kernel | None:
+    """Compile `q (order + 2, n), ..., reference (order + 2, m) -> rows of Y`, one order after the other.
+
+    The reference by order: velocities of a floating base, body-fixed, and of the joints.
+    """
+    screws, size = screws_of(model), model.n_joints + (6 if model.floating_base else 0)
+
+    def trace(q: Stack, *given: Stack) -> Stack:
+        *others, reference = given
+        tree = _composite(model, order, q, others, regroup=False)
+        speeds, rates = (_series(reference, shift, order, size) for shift in (0, 1))
+        rows = slotine_li_regressor(tree, speeds, rates, screws)
+        return [_derivatives(row, k) for k in range(order + 1) for row in rows]
+
+    return _compiled(trace, [*_arguments(model, order + 1), ("the reference", (order + 2, size))])
+
+
+def parameter_derivatives_kernel(model: TreeModel, order: int) -> Kernel | None:
+    """Compile `q (order + 2, n), ... -> rows (m,)` of derivatives by parameter, one order after the other.
+
+    Those of M (10 bodies, m, m), of C, and of g (10 bodies, m).
+    """
+
+    def trace(q: Stack, *others: Stack) -> Stack:
+        tree = _composite(model, order, q, others, regroup=False)
+        mass, coriolis, gravity = parameter_derivatives(tree, screws_of(model))
+        rows = [row for matrix in (*mass, *coriolis, gravity) for row in matrix]
+        return [_derivatives(row, k) for k in range(order + 1) for row in rows]
+
+    return _compiled(trace, _arguments(model, order + 1))
+
+
+def screws_of(model: TreeModel) -> list[list[Spatial]]:
+    """Return the screws of each body's own joint in the frame that the user gave to it."""
+    return [
+        [((*x[:3],), (*x[3:],)) for x in subspace.T.tolist()] for subspace in JointTree.of(model).subspaces
+    ]
 
 
 def partial_series(model: TreeModel, order: int, loads: Loads = ()) -> Kernel | None:

@@ -16,6 +16,7 @@ from sweeps import examples
 from hodyn_ros import BaseMotion, InputError, Robot, share
 from hodyn_ros.dynamics.group_robot import GroupRobot
 from hodyn_ros.dynamics.matrices import DynamicMatrices
+from hodyn_ros.engine import matrix_kernels
 from hodyn_ros.formulations.body_jacobians import joint_motion
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.motion import wrenches_to_body
@@ -95,6 +96,44 @@ def test_slotine_li_regressor(floating: bool) -> None:
         for r in range(ORDER + 1)
     ]
     assert closeness(regressor @ robot.dynamic_parameters(), np.stack(right)) < 1e-12
+
+
+@pytest.mark.parametrize("floating", [False, True])
+def test_compiled_forms_are_the_published_ones(floating: bool) -> None:
+    case = make_case(7, 4, ORDER, floating, frame="body")
+    robot, base = robot_of(case)
+    tree = JointTree.of(robot.model)
+    room = GroupRobot(tree)
+    motion = joint_motion(tree, case.q[:-1], base)
+    for found, right in zip(
+        robot.parameter_derivatives(case.q[:-1], base), room.parameter_derivatives(motion)
+    ):
+        assert closeness(found, right) < 1e-13
+    reference = np.random.default_rng(2).uniform(-1.0, 1.0, (ORDER + 2, case.q.shape[1] + 6 * floating))
+    joints = np.vstack([np.zeros((1, case.q.shape[1])), reference[:, 6 * floating :]])
+    twists = reference[:, :6] if floating else None
+    regressor = robot.slotine_li_regressor(case.q[:-1], joints, base, twists)
+    assert closeness(regressor, room.slotine_li_regressor(motion, reference)) < 1e-13
+    again = robot.slotine_li_regressor(case.q[:-1], joints, base, twists)
+    np.testing.assert_array_equal(again, regressor)
+    for make in (matrix_kernels.parameter_derivatives_kernel, matrix_kernels.slotine_li_regressors):
+        assert robot._matrix_kernels[make, ORDER] is not None  # type: ignore[attr-defined]
+
+
+def test_batches_of_regressors_are_their_samples() -> None:
+    case = make_case(3, 4, 1, True, frame="body")
+    robot, base = robot_of(case)
+    assert base is not None
+    rng = np.random.default_rng(3)
+    q, qr, twists = (rng.uniform(-1.0, 1.0, shape) for shape in ((9, 2, 3), (9, 3, 3), (9, 2, 6)))
+    moving = BaseMotion(np.array([base.pose] * 9), rng.uniform(-1.0, 1.0, (9, 2, 6)), frame="body")
+    whole = robot.slotine_li_regressor(q, qr, moving, twists)
+    parts = robot.parameter_derivatives(q, moving)
+    for i in range(9):
+        one = robot.slotine_li_regressor(q[i], qr[i], moving.one(i), twists[i])
+        assert closeness(whole[i], one) < 1e-13
+        for batch, alone in zip(parts, robot.parameter_derivatives(q[i], moving.one(i))):
+            assert closeness(batch[i], alone) < 1e-13
 
 
 def test_slotine_li_regressor_of_the_motion_itself_is_the_regressor() -> None:

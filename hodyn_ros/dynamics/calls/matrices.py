@@ -265,7 +265,6 @@ class MatrixCalls(ABC):
         self._note("regressor", kernel, stack, self._m, 10 * self.model.n_bodies)
         return called(kernel, stack).reshape(*stack.batch, stack.order + 1, self._m, -1)
 
-    @finite_result
     def slotine_li_regressor(
         self,
         q: ArrayLike | None,
@@ -277,14 +276,34 @@ class MatrixCalls(ABC):
 
         `q` (order + 2, n); `qr` (order + 3, n) the reference, whose positions do not matter, and
         `base_reference` (order + 2, 6) the body-fixed reference twists of a floating base or platform. Shape
-        (order + 1, m, 10 bodies); with loops, m coordinates. Garofalo et al. (2013), eq. 16.
+        (order + 1, m, 10 bodies); with loops, m coordinates. Garofalo et al. (2013), eq. 16; compiled.
         """
+        if type(q) is np.ndarray and type(qr) is np.ndarray and base is None is base_reference:
+            found = self._noted.get(("slotine_li_regressor", q.shape))
+            if found is not None and len(qr) == len(q) + 1 and np.isfinite(qr[0]).all():
+                return found[0](q, qr[1:]).reshape(found[1])
         if self._looped is not None:
             return self._looped.computed("slotine_li_regressor", q, base, qr, base_reference)
+        return self._slotine_li_regressor(q, qr, base, base_reference)
+
+    @finite_result
+    def _slotine_li_regressor(
+        self,
+        q: ArrayLike | None,
+        qr: ArrayLike | None,
+        base: BaseMotion | None,
+        base_reference: ArrayLike | None,
+    ) -> Array:
         stack = motion_stack(self.model, q, base, 1)
         reference = joint_stack(self.model, given(qr), 2, "the reference")
         rates = regressors.reference_velocities(self.model, stack, reference, base_reference)
-        return regressors.slotine_li_regressor(stack.bodies(self._joint_tree), rates, stack.order)
+        kernel = self._matrix_kernel(matrix_kernels.slotine_li_regressors, stack.order)
+        if kernel is None:
+            return regressors.slotine_li_regressor(stack.bodies(self._joint_tree), rates, stack.order)
+        self._note("slotine_li_regressor", kernel, stack, self._m, 10 * self.model.n_bodies)
+        arguments = [*stack.arguments(), np.ascontiguousarray(np.stack(rates, axis=-2))]
+        call = kernel.batch if stack.batch else kernel.function
+        return call(*map(np.ascontiguousarray, arguments)).reshape(*stack.batch, stack.order + 1, self._m, -1)
 
     @finite_result
     def parameter_derivatives(self, q: ArrayLike | None, base: BaseMotion | None = None) -> DynamicMatrices:
@@ -294,7 +313,15 @@ class MatrixCalls(ABC):
         """
         if self._looped is not None:
             return self._looped.computed("parameter_derivatives", q, base)
-        return regressors.parameter_derivatives(*self._bodies(q, base, 1))
+        stack = motion_stack(self.model, q, base, 1)
+        kernel = self._matrix_kernel(matrix_kernels.parameter_derivatives_kernel, stack.order)
+        if kernel is None:
+            return regressors.parameter_derivatives(stack.bodies(self._joint_tree), stack.order)
+        m, count = self._m, 10 * self.model.n_bodies
+        table = called(kernel, stack).reshape(*stack.batch, stack.order + 1, -1, m)
+        parts = np.split(table, [count * m, 2 * count * m], axis=-2)
+        shapes = [(*table.shape[:-2], count, m, m)] * 2 + [parts[2].shape]
+        return DynamicMatrices(*(part.reshape(shape) for part, shape in zip(parts, shapes)))
 
     @property
     def _m(self) -> int:

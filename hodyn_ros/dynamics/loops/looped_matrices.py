@@ -41,6 +41,7 @@ RATES = {  # derivatives of the motion beyond the order of the result
     "centroidal_momentum": 1,
     "dynamic_matrices": 1,
     "parameter_derivatives": 1,
+    "slotine_li_regressor": 1,
     "regressor": 2,
 }
 COMPILED = {
@@ -248,6 +249,12 @@ class LoopedMatrices(LoopedMotion):
         `y` (order + 2, k); `reference` (order + 3, k), and `twists` (order + 2, 6) of base or platform.
         """
         rates = self._reference(len(y), reference, twists)
+        loop = self.product_loop("slotine_li_regressor", len(y) - 2)
+        if loop is not None:
+            motion = [] if given is None else [given.pose, np.ascontiguousarray(given.twists[: len(y) - 1])]
+            found = self._product(loop, y, *motion, np.ascontiguousarray(rates))
+            if found is not None:
+                return found
         moved, F = self._moved(y, given)
         first = self.closure.first
         speeds = np.array([product_derivative(F, rates, k, matvec) for k in range(len(y))])

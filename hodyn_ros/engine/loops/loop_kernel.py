@@ -313,7 +313,8 @@ class LoopProduct(LoopFunction):
         rows, columns = code.shape
         self.shape: tuple[int, ...] = (columns,) if what in VECTORS else (rows, columns)
         orders = 1 if isinstance(what, FrameMotion) else order + 1
-        super().__init__(code, told, [], (orders * rows + 1, columns), code.matrices, limit=limit)
+        result = orders * rows + 1, columns
+        super().__init__(code, told, code.others, result, code.matrices, limit=limit)
 
 
 class LoopFromDrives(LoopFunction):

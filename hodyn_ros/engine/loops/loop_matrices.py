@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from hodyn_ros.engine.codegen.kernel import Stack
+from hodyn_ros.engine.codegen.kernel import Shape, Stack
 from hodyn_ros.engine.loops.loop_motion import LoopCode, Velocity, taylor
 from hodyn_ros.engine.loops.loop_series import NOTHING, ClusterMotion
 from hodyn_ros.engine.recursions.composite import Composite, Spatial, plus, scaled
@@ -149,6 +149,7 @@ class Moved(NamedTuple):
     motions: list[ClusterMotion]
     systems: list[BlockSystem]
     base: FloatingBase | None
+    others: Sequence[Stack] = ()  # what else is given
 
 
 class ProductCode(LoopCode):
@@ -159,6 +160,7 @@ class ProductCode(LoopCode):
 
     further = 0
     shape: tuple[int, int]
+    others: Sequence[tuple[str, Shape]] = ()  # arguments besides the motion
 
     def __init__(self, closure: Closure, chosen: Array, order: int) -> None:
         self.terms = order + 1
@@ -168,6 +170,10 @@ class ProductCode(LoopCode):
     def matrices(self, q: Stack, *others: Stack) -> Stack:
         """Return the rows of one order after the other, and what is wrong, from closed positions."""
         *given, (memory,), (state,) = others
+        given, rest = (
+            given[: 2 * (self.closure.leader is not None)],
+            given[2 * (self.closure.leader is not None) :],
+        )
         leading = self.leading_positions(q[0], state)
         motions, systems, rates = self.move(q, leading, given)
         base = None
@@ -175,7 +181,7 @@ class ProductCode(LoopCode):
             base = FloatingBase(given[0], self.closure.tree.gravity.tolist(), "world")
             for k in range(self.count):
                 base.extend(taylor(given[1][k], k))
-        rows, flat = self.rows(Moved(given, leading, rates, motions, systems, base))
+        rows, flat = self.rows(Moved(given, leading, rates, motions, systems, base, rest))
         flat = flat + sum(system.flatness for system in systems)
         bad = self.wrong(leading, state[-1], memory, motions, given, flat) + overflow(rows)
         return [*rows, [bad, *[0.0] * (self.shape[1] - 1)]]

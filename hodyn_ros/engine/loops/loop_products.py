@@ -21,16 +21,15 @@ from hodyn_ros.engine.loops.loop_matrices import (
     ProductCode,
     times_columns,
 )
-from hodyn_ros.engine.matrix_kernels import MOMENTA
+from hodyn_ros.engine.matrix_kernels import MOMENTA, screws_of
 from hodyn_ros.engine.recursions import kinematics
-from hodyn_ros.engine.recursions.regressor import PER_BODY, regressor
+from hodyn_ros.engine.recursions.regressor import PER_BODY, regressor, slotine_li_regressor
 from hodyn_ros.engine.series.series import Series, coefficient
 from hodyn_ros.engine.series.series_system import SeriesSystem
 from hodyn_ros.engine.series.vectors import Scalar, dot
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
-from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.readers.assembly import Frame
 
 Momentum = Literal["com_jacobian", "centroidal_momentum_matrix", "centroidal_momentum"]
@@ -54,7 +53,13 @@ class FrameMotion:
 
 VECTORS = ("gravity_torque", "com", "centroidal_momentum")  # one row of each order
 
-Product = Matrix | Momentum | Literal["com", "drive_jacobian", "regressor"] | FrameJacobian | FrameMotion
+Product = (
+    Matrix
+    | Momentum
+    | Literal["com", "drive_jacobian", "regressor", "slotine_li_regressor"]
+    | FrameJacobian
+    | FrameMotion
+)
 
 
 def product_code(closure: Closure, chosen: Array, order: int, what: Product) -> ProductCode:
@@ -67,6 +72,8 @@ def product_code(closure: Closure, chosen: Array, order: int, what: Product) -> 
         return _DriveJacobianCode(closure, chosen, order)
     if what == "regressor":
         return _RegressorCode(closure, chosen, order)
+    if what == "slotine_li_regressor":
+        return _SlotineLiCode(closure, chosen, order)
     if what == "mass_matrix" or what == "coriolis_matrix" or what == "gravity_torque":
         return MatrixCode(closure, chosen, order, what)
     return _MomentumCode(closure, chosen, order, what)
@@ -174,6 +181,34 @@ def _driven(code: ProductCode, F: Sequence[Column]) -> list[Column]:
     return [[column[closure.first + joint] for column in F] for joint in closure.driven]
 
 
+class _SlotineLiCode(ProductCode):
+    """Y in the coordinates, with `F^T Y_tree` of the velocities `F w` of the tree."""
+
+    further = 1
+
+    def __init__(self, closure: Closure, chosen: Array, order: int) -> None:
+        self.shape = closure.n_coordinates, PER_BODY * closure.tree.n_bodies
+        self.others = [("the reference", (order + 2, closure.n_coordinates))]
+        self._screws = screws_of(closure.tree)
+        super().__init__(closure, chosen, order)
+
+    def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
+        """Return the derivatives, one order after the other."""
+        (reference,) = moved.others
+        speeds = [
+            Series([row[i] * (1.0 / factorial(k)) for k, row in enumerate(reference)])
+            for i in range(self.shape[0])
+        ]
+        F = self.distribution(moved, self.terms + 1)
+        of_tree = [dot(entries, speeds) for entries in zip(*F)]
+        terms = range(self.terms)
+        velocities = [Series([coefficient(x, k) for k in terms]) for x in of_tree]
+        rates = [Series([(k + 1.0) * coefficient(x, k + 1) for k in terms]) for x in of_tree]
+        found = slotine_li_regressor(self.tree(moved), velocities, rates, self._screws)
+        columns = [[_series([coefficient(x, k) for k in terms]) for x in column] for column in F]
+        return self.by_order([[dot(column, row) for row in zip(*found)] for column in columns]), 0.0
+
+
 class _RegressorCode(ProductCode):
     """Y with `u = Y pi`: as `F^T S u = F^T Q`, and `Q = Y_tree pi`."""
 
@@ -181,8 +216,7 @@ class _RegressorCode(ProductCode):
 
     def __init__(self, closure: Closure, chosen: Array, order: int) -> None:
         self.shape = closure.n_efforts, PER_BODY * closure.tree.n_bodies
-        subspaces = JointTree.of(closure.tree).subspaces
-        self._screws = [[((*x[:3],), (*x[3:],)) for x in one.T.tolist()] for one in subspaces]
+        self._screws = screws_of(closure.tree)
         super().__init__(closure, chosen, order)
 
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:

@@ -1,11 +1,15 @@
-"""The regressor of joint torques: what they are linear in, over abstract scalars."""
+"""What torques and matrices of dynamics are linear in, over abstract scalars.
+
+The parameters of a body are those of Garofalo et al. (2013), eq. 9, in the frame that the user gave to it;
+`screws` of a call are those of each body's own joint in that frame.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hodyn_ros.engine.recursions.composite import Axes, Composite, Rows, Spatial
-from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, dot
+from hodyn_ros.engine.recursions.composite import Axes, Composite, Rows, Spatial, plus, scaled
+from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, cross, dot, subtract
 
 PER_BODY = 10
 
@@ -13,9 +17,8 @@ PER_BODY = 10
 def regressor(tree: Composite, accelerations: Sequence[Scalar], screws: Sequence[Sequence[Spatial]]) -> Rows:
     """Return Y (m, 10 bodies) by rows, with `Q = Y pi`.
 
-    The parameters of a body are those of Garofalo et al. (2013), eq. 9, in the frame that the user gave to
-    it, in which `screws` are those of its own joint. Newton and Euler in that frame: with `B = w'~ + w~ w~`
-    and the acceleration a of the origin, force `m a + B h` and moment `h × a + I w' + w × I w`.
+    Newton and Euler in the frame of a body: with `B = w'~ + w~ w~` and the acceleration a of the origin,
+    force `m a + B h` and moment `h × a + I w' + w × I w`.
     """
     rows: Rows = [[0.0] * (PER_BODY * len(tree.placed)) for _ in range(tree.size)]
     for j, motion in enumerate(tree.accelerations(accelerations)):
@@ -29,6 +32,90 @@ def regressor(tree: Composite, accelerations: Sequence[Scalar], screws: Sequence
                 inertial = [dot(column, angular) for column in turning]
                 rows[row][PER_BODY * j : PER_BODY * (j + 1)] = [dot(a, linear), *first, *inertial]
     return rows
+
+
+def slotine_li_regressor(
+    tree: Composite,
+    reference: Sequence[Scalar],
+    rates: Sequence[Scalar],
+    screws: Sequence[Sequence[Spatial]],
+) -> Rows:
+    """Return Y (m, 10 bodies) by rows, with `M w_r' + C w_r + g = Y pi`, w_r the `reference`.
+
+    Garofalo et al. (2013), eq. 16.
+    """
+    rows: Rows = [[0.0] * (PER_BODY * len(tree.placed)) for _ in range(tree.size)]
+    moved: list[tuple[Spatial, Spatial]] = []
+    for j, own in enumerate(tree.placed):
+        twist, motion = ((ZERO, ZERO), tree.ground) if own.parent < 0 else moved[own.parent]
+        for column, screw, screw_rate in zip(own.columns, own.screws, own.rates):
+            twist = plus(twist, scaled(reference[column], screw))
+            motion = plus(motion, scaled(rates[column], screw))
+            motion = plus(motion, scaled(reference[column], screw_rate))
+        moved.append((twist, motion))
+        frame = tree.frame(j)
+        carried = _seen(own.twist, *frame)
+        apparent = _seen(twist, *frame), _seen(motion, *frame)
+        for row, screw, _ in _columns(tree, j, frame, screws):
+            rows[row][PER_BODY * j : PER_BODY * (j + 1)] = _entries(screw, carried, *apparent)
+    return rows
+
+
+def parameter_derivatives(
+    tree: Composite, screws: Sequence[Sequence[Spatial]]
+) -> tuple[list[Rows], list[Rows], Rows]:
+    """Return the derivatives of M and C (10 bodies, m, m), and of g (10 bodies, m), by parameter.
+
+    Garofalo et al. (2013), eqs. 13a-c.
+    """
+    count = PER_BODY * len(tree.placed)
+    mass, coriolis = ([[[0.0] * tree.size for _ in range(tree.size)] for _ in range(count)] for _ in range(2))
+    gravity: Rows = [[0.0] * tree.size for _ in range(count)]
+    still = ZERO, ZERO
+    for j, own in enumerate(tree.placed):
+        frame = tree.frame(j)
+        carried, ground = _seen(own.twist, *frame), _seen(tree.ground, *frame)
+        columns = _columns(tree, j, frame, screws)
+        for row, screw, _ in columns:
+            for p, value in enumerate(_entries(screw, still, still, ground), PER_BODY * j):
+                gravity[p][row] = value
+            for column, other, rate in columns:
+                for p, value in enumerate(_entries(screw, still, still, other), PER_BODY * j):
+                    mass[p][row][column] = value
+                for p, value in enumerate(_entries(screw, carried, other, rate), PER_BODY * j):
+                    coriolis[p][row][column] = value
+    return mass, coriolis, gravity
+
+
+def _columns(
+    tree: Composite, j: int, frame: tuple[Axes, Vector], screws: Sequence[Sequence[Spatial]]
+) -> list[tuple[int, Spatial, Spatial]]:
+    """Return the velocities that move body j: column, screw and rate of the screw, in the body's frame."""
+    found = []
+    for i in tree.path(j):
+        inner = tree.placed[i]
+        for k, column in enumerate(inner.columns):
+            screw = screws[i][k] if i == j else _seen(inner.screws[k], *frame)
+            found.append((column, screw, _seen(inner.rates[k], *frame)))
+    return found
+
+
+def _entries(screw: Spatial, twist: Spatial, reference: Spatial, motion: Spatial) -> list[Scalar]:
+    """Return by parameter the power of a screw with `A(motion) - ad_twist^T A(reference)`, in a body's frame.
+
+    A as in Garofalo et al. (2013), eqs. 10-12: the momentum of a twist is `A(twist) pi`.
+    """
+    (s, t), (w, v), (wr, vr), (a, l) = screw, twist, reference, motion
+    turned, slid = cross(s, w), cross(t, w)
+    first = add(cross(l, s), cross(t, a))
+    first = add(first, subtract(cross(add(cross(s, v), slid), wr), cross(turned, vr)))
+    mass = dot(add(cross(s, v), slid), vr) + dot(t, l)
+    pairs = ((0, 1), (0, 2), (1, 2))
+    inertia = [
+        *(a[i] * s[i] + wr[i] * turned[i] for i in range(3)),
+        *(a[i] * s[k] + a[k] * s[i] + wr[i] * turned[k] + wr[k] * turned[i] for i, k in pairs),
+    ]
+    return [mass, *first, *inertia]
 
 
 def _seen(screw: Spatial, axes: Axes, position: Vector) -> Spatial:
