@@ -13,10 +13,9 @@ from hodyn_ros.export import loops
 from hodyn_ros.export.c_function import CFunction, Memory
 from hodyn_ros.export.c_text import checked_name, comment_block, name_from, string
 from hodyn_ros.export.header import header_lines, name_arrays
-from hodyn_ros.export.motors import BOTH, left_out, motor_functions, turning_rotors
+from hodyn_ros.export.motors import BOTH, left_out, motor_functions, rotor_feedforward, turning_rotors
 from hodyn_ros.export.propellers import THRUSTS, propeller_function
 from hodyn_ros.export.request import Request
-from hodyn_ros.export.rotors import rotor_feedforward
 from hodyn_ros.export.self_test import self_test
 from hodyn_ros.export.straight_line import Tables
 from hodyn_ros.export.trees import OFFERED, tree_function
