@@ -21,7 +21,6 @@ from hodyn_ros.engine.kernels import KernelSpec
 from hodyn_ros.engine.partial_kernels import hybrid_dynamics_derivatives
 from hodyn_ros.engine.recursions import kinematics
 from hodyn_ros.errors import InputError
-from hodyn_ros.formulations.body_jacobians import BodyJacobians
 from hodyn_ros.formulations.parameters import dynamic_parameters
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.representations import Representation
@@ -326,11 +325,6 @@ class MatrixCalls(ABC):
     @property
     def _m(self) -> int:
         return self.model.n_joints + (6 if self.model.floating_base else 0)
-
-    def _bodies(self, q: ArrayLike | None, base: BaseMotion | None, rates: int) -> tuple[BodyJacobians, int]:
-        """Return the Jacobians of all bodies and the order that the motion determines."""
-        stack = motion_stack(self.model, q, base, rates)
-        return stack.bodies(self._joint_tree), stack.order
 
     def _rows(self, name: str, stack: MotionStack, *parts: str) -> Array:
         """Return the rows of matrices (..., order + 1, rows, m), compiled or in readable form."""

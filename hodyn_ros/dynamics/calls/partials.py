@@ -77,7 +77,15 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
             return MatrixDerivatives(
                 *(np.array([getattr(one, part.name) for one in each]) for part in fields(MatrixDerivatives))
             )
-        return matrices.matrix_derivatives(*self._bodies(q, base, 1))
+        stack = motion_stack(self.model, q, base, 1)
+        kernel = self._matrix_kernel(matrix_kernels.matrix_derivatives, stack.order)
+        if kernel is None:
+            return matrices.matrix_derivatives(stack.bodies(self._joint_tree), stack.order)
+        n = self._m
+        table = called(kernel, stack).reshape(*stack.batch, stack.order + 1, -1, n)
+        *parts, gravity = np.split(table, [n**2, 2 * n**2, 3 * n**2], axis=-2)
+        mass, coriolis, by_velocity = (part.reshape(*part.shape[:-2], n, n, n) for part in parts)
+        return MatrixDerivatives(mass, coriolis, by_velocity, gravity)
 
     def inverse_dynamics_derivatives(
         self,
