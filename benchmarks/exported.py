@@ -128,7 +128,7 @@ def _measured(code: CSource, what: str, python: Callable[[], Any]) -> str:
             seconds.append(timeit.timeit(python, number=_CALLS, timer=time.process_time) / _CALLS)
             ratios.append(1e-6 * float(found[1]) / seconds[-1])
     lines, text = code.source.count("\n"), sizes.splitlines()[1].split()[0]
-    return f"{lines} | {text} | {np.median(ratios):.2f} | {1e6 * np.median(seconds):.2g}"
+    return f"{lines} | {text} | {np.median(ratios):.2g} | {1e6 * np.median(seconds):.2g}"
 
 
 def _calls(code: CSource, what: str) -> Iterator[tuple[Array, ...]]:
@@ -140,8 +140,9 @@ def _calls(code: CSource, what: str) -> Iterator[tuple[Array, ...]]:
 
 
 def _motors_call(robot: Robot, code: CSource, what: str) -> Callable[[], Any]:
-    calls, law = _calls(code, what), FeedforwardModel(robot, 2)
+    calls = _calls(code, what)
     if what == "feedforward":
+        law = FeedforwardModel(robot, 2)
         return lambda: law.compute(next(calls)[0])
     return lambda: robot.require_drives().feedforward(*next(calls))
 
