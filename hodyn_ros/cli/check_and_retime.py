@@ -34,7 +34,7 @@ def run_check(
     `trajectory`: path of a YAML file, or a shipped one; `robot`: one as well, or a URDF file.
     """
     motion = _motion(share.find("config", trajectory), duration)
-    machine = Robot.from_config(share.find("config", robot))
+    machine = read_machine(robot, console)
     with progress_bar(console, "checking") as progress:
         report = check(machine, motion, duration, tolerance, progress)
     print_whole(console, findings_table(report))
@@ -60,7 +60,7 @@ def run_retime(
     """Write a trajectory file that is just slow enough, and say by how much. Raises InfeasibleError."""
     source = share.find("config", trajectory)
     motion = _motion(source, duration)
-    machine = Robot.from_config(share.find("config", robot))
+    machine = read_machine(robot, console)
     with progress_bar(console, "searching the speed") as progress:
         found = retime(machine, motion, duration, tolerance, progress)
     limit = f"{found.column.quantity} of {found.column.joint} at {found.time:.4f} s"
@@ -82,6 +82,17 @@ def run_retime(
         title = f"{Path(trajectory).name} on {machine.name}, at {100.0 * speed:.2f} % of its speed"
         console.print(f"wrote {draw_usage(report, title, picture)}", soft_wrap=True)
     console.print(f"checked as it was written: {verdict(report)}", soft_wrap=True)
+
+
+def read_machine(robot: str, console: Console) -> Robot:
+    """Read a robot whose motors are held to limits, and say what of its file these leave out."""
+    machine = Robot.from_config(share.find("config", robot))
+    if machine.drive_train is not None and any(spec.rotor for spec in machine.drive_train.specs):
+        console.print(
+            "note: limits are held without the turning of rotors with the links (`rotor` of the drives)",
+            soft_wrap=True,
+        )
+    return machine
 
 
 def _written(

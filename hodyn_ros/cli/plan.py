@@ -9,8 +9,8 @@ from typing import NamedTuple
 from rich.console import Console
 
 from hodyn_ros import share
+from hodyn_ros.cli.check_and_retime import read_machine
 from hodyn_ros.cli.simulate import share_of
-from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.planning.check import check
 from hodyn_ros.planning.report import print_whole, verdict
@@ -87,7 +87,7 @@ def run_plan(
     """
     source = share.find("config", path)
     motion = read_motion(source)
-    machine = Robot.from_config(share.find("config", robot))
+    machine = read_machine(robot, console)
     with progress_bar(console, "searching the fastest speed") as progress:
         found = time_optimal(
             motion,

@@ -438,3 +438,15 @@ def test_what_is_just_beyond_a_limit_does_not_look_like_it() -> None:
         "100.04 %",
         "100.000002 %",
     ]
+
+
+def test_rotors_that_turn_with_the_links_are_left_out_and_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = share.find("config", "panda.yaml").read_text(encoding="utf-8")
+    head, *drives = text.split("    drive:\n")
+    drives[3] = "      rotor: {body: panda_link3, axis: [0, -1, 0]}\n" + drives[3]
+    (tmp_path / "robot.yaml").write_text("    drive:\n".join([head, *drives]), encoding="utf-8")
+    for robot, told in ((str(tmp_path / "robot.yaml"), True), ("panda.yaml", False)):
+        run(monkeypatch, "check", "panda_validation.yaml", robot)
+        assert ("without the turning of rotors" in capsys.readouterr().out) == told
