@@ -1,7 +1,7 @@
 """Keep a test run to itself, and its tests out of each other's way.
 
 Every process that runs tests has a ROS domain that no other on this host uses. Compiled robots are shared
-by all workers (`pytest -n 2`), and kept for the next run. Tests that are marked
+by all workers (`pytest -n 3`), and kept for the next run. Tests that are marked
 `realtime` run while no other does.
 """
 
@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -36,6 +37,7 @@ settings.load_profile("tests")
 STARTERS = ("subprocess", "ros_processes", "ros_launch", "run_examples", "warm_python")  # of processes
 
 WORKER = "PYTEST_XDIST_WORKER" in os.environ  # one of several
+ALONE = " alone"  # ends the name of a group of tests that run while no other does
 
 
 @contextmanager
@@ -67,6 +69,14 @@ def ros_domain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
             except BlockingIOError:
                 continue
         pytest.exit(f"all ROS domains {DOMAINS.start} to {DOMAINS.stop - 1} are in use by other test runs", 1)
+
+
+def pytest_configure() -> None:
+    """Lower the priority of the worker that computes beside others."""
+    if WORKER:
+        from worker_scheduling import step_back
+
+        step_back()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -102,6 +112,22 @@ def starts_processes(file: Path) -> bool:
     return any(f"{name} import" in text or f"import {name}" in text for name in STARTERS)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """Let the last worker compute at a low priority beside those that start processes."""
+    if config.getoption("dist") != "loadgroup":
+        return None
+    from worker_scheduling import ComputingBeside
+
+    def place(test: str) -> int:
+        if test.endswith(ALONE):
+            return 2
+        file = config.rootpath / test.partition("::")[0]
+        return 0 if starts_processes(file) or "rclpy" in file.read_text(encoding="utf-8") else 1
+
+    return ComputingBeside(config, log, place)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of files that start processes; leave those to the end that run alone.
@@ -112,7 +138,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if starts_processes(item.path):
             item.add_marker("processes")
-        alone = " alone" if _alone(item) else ""
+        alone = ALONE if _alone(item) else ""
         item.add_marker(pytest.mark.xdist_group(f"{item.path.stem}{alone}"))
     items.sort(key=_alone)
 

@@ -1,8 +1,86 @@
-"""The run of the tests itself: workers take whole files."""
+"""The run of the tests itself: workers take whole files, the last one those that compute."""
 
 from __future__ import annotations
 
+import os
+from types import SimpleNamespace
+
 import pytest
+
+pytest.importorskip("xdist", reason="pytest-xdist is not installed; tests run in one process")
+
+from worker_scheduling import ComputingBeside, step_back
+
+PLACES = {"node": 0, "mathematics": 1, "drone": 1, "real time": 2}  # by group
+
+
+class Worker:
+    """What the scheduler sees of a worker; it takes tests, and has done them at once."""
+
+    def __init__(self, number: int) -> None:
+        self.gateway = SimpleNamespace(id=f"gw{number}")
+        self.shutting_down = False
+        self.taken: list[int] = []
+
+    def send_runtest_some(self, tests: list[int]) -> None:
+        self.taken += tests
+
+    def shutdown(self) -> None:
+        self.shutting_down = True
+
+
+def run(count: int) -> dict[str, list[str]]:
+    """Return by worker the groups of three tests each that it has run."""
+    tests = [f"test_{group}.py::test_{k}@{group}" for group in PLACES for k in range(3)]
+    config = SimpleNamespace(
+        getvalue=lambda name: [f"{count}*popen"], option=SimpleNamespace(loadscopereorder=False)
+    )
+    scheduler = ComputingBeside(config, None, lambda test: PLACES[test.partition("@")[2]])
+    workers = [Worker(k) for k in range(count)]
+    for worker in workers:
+        scheduler.add_node(worker)
+        scheduler.add_node_collection(worker, tests)
+    scheduler.schedule()
+    done = [0] * count
+    while scheduler.has_pending:
+        for k, worker in enumerate(workers):
+            if done[k] < len(worker.taken):
+                scheduler.mark_test_complete(worker, worker.taken[done[k]])
+                done[k] += 1
+    assert all(worker.shutting_down for worker in workers)
+    assert sorted(test for worker in workers for test in worker.taken) == list(range(len(tests)))
+    return {
+        worker.gateway.id: [tests[test].partition("@")[2] for test in worker.taken[::3]] for worker in workers
+    }
+
+
+def test_the_last_worker_computes_and_others_start_with_processes() -> None:
+    found = run(2)
+    assert found["gw1"][0] == "mathematics"
+    assert set(found["gw1"]) <= {"mathematics", "drone"}
+    assert (found["gw0"][0], found["gw0"][-1]) == ("node", "real time")
+
+
+def test_one_worker_does_all() -> None:
+    assert run(1) == {"gw0": list(PLACES)}
+
+
+@pytest.mark.parametrize(
+    ("worker", "count", "steps"),
+    [("gw2", "3", 10), ("gw1", "3", None), ("gw0", "1", None), (None, None, None)],
+)
+def test_the_last_of_several_workers_steps_back(
+    worker: str | None, count: str | None, steps: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(os, "nice", asked.append)
+    for name, value in (("PYTEST_XDIST_WORKER", worker), ("PYTEST_XDIST_WORKER_COUNT", count)):
+        if value is None:
+            monkeypatch.delenv(name, raising=False)
+        else:
+            monkeypatch.setenv(name, value)
+    step_back()
+    assert asked == ([steps] if steps else [])
 
 
 def test_a_worker_knows_the_file_that_a_test_belongs_to(request: pytest.FixtureRequest) -> None:
