@@ -1,6 +1,6 @@
 # make demo    run the main job and show its figures (DEMO="--duration 3" hands on arguments)
 # make test    check style and types, then run the tests (TEST="-k spline" hands on arguments)
-#              by three workers (WORKERS=8 for more; TEST="-n 0 --pdb" in this process)
+#              by five workers (WORKERS=8 for more; TEST="-n 0 --pdb" in this process)
 # make test-fast  mathematics and messages in a minute: neither processes nor what takes long
 # make test-thorough  all tests, also the longest sweeps
 # make coverage  run the tests, and show which statements of hodyn_ros/ they do not reach
@@ -23,7 +23,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 DEMO ?=
 TEST ?=
-WORKERS ?= 3
+WORKERS ?= 5
 BENCH ?=
 
 VENV := $(CURDIR)/.venv
@@ -127,12 +127,12 @@ lint: $(state)/packages
 	then "$(python)" -m mypy; \
 	else echo "types not checked: NumPy before 2.3, the last for Python 3.10, describes shapes in another way"; fi
 
-# A worker takes the groups of test/conftest.py, in their order: what it has put last comes last. After a crash of a
-# worker the run ends: with another one in its place, pytest-xdist 3.8 waits for ever for the last tests.
-# The last worker computes beside those that start processes (test/helpers/worker_scheduling.py).
+# A worker takes the groups of test/conftest.py; the last ones compute beside those that start processes
+# (test/helpers/worker_scheduling.py). After a crash of a worker the run ends: with another one in its place,
+# pytest-xdist 3.8 waits for ever for the last tests.
 workers = -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --max-worker-restart 0
 
-# Types are checked beside the first tests: those that need the processors for themselves come last.
+# Types are checked beside the first tests: those in real time come later.
 test: $(state)/built
 	@echo "==> tests (pytest)"
 	@nice $(MAKE) --no-print-directory --silent lint & lint=$$!; \
@@ -144,7 +144,7 @@ test: $(state)/built
 test-thorough: export HODYN_TEST := thorough
 test-thorough: test
 
-# All of them compute: a third worker would only read the tests once more.
+# All of them compute: more workers would only read the tests once more.
 test-fast: WORKERS := 2
 test-fast: $(state)/built
 	@echo "==> tests without those that start processes (nodes, command line, examples) or take seconds (thorough)"

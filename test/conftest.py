@@ -1,8 +1,8 @@
 """Keep a test run to itself, and its tests out of each other's way.
 
 Every process that runs tests has a ROS domain that no other on this host uses. Compiled robots are shared
-by all workers (`pytest -n 3`), and kept for the next run. Tests that are marked
-`realtime` run while no other does.
+by all workers (`pytest -n 5`), and kept for the next run. Tests that are marked
+`realtime` run while no other does but those that compute at the lowest priority.
 """
 
 from __future__ import annotations
@@ -37,7 +37,12 @@ settings.load_profile("tests")
 STARTERS = ("subprocess", "ros_processes", "ros_launch", "run_examples", "warm_python")  # of processes
 
 WORKER = "PYTEST_XDIST_WORKER" in os.environ  # one of several
-ALONE = " alone"  # ends the name of a group of tests that run while no other does
+COMPUTES = False  # beside others
+if WORKER:
+    from worker_scheduling import computes
+
+    COMPUTES = computes(os.environ["PYTEST_XDIST_WORKER"], int(os.environ["PYTEST_XDIST_WORKER_COUNT"]))
+ALONE = " alone"  # ends the name of a group of tests that are marked `realtime`
 
 
 @contextmanager
@@ -72,8 +77,8 @@ def ros_domain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 
 def pytest_configure() -> None:
-    """Lower the priority of the worker that computes beside others."""
-    if WORKER:
+    """Lower the priority of a worker that computes beside others."""
+    if COMPUTES:
         from worker_scheduling import step_back
 
         step_back()
@@ -95,9 +100,9 @@ def compiled_code(request: pytest.FixtureRequest) -> Iterator[Path]:
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Let no other worker run a test beside one that is marked `realtime`."""
+    """Let no test run beside one that is marked `realtime`, but those of workers that compute."""
     with ExitStack() as held:
-        if WORKER:
+        if WORKER and not COMPUTES:
             folder = item.config.cache.mkdir("workers")
             # who waits to be alone keeps the door, so that no other test begins meanwhile
             with locked(folder / "door", fcntl.LOCK_EX):
@@ -114,16 +119,16 @@ def starts_processes(file: Path) -> bool:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """Let the last worker compute at a low priority beside those that start processes."""
+    """Let half of the workers compute at the lowest priority beside those that start processes."""
     if config.getoption("dist") != "loadgroup":
         return None
     from worker_scheduling import ComputingBeside
 
     def place(test: str) -> int:
         if test.endswith(ALONE):
-            return 2
+            return 1
         file = config.rootpath / test.partition("::")[0]
-        return 0 if starts_processes(file) or "rclpy" in file.read_text(encoding="utf-8") else 1
+        return 0 if starts_processes(file) or "rclpy" in file.read_text(encoding="utf-8") else 2
 
     return ComputingBeside(config, log, place)
 
@@ -132,7 +137,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of files that start processes; leave those to the end that run alone.
 
-    A worker takes whole files, so that they share robots and nodes, but for the tests that run alone.
+    A worker takes whole files, so that they share robots and nodes, but for the tests in real time.
     pytest-xdist reads the groups in a hook of the same name, so this one has to come first.
     """
     for item in items:

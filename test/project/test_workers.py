@@ -1,17 +1,21 @@
-"""The run of the tests itself: workers take whole files, the last one those that compute."""
+"""The run of the tests itself: workers take whole files, half of them those that compute."""
 
 from __future__ import annotations
 
-import os
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 pytest.importorskip("xdist", reason="pytest-xdist is not installed; tests run in one process")
 
-from worker_scheduling import ComputingBeside, step_back
+import worker_scheduling
+from worker_scheduling import ComputingBeside, computes
 
-PLACES = {"node": 0, "mathematics": 1, "drone": 1, "real time": 2}  # by group
+HELPERS = Path(worker_scheduling.__file__).parent
+PLACES = {"node": 0, "mathematics": 2, "drone": 2, "real time": 1}  # by group
 
 
 class Worker:
@@ -54,33 +58,29 @@ def run(count: int) -> dict[str, list[str]]:
     }
 
 
-def test_the_last_worker_computes_and_others_start_with_processes() -> None:
+def test_half_of_the_workers_compute_and_others_start_with_processes() -> None:
     found = run(2)
     assert found["gw1"][0] == "mathematics"
     assert set(found["gw1"]) <= {"mathematics", "drone"}
-    assert (found["gw0"][0], found["gw0"][-1]) == ("node", "real time")
+    assert found["gw0"][:2] == ["node", "real time"]
 
 
 def test_one_worker_does_all() -> None:
-    assert run(1) == {"gw0": list(PLACES)}
+    assert run(1) == {"gw0": ["node", "real time", "mathematics", "drone"]}
 
 
-@pytest.mark.parametrize(
-    ("worker", "count", "steps"),
-    [("gw2", "3", 10), ("gw1", "3", None), ("gw0", "1", None), (None, None, None)],
-)
-def test_the_last_of_several_workers_steps_back(
-    worker: str | None, count: str | None, steps: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[int] = []
-    monkeypatch.setattr(os, "nice", asked.append)
-    for name, value in (("PYTEST_XDIST_WORKER", worker), ("PYTEST_XDIST_WORKER_COUNT", count)):
-        if value is None:
-            monkeypatch.delenv(name, raising=False)
-        else:
-            monkeypatch.setenv(name, value)
-    step_back()
-    assert asked == ([steps] if steps else [])
+@pytest.mark.parametrize(("count", "number"), [(1, 0), (2, 1), (3, 1), (5, 2), (8, 4)])
+def test_those_that_compute_are_the_last(count: int, number: int) -> None:
+    found = [computes(f"gw{k}", count) for k in range(count)]
+    assert found == [False] * (count - number) + [True] * number
+
+
+def test_a_worker_that_computes_has_the_lowest_priority() -> None:
+    asked = "import os, worker_scheduling as w; w.step_back(); print(os.nice(0), os.getsid(0) == os.getpid())"
+    found = subprocess.run(
+        [sys.executable, "-c", asked], cwd=HELPERS, capture_output=True, text=True, check=True
+    )
+    assert found.stdout.split() == ["19", "True"]
 
 
 def test_a_worker_knows_the_file_that_a_test_belongs_to(request: pytest.FixtureRequest) -> None:
