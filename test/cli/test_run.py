@@ -95,7 +95,7 @@ PATIENT = """
     {diagnostic_updater.period: 0.05}
 /**/controller_node:
   ros__parameters:
-    {timeout: 0.1, measurement_timeout: 10.0, latency: 1.0, natural_frequency: 10.0, tracking_error: 10.0}
+    {timeout: 1.0, measurement_timeout: 10.0, latency: 1.0, natural_frequency: 10.0, tracking_error: 10.0}
 """
 
 
