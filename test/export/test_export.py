@@ -137,8 +137,8 @@ def flier(tilting: bool) -> Robot:
 SMALL = tuple(robot_of(random_tree(5, 2, floating_base=floating)) for floating in (False, True))
 ROBOTS = (panda(), aerial()) if THOROUGH else SMALL  # all functions of a large one take a C compiler long
 
-# what C code is not there for; the state of the drives comes with inverse dynamics
-LEFT_OUT = ("drive_state", "inverse_kinematics")
+# what C code is not there for; the state of the drives comes with inverse dynamics, joints are of loops alone
+LEFT_OUT = ("drive_state", "joint_motion", "motion_from_drives", "inverse_kinematics")
 LONG = "regressor", "forward_dynamics_derivatives"  # these take long to compile
 EVERYTHING = tuple(what for what in get_args(Compiled) if what not in LEFT_OUT)
 

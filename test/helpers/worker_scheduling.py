@@ -16,8 +16,8 @@ from xdist.scheduler.loadgroup import LoadGroupScheduling
 
 
 def computes(worker: str, count: int) -> bool:
-    """Whether a worker is one of the last half of several, by its name."""
-    return int(worker.removeprefix("gw")) >= count - count // 2
+    """Whether a worker is one of the last half, by its name; of three or more."""
+    return count > 2 and int(worker.removeprefix("gw")) >= count - count // 2
 
 
 def step_back() -> None:
@@ -25,7 +25,7 @@ def step_back() -> None:
     os.nice(19)
     os.setsid()
     shares = Path("/proc/self/autogroup")
-    if shares.exists():
+    if os.access(shares, os.W_OK):
         shares.write_text("19")
 
 
