@@ -146,4 +146,4 @@ def test_dynamics_node_goes_on_after_poison() -> None:
             np.testing.assert_allclose(numbers(answer), numbers(right), rtol=1e-9, atol=1e-9)
         found = peer.diagnostics(lambda values: int(values[f"wrench on {HAND}: rejected"]) > 80)
         assert found[f"wrench on {HAND}: messages"] == "0"
-        assert "beyond wrench_limit, 1e+06; measure what is there" in node.output()
+        node.wait_for_line("beyond wrench_limit, 1e+06; measure what is there")
