@@ -240,6 +240,7 @@ class TestRefusals:
             again = robot.forward_kinematics(found, base).pose_of("foot")
             np.testing.assert_allclose(again, turned, rtol=0.0, atol=1e-11)
 
+    @pytest.mark.thorough
     def test_out_of_reach(self) -> None:
         for name, frame, task in MOVED:
             robot = robot_named(name)

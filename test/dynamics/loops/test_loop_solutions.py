@@ -79,6 +79,7 @@ def test_as_the_readable_form(name: str, loaded: bool) -> None:
     np.testing.assert_allclose(robot.positions, after, rtol=0.0, atol=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("only_compiled")
 @pytest.mark.parametrize("name", ["delta", "palletiser", "humanoid_leg", "panda_hand", "gough_stewart_6ups"])
 @pytest.mark.parametrize("order", [0, 3])

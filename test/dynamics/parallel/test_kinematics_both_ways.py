@@ -86,6 +86,7 @@ def test_compiled_calls_are_those_of_that_name(name: str, orders: int) -> None:
     assert relative_errors(out, row).max() < 1e-11
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [name for name in ROBOTS if name != "planar_3rrr"])  # has a drive too many
 def test_a_motion_goes_on_as_its_derivatives_say(name: str) -> None:
     robot, orders, dt = of_config(name), 6, 0.001
