@@ -97,6 +97,7 @@ def test_streams_swing_by_less_than_promised_and_than_motions_whose_jerk_jumps(
     assert left < 0.1 * swing(sample, duration, error, payload)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("error", [-0.2, 0.2])
 def test_a_panda_hardly_swings_where_its_springs_are_not_as_modelled(error: float) -> None:
     panda = Robot.from_config(share.find("config", "panda.yaml"))

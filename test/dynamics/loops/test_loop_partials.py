@@ -215,6 +215,7 @@ def test_compiled_code_finds_what_numbers_with_derivatives_do(
         assert np.abs(one - other).max() < 1e-12 * np.abs(other).max()
 
 
+@pytest.mark.thorough
 def test_compiled_calls_go_on_from_where_the_loops_were_closed_last() -> None:
     """Two turns of a half radian apart, which code refuses as it may change the branch, and back."""
     robot = Robot.from_config(share.find("config", "palletiser.yaml"))
