@@ -67,6 +67,8 @@ class BaseMotion:
     @classmethod
     def computed(cls, pose: Array, twists: Array) -> BaseMotion:
         """Return a motion with spatial twists that need no check, as compiled code has found them."""
+        pose.setflags(write=False)
+        twists.setflags(write=False)
         motion = object.__new__(cls)
         motion.__dict__.update(pose=pose, twists=twists, frame="world")
         return motion

@@ -178,9 +178,10 @@ class LoopedMotion:
         `given`: pose (4, 4) and spatial twists (orders, 6) of platform or base.
         """
         loop = self._joint_loop(len(y) - 1)
-        if loop is None:
-            return None
-        table = loop.call.function(y, *given, self.memory)
+        return None if loop is None else self._moved_joints(loop, y, *given)
+
+    def _moved_joints(self, loop: SampleLoop[LoopKernel], *motion: Array) -> Array | None:
+        table: Array = loop.call.function(*motion, self.memory)
         return table[:-1] if table.item(loop.call.bad) < 1.0 else None
 
     def joints_at_once(self, q: Array | None, base: BaseMotion | None) -> Array | None:
@@ -195,7 +196,7 @@ class LoopedMotion:
         motion = [y] if base is None else [y, base.pose, base.twists[:order]]
         if loop is None or any(x.shape != shape for x, (_, shape) in zip(motion, loop.call.arguments)):
             return None
-        return self.quick_joint_motion(*motion)
+        return self._moved_joints(loop, *motion)
 
     def compile_joint_motion(self, order: int) -> Callable[..., Array]:
         """Return `f([y (order + 1, k),] [pose (4, 4), twists (order, 6)], out=None)` for all joints.
@@ -209,10 +210,9 @@ class LoopedMotion:
         def call(*arguments: Array) -> Array:
             if len(arguments) != count:
                 raise InputError(f"expected {count} arrays, found {len(arguments)}")
-            if loop is not None:
-                table = loop.call.function(*still, *arguments, self.memory)
-                if table.item(loop.call.bad) < 1.0:
-                    return table[:-1]
+            found = None if loop is None else self._moved_joints(loop, *still, *arguments)
+            if found is not None:
+                return found
             y, *motion = still + list(arguments)
             base = BaseMotion(motion[0], motion[1] if order else np.zeros((1, 6))) if motion else None
             return self.joint_motion(*coordinate_motion(closure, y, base, 0))[0]

@@ -182,6 +182,16 @@ def test_batches_go_on_from_sample_to_sample(name: str) -> None:
         batch(drives[0], *base)
 
 
+def test_what_is_found_cannot_be_written_to() -> None:
+    """As of every motion of a base: nobody changes what a later call returns."""
+    robot = of_config("gough_stewart_6ups")
+    for rows in (1, 3):
+        _, found = robot.motion_from_drives(np.zeros((rows, 6)))
+        assert found is not None
+        assert not found.pose.flags.writeable
+        assert not found.twists.flags.writeable
+
+
 def test_redundant_drives_agree_to_every_order_or_are_refused() -> None:
     arrays = planar_3rrr(side=0.0)
     robot = ParallelRobot.from_screws(**arrays.arguments())
