@@ -112,9 +112,11 @@ class LoopedEfforts(LoopedMotion):
         if moving is not None:
             moving = BaseMotion(moving.pose, moving.twists[: order + 2])
 
+        positions = joints[0].copy()  # whoever writes to the joints' motion later does not change the margins
+
         @cache
         def margins() -> tuple[float, float]:
-            place = Place(joints[0], None if moving is None else moving.pose)
+            place = Place(positions, None if moving is None else moving.pose)
             moved = LoopMotion(closure, place, None if given is None else given.pose)
             return conditions(closure, moved, self.independence.rows)
 
