@@ -20,9 +20,9 @@ from benchmarks.stage import Stage
 from benchmarks.stopwatch import CLOCK, Array, Contender, Figure, Times
 from benchmarks.table import Bound, Row, Section
 from hodyn_ros import Robot, share
+from hodyn_ros.codegen.kernel import Function
+from hodyn_ros.codegen.sample_loop import SampleLoop
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
-from hodyn_ros.engine.codegen.kernel import Function
-from hodyn_ros.engine.codegen.sample_loop import SampleLoop
 from hodyn_ros.engine.kernels import KernelSpec
 from hodyn_ros.trajectory import read_motion
 

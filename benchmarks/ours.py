@@ -12,8 +12,8 @@ from benchmarks.agreement import WrongNumbersError, check
 from benchmarks.compiled_loop import compiled_call
 from benchmarks.stopwatch import Array, Contender
 from hodyn_ros import BaseMotion, Robot
+from hodyn_ros.codegen.kernel import Function
 from hodyn_ros.engine import kernels
-from hodyn_ros.engine.codegen.kernel import Function
 from hodyn_ros.engine.kernels import KernelSpec
 
 SAMPLES = (

@@ -25,7 +25,7 @@ import pytest
 from hypothesis import settings
 from sweeps import THOROUGH
 
-from hodyn_ros.engine.codegen import llvm
+from hodyn_ros.codegen import llvm
 
 # Domains above 101 would use ports that Linux hands out to other programs; 0 is everybody's default.
 DOMAINS = range(1, 102)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hodyn_ros.engine.codegen.kernel import Program, Shape, Stack
+from hodyn_ros.codegen.kernel import Program, Shape, Stack
 from hodyn_ros.lie.jets import multiply, power, to_derivatives, to_taylor
 from hodyn_ros.lie.motion import Frame
 from hodyn_ros.lie.se3 import Array

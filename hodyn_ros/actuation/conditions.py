@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hodyn_ros.engine.codegen.tracer import Traced
+from hodyn_ros.codegen.tracer import Traced
 from hodyn_ros.errors import InputError
 
 Scalar = Any  # a number, an array of them, or a scalar of the tracer

@@ -13,7 +13,7 @@ from hodyn_ros.actuation.compiled_motors import CompiledMotors, MotorMotion
 from hodyn_ros.actuation.joint_drive import JointDrive, MotorJets, joint_drive
 from hodyn_ros.actuation.springs.damped_spring import DampedSpring
 from hodyn_ros.checks import check_finite, check_result, real_array, shaped_array
-from hodyn_ros.engine.codegen.kernel import Kernel, Stack
+from hodyn_ros.codegen.kernel import Kernel, Stack
 from hodyn_ros.errors import HodynError, InputError, ModelError
 from hodyn_ros.lie.jets import Array, to_derivatives, to_taylor
 from hodyn_ros.model.arrays import counted

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.actuation.compiled_propellers import propeller_program
 from hodyn_ros.checks import check_finite, finite_array, finite_result, real_array
-from hodyn_ros.engine.codegen.kernel import Kernel, Program
+from hodyn_ros.codegen.kernel import Kernel, Program
 from hodyn_ros.errors import InputError, ModelError, OverflowingError, SingularError
 from hodyn_ros.lie.jets import power, to_derivatives, to_taylor
 from hodyn_ros.lie.motion import BaseMotion, Frame

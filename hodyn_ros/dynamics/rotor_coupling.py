@@ -19,8 +19,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from hodyn_ros.actuation.compiled_motors import MotorMotion
+from hodyn_ros.codegen.kernel import Stack
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.engine.codegen.kernel import Stack
 from hodyn_ros.engine.kernels import KernelSpec, inverse_dynamics_trace
 from hodyn_ros.engine.recursions.kinematics import POSE, frame_motion_trace
 from hodyn_ros.errors import InputError, ModelError

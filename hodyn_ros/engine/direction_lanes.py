@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from hodyn_ros.engine.codegen.differentiate import derivatives
-from hodyn_ros.engine.codegen.kernel import Kernel, LaneKernel, Shape, Stack
+from hodyn_ros.codegen.differentiate import derivatives
+from hodyn_ros.codegen.kernel import Kernel, LaneKernel, Shape, Stack
 from hodyn_ros.engine.kernels import (
     KernelSpec,
     hybrid_dynamics_trace,

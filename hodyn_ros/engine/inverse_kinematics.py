@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_out
-from hodyn_ros.engine.codegen.emit import kernel_text
-from hodyn_ros.engine.codegen.fast_call import fast_call
-from hodyn_ros.engine.codegen.kernel import Call, Shape, Stack, traced
-from hodyn_ros.engine.codegen.literals import literal
-from hodyn_ros.engine.codegen.llvm import compile_text
-from hodyn_ros.engine.codegen.object_cache import ObjectCache
+from hodyn_ros.codegen.emit import kernel_text
+from hodyn_ros.codegen.fast_call import fast_call
+from hodyn_ros.codegen.kernel import Call, Shape, Stack, traced
+from hodyn_ros.codegen.literals import literal
+from hodyn_ros.codegen.llvm import compile_text
+from hodyn_ros.codegen.object_cache import ObjectCache
 from hodyn_ros.engine.recursions.frame_goals import DAMPING, GoalCode, Goals
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.se3 import Array

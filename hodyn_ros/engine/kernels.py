@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import factorial
 from typing import Any
 
-from hodyn_ros.engine.codegen.kernel import Kernel, Program, Shape, Stack
+from hodyn_ros.codegen.kernel import Kernel, Program, Shape, Stack
 from hodyn_ros.engine.large_trees.forward import TreeHybridKernel, hybrid_arguments
 from hodyn_ros.engine.large_trees.inverse import TreeKernel, load_arguments
 from hodyn_ros.engine.recursions.articulated import ArticulatedRecursion

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from math import comb, factorial
 from typing import Any
 
-from hodyn_ros.engine.codegen.differentiate import derivatives
-from hodyn_ros.engine.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel, Program, Shape, Stack, traced
+from hodyn_ros.codegen.differentiate import derivatives
+from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel, Program, Shape, Stack, traced
 from hodyn_ros.engine.large_trees.inverse import load_arguments
 from hodyn_ros.engine.recursions.composite import Composite, Rows, Spatial
 from hodyn_ros.engine.recursions.matrices import coriolis_matrix, gravity_forces, mass_matrix

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import factorial
 from typing import Any
 
-from hodyn_ros.engine.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel, Program, Stack, traced
+from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel, Program, Stack, traced
 from hodyn_ros.engine.kernels import KernelSpec, hybrid_dynamics_trace, solved_motion
 from hodyn_ros.engine.matrix_kernels import bracket_rows
 from hodyn_ros.engine.recursions.articulated import ArticulatedRecursion

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hodyn_ros.engine.codegen.kernel import Shape
+from hodyn_ros.codegen.kernel import Shape
 from hodyn_ros.lie.se3 import Array
 
 OK, NEAR_SINGULAR, FAILED = range(3)

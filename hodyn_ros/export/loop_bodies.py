@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hodyn_ros.engine.codegen.kernel import Shape, Stack, traced
-from hodyn_ros.engine.codegen.split import split
+from hodyn_ros.codegen.kernel import Shape, Stack, traced
+from hodyn_ros.codegen.split import split
 from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
 
 Places = NDArray[np.int_]

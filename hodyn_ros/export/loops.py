@@ -10,12 +10,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hodyn_ros.codegen.kernel import Shape, traced
 from hodyn_ros.dynamics.loops.compiled_partials import by_order
 from hodyn_ros.dynamics.loops.directions import drifts
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.engine.codegen.kernel import Shape, traced
 from hodyn_ros.engine.loops.loop_kernel import (
     LoopAccelerations,
     LoopFunction,

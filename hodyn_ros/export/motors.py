@@ -12,9 +12,9 @@ import numpy as np
 from hodyn_ros.actuation.compiled_motors import MotorMotion
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.actuation.springs.damped_spring import DampedSpring
+from hodyn_ros.codegen.kernel import Shape, Stack, traced
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.rotor_coupling import RotorCoupling
-from hodyn_ros.engine.codegen.kernel import Shape, Stack, traced
 from hodyn_ros.errors import InputError
 from hodyn_ros.export import motions, words
 from hodyn_ros.export.c_function import (

@@ -7,8 +7,8 @@ from random import Random
 import numpy as np
 
 from hodyn_ros.actuation.propellers import Propellers
+from hodyn_ros.codegen.kernel import traced
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.engine.codegen.kernel import traced
 from hodyn_ros.errors import InputError
 from hodyn_ros.export import motions, words
 from hodyn_ros.export.c_function import Cases, CFunction

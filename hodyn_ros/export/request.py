@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from hodyn_ros.engine.codegen.kernel import Shape
+from hodyn_ros.codegen.kernel import Shape
 from hodyn_ros.lie.motion import Frame
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.model.tree import TreeModel

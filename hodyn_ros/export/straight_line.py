@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hodyn_ros.engine.codegen.tracer import Graph, Operation, Traced
+from hodyn_ros.codegen.tracer import Graph, Operation, Traced
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_text import number, vector
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hodyn_ros.codegen.kernel import Program, Shape, traced
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine import kernels, matrix_kernels, partial_kernels
-from hodyn_ros.engine.codegen.kernel import Program, Shape, traced
 from hodyn_ros.engine.recursions import kinematics
 from hodyn_ros.errors import InputError
 from hodyn_ros.export import motions, words

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from hodyn_ros.actuation.drive_train import DriveTrain
+from hodyn_ros.codegen.kernel import Kernel, Stack
 from hodyn_ros.dynamics.rotor_coupling import RotorCoupling
-from hodyn_ros.engine.codegen.kernel import Kernel, Stack
 from hodyn_ros.engine.kernels import inverse_dynamics_trace
 from hodyn_ros.feedforward.feedforward import Feedforward
 from hodyn_ros.feedforward.limits import FeedforwardLimits, limit_status

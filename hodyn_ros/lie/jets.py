@@ -5,7 +5,7 @@ A *jet* is the stack `f[k] = f^(k) / k!` of the Taylor coefficients of a functio
 is a plain convolution, and composition needs no Faa di Bruno polynomials. Source: Griewank & Walther,
 Evaluating Derivatives, 2nd ed. (SIAM 2008), chapter 13.
 
-But for `sin_cos`, jets may also hold scalars of the tracer (`hodyn_ros.engine.codegen.tracer`, dtype object):
+But for `sin_cos`, jets may also hold scalars of the tracer (`hodyn_ros.codegen.tracer`, dtype object):
 what is written for numbers can then be compiled.
 """
 

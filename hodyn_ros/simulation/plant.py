@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.checks import finite_array
+from hodyn_ros.codegen.kernel import Kernel, Stack
 from hodyn_ros.control.links import BaseAt, Links
 from hodyn_ros.control.measurement import Measurement
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.rotor_coupling import RotorCoupling
-from hodyn_ros.engine.codegen.kernel import Kernel, Stack
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.model.drive_spec import DriveSpec

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from hodyn_ros.engine.codegen.kernel import Kernel, Stack
+from hodyn_ros.codegen.kernel import Kernel, Stack
 from hodyn_ros.engine.series.series import Series, coefficient
 from hodyn_ros.lie.motion import Frame
 from hodyn_ros.lie.se3 import Array, pose

@@ -16,10 +16,10 @@ from oracles.motions import Frame, random_stack
 from oracles.random_trees import KINDS, Tree, random_tree
 
 from hodyn_ros import BaseMotion, Robot
+from hodyn_ros.codegen import emit
+from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.dynamics.read_robot import read_robot
 from hodyn_ros.engine import kernels
-from hodyn_ros.engine.codegen import emit
-from hodyn_ros.engine.codegen.kernel import Kernel
 from hodyn_ros.engine.large_trees.inverse import TreeKernel
 from hodyn_ros.engine.recursions.articulated import ArticulatedRecursion
 from hodyn_ros.engine.recursions.recursion import Recursion
@@ -274,7 +274,7 @@ class TestBatches:
         script = (
             "import os, signal\n"
             "import numpy as np\n"
-            "from hodyn_ros.engine.codegen.kernel import Kernel\n"
+            "from hodyn_ros.codegen.kernel import Kernel\n"
             "kernel = Kernel(lambda a: [[2.0 * a[0][0]]], [('a', (1, 1))])\n"
             "batch = np.ones((20000, 1, 1))\n"
             "assert (kernel.batch(batch, threads=2) == 2.0).all()\n"

@@ -9,8 +9,8 @@ from oracles.random_trees import random_pose, random_tree
 from sweeps import THOROUGH, some
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot
+from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.engine import kernels
-from hodyn_ros.engine.codegen.kernel import Kernel
 from hodyn_ros.engine.large_trees.forward import TreeHybridKernel
 from hodyn_ros.engine.large_trees.inverse import TreeKernel
 from hodyn_ros.lie.motion import Frame

@@ -22,9 +22,9 @@ from sweeps import THOROUGH
 
 from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot
 from hodyn_ros.actuation.conditions import is_positive
+from hodyn_ros.codegen.kernel import Kernel, Stack, traced
+from hodyn_ros.codegen.tracer import Operation
 from hodyn_ros.dynamics.calls.compiling import Compiled
-from hodyn_ros.engine.codegen.kernel import Kernel, Stack, traced
-from hodyn_ros.engine.codegen.tracer import Operation
 from hodyn_ros.export import CSource, c_source, export_c, straight_line
 from hodyn_ros.export.straight_line import WRITTEN, StraightLine, Tables
 from hodyn_ros.export.trees import OFFERED

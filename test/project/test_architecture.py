@@ -24,6 +24,7 @@ LAYERS = (
     ("formulations",),
     ("model",),
     ("lie",),
+    ("codegen",),
 )
 LEVEL = {name: level for level, names in enumerate(reversed(LAYERS)) for name in names}
 

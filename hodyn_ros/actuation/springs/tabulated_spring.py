@@ -12,7 +12,7 @@ import numpy as np
 from hodyn_ros.actuation.conditions import Scalar, require, worst
 from hodyn_ros.actuation.springs.series_solution import reverted
 from hodyn_ros.actuation.transmission import Loads, Transmission, set_frozen
-from hodyn_ros.engine.codegen.tracer import Traced
+from hodyn_ros.codegen.tracer import Traced
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array, compose
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from hodyn_ros.checks import check_result, into
+from hodyn_ros.codegen.kernel import Call, Function
 from hodyn_ros.dynamics.calls.description import check_order
 from hodyn_ros.dynamics.calls.kinematics import KinematicCalls
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls
@@ -20,7 +21,6 @@ from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_matrices import COMPILED
 from hodyn_ros.dynamics.matrices import FRAMES
 from hodyn_ros.engine import kernels
-from hodyn_ros.engine.codegen.kernel import Call, Function
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion, Frame
 from hodyn_ros.lie.representations import Representation, check_representation

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.actuation.propellers import Propellers
 from hodyn_ros.checks import finite_array
+from hodyn_ros.codegen.kernel import Function
 from hodyn_ros.dynamics.loops.closing import home
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.mobility import check_mobility
 from hodyn_ros.engine import kernels
-from hodyn_ros.engine.codegen.kernel import Function
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.lie.motion import AppliedWrench, Frame
 from hodyn_ros.lie.se3 import Array

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_result, finite_array, finite_result, real_array
+from hodyn_ros.codegen.sample_loop import each_sample
 from hodyn_ros.dynamics.calls.description import RobotProperties, check_order, load_places, split
 from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.loops.coordinate_motion import (
@@ -23,7 +24,6 @@ from hodyn_ros.dynamics.mobility import check_pose
 from hodyn_ros.dynamics.motion_stack import applied
 from hodyn_ros.dynamics.motion_stack import given as given_motion
 from hodyn_ros.engine import kernels
-from hodyn_ros.engine.codegen.sample_loop import each_sample
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, twists_to_body
 from hodyn_ros.lie.se3 import Array

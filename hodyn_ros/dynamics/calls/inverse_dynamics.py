@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_finite, check_result, finite_result, real_array
+from hodyn_ros.codegen.kernel import Function
 from hodyn_ros.dynamics.calls.description import RobotProperties, check_order, load_places, split
 from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, coordinate_motions, preload_rows
@@ -16,7 +17,6 @@ from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_efforts import LoopSolution
 from hodyn_ros.dynamics.motion_stack import applied
 from hodyn_ros.engine import kernels
-from hodyn_ros.engine.codegen.kernel import Function
 from hodyn_ros.engine.loops.loop_kernel import compiles
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import INVERSE_DYNAMICS

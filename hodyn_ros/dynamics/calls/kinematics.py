@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_result
+from hodyn_ros.codegen.kernel import Function
 from hodyn_ros.dynamics.calls.description import HIGHEST_ORDER, RobotProperties
 from hodyn_ros.dynamics.kinematics.forward_kinematics import (
     Kinematics,
@@ -27,7 +28,6 @@ from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_frames import solve_frames
 from hodyn_ros.dynamics.motion_stack import given as given_motion
 from hodyn_ros.dynamics.named_frames import find_frame
-from hodyn_ros.engine.codegen.kernel import Function
 from hodyn_ros.engine.recursions.kinematics import frame_motion
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion, Frame

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_result
+from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.dynamics import centroid, matrices, regressors
 from hodyn_ros.dynamics.matrices import DynamicMatrices, JacobianFrame
 from hodyn_ros.dynamics.motion_stack import MotionStack, applied, given, joint_stack, motion_stack
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.engine import matrix_kernels
-from hodyn_ros.engine.codegen.kernel import Kernel
 from hodyn_ros.engine.kernels import KernelSpec
 from hodyn_ros.engine.partial_kernels import hybrid_dynamics_derivatives
 from hodyn_ros.engine.recursions import kinematics

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array, finite_result
+from hodyn_ros.codegen.sample_loop import each_sample, one_by_one
 from hodyn_ros.dynamics import matrices, partials
 from hodyn_ros.dynamics.calls.description import load_places
 from hodyn_ros.dynamics.calls.forward_dynamics import (
@@ -44,7 +45,6 @@ from hodyn_ros.dynamics.motion_stack import MotionStack, applied, motion_stack
 from hodyn_ros.dynamics.motion_stack import given as given_motion
 from hodyn_ros.dynamics.partials import LinearisedDynamics
 from hodyn_ros.engine import matrix_kernels
-from hodyn_ros.engine.codegen.sample_loop import each_sample, one_by_one
 from hodyn_ros.engine.direction_lanes import (
     hybrid_dynamics_changes,
     in_all_directions,

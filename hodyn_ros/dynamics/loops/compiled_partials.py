@@ -11,12 +11,12 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
+from hodyn_ros.codegen.kernel import LaneKernel
 from hodyn_ros.dynamics.loops.coordinate_motion import sample_of
 from hodyn_ros.dynamics.loops.directions import drifts
 from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
 from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
 from hodyn_ros.dynamics.loops.looped_motion import KEPT, LoopedMotion
-from hodyn_ros.engine.codegen.kernel import LaneKernel
 from hodyn_ros.engine.loops.loop_kernel import TooLong, compiles
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
 from hodyn_ros.engine.loops.loop_partials import LoopPartials, acceleration_changes, effort_changes

@@ -8,13 +8,13 @@ from functools import cached_property
 import numpy as np
 
 from hodyn_ros.checks import check_finite, into
+from hodyn_ros.codegen.sample_loop import SampleLoop, one_by_one
 from hodyn_ros.dynamics.loops.compiled_frames import CompiledFrames
 from hodyn_ros.dynamics.loops.coordinate_motion import drive_values
 from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
 from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
 from hodyn_ros.dynamics.loops.looped_matrices import LoopedMatrices
 from hodyn_ros.dynamics.loops.moved_by_drives import MovedByDrives
-from hodyn_ros.engine.codegen.sample_loop import SampleLoop, one_by_one
 from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_result
+from hodyn_ros.codegen.sample_loop import SampleLoop, one_by_one
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, drive_rows, sample_of
 from hodyn_ros.dynamics.loops.independence import mass_of
 from hodyn_ros.dynamics.loops.looped_motion import KEPT, SINGULAR, LoopedMotion
 from hodyn_ros.dynamics.loops.platform_dynamics import PlatformDynamics
-from hodyn_ros.engine.codegen.sample_loop import SampleLoop, one_by_one
 from hodyn_ros.engine.loops.loop_kernel import LoopAccelerations, TooLong, compiles
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
 from hodyn_ros.errors import InputError, SingularError

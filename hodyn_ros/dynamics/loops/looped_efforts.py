@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_result, into
+from hodyn_ros.codegen.sample_loop import SampleLoop, one_by_one
 from hodyn_ros.dynamics.loops.closing import home
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, preload_rows, sample_of
 from hodyn_ros.dynamics.loops.independence import conditions
 from hodyn_ros.dynamics.loops.looped_motion import KEPT, LoopedMotion
-from hodyn_ros.engine.codegen.sample_loop import SampleLoop, one_by_one
 from hodyn_ros.engine.limbs.kernel import ParallelKernel
 from hodyn_ros.engine.loops.loop_kernel import LoopKernel, compiles
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces

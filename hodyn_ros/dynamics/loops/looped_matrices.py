@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array, finite_result
+from hodyn_ros.codegen.sample_loop import SampleLoop, each_sample, one_by_one
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motions, sample_of
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.matrices import DynamicMatrices, JacobianFrame, representation
 from hodyn_ros.dynamics.motion_stack import given
 from hodyn_ros.dynamics.named_frames import find_frame
-from hodyn_ros.engine.codegen.sample_loop import SampleLoop, each_sample, one_by_one
 from hodyn_ros.engine.loops.loop_kernel import LoopProduct, TooLong, compiles
 from hodyn_ros.engine.loops.loop_matrices import MATRICES
 from hodyn_ros.engine.loops.loop_products import FrameJacobian, FrameMotion

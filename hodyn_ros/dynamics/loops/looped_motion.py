@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from hodyn_ros.checks import check_result, into
+from hodyn_ros.codegen.kernel import Function
+from hodyn_ros.codegen.sample_loop import SampleLoop, one_by_one
 from hodyn_ros.dynamics.loops.closing import MOST_STEPS, Known, home, reach
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, sample_of
 from hodyn_ros.dynamics.loops.independence import conditions, find_independence
 from hodyn_ros.dynamics.loops.platform_dynamics import PlatformDynamics
 from hodyn_ros.engine import kernels
-from hodyn_ros.engine.codegen.kernel import Function
-from hodyn_ros.engine.codegen.sample_loop import SampleLoop, one_by_one
 from hodyn_ros.engine.loops.loop_kernel import LoopKernel, LoopProduct, compiles
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
 from hodyn_ros.errors import ConvergenceError, HodynError, InputError, SingularError

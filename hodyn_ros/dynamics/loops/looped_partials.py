@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.dynamics.loops import compiled_partials
 from hodyn_ros.dynamics.loops.compiled_partials import by_order
 from hodyn_ros.dynamics.loops.coordinate_motion import sample_of
@@ -21,7 +22,6 @@ from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
 from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
 from hodyn_ros.dynamics.partials import LinearisedDynamics
-from hodyn_ros.engine.codegen.sample_loop import one_by_one
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode, Step
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
 from hodyn_ros.engine.loops.loop_matrices import MATRICES, MatrixCode

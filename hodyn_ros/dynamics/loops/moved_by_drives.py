@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.dynamics.kinematics.forward_kinematics import forward_kinematics
 from hodyn_ros.dynamics.loops.closing import Known
 from hodyn_ros.dynamics.loops.grounded import SHIFT, grounded
 from hodyn_ros.dynamics.loops.independence import choose_coordinates
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
-from hodyn_ros.engine.codegen.kernel import Kernel
 from hodyn_ros.engine.loops.loop_kernel import LoopFromDrives, TooLong, compiles
 from hodyn_ros.engine.recursions.kinematics import POSE, frame_motion
 from hodyn_ros.errors import InputError, SingularError

@@ -12,8 +12,8 @@ from functools import cache
 from math import factorial
 from typing import Any
 
-from hodyn_ros.engine.codegen.kernel import Shape
-from hodyn_ros.engine.codegen.llvm import MachineCode
+from hodyn_ros.codegen.kernel import Shape
+from hodyn_ros.codegen.llvm import MachineCode
 from hodyn_ros.engine.large_trees.inverse import TreeFunction, load_arguments, tree_code, write_pose
 from hodyn_ros.engine.large_trees.steps import Steps
 from hodyn_ros.engine.large_trees.tree_loads import ARGUMENTS, Loads, load_lines, load_texts, scratch_lines

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hodyn_ros.engine.codegen.emit import loop_text
-from hodyn_ros.engine.codegen.kernel import Function, Shape
-from hodyn_ros.engine.codegen.llvm import MachineCode, compile_text
-from hodyn_ros.engine.codegen.object_cache import ObjectCache
+from hodyn_ros.codegen.emit import loop_text
+from hodyn_ros.codegen.kernel import Function, Shape
+from hodyn_ros.codegen.llvm import MachineCode, compile_text
+from hodyn_ros.codegen.object_cache import ObjectCache
+from hodyn_ros.codegen.sincos import sincos_function
 from hodyn_ros.engine.large_trees.steps import Steps
 from hodyn_ros.engine.large_trees.tree_loads import (
     ARGUMENTS,
@@ -55,7 +56,6 @@ from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.body import Body
 from hodyn_ros.engine.series.canonical import canonical_bodies
 from hodyn_ros.engine.series.floating_base import FloatingBase
-from hodyn_ros.engine.series.sincos import sincos_function
 from hodyn_ros.engine.series.vectors import add, scale
 from hodyn_ros.lie.motion import Frame
 from hodyn_ros.model.tree import JointKind, TreeModel

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hodyn_ros.engine.codegen.emit import function_text
-from hodyn_ros.engine.codegen.tracer import Graph
+from hodyn_ros.codegen.emit import function_text
+from hodyn_ros.codegen.tracer import Graph
 from hodyn_ros.engine.large_trees.tree_memory import (
     BLOCK,
     CONSTANTS,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hodyn_ros.engine.codegen.tracer import Graph
+from hodyn_ros.codegen.tracer import Graph
 from hodyn_ros.engine.series.canonical import CanonicalBody
 from hodyn_ros.engine.series.vectors import Vector
 from hodyn_ros.model.tree import JointKind

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from functools import partial
 from math import factorial
 
-from hodyn_ros.engine.codegen.driver_end import kept_where_good
-from hodyn_ros.engine.codegen.kernel import Call, Shape, Stack
-from hodyn_ros.engine.codegen.literals import literal
-from hodyn_ros.engine.codegen.llvm import MachineCode
+from hodyn_ros.codegen.driver_end import kept_where_good
+from hodyn_ros.codegen.kernel import Call, Shape, Stack
+from hodyn_ros.codegen.literals import literal
+from hodyn_ros.codegen.llvm import MachineCode
 from hodyn_ros.engine.limbs.driver import copied
 from hodyn_ros.engine.limbs.kernel import CLOSED, FLAT, JUMP, RIGID, LimbCall
 from hodyn_ros.engine.limbs.limb_code import POSE, drive_rates, newton_step_of_drives

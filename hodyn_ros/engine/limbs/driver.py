@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hodyn_ros.engine.codegen.driver_end import kept_where_good
-from hodyn_ros.engine.codegen.literals import literal
+from hodyn_ros.codegen.driver_end import kept_where_good
+from hodyn_ros.codegen.literals import literal
 
 _ITERATIONS = 8  # of Newton's method; from a warm start two or three do
 _ARRIVED = 1e-17  # squared error [rad, and of the length of the platform] before the last step, and that step

@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hodyn_ros.engine.codegen.emit import batch_text, kernel_text
-from hodyn_ros.engine.codegen.kernel import Call, Stack, traced
-from hodyn_ros.engine.codegen.llvm import MachineCode, compile_text, lanes
-from hodyn_ros.engine.codegen.object_cache import ObjectCache
+from hodyn_ros.codegen.emit import batch_text, kernel_text
+from hodyn_ros.codegen.kernel import Call, Stack, traced
+from hodyn_ros.codegen.llvm import MachineCode, compile_text, lanes
+from hodyn_ros.codegen.object_cache import ObjectCache
 from hodyn_ros.engine.limbs.driver import GroupCode, driver_text
 from hodyn_ros.engine.limbs.limb_code import limb_motion, limb_result_size, newton_step
 from hodyn_ros.engine.limbs.limb_constants import LimbConstants, limb_constants

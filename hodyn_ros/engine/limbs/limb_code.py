@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from math import factorial
 
-from hodyn_ros.engine.codegen.kernel import Stack
+from hodyn_ros.codegen.kernel import Stack
 from hodyn_ros.engine.limbs.limb_constants import LimbConstants
 from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.canonical import CanonicalBody

@@ -7,7 +7,7 @@ from math import factorial
 
 import numpy as np
 
-from hodyn_ros.engine.codegen.kernel import Stack
+from hodyn_ros.codegen.kernel import Stack
 from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.allowed import allowed_twists, distance_from_allowed
 from hodyn_ros.engine.series.applied import AppliedWrench

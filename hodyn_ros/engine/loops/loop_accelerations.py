@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from math import factorial
 from typing import Any
 
-from hodyn_ros.engine.codegen.kernel import Stack
+from hodyn_ros.codegen.kernel import Stack
 from hodyn_ros.engine.loops.loop_matrices import base_velocity, congruent, distribution, tree_at
 from hodyn_ros.engine.loops.loop_motion import LoopCode, taylor, to_derivatives
 from hodyn_ros.engine.loops.loop_multipliers import Multipliers

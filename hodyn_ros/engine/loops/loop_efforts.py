@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hodyn_ros.engine.codegen.kernel import Stack
+from hodyn_ros.codegen.kernel import Stack
 from hodyn_ros.engine.loops.loop_loads import loop_loads
 from hodyn_ros.engine.loops.loop_motion import LoopCode, Velocity, taylor, to_derivatives
 from hodyn_ros.engine.loops.loop_multipliers import Multipliers

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hodyn_ros.engine.codegen.kernel import Shape, Stack
+from hodyn_ros.codegen.kernel import Shape, Stack
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction
 from hodyn_ros.engine.loops.loop_matrices import distribution
 from hodyn_ros.engine.loops.loop_motion import LoopCode, taylor

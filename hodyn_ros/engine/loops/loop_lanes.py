@@ -7,7 +7,7 @@ lane and on its own. Whether the branch was kept is asked of neighbouring sample
 
 from __future__ import annotations
 
-from hodyn_ros.engine.codegen.literals import splat
+from hodyn_ros.codegen.literals import splat
 
 
 def driver_text(

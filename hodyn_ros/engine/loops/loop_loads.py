@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hodyn_ros.engine.codegen.kernel import Stack
+from hodyn_ros.codegen.kernel import Stack
 from hodyn_ros.engine.loops.loop_motion import LoopCode, to_derivatives
 from hodyn_ros.engine.loops.loop_multipliers import Multipliers
 from hodyn_ros.engine.loops.loop_series import NOTHING, Cluster, ClusterMotion, MovingFrame, PlacedRow

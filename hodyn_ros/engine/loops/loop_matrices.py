@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from hodyn_ros.engine.codegen.kernel import Shape, Stack
+from hodyn_ros.codegen.kernel import Shape, Stack
 from hodyn_ros.engine.loops.loop_motion import LoopCode, Velocity, taylor
 from hodyn_ros.engine.loops.loop_series import NOTHING, ClusterMotion
 from hodyn_ros.engine.recursions.composite import Composite, Spatial, plus, scaled

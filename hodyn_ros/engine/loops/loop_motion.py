@@ -8,7 +8,7 @@ from math import factorial
 
 import numpy as np
 
-from hodyn_ros.engine.codegen.kernel import Stack
+from hodyn_ros.codegen.kernel import Stack
 from hodyn_ros.engine.loops.loop_series import (
     NOTHING,
     TARGET,

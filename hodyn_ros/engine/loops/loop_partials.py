@@ -14,13 +14,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hodyn_ros.engine.codegen.differentiate import derivatives
-from hodyn_ros.engine.codegen.emit import kernel_text, lane_function_text
-from hodyn_ros.engine.codegen.kernel import STRAIGHT_LINE_LIMIT, LaneKernel, Shape, Stack, traced
-from hodyn_ros.engine.codegen.llvm import compile_text, lanes
-from hodyn_ros.engine.codegen.object_cache import ObjectCache
-from hodyn_ros.engine.codegen.split import split
-from hodyn_ros.engine.codegen.tracer import Graph
+from hodyn_ros.codegen.differentiate import derivatives
+from hodyn_ros.codegen.emit import kernel_text, lane_function_text
+from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, LaneKernel, Shape, Stack, traced
+from hodyn_ros.codegen.llvm import compile_text, lanes
+from hodyn_ros.codegen.object_cache import ObjectCache
+from hodyn_ros.codegen.split import split
+from hodyn_ros.codegen.tracer import Graph
 from hodyn_ros.engine.large_trees.inverse import load_arguments
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode, Step
 from hodyn_ros.engine.loops.loop_efforts import EffortCode

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from hodyn_ros.engine.codegen.kernel import Program, Stack
+from hodyn_ros.codegen.kernel import Program, Stack
 from hodyn_ros.engine.loops.loop_matrices import (
     Column,
     Matrix,

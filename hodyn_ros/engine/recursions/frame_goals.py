@@ -13,7 +13,7 @@ from math import factorial
 
 import numpy as np
 
-from hodyn_ros.engine.codegen.kernel import Stack
+from hodyn_ros.codegen.kernel import Stack
 from hodyn_ros.engine.loops.loop_series import Cluster, ClusterMotion, MovingFrame
 from hodyn_ros.engine.recursions.articulated import factorise, solve
 from hodyn_ros.engine.recursions.composite import Spatial, power

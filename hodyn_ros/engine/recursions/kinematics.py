@@ -12,7 +12,7 @@ from math import factorial
 
 import numpy as np
 
-from hodyn_ros.engine.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel, Program, Shape, Stack, traced
+from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel, Program, Shape, Stack, traced
 from hodyn_ros.engine.loops.loop_series import Cluster, ClusterMotion, MovingFrame
 from hodyn_ros.engine.recursions.composite import Spatial
 from hodyn_ros.engine.series.canonical import canonical_bodies

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from hodyn_ros.engine.codegen.kernel import LaneKernel, Stack
+from hodyn_ros.codegen.kernel import LaneKernel, Stack
 from hodyn_ros.planning.time_optimal.chain_rule import SPEEDS, chain_rule_entries, chain_rule_slopes
 
 

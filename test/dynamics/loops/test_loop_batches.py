@@ -13,9 +13,9 @@ from oracles.mechanisms import MECHANISMS, Mechanism
 from sweeps import some
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot, share
+from hodyn_ros.codegen import sample_loop
 from hodyn_ros.dynamics.calls.compiling import Compiled
 from hodyn_ros.dynamics.loops import compiled_partials
-from hodyn_ros.engine.codegen import sample_loop
 from hodyn_ros.engine.loops import loop_kernel
 from hodyn_ros.errors import ConvergenceError, InputError
 from hodyn_ros.lie.se3 import exp

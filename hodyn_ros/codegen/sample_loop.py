@@ -10,11 +10,10 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from hodyn_ros.engine.codegen.kernel import Shape
-from hodyn_ros.engine.codegen.literals import literal
-from hodyn_ros.engine.codegen.llvm import MachineCode, compile_text
+from hodyn_ros.codegen.kernel import Array, Shape
+from hodyn_ros.codegen.literals import literal
+from hodyn_ros.codegen.llvm import MachineCode, compile_text
 from hodyn_ros.errors import HodynError
-from hodyn_ros.lie.se3 import Array
 
 _BLOCK = 64  # samples computed one by one before lanes are tried again
 _WORTHWHILE = 64  # samples for which code for lanes is compiled

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hodyn_ros.engine.codegen import fast_call
-from hodyn_ros.engine.codegen.kernel import Kernel, Stack
+from hodyn_ros.codegen import fast_call
+from hodyn_ros.codegen.kernel import Kernel, Stack
 from hodyn_ros.errors import InputError
 
 Array = NDArray[np.float64]
@@ -307,7 +307,7 @@ def test_the_interpreter_may_end_at_any_time() -> None:
     """A call from a finaliser at the very end must not crash."""
     script = (
         "import numpy as np\n"
-        "from hodyn_ros.engine.codegen.kernel import Kernel\n"
+        "from hodyn_ros.codegen.kernel import Kernel\n"
         "f = Kernel(lambda a: [[2.0 * a[0][0]]], [('a', (1, 1))]).function\n"
         "class Last:\n"
         "    def __init__(self, f, a):\n"

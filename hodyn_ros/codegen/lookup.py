@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hodyn_ros.engine.codegen.literals import literal
+from hodyn_ros.codegen.literals import literal
 
 
 def table_text(name: str, values: Sequence[float]) -> str:

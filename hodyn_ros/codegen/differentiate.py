@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hodyn_ros.engine.codegen.tracer import Graph, Traced
+from hodyn_ros.codegen.tracer import Graph, Traced
 
 Scalar = Any  # traced, or a number
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from hodyn_ros.engine.codegen.literals import literal, splat
-from hodyn_ros.engine.codegen.lookup import entry_lines, search_lines, search_text, table_text
-from hodyn_ros.engine.codegen.tracer import Graph, Operation, Traced
-from hodyn_ros.engine.series.sincos import sincos_function, single_sincos_function
+from hodyn_ros.codegen.literals import literal, splat
+from hodyn_ros.codegen.lookup import entry_lines, search_lines, search_text, table_text
+from hodyn_ros.codegen.sincos import sincos_function, single_sincos_function
+from hodyn_ros.codegen.tracer import Graph, Operation, Traced
 
 _INSTRUCTIONS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
 _FUNCTIONS: tuple[Operation, ...] = ("sin", "cos")

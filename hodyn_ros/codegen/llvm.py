@@ -10,7 +10,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-from hodyn_ros.engine.codegen.object_cache import ObjectCache
+from hodyn_ros.codegen.object_cache import ObjectCache
 
 # Straight-line code comes in an order that keeps few numbers alive; schedulers, before and after registers
 # are allocated, only lengthen their lives. It comes in blocks, which the preparation of code would join.

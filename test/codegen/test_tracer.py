@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 
-from hodyn_ros.engine.codegen.differentiate import derivatives
-from hodyn_ros.engine.codegen.kernel import Kernel
-from hodyn_ros.engine.codegen.tracer import Graph, Traced
+from hodyn_ros.codegen.differentiate import derivatives
+from hodyn_ros.codegen.kernel import Kernel
+from hodyn_ros.codegen.tracer import Graph, Traced
 
 Array = NDArray[np.float64]
 Expression = Callable[[Any], Any]

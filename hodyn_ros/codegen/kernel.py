@@ -11,17 +11,17 @@ from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hodyn_ros.checks import check_finite, check_out, check_result, finite_array
-from hodyn_ros.engine.codegen.emit import batch_text, kernel_text, shared_text, single_text
-from hodyn_ros.engine.codegen.fast_call import data_of, fast_call
-from hodyn_ros.engine.codegen.llvm import MachineCode, compile_text, lanes
-from hodyn_ros.engine.codegen.object_cache import ObjectCache
-from hodyn_ros.engine.codegen.tracer import Graph
+from hodyn_ros.codegen.emit import batch_text, kernel_text, shared_text, single_text
+from hodyn_ros.codegen.fast_call import data_of, fast_call
+from hodyn_ros.codegen.llvm import MachineCode, compile_text, lanes
+from hodyn_ros.codegen.object_cache import ObjectCache
+from hodyn_ros.codegen.tracer import Graph
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.se3 import Array
 
+Array = NDArray[np.float64]
 Stack = list[list[Any]]  # scalars by row and column
 Shape = tuple[int, int]
 _BatchCalls = tuple[Callable[..., int], Callable[..., int]]  # of one thread alone, and of each of several

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hodyn_ros.engine.codegen.llvm import compile_text
-from hodyn_ros.engine.codegen.object_cache import ObjectCache
+from hodyn_ros.codegen.llvm import compile_text
+from hodyn_ros.codegen.object_cache import ObjectCache
 
 _DATA, _DIMENSIONS_COUNT, _DIMENSIONS, _DESCRIPTOR, _FLAGS = 16, 24, 32, 56, 64  # offsets in an array object
 _READABLE = 0x0001 | 0x0100  # C-contiguous, aligned

@@ -8,7 +8,7 @@ way through the library.
 
 from __future__ import annotations
 
-from hodyn_ros.engine.codegen.literals import splat
+from hodyn_ros.codegen.literals import splat
 
 _LIMIT = float(2**20)
 _HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33)

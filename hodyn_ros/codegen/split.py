@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from hodyn_ros.engine.codegen.tracer import Graph, Traced
+from hodyn_ros.codegen.tracer import Graph, Traced
 
 
 class Split(NamedTuple):

@@ -13,8 +13,8 @@ import pytest
 from oracles.cases import make_case
 
 from hodyn_ros import Robot
-from hodyn_ros.engine.codegen import object_cache
-from hodyn_ros.engine.codegen.object_cache import ObjectCache
+from hodyn_ros.codegen import object_cache
+from hodyn_ros.codegen.object_cache import ObjectCache
 
 CODE = bytes(range(200))
 
@@ -163,7 +163,7 @@ class TestTrouble:
         """Whatever is found under a key is whole."""
         work = (
             "from pathlib import Path\n"
-            "from hodyn_ros.engine.codegen.object_cache import ObjectCache\n"
+            "from hodyn_ros.codegen.object_cache import ObjectCache\n"
             f"cache = ObjectCache(Path({str(tmp_path / 'cache')!r}))\n"
             "codes = [bytes([i]) * 10000 for i in range(3)]\n"
             "for round in range(150):\n"
