@@ -12,7 +12,7 @@ from hodyn_ros.checks import check_finite, real_array
 from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations.body_jacobians import BodyJacobians, joint_motion
-from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, Frame
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.tree import TreeModel
@@ -20,7 +20,7 @@ from hodyn_ros.model.tree import TreeModel
 
 @dataclass(frozen=True, eq=False)
 class MotionStack:
-    """A checked motion: `q` (..., order + 1 + rates, n), and the base in body-fixed representation."""
+    """A checked motion: `q` (..., order + 1 + rates, n), and the base in the representation asked for."""
 
     q: Array
     base: BaseMotion | None
@@ -41,33 +41,37 @@ class MotionStack:
         joints = [self.q[..., k + 1, :] for k in range(self.order + 1)]
         if self.base is None:
             return joints
-        _, twists = self.base.arrays(self.order + 1, self.batch)
+        _, twists = self.base.in_frame("body").arrays(self.order + 1, self.batch)
         return [np.concatenate([twists[..., k, :], w], axis=-1) for k, w in enumerate(joints)]
+
+    @property
+    def frame(self) -> Frame:
+        """The representation of the twists of the base."""
+        return "body" if self.base is None else self.base.frame
 
     @property
     def batch(self) -> tuple[int, ...]:
         """The leading axes: () or (N,)."""
         return self.q.shape[:-2]
 
-    def in_world(self) -> MotionStack:
-        """Return the same motion with the base in spatial representation."""
-        return self if self.base is None else replace(self, base=self.base.in_frame("world"))
-
     def arguments(self) -> list[Array]:
-        """Return what kernels take: q and, of a floating base, its pose and body-fixed twists."""
+        """Return what kernels take: q and, of a floating base, its pose and twists."""
         if self.base is None:
             return [self.q]
         return [self.q, *self.base.arrays(self.q.shape[-2] - 1, self.batch)]
 
 
-def motion_stack(model: TreeModel, q: ArrayLike | None, base: BaseMotion | None, rates: int) -> MotionStack:
+def motion_stack(
+    model: TreeModel, q: ArrayLike | None, base: BaseMotion | None, rates: int, frame: Frame = "body"
+) -> MotionStack:
     """Check a motion whose result of order r needs `rates` derivatives more than r.
 
-    Raises InputError saying what was expected and found.
+    That of the base is put into the representation `frame`. Raises InputError saying what was expected and
+    found.
     """
     joints = joint_stack(model, given(q), rates, "the motion")
     motion = fitting_base(model, base, joints.q.shape[-2] - 1, joints.batch)
-    return joints if motion is None else replace(joints, base=motion.in_frame("body"))
+    return joints if motion is None else replace(joints, base=motion.in_frame(frame))
 
 
 def given(values: ArrayLike | None) -> ArrayLike:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from copy import copy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import finite_result, rigid_poses
+from hodyn_ros.checks import rigid_poses
 from hodyn_ros.errors import InputError
+from hodyn_ros.lie.compiled import compiled
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.se3 import Ad, Array, ad, hat, inverse
 
@@ -65,12 +65,12 @@ class BaseMotion:
         object.__setattr__(self, "twists", twists)
 
     @classmethod
-    def computed(cls, pose: Array, twists: Array) -> BaseMotion:
-        """Return a motion with spatial twists that need no check, as compiled code has found them."""
+    def computed(cls, pose: Array, twists: Array, frame: Frame = "world") -> BaseMotion:
+        """Return a motion that needs no check, as compiled code has found it."""
         pose.setflags(write=False)
         twists.setflags(write=False)
         motion = object.__new__(cls)
-        motion.__dict__.update(pose=pose, twists=twists, frame="world")
+        motion.__dict__.update(pose=pose, twists=twists, frame=frame)
         return motion
 
     @property
@@ -92,28 +92,32 @@ class BaseMotion:
 
     def one(self, i: int) -> BaseMotion:
         """Return one sample of a batch."""
-        return self._changed(pose=self.pose[i], twists=self.twists[i])
+        return BaseMotion.computed(self.pose[i], self.twists[i], self.frame)
 
     def in_frame(self, frame: Frame) -> BaseMotion:
         """Return the same motion in the representation `frame`."""
         check_frame(frame)
         if frame == self.frame:
             return self
-        convert = twists_to_world if frame == "world" else twists_to_body
-        twists = np.moveaxis(convert(self.pose, np.moveaxis(self.twists, -2, 0)), 0, -2)
-        return self._changed(twists=_finite("the base twists", twists), frame=frame)
+        twists = self._converted(twists_to_world if frame == "world" else twists_to_body, self.twists)
+        return BaseMotion.computed(self.pose, twists, frame)
 
-    def _changed(self, **parts: Any) -> BaseMotion:
-        """Return a copy with other parts, which need not be checked again."""
-        changed = copy(self)
-        for name, part in parts.items():
-            object.__setattr__(changed, name, part)
-        return changed
+    def twists_in(self, frame: Frame, orders: int) -> Array:
+        """Return as many twists of one sample in the representation `frame`, (orders, 6)."""
+        twists = self.twists[:orders]
+        if frame == self.frame or not orders:
+            return twists
+        return (twists_to_world if frame == "world" else twists_to_body)(self.pose, twists)
 
     def pose_derivatives(self) -> Array:
         """Return the pose and its time derivatives (orders + 1, 4, 4); Ali et al., eq. 20."""
-        twists = np.moveaxis(self.in_frame("world").twists, -2, 0)
-        return np.moveaxis(pose_derivatives(self.pose, twists), 0, -3)
+        return self._converted(pose_derivatives, self.in_frame("world").twists)
+
+    def _converted(self, convert: Callable[..., Array], *stacks: Array) -> Array:
+        """Return what a function below makes of the pose and of stacks, the order behind the batch."""
+        if not self.batch:
+            return convert(self.pose, *stacks)
+        return np.moveaxis(convert(self.pose, *[np.moveaxis(stack, -2, 0) for stack in stacks]), 0, 1)
 
     def wrenches_in_body(self, world_wrenches: Stack) -> Array:
         """Return wrenches on the base by order (orders, 6), given in the world frame, in the body frame.
@@ -121,12 +125,11 @@ class BaseMotion:
         Inverse dynamics returns the base wrench in the world frame, moments about the world origin; here they
         are in body axes, about the body origin, with their derivatives. Needs as many twists as derivatives.
         """
-        twists = np.moveaxis(self.in_frame("body").twists, -2, 0)
-        wrenches = np.moveaxis(np.asarray(world_wrenches, dtype=np.float64), -2, 0)
-        return np.moveaxis(wrenches_to_body(self.pose, twists, wrenches), 0, -2)
+        wrenches = np.asarray(world_wrenches, dtype=np.float64)
+        return self._converted(wrenches_to_body, self.in_frame("body").twists, wrenches)
 
 
-@finite_result
+@compiled
 def pose_derivatives(pose: Array, world_twists: Stack) -> Array:
     """Return a pose (..., 4, 4) and its time derivatives, (orders + 1, ..., 4, 4), from spatial twists.
 
@@ -142,7 +145,7 @@ def pose_derivatives(pose: Array, world_twists: Stack) -> Array:
 
 def _twist_matrix(twist: Array) -> Array:
     """Return the matrix (..., 4, 4) of twists (omega; v)."""
-    matrix = np.zeros((*twist.shape[:-1], 4, 4))
+    matrix = np.zeros((*twist.shape[:-1], 4, 4), np.result_type(twist, np.float64))
     matrix[..., :3, :3], matrix[..., :3, 3] = hat(twist[..., :3]), twist[..., 3:]
     return matrix
 
@@ -171,7 +174,7 @@ def inverse_adjoint_derivatives(pose: Array, body_twists: Stack, order: int) -> 
     return result
 
 
-@finite_result
+@compiled
 def twists_to_world(pose: Array, body_twists: Stack) -> Array:
     """Convert body-fixed twists by order (orders, ..., 6) to spatial ones, `V^0 = Ad_C V^b`."""
     orders = range(len(body_twists))
@@ -179,15 +182,16 @@ def twists_to_world(pose: Array, body_twists: Stack) -> Array:
     return np.stack([product_derivative(adjoints, body_twists, k) for k in orders])
 
 
-@finite_result
+@compiled
 def twists_to_body(pose: Array, world_twists: Stack) -> Array:
     """Convert spatial twists by order (orders, ..., 6) to body-fixed ones, `V^b = Ad_C^{-1} V^0`."""
     # the inverse pose moves with the body-fixed twist -V^0
     reversed_twists = [-np.asarray(twist) for twist in world_twists]
-    return -twists_to_world(inverse(pose), reversed_twists)
+    adjoints = adjoint_derivatives(inverse(pose), reversed_twists, len(world_twists) - 1)
+    return np.stack([product_derivative(adjoints, world_twists, k) for k in range(len(world_twists))])
 
 
-@finite_result
+@compiled
 def wrenches_to_world(pose: Array, body_twists: Stack, body_wrenches: Stack) -> Array:
     """Convert wrenches by order (orders, ..., 6) from the body frame to the world frame.
 
@@ -198,7 +202,7 @@ def wrenches_to_world(pose: Array, body_twists: Stack, body_wrenches: Stack) -> 
     return _transposed_products(adjoints, body_wrenches)
 
 
-@finite_result
+@compiled
 def wrenches_to_body(pose: Array, body_twists: Stack, world_wrenches: Stack) -> Array:
     """Convert wrenches by order (orders, ..., 6) from the world frame to the body frame.
 

@@ -7,11 +7,14 @@ equations of motion of tree-topology systems" (2018), section 2.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Literal
 
 import numpy as np
 
 from hodyn_ros.errors import InputError
+from hodyn_ros.lie.compiled import compiled
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.motion import Frame, Stack, adjoint_derivatives, wrenches_to_world
 from hodyn_ros.lie.se3 import Array, inverse
@@ -42,9 +45,18 @@ def convert_screws(
     """
     if source == target or not len(screws):
         return np.asarray(screws)
-    change, rates = change_of_frame(pose, twists, source, target)
-    adjoints = adjoint_derivatives(change, rates, len(screws) - 1)
-    return np.stack([product_derivative(adjoints, screws, k) for k in range(len(screws))])
+    return _screw_conversion(source, target)(pose, twists, screws)
+
+
+@cache
+def _screw_conversion(source: Representation, target: Representation) -> Callable[..., Array]:
+    @compiled
+    def convert(pose: Array, twists: Stack, screws: Stack) -> Array:
+        change, rates = change_of_frame(pose, twists, source, target)
+        adjoints = adjoint_derivatives(change, rates, len(screws) - 1)
+        return np.stack([product_derivative(adjoints, screws, k) for k in range(len(screws))])
+
+    return convert
 
 
 def convert_wrenches(

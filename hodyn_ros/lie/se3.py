@@ -41,7 +41,7 @@ def hat(vector: Array) -> Array:
     >>> hat(np.array([1.0, 2.0, 3.0])) @ np.array([0.0, 0.0, 1.0])
     array([ 2., -1.,  0.])
     """
-    result = np.zeros((*vector.shape, 3))
+    result = np.zeros((*vector.shape, 3), np.result_type(vector, np.float64))
     result[..., 2, 1] = vector[..., 0]
     result[..., 0, 2] = vector[..., 1]
     result[..., 1, 0] = vector[..., 2]
@@ -49,7 +49,7 @@ def hat(vector: Array) -> Array:
 
 
 def _blocks(upper_left: Array, lower_left: Array, lower_right: Array) -> Array:
-    result = np.zeros((*upper_left.shape[:-2], 6, 6))
+    result = np.zeros((*upper_left.shape[:-2], 6, 6), np.result_type(upper_left, np.float64))
     result[..., :3, :3] = upper_left
     result[..., 3:, :3] = lower_left
     result[..., 3:, 3:] = lower_right
@@ -58,7 +58,7 @@ def _blocks(upper_left: Array, lower_left: Array, lower_right: Array) -> Array:
 
 def pose(rotation: Array, translation: Array) -> Array:
     """Assemble homogeneous poses (..., 4, 4) from rotations (..., 3, 3) and translations (..., 3) [m]."""
-    result = np.zeros((*rotation.shape[:-2], 4, 4))
+    result = np.zeros((*rotation.shape[:-2], 4, 4), np.result_type(rotation, translation, np.float64))
     result[..., :3, :3] = rotation
     result[..., :3, 3] = translation
     result[..., 3, 3] = 1.0

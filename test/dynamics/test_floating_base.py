@@ -191,3 +191,93 @@ class TestRepresentations:
         more = BaseMotion(case.base.pose, np.vstack([base.twists, np.ones((2, 6))]), frame=frame)
         for first, second in zip(robot.inverse_dynamics(case.q, base), robot.inverse_dynamics(case.q, more)):
             np.testing.assert_array_equal(first, second)
+
+
+OF_MOTIONS = {  # rows of the motion of order 1, by name of the call
+    "mass_matrix": 2,
+    "coriolis_matrix": 3,
+    "gravity_torque": 2,
+    "dynamic_matrices": 3,
+    "coefficient_matrices": 3,
+    "matrix_derivatives": 3,
+    "parameter_derivatives": 3,
+    "com": 2,
+    "com_jacobian": 2,
+    "centroidal_momentum": 3,
+    "centroidal_momentum_matrix": 2,
+    "regressor": 4,
+    "inverse_dynamics": 4,
+    "inverse_dynamics_derivatives": 4,
+    "forward_kinematics": 2,
+}
+
+
+def numbers_of(result: Any) -> list[Array]:
+    """Return the arrays of a result, whatever holds them."""
+    if isinstance(result, np.ndarray):
+        return [result]
+    if isinstance(result, tuple):
+        return list(result)
+    names = ("poses", "twists", "screws") if hasattr(result, "screws") else vars(result)
+    return [getattr(result, name) for name in names]
+
+
+class TestCallsThatFollow:
+    """The first call of a shape finds its kernel and checks all; those that follow go straight to it."""
+
+    @both_frames
+    @pytest.mark.parametrize("name", [*OF_MOTIONS, "jacobian", "slotine_li_regressor"])
+    def test_motions(self, name: str, frame: Frame) -> None:
+        rng = np.random.default_rng(40)
+        robot = robot_of(random_tree(rng, 4, floating_base=True))
+        q, more = rng.standard_normal((OF_MOTIONS.get(name, 3), 3)), {}
+        call = getattr(robot, name)
+        if name == "jacobian":
+            more = {"body": robot.model.body_names[-1]}
+        elif name == "slotine_li_regressor":
+            more = {"qr": rng.standard_normal((4, 3)), "base_reference": rng.standard_normal((3, 6))}
+        for seed in (1, 2):
+            base = random_base_motion(seed, 5).in_frame(frame)
+            careful = robot_of(Tree.of(robot.model))
+            expected = numbers_of(getattr(careful, name)(q.tolist(), base=base.in_frame("world"), **more))
+            for _ in range(2):
+                for found, number in zip(numbers_of(call(q, base=base, **more)), expected, strict=True):
+                    assert found.shape == number.shape
+                    np.testing.assert_allclose(found, number, rtol=0.0, atol=1e-12 * np.abs(number).max())
+
+    @both_frames
+    @pytest.mark.parametrize("pushed", [False, True], ids=["free", "pushed"])
+    def test_torques(self, frame: Frame, pushed: bool) -> None:
+        rng = np.random.default_rng(41)
+        robot = robot_of(random_tree(rng, 4, floating_base=True))
+        state, torques = rng.standard_normal((2, 3)), rng.standard_normal((2, 3))
+        wrench = rng.standard_normal((2, 6)) if pushed else None
+        for seed in (1, 2):
+            base = random_base_motion(seed, 1).in_frame(frame)
+            careful = robot_of(Tree.of(robot.model))
+            for name in ("forward_dynamics", "forward_dynamics_derivatives"):
+                expected = getattr(careful, name)(state.tolist(), torques.tolist(), base, wrench)
+                for _ in range(2):
+                    found = getattr(robot, name)(state, torques, base, wrench)
+                    for a, b in zip(numbers_of(found), numbers_of(expected), strict=True):
+                        np.testing.assert_allclose(a, b, rtol=0.0, atol=1e-12 * np.abs(b).max())
+
+    def test_what_does_not_fit_is_said_as_before(self) -> None:
+        robot = robot_of(random_tree(42, 4, floating_base=True))
+        q, base = np.zeros((3, 3)), random_base_motion(1, 4)
+        for name in ("mass_matrix", "com", "forward_kinematics"):
+            call = getattr(robot, name)
+            call(q, base)
+            with pytest.raises(InputError, match="needs 2 base twists"):
+                call(q, BaseMotion(base.pose, base.twists[:1]))
+            with pytest.raises(InputError, match="floating base; give its motion"):
+                call(q)
+            with pytest.raises(InputError, match="NaN"):
+                call(np.full((3, 3), np.nan), base)
+            with pytest.raises(InputError, match="base must be a BaseMotion, found list"):
+                call(q, [base])
+
+
+def random_base_motion(seed: int, orders: int) -> BaseMotion:
+    base = random_base(seed, orders, "world")
+    return BaseMotion(base.pose, base.twists, frame="world")

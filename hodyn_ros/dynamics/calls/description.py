@@ -68,10 +68,10 @@ class RobotProperties:
         )  # besides the bodies, by name
         # inverse dynamics by shape of the motion, or of the twists
         self._compiled: dict[tuple[int, ...], Callable[..., Any]] = {}
-        self._compiled_with_base: dict[tuple[int, ...], Callable[..., Any]] = {}
+        self._compiled_with_base: dict[Any, Callable[..., Any]] = {}  # by shape and frame of the twists
         self._kernels: dict[tuple[str, int, kernels.KernelSpec], Function] = {}
         self._forward: dict[Any, Callable[..., Array]] = {}  # forward dynamics by shapes
-        self._forward_with_base: dict[tuple[int, ...], Callable[..., tuple[Array, Array]]] = {}
+        self._forward_with_base: dict[Any, Callable[..., tuple[Array, Array]]] = {}  # by shape and frame
         self._moving: dict[Any, Callable[..., Array]] = {}  # kinematics by shape and representation
         self._frame_kernels: dict[Any, Function | None] = {}
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple, overload
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +25,7 @@ from hodyn_ros.dynamics.motion_stack import applied
 from hodyn_ros.dynamics.motion_stack import given as given_motion
 from hodyn_ros.engine import kernels
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, twists_to_body
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, Frame, twists_to_body
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.tree import TreeModel
 
@@ -104,18 +104,32 @@ class ForwardDynamicsCalls(RobotProperties):
             if compiled is not None and base_wrench is None:
                 accelerations: Array = compiled(state, torques)
                 return accelerations
+        elif wrenches is None and type(base) is BaseMotion and type(torques) is np.ndarray:
+            with_base = self._forward_with_base.get((torques.shape, base.frame))
+            if with_base is not None and not base.batch:
+                return with_base(state, torques, base, base_wrench)
         if self._looped is not None:
-            if wrenches is None and type(base) is BaseMotion and base.frame == "world":
-                with_base = self._forward_with_base.get(np.shape(torques))
-                if with_base is not None:
-                    return with_base(state, torques, base, base_wrench)
             return self._looped_forward(state, torques, base, base_wrench, wrenches)
+        return self._tree_forward(state, torques, base, base_wrench, wrenches)
+
+    def _tree_forward(
+        self,
+        state: ArrayLike | None,
+        torques: ArrayLike,
+        base: BaseMotion | None,
+        base_wrench: ArrayLike | None,
+        wrenches: Sequence[AppliedWrench] | None,
+    ) -> Array | tuple[Array, Array]:
         found = self._hybrid(given_motion(state), torques, base, base_wrench, wrenches, (), False)
+        if wrenches is None and not self._massless and found.ndim == 2:
+            setting = kernels.KernelSpec(base=None if base is None else base.frame)
+            function = self._kernel("hybrid", len(found) - 1, setting).function
+            given, efforts = (2, self.n_joints), (len(found), self.n_joints)
+            if base is None:
+                self._forward[given, efforts] = function
+            else:
+                self._keep_forward_with_base(given, efforts, base.frame, self._tree_forward, function)
         if base is None:
-            if wrenches is None and not self._massless and found.ndim == 2:
-                n, order = self.n_joints, len(found) - 1
-                kernel = self._kernel("hybrid", order, kernels.KernelSpec())
-                self._forward[(2, n), (order + 1, n)] = kernel.function
             return found
         of_base, joints = split(found)
         return joints, of_base
@@ -211,23 +225,44 @@ class ForwardDynamicsCalls(RobotProperties):
     def _keep_forward(self, looped: LoopedDynamics, order: int) -> None:
         """Let further calls of an order, with arrays and a spatial base motion, find their code."""
         closure, call = looped.closure, looped.forward_call(order)
-        given, still = (2, len(closure.joints)), np.zeros((order + 1, 6))
-        efforts = order + 1, len(closure.driven)
+        given, efforts = (2, len(closure.joints)), (order + 1, len(closure.driven))
         if closure.leader is None:
             self._forward[given, efforts] = call
-            return
+        else:
+
+            def function(state: Array, torques: Array, pose: Array, twist: Array, *push: Array) -> Array:
+                return call(state, pose, twist, torques, *push)
+
+            careful, pushed = self._looped_forward, closure.base_given
+            self._keep_forward_with_base(given, efforts, "world", careful, function, pushed)
+
+    def _keep_forward_with_base(
+        self,
+        given: tuple[int, int],
+        efforts: tuple[int, int],
+        frame: Frame,
+        careful: Callable[..., Any],
+        function: Callable[..., Array],
+        pushed: bool = True,
+    ) -> None:
+        """Let further calls with arrays of these shapes, and a base motion, find their code.
+
+        `function(state, torques, pose, twist, wrench)` has the columns of the base first. It takes no wrench
+        where the base is not `pushed`.
+        """
+        nothing = (np.zeros((efforts[0], 6)),) if pushed else ()
 
         def with_base(
-            state: ArrayLike, torques: ArrayLike, base: BaseMotion, base_wrench: ArrayLike | None
+            state: ArrayLike, torques: Array, base: BaseMotion, base_wrench: ArrayLike | None
         ) -> tuple[Array, Array]:
-            if np.shape(state) != given or (base_wrench is not None and not closure.base_given):
-                found = self._looped_forward(state, torques, base, base_wrench, None)
-                return found[0], found[1]
-            push = [still if base_wrench is None else base_wrench] if closure.base_given else []
-            table = call(state, base.pose, base.twists[:1], torques, *push)
+            push = nothing if base_wrench is None else (np.asarray(base_wrench),)
+            if np.shape(state) != given or [p.shape for p in push] != [p.shape for p in nothing]:
+                found: tuple[Array, Array] = careful(state, torques, base, base_wrench, None)
+                return found
+            table = function(state, torques, base.pose, base.twists[:1], *push)
             return table[:, 6:].copy(), table[:, :6].copy()
 
-        self._forward_with_base[efforts] = with_base
+        self._forward_with_base[efforts, frame] = with_base
 
     @finite_result
     def _looped_hybrid(

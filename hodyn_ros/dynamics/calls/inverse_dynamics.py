@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, overload
 
 import numpy as np
@@ -20,7 +20,7 @@ from hodyn_ros.engine import kernels
 from hodyn_ros.engine.loops.loop_kernel import compiles
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import INVERSE_DYNAMICS
-from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, Frame
 from hodyn_ros.lie.se3 import Array
 
 
@@ -99,8 +99,8 @@ class InverseDynamicsCalls(RobotProperties):
                 if compiled is not None:
                     torques: Array = compiled(q)
                     return torques
-            if type(base) is BaseMotion and base.frame == "world":
-                with_base = self._compiled_with_base.get(base.twists.shape)
+            if type(base) is BaseMotion:
+                with_base = self._compiled_with_base.get((base.twists.shape, base.frame))
                 if with_base is not None:
                     found = with_base(q, base)
                     if found is not None:
@@ -118,6 +118,8 @@ class InverseDynamicsCalls(RobotProperties):
         kernel = self._inverse_kernel(order, base_motion, loads)
         others = [] if base_motion is None else base_motion.arrays(order + 2, motion.shape[:-2])
         others += applied(loads, order, motion.shape[:-2])
+        if base is not None and not loads and motion.ndim == 2:
+            self._keep_with_base(kernel.function, motion.shape, base.orders, base.frame, pair=True)
         call = kernel.function if motion.ndim == 2 else kernel.batch
         efforts = call(motion, *others)
         return efforts if base_motion is None else split(efforts)
@@ -222,21 +224,28 @@ class InverseDynamicsCalls(RobotProperties):
     def _keep_compiled(self, looped: LoopedDynamics, order: int) -> None:
         """Let further calls of an order, with arrays and a spatial base motion that fits, find their code."""
         shape = order + 3, len(looped.closure.joints)
-        compiled, split = looped.compile(order), looped.closure.base_given
+        compiled = looped.compile(order)
         if looped.closure.leader is None:
             self._compiled[shape] = compiled
-            return
+        else:
+            self._keep_with_base(compiled, shape, order + 2, "world", pair=looped.closure.base_given)
+
+    def _keep_with_base(
+        self, compiled: Callable[..., Array], shape: tuple[int, ...], orders: int, frame: Frame, *, pair: bool
+    ) -> None:
+        """Let further calls with joints of a shape, and a base motion of so many twists, find their code."""
+        used = shape[0] - 1
 
         def with_base(q: ArrayLike | None, base: BaseMotion) -> Array | tuple[Array, Array] | None:
             if type(q) is not np.ndarray or q.shape != shape:
                 return None
-            table = compiled(q, base.pose, base.twists)
-            return (table[:, :6].copy(), table[:, 6:].copy()) if split else table
+            table = compiled(q, base.pose, base.twists[:used])
+            return (table[:, :6].copy(), table[:, 6:].copy()) if pair else table
 
         def of_a_platform(q: ArrayLike | None, base: BaseMotion) -> Array | None:
             return compiled(base.pose, base.twists) if q is None else None
 
-        self._compiled_with_base[order + 2, 6] = with_base if shape[1] else of_a_platform
+        self._compiled_with_base[(orders, 6), frame] = with_base if shape[1] else of_a_platform
 
     def _by_formulation(
         self,

@@ -52,12 +52,17 @@ class KinematicCalls(RobotProperties):
         `twists_of` and `jacobian_of`. Mueller (2020), Algorithm 1; Ali et al., Algorithm 1. Raises InputError
         saying what was expected. Compiled, but for robots too large to compile in seconds.
         """
-        joints = q if self._looped is None and base is None else self._joints_at_once(q, base)
+        joints = q if self._looped is None else self._joints_at_once(q, base)
         if type(joints) is np.ndarray:
+            order, floats = len(joints) - 1, self._tree.floating_base
             compiled = self._moving.get((joints.shape, representation))
-            if compiled is not None:
-                order, moving = len(joints) - 1, base if self._tree.floating_base else None
-                table = compiled(joints, *([] if moving is None else moving.arrays(order)))
+            if floats or self._looped is not None:
+                fits = not floats or (type(base) is BaseMotion and not base.batch and base.orders >= order)
+            else:
+                fits = base is None
+            if compiled is not None and fits:
+                moving = (base.pose, base.twists_in("world", order)) if floats and base is not None else ()
+                table = compiled(joints, *moving)
                 return unpacked(self._tree, table, order, representation, self.frames)
         return self._forward_kinematics(q, base, representation)
 
@@ -82,7 +87,7 @@ class KinematicCalls(RobotProperties):
         kernel = self._frame_kernel(order, bodies, representation, True) if order <= HIGHEST_ORDER else None
         if kernel is None:
             return forward_kinematics(tree, stack, moving, representation, self.frames)
-        if stack.ndim == 2 and (moving is None or self._looped is not None):
+        if stack.ndim == 2:
             self._moving[stack.shape, representation] = kernel.function
         others = [] if moving is None else moving.in_frame("world").arrays(order, stack.shape[:-2])
         call = kernel.batch if stack.ndim == 3 else kernel.function

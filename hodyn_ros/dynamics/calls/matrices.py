@@ -22,7 +22,7 @@ from hodyn_ros.engine.partial_kernels import hybrid_dynamics_derivatives
 from hodyn_ros.engine.recursions import kinematics
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations.parameters import dynamic_parameters
-from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, Frame
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.joint_tree import JointTree
@@ -42,10 +42,9 @@ def _quick(call: Callable[..., Array]) -> Callable[..., Array]:
 
     @wraps(call)
     def quick(self: MatrixCalls, q: ArrayLike, base: BaseMotion | None = None) -> Array:
-        if base is None and type(q) is np.ndarray:
-            found = self._noted.get((name, q.shape))
-            if found is not None:
-                return found[0](q).reshape(found[1])
+        found = self._by_noted(q, base, name)
+        if found is not None:
+            return found
         if self._looped is not None:
             return self._looped.computed(name, q, base)
         return careful(self, q, base)
@@ -74,14 +73,27 @@ class MatrixCalls(ABC):
         return {}
 
     @cached_property
-    def _noted(self) -> dict[tuple[Any, ...], tuple[Callable[..., Array], tuple[int, ...]]]:
-        return {}  # functions and shapes of their results, by name of the call and shape of the motion
+    def _noted(self) -> dict[tuple[Any, ...], tuple[Callable[..., Array], tuple[int, ...], Frame]]:
+        """Functions, shapes of their results and frames of base twists, by shape of the motion and call."""
+        return {}
 
-    def _note(
-        self, name: str, kernel: Kernel, stack: MotionStack, *shape: int, about: tuple[Any, ...] = ()
-    ) -> None:
-        if not stack.batch and stack.base is None:
-            self._noted[(name, stack.q.shape, *about)] = kernel.function, (stack.order + 1, *shape)
+    def _note(self, kernel: Kernel, stack: MotionStack, shape: tuple[int, ...], *call: Any) -> None:
+        """Let the next call with one sample of these shapes go straight to its kernel."""
+        if not stack.batch:
+            orders = stack.base and stack.base.orders
+            noted = kernel.function, (stack.order + 1, *shape), stack.frame
+            self._noted[(stack.q.shape, orders, *call)] = noted
+
+    def _by_noted(self, q: Any, base: BaseMotion | None, *call: Any, more: Sequence[Array] = ()) -> Any:
+        """Return what a kernel noted for a call computes of one sample; None where there is none."""
+        if type(q) is not np.ndarray or not (base is None or type(base) is BaseMotion):
+            return None
+        found = self._noted.get((q.shape, base and base.orders, *call))
+        if found is None or (base is not None and base.batch):
+            return None
+        function, shape, frame = found
+        motion = () if base is None else (base.pose, base.twists_in(frame, len(q) - 1))
+        return function(q, *motion, *more).reshape(shape)
 
     @cached_property
     def _joint_tree(self) -> JointTree:
@@ -111,13 +123,16 @@ class MatrixCalls(ABC):
         """
         return self._rows("gravity_torque", motion_stack(self.model, q, base, 0), "gravity")[..., 0, :]
 
-    @finite_result
     def dynamic_matrices(self, q: ArrayLike | None, base: BaseMotion | None = None) -> DynamicMatrices:
         """Compute `mass`, `coriolis` and `gravity` in one go, from `q` (order + 2, n)."""
         if self._looped is not None:
             return self._looped.computed("dynamic_matrices", q, base)
-        rows, m = self._rows("", motion_stack(self.model, q, base, 1), *matrix_kernels.PARTS), self._m
+        rows, m = self._rows_of_all(q, base), self._m
         return DynamicMatrices(rows[..., :m, :], rows[..., m : 2 * m, :], rows[..., 2 * m, :])
+
+    @_quick
+    def _rows_of_all(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
+        return self._rows("_rows_of_all", motion_stack(self.model, q, base, 1), *matrix_kernels.PARTS)
 
     def compile_matrices(self, order: int) -> None:
         """Compile `dynamic_matrices` of one order for this robot, however long that takes.
@@ -158,10 +173,9 @@ class MatrixCalls(ABC):
         axes, body origin) or "hybrid" (world axes, body origin). Garofalo et al. (2013), eqs. 27-29;
         compiled.
         """
-        if type(q) is np.ndarray and base is None:
-            found = self._noted.get(("jacobian", q.shape, body, frame))
-            if found is not None:
-                return found[0](q).reshape(found[1])
+        found = self._by_noted(q, base, "jacobian", body, frame)
+        if found is not None:
+            return found
         if self._looped is not None:
             return self._looped.computed("jacobian", q, base, body, frame)
         return self._jacobian(q, body, frame, base)
@@ -170,13 +184,13 @@ class MatrixCalls(ABC):
     def _jacobian(
         self, q: ArrayLike, body: str | int, frame: JacobianFrame, base: BaseMotion | None
     ) -> Array:
-        stack = motion_stack(self.model, q, base, 0)
+        stack = motion_stack(self.model, q, base, 0, "world")
         kernel = self._jacobian_kernel(stack.order, body, matrices.representation(frame))
         if kernel is None:
             place = find_frame(self.model, self.frames, body)
             return matrices.jacobian(stack.bodies(self._joint_tree), place, frame)
-        self._note("jacobian", kernel, stack, 6, self._m, about=(body, frame))
-        return called(kernel, stack.in_world()).reshape(*stack.batch, stack.order + 1, 6, self._m)
+        self._note(kernel, stack, (6, self._m), "jacobian", body, frame)
+        return called(kernel, stack).reshape(*stack.batch, stack.order + 1, 6, self._m)
 
     def _jacobian_kernel(self, order: int, name: str | int, representation: Representation) -> Kernel | None:
         key = (kinematics.frame_jacobian, order, name, representation)
@@ -205,12 +219,12 @@ class MatrixCalls(ABC):
 
         Compiled.
         """
-        stack = motion_stack(self.model, q, base, 0)
+        stack = motion_stack(self.model, q, base, 0, "world")
         kernel = self._matrix_kernel(kinematics.com, stack.order)
         if kernel is None:
             return centroid.com(stack.bodies(self._joint_tree), stack.order)
-        self._note("com", kernel, stack, 3)
-        return called(kernel, stack.in_world())
+        self._note(kernel, stack, (3,), "com")
+        return called(kernel, stack)
 
     @_quick
     def com_jacobian(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
@@ -241,7 +255,7 @@ class MatrixCalls(ABC):
         if kernel is None:
             readable: Callable[..., Array] = getattr(centroid, name)
             return readable(stack.bodies(self._joint_tree), stack.order)
-        self._note(name, kernel, stack, *shape)
+        self._note(kernel, stack, shape, name)
         return called(kernel, stack).reshape(*stack.batch, stack.order + 1, *shape)
 
     def dynamic_parameters(self) -> Array:
@@ -261,7 +275,7 @@ class MatrixCalls(ABC):
         kernel = self._matrix_kernel(matrix_kernels.regressors, stack.order)
         if kernel is None:
             return regressors.regressor(stack.bodies(self._joint_tree), stack.order)
-        self._note("regressor", kernel, stack, self._m, 10 * self.model.n_bodies)
+        self._note(kernel, stack, (self._m, 10 * self.model.n_bodies), "regressor")
         return called(kernel, stack).reshape(*stack.batch, stack.order + 1, self._m, -1)
 
     def slotine_li_regressor(
@@ -277,10 +291,11 @@ class MatrixCalls(ABC):
         `base_reference` (order + 2, 6) the body-fixed reference twists of a floating base or platform. Shape
         (order + 1, m, 10 bodies); with loops, m coordinates. Garofalo et al. (2013), eq. 16; compiled.
         """
-        if type(q) is np.ndarray and type(qr) is np.ndarray and base is None is base_reference:
-            found = self._noted.get(("slotine_li_regressor", q.shape))
-            if found is not None and len(qr) == len(q) + 1 and np.isfinite(qr[0]).all():
-                return found[0](q, qr[1:]).reshape(found[1])
+        rates = _reference_rates(q, qr, base, base_reference)
+        if rates is not None:
+            found = self._by_noted(q, base, "slotine_li_regressor", more=[rates])
+            if found is not None:
+                return found
         if self._looped is not None:
             return self._looped.computed("slotine_li_regressor", q, base, qr, base_reference)
         return self._slotine_li_regressor(q, qr, base, base_reference)
@@ -299,12 +314,11 @@ class MatrixCalls(ABC):
         kernel = self._matrix_kernel(matrix_kernels.slotine_li_regressors, stack.order)
         if kernel is None:
             return regressors.slotine_li_regressor(stack.bodies(self._joint_tree), rates, stack.order)
-        self._note("slotine_li_regressor", kernel, stack, self._m, 10 * self.model.n_bodies)
+        self._note(kernel, stack, (self._m, 10 * self.model.n_bodies), "slotine_li_regressor")
         arguments = [*stack.arguments(), np.ascontiguousarray(np.stack(rates, axis=-2))]
         call = kernel.batch if stack.batch else kernel.function
         return call(*map(np.ascontiguousarray, arguments)).reshape(*stack.batch, stack.order + 1, self._m, -1)
 
-    @finite_result
     def parameter_derivatives(self, q: ArrayLike | None, base: BaseMotion | None = None) -> DynamicMatrices:
         """Compute the derivatives of M, C and g by every dynamic parameter, `q` (order + 2, n).
 
@@ -312,15 +326,23 @@ class MatrixCalls(ABC):
         """
         if self._looped is not None:
             return self._looped.computed("parameter_derivatives", q, base)
+        rows, m, count = self._parameter_rows(q, base), self._m, 10 * self.model.n_bodies
+        matrices_by = rows[..., : 2 * count * m, :].reshape(*rows.shape[:-2], 2, count, m, m)
+        return DynamicMatrices(
+            matrices_by[..., 0, :, :, :], matrices_by[..., 1, :, :, :], rows[..., 2 * count * m :, :]
+        )
+
+    @_quick
+    def _parameter_rows(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
         stack = motion_stack(self.model, q, base, 1)
-        kernel = self._matrix_kernel(matrix_kernels.parameter_derivatives_kernel, stack.order)
+        kernel, m = self._matrix_kernel(matrix_kernels.parameter_derivatives_kernel, stack.order), self._m
         if kernel is None:
-            return regressors.parameter_derivatives(stack.bodies(self._joint_tree), stack.order)
-        m, count = self._m, 10 * self.model.n_bodies
-        table = called(kernel, stack).reshape(*stack.batch, stack.order + 1, -1, m)
-        parts = np.split(table, [count * m, 2 * count * m], axis=-2)
-        shapes = [(*table.shape[:-2], count, m, m)] * 2 + [parts[2].shape]
-        return DynamicMatrices(*(part.reshape(shape) for part, shape in zip(parts, shapes)))
+            found = regressors.parameter_derivatives(stack.bodies(self._joint_tree), stack.order)
+            parts = (found.mass, found.coriolis, found.gravity)
+            shape = *stack.batch, stack.order + 1, -1, m
+            return np.concatenate([part.reshape(shape) for part in parts], axis=-2)
+        self._note(kernel, stack, (-1, m), "_parameter_rows")
+        return called(kernel, stack).reshape(*stack.batch, stack.order + 1, -1, m)
 
     @property
     def _m(self) -> int:
@@ -331,9 +353,8 @@ class MatrixCalls(ABC):
         kernel = self._matrix_kernel(matrix_kernels.dynamic_matrices, stack.order, parts)
         if kernel is None:
             return matrices.rows(stack.bodies(self._joint_tree), stack.order, parts)
-        if name:
-            m = self._m
-            self._note(name, kernel, stack, *((m,) if name == "gravity_torque" else (m, m)))
+        m = self._m
+        self._note(kernel, stack, (m,) if name == "gravity_torque" else (-1, m), name)
         return called(kernel, stack).reshape(*stack.batch, stack.order + 1, -1, self._m)
 
     def _partial_kernel(self, order: int, setting: KernelSpec) -> Kernel | None:
@@ -349,6 +370,19 @@ class MatrixCalls(ABC):
         if key not in self._matrix_kernels:
             self._matrix_kernels[key] = make(self.model, order, *others)
         return self._matrix_kernels[key]
+
+
+def _reference_rates(q: Any, qr: Any, base: BaseMotion | None, base_reference: Any) -> Array | None:
+    """Return velocities of a reference as kernels take them; None where that takes a closer look."""
+    plain = type(q) is type(qr) is np.ndarray and len(qr) == len(q) + 1 and np.isfinite(qr[0]).all()
+    if not plain or (base is None) != (base_reference is None):
+        return None
+    if base is None:
+        rates: Array = qr[1:]
+        return rates
+    if type(base_reference) is not np.ndarray or base_reference.shape != (len(q), 6):
+        return None
+    return np.concatenate([base_reference, qr[1:]], axis=1)
 
 
 def called(kernel: Kernel, stack: MotionStack, loads: Sequence[AppliedWrench] = ()) -> Array:

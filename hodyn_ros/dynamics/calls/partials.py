@@ -52,7 +52,7 @@ from hodyn_ros.engine.direction_lanes import (
 )
 from hodyn_ros.engine.kernels import KernelSpec
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
-from hodyn_ros.lie.se3 import Array
+from hodyn_ros.lie.se3 import Array, ad
 
 
 class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
@@ -60,7 +60,8 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
 
     @cached_property
     def _fast_partials(self) -> dict[Any, tuple[Callable[..., Array], tuple[int, ...]]]:
-        return {}  # by shapes of the arguments
+        """Functions of forward dynamics by shapes of state and torques, and frame of a base."""
+        return {}
 
     @finite_result
     def matrix_derivatives(self, q: ArrayLike | None, base: BaseMotion | None = None) -> MatrixDerivatives:
@@ -77,12 +78,14 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
             return MatrixDerivatives(
                 *(np.array([getattr(one, part.name) for one in each]) for part in fields(MatrixDerivatives))
             )
-        stack = motion_stack(self.model, q, base, 1)
-        kernel = self._matrix_kernel(matrix_kernels.matrix_derivatives, stack.order)
-        if kernel is None:
-            return matrices.matrix_derivatives(stack.bodies(self._joint_tree), stack.order)
-        n = self._m
-        table = called(kernel, stack).reshape(*stack.batch, stack.order + 1, -1, n)
+        table, n = self._by_noted(q, base, "matrix_derivatives"), self._m
+        if table is None:
+            stack = motion_stack(self.model, q, base, 1)
+            kernel = self._matrix_kernel(matrix_kernels.matrix_derivatives, stack.order)
+            if kernel is None:
+                return matrices.matrix_derivatives(stack.bodies(self._joint_tree), stack.order)
+            self._note(kernel, stack, (-1, n), "matrix_derivatives")
+            table = called(kernel, stack).reshape(*stack.batch, stack.order + 1, -1, n)
         *parts, gravity = np.split(table, [n**2, 2 * n**2, 3 * n**2], axis=-2)
         mass, coriolis, by_velocity = (part.reshape(*part.shape[:-2], n, n, n) for part in parts)
         return MatrixDerivatives(mass, coriolis, by_velocity, gravity)
@@ -100,9 +103,10 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         its body-fixed twist. `wrenches` on bodies stay as they are given, in the world or in the frame of
         their body, where the robot moves away. Compiled.
         """
-        if type(q) is np.ndarray and base is None and wrenches is None and q.shape in self._fast_partials:
-            function, shape = self._fast_partials[q.shape]
-            return function(q).reshape(shape)
+        if wrenches is None:
+            found: Array | None = self._by_noted(q, base, "inverse_dynamics_derivatives")
+            if found is not None:
+                return found
         return self._inverse_dynamics_derivatives(q, base, wrenches)
 
     @finite_result
@@ -115,16 +119,18 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
             if count:
                 return inverse_dynamics_partials_of_samples(self._looped, count, y, moving, loads)
             found = inverse_dynamics_partials(self._looped, y, moving, loads)
-            if moving is None and not loads:
-                self._remember_partials("efforts", (y.shape,), found.shape)
+            if not loads:
+                call = self._or_carefully("efforts", len(found) - 1)
+                key = y.shape, base and base.orders, "inverse_dynamics_derivatives"
+                self._noted[key] = call, found.shape, "world"
             return found
         stack = motion_stack(self.model, q, base, 2)
         order, m, places = stack.order, self._m, load_places(self.model, loads)
         kernel = self._matrix_kernel(matrix_kernels.inverse_dynamics_derivatives, order, places)
         if kernel is not None:
             shape = (order + 1, order + 3, m, m)
-            if not loads and stack.base is None:
-                self._fast_partials[order + 3, m] = kernel.function, shape
+            if not loads:
+                self._note(kernel, stack, shape[1:], "inverse_dynamics_derivatives")
             return called(kernel, stack, loads).reshape(*stack.batch, *shape)
         changes = self._matrix_kernel(inverse_dynamics_changes, order, places)
         if changes is not None:
@@ -133,21 +139,29 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         series, brackets = self._partial_series(stack, loads)
         return partials.assemble(series, brackets)
 
-    def _remember_partials(
-        self, of: Literal["efforts", "accelerations"], shapes: tuple[Any, ...], result: tuple[int, ...]
-    ) -> None:
-        """Let the next call of a robot with loops, from such arrays and no base, be compiled code alone."""
-        quick = quick_call(self._need_loops("this"), of, result[0] - 1)
+    def _or_carefully(self, of: Literal["efforts", "accelerations"], order: int) -> Callable[..., Array]:
+        """Return partial derivatives of a robot with loops as compiled code, and with care where that fails.
 
-        def call(*arrays: Array) -> Array:
-            found = quick(*arrays)
+        `f(motion, [pose, twists])` of efforts, `f(state, torques, [pose, twist, wrench])` of accelerations.
+        """
+        looped = self._need_loops("this")
+        quick = quick_call(looped, of, order)
+
+        def efforts(q: Array, *moving: Array) -> Array:
+            found = quick(q, *moving)
             if found is not None:
                 return found
-            if of == "efforts":
-                return self._inverse_dynamics_derivatives(arrays[0], None, None)
-            return self._looped_partials(arrays[0], arrays[1], (), None, None, None)
+            return self._inverse_dynamics_derivatives(q, BaseMotion(*moving) if moving else None, None)
 
-        self._fast_partials[shapes[0] if of == "efforts" else shapes] = call, result
+        def accelerations(state: Array, torques: Array, *moving: Array) -> Array:
+            push = moving[2:] if looped.closure.base_given else ()
+            found = quick(state, *moving[:2], torques, *push)
+            if found is not None:
+                return found
+            base = BaseMotion(*moving[:2]) if moving else None
+            return self._looped_partials(state, torques, (), base, push[0] if push else None, None)
+
+        return efforts if of == "efforts" else accelerations
 
     def _partial_series(
         self, stack: MotionStack, loads: Sequence[AppliedWrench]
@@ -187,10 +201,12 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         the wrench on a prescribed base: (order + 1, order + 3, coordinates, efforts). With more drives than
         coordinates, columns beyond these are zero for k < 2.
         """
-        if base is None and wrenches is None and type(state) is np.ndarray and type(torques) is np.ndarray:
-            quick = self._fast_partials.get((state.shape, torques.shape))
-            if quick is not None and base_wrench is None:
-                return quick[0](state, torques).reshape(quick[1])
+        unloaded = wrenches is None and base_wrench is None and (base is None or type(base) is BaseMotion)
+        if unloaded and type(state) is np.ndarray and type(torques) is np.ndarray:
+            quick = self._fast_partials.get((state.shape, torques.shape, base and base.frame))
+            if quick is not None:
+                moving = () if base is None else (base.pose, base.twists[:1], np.zeros((len(torques), 6)))
+                return quick[0](state, torques, *moving).reshape(quick[1])
         if self._looped is not None:
             return self._looped_partials(state, torques, (), base, base_wrench, wrenches)
         return self.hybrid_dynamics_derivatives(state, torques, (), base, base_wrench, wrenches)
@@ -225,8 +241,9 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         shape = (order + 1, order + 3, m, m)
         kernel = self._partial_kernel(order, problem.setting)
         if kernel is not None:
-            if problem.setting == KernelSpec() and not problem.batch and not self._massless:
-                self._fast_partials[(2, n), (order + 1, n)] = kernel.function, shape
+            plain = problem.setting == KernelSpec(base=None if base is None else base.frame)
+            if plain and not problem.batch and not self._massless:
+                self._fast_partials[(2, n), (order + 1, n), base and base.frame] = kernel.function, shape
             found = (kernel.batch if problem.batch else kernel.function)(*problem.arrays)
             return found.reshape(*problem.batch, *shape)
         if problem.setting.base == "world":
@@ -312,8 +329,10 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         if of_drives:
             return hybrid_dynamics_partials(looped, y, values, moved, motion, loads)
         found = forward_dynamics_partials(looped, y, values, motion, loads)
-        if motion is None and not loads:
-            self._remember_partials("accelerations", (y.shape, values.shape), found.shape)
+        if not loads and base_wrench is None:
+            torques = (len(values), len(looped.closure.driven))
+            call = self._or_carefully("accelerations", len(values) - 1)
+            self._fast_partials[y.shape, torques, base and "world"] = call, found.shape
         return found
 
     @finite_result
@@ -330,21 +349,17 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         """
         if self._looped is not None:
             return self._linearised_loops(self._looped, state, torques, base)
-        n = self.model.n_joints
+        n, m = self.model.n_joints, self._m
         values = finite_array("the state", given_motion(state), (2, n))
         effort = finite_array("the torques", torques, (n,))
         motion = fitting_base(self.model, base, 1)
-        if motion is not None:
-            motion = motion.in_frame("body")
-            motion = BaseMotion(motion.pose, motion.twists[:1], frame="body")
-        accelerations = self._hybrid(values, effort[None], motion, None, None, (), False)[0]
-        q = np.vstack([values, accelerations[-n:]])
-        if motion is not None:
-            motion = BaseMotion(motion.pose, np.vstack([motion.twists, accelerations[:6]]), frame="body")
-        found = self.inverse_dynamics_derivatives(q, motion)[0]
-        velocities = values[1] if motion is None else np.concatenate([motion.twists[0], values[1]])
-        (bracket,) = partials.joint_brackets(self._joint_tree, [velocities])
-        return partials.linearise(found, bracket, n)
+        by_position, by_velocity, by_torque = self.forward_dynamics_derivatives(values, effort[None], base)[0]
+        A, B = np.zeros((2 * m, 2 * m)), np.zeros((2 * m, n))
+        A[:m, m:] = np.eye(m)
+        if motion is not None:  # displacements e change by e' = dw - [w, e]
+            A[:6, :6] = -ad(motion.twists_in("body", 1)[0])
+        A[m:, :m], A[m:, m:], B[m:] = by_position, by_velocity, by_torque[:, m - n :]
+        return LinearisedDynamics(A, B)
 
     def _linearised_loops(
         self, looped: LoopedDynamics, state: ArrayLike | None, torques: ArrayLike, base: BaseMotion | None

@@ -62,10 +62,10 @@ class Kinematics:
         check_representation(representation)
         if representation == self.representation:
             return self
-        source, twists = self.representation, np.moveaxis(self.twists, -3, 0)
+        source, twists = self.representation, _order_first(self.twists)
         moved = slice(self.model.first_jointed_body, None)
         screws = convert_screws(
-            np.moveaxis(self.screws, -3, 0),
+            _order_first(self.screws),
             self.poses[..., moved, :, :],
             twists[..., moved, :],
             source,
@@ -73,8 +73,8 @@ class Kinematics:
         )
         return replace(
             self,
-            twists=np.moveaxis(convert_screws(twists, self.poses, twists, source, representation), 0, -3),
-            screws=np.moveaxis(screws, 0, -3),
+            twists=_order_behind(convert_screws(twists, self.poses, twists, source, representation)),
+            screws=_order_behind(screws),
             representation=representation,
         )
 
@@ -94,7 +94,8 @@ class Kinematics:
         Body-fixed and hybrid twists of a named frame are about its own origin, body-fixed ones in its axes.
         Raises InputError for an unknown name.
         """
-        return np.moveaxis(self._twists_of(find_frame(self.model, self.frames, name)), 0, -2)
+        found = self._twists_of(find_frame(self.model, self.frames, name))
+        return found if found.ndim == 2 else np.moveaxis(found, 0, -2)
 
     @finite_result
     def pose_derivatives_of(self, name: str | int) -> Array:
@@ -120,19 +121,19 @@ class Kinematics:
         if not joints:
             return result
         spatial = self.in_representation("spatial")
-        columns = convert_screws(
-            np.moveaxis(spatial.screws[..., joints, :], -3, 0),
-            self.pose_of(name)[..., None, :, :],
-            spatial._twists_of(frame)[..., None, :],
-            "spatial",
-            self.representation,
-        )
-        result[..., joints] = np.swapaxes(np.moveaxis(columns, 0, -3), -1, -2)
+        columns = _order_first(spatial.screws[..., joints, :])
+        if self.representation != "spatial":
+            many = columns.shape[1:-1]
+            pose = np.broadcast_to(self.pose_of(name)[..., None, :, :], (*many, 4, 4))
+            twists = spatial._twists_of(frame)[..., None, :]
+            twists = np.broadcast_to(twists, (len(twists), *many, 6))
+            columns = convert_screws(columns, pose, twists, "spatial", self.representation)
+        result[..., joints] = _order_behind(columns).swapaxes(-1, -2)
         return result
 
     def _twists_of(self, frame: Frame) -> Array:
         """Return the twists (order, ..., 6) of a frame, the order on axis 0."""
-        twists = np.moveaxis(self.twists, -3, 0)
+        twists = _order_first(self.twists)
         if frame.body < 0:
             return np.zeros((*twists.shape[:-2], 6))
         twists = twists[..., frame.body, :]
@@ -218,6 +219,16 @@ def unpacked(
         frames=frames,
     )
     return found
+
+
+def _order_first(stack: Array) -> Array:
+    """Return a stack (..., orders, bodies, 6) with the orders on axis 0."""
+    return stack if stack.ndim == 3 else np.moveaxis(stack, -3, 0)
+
+
+def _order_behind(stack: Array) -> Array:
+    """Return a stack with the orders on axis 0 as (..., orders, bodies, 6)."""
+    return stack if stack.ndim == 3 else np.moveaxis(stack, 0, -3)
 
 
 def _stacked(items: Sequence[Stack], orders: int, batch: tuple[int, ...]) -> Array:

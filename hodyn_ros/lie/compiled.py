@@ -1,0 +1,57 @@
+"""Conversions of stacks with a pose as machine code, traced from what stands in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache, wraps
+from typing import Any
+
+import numpy as np
+
+from hodyn_ros.checks import finite_result
+from hodyn_ros.codegen.kernel import Kernel
+from hodyn_ros.lie.se3 import Array
+
+_LONGEST = 16  # rows of a stack for which conversions are compiled, in half a second at most
+
+
+def compiled(convert: Callable[..., Array]) -> Callable[..., Array]:
+    """Let a function of a pose (..., 4, 4) and stacks by order (orders, ..., 6) be machine code.
+
+    That is of arrays, of one sample or with one axis of samples. Lists, and all else, stay in NumPy. Raises
+    OverflowingError where numbers are too large.
+    """
+    careful = finite_result(convert)
+
+    @cache
+    def kernel(*orders: int) -> tuple[Kernel, tuple[int, ...]]:
+        shape: tuple[int, ...] = ()
+
+        def trace(pose: Any, *stacks: Any) -> list[list[Any]]:
+            nonlocal shape
+            arrays = [np.array(stack, dtype=object).reshape(-1, 6) for stack in stacks]
+            found = convert(np.array(pose, dtype=object), *arrays)
+            shape = found.shape
+            return found.reshape(-1, shape[-1]).tolist()  # type: ignore[no-any-return]
+
+        return Kernel(trace, [("the pose", (4, 4)), *[("the motion", (count, 6)) for count in orders]]), shape
+
+    @wraps(convert)
+    def converted(pose: Array, *stacks: Sequence[Array] | Array) -> Array:
+        samples = pose.shape[:-2]
+        if pose.dtype != np.float64 or len(samples) > 1 or not all(_fits(stack, samples) for stack in stacks):
+            return careful(pose, *stacks)
+        code, shape = kernel(*map(len, stacks))
+        if not samples:
+            return code.function(pose, *stacks).reshape(shape)  # type: ignore[no-any-return]
+        arrays = [pose, *[np.asarray(stack).swapaxes(0, 1) for stack in stacks]]
+        found = code.batch(*map(np.ascontiguousarray, arrays))
+        return found.reshape(-1, *shape).swapaxes(0, 1)
+
+    return converted
+
+
+def _fits(stack: Sequence[Array] | Array, samples: tuple[int, ...]) -> bool:
+    if not isinstance(stack, np.ndarray) or stack.dtype != np.float64 or len(stack) > _LONGEST:
+        return False
+    return stack.shape[1:] == (*samples, 6) and 0 not in samples
