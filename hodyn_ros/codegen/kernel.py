@@ -26,7 +26,7 @@ Stack = list[list[Any]]  # scalars by row and column
 Shape = tuple[int, int]
 _BatchCalls = tuple[Callable[..., int], Callable[..., int]]  # of one thread alone, and of each of several
 
-STRAIGHT_LINE_LIMIT = 110_000  # operations; LLVM takes three to five seconds for them
+STRAIGHT_LINE_LIMIT = 500_000  # operations; tracing them and LLVM take three seconds at most
 
 _WORTHWHILE = 4096  # samples of a batch for every thread that is woken
 _PART = 2048  # samples that a thread takes at a time

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hodyn_ros.codegen.differentiate import derivatives
-from hodyn_ros.codegen.kernel import Kernel, LaneKernel, Shape, Stack
+from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel, LaneKernel, Shape, Stack
 from hodyn_ros.engine.kernels import (
     KernelSpec,
     hybrid_dynamics_trace,
@@ -28,7 +28,6 @@ from hodyn_ros.lie.motion import Frame
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.tree import TreeModel
 
-LIMIT = 60_000  # operations in one direction; LLVM takes some seconds for them
 _ROWS = 4096  # directions at a time, of all samples together
 
 
@@ -39,7 +38,8 @@ def inverse_dynamics_changes(
 
     With a floating base its pose (4, 4) and body-fixed twists (order + 2, 6) follow q, its six entries stand
     before those of the joints: a body-fixed displacement, twist and derivatives, and the body-fixed wrench.
-    Applied wrenches, (order + 1, 6) each, stay as they are. None where that is longer than `LIMIT`.
+    Applied wrenches, (order + 1, 6) each, stay as they are. None where one direction has more
+    operations than `STRAIGHT_LINE_LIMIT`.
     """
     setting = KernelSpec(base="body" if model.floating_base else None, loads=loads)
 
@@ -112,7 +112,7 @@ def _compiled(
 ) -> LaneKernel | None:
     size = model.n_joints + (6 if model.floating_base else 0)
     kernel = LaneKernel(trace, [*arguments, ("the change", (order + 3, size))])
-    return kernel if kernel.operations <= LIMIT else None
+    return kernel if kernel.operations <= STRAIGHT_LINE_LIMIT else None
 
 
 def _changes(values: Stack, changes: Sequence[Sequence[Any]]) -> dict[int, Any]:

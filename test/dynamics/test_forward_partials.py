@@ -16,6 +16,7 @@ from oracles.differences import derivative
 from oracles.motions import Base, Frame
 
 from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot, share
+from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT
 from hodyn_ros.engine import direction_lanes, matrix_kernels, partial_kernels
 
 pytestmark = pytest.mark.thorough
@@ -242,8 +243,8 @@ def test_every_way_finds_the_same_numbers(
 
     expected = found()
     in_lanes(monkeypatch)
-    for limit in (direction_lanes.LIMIT, 0):
-        monkeypatch.setattr(direction_lanes, "LIMIT", limit)
+    for limit in (STRAIGHT_LINE_LIMIT, 0):
+        monkeypatch.setattr(direction_lanes, "STRAIGHT_LINE_LIMIT", limit)
         for one, right in zip(found(), expected, strict=True):
             assert_exact(one, right, 1e-12)
 

@@ -138,8 +138,7 @@ class MatrixCalls(ABC):
         """Compile `dynamic_matrices` of one order for this robot, however long that takes.
 
         Without this, robots and orders too large for a compilation of a few seconds are computed in NumPy, a
-        humanoid of 25 joints from order 2 on, a 6-UPS from order 1 on. The next process finds the machine
-        code on disk.
+        humanoid of 25 joints from order 7 on. The next process finds the machine code on disk.
         """
         if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or order < 0:
             raise InputError(f"the order must be 0 or a positive integer, found {order!r}")

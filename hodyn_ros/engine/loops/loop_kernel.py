@@ -26,7 +26,7 @@ from hodyn_ros.lie.motion import Frame
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
-_LARGEST = 1200  # bodies times (order + 2)^2 of what takes some seconds to compile
+_LARGEST = 2000  # bodies times (order + 2)^2 of what takes some seconds to compile
 _ITERATIONS = 8  # of Newton's method; from a warm start two or three do
 _ARRIVED = 1e-17  # squared error [rad, and of the robot's size] before what is then the last step
 
