@@ -21,6 +21,7 @@ from hodyn_ros.engine.kernels import (
     solved_efforts,
     solved_motion,
 )
+from hodyn_ros.engine.matrix_kernels import bracket_rows, dynamic_matrices_trace
 from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.vectors import cross, dot
@@ -54,7 +55,7 @@ def inverse_dynamics_changes(
             changes |= _changes(given[1], [row[:6] for row in change[1:]])
         return _changed(found, changes)
 
-    return _compiled(model, order, trace, inverse_dynamics_trace(model, order, setting)[1])
+    return _compiled(model, order + 3, trace, inverse_dynamics_trace(model, order, setting)[1])
 
 
 def hybrid_dynamics_changes(model: TreeModel, order: int, setting: KernelSpec) -> LaneKernel | None:
@@ -83,11 +84,34 @@ def hybrid_dynamics_changes(model: TreeModel, order: int, setting: KernelSpec) -
                 row[:0] = _body_wrench(recursion, k) if setting.base_prescribed else rates
         return _changed(found, changes)
 
-    return _compiled(model, order, trace, hybrid_dynamics_trace(model, order, setting)[1])
+    return _compiled(model, order + 3, trace, hybrid_dynamics_trace(model, order, setting)[1])
+
+
+def matrix_changes(model: TreeModel, order: int) -> LaneKernel | None:
+    """Compile `q (order + 2, n), ..., change (2, m) -> change of the rows of M, C and g`, order by order.
+
+    Of positions, then velocities; with a floating base as above, its displacement being the same all the
+    time: its twists w change by `[w, eta]` with all their derivatives. None as above.
+    """
+    program, arguments = dynamic_matrices_trace(model, order)
+
+    def trace(q: Stack, *others: Stack) -> Stack:
+        *given, (positions, velocities) = others
+        found = program(q, *given)
+        first = len(positions) - len(q[0])
+        changes = _changes(q[:2], [positions[first:], velocities[first:]])
+        if first:
+            pose, twists = given
+            carried = [[dot(row, positions[:6]) for row in bracket_rows(twist)] for twist in twists]
+            carried[0] = [a + b for a, b in zip(carried[0], velocities[:6])]
+            changes |= _displaced(pose, positions) | _changes(twists, carried)
+        return _changed(found, changes)
+
+    return _compiled(model, 2, trace, arguments)
 
 
 def in_all_directions(kernel: Kernel, arrays: Sequence[Array], batch: tuple[int, ...]) -> Array:
-    """Return partial derivatives (..., order + 1, order + 3, m, m) by the rows of what changes."""
+    """Return by how much results (..., i, j) change by row k of what changes, (..., i, k, j, m)."""
     rows, m = kernel.arguments[-1][1]
     directions = rows * m
     units = np.eye(directions).reshape(1, directions, rows, m)
@@ -108,10 +132,10 @@ def in_all_directions(kernel: Kernel, arrays: Sequence[Array], batch: tuple[int,
 
 
 def _compiled(
-    model: TreeModel, order: int, trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]]
+    model: TreeModel, rows: int, trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]]
 ) -> LaneKernel | None:
     size = model.n_joints + (6 if model.floating_base else 0)
-    kernel = LaneKernel(trace, [*arguments, ("the change", (order + 3, size))])
+    kernel = LaneKernel(trace, [*arguments, ("the change", (rows, size))])
     return kernel if kernel.operations <= STRAIGHT_LINE_LIMIT else None
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from math import comb, factorial
 from typing import Any
 
-from hodyn_ros.codegen.differentiate import derivatives
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel, Program, Shape, Stack, traced
 from hodyn_ros.engine.large_trees.inverse import load_arguments
 from hodyn_ros.engine.recursions.composite import Composite, Rows, Spatial
@@ -64,41 +63,6 @@ def dynamic_matrices_trace(model: TreeModel, order: int, parts: Sequence[str] = 
         return [row for k in orders for part in parts for row in stacks[part][k]]
 
     return trace, _arguments(model, rates)
-
-
-def matrix_derivatives(model: TreeModel, order: int) -> Kernel | None:
-    """Compile `q (order + 2, n) -> rows (n,)` of dM/dq, dC/dq, dC/dq' and dg/dq, one order after the other.
-
-    Each has an axis of directions in front of the rows. Of a fixed base: how a floating one is displaced in
-    time is not written here. Directions are differentiated in the graph of the matrices; as a time derivative
-    of C takes dC/dq along, `(dC/dq')^(r) = dC^(r)/dq' - r (dC/dq)^(r-1)`.
-    """
-    program, arguments = dynamic_matrices_trace(model, order)
-    n, orders = model.n_joints, range(order + 1)
-
-    def trace(q: Stack) -> Stack:
-        rows = program(q)
-        flat = [value for row in rows for value in row]
-
-        def along(row: int, h: int) -> list[Stack]:
-            found = derivatives(q[0][0].graph, flat, {q[row][h].number: 1.0})
-            table = [found[i : i + n] for i in range(0, len(found), n)]
-            return [table[k * (2 * n + 1) : (k + 1) * (2 * n + 1)] for k in orders]
-
-        by_position = [along(0, h) for h in range(n)]
-        by_velocity = [along(1, h) for h in range(n)]
-        result = []
-        for k in orders:
-            result += [row for h in range(n) for row in by_position[h][k][:n]]
-            result += [row for h in range(n) for row in by_position[h][k][n : 2 * n]]
-            for h in range(n):
-                before = by_position[h][k - 1][n : 2 * n] if k else [[0.0] * n] * n
-                pairs = zip(by_velocity[h][k][n : 2 * n], before)
-                result += [[x - float(k) * y for x, y in zip(*pair)] for pair in pairs]
-            result += [by_position[h][k][2 * n] for h in range(n)]
-        return result
-
-    return None if model.floating_base else _compiled(trace, arguments)
 
 
 def momenta(model: TreeModel, order: int, what: str) -> Kernel | None:

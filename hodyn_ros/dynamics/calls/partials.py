@@ -49,6 +49,7 @@ from hodyn_ros.engine.direction_lanes import (
     hybrid_dynamics_changes,
     in_all_directions,
     inverse_dynamics_changes,
+    matrix_changes,
 )
 from hodyn_ros.engine.kernels import KernelSpec
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
@@ -78,17 +79,21 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
             return MatrixDerivatives(
                 *(np.array([getattr(one, part.name) for one in each]) for part in fields(MatrixDerivatives))
             )
-        table, n = self._by_noted(q, base, "matrix_derivatives"), self._m
-        if table is None:
-            stack = motion_stack(self.model, q, base, 1)
-            kernel = self._matrix_kernel(matrix_kernels.matrix_derivatives, stack.order)
-            if kernel is None:
-                return matrices.matrix_derivatives(stack.bodies(self._joint_tree), stack.order)
-            self._note(kernel, stack, (-1, n), "matrix_derivatives")
-            table = called(kernel, stack).reshape(*stack.batch, stack.order + 1, -1, n)
-        *parts, gravity = np.split(table, [n**2, 2 * n**2, 3 * n**2], axis=-2)
-        mass, coriolis, by_velocity = (part.reshape(*part.shape[:-2], n, n, n) for part in parts)
-        return MatrixDerivatives(mass, coriolis, by_velocity, gravity)
+        stack = motion_stack(self.model, q, base, 1)
+        changes = self._matrix_kernel(matrix_changes, stack.order)
+        if changes is None:
+            return matrices.matrix_derivatives(stack.bodies(self._joint_tree), stack.order)
+        m, first = self._m, self._m - self.n_joints
+        found = in_all_directions(changes, stack.arguments(), stack.batch)
+        found = found.reshape(*stack.batch, stack.order + 1, 2 * m + 1, 2, m, m)
+        by_position, by_velocity = (np.moveaxis(found[..., k, :, :], -1, -3) for k in range(2))
+        mass, coriolis, gravity = by_position[..., :m, :], by_position[..., m:-1, :], by_position[..., -1, :]
+        by_rate = by_velocity[..., m:-1, :]
+        # where a base is changes gravity alone
+        mass[..., :first, :, :] = coriolis[..., :first, :, :] = 0.0
+        for r in range(1, stack.order + 1):  # a time derivative of C takes dC/dq along
+            by_rate[..., r, :, :, :] -= r * coriolis[..., r - 1, :, :, :]
+        return MatrixDerivatives(mass, coriolis, by_rate, gravity)
 
     def inverse_dynamics_derivatives(
         self,
