@@ -36,6 +36,14 @@ def parameter_derivatives(bodies: BodyJacobians, order: int) -> DynamicMatrices:
     return DynamicMatrices(*(in_place(values, bodies.batch) for values in found))
 
 
+def by_parameter(rows: Array) -> DynamicMatrices:
+    """Return as derivatives of M, C and g the rows (..., 10 bodies (2 m + 1), m) that code computes."""
+    m = rows.shape[-1]
+    count = rows.shape[-2] // (2 * m + 1)
+    square = rows[..., : 2 * count * m, :].reshape(*rows.shape[:-2], 2, count, m, m)
+    return DynamicMatrices(square[..., 0, :, :, :], square[..., 1, :, :, :], rows[..., 2 * count * m :, :])
+
+
 def reference_velocities(
     model: TreeModel, stack: MotionStack, reference: MotionStack, base_reference: ArrayLike | None
 ) -> list[Array]:

@@ -325,11 +325,7 @@ class MatrixCalls(ABC):
         """
         if self._looped is not None:
             return self._looped.computed("parameter_derivatives", q, base)
-        rows, m, count = self._parameter_rows(q, base), self._m, 10 * self.model.n_bodies
-        matrices_by = rows[..., : 2 * count * m, :].reshape(*rows.shape[:-2], 2, count, m, m)
-        return DynamicMatrices(
-            matrices_by[..., 0, :, :, :], matrices_by[..., 1, :, :, :], rows[..., 2 * count * m :, :]
-        )
+        return regressors.by_parameter(self._parameter_rows(q, base))
 
     @_quick
     def _parameter_rows(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:

@@ -18,8 +18,14 @@ from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
 from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
 from hodyn_ros.dynamics.loops.looped_motion import KEPT, LoopedMotion
 from hodyn_ros.engine.loops.loop_kernel import TooLong, compiles
+from hodyn_ros.engine.loops.loop_matrices import Matrix
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
-from hodyn_ros.engine.loops.loop_partials import LoopPartials, acceleration_changes, effort_changes
+from hodyn_ros.engine.loops.loop_partials import (
+    Differentiated,
+    LoopPartials,
+    acceleration_changes,
+    effort_changes,
+)
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, twists_to_body, wrenches_to_world
 from hodyn_ros.lie.se3 import Array
 
@@ -81,6 +87,22 @@ def of_accelerations(
     return found[..., :c, :], of_drives
 
 
+def of_matrix(looped: LoopedMotion, part: Matrix, y: Array, given: BaseMotion | None) -> Array | None:
+    """Return how derivatives of a matrix change with a motion y (order + 2, k): (order + 1, k, h, ...).
+
+    By derivative k of coordinate h, as far as the matrix takes them.
+    """
+    kernel = _of_one(looped, part, len(y) - 2, ())
+    if kernel is None:
+        return None
+    rows, c = kernel.arguments[0][1][0], looped.closure.n_coordinates
+    arrays = [y[:rows], *_spatial(given, rows - 1)]
+    changes = _called(looped, kernel, arrays, lambda: looped.joint_motion(y, given))
+    if changes is None:
+        return None
+    return np.moveaxis(changes.reshape(len(y) - 1, -1, c, rows, c), (3, 4), (1, 2))
+
+
 def by_order(found: Array, count: int) -> Array:
     """Return derivatives (..., orders, rows, directions) as (..., orders, orders + 2, rows, efforts)."""
     *batch, orders, rows, size = found.shape
@@ -121,9 +143,7 @@ def quick_call(
     return call
 
 
-def _of_one(
-    looped: LoopedMotion, of: Literal["efforts", "accelerations"], order: int, places: LoadPlaces
-) -> LoopPartials | None:
+def _of_one(looped: LoopedMotion, of: Differentiated, order: int, places: LoadPlaces) -> LoopPartials | None:
     """Return the code of single calls; None where there is none."""
 
     def make() -> LoopPartials | None:

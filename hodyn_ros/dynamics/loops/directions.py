@@ -118,13 +118,6 @@ class Directions:
         twists = [[x * float(factorial(k)) for x in base.twist(k)] for k in range(orders)]
         return [pose, twists], base
 
-    def brackets(self, orders: int) -> list[Array]:
-        """Return the matrices of `e -> [w, e]` by order of w: displacements e, of base or platform."""
-        if self.given is None:
-            return [np.zeros((self.count, self.count))] * orders
-        twists = self.given.in_frame("body").twists[:orders]
-        return [np.linalg.pinv(self.turns) @ ad(twist) @ self.turns for twist in twists]
-
     def _distribution(self) -> Array:
         return embedding.distribution(self._looped.independence.rows, self.moved, 0)[0]
 
@@ -145,6 +138,12 @@ def turns_of(closure: Closure) -> Array:
     if rows:
         turns[:, part] = closure.directions
     return turns
+
+
+def displacement_brackets(turns: Array, given: BaseMotion, orders: int) -> Array:
+    """Return the matrices of `e -> [w, e]` by order of w: displacements e, of base or platform."""
+    brackets: Array = np.linalg.pinv(turns) @ ad(given.twists_in("body", orders)) @ turns
+    return brackets
 
 
 def drifts(closure: Closure) -> bool:

@@ -23,6 +23,7 @@ from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.matrices import DynamicMatrices, JacobianFrame, representation
 from hodyn_ros.dynamics.motion_stack import given
 from hodyn_ros.dynamics.named_frames import find_frame
+from hodyn_ros.dynamics.regressors import by_parameter
 from hodyn_ros.engine.loops.loop_kernel import LoopProduct, TooLong, compiles
 from hodyn_ros.engine.loops.loop_matrices import MATRICES
 from hodyn_ros.engine.loops.loop_products import FrameJacobian, FrameMotion
@@ -237,6 +238,12 @@ class LoopedMatrices(LoopedMotion):
 
     def parameter_derivatives(self, y: Array, given: BaseMotion | None) -> DynamicMatrices:
         """Compute the derivatives of the matrices by every dynamic parameter, y (order + 2, k)."""
+        loop = self.product_loop("parameter_derivatives", len(y) - 2)
+        if loop is not None:
+            motion = [] if given is None else [given.pose, np.ascontiguousarray(given.twists[: len(y) - 1])]
+            rows = self._product(loop, y, *motion)
+            if rows is not None:
+                return by_parameter(rows)
         moved, F = self._moved(y, given)
         found = self.tree_matrices.parameter_derivatives(moved.joint_motion(), moved.base_motion)
         return _in_coordinates(found, F)

@@ -17,14 +17,20 @@ from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.dynamics.loops import compiled_partials
 from hodyn_ros.dynamics.loops.compiled_partials import by_order
 from hodyn_ros.dynamics.loops.coordinate_motion import sample_of
-from hodyn_ros.dynamics.loops.directions import Directions, platform_part, turns_of
+from hodyn_ros.dynamics.loops.directions import (
+    Directions,
+    displacement_brackets,
+    drifts,
+    platform_part,
+    turns_of,
+)
 from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
 from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
 from hodyn_ros.dynamics.partials import LinearisedDynamics
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode, Step
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
-from hodyn_ros.engine.loops.loop_matrices import MATRICES, MatrixCode
+from hodyn_ros.engine.loops.loop_matrices import MATRICES, Matrix, MatrixCode
 from hodyn_ros.engine.loops.loop_partials import with_body_wrench
 from hodyn_ros.engine.series.dual import Dual
 from hodyn_ros.engine.series.floating_base import FloatingBase
@@ -39,26 +45,17 @@ def matrix_partials(looped: LoopedAccelerations, y: Array, given: BaseMotion | N
 
     Those of a platform or prescribed base by small body-fixed displacements; `given` with `order` + 1 twists.
     """
-    order = len(y) - 2
-    moved, _ = looped.locate(y[0], given, len(y))
-    columns = Directions(looped, moved, given, order + 2)
-    if columns.drifts:
+    order, closure = len(y) - 2, looped.closure
+    if drifts(closure):
         raise InputError(
-            f"the rows of the platform of robot {looped.closure.tree.name!r} leave the rest of its twist to "
-            "follow, and matrix_derivatives takes no such platform; inverse_dynamics_derivatives does"
+            f"the rows of the platform of robot {closure.tree.name!r} leave the rest of its twist to follow, "
+            "and matrix_derivatives takes no such platform; inverse_dynamics_derivatives does"
         )
-    state, memory = columns.closed()
-    motion, _ = columns.leader(order + 1)
-    joints, c = columns.joints(y), columns.count
-    found = []
+    found = []  # (order + 1, derivative, h, rows, columns)
     for part in MATRICES:
-        rows = order + 1 + (part == "coriolis_matrix")
-        told = [motion[0], motion[1][: rows - 1]] if motion else []
-        code = MatrixCode(columns.closure, looped.independence.given, order, part)
-        values = code.matrices(joints[:rows], *told, [memory], [state])[:-1]
-        changes = columns.changes(values).reshape(order + 1, -1, c, order + 2, c)
-        found.append(np.moveaxis(changes, (3, 4), (1, 2)))  # (order + 1, derivative, h, rows, c)
-    brackets = columns.brackets(order)
+        changes = compiled_partials.of_matrix(looped, part, y, given)
+        found.append(_matrix_changes(looped, part, y, given) if changes is None else changes)
+    brackets = None if given is None else displacement_brackets(turns_of(closure), given, order)
     mass, coriolis, gravity = ([part[r] for r in range(order + 1)] for part in found)
     rates = [_in_time([one[0] for one in part], brackets) for part in (mass, coriolis, gravity)]
     # a velocity changes C^(r) as well by where it leads: d/dw C' = (d/dw C)' + d/dx C
@@ -67,12 +64,27 @@ def matrix_partials(looped: LoopedAccelerations, y: Array, given: BaseMotion | N
     return MatrixDerivatives(of_mass, of_coriolis, np.array(by_velocity), of_gravity[..., 0, :])
 
 
-def _in_time(values: Sequence[Array], brackets: Sequence[Array]) -> list[list[Array]]:
+def _matrix_changes(looped: LoopedAccelerations, part: Matrix, y: Array, given: BaseMotion | None) -> Array:
+    """Return what `compiled_partials.of_matrix` does, by numbers that carry their derivatives."""
+    order = len(y) - 2
+    moved, _ = looped.locate(y[0], given, len(y))
+    columns = Directions(looped, moved, given, order + 2)
+    code = MatrixCode(columns.closure, looped.independence.given, order, part)
+    state, memory = columns.closed()
+    motion, _ = columns.leader(code.count)
+    values = code.matrices(columns.joints(y)[: code.count + 1], *motion, [memory], [state])[:-1]
+    changes = columns.changes(values).reshape(order + 1, -1, columns.count, order + 2, columns.count)
+    return np.moveaxis(changes, (3, 4), (1, 2))
+
+
+def _in_time(values: Sequence[Array], brackets: Array | None) -> list[list[Array]]:
     """Return time derivatives [r][s] of the derivatives `values` of `A^(r)` by displacements.
 
     With `d/dx A' = (d/dx A)' - [w, .]^T d/dx A`, as displacements of a body do not commute with its motion;
-    the first axis is that of the displacement, `brackets` the matrices of `[w, .]` by order.
+    the first axis is that of the displacement, `brackets` the matrices of `[w, .]` by order, none of joints.
     """
+    if brackets is None:
+        return [list(values[r:]) for r in range(len(values))]
     table = [[one] for one in values]
     turned = [-one.T for one in brackets]
     for s in range(1, len(table)):

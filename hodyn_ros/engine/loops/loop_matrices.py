@@ -221,21 +221,21 @@ class MatrixCode(ProductCode):
         return self.by_order(self._part(self.tree(moved), F)), 0.0
 
     def _part(self, tree: Composite, F: Sequence[Column]) -> Stack:
-        columns = [[_part_of(x, 0, self.terms) for x in column] for column in F]
+        columns = [[part_of(x, 0, self.terms) for x in column] for column in F]
         if self.part == "gravity_torque":
             held = gravity_forces(tree)
             return [[dot(column, held) for column in columns]]
         mass = mass_matrix(tree)
         if self.part == "mass_matrix":
             return congruent(mass, columns)
-        rates = [[_part_of(x, 1, self.terms) for x in column] for column in F]
+        rates = [[part_of(x, 1, self.terms) for x in column] for column in F]
         turned = times_columns(coriolis_matrix(tree), columns)
         bent = times_columns(mass, rates)
         total = [[a + b for a, b in zip(*rows)] for rows in zip(turned, bent)]
         return [[dot(column, [row[j] for row in total]) for j in range(len(F))] for column in columns]
 
 
-def _part_of(value: Series | float, derivative: int, terms: int) -> Series | float:
+def part_of(value: Series | float, derivative: int, terms: int) -> Series | float:
     """Return a series, or its time derivative, with as many coefficients."""
     if not isinstance(value, Series):
         return 0.0 if derivative else value

@@ -25,7 +25,7 @@ from hodyn_ros.engine.large_trees.inverse import load_arguments
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode, Step
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, TooLong
-from hodyn_ros.engine.loops.loop_matrices import base_velocity
+from hodyn_ros.engine.loops.loop_matrices import Matrix, MatrixCode, base_velocity
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces, LoopCode, Velocity, taylor, to_derivatives
 from hodyn_ros.engine.loops.loop_series import NOTHING
 from hodyn_ros.engine.recursions.composite import plus, scaled
@@ -82,12 +82,16 @@ def _compiled(
     return kernel if kernel.operations <= STRAIGHT_LINE_LIMIT else None
 
 
-class LoopPartials(LoopFunction):
-    """Partial derivatives of inverse dynamics of one robot with loops at one order, or of forward dynamics.
+Differentiated = Literal["efforts", "accelerations"] | Matrix
 
-    Arguments are those of `LoopKernel` (without a preload) or of `LoopAccelerations`. `changes` of a result
-    are by order (order + 1, rows, directions), what changes and in which directions being as of
-    `effort_changes` or `acceleration_changes`; but a wrench on a base changes body-fixed.
+
+class LoopPartials(LoopFunction):
+    """Partial derivatives of inverse or forward dynamics of a robot with loops at one order, or of a matrix.
+
+    Arguments are those of `LoopKernel` (without a preload), of `LoopAccelerations` or of `LoopProduct`.
+    `changes` of a result are by order (order + 1, rows, directions), what changes and in which directions
+    being as of `effort_changes` or `acceleration_changes`; but a wrench on a base changes body-fixed. Of a
+    matrix rows are its entries, and directions those of the motion that it takes.
     """
 
     def __init__(
@@ -95,16 +99,20 @@ class LoopPartials(LoopFunction):
         closure: Closure,
         chosen: Array,
         order: int,
-        of: Literal["efforts", "accelerations"],
+        of: Differentiated,
         loads: LoadPlaces = (),
     ) -> None:
         """Trace and compile; raise TooLong where the code would be too long."""
         c, e, k = closure.n_coordinates, closure.n_efforts, len(closure.joints)
-        code: _EffortChanges | _AccelerationChanges
+        code: _EffortChanges | _AccelerationChanges | _MatrixChanges
         others: list[tuple[str, Shape]] = []
         if of == "efforts":
             code = _EffortChanges(closure, chosen, order, loads)
             rows, self.shape = order + 3, ((order + 1) * e, (order + 3) * c)
+        elif of != "accelerations":
+            code = _MatrixChanges(closure, chosen, order, of)
+            rows = code.count + 1
+            self.shape = (order + 1) * code.shape[0] * code.shape[1], rows * c
         else:
             code = _AccelerationChanges(closure, chosen, order, loads)
             rows, self.shape = 2, ((order + 1) * (c + len(closure.driven)), 2 * c + (order + 1) * e)
@@ -265,6 +273,16 @@ class _EffortChanges(EffortCode):
         if self.closure.base_given and changed.base is not None:
             found = with_body_wrench(found, changed.base)
         return changed.of(found), table[-2:]
+
+
+class _MatrixChanges(MatrixCode):
+    def checked(self, q: Stack, *others: Stack) -> Stack:
+        """Return the changes from spatial twists, and what is wrong."""
+        n_given = 0 if self.closure.leader is None else 2
+        given, (memory, state, (units,)) = others[:n_given], others[n_given:]
+        changed = _Change(self, q, given, state, _rows(units, self.closure.n_coordinates), "world")
+        table = self.matrices(q, *changed.given, memory, state)
+        return [*changed.of(table[:-1]), [table[-1][0]]]
 
 
 class _AccelerationChanges(AccelerationCode):

@@ -19,11 +19,17 @@ from hodyn_ros.engine.loops.loop_matrices import (
     MatrixCode,
     Moved,
     ProductCode,
+    part_of,
     times_columns,
 )
 from hodyn_ros.engine.matrix_kernels import MOMENTA, screws_of
 from hodyn_ros.engine.recursions import kinematics
-from hodyn_ros.engine.recursions.regressor import PER_BODY, regressor, slotine_li_regressor
+from hodyn_ros.engine.recursions.regressor import (
+    PER_BODY,
+    parameter_derivatives,
+    regressor,
+    slotine_li_regressor,
+)
 from hodyn_ros.engine.series.series import Series, coefficient
 from hodyn_ros.engine.series.series_system import SeriesSystem
 from hodyn_ros.engine.series.vectors import Scalar, dot
@@ -56,7 +62,7 @@ VECTORS = ("gravity_torque", "com", "centroidal_momentum")  # one row of each or
 Product = (
     Matrix
     | Momentum
-    | Literal["com", "drive_jacobian", "regressor", "slotine_li_regressor"]
+    | Literal["com", "drive_jacobian", "regressor", "slotine_li_regressor", "parameter_derivatives"]
     | FrameJacobian
     | FrameMotion
 )
@@ -74,6 +80,8 @@ def product_code(closure: Closure, chosen: Array, order: int, what: Product) -> 
         return _RegressorCode(closure, chosen, order)
     if what == "slotine_li_regressor":
         return _SlotineLiCode(closure, chosen, order)
+    if what == "parameter_derivatives":
+        return _ParameterCode(closure, chosen, order)
     if what == "mass_matrix" or what == "coriolis_matrix" or what == "gravity_torque":
         return MatrixCode(closure, chosen, order, what)
     return _MomentumCode(closure, chosen, order, what)
@@ -207,6 +215,27 @@ class _SlotineLiCode(ProductCode):
         found = slotine_li_regressor(self.tree(moved), velocities, rates, self._screws)
         columns = [[_series([coefficient(x, k) for k in terms]) for x in column] for column in F]
         return self.by_order([[dot(column, row) for row in zip(*found)] for column in columns]), 0.0
+
+
+class _ParameterCode(ProductCode):
+    """Derivatives of M, C and g by parameter: what moves a body is `F` times what moves it in the tree."""
+
+    further = 1
+
+    def __init__(self, closure: Closure, chosen: Array, order: int) -> None:
+        c = closure.n_coordinates
+        self.shape = PER_BODY * closure.tree.n_bodies * (2 * c + 1), c
+        self._screws = screws_of(closure.tree)
+        super().__init__(closure, chosen, order)
+
+    def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
+        """Return those of M, of C and of g, one order after the other."""
+        coordinates = [
+            ([part_of(x, 0, self.terms) for x in column], [part_of(x, 1, self.terms) for x in column])
+            for column in self.distribution(moved, self.terms + 1)
+        ]
+        mass, coriolis, gravity = parameter_derivatives(self.tree(moved), self._screws, coordinates)
+        return self.by_order([row for matrix in (*mass, *coriolis, gravity) for row in matrix]), 0.0
 
 
 class _RegressorCode(ProductCode):

@@ -62,20 +62,25 @@ def slotine_li_regressor(
 
 
 def parameter_derivatives(
-    tree: Composite, screws: Sequence[Sequence[Spatial]]
+    tree: Composite,
+    screws: Sequence[Sequence[Spatial]],
+    coordinates: Sequence[tuple[Sequence[Scalar], Sequence[Scalar]]] | None = None,
 ) -> tuple[list[Rows], list[Rows], Rows]:
     """Return the derivatives of M and C (10 bodies, m, m), and of g (10 bodies, m), by parameter.
 
-    Garofalo et al. (2013), eqs. 13a-c.
+    Garofalo et al. (2013), eqs. 13a-c. Those in `coordinates`, where they are not the velocities of the tree:
+    by coordinate how these follow, and the time derivative of that.
     """
-    count = PER_BODY * len(tree.placed)
-    mass, coriolis = ([[[0.0] * tree.size for _ in range(tree.size)] for _ in range(count)] for _ in range(2))
-    gravity: Rows = [[0.0] * tree.size for _ in range(count)]
+    count, size = PER_BODY * len(tree.placed), tree.size if coordinates is None else len(coordinates)
+    mass, coriolis = ([[[0.0] * size for _ in range(size)] for _ in range(count)] for _ in range(2))
+    gravity: Rows = [[0.0] * size for _ in range(count)]
     still = ZERO, ZERO
     for j, own in enumerate(tree.placed):
         frame = tree.frame(j)
         carried, ground = _seen(own.twist, *frame), _seen(tree.ground, *frame)
         columns = _columns(tree, j, frame, screws)
+        if coordinates is not None:
+            columns = _in_coordinates(columns, coordinates)
         for row, screw, _ in columns:
             for p, value in enumerate(_entries(screw, still, still, ground), PER_BODY * j):
                 gravity[p][row] = value
@@ -97,6 +102,25 @@ def _columns(
         for k, column in enumerate(inner.columns):
             screw = screws[i][k] if i == j else _seen(inner.screws[k], *frame)
             found.append((column, screw, _seen(inner.rates[k], *frame)))
+    return found
+
+
+def _in_coordinates(
+    columns: Sequence[tuple[int, Spatial, Spatial]],
+    coordinates: Sequence[tuple[Sequence[Scalar], Sequence[Scalar]]],
+) -> list[tuple[int, Spatial, Spatial]]:
+    """Return columns of coordinates; those that do not move the body are left out."""
+    found = []
+    for h, (follow, rates) in enumerate(coordinates):
+        moved = (ZERO, ZERO), (ZERO, ZERO)
+        for column, screw, rate in columns:
+            f, change = follow[column], rates[column]
+            moved = (
+                plus(moved[0], scaled(f, screw)),
+                plus(moved[1], plus(scaled(f, rate), scaled(change, screw))),
+            )
+        if any(not isinstance(x, float) or x for part in moved for vector in part for x in vector):
+            found.append((h, *moved))
     return found
 
 

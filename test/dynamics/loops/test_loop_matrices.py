@@ -11,6 +11,7 @@ from oracles.motions import random_stack
 from sweeps import some
 
 from hodyn_ros import BaseMotion, InputError, Robot, share
+from hodyn_ros.dynamics.loops import compiled_partials
 from hodyn_ros.dynamics.loops.looped_matrices import COMPILED, RATES
 from hodyn_ros.engine.loops.loop_matrices import MATRICES
 from hodyn_ros.lie.leibniz import product_derivative
@@ -144,6 +145,27 @@ def test_matrices_change_as_their_derivatives_say(cases: dict[str, Case], name: 
             assert np.abs(found[0, h] - slope).max() <= 1e-10 * max(
                 np.abs(slope).max(), np.abs(found[0]).max()
             )
+
+
+@pytest.mark.parametrize("name", some(MECHANISMS, "flying cam", "hinged 3-RRR"))
+def test_compiled_derivatives_are_those_of_numpy(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = MECHANISMS[name]()
+    robot = robot_of(mechanism)
+    looped, order = robot._looped, 0 if name == "6-UPS" else 1  # else it would be too long
+    assert looped is not None
+    y, base = motion_of(mechanism, order)
+    if base is not None:
+        base = BaseMotion(base.pose, base.twists[: order + 1], frame=base.frame)
+    calls = robot.matrix_derivatives, robot.parameter_derivatives
+    found = [vars(calls[0](y[: order + 2], base)).values(), calls[1](y[: order + 2], base)]
+    assert looped.partial_kernels["mass_matrix", order, ()] is not None
+    assert looped._product_loops["parameter_derivatives", order] is not None
+    looped._product_loops["parameter_derivatives", order] = None
+    monkeypatch.setattr(compiled_partials, "of_matrix", lambda *arguments: None)
+    expected = [vars(calls[0](y[: order + 2], base)).values(), calls[1](y[: order + 2], base)]
+    for ours, theirs in zip(found, expected):
+        for a, b in zip(ours, theirs, strict=True):
+            close(a, b)
 
 
 def test_large_matrices_can_be_compiled_all_the_same(cases: dict[str, Case]) -> None:
