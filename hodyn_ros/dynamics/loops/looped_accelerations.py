@@ -198,6 +198,7 @@ class LoopedAccelerations(LoopedMotion):
         pushes = [np.ascontiguousarray(efforts[:, :6])] if self.closure.base_given else []
         drives = np.ascontiguousarray(efforts[:, 6:] if pushes else efforts)
         order = len(efforts) - 1
+        self.check_loads(given, wrenches, 0)  # of higher orders, motion is not known yet
         loads = [load.up_to(order) for load in wrenches]
         call = self.forward_call(order, places)
         return call(np.ascontiguousarray(state[:2]), *motion, drives, *pushes, *loads)
@@ -265,13 +266,14 @@ class LoopedAccelerations(LoopedMotion):
             joints, twists = self.forward_dynamics(y, u, given, wrenches)
             return joints if twists is None else np.concatenate([twists[1:], joints], axis=1)
 
-        if self.independence.idle or not compiles(closure, order) or (self.platform is not None and loads):
+        if self.independence.idle or not compiles(closure, order):
             return carefully
         try:
             kernel = LoopAccelerations(closure, self.independence.given, order, loads)
         except TooLong:
             return carefully
-        self._forward_loops[order, loads] = SampleLoop(kernel)
+        if self.platform is None or not loads:  # which are checked one by one
+            self._forward_loops[order, loads] = SampleLoop(kernel)
         function, memory, bad = kernel.function, self.memory, kernel.bad
 
         def quickly(*arguments: Array) -> Array:

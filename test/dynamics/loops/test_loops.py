@@ -9,7 +9,7 @@ from math import factorial
 
 import numpy as np
 import pytest
-from linkages import motion_of, readable_solution, robot_of
+from linkages import motion_of, readable_solution, robot_of, shipped
 from numpy.typing import NDArray
 from oracles import mp_loops, parallel_robots
 from oracles.cases import relative_errors
@@ -236,6 +236,24 @@ class TestCompiledAccelerations:
         assert relative_errors(moved, twists[1:]).max() < 1e-11
         if y.shape[1]:
             assert relative_errors(found, expected).max() < 1e-11
+
+    @pytest.mark.parametrize("name", ["planar_3rrr.yaml", "gough_stewart_6ups.yaml"])
+    def test_platforms_on_limbs_under_wrenches(self, name: str) -> None:
+        robot, rng, order = shipped(name), np.random.default_rng(5), 2
+        looped, pose = robot._looped, robot.home[1]
+        assert looped is not None and looped.platform is not None and pose is not None
+        twist = rng.normal(size=(1, 6)) * (looped.platform.model.dof.any(axis=1))
+        given = BaseMotion(pose, twist).in_frame("world")
+        force = rng.normal(size=(order + 1, 6)) * (0.0, 0.0, 0.0, 1.0, 1.0, 1.0)
+        wrenches = [
+            AppliedWrench(0, force, frame="body"),
+            AppliedWrench(robot.tree.n_bodies - 1, rng.normal(size=(order + 1, 6))),
+        ]
+        efforts = rng.normal(size=(order + 1, len(looped.closure.driven)))
+        expected = looped.forward_dynamics(np.zeros((2, 0)), efforts, given, wrenches)[1]
+        vars(looped)["forward_dynamics"] = None  # it must not be called
+        _, moved = robot.forward_dynamics(None, efforts, given, wrenches=wrenches)
+        assert expected is not None and relative_errors(moved, expected[1:]).max() < 1e-11
 
     def test_calls_with_a_base_go_on_with_their_code(self) -> None:
         mechanism = MECHANISMS["ankle"]()
