@@ -180,7 +180,7 @@ class LoopedAccelerations(LoopedMotion):
         places = self.places(wrenches)
         twist = given.twists[:1]
         platform.check_twists(given.pose, twist)
-        platform.check_loads(given.pose, twist, wrenches, 0)  # of higher orders, motion is not known yet
+        platform.check_loads(given, wrenches, 0)  # of higher orders, motion is not known yet
         if not platform.compiles(len(efforts) - 1, places):
             return None
         return platform.forward_dynamics(given.pose, twist[0], efforts, wrenches, self.memory)

@@ -17,6 +17,7 @@ from hodyn_ros.dynamics.loops.closing import home
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, preload_rows, sample_of
 from hodyn_ros.dynamics.loops.independence import conditions
 from hodyn_ros.dynamics.loops.looped_motion import KEPT, LoopedMotion
+from hodyn_ros.dynamics.loops.platform_dynamics import sums_of
 from hodyn_ros.engine.limbs.kernel import ParallelKernel
 from hodyn_ros.engine.loops.loop_kernel import LoopKernel, compiles
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
@@ -226,14 +227,18 @@ class LoopedEfforts(LoopedMotion):
             return self.drive_table(np.ascontiguousarray(y[i]), sample_of(base, i), wrenches, preload)
 
         key = order, self.places(wrenches), preload is not None
+        self.check_loads(base, wrenches, order)
         self._call(*key)
         loop = loops.get(key)
         if loop is None:
             return one_by_one(count, lambda i: alone(i)[rows], out)
         motion = [] if base is None else [base.pose, base.twists[..., : order + 2, :]]
         told = [] if isinstance(loop.call, ParallelKernel) else [y]
-        loads = [load.up_to(order) for load in wrenches] + ([] if preload is None else [preload])
-        return loop.run(count, [*told, *motion, *loads], self.memory, alone, out)
+        loads = [load.up_to(order) for load in wrenches]
+        if loads and isinstance(loop.call, ParallelKernel):
+            loads = sums_of([frame for _, frame in key[1]], loads, order)
+        preloads = [] if preload is None else [preload]
+        return loop.run(count, [*told, *motion, *loads, *preloads], self.memory, alone, out)
 
     def compile(self, order: int, drives: bool = False) -> Callable[..., Array]:
         """Return `f([y (order + 3, k),] [pose (4, 4), twists (order + 2, 6)], out=None)`.
@@ -352,16 +357,14 @@ class LoopedEfforts(LoopedMotion):
 
         memory = self.memory
         if self.platform is not None and self.platform.compiles(order, loads):
-            if not loads:
-                keep_loops(self.platform.effort_kernel(order, preload))
+            keep_loops(self.platform.effort_kernel(order, bool(loads), preload))
             of_platform, bad = self.platform.call(order, loads, preload, memory)
 
             return _or_carefully(of_platform, bad, approach, carefully)
         if not compiles(closure, order):
             return carefully
         kernel = LoopKernel(closure, self.independence.given, order, loads, preload=preload)
-        if self.platform is None or not loads:  # which are checked one by one
-            keep_loops(kernel)
+        keep_loops(kernel)
         function, bad = kernel.function, kernel.bad
 
         def quickly(*arguments: Array) -> Array:

@@ -277,7 +277,7 @@ class LoopedMotion:
     def check_loads(self, base: BaseMotion | None, wrenches: Sequence[AppliedWrench], order: int) -> None:
         """Refuse wrenches that would turn a platform where nothing holds it; InputError."""
         if self.platform is not None and wrenches and base is not None:
-            self.platform.check_loads(base.pose, base.twists, wrenches, order)
+            self.platform.check_loads(base, wrenches, order)
 
     def places(self, wrenches: Sequence[AppliedWrench]) -> LoadPlaces:
         """Return where wrenches act: the bodies, and the frames that they are given in."""

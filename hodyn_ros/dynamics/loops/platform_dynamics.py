@@ -7,6 +7,7 @@ from math import comb
 
 import numpy as np
 
+from hodyn_ros.codegen.sample_loop import naming_sample
 from hodyn_ros.engine.limbs.direct_kinematics import DirectKinematics
 from hodyn_ros.engine.limbs.kernel import LimbKernelSpec, ParallelKernel
 from hodyn_ros.engine.limbs.platform_code import basis_of, center
@@ -52,14 +53,14 @@ class PlatformDynamics:
 
         The rows are those of `hodyn_ros.engine.loops.loop_kernel`.
         """
-        kernel = self.kernel(order, LimbKernelSpec(loads=bool(loads), preload=preload))
+        kernel = self.effort_kernel(order, bool(loads), preload)
         self.kernel(0, LimbKernelSpec())  # for `approach`, lest it be compiled amid a stream
         function, frames = kernel.function, [frame for _, frame in loads]
         if not loads:
             return lambda *arguments: function(*arguments, memory), kernel.bad
 
         def with_loads(pose: Array, twists: Array, *rest: Array) -> Array:
-            sums = _sums(frames, rest[: len(frames)], order)
+            sums = sums_of(frames, rest[: len(frames)], order)
             result: Array = function(pose, twists, *sums, *rest[len(frames) :], memory)
             return result
 
@@ -71,9 +72,9 @@ class PlatformDynamics:
             self._direct[order] = DirectKinematics(self.model, order)
         return self._direct[order]
 
-    def effort_kernel(self, order: int, preload: bool) -> ParallelKernel:
-        """Return what `call` calls where no wrenches act."""
-        return self.kernel(order, LimbKernelSpec(preload=preload))
+    def effort_kernel(self, order: int, loaded: bool, preload: bool) -> ParallelKernel:
+        """Return what `call` calls; it takes wrenches as `sums_of` them."""
+        return self.kernel(order, LimbKernelSpec(loads=loaded, preload=preload))
 
     def decomposed(
         self, joints: Array, base: BaseMotion, wrenches: Sequence[AppliedWrench], preload: Array | None
@@ -88,7 +89,7 @@ class PlatformDynamics:
                 f"by 'limb_decomposition' wrenches act on the platform, {model.platform.name!r}, alone"
             )
         positions = np.concatenate([joints[part][::-1] for part in model.slices])
-        in_body, in_world = _sums([w.frame for w in wrenches], [w.up_to(order) for w in wrenches], order)
+        in_body, in_world = sums_of([w.frame for w in wrenches], [w.up_to(order) for w in wrenches], order)
         twists = base.in_frame("body").twists
         applied = in_body + wrenches_to_body(base.pose, twists, in_world)
         given = np.zeros((order + 1, model.n_driven)) if preload is None else preload
@@ -175,25 +176,34 @@ class PlatformDynamics:
                     "freedom"
                 )
 
-    def check_loads(self, pose: Array, twists: Array, wrenches: Sequence[AppliedWrench], order: int) -> None:
-        """Refuse wrenches that would turn the platform where neither limb nor drive holds it; InputError."""
+    def check_loads(self, base: BaseMotion, wrenches: Sequence[AppliedWrench], order: int) -> None:
+        """Refuse wrenches that would turn the platform where neither limb nor drive holds it; InputError.
+
+        At one motion, or at any of a batch.
+        """
         on_platform = [w for w in wrenches if self.model.platform.name == w.body or w.body == 0]
         if not on_platform or not self._idle.shape[1]:
             return
-        body_twists = twists_to_body(pose, twists)
-        in_body, in_world = _sums(
+        in_body, in_world = sums_of(
             [w.frame for w in on_platform], [w.up_to(order) for w in on_platform], order
         )
-        total = in_body + wrenches_to_body(pose, body_twists, in_world)
-        power = total @ self._idle
-        size = float(np.abs(self._idle).max()) * float(np.abs([in_body, in_world, total]).max())
-        if np.abs(power).max() > _OUTSIDE * size:
-            worst = int(np.abs(power).max(axis=1).argmax())
-            raise InputError(
-                "the wrench on the platform would turn it on the joints that carry it, where no drive holds "
-                f"it (power {power[worst].tolist()} at order {worst}, per unit of that motion); leave that "
-                "part out"
-            )
+        total = in_body + base.wrenches_in_body(np.broadcast_to(in_world, (*base.batch, order + 1, 6)))
+        power = np.abs(total @ self._idle).max(axis=(-2, -1))
+        given = max(np.abs(in_body).max(), np.abs(in_world).max())
+        size = np.abs(self._idle).max() * np.maximum(np.abs(total).max(axis=(-2, -1)), given)
+        wrong = power > _OUTSIDE * size
+        if not wrong.any():
+            return
+        if base.batch:
+            first = int(wrong.argmax())
+            with naming_sample(first):
+                self.check_loads(base.one(first), wrenches, order)
+        powers = total @ self._idle
+        worst = int(np.abs(powers).max(axis=1).argmax())
+        raise InputError(
+            "the wrench on the platform would turn it on the joints that carry it, where no drive holds it "
+            f"(power {powers[worst].tolist()} at order {worst}, per unit of that motion); leave that part out"
+        )
 
     def forward_dynamics(
         self, pose: Array, twist: Array, efforts: Array, wrenches: Sequence[AppliedWrench], memory: Array
@@ -211,7 +221,7 @@ class PlatformDynamics:
         def task(twists: Array, loaded: bool) -> tuple[Array, Array] | None:
             order = len(twists) - 2
             kernel = self.kernel(order, LimbKernelSpec(loads=loaded, what="task"))
-            loads = _sums(frames, [w.up_to(order) for w in wrenches], order) if loaded else ()
+            loads = sums_of(frames, [w.up_to(order) for w in wrenches], order) if loaded else ()
             result = kernel.function(pose, twists, *loads, memory)
             if not result.item(kernel.bad) < 1.0:
                 return None
@@ -235,7 +245,7 @@ class PlatformDynamics:
         return twists
 
 
-def _sums(frames: Sequence[str], loads: Sequence[Array], order: int) -> list[Array]:
+def sums_of(frames: Sequence[str], loads: Sequence[Array], order: int) -> list[Array]:
     """Return the sums of wrenches in the frame of the platform, and of those in the world."""
     return [
         sum((load for load, own in zip(loads, frames) if own == frame), np.zeros((order + 1, 6)))

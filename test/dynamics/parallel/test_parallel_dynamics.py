@@ -17,7 +17,7 @@ from oracles.parallel_robots import Parallel, gough_stewart, planar_3rrr
 from oracles.random_trees import Tree
 from sweeps import THOROUGH, some
 
-from hodyn_ros import AppliedWrench, BaseMotion, DriveTrain, ParallelRobot, Robot, series_elastic
+from hodyn_ros import AppliedWrench, BaseMotion, DriveTrain, InputError, ParallelRobot, Robot, series_elastic
 from hodyn_ros.dynamics.calls.inverse_dynamics import DriveState
 from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.formulations import closed_form, limb_decomposition
@@ -548,3 +548,21 @@ def test_results_are_the_same_far_from_the_world_origin() -> None:
     expected = robot_of("gough-stewart, uneven").inverse_dynamics(None, motion)
     # screws about a world origin 100 m away carry lengths to 1e-14 m only
     assert relative_errors(robot.inverse_dynamics(None, there), expected).max() < 1e-9
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_batches_under_wrenches(name: str) -> None:
+    arrays, robot = ROBOTS[name], robot_of(name)
+    motion = motion_of(arrays, ORDER, seed=5)
+    frames: tuple[Frame, Frame] = ("body", frame_of_loads(arrays, "world"))
+    wrenches = [AppliedWrench("platform", load_of(arrays, ORDER, f).values, frame=f) for f in frames]
+    faster = np.linspace(1.0, 1.4, 5)[:, None, None]
+    batch = BaseMotion(np.tile(motion.pose, (5, 1, 1)), faster * motion.twists, frame=motion.frame)
+    found = robot.inverse_dynamics(None, batch, wrenches)
+    for i, forces in enumerate(found):
+        alone = robot.inverse_dynamics(None, batch.one(i), wrenches)
+        assert relative_errors(forces, alone).max() < 1e-12
+    if frames[1] == "body":
+        turned = AppliedWrench("platform", np.tile([0.0, 0.0, 1.0, 0.0, 0.0, 0.0], (3, 1)))
+        with pytest.raises(InputError, match="sample 0: the wrench on the platform would turn it"):
+            robot.inverse_dynamics(None, batch, [turned])
