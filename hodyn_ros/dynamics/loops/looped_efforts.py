@@ -137,19 +137,16 @@ class LoopedEfforts(LoopedMotion):
         )
 
     def _solution_kernel(self, order: int, loads: LoadPlaces, preload: bool) -> LoopKernel | None:
-        """Return the kernel of a solution, if there is one.
-
-        What a platform's loops carry in directions in which it cannot move follows from none of its rows.
-        """
+        """Return the kernel of a solution, if there is one."""
         closure, chosen = self.closure, self.independence
-        if not compiles(closure, order) or len(chosen.given) < len(chosen.rows):
+        if not compiles(closure, order):
             return None
         key = order, loads, preload
         if key not in self._solutions:
             if len(self._solutions) >= KEPT:
                 del self._solutions[next(iter(self._solutions))]
             self._solutions[key] = LoopKernel(
-                closure, chosen.given, order, loads, "solution", preload=preload
+                closure, chosen.given, order, loads, "solution", preload=preload, rows=chosen.rows
             )
         return self._solutions[key]
 

@@ -25,7 +25,7 @@ import numpy as np
 from hodyn_ros.codegen.kernel import Stack
 from hodyn_ros.engine.loops.loop_loads import loop_loads
 from hodyn_ros.engine.loops.loop_motion import LoopCode, Velocity, taylor, to_derivatives
-from hodyn_ros.engine.loops.loop_multipliers import Multipliers
+from hodyn_ros.engine.loops.loop_multipliers import HoldingMultipliers, Multipliers
 from hodyn_ros.engine.loops.loop_series import NOTHING, ClusterMotion, weighted
 from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.applied import AppliedWrench
@@ -44,6 +44,7 @@ class _Found(NamedTuple):
     given: Sequence[Stack]
     rates: Sequence[Sequence[Scalar]]  # of all joints, Taylor coefficients
     forces: Forces
+    of_tree: Stack  # efforts of the tree, Taylor coefficients
     efforts: Stack  # (order + 1, efforts)
     joints: Stack  # (order + 3, n)
     bad: Scalar
@@ -61,7 +62,13 @@ def solution_width(closure: Closure) -> int:
 
 
 class EffortCode(LoopCode):
-    """Efforts from the motion of the coordinates."""
+    """Efforts from the motion of the coordinates.
+
+    `holding`: the same with all independent rows, where some hold a platform in what it cannot move. Only the
+    loads of a solution need them.
+    """
+
+    holding: LoopCode | None = None
 
     def efforts(self, q: Stack, *others: Stack) -> Stack:
         """Return efforts, motion of the drives, and what is wrong with them, from closed positions.
@@ -78,10 +85,26 @@ class EffortCode(LoopCode):
     def solution(self, q: Stack, *others: Stack) -> Stack:
         """Return efforts, motion of all joints, loads of the loops, and what is wrong, in equal rows."""
         found = self._computed(q, others)
-        loads = loop_loads(self, found.leading, found.given, found.rates, found.forces)
+        forces: Multipliers = found.forces
+        bad = found.bad
+        if self.holding is not None:
+            forces = holding = self._holding(found)
+            bad = bad + self.too_flat(holding.flatness)
+        loads = loop_loads(self, found.leading, found.given, found.rates, forces)
         parts = [*found.efforts, *found.joints, *loads]
-        bad = found.bad + overflow(loads)
+        bad = bad + overflow(loads)
         return padded([*parts, [bad], [found.flat]], solution_width(self.closure))
+
+    def _holding(self, found: _Found) -> HoldingMultipliers:
+        assert self.holding is not None
+        motions = self.holding.motions(found.leading, found.given)
+        for twists in self.twists(found.given):
+            for motion in motions:
+                motion.extend({joint: found.rates[joint] for joint in motion.joints}, *twists)
+        result = HoldingMultipliers(self.holding, motions)
+        for k, (of_tree, efforts) in enumerate(zip(found.of_tree, found.efforts)):
+            result.extend(of_tree, taylor(efforts, k))
+        return result
 
     def _computed(self, q: Stack, others: Sequence[Stack]) -> _Found:
         """Compute from arguments as of `efforts`."""
@@ -102,7 +125,7 @@ class EffortCode(LoopCode):
         joints = [self.positions(leading), *self.derivatives(rates, range(closure.tree.n_joints))]
         flat = sum(system.flatness for system in (*systems, forces.system))
         bad = self.wrong(leading, state[-1], memory, motions, given, flat) + overflow(rows)
-        return _Found(leading, given, rates, forces, rows, joints, bad, flat)
+        return _Found(leading, given, rates, forces, of_tree, rows, joints, bad, flat)
 
     def _tree_efforts(
         self,

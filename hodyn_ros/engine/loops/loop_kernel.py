@@ -200,7 +200,8 @@ class LoopKernel(LoopFunction):
     With `what="joints"` the result is the motion of all joints of the tree up to derivative `order`, and a
     last row: `function(q (order + 1, k), [pose, twists (order, 6),] memory)`. With `what="solution"` it is
     the efforts, the motion of all joints (order + 3, n), the loads of all loops (order + 1, 6 loops), and the
-    last two rows, each filled up with zeros.
+    last two rows, each filled up with zeros. Loads need all independent `rows` of the loops, where some hold
+    a platform in directions in which it cannot move.
     """
 
     def __init__(
@@ -212,6 +213,7 @@ class LoopKernel(LoopFunction):
         what: What = "efforts",
         *,
         preload: bool = False,
+        rows: Array | None = None,
     ) -> None:
         self.closure, self.what = closure, what
         self.order = order = order - 2 if what == "joints" else order
@@ -228,6 +230,8 @@ class LoopKernel(LoopFunction):
         result, end = (2 * order + 6, closure.n_efforts), code.efforts
         if what == "solution":
             result, end = (3 * order + 7, solution_width(closure)), code.solution
+            if rows is not None and len(rows) > len(chosen):
+                code.holding = LoopCode(closure, rows, order, loads)
         if fits_straight_line(closure.tree, order):
             super().__init__(code, told, others, result, end)
             return

@@ -145,7 +145,7 @@ class LoopCode:
             for column, now in enumerate(leading):
                 if turning[column]:
                     bad = bad + (now - memory[column]) * (now - memory[column]) * (1.0 / _JUMP**2)
-        bad = bad + flat * _FLAT**2
+        bad = bad + self.too_flat(flat)
         bound = self.allowed is not None and self.allowed.shape[1] < 6
         for motion in motions:
             for row in motion.cluster.checked:
@@ -161,6 +161,10 @@ class LoopCode:
         for _, of, function in self.closure.followers:
             bad = bad + beyond(function, positions[of])
         return bad + distance_from_rigid(given[0]) * (1.0 / _RIGID**2) if given else bad
+
+    def too_flat(self, flatness: Scalar) -> Scalar:
+        """Return a number that is one or more where equations are nearly singular."""
+        return flatness * _FLAT**2
 
     @property
     def keeps_pose(self) -> bool:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from hodyn_ros.engine.loops.loop_motion import LoopCode
 from hodyn_ros.engine.loops.loop_series import ClusterMotion
 from hodyn_ros.engine.recursions.composite import Spatial, power
+from hodyn_ros.engine.series.allowed import closed_directions
 from hodyn_ros.engine.series.block_system import BlockSystem
-from hodyn_ros.engine.series.vectors import Scalar, cross, subtract
+from hodyn_ros.engine.series.vectors import Scalar, cross, dot, subtract
 
 
 class Multipliers:
@@ -81,3 +84,46 @@ class Multipliers:
         for found, carried, motion, given in zip(self.multipliers, self.carried, self.motions, values):
             found.append([0.0 if row.loop < 0 else x for row, x in zip(motion.cluster.rows, given)])
             carried.append(motion.loads(found, len(found) - 1, 0))
+
+
+class HoldingMultipliers(Multipliers):
+    """The multipliers of all rows where some hold a platform in directions in which it cannot move.
+
+    They follow from the efforts on unknown joints and the wrench on the platform, as far as this has power in
+    those directions; in others it is balanced by the drives.
+    """
+
+    def __init__(self, code: LoopCode, motions: Sequence[ClusterMotion]) -> None:
+        super().__init__(code, motions, ())
+        assert code.allowed is not None
+        size = code.closure.size
+        closed = closed_directions(code.allowed, size) * np.repeat([1.0, size], 3)[:, None]
+        self._closed = closed.T.tolist()
+        self._columns = [c for columns in code.columns_of for c in columns]
+        rows = [(c, r) for c, motion in enumerate(motions) for r in range(len(motion.cluster.rows))]
+        self._sizes = [motions[c].cluster.rows[r].size for c, r in rows]
+        table = []
+        for (c, r), size in zip(rows, self._sizes):
+            units = [
+                [float((d, i) == (c, r)) for i in range(len(m.cluster.rows))] for d, m in enumerate(motions)
+            ]
+            entries = [self._entries[c][r].get(column, 0.0) for column in self._columns]
+            table.append([x * (1.0 / size) for x in self._measured(entries, self.on_base(units))])
+        self._system = BlockSystem(table)
+        self.flatness = self._system.flatness
+
+    def _measured(self, efforts: Sequence[Scalar], on_base: Sequence[Scalar]) -> list[Scalar]:
+        """Return efforts on unknown joints, and the power of a wrench on the platform, without units."""
+        scale = self.code.scale
+        sized = [x * float(scale[c]) for x, c in zip(efforts, self._columns)]
+        return [*sized, *(dot(direction, on_base) for direction in self._closed)]
+
+    def extend(self, of_tree: Sequence[Scalar], drives: Sequence[Scalar]) -> None:
+        """Append the next coefficient, from those of the efforts of the tree and of the drives."""
+        joints, on_base = self.rest(of_tree)
+        for joint, effort in zip(self.code.closure.driven, drives):
+            joints[joint] = joints[joint] - effort
+        by_column = self.code.by_leading(joints)
+        found = self._system.solve_transposed(self._measured([by_column[c] for c in self._columns], on_base))
+        values = iter(x * (1.0 / size) for x, size in zip(found, self._sizes))
+        self.append([[next(values) for _ in motion.cluster.rows] for motion in self.motions])

@@ -28,10 +28,17 @@ def allowed_twists(dof: Array, placement: Array, length: float) -> Array:
     return result
 
 
+def closed_directions(basis: Array, length: float) -> Array:
+    """Return orthonormal columns (6, 6 - delta) at right angles to a basis, lengths measured in `length`."""
+    scale = np.repeat([1.0, 1.0 / length], 3)
+    result: Array = np.linalg.svd(scale[:, None] * basis)[0][:, basis.shape[1] :]
+    return result
+
+
 def distance_from_allowed(basis: Array, length: float, twists: Sequence[Sequence[Scalar]]) -> Scalar:
     """Return the sum of squares of what is outside of a basis, relative to that of the twists."""
     scale = np.repeat([1.0, 1.0 / length], 3)
-    closed = np.linalg.svd(scale[:, None] * basis)[0][:, basis.shape[1] :]
+    closed = closed_directions(basis, length)
     off: Scalar = 0.0
     whole: Scalar = 1e-300
     for twist in twists:
