@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from hodyn_ros.codegen.kernel import Shape, traced
 from hodyn_ros.dynamics.loops.compiled_partials import by_order
-from hodyn_ros.dynamics.loops.directions import drifts
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.dynamics.robot import Robot
@@ -381,7 +380,7 @@ def _partials(
     """Compile partial derivatives; InputError where there is no such code."""
     closure = _closure_of(robot)
     said = f"partial derivatives of {'inverse' if of == 'efforts' else 'forward'} dynamics of order {order}"
-    _check_compiled(robot, compiles(closure, order) and not drifts(closure), said)
+    _check_compiled(robot, compiles(closure, order) and not closure.drifts, said)
     looped = LoopedDynamics(closure)
     try:
         return looped, LoopPartials(closure, looped.independence.given, order, of)

@@ -179,6 +179,12 @@ class Closure:
         return np.eye(6)[:, rows] if twists is None else rounded(twists @ np.linalg.inv(twists[rows]))
 
     @property
+    def drifts(self) -> bool:
+        """Whether components of a platform's motion follow from others as its pose has it."""
+        platform = self.platform
+        return platform is not None and platform.twists is None and len(platform.rows) < 6
+
+    @property
     def first(self) -> int:
         """Where joints begin among the velocities of the tree: 6 with a floating base."""
         return 6 if self.tree.floating_base else 0

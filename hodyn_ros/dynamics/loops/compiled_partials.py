@@ -13,7 +13,6 @@ import numpy as np
 
 from hodyn_ros.codegen.kernel import LaneKernel
 from hodyn_ros.dynamics.loops.coordinate_motion import sample_of
-from hodyn_ros.dynamics.loops.directions import drifts
 from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
 from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
 from hodyn_ros.dynamics.loops.looped_motion import KEPT, LoopedMotion
@@ -222,7 +221,7 @@ def _kept(
     looped: LoopedMotion, key: tuple[str, int, LoadPlaces], make: Callable[[], _Made | None]
 ) -> _Made | None:
     """Return what was made before, or what is made now; None where there is no code."""
-    if drifts(looped.closure) or not compiles(looped.closure, key[1]):
+    if not compiles(looped.closure, key[1]):
         return None
     kernels = looped.partial_kernels
     if key not in kernels:

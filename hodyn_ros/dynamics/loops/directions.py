@@ -35,7 +35,7 @@ class Directions:
         closure = looped.closure
         part, self.rows = platform_part(closure)  # of the body-fixed displacement
         # rows that leave other components of the motion to follow as the pose has it
-        self.drifts = drifts(closure)
+        self.drifts = closure.drifts
         self._looped, self._on_joints = looped, self.drifts and closure.tree.floating_base
         if self._on_joints and given is not None:
             closure, place = grounded(closure, moved.place)
@@ -144,12 +144,6 @@ def displacement_brackets(turns: Array, given: BaseMotion, orders: int) -> Array
     """Return the matrices of `e -> [w, e]` by order of w: displacements e, of base or platform."""
     brackets: Array = np.linalg.pinv(turns) @ ad(given.twists_in("body", orders)) @ turns
     return brackets
-
-
-def drifts(closure: Closure) -> bool:
-    """Say whether components of a platform's motion follow from others as its pose has it."""
-    platform = closure.platform
-    return platform is not None and platform.twists is None and len(platform.rows) < 6
 
 
 def _generator(twist: Array) -> Array:

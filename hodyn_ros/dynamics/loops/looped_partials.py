@@ -20,7 +20,6 @@ from hodyn_ros.dynamics.loops.coordinate_motion import sample_of
 from hodyn_ros.dynamics.loops.directions import (
     Directions,
     displacement_brackets,
-    drifts,
     platform_part,
     turns_of,
 )
@@ -46,7 +45,7 @@ def matrix_partials(looped: LoopedAccelerations, y: Array, given: BaseMotion | N
     Those of a platform or prescribed base by small body-fixed displacements; `given` with `order` + 1 twists.
     """
     order, closure = len(y) - 2, looped.closure
-    if drifts(closure):
+    if closure.drifts:
         raise InputError(
             f"the rows of the platform of robot {closure.tree.name!r} leave the rest of its twist to follow, "
             "and matrix_derivatives takes no such platform; inverse_dynamics_derivatives does"
@@ -251,11 +250,16 @@ def linearised(
     body-fixed displacements, and components of its body-fixed twist.
     """
     found = _responses(looped, state, efforts[None], given, ())
-    c = looped.closure.n_coordinates
+    closure = looped.closure
+    c, turns = closure.n_coordinates, turns_of(closure)
     rates = np.eye(c, 2 * c, c)
-    if found.given is not None:  # displacements e change by e' = dw - [w, e]
-        part, rows = platform_part(looped.closure)
-        rates[part, :c] -= (ad(found.given.in_frame("body").twists[0]) @ found.turns)[rows]
+    if closure.drifts:
+        columns = Directions(looped, looped.locate(state[0], given, 3)[0], given, 2)
+        columns.follow_platform(state[1])
+        given, turns = columns.given, columns.turns
+    if given is not None:  # displacements e change by e' = dw - [w, e]
+        part, rows = platform_part(closure)
+        rates[part, :c] -= (ad(given.in_frame("body").twists[0]) @ turns)[rows]
     accelerations = found.of_coordinates[0]
     B = np.concatenate([np.zeros((c, len(efforts))), accelerations[:, -len(efforts) :]])
     return LinearisedDynamics(np.concatenate([rates, accelerations[:, : 2 * c]]), B)
@@ -269,8 +273,6 @@ class _Responses(NamedTuple):
 
     of_coordinates: Array
     of_drives: Array  # after the body-fixed twist of a prescribed base
-    given: BaseMotion | None  # the motion of platform or base
-    turns: Array  # (6, coordinates) its displacements by the coordinates
 
 
 def _responses(
@@ -290,7 +292,7 @@ def _responses(
         raise InputError(looped.independence.idle)
     compiled = compiled_partials.of_accelerations(looped, state, drives, given, wrenches)
     if compiled is not None:
-        return _Responses(*compiled, given, turns_of(looped.closure))
+        return _Responses(*compiled)
     moved, _ = looped.locate(state[0], given, order + 3)
     columns = Directions(looped, moved, given, 2, (order + 1) * e)
     columns.follow_platform(state[1])
@@ -314,7 +316,7 @@ def _responses(
         for k in range(1, order + 2)
     ]
     if not motion:
-        return _Responses(columns.changes(found), columns.changes(joints), None, columns.turns)
+        return _Responses(columns.changes(found), columns.changes(joints))
     of_pose = _body_fixed_rows(columns, motion[0], step, found)
     of_joints = [row[6:] for row in found]
     in_front = looped.closure.base_given
@@ -322,7 +324,7 @@ def _responses(
     if in_front:
         joints = [[*row, *others] for row, others in zip(of_pose, joints)]
     accelerations = columns.changes([[*a, *b] for a, b in rows])
-    return _Responses(accelerations, columns.changes(joints), columns.given, columns.turns)
+    return _Responses(accelerations, columns.changes(joints))
 
 
 def _body_fixed_rows(

@@ -34,7 +34,7 @@ from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.vectors import Scalar, cross, dot
 from hodyn_ros.lie.motion import Frame
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.closure import Closure
+from hodyn_ros.model.closure import Closure, LoopFrame
 
 
 def effort_changes(closure: Closure, chosen: Array, order: int, loads: LoadPlaces = ()) -> LaneKernel | None:
@@ -196,13 +196,28 @@ class _Change:
         self._rows = [row[:6] if first else row[n:] for row in change]
         self.by_node: dict[int, Scalar] = {}
         self.add(q, self._joints)
-        self.base, self.given = None, list(given)
+        self.base, self.given, self._follows = None, list(given), False
+        leading = code.leading_positions(q[0], state[0])
         if given:
+            if isinstance(code, AccelerationCode) and closure.drifts:
+                self._follows = True
+                given, frame = _as_it_moves(code, leading, q[1], given, frame), "world"
             self.base = self._move(closure, given, frame)
             twists = [self.base.twist(k) for k in range(len(given[1]))]
             self.given = [given[0], to_derivatives(twists)]
-        leading = code.leading_positions(q[0], state[0])
         self._close(code, leading, state[0])
+
+    def moving(self, step: Step) -> FloatingBase | None:
+        """Return the motion of platform or base up to its twist, which accelerations extend."""
+        if self.base is None:
+            return None
+        now, base = step.leader_twist(0), self.base
+        if self._follows:  # what of the twist is no coordinate changes with the pose
+            base = FloatingBase(self.given[0], (0.0, 0.0, 0.0), "world")
+            base.extend(now)
+        else:
+            base.remember((now[0], now[1], now[2]), (now[3], now[4], now[5]))
+        return base
 
     def add(self, values: Stack, changes: Stack) -> None:
         """Let arguments change."""
@@ -217,7 +232,10 @@ class _Change:
         return [[next(found) for _ in row] for row in table]
 
     def _move(self, closure: Closure, given: Sequence[Stack], frame: Frame) -> FloatingBase:
-        """Displace a platform or base, and change its twists; return the series of its motion."""
+        """Change the twists of a platform or base; return the series of its motion.
+
+        It is displaced as well, unless its pose follows from the joints.
+        """
         pose, twists = given
         base = FloatingBase(pose, (0.0, 0.0, 0.0), frame)
         for k, row in enumerate(twists):
@@ -225,8 +243,9 @@ class _Change:
         base.frame = "world"
         base.world_angular, base.world_velocity = [], []  # follow from what changes, the body-fixed twist
         turn, *rates = [[dot(way, row) for way in closure.directions.tolist()] for row in self._rows]
-        self.add([row[:3] for row in pose[:3]], [list(cross(row[:3], turn[:3])) for row in pose[:3]])
-        self.add([row[3:] for row in pose[:3]], [[dot(row[:3], turn[3:])] for row in pose[:3]])
+        if not self._follows:
+            self.add([row[:3] for row in pose[:3]], [list(cross(row[:3], turn[:3])) for row in pose[:3]])
+            self.add([row[3:] for row in pose[:3]], [[dot(row[:3], turn[3:])] for row in pose[:3]])
         for k, rate in enumerate(rates):
             self.add([[*base.angular[k], *base.velocity[k]]], [taylor(rate, k)])
         return base
@@ -247,6 +266,26 @@ class _Change:
         velocity.extend(known, () if closure.tree.floating_base else self._rows[0], twist)
         for c in code.unknown:
             self.by_node[state[c].number] = velocity.leading[c][0]
+
+
+def _as_it_moves(
+    code: AccelerationCode,
+    leading: Sequence[Scalar],
+    velocities: Sequence[Scalar],
+    given: Sequence[Stack],
+    frame: Frame,
+) -> list[Stack]:
+    """Return pose and spatial twist that a platform has where components of those given do not count."""
+    base, leader = FloatingBase(given[0], (0.0, 0.0, 0.0), frame), code.closure.leader
+    base.extend(given[1][0])
+    base.frame = "world"
+    step = Step(code, leading, velocities, [given[0], [base.twist(0)]])
+    assert leader is not None
+    motion = next(motion for motion in step.motions if leader in motion.twists)
+    on_body = motion.frame(LoopFrame(leader, np.zeros(3), np.eye(3)))
+    columns = [*(axis[0] for axis in on_body.axes), on_body.point[0]]
+    pose = [[column[i] for column in columns] for i in range(3)]
+    return [[*pose, [0.0, 0.0, 0.0, 1.0]], [step.leader_twist(0)]]
 
 
 class _EffortChanges(EffortCode):
@@ -296,7 +335,7 @@ class _AccelerationChanges(AccelerationCode):
         if first:
             changed.add(arguments[1], [row[:6] for row in pushed])
         step, found = self.steps(q, *changed.given, *arguments, [[*positions[0], 0.0]])
-        return changed.of(self._table(step, found, changed.base))
+        return changed.of(self._table(step, found, changed.moving(step)))
 
     def checked(self, q: Stack, *others: Stack) -> Stack:
         """Return the changes of accelerations from spatial twists, and what is wrong.
@@ -310,7 +349,7 @@ class _AccelerationChanges(AccelerationCode):
         pushed = _rows(units[2 * c :], closure.n_efforts)
         changed.add(arguments[0], [row[first:] for row in pushed])
         step, found = self.steps(q, *changed.given, *arguments, state)
-        table = self._table(step, found, changed.base)
+        table = self._table(step, found, changed.moving(step))
         if first and changed.base is not None:
             series = [taylor(row[:6], k) for k, row in enumerate(pushed)]
             moments = [(row[0], row[1], row[2]) for row in series]
@@ -328,8 +367,7 @@ class _AccelerationChanges(AccelerationCode):
         ]
         if base is None:
             return [[*a, *b] for a, b in zip(found, drives)]
-        now, rows = base.twist(0), []
-        base.remember((now[0], now[1], now[2]), (now[3], now[4], now[5]))
+        rows = []
         for k, (row, driven) in enumerate(zip(found, drives), 1):
             base.extend(taylor(row[:6], k))
             twist = [float(factorial(k)) * x for x in (*base.angular[k], *base.velocity[k])]

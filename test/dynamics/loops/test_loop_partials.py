@@ -201,7 +201,8 @@ def test_of_inverse_dynamics_under_wrenches_they_turn_those_of_forward_dynamics_
             assert np.abs(through - expected).max() < 1e-10 * np.abs(by_motion[r]).max()
 
 
-@pytest.mark.parametrize("name", ["hinged", "flying cam", "RRR"])  # more drives, a base, a platform
+# more drives, a base, platforms
+@pytest.mark.parametrize("name", ["hinged", "flying cam", "RRR", "3-RPS"])
 def test_compiled_code_finds_what_numbers_with_derivatives_do(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -291,7 +292,9 @@ class TestPlatformsThatDrift:
         base = case.base
         assert base is not None
         change = case.directions[:2, :3].ravel()
+        case.robot.reset()
         A, B = case.robot.linearised_dynamics(None, case.efforts[0], base)
+        case.robot.reset()
         whole = case.robot.forward_dynamics_derivatives(None, case.efforts[:1], base)[0]
         np.testing.assert_array_equal(A[3:], np.concatenate([whole[0], whole[1]], axis=1))
         np.testing.assert_array_equal(B[3:], whole[2])
