@@ -68,6 +68,12 @@ _ROWS = (
     ("palletiser", "forward_dynamics_derivatives", (1,)),
     ("planar_3rrr", "inverse_dynamics_derivatives", (1,)),
     ("planar_3rrr", "forward_dynamics_derivatives", (1,)),
+    ("delta", "joint_motion", (2,)),
+    ("delta", "motion_from_drives", (2,)),
+    ("palletiser", "joint_motion", (2,)),
+    ("palletiser", "motion_from_drives", (2,)),
+    ("planar_3rrr", "joint_motion", (2,)),
+    ("gough_stewart_6ups", "joint_motion", (2,)),
     ("panda_hand", "inverse_dynamics", (2,)),
 )
 _ROUNDS = 9
@@ -159,6 +165,8 @@ def _python_call(robot: Robot, code: CSource, what: str, order: int) -> Callable
             return propellers.motion(wrench, BaseMotion(pose, twists))
 
         return thrusts
+    if what == "joint_motion":
+        calls = (tuple(array for array in one if array.size) for one in calls)
     compute: Any = robot.compile(order, "inverse_dynamics" if what == "feedforward" else what)  # type: ignore[arg-type]
     if what != "feedforward":
         return lambda: compute(*next(calls))

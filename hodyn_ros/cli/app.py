@@ -121,7 +121,8 @@ def export(
         typer.Option(
             help="What to export in C, once or more: inverse_dynamics, forward_dynamics, forward_kinematics, "
             "jacobian, com, mass_matrix, coriolis_matrix, gravity_torque, regressor, "
-            "inverse_dynamics_derivatives, forward_dynamics_derivatives, propeller_thrusts.",
+            "inverse_dynamics_derivatives, forward_dynamics_derivatives, propeller_thrusts; of robots with "
+            "loops also joint_motion, motion_from_drives.",
             show_default="inverse_dynamics",
         ),
     ] = None,

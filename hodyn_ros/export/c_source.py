@@ -22,7 +22,8 @@ from hodyn_ros.export.trees import OFFERED, tree_function
 from hodyn_ros.lie.representations import Representation, check_representation
 
 _HIGHEST_ORDER = 30
-ALL = (*OFFERED, THRUSTS)
+OF_LOOPS = tuple(what for what in loops.OFFERED if what not in OFFERED)
+ALL = (*OFFERED, *OF_LOOPS, THRUSTS)
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,8 @@ def c_source(
     if period is not None and not 0.0 < period < np.inf:
         raise InputError(f"the period must be positive and finite, found {period!r} s")
     wanted = _checked([what] if isinstance(what, str) else what, frames, wrenches)
+    if robot.closure is None and set(wanted) & set(OF_LOOPS):
+        raise InputError(f"{' and '.join(OF_LOOPS)} are of robots with couplings or loops; leave them out")
     prefix = checked_name(name_from(robot.name) if name is None else name)
     tables = Tables()
     request = Request(prefix, int(order), tuple(frames or ()), representation, period, tuple(wrenches))

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from hodyn_ros.codegen.kernel import Shape, traced
 from hodyn_ros.dynamics.loops.compiled_partials import by_order
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
+from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
+from hodyn_ros.dynamics.loops.moved_by_drives import MovedByDrives
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.loops.loop_kernel import (
@@ -60,12 +62,13 @@ class _Plan:
     None where there is none.
     """
 
-    looped: LoopedDynamics
+    looped: LoopedMotion
     kernel: LoopFunction
     inputs: dict[str, Shape]
     places: dict[str, NDArray[np.int_]]
     about: list[str]
     flat: tuple[int, float] | None = None
+    step: str = "newton_step"  # name of the function that improves positions
 
     @property
     def closure(self) -> Closure:
@@ -146,7 +149,7 @@ def loop_function(robot: Robot, request: Request, what: str, tables: Tables) -> 
         )
     plan = _PLANS[what](robot, request)
     body = plan.body(f"{what} of robot {robot.name!r} at order {request.order}", tables)
-    step, more = _step(plan, tables)
+    step, more = _newton_step(plan, tables)
     macro = request.prefix.upper()
     answer = f"{macro}_OK"
     if plan.flat is not None:
@@ -173,7 +176,7 @@ def loop_function(robot: Robot, request: Request, what: str, tables: Tables) -> 
         remembers={"leading": _memory(plan.closure)},
         fails=True,
         operations=body.operations + more,
-        helpers={"newton_step": step, **body.helpers, **ALL_FINITE},
+        helpers={plan.step: step, **body.helpers, **ALL_FINITE},
     )
 
 
@@ -228,6 +231,42 @@ def _jacobian(robot: Robot, request: Request) -> _Plan:
     return _product(
         robot, request, "jacobian", FrameJacobian(frame, request.representation), [about, *_velocities(robot)]
     )
+
+
+def _joint_motion(robot: Robot, request: Request) -> _Plan:
+    closure, order = _closure_of(robot), request.order
+    _check_compiled(robot, compiles(closure, max(order - 2, 0), "joints"), f"joint motion of order {order}")
+    looped = LoopedDynamics(closure)
+    kernel = LoopKernel(closure, looped.independence.given, order, (), "joints")
+    rows, n = kernel.result
+    about = [*_about(closure, order), words.joints("joints", closure.tree.joint_names, order)]
+    places = {"joints": np.arange((rows - 1) * n).reshape(-1, n)}
+    return _Plan(looped, kernel, _inputs(closure, order), places, about)
+
+
+def _motion_from_drives(robot: Robot, request: Request) -> _Plan:
+    closure, order = _closure_of(robot), request.order
+    moved = MovedByDrives(LoopedDynamics(closure))
+    kernel = moved.kernel(order)
+    if kernel is None:
+        _check_compiled(robot, False, f"motion from drives of order {order}")
+    assert kernel is not None
+    names = robot.tree.joint_names
+    inputs = _inputs(moved.twin.closure, order)
+    inputs = {"drives": inputs.pop("q"), **inputs}
+    about = [words.joints("drives", [names[joint] for joint in closure.driven], order)]
+    if closure.base_given:
+        about += words.base(order - 1)
+    found, places = np.arange(kernel.result[1]), {}
+    if closure.platform is not None:
+        about += [f"platform_{line}" for line in words.base(order - 1, _leader(closure))]
+        places["platform_pose"], found = found[None, :POSE], found[POSE:]
+        if order:
+            places["platform_twists"], found = found[: 6 * order].reshape(-1, 6), found[6 * order :]
+    if closure.joints:
+        places["q"] = found.reshape(order + 1, -1)
+        about.append(words.motion(order))
+    return _Plan(moved.twin, kernel, inputs, places, about, step="newton_step_of_drives")
 
 
 def _moving(robot: Robot) -> tuple[str, ...]:
@@ -353,8 +392,8 @@ def _inverse_derivatives(robot: Robot, request: Request) -> _Plan:
         {},
         about,
         (kernel.bad + 1, looped.near_singular_from(order)),
-        "inverse",
-        (order + 1, order + 3, e, c),
+        of="inverse",
+        shape=(order + 1, order + 3, e, c),
     )
 
 
@@ -371,7 +410,7 @@ def _forward_derivatives(robot: Robot, request: Request) -> _Plan:
     ]
     if e > c:
         about.append(f"Columns beyond the first {c} are zero for k < 2.")
-    return _PartialsPlan(looped, kernel, inputs, {}, about, None, "forward", (order + 1, order + 3, c, e))
+    return _PartialsPlan(looped, kernel, inputs, {}, about, of="forward", shape=(order + 1, order + 3, c, e))
 
 
 def _partials(
@@ -409,6 +448,8 @@ _PLANS: dict[str, Callable[[Robot, Request], _Plan]] = {
     "inverse_dynamics": _inverse_dynamics,
     "forward_dynamics": _forward_dynamics,
     "forward_kinematics": _forward_kinematics,
+    "joint_motion": _joint_motion,
+    "motion_from_drives": _motion_from_drives,
     "jacobian": _jacobian,
     "com": _com,
     "mass_matrix": _matrix("mass_matrix"),
@@ -418,6 +459,7 @@ _PLANS: dict[str, Callable[[Robot, Request], _Plan]] = {
     "inverse_dynamics_derivatives": _inverse_derivatives,
     "forward_dynamics_derivatives": _forward_derivatives,
 }
+OFFERED = tuple(_PLANS)
 
 
 def _closure_of(robot: Robot) -> Closure:
@@ -463,13 +505,13 @@ def _newton(plan: _Plan, iterates: bool, macro: str) -> list[str]:
         *start,
         "  i = 0;",
         "  do {",
-        f"    newton_step({', '.join([*_step_arguments(plan), 'reached'])});",
+        f"    {plan.step}({', '.join([*_step_arguments(plan), 'reached'])});",
         "    ++i;",
         f"  }} while (i < {traces.iterations} && {far});",
     ]
 
 
-def _step(plan: _Plan, tables: Tables) -> tuple[list[str], int]:
+def _newton_step(plan: _Plan, tables: Tables) -> tuple[list[str], int]:
     """Write the function that improves positions, with the most operations that all steps together take.
 
     Nothing where no positions are unknown.
@@ -483,7 +525,7 @@ def _step(plan: _Plan, tables: Tables) -> tuple[list[str], int]:
     code = StraightLine(graph, [*names, "reached"], outputs, tables)
     parameters = [*(f"const double *{name}" for name in arguments), "double *reached"]
     lines = [
-        f"static void newton_step({', '.join(parameters)})",
+        f"static void {plan.step}({', '.join(parameters)})",
         "{",
         *[f"  (void){name};" for name in arguments],
         *code.lines,
@@ -531,7 +573,8 @@ def _cases(plan: _Plan) -> Cases:
 def _near_home(plan: _Plan, reach: float) -> Cases | None:
     """Return the calls, a motion that cannot be first; None where the kernel rejects one."""
     closure, kernel, random = plan.closure, plan.kernel, Random(1)
-    start, memory, calls = plan.looped.known, plan.looped.memory.copy(), []
+    start, memory, calls = plan.looped.known, np.zeros(kernel.arguments[-1][1]), []
+    memory[:, : plan.n] = plan.looped.memory[:, : plan.n]
     for _ in range(motions.COUNT):
         shape, *shapes = plan.inputs.values()
         q = motions.numbers(random, *shape)

@@ -20,6 +20,12 @@ def motion(order: int) -> str:
     return f"q: positions{'' if order == 0 else f' and their derivatives up to order {order}'}."
 
 
+def joints(name: str, of: Sequence[str], order: int) -> str:
+    """Say what the motion of other joints than those of q is, up to a derivative."""
+    derivatives = f" and their derivatives up to order {order}" if order else ""
+    return f"{name}: positions{derivatives} of {', '.join(of)}."
+
+
 def base(order: int, what: str = "base", frame: Frame = "world") -> list[str]:
     """Say what the pose and the twists of a base are, up to derivative `order` of the twist."""
     pose = f"pose: homogeneous matrix of the {what} in the world, row by row [m]."

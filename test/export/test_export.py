@@ -137,7 +137,7 @@ def flier(tilting: bool) -> Robot:
 SMALL = tuple(robot_of(random_tree(5, 2, floating_base=floating)) for floating in (False, True))
 ROBOTS = (panda(), aerial()) if THOROUGH else SMALL  # all functions of a large one take a C compiler long
 
-# what C code is not there for; the state of the drives comes with inverse dynamics, joints are of loops alone
+# what C code of trees is not there for; motions of all joints and from drives are of loops alone
 LEFT_OUT = ("drive_state", "joint_motion", "motion_from_drives", "inverse_kinematics")
 LONG = "regressor", "forward_dynamics_derivatives"  # these take long to compile
 EVERYTHING = tuple(what for what in get_args(Compiled) if what not in LEFT_OUT)
@@ -287,6 +287,10 @@ class TestWhat:
             ({"frames": ["panda_link1"]}, "frames are of forward_kinematics and jacobian"),
             ({"what": "jacobian", "frames": ["panda_link1", "panda_link2"]}, "a Jacobian is of one frame"),
             ({"what": "jacobian", "frames": ["gripper"]}, "gripper"),
+            (
+                {"what": "motion_from_drives"},
+                "motion_from_drives are of robots with couplings",
+            ),
             ({"what": "jacobian", "representation": "world"}, "representation must be one of"),
         ),
     )

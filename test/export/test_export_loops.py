@@ -327,6 +327,76 @@ def test_matrices_and_jacobians(name: str, order: int, tmp_path: Path) -> None:
             assert call(getattr(library, f"robot_{what}"), memory, *given, found) == FAILED
 
 
+def near_home(robot: Robot, order: int, rng: np.random.Generator) -> tuple[Array | None, BaseMotion | None]:
+    """Return a motion that follows any other one without a jump."""
+    closure, home = robot.closure, robot.home
+    assert closure is not None
+    q, base = rng.uniform(-0.02, 0.02, (order + 1, robot.n_joints)), None
+    q[0] += home[0]
+    if home[1] is not None:
+        pose = home[1] @ exp(closure.directions @ rng.uniform(-0.02, 0.02, closure.directions.shape[1]))
+        twists = rng.uniform(-0.3, 0.3, (max(order, 1), closure.directions.shape[1])) @ closure.directions.T
+        base = BaseMotion(pose, twists, frame="body").in_frame("world")
+    return q if robot.n_joints else None, base
+
+
+def arrays_of(q: Array | None, base: BaseMotion | None, order: int) -> list[Array]:
+    given = [] if base is None else [np.ascontiguousarray(base.pose)]
+    given += [] if base is None or not order else [base.twists[:order].copy()]
+    return [*([] if q is None else [q]), *given]
+
+
+@needs_c
+@pytest.mark.parametrize(("name", "order"), [("palletiser", 0), ("humanoid_leg", 2), ("planar_3rrr", 1)])
+def test_the_motion_of_all_joints(name: str, order: int, tmp_path: Path) -> None:
+    """And nothing where a motion cannot be followed."""
+    robot, rng = shipped(name), np.random.default_rng(6)
+    assert robot.closure is not None
+    library = compiled(c_source(robot, order, "robot", what="joint_motion"), tmp_path)
+    assert library.robot_self_test() <= RELATIVE
+    memory = np.empty(len(robot.closure.leading))
+    call(library.robot_home, memory)
+    for _ in range(5):
+        q, base = near_home(robot, order, rng)
+        expected = robot.joint_motion(q, base)
+        found = np.empty(expected.shape)
+        given = arrays_of(q, base, order)
+        assert call(library.robot_joint_motion, memory, *given, found) == OK
+        assert_orders_close(found, expected)
+    kept = memory.copy(), found.copy()
+    for value in (np.nan, 1e3):
+        given[0] = np.full_like(given[0], value)
+        assert call(library.robot_joint_motion, memory, *given, found) == FAILED
+    assert np.array_equal(kept[0], memory) and np.array_equal(kept[1], found)
+
+
+@needs_c
+@pytest.mark.parametrize(("name", "order"), [("palletiser", 2), ("delta", 1), ("humanoid_leg", 0)])
+def test_motions_from_drives(name: str, order: int, tmp_path: Path) -> None:
+    """The coordinates come back from the drives that they move, with the memory of the inverse dynamics."""
+    robot, rng = shipped(name), np.random.default_rng(7)
+    assert robot.closure is not None
+    what = ["inverse_dynamics", "motion_from_drives"]
+    library = compiled(c_source(robot, order, "robot", what=what), tmp_path)
+    assert library.robot_self_test() <= RELATIVE
+    memory = np.empty(len(robot.closure.leading))
+    call(library.robot_home, memory)
+    driven = [robot.tree.joint_names.index(joint) for joint in robot.driven_joints]
+    for _ in range(5):
+        q, base = near_home(robot, order, rng)
+        assert q is not None
+        drives = np.ascontiguousarray(robot.joint_motion(q, base)[:, driven])
+        found = np.empty(q.shape)
+        given = arrays_of(None, base, order)
+        assert call(library.robot_motion_from_drives, memory, drives, *given, found) == OK
+        np.testing.assert_allclose(found, q, rtol=0.0, atol=1e-11)
+    kept = memory.copy(), found.copy()
+    for value in (np.nan, 1e3):
+        far = np.full_like(drives, value)
+        assert call(library.robot_motion_from_drives, memory, far, *given, found) == FAILED
+    assert np.array_equal(kept[0], memory) and np.array_equal(kept[1], found)
+
+
 def test_jacobians_of_what_loops_hold_are_refused() -> None:
     with pytest.raises(InputError, match="loops hold '.*' where it is; choose a frame that moves"):
         robot = shipped("planar_3rrr")

@@ -49,13 +49,13 @@ class MovedByDrives:
             self.start = place.base
             twin, _ = grounded(twin, place)
             self._first = SHIFT + 1
-        self._twin = LoopedMotion(twin)
+        self.twin = LoopedMotion(twin)
         self._left: Array | None = None  # the memory of the robot as the last call left it
         self._platforms: dict[int, Kernel | None] = {}
 
     def kernel(self, order: int) -> LoopFromDrives | None:
         """Return code that does all in one call, where every drive is a coordinate of the twin."""
-        closure, twin = self._looped.closure, self._twin
+        closure, twin = self._looped.closure, self.twin
         if self.start is not None or len(self._columns) < len(closure.driven):
             return None
         with suppress(TooLong):
@@ -79,7 +79,7 @@ class MovedByDrives:
     def move(self, drives: Array, given: BaseMotion | None) -> tuple[Array, BaseMotion | None]:
         """Return what `LoopedMotion.move_drives` does."""
         looped, closure = self._looped, self._looped.closure
-        twin = self._twin
+        twin = self.twin
         if not self._is_there:
             self._follow()
         self._left = None  # until the robot has followed the twin
@@ -108,11 +108,11 @@ class MovedByDrives:
         if self.start is not None and base is not None:
             slides = base[:3, 3] - self.start[:3, 3]
             joints, base = np.concatenate([slides, _turns(base, self.start), joints]), None
-        self._twin.known = Known(Place(joints, base), joints[list(self._twin.closure.joints)], base)
+        self.twin.known = Known(Place(joints, base), joints[list(self.twin.closure.joints)], base)
 
     def _platform(self, joints: Array, given: BaseMotion | None) -> BaseMotion:
         """Return the motion of the platform from that of all joints of the twin."""
-        order, tree, platform = len(joints) - 1, self._twin.closure.tree, self._looped.closure.platform
+        order, tree, platform = len(joints) - 1, self.twin.closure.tree, self._looped.closure.platform
         assert platform is not None
         body = platform.body + (SHIFT if self.start is not None else 0)
         if order not in self._platforms:
