@@ -42,7 +42,7 @@ class Directions:
             moved = LoopMotion(closure, place, given.pose)
         self.closure, self.moved, self.given = closure, moved, given
         self.first_joint = 6 if closure.base_given else 0
-        self.first_part = part.start
+        self._part = part
         self.count = len(closure.joints) + len(self.rows)
         self.size = orders * self.count + more
         self.turns = turns_of(closure)
@@ -90,6 +90,11 @@ class Directions:
         """Return positions of the leading joints with their derivatives, an error of zero, and the memory."""
         closure, place = self.closure, self.moved.place
         F = self._distribution()[closure.first :].copy()
+        if self.drifts and self.given is not None:  # whose given pose need not be the one it has
+            chosen, still = self._looped.independence.rows, np.zeros(len(closure.joints))
+            for column in range(self._part.start, self._part.stop):
+                twist = Ad(self.given.pose) @ self.turns[:, column]
+                F[:, column] = embedding.next_rate(chosen, self.moved, still, twist)
         if closure.base_given and place.base is not None:
             F[:, :6] = F[:, :6] @ Ad(place.base)
         changes = np.zeros((len(closure.leading) + 1, self.size))

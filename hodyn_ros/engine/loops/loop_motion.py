@@ -293,18 +293,22 @@ class Velocity:
         ]
 
     def extend(
-        self, known: Mapping[int, Scalar], rows: Sequence[Scalar] = (), base: Spatial = NOTHING
+        self,
+        known: Mapping[int, Scalar],
+        rows: Sequence[Scalar] = (),
+        base: Spatial = NOTHING,
+        target: Spatial = NOTHING,
     ) -> None:
         """Append the next coefficient, by known column, by row of a platform and of the twist of a base.
 
-        That twist is seen from the point of reference.
+        That twist, and the one of the pose that is given of a platform, are seen from the point of reference.
         """
         code, left = self._code, list(rows)
         for column, series in enumerate(self.leading):
             series.append(known.get(column, 0.0))
         for c, (motion, system, twists) in enumerate(zip(self._motions, self._systems, self._twists)):
             trial = code.rates_of(motion, self.leading)
-            motion.append(twists, trial, base)
+            motion.append(twists, trial, base, target)
             gaps = [motion.residual(r, trial, twists) for r in range(len(motion.cluster.rows))]
             for series_of_body in twists.values():
                 series_of_body.pop()
@@ -314,7 +318,7 @@ class Velocity:
             ]
             for column, rate in zip(code.columns_of[c], system.solve(sized)):
                 self.leading[column][-1] = rate * float(code.scale[column])
-            motion.append(twists, code.rates_of(motion, self.leading), base)
+            motion.append(twists, code.rates_of(motion, self.leading), base, target)
 
     def withdraw(self) -> None:
         """Take back what the last `extend` has appended."""

@@ -258,12 +258,12 @@ class _Change:
             column: self._joints[0][place] * (1.0 / ratio) for column, (place, ratio) in code.known.items()
         }
         twist = NOTHING
-        if self.base is not None and closure.tree.floating_base:
+        if self.base is not None:
             turn = [dot(way, self._rows[0]) for way in closure.directions.tolist()]
             for i, x in enumerate(turn):
                 twist = plus(twist, scaled(x, base_velocity(code, self.base, i, 0)))
         velocity = Velocity(code, motions, systems)
-        velocity.extend(known, () if closure.tree.floating_base else self._rows[0], twist)
+        velocity.extend(known, (), twist, twist)
         for c in code.unknown:
             self.by_node[state[c].number] = velocity.leading[c][0]
 

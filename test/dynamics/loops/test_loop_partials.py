@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -309,6 +309,20 @@ class TestPlatformsThatDrift:
             return slope(apart)
 
         assert np.abs(slope(rate)[[0, 1, 5]] - A[:3] @ change).max() < 1e-10 * np.abs(change).max()
+
+    @pytest.mark.parametrize("floating", [False, True])  # which is not compiled
+    def test_where_the_rest_of_a_pose_is_given_otherwise(self, floating: bool) -> None:
+        robot = three_rps(floating)
+        pose = from_rpy(np.array([0.02, 0.01, 0.64]), np.array([0.05, -0.04, 0.03]))
+        twists = random_stack(7, 3, 6)
+        found = robot.inverse_dynamics_derivatives(None, BaseMotion(pose, twists, frame="body"))
+
+        def efforts(along: Array, step: float) -> Array:
+            return robot.inverse_dynamics(None, BaseMotion(pose @ exp(step * along), twists, frame="body"))
+
+        for i, row in enumerate((0, 1, 5)):
+            error = np.abs(slope(partial(efforts, np.eye(6)[row])) - found[:, 0, :, i]).max(axis=1)
+            assert (error < 1e-10 * np.abs(found[:, 0]).max(axis=(1, 2))).all()
 
     def test_hung_from_a_floating_base_it_is_the_same_robot(self) -> None:
         case, other = case_of("3-RPS"), three_rps(floating=True)
