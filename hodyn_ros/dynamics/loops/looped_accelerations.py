@@ -221,6 +221,7 @@ class LoopedAccelerations(LoopedMotion):
             return self.accelerations(state[i], efforts[i], sample_of(given, i), wrenches)
 
         key = efforts.shape[1] - 1, self.places(wrenches)
+        self.check_loads(given, wrenches, 0)
         self.forward_call(*key)
         loop = self._forward_loops.get(key)
         if loop is None:
@@ -272,8 +273,7 @@ class LoopedAccelerations(LoopedMotion):
             kernel = LoopAccelerations(closure, self.independence.given, order, loads)
         except TooLong:
             return carefully
-        if self.platform is None or not loads:  # which are checked one by one
-            self._forward_loops[order, loads] = SampleLoop(kernel)
+        self._forward_loops[order, loads] = SampleLoop(kernel)
         function, memory, bad = kernel.function, self.memory, kernel.bad
 
         def quickly(*arguments: Array) -> Array:

@@ -551,7 +551,7 @@ def test_results_are_the_same_far_from_the_world_origin() -> None:
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_batches_under_wrenches(name: str) -> None:
+def test_batches_under_wrenches(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     arrays, robot = ROBOTS[name], robot_of(name)
     motion = motion_of(arrays, ORDER, seed=5)
     frames: tuple[Frame, Frame] = ("body", frame_of_loads(arrays, "world"))
@@ -562,7 +562,17 @@ def test_batches_under_wrenches(name: str) -> None:
     for i, forces in enumerate(found):
         alone = robot.inverse_dynamics(None, batch.one(i), wrenches)
         assert relative_errors(forces, alone).max() < 1e-12
+    looped, start = robot._looped, BaseMotion(batch.pose, batch.twists[:, :1], frame=batch.frame)
+    assert looped is not None
+    robot.forward_dynamics(None, found[0], start.one(0), wrenches=wrenches)  # compiles
+    if frames[1] == "world":
+        monkeypatch.setitem(vars(looped), "accelerations", None)  # it must not be called
+    _, moved = robot.forward_dynamics(None, found, start, wrenches=wrenches)
+    for twists, expected in zip(moved, batch.twists[:, 1:]):
+        assert relative_errors(twists, expected).max() < 1e-9
     if frames[1] == "body":
         turned = AppliedWrench("platform", np.tile([0.0, 0.0, 1.0, 0.0, 0.0, 0.0], (3, 1)))
         with pytest.raises(InputError, match="sample 0: the wrench on the platform would turn it"):
             robot.inverse_dynamics(None, batch, [turned])
+        with pytest.raises(InputError, match="sample 0: the wrench on the platform would turn it"):
+            robot.forward_dynamics(None, found, start, wrenches=[turned])
