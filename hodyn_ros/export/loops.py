@@ -419,7 +419,7 @@ def _partials(
     """Compile partial derivatives; InputError where there is no such code."""
     closure = _closure_of(robot)
     said = f"partial derivatives of {'inverse' if of == 'efforts' else 'forward'} dynamics of order {order}"
-    _check_compiled(robot, compiles(closure, order) and not closure.drifts, said)
+    _check_compiled(robot, compiles(closure, order), said)
     looped = LoopedDynamics(closure)
     try:
         return looped, LoopPartials(closure, looped.independence.given, order, of)

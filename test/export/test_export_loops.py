@@ -441,11 +441,13 @@ def hinged() -> Robot:
 
 @needs_c
 @pytest.mark.parametrize(
-    ("name", "order"), [("palletiser", 1), ("humanoid_leg", 0), ("planar_3rrr", 1), ("hinged", 0)]
+    ("name", "order"),
+    [("palletiser", 1), ("humanoid_leg", 0), ("planar_3rrr", 1), ("hinged", 0), ("3-RPS", 1)],
 )
 def test_partial_derivatives(name: str, order: int, tmp_path: Path) -> None:
-    """Of joints, of a base, of a platform, and of more drives than coordinates."""
-    robot = hinged() if name == "hinged" else shipped(name)
+    """Of joints, of a base, of platforms, and of more drives than coordinates."""
+    made = {"hinged": hinged, "3-RPS": three_rps}
+    robot = made[name]() if name in made else shipped(name)
     closure, home = robot.closure, robot.home
     assert closure is not None
     what = ["inverse_dynamics_derivatives", "forward_dynamics_derivatives"]
@@ -491,8 +493,8 @@ def assert_orders_close(found: Array, expected: Array) -> None:
 
 
 def test_partial_derivatives_that_are_not_compiled_are_refused() -> None:
-    with pytest.raises(InputError, match="no compiled partial derivatives of forward dynamics of order 0"):
-        c_source(three_rps(), 0, what="forward_dynamics_derivatives")
+    with pytest.raises(InputError, match="no compiled partial derivatives of inverse dynamics of order 0"):
+        c_source(three_rps(floating=True), 0, what="inverse_dynamics_derivatives")
 
 
 @needs_c
