@@ -29,7 +29,7 @@ from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, twists_to_body, wren
 from hodyn_ros.lie.se3 import Array
 
 _Made = TypeVar("_Made")
-_ROWS = 2**14  # directions of several samples at a time
+_ROWS = 2**11  # directions of several samples at a time, that what they take stays in the cache
 
 
 def of_efforts(
