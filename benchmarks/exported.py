@@ -73,6 +73,7 @@ _ROWS = (
     ("palletiser", "joint_motion", (2,)),
     ("palletiser", "motion_from_drives", (2,)),
     ("planar_3rrr", "joint_motion", (2,)),
+    ("planar_3rrr", "motion_from_drives", (2,)),
     ("gough_stewart_6ups", "joint_motion", (2,)),
     ("panda_hand", "inverse_dynamics", (2,)),
 )

@@ -51,6 +51,7 @@ from hodyn_ros.lie.se3 import Array, exp
 from hodyn_ros.model.closure import Closure
 
 _ROUNDING = 1e-13  # share of the largest number
+_MOST_HUNG = 24  # positions of all limbs and their platform found at once; code grows with their cube
 _NEAR_HOME = (0.1, 0.03, 0.01, 0.001)  # [rad or m] how far from home the tests are: the first that can be
 
 
@@ -68,7 +69,8 @@ class _Plan:
     places: dict[str, NDArray[np.int_]]
     about: list[str]
     flat: tuple[int, float] | None = None
-    step: str = "newton_step"  # name of the function that improves positions
+    remembered: str = "leading"  # name of the positions in the memory
+    drives: MovedByDrives | None = None  # where the motion of drives is given
 
     @property
     def closure(self) -> Closure:
@@ -80,6 +82,11 @@ class _Plan:
         return len(self.closure.leading)
 
     @property
+    def step(self) -> str:
+        """Name of the function that improves positions."""
+        return "newton_step" if self.drives is None else "newton_step_of_drives"
+
+    @property
     def results(self) -> dict[str, Shape]:
         """Shapes of the arrays of results."""
         return {name: (len(places), places.shape[1]) for name, places in self.places.items()}
@@ -87,7 +94,7 @@ class _Plan:
     @property
     def arguments(self) -> dict[str, Shape]:
         """Shapes of what follows from positions that were found, by name in C."""
-        return {**self.inputs, "memory->leading": (1, self.n), "reached": (1, self.n + 1)}
+        return {**self.inputs, f"memory->{self.remembered}": (1, self.n), "reached": (1, self.n + 1)}
 
     def body(self, what: str, tables: Tables) -> Body:
         """Write what is computed."""
@@ -148,6 +155,7 @@ def loop_function(robot: Robot, request: Request, what: str, tables: Tables) -> 
             f"{' and '.join(_PLANS)}"
         )
     plan = _PLANS[what](robot, request)
+    memory = _memory(plan)
     body = plan.body(f"{what} of robot {robot.name!r} at order {request.order}", tables)
     step, more = _newton_step(plan, tables)
     macro = request.prefix.upper()
@@ -161,7 +169,7 @@ def loop_function(robot: Robot, request: Request, what: str, tables: Tables) -> 
         f"  if (!({' && '.join(counts)})) {{",
         f"    return {macro}_FAILED;",
         "  }",
-        *copied("memory->leading", "reached", plan.n),
+        *copied(f"memory->{plan.remembered}", "reached", plan.n),
         *body.stores,
         f"  return {answer};",
     ]
@@ -173,7 +181,7 @@ def loop_function(robot: Robot, request: Request, what: str, tables: Tables) -> 
         plan.about,
         lines,
         _cases(plan),
-        remembers={"leading": _memory(plan.closure)},
+        remembers={plan.remembered: memory},
         fails=True,
         operations=body.operations + more,
         helpers={plan.step: step, **body.helpers, **ALL_FINITE},
@@ -247,13 +255,16 @@ def _joint_motion(robot: Robot, request: Request) -> _Plan:
 def _motion_from_drives(robot: Robot, request: Request) -> _Plan:
     closure, order = _closure_of(robot), request.order
     moved = MovedByDrives(LoopedDynamics(closure))
-    kernel = moved.kernel(order)
+    moved.follow()
+    hung = moved.start is not None
+    kernel = None if hung and len(moved.twin.closure.leading) > _MOST_HUNG else moved.code(order)
     if kernel is None:
         _check_compiled(robot, False, f"motion from drives of order {order}")
     assert kernel is not None
     names = robot.tree.joint_names
     inputs = _inputs(moved.twin.closure, order)
-    inputs = {"drives": inputs.pop("q"), **inputs}
+    inputs = {"drives": (order + 1, len(closure.driven)), **inputs}
+    del inputs["q"]
     about = [words.joints("drives", [names[joint] for joint in closure.driven], order)]
     if closure.base_given:
         about += words.base(order - 1)
@@ -266,7 +277,15 @@ def _motion_from_drives(robot: Robot, request: Request) -> _Plan:
     if closure.joints:
         places["q"] = found.reshape(order + 1, -1)
         about.append(words.motion(order))
-    return _Plan(moved.twin, kernel, inputs, places, about, step="newton_step_of_drives")
+    return _Plan(
+        moved.twin,
+        kernel,
+        inputs,
+        places,
+        about,
+        remembered="leading" if moved.start is None else "led_by_drives",
+        drives=moved,
+    )
 
 
 def _moving(robot: Robot) -> tuple[str, ...]:
@@ -476,14 +495,15 @@ def _check_compiled(robot: Robot, compiled: bool, what: str) -> None:
         )
 
 
-def _memory(closure: Closure) -> Memory:
+def _memory(plan: _Plan) -> Memory:
     """Return positions as they are remembered, at first those at which the loops are described."""
-    names = ", ".join(closure.tree.joint_names[joint] for joint in closure.leading)
-    about = f"positions [rad or m] at the last success, from which the next are found: {names}"
-    home = closure.home[list(closure.leading)]
+    names = ", ".join(plan.closure.tree.joint_names[joint] for joint in plan.closure.leading)
+    function = "" if plan.remembered == "leading" else " of motion_from_drives"
+    about = f"positions [rad or m] at the last success{function}, from which the next are found: {names}"
+    home = plan.looped.memory[0, : plan.n]
     return Memory(
-        [*comment_block([about]), f"double leading[{len(home)}];"],
-        [f"memory->leading[{i}] = {number(value)};" for i, value in enumerate(home)],
+        [*comment_block([about]), f"double {plan.remembered}[{plan.n}];"],
+        [f"memory->{plan.remembered}[{i}] = {number(value)};" for i, value in enumerate(home)],
     )
 
 
@@ -497,7 +517,7 @@ def _inputs(closure: Closure, order: int) -> dict[str, Shape]:
 def _newton(plan: _Plan, iterates: bool, macro: str) -> list[str]:
     """Write Newton's method for the positions, from those in the memory."""
     n, traces = plan.n, plan.kernel.traces
-    start = [f"  double reached[{n + 1}];", "  int i;", *copied("reached", "memory->leading", n)]
+    start = [f"  double reached[{n + 1}];", "  int i;", *copied("reached", f"memory->{plan.remembered}", n)]
     if not iterates:
         return [*start, f"  reached[{n}] = 0.0;"]
     far = f"({macro}_CONSTANT_TIME || reached[{n}] > {number(traces.arrived)})"
@@ -576,10 +596,10 @@ def _near_home(plan: _Plan, reach: float) -> Cases | None:
     start, memory, calls = plan.looped.known, np.zeros(kernel.arguments[-1][1]), []
     memory[:, : plan.n] = plan.looped.memory[:, : plan.n]
     for _ in range(motions.COUNT):
-        shape, *shapes = plan.inputs.values()
-        q = motions.numbers(random, *shape)
+        (rows, _), *shapes = plan.inputs.values()
+        q = motions.numbers(random, rows, len(closure.joints))
         q[0] = start.y + q[0] * (reach / motions.REACH)
-        given = []
+        given, moving = [], None
         if start.pose is not None:
             # a platform may have fewer freedoms than six
             sizes = np.where(closure.directions[:3].any(axis=0), 1.0, closure.size)
@@ -587,6 +607,8 @@ def _near_home(plan: _Plan, reach: float) -> Cases | None:
             twists = motions.numbers(random, max(1, shapes[1][0]), len(sizes)) @ closure.directions.T
             moving = BaseMotion(start.pose @ exp(shift), twists, frame="body").in_frame("world")
             given = [moving.pose, np.ascontiguousarray(moving.twists[: shapes[1][0]])]
+        if plan.drives is not None:
+            q = plan.drives.drives_of(q, moving)
         calls.append([q, *given, *(motions.numbers(random, *shape) for shape in shapes[len(given) :])])
     *tables, again = [kernel.function(*call, memory) for call in [*calls, calls[0]]]
     if not all(table.item(kernel.bad) < 1.0 for table in [*tables, again]):

@@ -397,6 +397,39 @@ def test_motions_from_drives(name: str, order: int, tmp_path: Path) -> None:
     assert np.array_equal(kept[0], memory) and np.array_equal(kept[1], found)
 
 
+@needs_c
+def test_a_platform_from_its_drives(tmp_path: Path) -> None:
+    """Of more drives than freedoms; those that contradict each other, and jumps, are refused."""
+    robot, rng, order = shipped("planar_3rrr"), np.random.default_rng(8), 2
+    assert robot.closure is not None
+    n = len(robot.closure.leading) + 6  # which stand for the floating platform
+    library = compiled(c_source(robot, order, "robot", what="motion_from_drives"), tmp_path)
+    assert library.robot_self_test() <= RELATIVE
+    memory, found, twists = np.empty(n), np.empty((4, 4)), np.empty((order, 6))
+    call(library.robot_home, memory)
+    driven = [robot.tree.joint_names.index(joint) for joint in robot.driven_joints]
+    for _ in range(5):
+        base = near_home(robot, order, rng)[1]
+        assert base is not None
+        drives = np.ascontiguousarray(robot.joint_motion(None, base)[:, driven])
+        assert call(library.robot_motion_from_drives, memory, drives, found, twists) == OK
+        np.testing.assert_allclose(found, base.pose, rtol=0.0, atol=1e-12)
+        np.testing.assert_allclose(twists, base.twists, rtol=0.0, atol=1e-11)
+    kept = memory.copy(), found.copy(), twists.copy()
+    for place in np.ndindex(drives.shape):
+        for change in (1e-6, 10.0, np.nan):
+            spoiled = drives.copy()
+            spoiled[place] += change
+            assert call(library.robot_motion_from_drives, memory, spoiled, found, twists) == FAILED
+    for before, after in zip(kept, (memory, found, twists)):
+        assert np.array_equal(before, after)
+
+
+def test_too_many_positions_at_once_are_refused() -> None:
+    with pytest.raises(InputError, match="no compiled motion from drives of order 0 that could be exported"):
+        c_source(shipped("gough_stewart_6ups"), 0, what="motion_from_drives")
+
+
 def test_jacobians_of_what_loops_hold_are_refused() -> None:
     with pytest.raises(InputError, match="loops hold '.*' where it is; choose a frame that moves"):
         robot = shipped("planar_3rrr")

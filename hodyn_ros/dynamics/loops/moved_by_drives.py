@@ -14,6 +14,7 @@ from hodyn_ros.dynamics.loops.grounded import SHIFT, grounded
 from hodyn_ros.dynamics.loops.independence import choose_coordinates
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.engine.loops.loop_kernel import LoopFromDrives, TooLong, compiles
+from hodyn_ros.engine.loops.loop_products import AGREE
 from hodyn_ros.engine.recursions.kinematics import POSE, frame_motion
 from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.formulations.embedding import Place
@@ -21,7 +22,6 @@ from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.readers.assembly import Frame
 
-_AGREE = 1e-9  # share of the fastest drive, and of the robot's size, in which redundant drives may differ
 _TURNED = 0.5  # sine of how far a base may turn before its joints are written anew; they are singular at one
 
 
@@ -54,14 +54,27 @@ class MovedByDrives:
         self._platforms: dict[int, Kernel | None] = {}
 
     def kernel(self, order: int) -> LoopFromDrives | None:
-        """Return code that does all in one call, where every drive is a coordinate of the twin."""
+        """Return code that does all in one call, where the twin has the joints of the robot."""
+        return None if self.start is not None or self._redundant else self.code(order)
+
+    def code(self, order: int) -> LoopFromDrives | None:
+        """Return code that does all in one call, from a memory of the twin."""
         closure, twin = self._looped.closure, self.twin
-        if self.start is not None or len(self._columns) < len(closure.driven):
-            return None
         with suppress(TooLong):
             if compiles(twin.closure, order):
                 return LoopFromDrives(closure, twin.closure, twin.independence.given, order)
         return None
+
+    def drives_of(self, y: Array, given: BaseMotion | None) -> Array:
+        """Return the motion of all drives from that of the twin's coordinates (orders + 1, k)."""
+        if not self._redundant:
+            return y
+        joints, _ = self.twin.joint_motion(y, given)
+        return np.ascontiguousarray(joints[:, self._first :][:, list(self._looped.closure.driven)])
+
+    @property
+    def _redundant(self) -> bool:
+        return len(self._columns) < len(self._looped.closure.driven)
 
     @property
     def near(self) -> bool:
@@ -81,13 +94,13 @@ class MovedByDrives:
         looped, closure = self._looped, self._looped.closure
         twin = self.twin
         if not self._is_there:
-            self._follow()
+            self.follow()
         self._left = None  # until the robot has followed the twin
         whole, _ = twin.joint_motion(np.ascontiguousarray(drives[:, self._columns]), given)
         joints = whole[:, self._first :]
         apart = np.abs(joints[:, list(closure.driven)] - drives)
         apart /= np.abs(drives).max(axis=1, initial=closure.size)[:, None]
-        if apart.max(initial=0.0) > _AGREE:
+        if apart.max(initial=0.0) > AGREE:
             worst = closure.driven[int(apart.max(axis=0).argmax())]
             raise InputError(
                 f"the drives of robot {closure.tree.name!r} contradict each other: joint "
@@ -101,7 +114,7 @@ class MovedByDrives:
         self._left = looped.memory.copy()
         return y, platform
 
-    def _follow(self) -> None:
+    def follow(self) -> None:
         """Let the twin stand where the robot is known to be."""
         known = self._looped.known.place
         joints, base = known.joints, known.base

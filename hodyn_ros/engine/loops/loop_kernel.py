@@ -327,13 +327,13 @@ class LoopFromDrives(LoopFunction):
     `function(drives (order + 1, driven), [pose (4, 4), twists (order, 6),] memory (1, N), out=None)`, those
     of a prescribed base, returns a row: the pose of the platform and its spatial twists, if there is one,
     then the motion of the joints that are coordinates, (order + 1, k); and a last row. `twin`: the robot with
-    its drives as coordinates, of which it has all.
+    drives as coordinates, whose positions the memory holds.
     """
 
     def __init__(self, closure: Closure, twin: Closure, chosen: Array, order: int) -> None:
         """Trace and compile; raise TooLong. `chosen`: the rows of the twin's loops."""
         code = FromDrivesCode(closure, twin, chosen, order)
-        told: list[tuple[str, Shape]] = [("the motion of the drives", (order + 1, len(twin.joints)))]
+        told: list[tuple[str, Shape]] = [("the motion of the drives", (order + 1, len(closure.driven)))]
         if twin.base_given:
             told += [("the pose", (4, 4)), ("the twists", (order, 6))]
         result = 2, code.shape[1]

@@ -38,6 +38,8 @@ from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.readers.assembly import Frame
 
+AGREE = 1e-9  # share of the fastest drive, and of the robot's size, in which redundant drives may differ
+
 Momentum = Literal["com_jacobian", "centroidal_momentum_matrix", "centroidal_momentum"]
 
 
@@ -108,23 +110,55 @@ class _TreeCode(ProductCode):
 
 
 class FromDrivesCode(ProductCode):
-    """The motion of a platform and of the coordinates, of a `twin` that has the drives as coordinates."""
+    """The motion of a platform and of the coordinates, of a `twin` that has drives as coordinates.
+
+    Of more drives than that, the others have to agree. The twin may have six joints in place of a floating
+    base, which stand before the others.
+    """
 
     def __init__(self, closure: Closure, twin: Closure, chosen: Array, order: int) -> None:
-        self._joints, self._program = closure.joints, None
+        self._program = None
+        ahead = twin.tree.n_joints - closure.tree.n_joints
+        self._joints = [joint + ahead for joint in closure.joints]
+        driven = [joint + ahead for joint in closure.driven]
+        self._told = [driven.index(joint) for joint in twin.joints]
+        self._others_at = [i for i in range(len(driven)) if i not in self._told]
+        self._others_driven = [driven[i] for i in self._others_at]
         size = (order + 1) * len(closure.joints)
         if closure.platform is not None:
-            frames = [Frame(closure.platform.body, np.eye(4))]
-            self._program = kinematics.frame_motion_trace(twin.tree, order, frames, "spatial")
+            body = closure.platform.body + twin.tree.n_bodies - closure.tree.n_bodies
+            self._program = kinematics.frame_motion_trace(
+                twin.tree, order, [Frame(body, np.eye(4))], "spatial"
+            )
             size += kinematics.POSE + 6 * order
         self.shape = 1, size
         super().__init__(twin, chosen, order)
 
+    def newton_step(self, q: Stack, *others: Stack) -> Stack:
+        """Improve the positions by the drives that are coordinates of the twin."""
+        return super().newton_step(self._coordinates(q), *others)
+
+    def matrices(self, q: Stack, *others: Stack) -> Stack:
+        """Return the row of `rows` and what is wrong, the other drives included."""
+        row, (bad, *rest) = super().matrices(self._coordinates(q), *others)
+        found, size = iter(row[self.shape[1] :]), self.closure.size
+        for told in q:
+            scale = dot(told, told) + size * size
+            for i in self._others_at:
+                gap = next(found) - told[i]
+                bad = bad + gap * gap / (scale * AGREE**2)
+        return [row[: self.shape[1]], [bad, *rest]]
+
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
-        """Return the row of the platform, followed by those of the coordinates."""
+        """Return the row of the platform, then those of the coordinates, and of the other drives by order."""
         row = [] if self._program is None else _called(self, self._program, moved)[0]
         motion = [self.positions(moved.leading), *self.derivatives(moved.rates, range(len(moved.rates)))]
-        return [[*row, *(values[joint] for values in motion for joint in self._joints)]], 0.0
+        for joints in (self._joints, self._others_driven):
+            row = [*row, *(values[joint] for values in motion for joint in joints)]
+        return [row], 0.0
+
+    def _coordinates(self, q: Stack) -> Stack:
+        return [[row[i] for i in self._told] for row in q]
 
 
 def _called(code: ProductCode, program: Program, moved: Moved) -> Stack:
