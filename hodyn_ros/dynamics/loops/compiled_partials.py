@@ -12,6 +12,7 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from hodyn_ros.codegen.kernel import LaneKernel
+from hodyn_ros.codegen.sample_loop import SampleLoop
 from hodyn_ros.dynamics.loops.coordinate_motion import sample_of
 from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
 from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
@@ -25,7 +26,7 @@ from hodyn_ros.engine.loops.loop_partials import (
     acceleration_changes,
     effort_changes,
 )
-from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, twists_to_body, wrenches_to_world
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
 
 _Made = TypeVar("_Made")
@@ -178,33 +179,55 @@ def _accelerations_of_samples(
     wrenches: Sequence[AppliedWrench],
 ) -> Array | None:
     """Return changes (N, order + 1, coordinates and drives, directions) of a batch of accelerations."""
-    closure, (count, orders, e) = looped.closure, efforts.shape
-    first = 6 if closure.base_given else 0
-    places = looped.places(wrenches) + (((0, "world"),) if first else ())
-    kernel = _kernel(looped, acceleration_changes, orders - 1, places)
+    if looped.closure.base_given:
+        return _one_after_the_other(looped, state, efforts, given, wrenches)
+    count, orders, e = efforts.shape
+    kernel = _kernel(looped, acceleration_changes, orders - 1, looped.places(wrenches))
     if kernel is None:
         return None
     positions = _positions_of_samples(looped, state, given)
-    accelerations = looped.accelerations_of_samples(count, state, efforts, given, wrenches)
-    c = closure.n_coordinates
+    looped.accelerations_of_samples(count, state, efforts, given, wrenches)
+    c, loads = looped.closure.n_coordinates, [wrench.up_to(orders - 1) for wrench in wrenches]
     units = np.eye(2 * c + orders * e)
     states, pushed = units[:, : 2 * c].reshape(-1, 2, c), units[:, 2 * c :].reshape(-1, orders, e)
-    pushes, loads = [], [wrench.up_to(orders - 1) for wrench in wrenches]
-    if first:  # pushes of zero change, beside a load that stays
-        in_body = np.swapaxes(pushed[:, :, :6], 0, 1)
-        pushed = np.tile(pushed, (count, 1, 1, 1))
-        for i, rates in enumerate(accelerations[..., :6]):
-            pushed[i, ..., :6] = np.swapaxes(_in_world(sample_of(given, i), rates, in_body), 0, 1)
-        pushes, loads = [np.zeros((count, orders, 6))], [*loads, efforts[..., :6]]
-    shared = [state[..., :2, :], *_motion(given, 1), efforts[..., first:], *pushes, *loads, positions]
+    shared = [state[..., :2, :], *_motion(given, 1), efforts, *loads, positions]
     return np.moveaxis(_batch(kernel, shared, [states, pushed]), -3, -1)
 
 
-def _in_world(given: BaseMotion | None, rates: Array, in_body: Array) -> Array:
-    """Return wrenches on a base that are body-fixed, in the world; `rates`: of its spatial twist."""
-    assert given is not None
-    twists = np.concatenate([given.twists[:1], rates])
-    return wrenches_to_world(given.pose, twists_to_body(given.pose, twists), in_body)
+def _one_after_the_other(
+    looped: LoopedAccelerations,
+    state: Array,
+    efforts: Array,
+    given: BaseMotion | None,
+    wrenches: Sequence[AppliedWrench],
+) -> Array | None:
+    """Return what `_accelerations_of_samples` does by the code of single calls.
+
+    Directions of a wrench on a base differ from sample to sample.
+    """
+    order, places, memory = efforts.shape[1] - 1, looped.places(wrenches), looped.memory
+    kernel = _of_one(looped, "accelerations", order, places)
+    if kernel is None:
+        return None
+    loop = _kept(looped, ("samples", order, places), lambda: SampleLoop(kernel, slice(0, kernel.result[0])))
+    assert loop is not None
+    arrays = [state[:, :2], *_spatial(given, 1), efforts[..., 6:], efforts[..., :6]]
+    arrays += [wrench.up_to(order) for wrench in wrenches]
+    start, left = memory.copy(), []
+
+    def failed(i: int) -> Array:
+        looped.accelerations(state[i], efforts[i], sample_of(given, i), wrenches)  # goes there in small steps
+        own = [np.ascontiguousarray(array[i] if array.ndim == 3 else array) for array in arrays]
+        table: Array = kernel.function(*own, memory)
+        if not table.item(kernel.bad) < 1.0:
+            left.append(i)
+        return table
+
+    tables = loop.run(len(state), arrays, memory, failed)
+    if left:
+        memory[:] = start
+        return None
+    return kernel.changes(tables)
 
 
 def _kernel(
@@ -241,7 +264,7 @@ def _positions_of_samples(looped: LoopedMotion, y: Array, given: BaseMotion | No
 
 
 def _spatial(given: BaseMotion | None, orders: int) -> list[Array]:
-    return [] if given is None else [given.pose, given.in_frame("world").twists[:orders]]
+    return [] if given is None else [given.pose, given.in_frame("world").twists[..., :orders, :]]
 
 
 def _motion(given: BaseMotion | None, orders: int) -> list[Array]:

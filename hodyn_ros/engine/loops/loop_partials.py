@@ -128,10 +128,10 @@ class LoopPartials(LoopFunction):
         super().__init__(code, told, others, result, code.checked, limit=STRAIGHT_LINE_LIMIT)
 
     def changes(self, table: Array) -> Array:
-        """Return the changes (order + 1, rows, directions) that a result holds."""
-        rows, directions = self.shape
-        parts: Array = table[:-1].reshape(self.parts, rows, -1)
-        return parts.swapaxes(0, 1).reshape(self.orders, rows // self.orders, -1)[..., :directions]
+        """Return the changes (..., order + 1, rows, directions) that results hold."""
+        (rows, directions), batch = self.shape, table.shape[:-2]
+        parts: Array = table[..., :-1, :].reshape(*batch, self.parts, rows, -1).swapaxes(-3, -2)
+        return parts.reshape(*batch, self.orders, rows // self.orders, -1)[..., :directions]
 
     def in_lanes(self, rows: slice) -> None:
         """Return None: lanes are directions."""
