@@ -250,12 +250,14 @@ class ForwardDynamicsCalls(RobotProperties):
         `function(state, torques, pose, twist, wrench)` has the columns of the base first. It takes no wrench
         where the base is not `pushed`.
         """
-        nothing = (np.zeros((efforts[0], 6)),) if pushed else ()
+        nothing, alone = (np.zeros((efforts[0], 6)),) if pushed else (), np.zeros(given)
 
         def with_base(
-            state: ArrayLike, torques: Array, base: BaseMotion, base_wrench: ArrayLike | None
+            state: Any, torques: Array, base: BaseMotion, base_wrench: ArrayLike | None
         ) -> tuple[Array, Array]:
             push = nothing if base_wrench is None else (np.asarray(base_wrench),)
+            if state is None and not given[1]:
+                state = alone
             if np.shape(state) != given or [p.shape for p in push] != [p.shape for p in nothing]:
                 found: tuple[Array, Array] = careful(state, torques, base, base_wrench, None)
                 return found

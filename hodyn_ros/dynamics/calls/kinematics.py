@@ -63,7 +63,7 @@ class KinematicCalls(RobotProperties):
             if compiled is not None and fits:
                 moving = (base.pose, base.twists_in("world", order)) if floats and base is not None else ()
                 table = compiled(joints, *moving)
-                return unpacked(self._tree, table, order, representation, self.frames)
+                return unpacked(self._tree, table, representation, self.frames)
         return self._forward_kinematics(q, base, representation)
 
     def _joints_at_once(self, q: ArrayLike | None, base: BaseMotion | None) -> Array | None:
@@ -92,7 +92,7 @@ class KinematicCalls(RobotProperties):
         others = [] if moving is None else moving.in_frame("world").arrays(order, stack.shape[:-2])
         call = kernel.batch if stack.ndim == 3 else kernel.function
         table = call(np.ascontiguousarray(stack), *others)
-        return unpacked(tree, table, order, representation, self.frames)
+        return unpacked(tree, table, representation, self.frames)
 
     def _frame_kernel(
         self, order: int, names: tuple[str | int, ...], representation: Representation, screws: bool = False

@@ -86,6 +86,8 @@ class MatrixCalls(ABC):
 
     def _by_noted(self, q: Any, base: BaseMotion | None, *call: Any, more: Sequence[Array] = ()) -> Any:
         """Return what a kernel noted for a call computes of one sample; None where there is none."""
+        if q is None and type(base) is BaseMotion:  # of a robot that a platform moves
+            q = np.empty((base.orders + 1, 0))
         if type(q) is not np.ndarray or not (base is None or type(base) is BaseMotion):
             return None
         found = self._noted.get((q.shape, base and base.orders, *call))

@@ -207,6 +207,8 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         coordinates, columns beyond these are zero for k < 2.
         """
         unloaded = wrenches is None and base_wrench is None and (base is None or type(base) is BaseMotion)
+        if unloaded and state is None and base is not None:  # of a robot that a platform moves
+            state = np.empty((2, 0))
         if unloaded and type(state) is np.ndarray and type(torques) is np.ndarray:
             quick = self._fast_partials.get((state.shape, torques.shape, base and base.frame))
             if quick is not None:

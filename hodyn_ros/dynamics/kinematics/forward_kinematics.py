@@ -51,6 +51,15 @@ class Kinematics:
         for array in (self.poses, self.twists, self.screws):
             array.setflags(write=False)
 
+    def __getattr__(self, name: str) -> Array:
+        """Take an array that is asked for the first time from what the engine has computed."""
+        unpack = _UNPACKED.get(name)
+        if unpack is None or "table" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        array: Array = unpack(self.model, self.__dict__["table"])
+        self.__dict__[name] = array
+        return array
+
     @property
     def order(self) -> int:
         """Number of time derivatives of the poses."""
@@ -203,22 +212,36 @@ def checked_motion(
 
 
 def unpacked(
-    model: TreeModel, table: Array, order: int, representation: Representation, frames: Mapping[str, Frame]
+    model: TreeModel, table: Array, representation: Representation, frames: Mapping[str, Frame]
 ) -> Kinematics:
     """Return what `frame_motion` of the engine has computed of all bodies, (..., bodies, N)."""
-    rows, screws = table.shape[:-1], POSE + 6 * order
     table.setflags(write=False)
-    moved = table[..., 1:, screws:] if model.floating_base else table[..., screws:]
-    found = object.__new__(Kinematics)  # without the calls of its constructor, which take longer than all
-    found.__dict__.update(
-        model=model,
-        poses=table[..., :POSE].reshape(*rows, 4, 4),
-        twists=table[..., POSE:screws].reshape(*rows, order, 6).swapaxes(-2, -3),
-        screws=moved.reshape(*moved.shape[:-1], order + 1, 6).swapaxes(-2, -3),
-        representation=representation,
-        frames=frames,
-    )
+    found = object.__new__(Kinematics)  # without its constructor: arrays are unpacked when asked for
+    found.__dict__.update(model=model, table=table, representation=representation, frames=frames)
     return found
+
+
+def _poses(model: TreeModel, table: Array) -> Array:
+    return table[..., :POSE].reshape(*table.shape[:-1], 4, 4)
+
+
+def _twists(model: TreeModel, table: Array) -> Array:
+    order = _order_of(table)
+    return table[..., POSE : POSE + 6 * order].reshape(*table.shape[:-1], order, 6).swapaxes(-2, -3)
+
+
+def _screws(model: TreeModel, table: Array) -> Array:
+    order = _order_of(table)
+    moved = table[..., model.first_jointed_body :, POSE + 6 * order :]
+    return moved.reshape(*moved.shape[:-1], order + 1, 6).swapaxes(-2, -3)
+
+
+def _order_of(table: Array) -> int:
+    """Return the order of a table: rows are a pose, as many twists, and one screw more."""
+    return int(table.shape[-1] - POSE - 6) // 12
+
+
+_UNPACKED = {"poses": _poses, "twists": _twists, "screws": _screws}
 
 
 def _order_first(stack: Array) -> Array:
