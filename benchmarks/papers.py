@@ -18,12 +18,11 @@ from benchmarks.peers import casadi_rnea
 from benchmarks.stage import Stage
 from benchmarks.stopwatch import Contender, Times, python_call
 from benchmarks.table import Row, Section
-from hodyn_ros import BaseMotion, Robot
+from hodyn_ros import BaseMotion
 from hodyn_ros.formulations import INVERSE_DYNAMICS
 
 _PUBLISHED = "body_fixed"
 _LINKS = (2, 5, 10, 20)  # of each of five arms: 11 to 101 bodies
-_CHAIN = 101
 
 
 def measure(stage: Stage) -> Section:
@@ -59,8 +58,7 @@ def measure(stage: Stage) -> Section:
     ]
     for order in casadi:
         against = f"CasADi's evaluator, buffered; built in {built[order]:.1f} s"
-        ours = f"chain of {_CHAIN} bodies, f(q, out=…), r = {order}"
-        rows.append(_row(times, ours, f"CasADi, r = {order}", against))
+        rows.append(_row(times, _efforts(order), f"CasADi, r = {order}", against))
     return Section(title, rows)
 
 
@@ -92,6 +90,10 @@ def _trees(links: int, order: int) -> str:
     return f"forward dynamics of a floating tree of {5 * links + 1} bodies, r = {order}"
 
 
+def _efforts(order: int) -> str:
+    return f"inverse dynamics of a floating tree of {5 * _LINKS[-1] + 1} bodies, out=…, r = {order}"
+
+
 def _forward(links: int, order: int) -> Contender:
     """Return forward dynamics of a floating tree, held against its own inverse dynamics."""
     robot = robots.tree(5, links, floating_base=True)
@@ -113,36 +115,31 @@ def _forward(links: int, order: int) -> Contender:
 
 
 def _casadi(order: int) -> tuple[list[Contender], float]:
-    """Return a chain of 101 bodies by this package and by CasADi, and how long CasADi took to build [s]."""
-    robot = _chain()
-    q = np.random.default_rng(7).uniform(-1.0, 1.0, size=(order + 3, robot.n_joints))
-    right = np.asarray(robot.inverse_dynamics(q, formulation=_PUBLISHED))
+    """Return the largest tree by this package and by CasADi, and how long CasADi took to build [s]."""
+    robot = robots.tree(5, _LINKS[-1], floating_base=True)
+    rng = np.random.default_rng(7)
+    q = rng.uniform(-1.0, 1.0, size=(order + 3, robot.n_joints))
+    pose = robots.samples("pose", (4, 4), 1, rng)[0]
+    base = BaseMotion(pose, rng.uniform(-1.0, 1.0, size=(order + 2, 6)), frame="body")
     started = time.perf_counter()
-    buffer, evaluate = casadi_rnea.torques(robot.model, order, "regrouped").buffer()
+    buffer, evaluate = casadi_rnea.efforts_of_tree(robot.model, order).buffer()
     built = time.perf_counter() - started
-    out = np.empty_like(right)
-    buffer.set_arg(0, memoryview(q.data))
+    given = [pose[:3, :3].T.copy(), base.twists.copy(), q]  # CasADi stores columns together
+    out = np.empty((order + 1, 6 + robot.n_joints))
+    for i, array in enumerate(given):
+        buffer.set_arg(i, memoryview(array.data))
     buffer.set_res(0, memoryview(out.data))
     evaluate()
+    wrench, torques = robot.inverse_dynamics(q, base, formulation=_PUBLISHED)
+    right = np.hstack([base.wrenches_in_body(wrench), torques])
     check(f"CasADi, order {order}", out, right)
-    names: dict[str, Any] = {"f": robot.compile(order), "q": q, "out": np.empty_like(right)}
-    check(f"robot.compile({order})", names["f"](q), right)
+    spatial = base.in_frame("world")
+    names: dict[str, Any] = {"f": robot.compile(order), "q": q, "pose": pose, "V": spatial.twists}
+    names["out"] = np.empty_like(out)
+    found = names["f"](q, pose, spatial.twists)
+    check(f"robot.compile({order})", np.hstack([base.wrenches_in_body(found[:, :6]), found[:, 6:]]), right)
+    kept = (buffer, given, out)
     return [
-        python_call(f"chain of {_CHAIN} bodies, f(q, out=…), r = {order}", "f(q, out=out)", names),
-        python_call(f"CasADi, r = {order}", "evaluate()", {"evaluate": evaluate, "kept": (buffer, q, out)}),
+        python_call(_efforts(order), "f(q, pose, V, out=out)", names),
+        python_call(f"CasADi, r = {order}", "evaluate()", {"evaluate": evaluate, "kept": kept}),
     ], built
-
-
-def _chain() -> Robot:
-    """Return a serial arm whose joints turn about the z axes of their frames, links of 12 cm."""
-    table = np.zeros((_CHAIN, 4))
-    table[1:, 0] = 0.12
-    table[:, 1] = np.resize([0.0, np.pi / 2.0, -np.pi / 2.0], _CHAIN)
-    return Robot.from_dh(
-        table,
-        np.full(_CHAIN, 0.25),
-        np.tile([0.06, 0.0, 0.0], (_CHAIN, 1)),
-        np.tile(np.diag([0.001, 0.002, 0.002]), (_CHAIN, 1, 1)),
-        convention="modified",
-        name=f"chain of {_CHAIN} bodies",
-    )

@@ -35,6 +35,57 @@ def torques(model: TreeModel, order: int, edition: str) -> Any:
     return ca.Function("torques", [motion], [ca.cse(ca.horzcat(*derivatives))])
 
 
+def efforts_of_tree(model: TreeModel, order: int) -> Any:
+    """Return a CasADi function of the rotation (3, 3) of a floating base, twists (6, order + 2) and q.
+
+    The result (6 + n, order + 1) begins with the wrench on the base; that and the twists are body-fixed.
+    Joints turn about axes through the origins of their bodies' frames. As time goes on, `R' = R w~`.
+    """
+    rotation = ca.SX.sym("R", 3, 3)
+    twists = ca.SX.sym("V", 6, order + 2)
+    motion = ca.SX.sym("q", model.n_joints, order + 3)
+    turned = ca.mtimes(rotation, ca.skew(twists[:3, 0]))
+    derivatives = [ca.cse(_tree_rnea(model, rotation, twists, motion))]
+    for k in range(1, order + 1):
+        below = ca.veccat(rotation, twists[:, : k + 1], motion[:, : k + 2])
+        above = ca.veccat(turned, twists[:, 1 : k + 2], motion[:, 1 : k + 3])
+        derivatives.append(ca.cse(ca.jtimes(derivatives[-1], below, above)))
+    return ca.Function("efforts", [rotation, twists, motion], [ca.cse(ca.horzcat(*derivatives))])
+
+
+def _tree_rnea(model: TreeModel, rotation: Any, twists: Any, motion: Any) -> Any:
+    spreads = [_spread(model, j) for j in range(model.n_bodies)]
+    links = [_RegroupedLink(s[3, 3], s[:3, 3], s[:3, :3]) for s in spreads]
+    w, dw = twists[:3, 0], twists[:3, 1]
+    a = twists[3:, 1] + ca.cross(w, twists[3:, 0]) - ca.mtimes(rotation.T, _constant(model.gravity))
+    fields, wrenches = [(w, dw, a)], [links[0].wrench(w, dw, a)]
+    placements: list[Any] = [()]
+    for j in range(1, model.n_bodies):
+        parent = model.parents[j]
+        frame = inverse(model.placements[parent]) @ model.placements[j]
+        axis, offset = model.placements[j][:3, :3].T @ model.screws[j, :3], _constant(frame[:3, 3])
+        swing = ca.skew(_constant(axis))
+        turn = ca.SX.eye(3) + ca.sin(motion[j - 1, 0]) * swing
+        turn = turn + (1.0 - ca.cos(motion[j - 1, 0])) * ca.mtimes(swing, swing)
+        own, axis = ca.mtimes(_constant(frame[:3, :3]), turn), _constant(axis)
+        w, dw, a = fields[parent]
+        a = ca.mtimes(own.T, a + links[parent].field(w, dw, offset))
+        carried = ca.mtimes(own.T, w)
+        dw = ca.mtimes(own.T, dw) + ca.cross(carried, axis) * motion[j - 1, 1] + axis * motion[j - 1, 2]
+        w = carried + axis * motion[j - 1, 1]
+        fields.append((w, dw, a))
+        placements.append((own, offset, axis))
+        wrenches.append(links[j].wrench(w, dw, a))
+    torques = []
+    for j in reversed(range(1, model.n_bodies)):
+        own, offset, axis = placements[j]
+        torques.append(ca.dot(axis, wrenches[j][0]))
+        moment, force = (ca.mtimes(own, part) for part in wrenches[j])
+        moment_before, force_before = wrenches[model.parents[j]]
+        wrenches[model.parents[j]] = moment_before + moment + ca.cross(offset, force), force_before + force
+    return ca.vertcat(*wrenches[0], *reversed(torques))
+
+
 class _TextbookLink:
     """Inertia about the frame's origin; force and moment by cross products."""
 
