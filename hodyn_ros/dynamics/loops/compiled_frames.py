@@ -13,7 +13,7 @@ from hodyn_ros.dynamics.kinematics.inverse_problem import Bodies, Targets, Tasks
 from hodyn_ros.dynamics.kinematics.pose_solver import ROWS, Task
 from hodyn_ros.dynamics.loops.independence import pivoted
 from hodyn_ros.dynamics.loops.looped_frames import LoopedFrames, moving_coordinates, solve_frames
-from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
+from hodyn_ros.dynamics.loops.looped_matrices import LoopedMatrices
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.engine.loops.loop_goals import GoalMotion, LoopGoal, part_rows
 from hodyn_ros.engine.loops.loop_kernel import compiles
@@ -45,7 +45,7 @@ def _stacked(pose: Array, twists: Array, base_pose: Array, base_twists: Array) -
 class CompiledFrames:
     """Inverse kinematics of one robot: of one frame that no more coordinates move than it has components."""
 
-    def __init__(self, looped: LoopedMotion) -> None:
+    def __init__(self, looped: LoopedMatrices) -> None:
         self._looped = looped
         self._goals: dict[tuple[str | int, Task], tuple[tuple[str, ...], tuple[int, ...]] | None] = {}
         self._kernels: dict[Asked, GoalMotion | None] = {}

@@ -14,6 +14,7 @@ from oracles.motions import random_stack
 from hodyn_ros import BaseMotion, ConvergenceError, InputError, Robot
 from hodyn_ros.dynamics.calls import kinematics as calls
 from hodyn_ros.dynamics.kinematics.inverse_problem import read_targets
+from hodyn_ros.dynamics.loops import looped_frames
 from hodyn_ros.dynamics.loops.looped_frames import solve_frames
 from hodyn_ros.lie.se3 import exp
 
@@ -53,14 +54,57 @@ def motion(robot: Robot, order: int) -> tuple[Array, BaseMotion | None]:
     return y, BaseMotion(moved, 0.3 * random_stack(4, max(order, 1), 6))
 
 
-def readable(robot: Robot, *arguments: Any, seed: Array | None = None, base: BaseMotion | None = None) -> Any:
+def readable(
+    robot: Robot,
+    *arguments: Any,
+    seed: Array | None = None,
+    weights: Array | None = None,
+    base: BaseMotion | None = None,
+) -> Any:
     """Return what the readable form finds, and what the robot remembers then; it is left as it was."""
     looped, before = robot._looped, robot.positions
     assert looped is not None
-    found = solve_frames(looped, read_targets(robot.tree, *arguments), seed, None, None, {}, base)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(looped_frames.FrameCode, "of", lambda *arguments: None)
+        found = solve_frames(looped, read_targets(robot.tree, *arguments), seed, weights, None, {}, base)
     after = robot.positions
     robot.reset(before)
     return (*found, after)
+
+
+@pytest.mark.parametrize(
+    ("name", "bodies", "tasks", "weighted"),
+    [
+        ("delta", ("platform", "wrist1"), ("position", "position"), False),
+        ("humanoid_leg", ("sole",), ("position",), True),
+        ("humanoid_leg", ("foot", "sole"), ("orientation", "position"), False),
+    ],
+)
+def test_several_frames_and_more_coordinates_than_components(
+    name: str, bodies: tuple[str, ...], tasks: Any, weighted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    robot, order = robot_named(name), 3
+    y, base = motion(robot, order)
+    moved = robot.forward_kinematics(y, base)
+    poses = np.array([moved.pose_of(body) for body in bodies])
+    twists = np.array([moved.twists_of(body) for body in bodies])
+    seed = y[0] + 0.02
+    weights = np.linspace(1.0, 2.0, len(seed)) if weighted else None
+    robot.reset()
+    given = {"seed": seed, "weights": weights, "base": base}
+    expected, _, after = readable(robot, poses, twists, "world", list(bodies), list(tasks), **given)
+    monkeypatch.setattr(looped_frames, "LoopedFrames", None)
+    found = robot.inverse_kinematics(poses, twists, body=list(bodies), task=list(tasks), **given)
+    assert relative(found, expected) < 1e-9
+    np.testing.assert_allclose(robot.positions, after, rtol=0.0, atol=1e-9)
+    again = robot.forward_kinematics(found, base)
+    rows = {"position": slice(3, 6), "orientation": slice(0, 3)}
+    for body, pose, task in zip(bodies, poses, tasks):
+        at = again.in_representation("hybrid").twists_of(body)
+        wanted = moved.in_representation("hybrid").twists_of(body)
+        assert relative(at[:, rows[task]], wanted[:, rows[task]]) < 1e-9
+        part = (slice(0, 3), 3) if task == "position" else (slice(0, 3), slice(0, 3))
+        np.testing.assert_allclose(again.pose_of(body)[part], pose[part], rtol=0.0, atol=1e-11)
 
 
 @pytest.fixture
