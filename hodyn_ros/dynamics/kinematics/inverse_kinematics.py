@@ -54,16 +54,9 @@ class InverseKinematics:
         further: Mapping[str, Any],
     ) -> Array:
         """Solve; arguments as of `read_problem`, `further` those that few calls have."""
-        quick, rates = None, _NO_TWISTS if twists is None else twists
-        plain = type(seed) is np.ndarray and type(rates) is np.ndarray and type(pose) is np.ndarray
-        if plain and not any(value is not None for value in further.values()):
-            try:
-                key = rates.shape, pose.shape, seed.shape, frame, body, task  # type: ignore[union-attr]
-                quick = self._quick.get(key)
-            except TypeError:  # lists of names
-                plain = False  # they have no hash
-            if quick is not None:
-                return quick(seed[None], pose, rates)  # type: ignore[index, call-overload]
+        key, arrays = _plain(pose, twists, frame, body, seed, task, further)
+        if key is not None and (quick := self._quick.get(key)) is not None:
+            return quick(*arrays)
         problem = read_problem(
             self._model, pose, twists, frame, body, seed=seed, task=task, frames=self._frames, **further
         )
@@ -75,9 +68,8 @@ class InverseKinematics:
         kernel = self._made(choice)
         if kernel is None:
             return finite_result(problem.solve)()
-        if plain and len(kernel.arguments) == 3 and np.ndim(pose) == 2:
+        if key is not None:
             self._quick[key] = kernel.function
-            return kernel.function(seed[None], pose, rates)  # type: ignore[index, call-overload, no-any-return]
         found: Array = kernel.function(*problem.arguments())
         return found
 
@@ -139,6 +131,32 @@ class InverseKinematics:
             frames=self._frames,
             representation=choice.representation,
         )
+
+
+def _plain(
+    pose: Any, twists: Any, frame: Any, body: Any, seed: Any, task: Any, further: Mapping[str, Any]
+) -> tuple[Any, list[Array]]:
+    """Return what an ordinary call names, and its arrays as kernels take them; None of any other call."""
+    rates = _NO_TWISTS if twists is None else twists
+    if not type(seed) is type(rates) is type(pose) is np.ndarray:
+        return None, []
+    if pose.shape[-2:] != (4, 4) or rates.ndim < 2 or rates.shape[-1] != 6:
+        return None, []
+    base = further["base"]
+    if any(value is not None for name, value in further.items() if name != "base"):
+        return None, []
+    if not (base is None or (type(base) is BaseMotion and not base.batch)):
+        return None, []
+    named = tuple(tuple(x) if type(x) is list else x for x in (body, task))
+    key = pose.shape, rates.shape, seed.shape, frame, named, base and base.orders
+    try:
+        hash(key)
+    except TypeError:
+        return None, []
+    arrays = [seed[None], pose.reshape(-1, 4), rates.reshape(rates.size // 6, 6)]
+    if base is not None:
+        arrays += [base.pose, base.twists_in("world", rates.shape[-2])]
+    return key, arrays
 
 
 @finite_result

@@ -228,3 +228,28 @@ def test_several_frames_have_lists(panda: Robot) -> None:
         )
     with pytest.raises(InputError, match="found 2.5"):
         panda.inverse_kinematics(pose, body=2.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("frame", ["world", "body"])
+def test_calls_that_follow_are_those_of_their_own_arguments(frame: Any, readable: list[int]) -> None:
+    """With a base that moves, and of several frames: shapes and names alone are those of the first call."""
+    flying, arms = six_joints(floating_base=True), two_arms()
+    for seed in (1, 2, 3):
+        q = 0.5 * random_stack(seed, ORDER + 1, 6)
+        moved = random_base(seed, ORDER, "world")
+        base = BaseMotion(moved.pose, moved.twists).in_frame(frame)
+        body = flying.model.body_names[-1]
+        (pose,), (twists,) = goals(flying, q, [body], "spatial", base)
+        near(flying.inverse_kinematics(pose, twists, body=body, seed=q[0] + 0.01, base=base), q)
+        q = 0.5 * random_stack(seed, ORDER + 1, 10)
+        poses, rates = goals(arms, q, ARMS, of_frame(frame))
+        tasks = ["pose", "position"]
+        given: Any = {"body": ARMS, "seed": q[0] + 0.01, "task": tasks}
+        expected = arms.inverse_kinematics(poses.tolist(), rates.tolist(), frame, **given)
+        near(arms.inverse_kinematics(poses, rates, frame, **given), expected)
+        with pytest.raises(InputError, match="2 frames need as many tasks"):
+            arms.inverse_kinematics(poses, rates, frame, ARMS, seed=q[0], task=["pose"])
+    assert not readable
+    with pytest.raises(InputError, match="needs 3 base twists"):
+        still = BaseMotion(base.pose, base.twists[:1], frame=frame)
+        flying.inverse_kinematics(pose, twists, body=body, seed=np.zeros(6), base=still)
