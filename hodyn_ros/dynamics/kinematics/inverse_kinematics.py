@@ -70,7 +70,7 @@ class InverseKinematics:
             return finite_result(problem.solve)()
         if key is not None:
             self._quick[key] = kernel.function
-        found: Array = kernel.function(*problem.arguments())
+        found: Array = kernel.function(*(arrays if key is not None else problem.arguments()))
         return found
 
     def compiled(
