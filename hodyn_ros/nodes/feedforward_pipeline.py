@@ -60,7 +60,7 @@ class FeedforwardPipeline:
         if loaded is None:
             self.model.warm_up()
         if self.model.moves_base:
-            warm_up_poses()
+            warm_up_poses(self.model.order + 2)
         model = self.model
         self._reader = MotionReader(model)
         self._writer = AnswerWriter(

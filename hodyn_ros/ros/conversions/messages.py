@@ -179,9 +179,11 @@ def base_motion(translation: Array, quaternion: Array, twists: Array, representa
     )
 
 
-def warm_up_poses() -> None:
-    """Load what poses need, which takes long enough to make the first message late."""
+def warm_up_poses(orders: int = 1) -> None:
+    """Load and compile what messages with poses, and as many twists, need: the first one would be late."""
     write_base_motion(DesiredMotion(), np.eye(4), np.zeros((1, 6)))
+    unturned = np.array([0.0, 0.0, 0.0, 1.0])
+    base_motion(np.zeros(3), unturned, np.zeros((orders, 6)), DesiredMotion.HYBRID)
 
 
 def write_base_motion(msg: DesiredMotion, placement: Array, body_twists: Array) -> None:
