@@ -29,9 +29,10 @@ def test_trajectories_go_on_to_the_topic_of_the_controller(tmp_path: Path) -> No
     with launch(FILE, *arguments) as process, Talk("left") as talk:
         process.wait_for_line("[left.trajectory_filter]")  # about its action
         heard = talk.hear_nothing_yet(JointTrajectory, "arm/joint_trajectory")
-        talk.publisher(JointTrajectory, "trajectory_filter/joint_trajectory").publish(plan())
-        talk.wait_until(lambda: heard, "the trajectory with efforts")
-        assert len(heard[0].points) == 1 + 12 * 5 + 2  # 12 steps of 0.1 s, and one of 0.03 s
+        filtered = talk.ask(
+            talk.publisher(JointTrajectory, "trajectory_filter/joint_trajectory"), plan(), heard
+        )
+        assert len(filtered.points) == 1 + 12 * 5 + 2  # 12 steps of 0.1 s, and one of 0.03 s
         assert process.stop(signal.SIGINT) == 0, process.output()
         assert process.output().count("process has finished cleanly") == 1, process.output()
 

@@ -292,8 +292,7 @@ def test_the_node_passes_trajectories_on_and_counts_the_others(efforts: Trajecto
         publisher.publish(bad)
         talk.wait_for_line(node, "trajectory rejected: joint 'elbow' is unknown")
         good = plan()
-        publisher.publish(good)
-        talk.wait_until(lambda: heard, "the trajectory with efforts")
+        talk.ask(publisher, good, heard)
         expected = efforts(good, UNKNOWN).msg
         assert heard[0].header == good.header and len(heard[0].points) == len(expected.points)
         np.testing.assert_array_equal(columns(heard[0]), columns(expected))

@@ -151,6 +151,8 @@ class RosProcess:
             os.killpg(self.pid, signal.SIGKILL)  # with what it has started, as a launch does
         self._process.wait(10.0)
         self._reader.join(timeout=5.0)
+        if kind is not None:  # pytest shows it beside what failed
+            print(f"{self.name} wrote:\n{self.output()}")
         with suppress(BrokenPipeError):  # it ended with something of ours unread
             self._input.close()
         self._output.close()

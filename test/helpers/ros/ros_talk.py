@@ -86,6 +86,26 @@ class Talk:
         self.wait_until(lambda: publisher.get_subscription_count() > 0, f"a subscription of {topic}")
         return publisher
 
+    def ask(self, publisher: Any, msg: Any, heard: list[Any]) -> Any:
+        """Publish until a first answer is heard; return it, the only one that stays in the list.
+
+        Once a second: who answers gets to know in its own time who listens, and what it publishes before
+        reaches nobody.
+        """
+        due = time.monotonic()
+
+        def answer() -> list[Any]:
+            nonlocal due
+            if not heard and time.monotonic() >= due:
+                publisher.publish(msg)
+                due += 1.0
+            return heard
+
+        self.wait_until(answer, f"an answer to what {publisher.topic_name} said")
+        self.hear_out(heard)
+        del heard[1:]
+        return heard[0]
+
     def call(self, kind: Any, name: str, request: Any) -> Any:
         """Call a service and return its response."""
         client = self.node.create_client(kind, name)
