@@ -193,10 +193,13 @@ class LoopedMotion:
         order = len(q) - 1 if q is not None else 0 if base is None else len(base.twists)
         loop = self._joint_loops.get(order)
         y = np.zeros((order + 1, 0)) if q is None else q
-        motion = [y] if base is None else [y, base.pose, base.twists[:order]]
-        if loop is None or any(x.shape != shape for x, (_, shape) in zip(motion, loop.call.arguments)):
+        if loop is None or y.shape != loop.call.arguments[0][1]:
             return None
-        return self._moved_joints(loop, *motion)
+        if base is None:
+            return self._moved_joints(loop, y)
+        if base.twists.ndim != 2 or len(base.twists) < order:
+            return None
+        return self._moved_joints(loop, y, base.pose, base.twists[:order])
 
     def compile_joint_motion(self, order: int) -> Callable[..., Array]:
         """Return `f([y (order + 1, k),] [pose (4, 4), twists (order, 6)], out=None)` for all joints.
