@@ -82,8 +82,7 @@ class CompileCalls(KinematicCalls, MatrixCalls):
           bodies; `representation` of the twists.
         - "inverse_kinematics": seed (1, n), poses (4 frames, 4), twists (frames order, 6) in `representation`
           -> q (order + 1, n), as the call of that name; errors too. `frames`: by default the last body. Of a
-          robot with loops one frame, n being the joints that are coordinates; not of one that a platform
-          moves.
+          robot with loops n are the joints that are coordinates; not of one that a platform moves.
         - "jacobian": q (order + 1, n) -> ((order + 1) 6, m), one order after the other, of the one frame that
           `frames` names, by default the last body; takes velocities to its twist in `representation`.
         - "com", "mass_matrix", "gravity_torque": q (order + 1, n), "coriolis_matrix": q (order + 2, n),
@@ -229,11 +228,7 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         if what == "inverse_kinematics":
             self._refuse_platform(looped)
             moved = frames or [last_body(self._tree)]
-            if len(moved) != 1:
-                raise InputError(
-                    f"of a robot with loops {what} is compiled of one frame; found {list(moved)}"
-                )
-            return into(looped.compiled_frames.compiled(order, moved[0], representation))
+            return into(looped.compiled_frames.compiled(order, moved, representation))
         if what == "forward_dynamics":
             return into(looped.forward_call(order))
         if what == "forward_dynamics_derivatives":

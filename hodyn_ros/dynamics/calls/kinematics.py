@@ -138,8 +138,10 @@ class KinematicCalls(RobotProperties):
         """
         if self._looped is not None:
             self._refuse_platform(self._looped)
-            if weights is None and method is None and independent is None:
-                found = self._looped.compiled_frames.at_once(pose, twists, frame, body, seed, task, base)
+            if method is None and independent is None:
+                found = self._looped.compiled_frames.at_once(
+                    pose, twists, frame, body, seed, task, base, weights
+                )
                 if found is not None:
                     return found
             return self.motion_from_frames(
@@ -191,12 +193,12 @@ class KinematicCalls(RobotProperties):
             base = given_base(looped.closure, base, targets.order)
         elif base is not None:
             raise InputError(f"robot {self.name!r} has no base that moves as prescribed; leave `base` out")
-        plain = weights is None and method is None and not independent
-        if plain and len(targets.names) == 1:
+        further = weights, method, independent or {}
+        if len(targets.names) == 1 and not any(x is not None for x in (weights, method, independent)):
             found = looped.compiled_frames.solve(targets, seed, base)
-            if found is not None:
-                return found
-        return solve_frames(looped, targets, seed, weights, method, independent or {}, base)
+        else:
+            found = looped.compiled_frames.solve_together(targets, seed, *further, base)
+        return solve_frames(looped, targets, seed, *further, base) if found is None else found
 
     @cached_property
     def _inverse_kinematics(self) -> InverseKinematics:

@@ -2,39 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array, finite_result
-from hodyn_ros.dynamics.kinematics.inverse_problem import Bodies, Targets, Tasks, read_targets
+from hodyn_ros.dynamics.kinematics.inverse_problem import (
+    Bodies,
+    Method,
+    Targets,
+    Tasks,
+    check_method,
+    read_motion,
+    read_targets,
+    read_weights,
+)
 from hodyn_ros.dynamics.kinematics.pose_solver import ROWS, Task
 from hodyn_ros.dynamics.loops.independence import pivoted
-from hodyn_ros.dynamics.loops.looped_frames import LoopedFrames, moving_coordinates, solve_frames
+from hodyn_ros.dynamics.loops.looped_frames import (
+    LoopedFrames,
+    coordinate_named,
+    moving_coordinates,
+    solve_frames,
+)
 from hodyn_ros.dynamics.loops.looped_matrices import LoopedMatrices
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.engine.loops.loop_goals import GoalMotion, LoopGoal, part_rows
-from hodyn_ros.engine.loops.loop_kernel import compiles
+from hodyn_ros.engine.loops.loop_kernel import TooLong, compiles
+from hodyn_ros.engine.loops.loop_tasks import TaskMotion
+from hodyn_ros.engine.recursions.frame_goals import Goals
 from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import Representation, convert_screws
 from hodyn_ros.lie.se3 import Array, inverse
+from hodyn_ros.model.readers.assembly import Frame
 
 _SAME = 1e-6  # [rad or m] by which joints found twice may differ
 _STILL = np.zeros((0, 6))
 _REPRESENTATIONS: dict[str, Representation] = {"world": "spatial", "body": "body_fixed"}
+_NONE: frozenset[int] = frozenset()
 _DETERMINED = 1e-6  # what a row must add to those chosen before, without units
 
 
+class _AskedTogether(NamedTuple):
+    """What a kernel of several frames, or of more coordinates than components, is made for."""
+
+    names: tuple[str | int, ...]
+    tasks: tuple[Task, ...]
+    order: int
+    representation: Representation
+    independent: frozenset[int]  # places among the coordinates
+
+
 class Asked(NamedTuple):
-    """What a kernel is made for."""
+    """What a kernel of one frame is made for."""
 
     name: str | int  # of a body or frame
     task: Task
     order: int
     representation: Representation
+
+
+def _held(order: int, y: Array, weights: Array | None) -> Array:
+    """Return what stays (order + 1, k) of coordinates that are not solved for, and the weights of all."""
+    held = np.zeros((order + 2, len(y)))
+    held[0], held[-1] = y, 1.0 if weights is None else weights
+    return held
+
+
+def _hashable(asked: _AskedTogether) -> bool:
+    try:
+        hash(asked)
+    except TypeError:
+        return False
+    return True
 
 
 def _stacked(pose: Array, twists: Array, base_pose: Array, base_twists: Array) -> tuple[Array, Array]:
@@ -43,12 +86,17 @@ def _stacked(pose: Array, twists: Array, base_pose: Array, base_twists: Array) -
 
 
 class CompiledFrames:
-    """Inverse kinematics of one robot: of one frame that no more coordinates move than it has components."""
+    """Inverse kinematics of one robot with loops.
+
+    Of one frame that no more coordinates move than it has components, `GoalMotion`; else `TaskMotion`.
+    """
 
     def __init__(self, looped: LoopedMatrices) -> None:
         self._looped = looped
         self._goals: dict[tuple[str | int, Task], tuple[tuple[str, ...], tuple[int, ...]] | None] = {}
         self._kernels: dict[Asked, GoalMotion | None] = {}
+        self._together: dict[_AskedTogether, tuple[TaskMotion | None, int]] = {}
+        self._moving: dict[tuple[str | int, ...], list[int]] = {}
 
     def solve(
         self, targets: Targets, seed: ArrayLike | None, base: BaseMotion | None
@@ -59,7 +107,7 @@ class CompiledFrames:
         asked = Asked(targets.names[0], targets.tasks[0], targets.order, targets.representation)
         kernel = self.kernel(asked)
         if kernel is None:
-            return None
+            return self.solve_together(targets, seed, None, None, {}, base)
         moved = targets.poses[0], targets.twists[0]
         if base is not None:
             moved = _stacked(*moved, base.pose, base.twists[: targets.order])
@@ -68,6 +116,78 @@ class CompiledFrames:
             start = finite_array("the seed", seed, (len(self._looped.closure.joints),))[None]
         found = self.find(kernel, *moved, start)
         return None if found is None else (found, None)
+
+    def solve_together(
+        self,
+        targets: Targets,
+        seed: ArrayLike | None,
+        weights: ArrayLike | None,
+        method: Method | None,
+        independent: Mapping[str | int, ArrayLike],
+        base: BaseMotion | None,
+    ) -> tuple[Array, BaseMotion | None] | None:
+        """Return what `solve_frames` does of several frames, or of some coordinates; None as `solve`."""
+        looped, order = self._looped, targets.order
+        closure = looped.closure
+        if closure.platform is not None:
+            return None
+        motions = {coordinate_named(looped, name): values for name, values in independent.items()}
+        asked = _AskedTogether(
+            targets.names, targets.tasks, order, targets.representation, frozenset(motions)
+        )
+        kernel, moving = self._kernel_together(asked)
+        if kernel is None:
+            return None
+        check_method(method, targets, moving, len(motions))
+        k = len(closure.joints)
+        y = looped.known.y if seed is None else finite_array("the seed", seed, (k,))
+        held = _held(order, y, None if weights is None else read_weights(weights, k))
+        for place, values in motions.items():
+            held[:-1, place] = read_motion(closure.tree.joint_names[closure.joints[place]], values, order)
+        poses, twists = targets.poses.reshape(-1, 4), targets.twists.reshape(-1, 6)
+        if base is not None:
+            poses, twists = _stacked(poses, twists, base.pose, base.twists[:order])
+        start = None if seed is None and not motions else held[:1]
+        found = self.find(kernel, poses, twists, start, held)
+        return None if found is None else (found, None)
+
+    def _kernel_together(self, asked: _AskedTogether) -> tuple[TaskMotion | None, int]:
+        """Return the kernel, compiled when first asked for, and how many coordinates move the frames."""
+        if asked not in self._together:
+            self._together[asked] = self._made_together(asked)
+        return self._together[asked]
+
+    def _made_together(self, asked: _AskedTogether) -> tuple[TaskMotion | None, int]:
+        looped, nothing = self._looped, (None, 0)
+        closure = looped.closure
+        frames = tuple(find_frame(closure.tree, looped.frames, name) for name in asked.names)
+        if any(frame.body < 0 for frame in frames):
+            return nothing
+        if not compiles(closure, max(asked.order - 2, 0), "joints"):
+            return nothing
+        if asked.names not in self._moving:
+            self._moving[asked.names] = moving_coordinates(self._at_present(frames, asked.names))[0]
+        moving = self._moving[asked.names]
+        movable = [place for place in moving if place not in asked.independent]
+        if not movable or not asked.independent <= set(moving):
+            return nothing
+        rows = tuple(ROWS[task] for task in asked.tasks)
+        goals = Goals(frames, rows, asked.representation)
+        try:
+            return (
+                TaskMotion(closure, looped.independence.given, asked.order, goals, movable),
+                len(moving),
+            )
+        except (TooLong, ZeroDivisionError):
+            return nothing
+
+    def _at_present(self, frames: Sequence[Frame], names: Sequence[str | int]) -> LoopedFrames:
+        """Return frames where the robot is remembered to be."""
+        looped, known, base = self._looped, self._looped.known, None
+        if looped.closure.base_given and known.pose is not None:
+            base = BaseMotion(known.pose, np.zeros((1, 6)))
+        label = ", ".join(map(str, names))
+        return LoopedFrames(looped, known, known.y, known.pose, frames, base, label)
 
     def at_once(
         self,
@@ -78,58 +198,84 @@ class CompiledFrames:
         seed: ArrayLike | None,
         task: Tasks,
         base: BaseMotion | None,
+        weights: ArrayLike | None,
     ) -> Array | None:
         """Return what a kernel finds that `solve` has made, of plain arrays; None for anything else."""
         rates = _STILL if twists is None else twists
-        named = type(frame) is type(body) is type(task) is str
-        if not named or type(pose) is not np.ndarray or type(rates) is not np.ndarray:
+        if type(pose) is not np.ndarray or type(rates) is not np.ndarray or rates.ndim < 2:
             return None
-        if pose.shape != (4, 4) or rates.ndim != 2 or rates.shape[1] != 6 or frame not in _REPRESENTATIONS:
+        if not all(x is None or type(x) is np.ndarray for x in (seed, weights)):
             return None
-        order = len(rates)
-        asked = Asked(body, task, order, _REPRESENTATIONS[frame])  # type: ignore[arg-type]
-        kernel = self._kernels.get(asked)
-        if kernel is None or not (seed is None or type(seed) is np.ndarray):
+        if type(frame) is not str or frame not in _REPRESENTATIONS:
             return None
+        order, held = rates.shape[-2], None
+        kernel: GoalMotion | TaskMotion | None = None
+        if type(body) is type(task) is str and weights is None:
+            kernel = self._kernels.get(Asked(body, task, order, _REPRESENTATIONS[frame]))  # type: ignore[arg-type]
+        if kernel is None:
+            names = tuple(body) if type(body) is list else (body,)
+            tasks = tuple(task) if type(task) is list else (task,) * len(names)
+            asked = _AskedTogether(names, tasks, order, _REPRESENTATIONS[frame], _NONE)  # type: ignore[arg-type]
+            kernel, _ = self._together.get(asked, (None, 0)) if _hashable(asked) else (None, 0)
+            k = len(self._looped.closure.joints)
+            if kernel is None or not all(x is None or x.shape == (k,) for x in (seed, weights)):  # type: ignore[union-attr]
+                return None
+            held = _held(order, self._looped.known.y if seed is None else seed, weights)  # type: ignore[arg-type]
+        samples = (len(body),) if type(body) is list else ()
+        if pose.shape != (*samples, 4, 4) or rates.shape != (*samples, order, 6):
+            return None
+        poses, rates = pose.reshape(-1, 4), rates.reshape(rates.size // 6, 6)
         if self._looped.closure.base_given:
             if type(base) is not BaseMotion or base.frame != "world" or base.batch:
                 return None
             if len(base.twists) < order:
                 return None
-            pose, rates = _stacked(pose, rates, base.pose, base.twists[:order])
+            poses, rates = _stacked(poses, rates, base.pose, base.twists[:order])
         elif base is not None:
             return None
-        return self.find(kernel, pose, rates, None if seed is None else seed[None])  # type: ignore[call-overload, index]
+        return self.find(kernel, poses, rates, None if seed is None else seed[None], held)  # type: ignore[arg-type, call-overload, index]
 
-    def compiled(self, order: int, name: str | int, representation: Representation) -> Callable[..., Array]:
-        """Return `f(seed (1, k), pose (4, 4), twists (order, 6), [base pose, base twists (order, 6)])`.
+    def compiled(
+        self, order: int, names: Sequence[str | int], representation: Representation
+    ) -> Callable[..., Array]:
+        """Return `f(seed (1, k), poses (4 F, 4), twists (F order, 6), [base pose, base twists (order, 6)])`.
 
-        It returns the motion (order + 1, k) of the coordinates that moves a frame; what the kernel cannot do
+        It returns the motion (order + 1, k) of the coordinates that moves frames; what the kernel cannot do
         is left to `solve_frames`.
         """
-        looped, kernel = self._looped, self.kernel(Asked(name, "pose", order, representation))
+        looped, F = self._looped, len(names)
+        kernel: GoalMotion | TaskMotion | None = None
+        if F == 1:
+            kernel = self.kernel(Asked(names[0], "pose", order, representation))
+        if kernel is None:
+            whole: Task = "pose"
+            asked = _AskedTogether(tuple(names), (whole,) * F, order, representation, _NONE)
+            kernel, _ = self._kernel_together(asked)
         tree, k = looped.closure.tree, len(looped.closure.joints)
-        names = ["the seed", "the pose", "the twists"]
-        names += ["the base pose", "the base twists"] if looped.closure.base_given else []
-        shapes = [(1, k), (4, 4), (order, 6)] + [(4, 4), (order, 6)] * looped.closure.base_given
+        of_frames = ["the pose", "the twists"] if F == 1 else ["the poses", "the twists"]
+        arguments = ["the seed", *of_frames]
+        arguments += ["the base pose", "the base twists"] if looped.closure.base_given else []
+        shapes = [(1, k), (4 * F, 4), (F * order, 6)] + [(4, 4), (order, 6)] * looped.closure.base_given
 
         @finite_result
-        def careful(seed: Array, pose: Array, twists: Array, *of_base: Array) -> Array:
-            targets = read_targets(tree, pose, twists, "world", name, "pose", representation)
+        def careful(seed: Array, poses: Array, twists: Array, *of_base: Array) -> Array:
+            moved = poses.reshape(F, 4, 4), twists.reshape(F, order, 6)
+            targets = read_targets(tree, *moved, "world", list(names), "pose", representation)
             base = BaseMotion(of_base[0], of_base[1] if order else np.zeros((1, 6))) if of_base else None
             return solve_frames(looped, targets, seed[0], None, None, {}, base)[0]
 
-        def call(*arguments: Array) -> Array:
-            if kernel is not None and [getattr(x, "shape", None) for x in arguments] == shapes:
-                seed, pose, twists, *of_base = arguments
+        def call(*given: Array) -> Array:
+            if kernel is not None and [getattr(x, "shape", None) for x in given] == shapes:
+                seed, poses, twists, *of_base = given
                 if of_base:
-                    pose, twists = _stacked(pose, twists, *of_base)
-                found = self.find(kernel, pose, twists, seed)
+                    poses, twists = _stacked(poses, twists, *of_base)
+                held = None if isinstance(kernel, GoalMotion) else _held(order, seed[0], None)
+                found = self.find(kernel, poses, twists, seed, held)
                 if found is not None:
                     return found
-            if len(arguments) != len(names):
-                raise InputError(f"expected {len(names)} arrays {names}, found {len(arguments)}")
-            return careful(*(finite_array(*each) for each in zip(names, arguments, shapes)))
+            if len(given) != len(arguments):
+                raise InputError(f"expected {len(arguments)} arrays {arguments}, found {len(given)}")
+            return careful(*(finite_array(*each) for each in zip(arguments, given, shapes)))
 
         return call
 
@@ -150,25 +296,43 @@ class CompiledFrames:
             return None
         return y, BaseMotion(at, twists if order else np.zeros((1, 6)))
 
-    def find(self, kernel: GoalMotion, poses: Array, twists: Array, seed: Array | None) -> Array | None:
-        """Return what a kernel finds from a seed (1, k), by default from the last success, or None."""
+    def find(
+        self,
+        kernel: GoalMotion | TaskMotion,
+        poses: Array,
+        twists: Array,
+        seed: Array | None,
+        held: Array | None = None,
+    ) -> Array | None:
+        """Return what a kernel finds from a seed (1, k), by default from the last success, or None.
+
+        `held`: its first argument, by default the positions there of joints that are held.
+        """
         before = self._looped.memory.copy()
         try:
-            found = self._found(kernel, poses, twists, seed)
+            found = self._found(kernel, poses, twists, seed, held)
         except HodynError:
             found = None
         if found is None:
             self._looped.memory[:] = before
         return found
 
-    def _found(self, kernel: GoalMotion, poses: Array, twists: Array, seed: Array | None) -> Array | None:
+    def _found(
+        self,
+        kernel: GoalMotion | TaskMotion,
+        poses: Array,
+        twists: Array,
+        seed: Array | None,
+        held: Array | None,
+    ) -> Array | None:
         looped = self._looped
         at = [poses[:4], _STILL] if looped.closure.base_given else []
         if seed is not None and looped.quick_joint_motion(seed, *at) is None:
             looped.joint_motion(seed, BaseMotion(poses[:4], np.zeros((1, 6))) if at else None)
-        start, held = looped.memory.copy(), np.zeros(kernel.arguments[0][1])
-        if kernel.held:
-            held[0] = looped.known.place.joints[list(kernel.held)]
+        start = looped.memory.copy()
+        if isinstance(kernel, GoalMotion):
+            held = np.zeros(kernel.arguments[0][1])
+            held[:1] = looped.known.place.joints[list(kernel.held)]
         found: Array = kernel.function(held, poses, twists, looped.memory)
         right = found.item(kernel.bad) < 1.0 and self._keeps_branch(start, found[:1], at)
         return found[:-1] if right else None
@@ -215,13 +379,9 @@ class CompiledFrames:
         the frame.
         """
         looped = self._looped
-        closure, known = looped.closure, looped.known
+        closure = looped.closure
         frame = find_frame(closure.tree, looped.frames, name)
-        base = None
-        if closure.base_given and known.pose is not None:
-            base = BaseMotion(known.pose, np.zeros((1, 6)))
-        start = LoopedFrames(looped, known, known.y, known.pose, [frame], base, str(name))
-        moving, near = moving_coordinates(start)
+        moving, near = moving_coordinates(self._at_present([frame], [name]))
         part = ROWS[task]
         rows = part_rows(part)
         held = tuple(joint for i, joint in enumerate(closure.joints) if i not in moving)

@@ -23,8 +23,7 @@ from hodyn_ros.dynamics.loops.independence import conditions
 from hodyn_ros.dynamics.loops.looped_matrices import LoopedMatrices
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.named_frames import find_frame
-from hodyn_ros.engine.loops.loop_kernel import LoopProduct
-from hodyn_ros.errors import HodynError, InputError, SingularError
+from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.formulations import embedding
 from hodyn_ros.formulations.embedding import LoopMotion
 from hodyn_ros.lie.leibniz import product_derivative
@@ -60,10 +59,10 @@ def solve_frames(
     closure, order = looped.closure, targets.order
     k = len(closure.joints)
     count = closure.n_coordinates - (6 if closure.base_given else 0)
-    motions = {_coordinate(looped, name): values for name, values in independent.items()}
+    motions = {coordinate_named(looped, name): values for name, values in independent.items()}
     names = closure.tree.joint_names
     rates = np.zeros((order, count))
-    known, memory = looped.known, looped.memory.copy()
+    known = looped.known
     y = known.y.copy() if seed is None else finite_array("the seed", seed, (k,)).copy()
     for place, values in motions.items():
         motion = read_motion(names[closure.joints[place]], values, order)
@@ -72,24 +71,15 @@ def solve_frames(
     frames = [find_frame(closure.tree, looped.frames, name) for name in targets.names]
     w = np.ones(count) if weights is None else read_weights(weights, count)
 
-    def followed(start: Frames) -> Frames:
-        moving, _ = moving_coordinates(start)
-        movable = [i for i in moving if i not in motions]
-        idle = next((name for name in motions if name not in moving), None)
-        if idle is not None:
-            label = names[closure.joints[idle]]
-            raise InputError(f"joint {label!r} does not move {start.name!r}, so it cannot be independent")
-        check_method(method, targets, len(moving), len(motions))
-        return targets.followed(start, rates, movable, w)
-
-    code = FrameCode.of(looped, targets.names, frames, order, base)
-    if code is not None:
-        with suppress(HodynError):  # which the readable form explains, if it does no better
-            reached = followed(QuickFrames(code, y, memory))
-            looped.memory[:] = reached.memory
-            return np.array([reached.y, *reached.rates]), None
-        looped.memory[:] = memory
-    found = followed(LoopedFrames(looped, known, y, pose, frames, base, ", ".join(map(str, targets.names))))
+    start = LoopedFrames(looped, known, y, pose, frames, base, ", ".join(map(str, targets.names)))
+    moving, _ = moving_coordinates(start)
+    movable = [i for i in moving if i not in motions]
+    idle = next((name for name in motions if name not in moving), None)
+    if idle is not None:
+        label = names[closure.joints[idle]]
+        raise InputError(f"joint {label!r} does not move {start.name!r}, so it cannot be independent")
+    check_method(method, targets, len(moving), len(motions))
+    found = targets.followed(start, rates, movable, w)
     moved = found.moved
     closure.check_curves(moved.place.joints, order)
     looped.check_margin(moved, conditions(closure, moved, looped.independence.rows)[0])
@@ -99,7 +89,7 @@ def solve_frames(
     return q, platform
 
 
-def _coordinate(looped: LoopedMotion, name: str | int) -> int:
+def coordinate_named(looped: LoopedMotion, name: str | int) -> int:
     """Return the place of a joint, by name or index among the coordinates."""
     closure = looped.closure
     names = [closure.tree.joint_names[joint] for joint in closure.joints]
@@ -112,7 +102,7 @@ def _coordinate(looped: LoopedMotion, name: str | int) -> int:
     )
 
 
-def moving_coordinates(start: Frames) -> tuple[list[int], Frames]:
+def moving_coordinates(start: LoopedFrames) -> tuple[list[int], LoopedFrames]:
     """Return the coordinates that move some of the frames, and these nearby; InputError where none does."""
     sizes, near = np.abs(start.jacobians[0]).max(axis=0, initial=0.0), start
     step = _BESIDE * np.random.default_rng(0).uniform(0.5, 1.0, len(sizes))
@@ -130,132 +120,6 @@ def _turning(closure: Closure) -> list[bool]:
     screws = closure.tree.screws[closure.tree.first_jointed_body :]
     rows = () if closure.platform is None else closure.platform.rows
     return [*(bool(screws[j, :3].any()) for j in closure.joints), *(row.startswith("r") for row in rows)]
-
-
-class FrameCode:
-    """Compiled code of the motion of some frames, in hybrid representation, of a robot without platform."""
-
-    def __init__(
-        self,
-        looped: LoopedMatrices,
-        name: str,
-        poses: LoopProduct,
-        now: Sequence[LoopProduct],
-        later: Sequence[LoopProduct],
-        order: int,
-        base: BaseMotion | None,
-    ) -> None:
-        self.looped, self.name, self.order = looped, name, order
-        self._poses, self._now, self._later = poses, now, later
-        self._given = [] if base is None else [base.pose, base.twists[:order]]
-        self.base_twists = None if base is None else base.twists_in("body", order)
-        self.first = 0 if base is None else 6
-
-    @classmethod
-    def of(
-        cls,
-        looped: LoopedMatrices,
-        names: Sequence[str | int],
-        frames: Sequence[Frame],
-        order: int,
-        base: BaseMotion | None,
-    ) -> FrameCode | None:
-        """Return the code for frames up to an order; None where some of it cannot be compiled."""
-        if looped.closure.platform is not None or any(frame.body < 0 for frame in frames):
-            return None
-        poses = looped.product_loop("forward_kinematics", 0, tuple(names), "hybrid")
-        now, later = (
-            [looped.product_loop("jacobian", r, name, "hybrid") for name in names] for r in (0, order)
-        )
-        calls = [None if loop is None else loop.call for loop in (poses, *now, *later)]
-        if None in calls:
-            return None
-        first, *rest = (call for call in calls if call is not None)
-        label = ", ".join(map(str, names))
-        return cls(looped, label, first, rest[: len(names)], rest[len(names) :], order, base)
-
-    def approach(self, y: Array) -> None:
-        """Take the robot's memory to coordinates (k,); ConvergenceError where loops stay open."""
-        at = [] if not self._given else [self._given[0], _STILL]
-        if self.looped.quick_joint_motion(y[None], *at) is None:
-            self.looped.joint_motion(y[None], BaseMotion(at[0], np.zeros((1, 6))) if at else None)
-
-    def poses(self, y: Array) -> Array:
-        """Return the poses (F, 4, 4) of the frames."""
-        at = [] if not self._given else [self._given[0], _STILL]
-        return self._called(self._poses, y[None], *at).reshape(-1, 4, 4)
-
-    def jacobians(self, motion: Array) -> Array:
-        """Return Jacobians (orders, 6 F, coordinates) by order, those of a base first; motion (orders, k)."""
-        loops = self._now if len(motion) == 1 else self._later
-        whole = motion
-        at = [] if not self._given else [self._given[0], _STILL]
-        if len(motion) > 1:
-            whole, at = np.zeros((self.order + 1, motion.shape[1])), self._given
-            whole[: len(motion)] = motion
-        tables = [self._called(call, whole, *at).reshape(len(whole), 6, -1) for call in loops]
-        return np.concatenate(tables, axis=1)[: len(motion)]
-
-    def gain(self, y: Array, sizes: Array) -> float:
-        """Return how much more than coordinates the joints move that follow, none being a base."""
-        closure = self.looped.closure
-        largest, at = 1.0, [] if not self._given else [self._given[0], np.zeros((1, 6))]
-        for rates in np.diag(sizes):
-            joints = self.looped.quick_joint_motion(np.array([y, rates]), *at)
-            if joints is None:
-                raise SingularError(f"{self.name!r} is at a singular pose", np.inf)
-            leading = joints[1][list(closure.leading)] / closure.scale[closure.first :]
-            largest = max(largest, float(np.linalg.norm(leading)))
-        return largest
-
-    def _called(self, call: LoopProduct, *motion: Array) -> Array:
-        table: Array = call.function(*motion, self.looped.memory)
-        if not table.item(call.bad) < 1.0:
-            raise SingularError(f"{self.name!r} is at a singular pose", np.inf)
-        return table[:-1]
-
-
-class QuickFrames:
-    """A `FrameMotion` of a robot with loops, by compiled code.
-
-    Its coordinates are joints (k,) at `y`; `memory` holds the positions from which Newton's method starts.
-    """
-
-    natural = 1.0  # as of `LoopedFrames`
-
-    def __init__(self, code: FrameCode, y: Array, memory: Array) -> None:
-        code.looped.memory[:] = memory
-        code.approach(y)
-        closure = code.looped.closure
-        self._code, self.y, self.name, self.unit = code, y, code.name, closure.size
-        self.position, self.poses = y, list(code.poses(y))
-        self.sizes = np.where(_turning(closure), 1.0, closure.size)
-        self.rates: list[Array] = []
-        self._whole = [code.jacobians(y[None])[0]]
-        self.jacobians = [self._whole[0][:, code.first :]]
-        self.gain = code.gain(y, self.sizes)
-        self.memory = code.looped.memory.copy()
-
-    def beside(self, change: Array) -> QuickFrames:
-        """Return the frames where coordinates differ by a change, the loops followed on their way there."""
-        return QuickFrames(self._code, self.y + change, self.memory)
-
-    def extend(self, rates: Array) -> None:
-        """Go one order higher with the next derivative (coordinates,) of the motion."""
-        self.rates.append(rates)
-        if len(self.rates) < self._code.order:
-            self._code.looped.memory[:] = self.memory
-            self._whole.append(self._code.jacobians(np.array([self.y, *self.rates]))[-1])
-            self.jacobians.append(self._whole[-1][:, self._code.first :])
-
-    def bias(self) -> Array:
-        """Return the next derivative (6 F,) of the twists if that of the rates were zero."""
-        r, of_base = len(self.rates), self._code.base_twists
-        result: Array = product_derivative(self.jacobians, [*self.rates, np.zeros(len(self.y))], r, matvec)
-        if of_base is not None:
-            base = [one[:, :6] for one in self._whole]
-            result = result + product_derivative(base, list(of_base), r, matvec)
-        return result
 
 
 class LoopedFrames:

@@ -79,18 +79,18 @@ class GoalCode:
     def __init__(self, model: TreeModel, goals: Goals, order: int) -> None:
         self.model, self.goals, self.order = model, goals, order
         carriers: set[int] = set()
-        self._paths: list[set[int]] = []
+        self.paths: list[set[int]] = []
         for frame in goals.frames:
             path, body = set(), frame.body
             while body >= 0:
                 path.add(body)
                 body = model.parents[body]
-            self._paths.append(path)
+            self.paths.append(path)
             carriers |= path
         self._bodies = tuple(sorted(carriers))
         self.joints = [model.joint_of(b) for b in self._bodies if b >= model.first_jointed_body]
         self.movable = [j for j in self.joints if j not in goals.independent]
-        self._carrier = {model.joint_of(b): b for b in self._bodies if b >= model.first_jointed_body}
+        self.carrier = {model.joint_of(b): b for b in self._bodies if b >= model.first_jointed_body}
         self.n_rows = sum(rows.stop - rows.start for rows in goals.rows)
         self.redundant = len(self.movable) > self.n_rows
         self.unit = self._length_unit()
@@ -104,23 +104,12 @@ class GoalCode:
         n = self.model.n_joints
         q, damping = state[0][:n], state[0][n + 1]
         pose, weights = self._split(others)
-        motion, center = self._motion(q, pose)
-        moving = [self._frame(motion, frame) for frame in self.goals.frames]
-        error: list[Scalar] = []
-        for f, (frame, rows) in enumerate(zip(moving, self.goals.rows)):
-            turn, shift = _missing(frame, targets[4 * f : 4 * f + 4], center)
-            error += [*turn, *scale(1.0 / self.unit, shift)][rows]
+        motion, center = self.motion(q, pose)
+        moving = [self.moving_frame(motion, frame) for frame in self.goals.frames]
+        error = self.error(moving, targets, center)
         square = dot(error, error)
         roots = self._roots(weights, normed=True)
-        matrix = self._scaled_rows(motion, moving, roots)
-        if len(self.movable) >= len(error):
-            damped = _plus_diagonal(_gram(matrix), damping * square)
-            multipliers = solve(factorise(damped), error)
-            step = [dot(column, multipliers) for column in zip(*matrix)]
-        else:
-            columns = [list(column) for column in zip(*matrix)]
-            damped = _plus_diagonal(_gram(columns), damping * square)
-            step = solve(factorise(damped), [dot(column, error) for column in columns])
+        step = damped_step(self._scaled_rows(motion, moving, roots), error, damping * square)
         moved = list(q)
         for j, x, root in zip(self.movable, step, roots):
             moved[j] = moved[j] + x / root
@@ -135,15 +124,13 @@ class GoalCode:
         n, order = self.model.n_joints, self.order
         pose, base_twists, weights, given = self._split_all(others)
         q = state[0][:n]
-        motion, center = self._motion(q, pose)
-        moving = [self._frame(motion, frame) for frame in self.goals.frames]
-        bad: Scalar = 0.0
-        for f, (frame, rows) in enumerate(zip(moving, self.goals.rows)):
-            bad = bad + _distance(frame, targets[4 * f : 4 * f + 4], center, rows, self.unit)
+        motion, center = self.motion(q, pose)
+        moving = [self.moving_frame(motion, frame) for frame in self.goals.frames]
+        bad = self.apart(moving, targets, center)
         spread: Scalar = 0.0
         motions = [list(q)]
         if order:
-            wanted = self._wanted(targets, twists, center)
+            wanted = self.wanted(targets, twists, center)
             equations = self._equations(motion, moving, weights)
             found, lost = self._solve(motion, moving, equations, wanted, base_twists, given, center)
             motions += found
@@ -161,8 +148,8 @@ class GoalCode:
         """
         n = self.model.n_joints
         pose, weights = self._split(others)
-        motion, center = self._motion(state[0][:n], pose)
-        moving = [self._frame(motion, frame) for frame in self.goals.frames]
+        motion, center = self.motion(state[0][:n], pose)
+        moving = [self.moving_frame(motion, frame) for frame in self.goals.frames]
         equations = self._equations(motion, moving, weights)
         size: Scalar = 1.0
         for f in range(len(moving)):
@@ -214,7 +201,7 @@ class GoalCode:
     def _length_unit(self) -> float:
         """Return the longest way from a turning joint to a frame, at the zero configuration [m]; else 1."""
         ways = [0.0]
-        for frame, path in zip(self.goals.frames, self._paths):
+        for frame, path in zip(self.goals.frames, self.paths):
             if frame.body < 0:
                 continue
             point = self.model.placements[frame.body] @ frame.pose[:, 3]
@@ -225,7 +212,7 @@ class GoalCode:
                     ways.append(float(np.linalg.norm(point[:3] - np.cross(omega, v))))
         return max(ways) or 1.0
 
-    def _motion(self, q: Sequence[Scalar], pose: Stack | None) -> tuple[ClusterMotion, list[Scalar]]:
+    def motion(self, q: Sequence[Scalar], pose: Stack | None) -> tuple[ClusterMotion, list[Scalar]]:
         """Return the bodies at positions q, and the point in the world from which they are seen."""
         cluster = Cluster(-1, self._bodies, (), ())
         center: list[Scalar] = self.model.placements[0, :3, 3].tolist()
@@ -235,7 +222,8 @@ class GoalCode:
         at = [pose[i][3] for i in range(3)]
         return ClusterMotion(cluster, self._canonical, [0.0] * 3, q, ((x, y, z), ZERO), None), at
 
-    def _frame(self, motion: ClusterMotion, frame: Frame, k: int = 0) -> MovingFrame:
+    def moving_frame(self, motion: ClusterMotion, frame: Frame, k: int = 0) -> MovingFrame:
+        """Return a frame up to coefficient k at least."""
         return motion.frame(LoopFrame(frame.body, frame.pose[:3, 3], frame.pose[:3, :3]), k)
 
     def _roots(self, weights: Sequence[Scalar] | None, *, normed: bool = False) -> list[Scalar]:
@@ -251,7 +239,7 @@ class GoalCode:
             return [np.sqrt(w / mean) for w in chosen]
         if not normed or self.redundant:
             return [1.0] * len(self.movable)
-        kinds = [self.model.kinds[self._carrier[j]] for j in self.movable]
+        kinds = [self.model.kinds[self.carrier[j]] for j in self.movable]
         return [1.0 / self.unit if kind is JointKind.PRISMATIC else 1.0 for kind in kinds]
 
     def _scaled_rows(
@@ -259,12 +247,12 @@ class GoalCode:
     ) -> list[list[Scalar]]:
         """Return the rows of the Jacobian at the start that count, its columns divided by `roots`."""
         result: list[list[Scalar]] = []
-        for frame, rows, path in zip(moving, self.goals.rows, self._paths):
+        for frame, rows, path in zip(moving, self.goals.rows, self.paths):
             columns = []
             for j, root in zip(self.movable, roots):
                 column: list[Scalar] = [0.0] * 6
-                if self._carrier[j] in path:
-                    column = self._hybrid(motion.screws[self._carrier[j]][0], frame)
+                if self.carrier[j] in path:
+                    column = self._hybrid(motion.screws[self.carrier[j]][0], frame)
                 columns.append([x / root for x in column])
             result += [list(row) for row in list(zip(*columns))[rows]]
         return result
@@ -287,7 +275,7 @@ class GoalCode:
         rows = [[x / root for x, root in zip(row, roots)] for row in rows]
         return _Equations(rows, roots, False, Orthogonal(list(zip(*rows))))
 
-    def _wanted(self, targets: Stack, twists: Stack, center: Sequence[Scalar]) -> list[list[Spatial]]:
+    def wanted(self, targets: Stack, twists: Stack, center: Sequence[Scalar]) -> list[list[Spatial]]:
         """Return by frame the Taylor coefficients of its hybrid twist."""
         result = []
         for f in range(len(self.goals.frames)):
@@ -310,6 +298,38 @@ class GoalCode:
             result.append(series)
         return result
 
+    def error(self, moving: Sequence[MovingFrame], targets: Stack, center: Sequence[Scalar]) -> list[Scalar]:
+        """Return what the frames are away from their targets, in the rows that count, without units."""
+        result: list[Scalar] = []
+        for f, (frame, rows) in enumerate(zip(moving, self.goals.rows)):
+            turn, shift = _missing(frame, targets[4 * f : 4 * f + 4], center)
+            result += [*turn, *scale(1.0 / self.unit, shift)][rows]
+        return result
+
+    def apart(self, moving: Sequence[MovingFrame], targets: Stack, center: Sequence[Scalar]) -> Scalar:
+        """Return a number that is one or more where frames are not at their targets."""
+        bad: Scalar = 0.0
+        for f, (frame, rows) in enumerate(zip(moving, self.goals.rows)):
+            bad = bad + _distance(frame, targets[4 * f : 4 * f + 4], center, rows, self.unit)
+        return bad
+
+    def lost(
+        self,
+        missing: Sequence[Scalar],
+        right: Sequence[Scalar],
+        wanted: Sequence[Sequence[Spatial]],
+        k: int,
+    ) -> Scalar:
+        """Return a number that is one or more where joints fewer than rows cannot follow coefficient k.
+
+        `missing` is what they leave undone of what was asked of them, `right`.
+        """
+        size = dot(right, right)
+        for series, rows in zip(wanted, self.goals.rows):
+            asked = [*series[k][0], *scale(1.0 / self.unit, series[k][1])][rows]
+            size = size + dot(asked, asked)
+        return dot(missing, missing) / (size + 1e-200) * (1.0 / INCONSISTENT**2)
+
     def _solve(
         self,
         motion: ClusterMotion,
@@ -331,15 +351,11 @@ class GoalCode:
             for j in self.joints:
                 free = given is None or j in self.movable
                 rates[j].append(0.0 if free else given[k][j] * (1.0 / factorial(k)))  # type: ignore[index]
-            base = _base_twist(base_twists[k], k, center) if base_twists else (ZERO, ZERO)
-            right = self._asked(motion, moving, wanted, rates, base, k)
+            base = base_twist(base_twists[k], k, center) if base_twists else (ZERO, ZERO)
+            right = self.asked(motion, moving, wanted, rates, base, k)
             found, missing = self._solve_order(motion, moving, equations, right, wrenches, k)
             if len(equations.rows) > len(self.movable):
-                size = dot(right, right)
-                for series, rows in zip(wanted, self.goals.rows):
-                    asked = [*series[k][0], *scale(1.0 / self.unit, series[k][1])][rows]
-                    size = size + dot(asked, asked)
-                lost = lost + dot(missing, missing) / (size + 1e-200) * (1.0 / INCONSISTENT**2)
+                lost = lost + self.lost(missing, right, wanted, k)
             for j, x, root in zip(self.movable, found, equations.roots):
                 rates[j][k] = x / root
             motion.extend(rates, base)
@@ -349,7 +365,7 @@ class GoalCode:
             result.append(row)
         return result, lost
 
-    def _asked(
+    def asked(
         self,
         motion: ClusterMotion,
         moving: Sequence[MovingFrame],
@@ -373,7 +389,7 @@ class GoalCode:
         return right
 
     def _origin(self, motion: ClusterMotion, place: Frame, k: int) -> list[Vector]:
-        return self._frame(motion, place, k).point
+        return self.moving_frame(motion, place, k).point
 
     def _solve_order(
         self,
@@ -415,12 +431,12 @@ class GoalCode:
     ) -> list[Scalar]:
         """Return coefficient k of `S^T l` without the multipliers still to be found, divided by `roots`."""
         known: list[Scalar] = [0.0] * len(self.movable)
-        for frame, path, series in zip(moving, self._paths, wrenches) if k else ():
+        for frame, path, series in zip(moving, self.paths, wrenches) if k else ():
             lever = (self._levers(frame, series, k), ZERO)
             for i, j in enumerate(self.movable):
-                if self._carrier[j] not in path:
+                if self.carrier[j] not in path:
                     continue
-                screws = motion.screws[self._carrier[j]]
+                screws = motion.screws[self.carrier[j]]
                 total = power(screws[0], lever)
                 for m in range(1, k + 1):
                     total = total + power(screws[m], series[k - m])
@@ -439,7 +455,8 @@ def _column(targets: Stack, f: int) -> list[Scalar]:
     return [targets[4 * f + i][3] for i in range(3)]
 
 
-def _base_twist(twist: Sequence[Scalar], k: int, center: Sequence[Scalar]) -> Spatial:
+def base_twist(twist: Sequence[Scalar], k: int, center: Sequence[Scalar]) -> Spatial:
+    """Return derivative k of a spatial twist as Taylor coefficient, seen from a point."""
     values = [value * (1.0 / factorial(k)) for value in twist]
     w: Vector = (values[0], values[1], values[2])
     return w, add((values[3], values[4], values[5]), cross(w, center))
@@ -475,6 +492,16 @@ def _distance(
         square = square + dot(shift, shift) * (1.0 / unit**2)
     x, y, z, one = target[3]
     return square / (far * TOLERANCE**2) + 1e20 * (x * x + y * y + z * z + (one - 1.0) * (one - 1.0))
+
+
+def damped_step(rows: Stack, error: Sequence[Scalar], damping: Scalar) -> list[Scalar]:
+    """Return the x that makes `|A x - b|^2 + damping |x|^2` least, by the smaller of its normal equations."""
+    columns = [list(column) for column in zip(*rows)]
+    if len(columns) >= len(rows):
+        multipliers = solve(factorise(_plus_diagonal(_gram(rows), damping)), error)
+        return [dot(column, multipliers) for column in columns]
+    damped = _plus_diagonal(_gram(columns), damping)
+    return solve(factorise(damped), [dot(column, error) for column in columns])
 
 
 def _gram(rows: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:

@@ -14,7 +14,7 @@ from oracles.motions import random_stack
 from hodyn_ros import BaseMotion, ConvergenceError, InputError, Robot
 from hodyn_ros.dynamics.calls import kinematics as calls
 from hodyn_ros.dynamics.kinematics.inverse_problem import read_targets
-from hodyn_ros.dynamics.loops import looped_frames
+from hodyn_ros.dynamics.loops import compiled_frames
 from hodyn_ros.dynamics.loops.looped_frames import solve_frames
 from hodyn_ros.lie.se3 import exp
 
@@ -59,52 +59,17 @@ def readable(
     *arguments: Any,
     seed: Array | None = None,
     weights: Array | None = None,
+    independent: dict[str | int, Array] | None = None,
     base: BaseMotion | None = None,
 ) -> Any:
     """Return what the readable form finds, and what the robot remembers then; it is left as it was."""
     looped, before = robot._looped, robot.positions
     assert looped is not None
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(looped_frames.FrameCode, "of", lambda *arguments: None)
-        found = solve_frames(looped, read_targets(robot.tree, *arguments), seed, weights, None, {}, base)
+    targets = read_targets(robot.tree, *arguments)
+    found = solve_frames(looped, targets, seed, weights, None, independent or {}, base)
     after = robot.positions
     robot.reset(before)
     return (*found, after)
-
-
-@pytest.mark.parametrize(
-    ("name", "bodies", "tasks", "weighted"),
-    [
-        ("delta", ("platform", "wrist1"), ("position", "position"), False),
-        ("humanoid_leg", ("sole",), ("position",), True),
-        ("humanoid_leg", ("foot", "sole"), ("orientation", "position"), False),
-    ],
-)
-def test_several_frames_and_more_coordinates_than_components(
-    name: str, bodies: tuple[str, ...], tasks: Any, weighted: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    robot, order = robot_named(name), 3
-    y, base = motion(robot, order)
-    moved = robot.forward_kinematics(y, base)
-    poses = np.array([moved.pose_of(body) for body in bodies])
-    twists = np.array([moved.twists_of(body) for body in bodies])
-    seed = y[0] + 0.02
-    weights = np.linspace(1.0, 2.0, len(seed)) if weighted else None
-    robot.reset()
-    given = {"seed": seed, "weights": weights, "base": base}
-    expected, _, after = readable(robot, poses, twists, "world", list(bodies), list(tasks), **given)
-    monkeypatch.setattr(looped_frames, "LoopedFrames", None)
-    found = robot.inverse_kinematics(poses, twists, body=list(bodies), task=list(tasks), **given)
-    assert relative(found, expected) < 1e-9
-    np.testing.assert_allclose(robot.positions, after, rtol=0.0, atol=1e-9)
-    again = robot.forward_kinematics(found, base)
-    rows = {"position": slice(3, 6), "orientation": slice(0, 3)}
-    for body, pose, task in zip(bodies, poses, tasks):
-        at = again.in_representation("hybrid").twists_of(body)
-        wanted = moved.in_representation("hybrid").twists_of(body)
-        assert relative(at[:, rows[task]], wanted[:, rows[task]]) < 1e-9
-        part = (slice(0, 3), 3) if task == "position" else (slice(0, 3), slice(0, 3))
-        np.testing.assert_allclose(again.pose_of(body)[part], pose[part], rtol=0.0, atol=1e-11)
 
 
 @pytest.fixture
@@ -115,6 +80,63 @@ def only_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("this is not compiled")
 
     monkeypatch.setattr(calls, "solve_frames", fail)
+
+
+@pytest.mark.usefixtures("only_compiled")
+@pytest.mark.parametrize(
+    ("name", "bodies", "tasks", "weighted", "independent"),
+    [
+        ("delta", ("platform", "wrist1"), ("position", "position"), False, ()),
+        ("palletiser", ("hand", "tool"), ("position", "orientation"), False, ()),
+        ("palletiser", ("hand",), ("position",), True, ()),  # the fourth axis stays
+        ("palletiser", ("tool",), ("position",), False, (3,)),
+        ("humanoid_leg", ("sole",), ("position",), True, ()),
+        ("humanoid_leg", ("foot", "sole"), ("orientation", "position"), False, ()),
+        ("humanoid_leg", ("sole",), ("position",), False, (0, 2, 5)),
+    ],
+)
+@pytest.mark.parametrize("order", [0, 1, 4])
+def test_several_frames_and_more_coordinates_than_components(
+    name: str,
+    bodies: tuple[str, ...],
+    tasks: tuple[Any, ...],
+    weighted: bool,
+    independent: tuple[int, ...],
+    order: int,
+) -> None:
+    robot = robot_named(name)
+    y, base = motion(robot, order)
+    moved = robot.forward_kinematics(y, base)
+    poses = np.array([moved.pose_of(body) for body in bodies])
+    twists = np.array([moved.twists_of(body)[:order] for body in bodies])
+    seed = y[0] + 0.02
+    weights = np.linspace(1.0, 2.0, len(seed)) if weighted else None
+    own = {i: y[:, i] for i in independent} or None
+    robot.reset()
+    given = {"weights": weights, "independent": own, "base": base}
+    found = robot.inverse_kinematics(poses, twists, body=list(bodies), task=list(tasks), seed=seed, **given)
+    after = robot.positions
+    # where coordinates are left free, the readable form stays where it starts
+    expected, _, there = readable(
+        robot, poses, twists, "world", list(bodies), list(tasks), seed=found[0], **given
+    )
+    assert relative(found, expected) < 1e-11
+    np.testing.assert_allclose(after, there, rtol=0.0, atol=1e-11)
+    for i in independent:
+        np.testing.assert_allclose(found[:, i], y[:, i], rtol=0.0, atol=1e-15)
+    again = robot.inverse_kinematics(poses, twists, body=list(bodies), task=list(tasks), **given)
+    assert relative(again, found) < 1e-11  # from where it is
+    least, _, _ = readable(robot, poses, twists, "world", list(bodies), list(tasks), seed=seed, **given)
+    assert np.linalg.norm(found[0] - seed) < 1.1 * np.linalg.norm(least[0] - seed)
+    reached = robot.forward_kinematics(found, base)
+    rows = {"position": slice(3, 6), "orientation": slice(0, 3)}
+    for body, pose, task in zip(bodies, poses, tasks):
+        part = (slice(0, 3), 3) if task == "position" else (slice(0, 3), slice(0, 3))
+        np.testing.assert_allclose(reached.pose_of(body)[part], pose[part], rtol=0.0, atol=1e-11)
+        if order:
+            at = reached.in_representation("hybrid").twists_of(body)
+            wanted = moved.in_representation("hybrid").twists_of(body)
+            assert relative(at[:, rows[task]], wanted[:, rows[task]]) < 1e-9
 
 
 @pytest.mark.usefixtures("only_compiled")
@@ -221,6 +243,36 @@ class TestCompiledCalls:
             assert relative(out, y) < 1e-12
             np.testing.assert_array_equal(seed, y[:1] + 0.01)
 
+    @pytest.mark.parametrize(
+        ("name", "frames"),
+        [
+            ("palletiser", ["hand", "tool"]),
+            ("delta", ["platform", "wrist1"]),
+            ("humanoid_leg", ["foot", "sole"]),
+        ],
+    )
+    @pytest.mark.parametrize("order", [0, 3])
+    def test_of_several_frames(self, name: str, frames: list[str | int], order: int) -> None:
+        robot = robot_named(name)
+        y, base = motion(robot, order)
+        others = [] if base is None else [base.pose, np.ascontiguousarray(base.twists[:order])]
+        moved = robot.forward_kinematics(y, base)
+        poses = np.concatenate([moved.pose_of(frame) for frame in frames])
+        twists = np.concatenate([moved.twists_of(frame)[:order] for frame in frames])
+        call = robot.compile(order, "inverse_kinematics", frames)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(compiled_frames, "solve_frames", None)
+            found = call(y[:1] + 0.01, poses, twists, *others)
+        assert relative(found, y) < 1e-12
+        assert relative(call((y[:1] + 0.01).tolist(), poses, twists, *others), y) < 1e-12
+        with pytest.raises(InputError, match=r"the poses must have shape \(8, 4\), found \(4, 4\)"):
+            call(y[:1], poses[:4], twists, *others)
+        far = poses.copy()
+        far[3::4, 3] = 1.0
+        far[2, 3] += 20.0
+        with pytest.raises(ConvergenceError, match="no joint positions were found near the seed"):
+            call(y[:1], far, twists, *others)
+
     def test_what_kernels_cannot_do(self) -> None:
         """Far seeds are left to the readable form, which says what is wrong, too."""
         robot = robot_named("palletiser")
@@ -242,8 +294,6 @@ class TestCompiledCalls:
         with pytest.raises(InputError, match=r"expected 3 arrays \['the seed', 'the pose', 'the twists'\]"):
             call(y[:1], pose)
         np.testing.assert_array_equal(robot.positions, before)
-        with pytest.raises(InputError, match="is compiled of one frame; found"):
-            robot.compile(1, "inverse_kinematics", ["tool", "hand"])
         with pytest.raises(InputError, match="a platform moves robot 'planar_3rrr'"):
             shipped("planar_3rrr.yaml").compile(1, "inverse_kinematics")
 

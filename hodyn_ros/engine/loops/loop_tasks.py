@@ -1,0 +1,300 @@
+"""Inverse kinematics of robots with loops for several frames, or with more coordinates than components.
+
+One step of Newton's method closes the loops and moves the frames: the loops say how all joints follow the
+coordinates, and the coordinates take the step that is least in the norm of their weights. Derivatives follow
+order by order as those of trees (Mueller 2020, Algorithm 2, see `frame_goals`), with the Jacobians in the
+coordinates, `J F`, in place of those of the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import factorial
+
+import numpy as np
+
+from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Shape, Stack
+from hodyn_ros.engine.loops.loop_kernel import LoopFunction
+from hodyn_ros.engine.loops.loop_motion import LoopCode, Velocity
+from hodyn_ros.engine.loops.loop_series import NOTHING, ClusterMotion, MovingFrame, moved
+from hodyn_ros.engine.recursions.composite import Spatial, plus
+from hodyn_ros.engine.recursions.frame_goals import (
+    ACCURACY,
+    DAMPING,
+    ROUNDING,
+    GoalCode,
+    Goals,
+    base_twist,
+    damped_step,
+    largest,
+)
+from hodyn_ros.engine.series.block_system import BlockSystem
+from hodyn_ros.engine.series.floating_base import convolve_vectors
+from hodyn_ros.engine.series.orthogonal import Orthogonal
+from hodyn_ros.engine.series.validity import distance_from_rigid, overflow
+from hodyn_ros.engine.series.vectors import Scalar, add, cross, dot, scale
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.closure import Closure
+
+_RIGID = 1e-10  # deviation of a pose from a rigid one
+
+
+class TaskCode(LoopCode):
+    """The motion of the coordinates, `derivatives` of them, that moves frames as given.
+
+    Arguments of the traces are `q` (derivatives + 2, k): the motion of coordinates that are not `movable`,
+    and the weights of all; `targets` (4 F, 4), poses, and `twists` (F derivatives, 6), below those of a
+    prescribed base, whose twists are spatial.
+    """
+
+    def __init__(
+        self, closure: Closure, chosen: Array, derivatives: int, goals: Goals, movable: Sequence[int]
+    ) -> None:
+        super().__init__(closure, chosen, derivatives - 2, ())
+        self.derivatives_asked = derivatives
+        self._movable = movable
+        self._tree = GoalCode(closure.tree, goals, derivatives)
+        self._tree.unit = closure.size
+        self._redundant = len(movable) > self._tree.n_rows
+
+    def newton_step(self, q: Stack, *others: Stack) -> Stack:
+        """Move the leading joints nearer to closed loops, and to frames at their targets.
+
+        Returns their positions, and the squared error before. Damped as Levenberg and Marquardt do, with the
+        square of the error.
+        """
+        targets, (state,) = others
+        place, poses = self._split(targets)
+        leading = self._positions(q, state)
+        motions, systems = self._loops(leading, place)
+        closing, error = [0.0] * len(leading), 0.0
+        for motion, system, columns in zip(motions, systems, self.columns_of):
+            gaps = [motion.gap(row) * (1.0 / row.size) for row in motion.cluster.rows]
+            error = error + dot(gaps, gaps)
+            for column, step in zip(columns, system.solve([-gap for gap in gaps])):
+                closing[column] = step * float(self.scale[column])
+        tree, center = self._tree.motion(self.positions(leading), place[0] if place else None)
+        moving = [self._tree.moving_frame(tree, frame) for frame in self._tree.goals.frames]
+        apart = self._tree.error(moving, poses, center)
+        error = error + dot(apart, apart)
+        found = self._along(tree, moving, [[x] for x in closing])
+        rest = [a - b for a, b in zip(apart, found)]
+        velocities = self._velocities(motions, systems)
+        columns_of_frames = [self._along(tree, moving, velocity.leading) for velocity in velocities]
+        mean = sum(self._weights(q)[1:], start=self._weights(q)[0]) * (1.0 / len(self._movable))
+        roots = [np.sqrt(w / mean) for w in self._weights(q)]
+        rows = [[x / root for x, root in zip(row, roots)] for row in zip(*columns_of_frames)]
+        steps = damped_step(rows, rest, DAMPING * dot(apart, apart))
+        result = [a + b for a, b in zip(leading, closing)]
+        for velocity, step, root in zip(velocities, steps, roots):
+            for column, series in enumerate(velocity.leading):
+                result[column] = result[column] + series[0] * (step / root)
+        return [[*result, error]]
+
+    def coordinates(self, q: Stack, *others: Stack) -> Stack:
+        """Return the motion of the coordinates (derivatives + 1, k), and a row that says what is wrong."""
+        targets, given_twists, (memory,), (state,) = others
+        place, poses = self._split(targets)
+        count = self.derivatives_asked
+        of_base = given_twists[:count] if place else []
+        twists = given_twists[len(of_base) :]
+        leading = self._positions(q, state)
+        motions, systems = self._loops(leading, place)
+        tree, center = self._tree.motion(self.positions(leading), place[0] if place else None)
+        moving = [self._tree.moving_frame(tree, frame) for frame in self._tree.goals.frames]
+        given = [*place, of_base] if place else []
+        bad = self._tree.apart(moving, poses, center)
+        for f in range(len(moving)):
+            bad = bad + distance_from_rigid(poses[4 * f : 4 * f + 4]) * (1.0 / _RIGID**2)
+        rates: list[list[Scalar]] = [[] for _ in leading]
+        if count:
+            bad = bad + self._find_all_rates(
+                q,
+                motions,
+                systems,
+                tree,
+                moving,
+                self._tree.wanted(poses, twists, center),
+                given,
+                center,
+                rates,
+            )
+        of_joints = [self.spread_series(joint, rates) for joint in range(len(self.spread))]
+        positions, joints = self.positions(leading), self.closure.joints
+        rows = [[positions[j] for j in joints], *(self.derivatives(of_joints, joints) if count else [])]
+        flat = sum(system.flatness for system in systems)
+        bad = bad + self.wrong(leading, state[-1], memory, motions, given, flat) + overflow(rows)
+        return [*rows, [bad, *[0.0] * (len(joints) - 1)]]
+
+    def _find_all_rates(
+        self,
+        q: Stack,
+        motions: Sequence[ClusterMotion],
+        systems: Sequence[BlockSystem],
+        tree: ClusterMotion,
+        moving: Sequence[MovingFrame],
+        wanted: Sequence[Sequence[Spatial]],
+        given: Sequence[Stack],
+        center: Sequence[Scalar],
+        rates: list[list[Scalar]],
+    ) -> Scalar:
+        """Append all coefficients of the velocities of the leading joints; return what is wrong with them."""
+        velocities = self._velocities(motions, systems)
+        table = [self._along(tree, moving, velocity.leading) for velocity in velocities]
+        roots = [np.sqrt(w) for w in self._weights(q)]
+        if not self._redundant:  # weights do not matter, and columns of one size keep the digits
+            roots = [np.sqrt(dot(column, column)) for column in table]
+        jacobians = [_over(table, roots)]  # by order, columns
+        rows = [list(row) for row in zip(*jacobians[0])]
+        factors = Orthogonal(rows if self._redundant else jacobians[0])
+        multipliers: list[list[Scalar]] = []
+        bad = self._spread(motions, systems, table)
+        base_twists = self.twists(given)
+        for k in range(self.derivatives_asked):
+            for column, (place, ratio) in self.known.items():
+                free = place in self._movable
+                rates[column].append(0.0 if free else q[k + 1][place] * (1.0 / (factorial(k) * ratio)))
+            self.find_rates(motions, systems, rates, base_twists[k], k)
+            of_base = base_twist(given[1][k], k, center) if given else NOTHING
+            right = self._tree.asked(tree, moving, wanted, self._of_tree(rates), of_base, k)
+            if self._redundant:
+                # W y' = J^T l, differentiated: what lower multipliers leave behind, and the next of them
+                known = [0.0] * len(roots)
+                for matrix, earlier in zip(jacobians[1:], reversed(multipliers)):
+                    known = [x + dot(column, earlier) for x, column in zip(known, matrix)]
+                rest = [b - dot(row, known) for b, row in zip(right, rows)]
+                multipliers.append(factors.solve_normal(rest))
+                found = [a + b for a, b in zip(known, factors.solve_transposed(rest))]
+            else:
+                found = factors.solve(right)
+                if len(rows) > len(found):
+                    missing = [b - dot(row, found) for b, row in zip(right, rows)]
+                    bad = bad + self._tree.lost(missing, right, wanted, k)
+            for velocity, x, root in zip(velocities, found, roots):
+                for column, series in enumerate(velocity.leading):
+                    rates[column][k] = rates[column][k] + series[0] * (x / root)
+            for motion in motions:
+                motion.extend(self.rates_of(motion, rates), *base_twists[k])
+            tree.extend(self._of_tree(rates), of_base)
+            if self._redundant and k + 1 < self.derivatives_asked:
+                for velocity in velocities:
+                    velocity.extend({})
+                table = [self._along(tree, moving, velocity.leading) for velocity in velocities]
+                jacobians.append(_over(table, roots))
+        return bad
+
+    def _split(self, targets: Stack) -> tuple[list[Stack], Stack]:
+        """Return the pose of a prescribed base, if there is one, and those of the frames."""
+        return ([targets[:4]], targets[4:]) if self.closure.base_given else ([], targets)
+
+    def _positions(self, q: Stack, state: Sequence[Scalar]) -> list[Scalar]:
+        """Return those of the leading joints: of coordinates that are not movable as given."""
+        given, found = self.leading_positions(q[0], state), list(state[: len(self.closure.leading)])
+        held = [column for column, (place, _) in self.known.items() if place not in self._movable]
+        return [given[c] if c in held else x for c, x in enumerate(found)]
+
+    def _loops(
+        self, leading: Sequence[Scalar], place: Sequence[Stack]
+    ) -> tuple[list[ClusterMotion], list[BlockSystem]]:
+        motions = self.motions(leading, place)
+        return motions, [BlockSystem(self.system(m, columns)) for m, columns in zip(motions, self.columns_of)]
+
+    def _weights(self, q: Stack) -> list[Scalar]:
+        return [q[self.derivatives_asked + 1][place] for place in self._movable]
+
+    def _velocities(self, motions: Sequence[ClusterMotion], systems: Sequence[BlockSystem]) -> list[Velocity]:
+        """Return the velocities in which one movable coordinate has speed one, and the others have none."""
+        result = []
+        columns = {place: (column, ratio) for column, (place, ratio) in self.known.items()}
+        for place in self._movable:
+            column, ratio = columns[place]
+            result.append(Velocity(self, motions, systems))
+            result[-1].extend({column: 1.0 / ratio})
+        return result
+
+    def _of_tree(self, leading: Sequence[Sequence[Scalar]]) -> dict[int, list[Scalar]]:
+        """Return the series of the joints that carry the frames from those of the leading joints."""
+        return {joint: self.spread_series(joint, leading) for joint in self._tree.joints}
+
+    def _along(
+        self, tree: ClusterMotion, moving: Sequence[MovingFrame], leading: Sequence[Sequence[Scalar]]
+    ) -> list[Scalar]:
+        """Return the last coefficient of the frames' hybrid twists, the joints moving as leading ones do.
+
+        Only rows that count, lengths in the robot's size; a base stays.
+        """
+        rates, result, goals = self._of_tree(leading), [], self._tree.goals
+        k = len(leading[0]) - 1
+        for f, (frame, rows) in enumerate(zip(goals.frames, goals.rows)):
+            twists: list[Spatial] = []
+            for m in range(k + 1):
+                twist = NOTHING
+                for body in self._tree.paths[f]:
+                    if body in tree.screws:
+                        joint = self.closure.tree.joint_of(body)
+                        twist = plus(twist, moved(tree.screws[body], rates[joint], m))
+                twists.append(twist)
+            origin = self._tree.moving_frame(tree, frame, k).point if k else moving[f].point
+            lever = convolve_vectors(cross, [twist[0] for twist in twists], origin, k)
+            w, v = twists[k]
+            result += [*w, *scale(1.0 / self.closure.size, add(v, lever))][rows]
+        return result
+
+    def _spread(
+        self,
+        motions: Sequence[ClusterMotion],
+        systems: Sequence[BlockSystem],
+        table: Sequence[Sequence[Scalar]],
+    ) -> Scalar:
+        """Return a number that is one or more where rounding may have spoilt a derivative by `ACCURACY`.
+
+        A bound on the condition number of the Jacobian, its columns given, follows the order.
+        """
+        robot = self.closure
+        turning = robot.tree.screws[robot.tree.first_jointed_body :, :3].any(axis=1)
+        sizes = np.where(turning, 1.0, robot.size)
+        sized = [
+            [x * float(sizes[robot.joints[i]]) for x in column] for i, column in zip(self._movable, table)
+        ]
+        whole: Scalar = 0.0
+        for column in sized:
+            whole = whole + dot(column, column)
+        gain: Scalar = 1.0
+        for i, velocity in zip(self._movable, self._velocities(motions, systems)):
+            of_leading = sizes[list(robot.leading)]
+            along = [
+                series[0] * float(sizes[robot.joints[i]] / size)
+                for series, size in zip(velocity.leading, of_leading)
+            ]
+            gain = largest([gain, dot(along, along)])
+        independent = [list(row) for row in zip(*sized)] if self._redundant else sized
+        square = largest([whole * gain, 1.0]) * Orthogonal(independent).inverse_square
+        spread = (ROUNDING / ACCURACY) ** 2 * square
+        for _ in range(self.derivatives_asked):
+            spread = spread * square
+        return spread
+
+
+class TaskMotion(LoopFunction):
+    """The motion of the coordinates of one robot from that of frames, up to one derivative.
+
+    `function(q (order + 2, k), poses (4 F, 4), twists (F order, 6), memory (1, N), out=None)`, as `TaskCode`
+    has them, returns the motion (order + 1, k) of the joints that are coordinates, and a last row. The memory
+    is that of the robot.
+    """
+
+    def __init__(
+        self, closure: Closure, chosen: Array, order: int, goals: Goals, movable: Sequence[int]
+    ) -> None:
+        code = TaskCode(closure, chosen, order, goals, movable)
+        frames, k = len(goals.frames) + closure.base_given, len(closure.joints)
+        told: list[tuple[str, Shape]] = [
+            ("what is held, and weights", (order + 2, k)),
+            ("the poses", (4 * frames, 4)),
+            ("the twists", (frames * order, 6)),
+        ]
+        super().__init__(code, told, [], (order + 2, k), code.coordinates, limit=STRAIGHT_LINE_LIMIT)
+
+
+def _over(columns: Sequence[Sequence[Scalar]], roots: Sequence[Scalar]) -> list[list[Scalar]]:
+    return [[x / root for x in column] for column, root in zip(columns, roots)]
