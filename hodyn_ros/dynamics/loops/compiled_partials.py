@@ -31,6 +31,7 @@ from hodyn_ros.lie.se3 import Array
 
 _Made = TypeVar("_Made")
 _ROWS = 2**11  # directions of several samples at a time, that what they take stays in the cache
+_LONG = 100_000  # operations from which code that repeats itself for each direction is the slower one
 
 
 def of_efforts(
@@ -43,10 +44,19 @@ def of_efforts(
         arrays = [y, *_spatial(given, order + 2), *loads]
         one = _of_one(looped, "efforts", order, places)
         changes = _called(looped, one, arrays, lambda: looped.drive_table(y, given, wrenches))
-        return None if changes is None else changes.reshape(order + 1, -1, order + 3, c).swapaxes(1, 2)
+        return None if changes is None else _by_motion(changes, c)
     kernel = _kernel(looped, effort_changes, order, places)
-    if kernel is None:
-        return None
+    if kernel is None or kernel.operations > _LONG:
+        arrays = [y, *_spatial(given, order + 2), *loads]
+        several = _one_after_the_other(
+            looped,
+            "efforts",
+            order,
+            places,
+            arrays,
+            lambda i: looped.drive_table(y[i], sample_of(given, i), wrenches),
+        )
+        return None if several is None else _by_motion(several, c)
     positions = _positions_of_samples(looped, y, given)
     looped.efforts_of_samples(len(y), y, given, wrenches)
     units = np.eye((order + 3) * c).reshape(-1, order + 3, c)
@@ -138,9 +148,15 @@ def quick_call(
         found = changes(table)
         if of == "accelerations":
             return by_order(found[:, :c], c)
-        return found.reshape(order + 1, -1, order + 3, c).swapaxes(1, 2)
+        return _by_motion(found, c)
 
     return call
+
+
+def _by_motion(changes: Array, count: int) -> Array:
+    """Return changes (..., orders, rows, directions) as (..., orders, orders + 2, rows, coordinates)."""
+    *batch, orders, rows, _ = changes.shape
+    return changes.reshape(*batch, orders, rows, orders + 2, count).swapaxes(-3, -2)
 
 
 def _of_one(looped: LoopedMotion, of: Differentiated, order: int, places: LoadPlaces) -> LoopPartials | None:
@@ -179,15 +195,24 @@ def _accelerations_of_samples(
     wrenches: Sequence[AppliedWrench],
 ) -> Array | None:
     """Return changes (N, order + 1, coordinates and drives, directions) of a batch of accelerations."""
-    if looped.closure.base_given:
-        return _one_after_the_other(looped, state, efforts, given, wrenches)
     count, orders, e = efforts.shape
-    kernel = _kernel(looped, acceleration_changes, orders - 1, looped.places(wrenches))
-    if kernel is None:
-        return None
+    order, places, on_base = orders - 1, looped.places(wrenches), looped.closure.base_given
+    loads = [wrench.up_to(order) for wrench in wrenches]
+    # directions of a wrench on a base differ from sample to sample
+    kernel = None if on_base else _kernel(looped, acceleration_changes, order, places)
+    if kernel is None or kernel.operations > _LONG:
+        pushes = [efforts[..., 6:], efforts[..., :6]] if on_base else [efforts]
+        return _one_after_the_other(
+            looped,
+            "accelerations",
+            order,
+            places,
+            [state[:, :2], *_spatial(given, 1), *pushes, *loads],
+            lambda i: looped.accelerations(state[i], efforts[i], sample_of(given, i), wrenches),
+        )
     positions = _positions_of_samples(looped, state, given)
     looped.accelerations_of_samples(count, state, efforts, given, wrenches)
-    c, loads = looped.closure.n_coordinates, [wrench.up_to(orders - 1) for wrench in wrenches]
+    c = looped.closure.n_coordinates
     units = np.eye(2 * c + orders * e)
     states, pushed = units[:, : 2 * c].reshape(-1, 2, c), units[:, 2 * c :].reshape(-1, orders, e)
     shared = [state[..., :2, :], *_motion(given, 1), efforts, *loads, positions]
@@ -195,35 +220,34 @@ def _accelerations_of_samples(
 
 
 def _one_after_the_other(
-    looped: LoopedAccelerations,
-    state: Array,
-    efforts: Array,
-    given: BaseMotion | None,
-    wrenches: Sequence[AppliedWrench],
+    looped: LoopedMotion,
+    of: Differentiated,
+    order: int,
+    places: LoadPlaces,
+    arrays: Sequence[Array],
+    approach: Callable[[int], object],
 ) -> Array | None:
-    """Return what `_accelerations_of_samples` does by the code of single calls.
+    """Return changes (N, order + 1, rows, directions) of a batch by the code of single calls.
 
-    Directions of a wrench on a base differ from sample to sample.
+    `approach` takes the robot to a sample in small steps, or says why it cannot be reached.
     """
-    order, places, memory = efforts.shape[1] - 1, looped.places(wrenches), looped.memory
-    kernel = _of_one(looped, "accelerations", order, places)
+    memory, kernel = looped.memory, _of_one(looped, of, order, places)
     if kernel is None:
         return None
-    loop = _kept(looped, ("samples", order, places), lambda: SampleLoop(kernel, slice(0, kernel.result[0])))
+    key = f"samples of {of}", order, places
+    loop = _kept(looped, key, lambda: SampleLoop(kernel, slice(0, kernel.result[0])))
     assert loop is not None
-    arrays = [state[:, :2], *_spatial(given, 1), efforts[..., 6:], efforts[..., :6]]
-    arrays += [wrench.up_to(order) for wrench in wrenches]
     start, left = memory.copy(), []
 
     def failed(i: int) -> Array:
-        looped.accelerations(state[i], efforts[i], sample_of(given, i), wrenches)  # goes there in small steps
+        approach(i)
         own = [np.ascontiguousarray(array[i] if array.ndim == 3 else array) for array in arrays]
         table: Array = kernel.function(*own, memory)
         if not table.item(kernel.bad) < 1.0:
             left.append(i)
         return table
 
-    tables = loop.run(len(state), arrays, memory, failed)
+    tables = loop.run(len(arrays[0]), arrays, memory, failed)
     if left:
         memory[:] = start
         return None

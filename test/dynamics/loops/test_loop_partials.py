@@ -284,6 +284,34 @@ def test_of_batches() -> None:
         robot.forward_dynamics_derivatives(states, efforts[:2], base)
 
 
+@pytest.mark.parametrize("longest", [0, 10**9], ids=["sample by sample", "all directions of all samples"])
+@pytest.mark.parametrize("name", ["palletiser", "planar_3rrr"])
+def test_batches_by_either_code(name: str, longest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which of the two a batch takes depends on its length alone; samples far apart are approached."""
+    monkeypatch.setattr(compiled_partials, "_LONG", longest)
+    robot = Robot.from_config(share.find("config", f"{name}.yaml"))
+    rng, (home, pose) = np.random.default_rng(3), robot.home
+    q = 0.3 * rng.normal(size=(6, 4, len(home)))
+    q[:, 0] = home + np.array([[0.0], [0.1], [0.8], [0.7], [0.1], [0.0]])
+    base = still = None
+    if pose is not None:
+        twists = np.zeros((6, 3, 6))
+        twists[..., 3:5] = 0.3 * rng.normal(size=(6, 3, 2))
+        poses = np.array([pose] * 6)
+        base, still = BaseMotion(poses, twists), BaseMotion(poses, twists[:, :1])
+    efforts = rng.normal(size=(6, 2, len(robot.driven_joints)))
+    inverse = robot.inverse_dynamics_derivatives(q, base)
+    forward = robot.forward_dynamics_derivatives(q[:, :2], efforts, still)
+    for i in range(6):
+        moving = None if base is None else BaseMotion(pose, base.twists[i])
+        at = None if base is None else BaseMotion(pose, base.twists[i, :1])
+        for found, expected in (
+            (inverse[i], robot.inverse_dynamics_derivatives(q[i], moving)),
+            (forward[i], robot.forward_dynamics_derivatives(q[i, :2], efforts[i], at)),
+        ):
+            assert np.abs(found - expected).max() < 1e-11 * np.abs(expected).max()
+
+
 class TestPlatformsThatDrift:
     """Of a 3-RPS tilts and height are coordinates; turn and shifts that come with them follow."""
 
