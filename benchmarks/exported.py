@@ -75,6 +75,7 @@ _ROWS = (
     ("planar_3rrr", "joint_motion", (2,)),
     ("planar_3rrr", "motion_from_drives", (2,)),
     ("gough_stewart_6ups", "joint_motion", (2,)),
+    ("gough_stewart_6ups", "motion_from_drives", (2,)),
     ("panda_hand", "inverse_dynamics", (2,)),
 )
 _ROUNDS = 9

@@ -17,6 +17,7 @@ from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.loops.moved_by_drives import MovedByDrives
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.engine.limbs.direct_kinematics import DirectKinematics
 from hodyn_ros.engine.loops.loop_kernel import (
     LoopAccelerations,
     LoopFunction,
@@ -64,13 +65,13 @@ class _Plan:
     """
 
     looped: LoopedMotion
-    kernel: LoopFunction
+    kernel: LoopFunction | DirectKinematics
     inputs: dict[str, Shape]
     places: dict[str, NDArray[np.int_]]
     about: list[str]
     flat: tuple[int, float] | None = None
     remembered: str = "leading"  # name of the positions in the memory
-    drives: MovedByDrives | None = None  # where the motion of drives is given
+    step = "newton_step"  # name of the function that improves positions
 
     @property
     def closure(self) -> Closure:
@@ -82,9 +83,15 @@ class _Plan:
         return len(self.closure.leading)
 
     @property
-    def step(self) -> str:
-        """Name of the function that improves positions."""
-        return "newton_step" if self.drives is None else "newton_step_of_drives"
+    def home(self) -> Array:
+        """Positions that the memory holds at first."""
+        return self.looped.memory[0, : self.n]
+
+    def motion(self, random: Random, reach: float) -> list[Array]:
+        """Return a motion near home: that of the coordinates, and of a platform or base."""
+        (rows, _), *shapes = self.inputs.values()
+        orders = shapes[1][0] if self.closure.leader is not None else 0
+        return _motion_near_home(self.looped, random, rows, orders, reach)
 
     @property
     def results(self) -> dict[str, Shape]:
@@ -142,6 +149,48 @@ class _PartialsPlan(_Plan):
         else:
             changes = by_order(changes, self.closure.n_coordinates)
         return {"derivatives": changes.reshape(len(changes), -1)}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _FromDrivesPlan(_Plan):
+    """The motion of a robot from that of its drives, which are the coordinates of a twin, `looped`."""
+
+    moved: MovedByDrives
+    step = "newton_step_of_drives"
+
+    def motion(self, random: Random, reach: float) -> list[Array]:
+        """Return a motion of the drives near home, and that of a base."""
+        q, *given = super().motion(random, reach)
+        return [self.moved.drives_of(q, _moving(given)), *given]
+
+
+@dataclass(frozen=True, eq=False)
+class _OnLimbsPlan(_Plan):
+    """The motion of a platform on limbs from that of its drives."""
+
+    step = "newton_step_of_drives"
+
+    @property
+    def n(self) -> int:
+        """Number of positions that the memory holds: those of all joints, and the pose seen from a center."""
+        return self._direct.n_positions
+
+    @property
+    def home(self) -> Array:
+        """What the memory holds at first."""
+        return np.array(self._direct.positions(self.looped.memory[0].tolist()))
+
+    def motion(self, random: Random, reach: float) -> list[Array]:
+        """Return a motion of the drives near home."""
+        rows, _ = self.inputs["drives"]
+        y, *given = _motion_near_home(self.looped, random, rows, rows - 1, reach)
+        joints, _ = self.looped.joint_motion(y, _moving(given))
+        return [np.ascontiguousarray(joints[:, list(self.closure.driven)])]
+
+    @property
+    def _direct(self) -> DirectKinematics:
+        assert isinstance(self.kernel, DirectKinematics)
+        return self.kernel
 
 
 def loop_function(robot: Robot, request: Request, what: str, tables: Tables) -> CFunction:
@@ -217,7 +266,7 @@ def _inverse_dynamics(robot: Robot, request: Request) -> _Plan:
 
 def _forward_kinematics(robot: Robot, request: Request) -> _Plan:
     order, tree = request.order, robot.tree
-    names = request.frames or _moving(robot)
+    names = request.frames or _frames_that_move(robot)
     motion = FrameMotion([find_frame(tree, robot.frames, name) for name in names], request.representation)
     plan = _product(robot, request, "forward_kinematics", motion, words.frame_motion(names, request))
     found = plan.places.pop("forward_kinematics").reshape(len(names), -1)
@@ -228,7 +277,7 @@ def _forward_kinematics(robot: Robot, request: Request) -> _Plan:
 
 
 def _jacobian(robot: Robot, request: Request) -> _Plan:
-    moving = _moving(robot)
+    moving = _frames_that_move(robot)
     names = request.frames or moving[-1:]
     if len(names) != 1:
         raise InputError(f"a Jacobian is of one frame; found {list(names)}")
@@ -254,41 +303,46 @@ def _joint_motion(robot: Robot, request: Request) -> _Plan:
 
 def _motion_from_drives(robot: Robot, request: Request) -> _Plan:
     closure, order = _closure_of(robot), request.order
-    moved = MovedByDrives(LoopedDynamics(closure))
+    looped, names = LoopedDynamics(closure), robot.tree.joint_names
+    inputs = {"drives": (order + 1, len(closure.driven))}
+    about = [words.joints("drives", [names[joint] for joint in closure.driven], order)]
+    if looped.platform is not None and looped.platform.compiles(order):
+        direct = looped.platform.direct_kinematics(order)
+        places = _platform_places(closure, order, np.arange(direct.bad), about)
+        return _OnLimbsPlan(looped, direct, inputs, places, about, remembered="led_by_drives")
+    moved = MovedByDrives(looped)
     moved.follow()
     hung = moved.start is not None
     kernel = None if hung and len(moved.twin.closure.leading) > _MOST_HUNG else moved.code(order)
     if kernel is None:
         _check_compiled(robot, False, f"motion from drives of order {order}")
     assert kernel is not None
-    names = robot.tree.joint_names
-    inputs = _inputs(moved.twin.closure, order)
-    inputs = {"drives": (order + 1, len(closure.driven)), **inputs}
-    del inputs["q"]
-    about = [words.joints("drives", [names[joint] for joint in closure.driven], order)]
+    inputs |= {name: shape for name, shape in _inputs(moved.twin.closure, order).items() if name != "q"}
     if closure.base_given:
         about += words.base(order - 1)
     found, places = np.arange(kernel.result[1]), {}
     if closure.platform is not None:
-        about += [f"platform_{line}" for line in words.base(order - 1, _leader(closure))]
-        places["platform_pose"], found = found[None, :POSE], found[POSE:]
-        if order:
-            places["platform_twists"], found = found[: 6 * order].reshape(-1, 6), found[6 * order :]
+        behind = POSE + 6 * order
+        places, found = _platform_places(closure, order, found[:behind], about), found[behind:]
     if closure.joints:
         places["q"] = found.reshape(order + 1, -1)
         about.append(words.motion(order))
-    return _Plan(
-        moved.twin,
-        kernel,
-        inputs,
-        places,
-        about,
-        remembered="leading" if moved.start is None else "led_by_drives",
-        drives=moved,
-    )
+    remembered = "led_by_drives" if hung else "leading"
+    return _FromDrivesPlan(moved.twin, kernel, inputs, places, about, remembered=remembered, moved=moved)
 
 
-def _moving(robot: Robot) -> tuple[str, ...]:
+def _platform_places(
+    closure: Closure, order: int, found: NDArray[np.int_], about: list[str]
+) -> dict[str, NDArray[np.int_]]:
+    """Return where pose and twists of a platform stand in a row, and say so."""
+    about += [f"platform_{line}" for line in words.base(order - 1, _leader(closure))]
+    places = {"platform_pose": found[None, :POSE]}
+    if order:
+        places["platform_twists"] = found[POSE:].reshape(-1, 6)
+    return places
+
+
+def _frames_that_move(robot: Robot) -> tuple[str, ...]:
     """Return all bodies but feet, which loops hold where they are."""
     loops = _closure_of(robot).loops
     held = {loop.b.body for loop in loops if loop.kind == "weld" and loop.a.body < 0}
@@ -500,7 +554,7 @@ def _memory(plan: _Plan) -> Memory:
     names = ", ".join(plan.closure.tree.joint_names[joint] for joint in plan.closure.leading)
     function = "" if plan.remembered == "leading" else " of motion_from_drives"
     about = f"positions [rad or m] at the last success{function}, from which the next are found: {names}"
-    home = plan.looped.memory[0, : plan.n]
+    home = plan.home
     return Memory(
         [*comment_block([about]), f"double {plan.remembered}[{plan.n}];"],
         [f"memory->{plan.remembered}[{i}] = {number(value)};" for i, value in enumerate(home)],
@@ -592,24 +646,14 @@ def _cases(plan: _Plan) -> Cases:
 
 def _near_home(plan: _Plan, reach: float) -> Cases | None:
     """Return the calls, a motion that cannot be first; None where the kernel rejects one."""
-    closure, kernel, random = plan.closure, plan.kernel, Random(1)
-    start, memory, calls = plan.looped.known, np.zeros(kernel.arguments[-1][1]), []
-    memory[:, : plan.n] = plan.looped.memory[:, : plan.n]
+    kernel, random, calls = plan.kernel, Random(1), []
+    memory, home = np.zeros(kernel.arguments[-1][1]), plan.looped.memory.copy()
+    memory[:, : home.shape[1]] = home[:, : memory.shape[1]]
     for _ in range(motions.COUNT):
-        (rows, _), *shapes = plan.inputs.values()
-        q = motions.numbers(random, rows, len(closure.joints))
-        q[0] = start.y + q[0] * (reach / motions.REACH)
-        given, moving = [], None
-        if start.pose is not None:
-            # a platform may have fewer freedoms than six
-            sizes = np.where(closure.directions[:3].any(axis=0), 1.0, closure.size)
-            shift = closure.directions @ (sizes * motions.numbers(random, 1, len(sizes), reach)[0])
-            twists = motions.numbers(random, max(1, shapes[1][0]), len(sizes)) @ closure.directions.T
-            moving = BaseMotion(start.pose @ exp(shift), twists, frame="body").in_frame("world")
-            given = [moving.pose, np.ascontiguousarray(moving.twists[: shapes[1][0]])]
-        if plan.drives is not None:
-            q = plan.drives.drives_of(q, moving)
-        calls.append([q, *given, *(motions.numbers(random, *shape) for shape in shapes[len(given) :])])
+        motion = plan.motion(random, reach)
+        plan.looped.memory[:] = home
+        rest = list(plan.inputs.values())[len(motion) :]
+        calls.append([*motion, *(motions.numbers(random, *shape) for shape in rest)])
     *tables, again = [kernel.function(*call, memory) for call in [*calls, calls[0]]]
     if not all(table.item(kernel.bad) < 1.0 for table in [*tables, again]):
         return None
@@ -626,6 +670,31 @@ def _near_home(plan: _Plan, reach: float) -> Cases | None:
         tuple(codes),
         failing=1,
     )
+
+
+def _motion_near_home(
+    looped: LoopedMotion, random: Random, rows: int, orders: int, reach: float
+) -> list[Array]:
+    """Return a motion (rows, k) of the coordinates, with that of platform or base to as many orders."""
+    closure, start = looped.closure, looped.known
+    q = motions.numbers(random, rows, len(closure.joints))
+    q[0] = start.y + q[0] * (reach / motions.REACH)
+    if start.pose is None:
+        return [q]
+    # a platform may have fewer freedoms than six
+    sizes = np.where(closure.directions[:3].any(axis=0), 1.0, closure.size)
+    shift = closure.directions @ (sizes * motions.numbers(random, 1, len(sizes), reach)[0])
+    twists = motions.numbers(random, max(1, orders), len(sizes)) @ closure.directions.T
+    moved = BaseMotion(start.pose @ exp(shift), twists, frame="body").in_frame("world")
+    return [q, moved.pose, np.ascontiguousarray(moved.twists[:orders])]
+
+
+def _moving(given: Sequence[Array]) -> BaseMotion | None:
+    """Return pose and twists as the motion of a base."""
+    if not given:
+        return None
+    pose, twists = given
+    return BaseMotion(pose, twists if len(twists) else np.zeros((1, 6)))
 
 
 def _rounded(rows: Array) -> Array:

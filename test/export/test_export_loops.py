@@ -398,36 +398,45 @@ def test_motions_from_drives(name: str, order: int, tmp_path: Path) -> None:
 
 
 @needs_c
-def test_a_platform_from_its_drives(tmp_path: Path) -> None:
-    """Of more drives than freedoms; those that contradict each other, and jumps, are refused."""
-    robot, rng, order = shipped("planar_3rrr"), np.random.default_rng(8), 2
+@pytest.mark.parametrize(
+    ("name", "order"),
+    [("planar_3rrr", 2), ("gough_stewart_6ups", 0), ("gough_stewart_6ups", 2), ("3-RPS", 1)],
+)
+def test_a_platform_from_its_drives(name: str, order: int, tmp_path: Path) -> None:
+    """As Python finds it; of more drives than freedoms those that contradict each other are refused."""
+    drifts = name == "3-RPS"  # whatever of its pose is no coordinate
+    robot, rng = three_rps(floating=True) if drifts else shipped(name), np.random.default_rng(8)
     assert robot.closure is not None
-    n = len(robot.closure.leading) + 6  # which stand for the floating platform
+    n = robot.tree.n_joints + (6 if drifts else 12)  # for joints that hold the platform, or rows of its pose
     library = compiled(c_source(robot, order, "robot", what="motion_from_drives"), tmp_path)
     assert library.robot_self_test() <= RELATIVE
     memory, found, twists = np.empty(n), np.empty((4, 4)), np.empty((order, 6))
+    results = [found, twists] if order else [found]
     call(library.robot_home, memory)
     driven = [robot.tree.joint_names.index(joint) for joint in robot.driven_joints]
     for _ in range(5):
         base = near_home(robot, order, rng)[1]
         assert base is not None
-        drives = np.ascontiguousarray(robot.joint_motion(None, base)[:, driven])
-        assert call(library.robot_motion_from_drives, memory, drives, found, twists) == OK
-        np.testing.assert_allclose(found, base.pose, rtol=0.0, atol=1e-12)
-        np.testing.assert_allclose(twists, base.twists, rtol=0.0, atol=1e-11)
+        drives = np.ascontiguousarray(robot.joint_motion(np.zeros((order + 1, 0)), base)[:, driven])
+        assert call(library.robot_motion_from_drives, memory, drives, *results) == OK
+        if not drifts:
+            np.testing.assert_allclose(found, base.pose, rtol=0.0, atol=1e-12)
+            np.testing.assert_allclose(twists, base.twists[:order], rtol=0.0, atol=1e-11)
+        platform = robot.motion_from_drives(drives)[1]
+        assert platform is not None
+        np.testing.assert_allclose(found, platform.pose, rtol=0.0, atol=1e-14)
+        np.testing.assert_allclose(twists, platform.twists[:order], rtol=0.0, atol=1e-13)
     kept = memory.copy(), found.copy(), twists.copy()
+    redundant = len(driven) > robot.closure.n_coordinates
     for place in np.ndindex(drives.shape):
         for change in (1e-6, 10.0, np.nan):
+            if not redundant and np.isfinite(change) and (place[0] or change < 1.0):
+                continue  # the platform can do that
             spoiled = drives.copy()
             spoiled[place] += change
-            assert call(library.robot_motion_from_drives, memory, spoiled, found, twists) == FAILED
+            assert call(library.robot_motion_from_drives, memory, spoiled, *results) == FAILED
     for before, after in zip(kept, (memory, found, twists)):
         assert np.array_equal(before, after)
-
-
-def test_too_many_positions_at_once_are_refused() -> None:
-    with pytest.raises(InputError, match="no compiled motion from drives of order 0 that could be exported"):
-        c_source(shipped("gough_stewart_6ups"), 0, what="motion_from_drives")
 
 
 def test_jacobians_of_what_loops_hold_are_refused() -> None:

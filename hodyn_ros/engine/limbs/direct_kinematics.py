@@ -9,7 +9,7 @@ every order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import factorial
 
@@ -21,6 +21,7 @@ from hodyn_ros.engine.limbs.driver import copied
 from hodyn_ros.engine.limbs.kernel import CLOSED, FLAT, JUMP, RIGID, LimbCall
 from hodyn_ros.engine.limbs.limb_code import POSE, drive_rates, newton_step_of_drives
 from hodyn_ros.engine.limbs.platform_code import basis_of, center, moved_pose, nearness
+from hodyn_ros.engine.loops.loop_kernel import LoopTraces
 from hodyn_ros.engine.series.orthogonal import Orthogonal
 from hodyn_ros.engine.series.validity import distance_from_rigid, overflow
 from hodyn_ros.engine.series.vectors import Scalar, Vector, cross, dot, subtract
@@ -62,6 +63,66 @@ class DirectKinematics(LimbCall):
     def in_lanes(self, rows: slice) -> MachineCode | None:
         """Return None: lanes hold limbs of one sample."""
         return None
+
+    @property
+    def n_positions(self) -> int:
+        """Number of positions that `traces` remember: of all joints, and three rows of the pose."""
+        return self.model.n_joints + POSE
+
+    def positions(self, memory: list[float]) -> list[float]:
+        """Return the positions that `traces` start from, of a memory: the pose is seen from the center."""
+        n = self.model.n_joints
+        return [*memory[:n], *self._begin([memory])[0][:POSE]]
+
+    @property
+    def traces(self) -> LoopTraces:
+        """What it does, one limb after the other."""
+        return LoopTraces(self._one_step, self._one_end, self.bad, _ITERATIONS, _ARRIVED)
+
+    def _one_step(self, drives: Stack, state: Stack) -> Stack:
+        n, pose = self.model.n_joints, [state[0][self.model.n_joints : self.n_positions]]
+        states = self._states(pose, state[0])
+        positions: list[Scalar] = [0.0] * n
+        for limb, found in enumerate(self._of_limbs(states)):
+            for place, position in zip(self.places(limb), found):
+                positions[place] = position
+        *moved, error = self._move(drives, pose, *states)[0]
+        return [[*positions, *moved[:POSE], error]]
+
+    def _one_end(self, drives: Stack, memory: Stack, state: Stack) -> Stack:
+        pose = [state[0][self.model.n_joints : self.n_positions]]
+        states = self._states(pose, state[0])
+        twists: list[Stack] = []
+        for k in range(max(self.order, 1)):
+            given = [pose, *([stack[0][:6]] for stack in twists)]
+            rates = [self._of_group(g, drive_rates, (k,), given, stack[0]) for g, stack in enumerate(states)]
+            twists.append(self._solve(k, drives, *twists[:1], *rates))
+        return self._end(drives, memory, [[*pose[0], state[0][-1]]], *states, *twists)
+
+    def _states(self, pose: Stack, positions: Sequence[Scalar]) -> list[Stack]:
+        """Return what a step of each limb towards a pose finds, by group."""
+        result = []
+        for g, group in enumerate(self.groups):
+            begin = [positions[place] for limb in group for place in self.places(limb)]
+            result.append(self._of_group(g, newton_step_of_drives, (), [pose], begin))
+        return result
+
+    def _of_group(
+        self,
+        g: int,
+        trace: Callable[..., Stack],
+        orders: tuple[int, ...],
+        given: Sequence[Stack],
+        states: Sequence[Scalar],
+    ) -> Stack:
+        """Return what a trace does of each limb of a group, in a row; `states`: one after the other."""
+        group, row = self.groups[g], []
+        size = len(states) // len(group)
+        for i, limb in enumerate(group):
+            constants: Stack = [[float(x) for x in self.limbs[limb].numbers]]
+            state = [list(states[i * size : (i + 1) * size])]
+            row += trace(self.limbs[group[0]], self.model.length, *orders, constants, *given, state)[0]
+        return [row]
 
     def _text(self, drives: Shape, memory: Shape) -> str:
         """Write `void @hodyn_kernel(ptr drives, ptr memory, ptr out)`."""
