@@ -9,10 +9,11 @@ import numpy as np
 
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.export import loops
 from hodyn_ros.export.c_function import CFunction, Memory
 from hodyn_ros.export.c_text import checked_name, comment_block, name_from, string
 from hodyn_ros.export.header import header_lines, name_arrays
+from hodyn_ros.export.loops.c_code import OFFERED as WITH_LOOPS
+from hodyn_ros.export.loops.c_code import loop_function
 from hodyn_ros.export.motors import BOTH, left_out, motor_functions, rotor_feedforward, turning_rotors
 from hodyn_ros.export.propellers import THRUSTS, propeller_function
 from hodyn_ros.export.request import Request
@@ -22,7 +23,7 @@ from hodyn_ros.export.trees import OFFERED, tree_function
 from hodyn_ros.lie.representations import Representation, check_representation
 
 _HIGHEST_ORDER = 30
-OF_LOOPS = tuple(what for what in loops.OFFERED if what not in OFFERED)
+OF_LOOPS = tuple(what for what in WITH_LOOPS if what not in OFFERED)
 ALL = (*OFFERED, *OF_LOOPS, THRUSTS)
 
 
@@ -84,7 +85,7 @@ def c_source(
     prefix = checked_name(name_from(robot.name) if name is None else name)
     tables = Tables()
     request = Request(prefix, int(order), tuple(frames or ()), representation, period, tuple(wrenches))
-    of_robot = tree_function if robot.closure is None else loops.loop_function
+    of_robot = tree_function if robot.closure is None else loop_function
     functions: list[CFunction] = []
     notes = []
     for each in wanted:

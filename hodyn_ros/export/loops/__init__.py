@@ -1,0 +1,1 @@
+"""C code of robots with couplings or loops."""

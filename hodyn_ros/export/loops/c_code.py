@@ -1,0 +1,151 @@
+"""C code of robots with couplings or loops: Newton's method, straight-line code, and a check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from hodyn_ros.codegen.kernel import traced
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.export.c_function import (
+    ALL_FINITE,
+    CFunction,
+    Memory,
+    copied,
+    finite_conditions,
+)
+from hodyn_ros.export.c_text import comment_block, number
+from hodyn_ros.export.loops.cases import self_test_cases
+from hodyn_ros.export.loops.dynamics import forward_dynamics, inverse_dynamics
+from hodyn_ros.export.loops.from_drives import motion_from_drives
+from hodyn_ros.export.loops.partials import forward_derivatives, inverse_derivatives
+from hodyn_ros.export.loops.plan import Plan
+from hodyn_ros.export.loops.products import com, forward_kinematics, jacobian, joint_motion, matrix, regressor
+from hodyn_ros.export.request import Request
+from hodyn_ros.export.straight_line import StraightLine, Tables
+
+_PLANS: dict[str, Callable[[Robot, Request], Plan]] = {
+    "inverse_dynamics": inverse_dynamics,
+    "forward_dynamics": forward_dynamics,
+    "forward_kinematics": forward_kinematics,
+    "joint_motion": joint_motion,
+    "motion_from_drives": motion_from_drives,
+    "jacobian": jacobian,
+    "com": com,
+    "mass_matrix": matrix("mass_matrix"),
+    "coriolis_matrix": matrix("coriolis_matrix"),
+    "gravity_torque": matrix("gravity_torque"),
+    "regressor": regressor,
+    "inverse_dynamics_derivatives": inverse_derivatives,
+    "forward_dynamics_derivatives": forward_derivatives,
+}
+OFFERED = tuple(_PLANS)
+
+
+def loop_function(robot: Robot, request: Request, what: str, tables: Tables) -> CFunction:
+    """Write a function of a robot with couplings or loops.
+
+    It takes a memory and the motion of the coordinates, and returns a code.
+    """
+    if what not in _PLANS:
+        raise InputError(
+            f"{what} of robot {robot.name!r} cannot be exported: of robots with couplings or loops there are "
+            f"{' and '.join(_PLANS)}"
+        )
+    plan = _PLANS[what](robot, request)
+    memory = _memory(plan)
+    body = plan.body(f"{what} of robot {robot.name!r} at order {request.order}", tables)
+    step, more = _newton_step(plan, tables)
+    macro = request.prefix.upper()
+    answer = f"{macro}_OK"
+    if plan.flat is not None:
+        answer = f"{body.flat} > {number(plan.flat[1])} ? {macro}_NEAR_SINGULAR : {macro}_OK"
+    counts = [f"{body.bad} < 1.0", *finite_conditions(plan.inputs)]
+    lines = [
+        *_newton(plan, bool(step), macro),
+        *body.lines,
+        f"  if (!({' && '.join(counts)})) {{",
+        f"    return {macro}_FAILED;",
+        "  }",
+        *copied(f"memory->{plan.remembered}", "reached", plan.n),
+        *body.stores,
+        f"  return {answer};",
+    ]
+    return CFunction(
+        request.prefix,
+        what,
+        plan.inputs,
+        plan.results,
+        plan.about,
+        lines,
+        self_test_cases(plan),
+        remembers={plan.remembered: memory},
+        fails=True,
+        operations=body.operations + more,
+        helpers={plan.step: step, **body.helpers, **ALL_FINITE},
+    )
+
+
+def _memory(plan: Plan) -> Memory:
+    """Return positions as they are remembered, at first those at which the loops are described."""
+    names = ", ".join(plan.closure.tree.joint_names[joint] for joint in plan.closure.leading)
+    function = "" if plan.remembered == "leading" else " of motion_from_drives"
+    about = f"positions [rad or m] at the last success{function}, from which the next are found: {names}"
+    home = plan.home
+    return Memory(
+        [*comment_block([about]), f"double {plan.remembered}[{plan.n}];"],
+        [f"memory->{plan.remembered}[{i}] = {number(value)};" for i, value in enumerate(home)],
+    )
+
+
+def _newton(plan: Plan, iterates: bool, macro: str) -> list[str]:
+    """Write Newton's method for the positions, from those in the memory."""
+    n, traces = plan.n, plan.kernel.traces
+    start = [f"  double reached[{n + 1}];", "  int i;", *copied("reached", f"memory->{plan.remembered}", n)]
+    if not iterates:
+        return [*start, f"  reached[{n}] = 0.0;"]
+    far = f"({macro}_CONSTANT_TIME || reached[{n}] > {number(traces.arrived)})"
+    return [
+        *start,
+        "  i = 0;",
+        "  do {",
+        f"    {plan.step}({', '.join([*_step_arguments(plan), 'reached'])});",
+        "    ++i;",
+        f"  }} while (i < {traces.iterations} && {far});",
+    ]
+
+
+def _newton_step(plan: Plan, tables: Tables) -> tuple[list[str], int]:
+    """Write the function that improves positions, with the most operations that all steps together take.
+
+    Nothing where no positions are unknown.
+    """
+    arguments, names = _step_arguments(plan), _known(plan)
+    traces, shapes = plan.kernel.traces, [*(plan.inputs[name] for name in names), (1, plan.n + 1)]
+    graph, outputs, _ = traced(traces.step, shapes)
+    operations = graph.count_operations(outputs)
+    if not operations:
+        return [], 0
+    code = StraightLine(graph, [*names, "reached"], outputs, tables)
+    parameters = [*(f"const double *{name}" for name in arguments), "double *reached"]
+    lines = [
+        f"static void {plan.step}({', '.join(parameters)})",
+        "{",
+        *[f"  (void){name};" for name in arguments],
+        *code.lines,
+        *[f"  reached[{i}] = {code.text(value)};" for i, value in enumerate(outputs)],
+        "}",
+    ]
+    return lines, operations * traces.iterations
+
+
+def _step_arguments(plan: Plan) -> list[str]:
+    """Return the names of what positions follow from."""
+    return [name for name in _known(plan) if np.prod(plan.inputs[name])]
+
+
+def _known(plan: Plan) -> list[str]:
+    """Return the names of the motion of the coordinates, and of the pose of platform or base."""
+    return list(plan.inputs)[: 1 if plan.closure.leader is None else 2]

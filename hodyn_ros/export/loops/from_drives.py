@@ -1,0 +1,114 @@
+"""The motion of robots with loops from that of their drives, as plans."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hodyn_ros.dynamics.loops.looped import LoopedDynamics
+from hodyn_ros.dynamics.loops.moved_by_drives import MovedByDrives
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.engine.limbs.direct_kinematics import DirectKinematics
+from hodyn_ros.engine.recursions.kinematics import POSE
+from hodyn_ros.export import words
+from hodyn_ros.export.loops.plan import (
+    Plan,
+    base_motion,
+    check_compiled,
+    closure_of,
+    inputs_of,
+    leader_of,
+    motion_near_home,
+)
+from hodyn_ros.export.request import Request
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.closure import Closure
+
+_MOST_HUNG = 24  # positions of all limbs and their platform found at once; code grows with their cube
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _FromDrivesPlan(Plan):
+    """The motion of a robot from that of its drives, which are the coordinates of a twin, `looped`."""
+
+    moved: MovedByDrives
+    step = "newton_step_of_drives"
+
+    def motion(self, random: Random, reach: float) -> list[Array]:
+        """Return a motion of the drives near home, and that of a base."""
+        q, *given = super().motion(random, reach)
+        return [self.moved.drives_of(q, base_motion(given)), *given]
+
+
+@dataclass(frozen=True, eq=False)
+class _OnLimbsPlan(Plan):
+    """The motion of a platform on limbs from that of its drives."""
+
+    step = "newton_step_of_drives"
+
+    @property
+    def n(self) -> int:
+        """Number of positions that the memory holds: those of all joints, and the pose seen from a center."""
+        return self._direct.n_positions
+
+    @property
+    def home(self) -> Array:
+        """What the memory holds at first."""
+        return np.array(self._direct.positions(self.looped.memory[0].tolist()))
+
+    def motion(self, random: Random, reach: float) -> list[Array]:
+        """Return a motion of the drives near home."""
+        rows, _ = self.inputs["drives"]
+        y, *given = motion_near_home(self.looped, random, rows, rows - 1, reach)
+        joints, _ = self.looped.joint_motion(y, base_motion(given))
+        return [np.ascontiguousarray(joints[:, list(self.closure.driven)])]
+
+    @property
+    def _direct(self) -> DirectKinematics:
+        assert isinstance(self.kernel, DirectKinematics)
+        return self.kernel
+
+
+def motion_from_drives(robot: Robot, request: Request) -> Plan:
+    """Plan the motion of the coordinates, and of a platform, from that of the drives."""
+    closure, order = closure_of(robot), request.order
+    looped, names = LoopedDynamics(closure), robot.tree.joint_names
+    inputs = {"drives": (order + 1, len(closure.driven))}
+    about = [words.joints("drives", [names[joint] for joint in closure.driven], order)]
+    if looped.platform is not None and looped.platform.compiles(order):
+        direct = looped.platform.direct_kinematics(order)
+        places = _platform_places(closure, order, np.arange(direct.bad), about)
+        return _OnLimbsPlan(looped, direct, inputs, places, about, remembered="led_by_drives")
+    moved = MovedByDrives(looped)
+    moved.follow()
+    hung = moved.start is not None
+    kernel = None if hung and len(moved.twin.closure.leading) > _MOST_HUNG else moved.code(order)
+    if kernel is None:
+        check_compiled(robot, False, f"motion from drives of order {order}")
+    assert kernel is not None
+    inputs |= {name: shape for name, shape in inputs_of(moved.twin.closure, order).items() if name != "q"}
+    if closure.base_given:
+        about += words.base(order - 1)
+    found, places = np.arange(kernel.result[1]), {}
+    if closure.platform is not None:
+        behind = POSE + 6 * order
+        places, found = _platform_places(closure, order, found[:behind], about), found[behind:]
+    if closure.joints:
+        places["q"] = found.reshape(order + 1, -1)
+        about.append(words.motion(order))
+    remembered = "led_by_drives" if hung else "leading"
+    return _FromDrivesPlan(moved.twin, kernel, inputs, places, about, remembered=remembered, moved=moved)
+
+
+def _platform_places(
+    closure: Closure, order: int, found: NDArray[np.int_], about: list[str]
+) -> dict[str, NDArray[np.int_]]:
+    """Return where pose and twists of a platform stand in a row, and say so."""
+    about += [f"platform_{line}" for line in words.base(order - 1, leader_of(closure))]
+    places = {"platform_pose": found[None, :POSE]}
+    if order:
+        places["platform_twists"] = found[POSE:].reshape(-1, 6)
+    return places

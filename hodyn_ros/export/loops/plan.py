@@ -1,0 +1,146 @@
+"""What a function of a robot with loops is written from: a kernel, and where its results stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hodyn_ros.codegen.kernel import Shape
+from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.engine.limbs.direct_kinematics import DirectKinematics
+from hodyn_ros.engine.loops.loop_kernel import (
+    LoopFunction,
+)
+from hodyn_ros.errors import InputError
+from hodyn_ros.export import motions, words
+from hodyn_ros.export.loops.bodies import Body, once
+from hodyn_ros.export.straight_line import Tables
+from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.lie.se3 import Array, exp
+from hodyn_ros.model.closure import Closure
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A kernel of loops, and where parts of the result stand in its table.
+
+    `flat` is the place of the number that says how near a singular pose is, and from where on it is near;
+    None where there is none.
+    """
+
+    looped: LoopedMotion
+    kernel: LoopFunction | DirectKinematics
+    inputs: dict[str, Shape]
+    places: dict[str, NDArray[np.int_]]
+    about: list[str]
+    flat: tuple[int, float] | None = None
+    remembered: str = "leading"  # name of the positions in the memory
+    step = "newton_step"  # name of the function that improves positions
+
+    @property
+    def closure(self) -> Closure:
+        """The couplings and loops, with coordinates and drives."""
+        return self.looped.closure
+
+    @property
+    def n(self) -> int:
+        """Number of positions that the memory holds."""
+        return len(self.closure.leading)
+
+    @property
+    def home(self) -> Array:
+        """Positions that the memory holds at first."""
+        return self.looped.memory[0, : self.n]
+
+    def motion(self, random: Random, reach: float) -> list[Array]:
+        """Return a motion near home: that of the coordinates, and of a platform or base."""
+        (rows, _), *shapes = self.inputs.values()
+        orders = shapes[1][0] if self.closure.leader is not None else 0
+        return motion_near_home(self.looped, random, rows, orders, reach)
+
+    @property
+    def results(self) -> dict[str, Shape]:
+        """Shapes of the arrays of results."""
+        return {name: (len(places), places.shape[1]) for name, places in self.places.items()}
+
+    @property
+    def arguments(self) -> dict[str, Shape]:
+        """Shapes of what follows from positions that were found, by name in C."""
+        return {**self.inputs, f"memory->{self.remembered}": (1, self.n), "reached": (1, self.n + 1)}
+
+    def body(self, what: str, tables: Tables) -> Body:
+        """Write what is computed."""
+        flat = None if self.flat is None else self.flat[0]
+        end = self.kernel.traces.end
+        return once(end, self.arguments, self.places, self.kernel.bad, flat, what, tables)
+
+    def found(self, table: Array) -> dict[str, Array]:
+        """Return results from what the kernel returns."""
+        return {name: table.ravel()[places] for name, places in self.places.items()}
+
+
+def closure_of(robot: Robot) -> Closure:
+    """Return the couplings and loops of a robot that has some."""
+    closure = robot.closure
+    assert closure is not None
+    return closure
+
+
+def check_compiled(robot: Robot, compiled: bool, what: str) -> None:
+    """Refuse what has no code; InputError names it."""
+    if not compiled:
+        raise InputError(
+            f"robot {robot.name!r} has no compiled {what} that could be exported; docs/loops.md says which "
+            "robots with loops have none"
+        )
+
+
+def inputs_of(closure: Closure, order: int) -> dict[str, Shape]:
+    """Return the shapes of a motion up to a derivative: of the coordinates, and of platform or base."""
+    inputs: dict[str, Shape] = {"q": (order + 1, len(closure.joints))}
+    if closure.leader is not None:
+        inputs |= {"pose": (4, 4), "twists": (order, 6)}
+    return inputs
+
+
+def about_motion(closure: Closure, order: int) -> list[str]:
+    """Say what is given, up to derivative `order` of positions."""
+    lines = [words.motion(order)] if closure.joints else []
+    if closure.leader is not None:
+        lines += words.base(order - 1, leader_of(closure))
+    return lines
+
+
+def leader_of(closure: Closure) -> str:
+    """Say whose motion is given."""
+    return "base" if closure.base_given else f"platform (body {closure.tree.body_names[closure.leader or 0]})"
+
+
+def motion_near_home(
+    looped: LoopedMotion, random: Random, rows: int, orders: int, reach: float
+) -> list[Array]:
+    """Return a motion (rows, k) of the coordinates, with that of platform or base to as many orders."""
+    closure, start = looped.closure, looped.known
+    q = motions.numbers(random, rows, len(closure.joints))
+    q[0] = start.y + q[0] * (reach / motions.REACH)
+    if start.pose is None:
+        return [q]
+    # a platform may have fewer freedoms than six
+    sizes = np.where(closure.directions[:3].any(axis=0), 1.0, closure.size)
+    shift = closure.directions @ (sizes * motions.numbers(random, 1, len(sizes), reach)[0])
+    twists = motions.numbers(random, max(1, orders), len(sizes)) @ closure.directions.T
+    moved = BaseMotion(start.pose @ exp(shift), twists, frame="body").in_frame("world")
+    return [q, moved.pose, np.ascontiguousarray(moved.twists[:orders])]
+
+
+def base_motion(given: Sequence[Array]) -> BaseMotion | None:
+    """Return pose and twists as the motion of a base."""
+    if not given:
+        return None
+    pose, twists = given
+    return BaseMotion(pose, twists if len(twists) else np.zeros((1, 6)))
