@@ -105,7 +105,7 @@ def test_a_robot_with_loops_is_simulated_and_commanded(tmp_path: Path) -> None:
     parameters.write_text(PATIENT)
     arguments = ("simulate:=true", "rate:=50", "command_rate:=100", "duration:=0.5", "namespace:=cell")
     arguments += ("order:=3", f"params_file:={parameters}")
-    with start_launch_file("delta.launch.py", *arguments) as process, Talk("cell") as talk:
+    with Talk("cell") as talk, start_launch_file("delta.launch.py", *arguments) as process:
         states = talk.hear(JointState, "joint_states")
         talk.wait_for_line(process, "waiting -> joining")
         talk.wait_until(
