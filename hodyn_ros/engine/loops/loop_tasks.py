@@ -81,8 +81,9 @@ class TaskCode(LoopCode):
         rest = [a - b for a, b in zip(apart, found)]
         velocities = self._velocities(motions, systems)
         columns_of_frames = [self._along(tree, moving, velocity.leading) for velocity in velocities]
-        mean = sum(self._weights(q)[1:], start=self._weights(q)[0]) * (1.0 / len(self._movable))
-        roots = [np.sqrt(w / mean) for w in self._weights(q)]
+        weights = self._weights(q)
+        mean = sum(weights[1:], start=weights[0]) * (1.0 / len(weights))
+        roots = [np.sqrt(w / mean) for w in weights]
         rows = [[x / root for x, root in zip(row, roots)] for row in zip(*columns_of_frames)]
         steps = damped_step(rows, rest, DAMPING * dot(apart, apart))
         result = [a + b for a, b in zip(leading, closing)]
