@@ -1,0 +1,240 @@
+"""A search for faults that a guard does not see: what x how x which joints x when, up to three at once.
+
+    python test/helpers/fault_campaign.py 2000 --seed 1      the worst 20 of 2,000 cases
+    python test/helpers/fault_campaign.py 100 --only 37       one case again, with what the guard said
+
+Everything follows from the seed. `fault_lies.py` has what can be false; the bars are in `judged`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import traceback
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from multiprocessing import get_context
+from typing import NamedTuple
+
+import numpy as np
+from fault_bench import CONTROLLER, EFFORTS, FAULT_AT, REFERENCES, Bench, Consumer, End, Moment, silence
+from fault_lies import Lie, draw, unseen
+
+from hodyn_ros.feedforward.feedforward import Status
+from hodyn_ros.guard.guard_config import State
+
+STEP, SPEED = 2.0, 1.2  # [N.m] in a millisecond; share of the limit
+LASTS = 1000  # [ms] after the first lie
+LATER = 1000  # [ms] that a motion begins later where the robot has to be at rest
+RELEASE = 0.1  # [s] after which efforts go to zero
+
+LOOSE = Consumer("forward efforts, little friction", "efforts", End.ZERO, viscous=1.0)
+CONTROLLER_ZERO = Consumer("controller, zero", "motors", End.ZERO)
+CONSUMERS = (CONTROLLER, LOOSE, REFERENCES)
+KNOWN = {each.name: each for each in (*CONSUMERS, CONTROLLER_ZERO, EFFORTS)}
+
+
+# when it happens: a sound run up to there, which all cases share
+
+
+def _stops(how: str) -> object:
+    def inject(bench: Bench, moment: Moment) -> None:
+        if how == "status" and moment.k < FAULT_AT + 5:
+            moment.feed = [feed._replace(status=Status.NEAR_SINGULARITY) for feed in moment.feed]
+        moment.stop = how == "shutdown" and moment.k == FAULT_AT
+
+    return inject
+
+
+class When(NamedTuple):
+    """A moment in a run: `at` [ms], after another one, and what has happened between the two."""
+
+    at: int
+    after: str | None = None
+    how: str = ""  # "status" and "shutdown" stop the robot; "gap" stops the stream
+    rests: bool = False  # the motion begins later
+
+
+MOMENTS = {
+    "joining": When(300),
+    "speeding up": When(700, "joining"),
+    "at full speed": When(FAULT_AT, "speeding up"),
+    "slowing down": When(1600, "at full speed"),
+    "at rest": When(700, rests=True),
+    "just after a gap": When(880, "at rest", "gap"),
+    "stopping": When(1100, "at full speed", "status"),
+    "stopped": When(1500, "stopping"),
+    "stopping for good": When(1100, "at full speed", "shutdown"),
+    "fading to zero": When(1480, "stopping"),
+}
+
+
+@cache
+def run_up(consumer: Consumer, moment: str) -> Bench:
+    """A sound run up to a moment; to be copied."""
+    at, after, how, rests = MOMENTS[moment]
+    if after is None:
+        return Bench(consumer, delay=LATER * rests, release_after=RELEASE).run(at)
+    bench = run_up(consumer, after).copy()
+    begins = bench.k
+    if how == "gap":
+        bench.run(begins + 60, lambda _, each: silence(each))
+    return bench.run(at, _stops(how) if how in ("status", "shutdown") else None)
+
+
+# one case
+
+
+@dataclass(frozen=True)
+class Case:
+    """Whose command it is, when, and what is false then."""
+
+    consumer: str
+    moment: str
+    lies: tuple[Lie, ...]
+
+    def __str__(self) -> str:
+        return f"{self.consumer}, {self.moment}: " + "; ".join(map(str, self.lies))
+
+
+class Verdict(NamedTuple):
+    """How a case ended, against the bars."""
+
+    case: Case
+    ratio: float  # of the worst figure to its bar; infinite where an exception or an undefined end came
+    step: float  # [N.m] the largest, from what the drives hold
+    share: float  # the highest speed of a link, by its limit
+    says: str  # what the guard has said, or what has failed
+    apart: str  # why this cannot be seen, and what holds then; empty where it can
+
+    @property
+    def beyond(self) -> bool:
+        """Whether a bar does not hold."""
+        return not self.ratio <= 1.0 + 1e-9
+
+    def __str__(self) -> str:
+        figures = f"{self.ratio:7.2f}  step {self.step:.2f} N.m, {self.share:.2f} of the limit"
+        more = f"\n         cannot be seen: {self.apart}" if self.apart else ""
+        return f"{figures}  {self.case}\n         {self.says}{more}"
+
+
+# What was worst once. Whoever finds a worse one puts it here, as the command above prints it.
+KEPT: tuple[Case, ...] = (
+    Case("controller", "at full speed", (Lie("clock", "its own set", (), -26.0, 0, 60),)),
+    Case("controller", "at full speed", (Lie("measured position", "freezes", (1,)),)),
+    Case("controller", "at full speed", (Lie("measured velocity", "offset", (1,), 5.0, 0, 1),)),
+    Case("controller", "stopping", (Lie("clock", "set", (), 0.05),)),
+    Case("motor references", "at full speed", (Lie("feedforward acceleration", "one spike", (1,), 1e4),)),
+)
+
+
+def case_of(seed: int) -> Case:
+    """Return the case of a seed."""
+    random = np.random.default_rng([27, seed])
+    consumer, moment = CONSUMERS[seed % 3], str(random.choice(list(MOMENTS)))
+    if moment == "fading to zero":
+        consumer = LOOSE if consumer is LOOSE else CONTROLLER_ZERO
+    count = int(random.choice([1, 1, 1, 2, 2, 3]))
+    return Case(consumer.name, moment, tuple(draw(random, consumer.kind) for _ in range(count)))
+
+
+def stands(bench: Bench) -> bool:
+    """Whether nothing more can happen: the commands have ended, and the robot is at rest; or all is lost."""
+    at_rest = bench.guard.ended and bench.held is None and not bench.simulation.velocity.any()
+    return bool(at_rest or np.max(bench.record.shares[-1:], initial=0.0) > 10.0)
+
+
+def run(case: Case) -> tuple[Bench, str]:
+    """Let a case happen; the record begins at its moment. Returns an exception in words, too."""
+    bench = run_up(KNOWN[case.consumer], case.moment).copy()
+    begins = bench.k
+    injectors = [lie.injector(begins, i) for i, lie in enumerate(case.lies)]
+
+    def inject(bench: Bench, moment: Moment) -> None:
+        for each in injectors:
+            each(bench, moment)
+
+    last = max(lie.begins for lie in case.lies)
+    try:
+        bench.run(begins + last + LASTS, inject, lambda now: now.k > begins + last + 200 and stands(now))
+    except Exception as error:  # any, as that is what is looked for
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        return bench, f"{type(error).__name__}: {error} ({where.filename.rsplit('/', 1)[-1]}:{where.lineno})"
+    return bench, ""
+
+
+def judged(case: Case) -> Verdict:
+    """Hold a case against the bars.
+
+    No effort steps by more than 2 N.m in a millisecond (no `effort_rate` of this robot allows more) from what
+    the drives hold, but where a guard lets go; references of drives with a loop of their own likewise step by
+    no more than 1.2 times what the limit of the speed allows. No link is faster than 1.2 times its limit.
+    Every command is finite and within the limits, and where there is none, the guard says that it waits, has
+    ended, or has stopped.
+    """
+    with np.errstate(all="ignore"):
+        bench, failed = run(case)
+    record, guard = bench.record, bench.guard
+    share = float(np.max(record.shares, initial=0.0))
+    says = "; ".join(str(change.reason) for change in record.transitions) or f"{guard.state.value}, nothing"
+    failed = failed or _undefined(bench)
+    ratio = max(record.step / STEP, share / SPEED)
+    if bench.kind == "references":
+        ratio = max(ratio, max(record.position_steps, default=0.0) / SPEED)
+    if failed:
+        ratio, says = np.inf, f"{failed}; {says}"
+    return Verdict(case, ratio, record.step, share, says, unseen(case.lies, bench.kind))
+
+
+def _undefined(bench: Bench) -> str:
+    """Return in words what is wrong with the commands themselves."""
+    limits = bench.robot.limits.effort
+    for command in bench.record.commands:
+        if command is None:
+            continue
+        if not np.isfinite(np.concatenate(command[:3])).all():
+            return "a command is not finite"
+        if (np.abs(command.effort) > limits * (1 + 1e-9)).any():
+            return "a command is beyond the limits of the efforts"
+    moment, guard = bench.record.streams[-1], bench.guard
+    silent = bench.record.commands[-1] is None and moment.runs and moment.listening
+    if silent and not guard.ended and guard.state not in (State.WAITING, State.STOPPED):
+        return f"nothing is commanded while the guard is {guard.state.value}"
+    return ""
+
+
+def campaign(seeds: range, workers: int = 1) -> Iterator[Verdict]:
+    """Judge the cases of seeds, in their order."""
+    cases = map(case_of, seeds)
+    if workers == 1:
+        yield from map(judged, cases)
+        return
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        yield from pool.map(judged, cases, chunksize=10)
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    arguments.add_argument("count", type=int, nargs="?", default=500, help="how many cases")
+    arguments.add_argument("--seed", type=int, default=0, help="of the first case")
+    arguments.add_argument("--worst", type=int, default=20, help="how many are shown")
+    arguments.add_argument("--workers", type=int, default=2, help="processes")
+    arguments.add_argument("--only", type=int, help="run the case of this seed alone")
+    given = arguments.parse_args()
+    if given.only is not None:
+        print(repr(case_of(given.only)), judged(case_of(given.only)), sep="\n")
+        return
+    found = list(enumerate(campaign(range(given.seed, given.seed + given.count), given.workers), given.seed))
+    for name, group in (
+        ("worst", [pair for pair in found if not pair[1].apart]),
+        ("worst of what cannot be seen", [pair for pair in found if pair[1].apart]),
+    ):
+        beyond = sum(verdict.beyond for _, verdict in group)
+        print(f"\n{name}: {beyond} of {len(group)} cases are beyond the bars")
+        for seed, verdict in sorted(group, key=lambda pair: -pair[1].ratio)[: given.worst]:
+            print(f"{seed:6d} {verdict}")
+
+
+if __name__ == "__main__":
+    main()
