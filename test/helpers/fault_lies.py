@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
-from fault_bench import Bench, Feed, Inject, Measured, Moment
+from fault_bench import Bench, Feed, Inject, Measured, Moment, motion_of, robot_of
 from numpy.typing import NDArray
 
+from hodyn_ros import Robot, share
 from hodyn_ros.control.motor_pd import Reference
 from hodyn_ros.feedforward.feedforward import Status
+from hodyn_ros.feedforward.payload import Payload
 
 Array = NDArray[np.float64]
 Rows = Callable[[float, Array], Array]  # takes the time [s] since the lie began, and what is true (orders, n)
@@ -59,7 +62,7 @@ SIZES = {
 BAD = (np.nan, np.inf, -np.inf, 1e308, -1e308, 1e30)
 KINDS = (
     *("freezes", "zero", "turned about zero", "turned", "swapped", "times", "times about here", "offset"),
-    *("drifts", "one spike", "spikes", "noise", "late", "not a number", "quantised"),
+    *("drifts", "one spike", "spikes", "noise", "late", "filtered", "not a number", "quantised"),
 )
 STREAM_KINDS = (
     *("lost", "duplicated", "out of order", "late", "every nth", "stamps off", "stamps zero"),
@@ -91,7 +94,7 @@ class Lie:
         return f"{self.signal}{joints} {names}".rstrip() + f": {self.kind}{amount}{since}{ends}"
 
     def injector(self, moment: int, number: int) -> Inject:
-        """Return what is done to each millisecond of a case from `moment` [ms] on, with a memory of its own."""
+        """Return what is done to each millisecond of a case since `moment` [ms]; it has its own memory."""
         begins, act = moment + self.begins, self._act(np.random.default_rng([self.begins, number]))
 
         def inject(bench: Bench, each: Moment) -> None:
@@ -176,6 +179,9 @@ def _false(lie: Lie, random: np.random.Generator) -> Rows:
             new[0, at] = a
         elif lie.kind == "quantised":
             new[0, at] = a * np.round(rows[0, at] / a)
+        elif lie.kind == "filtered":  # by a lag of first order
+            first[0] = first[0] + (rows - first[0]) / (1.0 + 1e3 * a)
+            new[:, at] = first[0][:, at]
         elif lie.kind == "late":
             queue.append(rows)
             new[:, at] = queue[max(len(queue) - 1 - int(a), 0)][:, at]
@@ -320,6 +326,29 @@ def _robot(lie: Lie, random: np.random.Generator) -> Act:
     return act
 
 
+@cache
+def _believed(kind: str, amount: float, consumer: str) -> Robot:
+    """The robot as whoever computes feedforwards takes it to be."""
+    robot, train = robot_of(consumer), robot_of(consumer).require_drives()
+    if kind == "payload":
+        return robot.with_tree(Payload(amount, body="panda_link8").on_tree(robot)).with_drives(train.specs)
+    turn = np.deg2rad(amount)
+    carried = consumer == "efforts"  # the drives carry the weight themselves: what is left is the mistake
+    gravity = 9.80665 * np.array([np.sin(turn), 0.0, carried - np.cos(turn)])
+    path = share.find("config", "panda.yaml")
+    return Robot.from_config(path, gravity=gravity).with_drives(train.specs)
+
+
+def _model(lie: Lie, random: np.random.Generator) -> Act:
+    """Feedforwards are those of a robot with a payload [kg], or with gravity that is turned [degrees]."""
+
+    def act(bench: Bench, moment: Moment, since: int) -> None:
+        believed = motion_of(_believed(lie.kind, lie.amount, bench.kind), moment.k - bench.delay)
+        moment.feed = [feed._replace(reference=believed) for feed in moment.feed]
+
+    return act
+
+
 OTHERS: dict[str, Callable[[Lie, np.random.Generator], Act]] = {
     "clock": _clock,
     "elapsed": _elapsed,
@@ -327,13 +356,14 @@ OTHERS: dict[str, Callable[[Lie, np.random.Generator], Act]] = {
     "status": _status,
     "request": _request,
     "robot": _robot,
+    "model": _model,
 }
 
 
 # what is drawn
 
-WHAT = ("value", "stream", "robot", "clock", "elapsed", "process", "status", "request")
-SHARES = (0.5, 0.14, 0.14, 0.08, 0.02, 0.05, 0.02, 0.05)
+WHAT = ("value", "stream", "robot", "clock", "elapsed", "process", "status", "request", "model")
+SHARES = (0.5, 0.14, 0.12, 0.08, 0.02, 0.05, 0.02, 0.05, 0.02)
 
 
 def draw(random: np.random.Generator, kind: str) -> Lie:
@@ -373,6 +403,7 @@ def _drawn_value(random: np.random.Generator, begins: int, lasts: int) -> Lie:
         "noise": abs(_size(random, low - 2.0, high - 1.0)),
         "quantised": abs(_size(random, low - 1.0, high - 1.0)),
         "late": float(random.integers(2, 51)),
+        "filtered": float(random.choice([0.001, 0.003, 0.01, 0.03])),
         "not a number": float(random.choice(BAD)),
     }.get(kind, 0.0)
     return Lie(signal, kind, _joints(random, 2 if kind == "swapped" else None), amount, begins, lasts)
@@ -410,6 +441,7 @@ def _drawn_other(random: np.random.Generator, signal: str, begins: int, lasts: i
         "process": ("held up", "held up, keeps the last"),
         "status": ("bits",),
         "request": ("stop", "start", "nobody listens"),
+        "model": ("payload", "gravity turned"),
     }
     kind = str(random.choice(kinds[signal]))
     amount = {
@@ -420,6 +452,8 @@ def _drawn_other(random: np.random.Generator, signal: str, begins: int, lasts: i
         "times": float(random.choice([0.0, 0.5, 2.0, 10.0, -1.0])),
         "more": _size(random, -3.0, 1.0),
         "bits": float(random.integers(1, 64)),
+        "payload": float(random.choice([3.0, 10.0])),
+        "gravity turned": float(random.choice([20.0, 90.0, 180.0])),
     }.get(kind, 0.0)
     if signal == "process":
         return Lie(signal, kind, (), float(random.choice([3, 10, 40, 90, 140, 500])), begins)
