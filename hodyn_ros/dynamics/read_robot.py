@@ -59,7 +59,7 @@ def read_yaml_robot(path: str | os.PathLike[str], gravity: ArrayLike | None = No
             read = read_tree(root, document.path.parent, gravity)
             if read.closure is not None and read.closure.start is not None:
                 read = replace(read, closure=assembled(read.closure))
-        return replace(read, assumed=document.assumed, source=source)
+        return replace(read, assumed=document.assumed, uncertainty=replace(root.uncertainty), source=source)
     except ModelError as error:
         named = str(error).startswith(f"{source}:")
         raise error if named else ModelError(f"{source}: {error}") from error

@@ -15,6 +15,7 @@ from hodyn_ros.model.propeller import Propeller
 from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.readers.document import AssumedFigure
 from hodyn_ros.model.tree import TreeModel
+from hodyn_ros.model.uncertainty import Uncertainty
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +30,7 @@ class RobotDescription:
     closure: Closure | None = None
     coordinate_limits: JointLimits | None = None
     propellers: tuple[Propeller, ...] = ()
+    uncertainty: Uncertainty = Uncertainty()
     source: str = ""  # what errors call it: the path of its file
 
     def with_gravity(self, gravity: ArrayLike) -> RobotDescription:

@@ -199,17 +199,18 @@ class TrackingStudy:
 def _tolerant(rate: float) -> GuardConfig:
     """Return a guard's configuration under which errors are measured, and not stopped for."""
     return GuardConfig(
-        timeout=max(0.05, 2.0 / rate),
+        timeout=min(max(0.05, 2.0 / rate), 1.0),
         measured=True,
         measurement_timeout=max(0.05, 2.0 / rate),
         lead=0.5 / rate,
         join_within=0.0,
         settle=0.0,
-        speed_margin=1e6,
-        tracking_error=1e6,
+        drive_timeout=max(0.1, 4.0 / rate),
+        tracking_error=1e3,
+        resolution=1e9,
         reference_step=1e9,
-        effort_step=1e9,
-        saturation_time=1e9,
+        effort_step=1e6,
+        saturation_time=1e3,
         stop_on=Status.OK,
     )
 

@@ -14,6 +14,7 @@ from hodyn_ros.model.keys import Entry, key
 from hodyn_ros.model.limits import JointLimit
 from hodyn_ros.model.loops import LoopKind
 from hodyn_ros.model.propeller import PropellerLimits
+from hodyn_ros.model.uncertainty import Uncertainty
 
 Vector = tuple[float, float, float]
 Row = Literal["rx", "ry", "rz", "x", "y", "z"]
@@ -210,6 +211,7 @@ class RobotFile(Entry):
 
     name: str
     gravity: Vector | None = key("in the world frame, pointing down [m/s^2]", default=None)
+    uncertainty: Uncertainty = Uncertainty()
 
 
 class TreeFile(RobotFile):
