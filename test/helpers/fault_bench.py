@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from hodyn_ros.guard.command_guard import CommandGuard, GuardedCommand
 from hodyn_ros.guard.guard_config import End, FirstEffort, GuardConfig, State, StreamError, Transition
 from hodyn_ros.guard.guarded_robot import effort_model, guard_limits
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
+from hodyn_ros.model.uncertainty import Uncertainty
 from hodyn_ros.trajectory.rest import through_points
 
 Array = NDArray[np.float64]
@@ -39,7 +39,6 @@ INTEGRAL = 10.0  # [1/s] of the same, times its gain
 DRIVE_TIMEOUT = 0.1  # [s] without a command, after which the driver of motor efforts brakes
 VISCOUS = 10.0  # [1/s] times the inertia of the motor: friction of the drives that take link efforts
 TRANSITION = 0.05  # [rad/s] of Coulomb friction
-TAKES_ELAPSED = "elapsed" in inspect.signature(CommandGuard.command).parameters
 
 
 @dataclass(frozen=True)
@@ -52,6 +51,7 @@ class Consumer:
     model: bool = True
     viscous: float = 0.0  # [1/s] times the inertia of the motors: friction that the robot's file knows
     coulomb: float = 0.0  # [1/s^2] likewise
+    payload: float = 0.0  # [kg] that the robot's file allows
 
     @property
     def feedback(self) -> bool:
@@ -67,29 +67,32 @@ REFERENCES = Consumer("motor references", "references", End.HOLD)
 
 
 @cache
-def robot_of(kind: str, viscous: float | None = None, coulomb: float = 0.0) -> Robot:
+def robot_of(kind: str, viscous: float | None = None, coulomb: float = 0.0, payload: float = 0.0) -> Robot:
     """The Panda; one with rigid drives that have friction and carry the weight themselves for "efforts".
 
-    `viscous` [1/s] and `coulomb` [1/s^2] times the inertia of the motors: friction of its drives.
+    `viscous` [1/s] and `coulomb` [1/s^2] times the inertia of the motors: friction of its drives. It may
+    carry a `payload` [kg] besides.
     """
     if viscous is None:
         viscous = VISCOUS if kind == "efforts" else 0.0
     path = share.find("config", "panda.yaml")
     panda = Robot.from_config(path)
     train = panda.require_drives()
-    if kind != "efforts" and not viscous and not coulomb:
+    if kind != "efforts" and not viscous and not coulomb and not payload:
         return panda
     stiffness = np.full(7, np.inf) if kind == "efforts" else train.stiffness
     rubs = [FrictionSpec(float(viscous * b), float(coulomb * b), TRANSITION) for b in train.motor_inertia]
     rows = zip(stiffness, train.motor_inertia, rubs)
     specs = [DriveSpec(float(k), float(b), motor_friction=each) for k, b, each in rows]
     plain = Robot.from_config(path, gravity=[0.0, 0.0, 0.0]) if kind == "efforts" else panda
-    return plain.with_drives(specs)
+    robot = plain.with_drives(specs)
+    robot.uncertainty = Uncertainty(payload=payload)
+    return robot
 
 
 def robot_for(consumer: Consumer) -> Robot:
     """The robot as the guard of a consumer knows it."""
-    return robot_of(consumer.kind, consumer.viscous, consumer.coulomb)
+    return robot_of(consumer.kind, consumer.viscous, consumer.coulomb, consumer.payload)
 
 
 @cache
@@ -207,7 +210,8 @@ class Bench:
         robot = robot_for(consumer)
         names = robot.joint_names
         inertia = robot_of("motors").drive_train.motor_inertia
-        own: dict[str, Any] = {"lead": 0.0005, "end": consumer.end}
+        efforts_act = consumer.kind == "efforts"  # alone: a loop of the drives would act beside them
+        own: dict[str, Any] = {"lead": 0.0005, "end": consumer.end, "efforts_act": efforts_act}
         if consumer.feedback:
             own["measured"] = True
         else:
@@ -293,8 +297,7 @@ class Bench:
 
     def _see(self, changes: list[Transition]) -> None:
         for change in changes:
-            self.tripped = has_tripped(change) or (self.tripped and change.after is not State.JOINING)
-        self.tripped = self.tripped or getattr(self.guard, "_tripped", False)
+            self.tripped = change.reason.tripped or (self.tripped and change.after is not State.JOINING)
 
     def _carry_out(self, command: GuardedCommand | None, listening: bool) -> None:
         """What the driver does with a command, or with none."""
@@ -376,7 +379,7 @@ def act(guard: CommandGuard, moment: Moment) -> GuardedCommand | None:
     guard.listening = moment.listening
     if moment.stop:
         guard.stop()
-    if moment.start and hasattr(guard, "start"):
+    if moment.start:
         guard.start()
     for feed in moment.feed:
         with suppress(StreamError):
@@ -384,14 +387,7 @@ def act(guard: CommandGuard, moment: Moment) -> GuardedCommand | None:
     for measured in moment.measured:
         with suppress(StreamError):
             guard.measure(moment.now, *measured)
-    if TAKES_ELAPSED:
-        return guard.command(moment.now, moment.elapsed)
-    return guard.command(moment.now)
-
-
-def has_tripped(change: Transition) -> bool:
-    """Whether a guard lets go at once, with the step to zero that docs/safety.md names."""
-    return any(getattr(each, "tripped", False) for each in (change, change.reason))
+    return guard.command(moment.now, moment.elapsed)
 
 
 @cache

@@ -25,6 +25,7 @@ from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.guard.guard_config import State
 
 STEP, SPEED = 2.0, 1.2  # [N.m] in a millisecond; share of the limit
+REFERENCE = 3.5  # times the limit of the speed: 5 mrad, by which feedforwards may step, beside the speed
 LASTS = 1000  # [ms] after the first lie
 LATER = 1000  # [ms] that a motion begins later where the robot has to be at rest
 RELEASE = 0.1  # [s] after which efforts go to zero
@@ -168,8 +169,8 @@ def judged(case: Case) -> Verdict:
     """Hold a case against the bars.
 
     No effort steps by more than 2 N.m in a millisecond (no `effort_rate` of this robot allows more) from what
-    the drives hold, but where a guard lets go; references of drives with a loop of their own likewise step by
-    no more than 1.2 times what the limit of the speed allows. No link is faster than 1.2 times its limit.
+    the drives hold, but where a guard lets go; references of drives with a loop of their own likewise by no
+    more than the guard lets two feedforwards disagree. No link is faster than 1.2 times its limit.
     Every command is finite and within the limits, and where there is none, the guard says that it waits, has
     ended, or has stopped.
     """
@@ -181,7 +182,7 @@ def judged(case: Case) -> Verdict:
     failed = failed or _undefined(bench)
     ratio = max(record.step / STEP, share / SPEED)
     if bench.kind == "references":
-        ratio = max(ratio, max(record.position_steps, default=0.0) / SPEED)
+        ratio = max(ratio, max(record.position_steps, default=0.0) / REFERENCE)
     if failed:
         ratio, says = np.inf, f"{failed}; {says}"
     return Verdict(case, ratio, record.step, share, says, unseen(case.lies, bench.kind))
