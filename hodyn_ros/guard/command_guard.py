@@ -122,6 +122,9 @@ class CommandGuard:
         self._fresh = False  # whether it is known where the robot is
         self._gaps = 0
         self._contradiction: Reason | None = None  # of the measurements, since the motion was joined
+        self._looked_at: int | None = (
+            None  # stamp of the measurement that was last held against the reference
+        )
         self._position_then = np.full(n, np.nan)  # where a joint is that has not moved since,
         self._reference_then = self._nothing  # and where it should have been
         self._jump: Reason | None = None  # why the last feedforward does not continue the one before
@@ -278,6 +281,9 @@ class CommandGuard:
         """Return which joint stays the same, bit for bit, while its reference moves on; or it is blocked."""
         if self.state is State.WAITING or self.ended or not (self.desired.has_motion or self._braking):
             self._position_then = np.full_like(self._nothing, np.nan)
+            return None
+        before, self._looked_at = self._looked_at, self.measured.stamp
+        if before == self._looked_at:  # nothing new, which is for the age of measurements to tell
             return None
         position, reference = self.measured.position, self._motion(self._measured_at()).position
         moved = position != self._position_then
