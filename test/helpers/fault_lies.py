@@ -460,6 +460,31 @@ def _drawn_other(random: np.random.Generator, signal: str, begins: int, lasts: i
     return Lie(signal, kind, (), amount, begins, lasts)
 
 
+# what is no fault
+
+
+def harmless(random: np.random.Generator, open_loop: bool) -> list[Lie]:
+    """Return what a robot has to bear, each drawn: uncertain, noisy, slow, a little late."""
+    every = tuple(range(JOINTS))
+    signals = [
+        Lie("measured position", "noise", every, float(random.choice([1e-5, 3e-5, 1e-4]))),
+        Lie("measured position", "quantised", every, float(random.choice([1e-5, 1e-4]))),
+        Lie("measured velocity", "noise", every, float(random.choice([1e-3, 1e-2]))),
+        Lie("measured velocity", "filtered", every, float(random.choice([0.001, 0.003]))),
+        Lie("feedforwards", "every nth", (), float(random.choice([2, 5, 10, 20]))),
+        Lie("measurements", "late", (), float(random.integers(1, 4))),
+    ]
+    if open_loop:
+        return signals
+    return [
+        *signals,
+        Lie("robot", "stiffness", (), float(random.choice([0.5, 1.5]))),
+        Lie("robot", "friction", (), float(random.choice([0.0, 2.0]))),
+        Lie("robot", "payload", (), 3.0),
+        Lie("model", "gravity turned", (), float(random.choice([10.0, 15.0, 20.0]))),
+    ]
+
+
 # what nobody can see
 
 
