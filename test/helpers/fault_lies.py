@@ -117,7 +117,7 @@ class Lie:
 
 
 def _rows_of(lie: Lie, random: np.random.Generator) -> Callable[[Bench, Moment, int], None]:
-    measured, motion, effort = (_false(lie, random) for _ in range(3))
+    measured, motion, effort = (false_rows(lie, random) for _ in range(3))
 
     def act(bench: Bench, moment: Moment, since: int) -> None:
         t = 1e-3 * since
@@ -144,7 +144,7 @@ def _fed(feed: Feed, signal: str, t: float, motion: Rows, effort: Rows) -> Feed:
     return feed._replace(reference=Reference(positions, efforts))
 
 
-def _false(lie: Lie, random: np.random.Generator) -> Rows:
+def false_rows(lie: Lie, random: np.random.Generator) -> Rows:
     """Return what makes rows (orders, n) of a signal and its derivatives false; it is called in order."""
     at, a, first, queue = list(lie.joints), lie.amount, [], []
 
@@ -194,7 +194,7 @@ def _false(lie: Lie, random: np.random.Generator) -> Rows:
 
 
 def _stream(lie: Lie, random: np.random.Generator) -> Callable[[Bench, Moment, int], None]:
-    change = _changed(lie, random)
+    change = false_stream(lie, random)
 
     def act(bench: Bench, moment: Moment, since: int) -> None:
         if lie.signal == "measurements":
@@ -205,7 +205,7 @@ def _stream(lie: Lie, random: np.random.Generator) -> Callable[[Bench, Moment, i
     return act
 
 
-def _changed(lie: Lie, random: np.random.Generator) -> Callable[[list[Message], int], list[Message]]:
+def false_stream(lie: Lie, random: np.random.Generator) -> Callable[[list[Message], int], list[Message]]:
     a, kept, first = lie.amount, [], []
 
     def change(messages: list[Message], since: int) -> list[Message]:
