@@ -57,7 +57,7 @@ def effort_model(robot: Robot, joint_names: Sequence[str], *, motor: bool) -> Ef
     def efforts(motion: Motion) -> Array:
         nonlocal last, sound
         try:
-            x = links.locate(np.array(motion)[:, back], last)
+            x = links.locate(np.take(motion, back, axis=1), last)  # contiguous, as compiled code wants it
             state = links.drives(x)
         except InputError:
             return sound[places]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hodyn_ros.model.keys import Entry, key
 
 
-class Uncertainty(Entry, kw_only=False):
+class RobotUncertainty(Entry, kw_only=False):
     """How far the robot may be from what this file says; the guard takes what is beyond for a fault."""
 
     payload: float = key("mass that its end may carry besides [kg]", default=0.0, least=0)

@@ -21,7 +21,7 @@ from hodyn_ros.guard.command_guard import CommandGuard, GuardedCommand
 from hodyn_ros.guard.guard_config import End, FirstEffort, GuardConfig, State, StreamError, Transition
 from hodyn_ros.guard.guarded_robot import effort_model, guard_limits
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
-from hodyn_ros.model.uncertainty import Uncertainty
+from hodyn_ros.model.uncertainty import RobotUncertainty
 from hodyn_ros.trajectory.rest import through_points
 
 Array = NDArray[np.float64]
@@ -86,7 +86,7 @@ def robot_of(kind: str, viscous: float | None = None, coulomb: float = 0.0, payl
     specs = [DriveSpec(float(k), float(b), motor_friction=each) for k, b, each in rows]
     plain = Robot.from_config(path, gravity=[0.0, 0.0, 0.0]) if kind == "efforts" else panda
     robot = plain.with_drives(specs)
-    robot.uncertainty = Uncertainty(payload=payload)
+    robot.uncertainty = RobotUncertainty(payload=payload)
     return robot
 
 
