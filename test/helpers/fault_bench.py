@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from fault_plant import SOUND, Differences, block, friction, resting
+from fault_plant import SOUND, Differences, block, friction, resting, weight
 from numpy.typing import NDArray
 
 from hodyn_ros import Robot, share
@@ -268,7 +268,10 @@ class Bench:
 
     def change(self, differs: Differences) -> None:
         """Let the robot differ otherwise from what the guard knows of it, from now on."""
-        self.simulation = differs.continued(self.kind, self.simulation, self.differs)
+        if self.held is None:  # brakes hold it meanwhile
+            self.simulation = resting(self.kind, self.simulation.position, differs)
+        else:
+            self.simulation = differs.continued(self.kind, self.simulation, self.differs)
         self.differs = differs
 
     def run(
@@ -309,7 +312,7 @@ class Bench:
         period, self.silent_for = 1e-3 * max(self.silent_for, 1), 0  # [s] since the last command
         let_go = self.tripped and not command.effort.any()
         # brakes hold the weight
-        before = self.simulation.gravity_effort() if self.held is None else self.held
+        before = weight(self.kind, self.simulation.position) if self.held is None else self.held
         step = float(np.abs(command.effort - before).max())
         (self.record.trips if let_go else self.record.steps).append(step)
         if self.last is not None:

@@ -117,7 +117,7 @@ class Lie:
 
 
 def _rows_of(lie: Lie, random: np.random.Generator) -> Callable[[Bench, Moment, int], None]:
-    measured, motion, effort = (_false(lie, random) for _ in range(3))
+    measured, motion, effort = (false_rows(lie, random) for _ in range(3))
 
     def act(bench: Bench, moment: Moment, since: int) -> None:
         t = 1e-3 * since
@@ -144,7 +144,7 @@ def _fed(feed: Feed, signal: str, t: float, motion: Rows, effort: Rows) -> Feed:
     return feed._replace(reference=Reference(positions, efforts))
 
 
-def _false(lie: Lie, random: np.random.Generator) -> Rows:
+def false_rows(lie: Lie, random: np.random.Generator) -> Rows:
     """Return what makes rows (orders, n) of a signal and its derivatives false; it is called in order."""
     at, a, first, queue = list(lie.joints), lie.amount, [], []
 
@@ -194,7 +194,7 @@ def _false(lie: Lie, random: np.random.Generator) -> Rows:
 
 
 def _stream(lie: Lie, random: np.random.Generator) -> Callable[[Bench, Moment, int], None]:
-    change = _changed(lie, random)
+    change = false_stream(lie, random)
 
     def act(bench: Bench, moment: Moment, since: int) -> None:
         if lie.signal == "measurements":
@@ -205,7 +205,7 @@ def _stream(lie: Lie, random: np.random.Generator) -> Callable[[Bench, Moment, i
     return act
 
 
-def _changed(lie: Lie, random: np.random.Generator) -> Callable[[list[Message], int], list[Message]]:
+def false_stream(lie: Lie, random: np.random.Generator) -> Callable[[list[Message], int], list[Message]]:
     a, kept, first = lie.amount, [], []
 
     def change(messages: list[Message], since: int) -> list[Message]:
@@ -458,6 +458,31 @@ def _drawn_other(random: np.random.Generator, signal: str, begins: int, lasts: i
     if signal == "process":
         return Lie(signal, kind, (), float(random.choice([3, 10, 40, 90, 140, 500])), begins)
     return Lie(signal, kind, (), amount, begins, lasts)
+
+
+# what is no fault
+
+
+def harmless(random: np.random.Generator, open_loop: bool) -> list[Lie]:
+    """Return what a robot has to bear, each drawn: uncertain, noisy, slow, a little late."""
+    every = tuple(range(JOINTS))
+    signals = [
+        Lie("measured position", "noise", every, float(random.choice([1e-5, 3e-5, 1e-4]))),
+        Lie("measured position", "quantised", every, float(random.choice([1e-5, 1e-4]))),
+        Lie("measured velocity", "noise", every, float(random.choice([1e-3, 1e-2]))),
+        Lie("measured velocity", "filtered", every, float(random.choice([0.001, 0.003]))),
+        Lie("feedforwards", "every nth", (), float(random.choice([2, 5, 10, 20]))),
+        Lie("measurements", "late", (), float(random.integers(1, 4))),
+    ]
+    if open_loop:
+        return signals
+    return [
+        *signals,
+        Lie("robot", "stiffness", (), float(random.choice([0.5, 1.5]))),
+        Lie("robot", "friction", (), float(random.choice([0.0, 2.0]))),
+        Lie("robot", "payload", (), 3.0),
+        Lie("model", "gravity turned", (), float(random.choice([10.0, 15.0, 20.0]))),
+    ]
 
 
 # what nobody can see

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ class Differences:
     payload: float = 0.0
     blocked: tuple[int, ...] = ()
 
-    @property
+    @cached_property
     def cap(self) -> Array:
         """[N.m] what each motor gives at most."""
         return np.where(np.isin(np.arange(7), self.weak), self.most, np.inf)
@@ -94,6 +94,12 @@ def resting(kind: str, position: Array, differs: Differences = SOUND) -> RobotSi
     new = copy.copy(_simulation(kind, differs.stiffness, differs.payload))
     new.stand(position)
     return new
+
+
+def weight(kind: str, position: Array) -> Array:
+    """Return the efforts (n,) that hold the robot still, as its file has it."""
+    found: Array = _simulation(kind, 1.0, 0.0).plant.holding(position)
+    return found
 
 
 def friction(velocity: Array, viscous: Array, coulomb: Array, transition: float) -> Array:
