@@ -25,7 +25,7 @@ class Differences:
 
     `turned` motors give the opposite effort; `swapped` ones each other's. `weak` joints give no more than
     `most` [N.m]. `friction` and `stiffness` are times those of the file, `payload` [kg] sits at the flange,
-    and `blocked` links stand still.
+    and `blocked` links stand still. `push` [N.m] acts besides at the motors of `pushed` joints.
     """
 
     turned: tuple[int, ...] = ()
@@ -36,6 +36,8 @@ class Differences:
     stiffness: float = 1.0
     payload: float = 0.0
     blocked: tuple[int, ...] = ()
+    pushed: tuple[int, ...] = ()
+    push: float = 0.0
 
     @cached_property
     def cap(self) -> Array:
@@ -44,11 +46,12 @@ class Differences:
 
     def delivered(self, efforts: Array) -> Array:
         """Return what the motors give when they are told `efforts` (n,)."""
-        if not self.turned and not self.swapped:
+        if not self.turned and not self.swapped and not self.pushed:
             return efforts
         found = efforts.copy()
         found[list(self.swapped)] = efforts[list(self.swapped[::-1])]
         found[list(self.turned)] *= -1.0
+        found[list(self.pushed)] += self.push
         return found
 
     def continued(self, kind: str, simulation: RobotSimulation, before: Differences) -> RobotSimulation:
