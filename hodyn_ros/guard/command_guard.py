@@ -48,7 +48,8 @@ _TRIP_AFTER = 0.1  # [s] of a stop, from which on it must have slowed the robot 
 _MISMATCHED_FOR = 0.008  # [s] that efforts and motion have to disagree: signals that contradict show first
 _TRIP_MISMATCHED = 0.03  # [s] of a stop, from which on efforts have to do what they should
 _TRIP = 2.0  # times the mismatch that stops a robot: no effort that is commanded does what it should
-_SWING = 0.2  # share of the highest speed by which a velocity that is fed back may differ from the others
+_FALLS = 0.1  # share of the highest speed of a robot that its fading efforts hold no more
+_SWING = 0.1  # share of the highest speed by which a velocity that is fed back may differ from the others
 _BRAKED_FROM = 7.0  # [1/s] times the highest speed: no stop begins from a larger acceleration
 _EASES_OFF = 0.02  # share by which the mean time between commands becomes shorter with each
 # With these, what is measured is no place to brake from, and nothing to feed back.
@@ -69,7 +70,7 @@ class _Issued(NamedTuple):
     """The last command."""
 
     motion: Motion
-    feedforward: Array  # what of the effort is not feedback
+    feedforward: Array  # what of the effort is not feedback, before the limits
     effort: Array  # after the limits
 
 
@@ -222,7 +223,7 @@ class CommandGuard:
         # one that comes sooner after the last could also do less: it counts by its share, as in the limiter
         share = min(since / MILLISECOND, 1.0)
         self._limited_commands = self._limited_commands + share if cut else 0.0
-        self._issued = _Issued(motion, limited.effort - feedback, limited.effort)
+        self._issued = _Issued(motion, total - feedback, limited.effort)
         return GuardedCommand(motion.position, motion.velocity, limited.effort, saturated, cut)
 
     # time: the guard's own in seconds, that of the clock in nanoseconds
@@ -232,18 +233,20 @@ class CommandGuard:
 
         No longer than usual: efforts and a stop go on from where they were, however late a command is.
         """
-        passed = 0.0 if self._now is None else 1e-9 * (now - self._now)
+        passed = self._period if self._now is None else 1e-9 * (now - self._now)
         real = passed if elapsed is None or self._now is None else elapsed
-        self._now = now
-        self._interrupted = None
+        self._now, self._interrupted = now, None
         if real > self.config.drive_timeout:
             self._interrupted = Reason(Fault.HELD_UP, value=real, limit=self.config.drive_timeout)
-        elif real < 0.0 or abs(passed - real) > self.config.timeout:
+        elif not (real >= 0.0 and abs(passed - real) <= self.config.timeout):
             self._interrupted = Reason(Fault.CLOCK, value=passed, limit=self.config.timeout)
-        real = min(max(real, 0.0), 4.0 * self._period)
-        share = 0.5 if real > self._period else _EASES_OFF
-        since = min(real, 2.0 * self._period)
-        self._period += share * (real - self._period)
+        if not real >= 0.0:  # how much it was nobody knows
+            real = self._period
+        real = min(real, 4.0 * self._period)
+        since = min(
+            real, 2.0 * self._period, passed if passed >= 0.0 else real
+        )  # by the slower of two clocks
+        self._period += (0.5 if real > self._period else _EASES_OFF) * (real - self._period)
         self._t += real
         if self._issued is not None:
             self._acted, self._acted_for = self._acted + real * self._issued.effort, self._acted_for + real
@@ -405,15 +408,15 @@ class CommandGuard:
         third = self._motion(self._measured_at()).velocity
         return np.maximum(np.minimum(one, two), np.minimum(np.maximum(one, two), third))
 
-    def _robot_too_fast(self) -> Reason | None:
-        return self._too_fast(self._speed) if self._fresh else None
+    def _robot_too_fast(self, share: float = 1.0) -> Reason | None:
+        return self._too_fast(self._speed, share=share) if self._fresh else None
 
-    def _too_fast(self, velocity: Array, note: str = "") -> Reason | None:
-        fast = np.abs(velocity) > self._fastest
+    def _too_fast(self, velocity: Array, note: str = "", share: float = 1.0) -> Reason | None:
+        fast = np.abs(velocity) > share * self._fastest
         if not np.count_nonzero(fast):  # takes a fifth of the time of fast.any()
             return None
         joint = int(np.argmax(fast))
-        speed, limit = float(velocity[joint]), float(self._velocity_limit[joint])
+        speed, limit = float(velocity[joint]), float(share * self._velocity_limit[joint])
         return Reason(Fault.VELOCITY, self._names[joint], speed, limit, note=note)
 
     def _obstacle(self, fault: Reason | None) -> Reason | None:
@@ -499,8 +502,7 @@ class CommandGuard:
         else:
             start = motion
         if anew:
-            zero = self.config.first_effort is FirstEffort.ZERO
-            first = self._nothing if zero else self.desired.effort(self._instant(acts))
+            first = self._first_effort(start, acts)
             self._issued, self._limiter.last = _Issued(start, first, first), first
         off, slow = start.position - motion.position, start.velocity - motion.velocity
         self._offset, self._braking = Fading(off, slow, acts, self.config.fade), None
@@ -509,6 +511,17 @@ class CommandGuard:
         self._borne = anew and self.config.first_effort is not FirstEffort.FEEDFORWARD
         self._relax_for = self.config.fade
         self._enter(State.JOINING, Reason(Progress.JOINED))
+
+    def _first_effort(self, start: Motion, acts: float) -> Array:
+        """Return the efforts (n,) that the joints carry before the first command.
+
+        Those of the model, as a feedforward may be false from the start; from there they fade to it.
+        """
+        if self.config.first_effort is FirstEffort.ZERO:
+            return self._nothing
+        if self._model is None:
+            return self.desired.effort(self._instant(acts))
+        return _within(self._model(start), self._limiter.limit)
 
     def _begin_to_stop(self, reason: Reason) -> None:
         fault = reason.fault
@@ -571,7 +584,7 @@ class CommandGuard:
         if found is None and self._t >= self._entered + _TRIP_MISMATCHED:
             found = self._mismatched()
         if found is None and self._t >= slow_by:
-            found = self._robot_too_fast()
+            found = self._robot_too_fast(1.0 if self._t <= self._release_from else _FALLS)
         if found is not None:
             self._let_go(found)
 
@@ -592,6 +605,8 @@ class CommandGuard:
             return False
         if self._tripped:
             return self._issued is not None and not self._issued.effort.any()
+        if self._gains is not None and not self._feeding:  # nobody would see a robot fall whose efforts fade
+            return True
         if self.config.end is End.ZERO:
             return self._t >= self._release_from + self.config.fade
         if self._gains is not None or not self._fresh:

@@ -21,6 +21,7 @@ _HUGE = 1e6  # [rad or m, and per s], which no joint has
 _SPEED_UP = 0.2  # [s] within half of which no joint gets from rest to its highest speed
 _MEAN_OVER = 0.1  # [s] that the mean age of measurements looks back
 _COMPARED_OVER = 0.1  # [s] that positions and velocities are compared over
+_STANDING_OVER = 1.0  # [s] that the velocities of a joint are added up over while its position stays the same
 _SLACK = 0.05  # share of its speed by which the velocity of a joint may be wrong
 _FASTEST = 2.0  # times its highest speed: no single velocity counts for more
 
@@ -36,7 +37,7 @@ class MeasuredMotion:
         self.velocity = np.zeros(len(joint_names))  # (n,) [rad/s or m/s], `rate` where it is not measured
         self.rate = np.zeros(len(joint_names))  # (n,) of the positions, from their differences [rad/s or m/s]
         self.unknown: NDArray[np.bool_] = np.ones(len(joint_names), dtype=bool)  # whether no velocity came
-        self.unchanged_for = np.zeros(len(joint_names))  # (n,) [s] a position is the same, bit for bit
+        self.standing = np.zeros(len(joint_names))  # (n,) way by velocities while a position stays the same
         self.disagreement = np.zeros(len(joint_names))  # (n,) of positions and velocities lately [rad or m]
         self.stamp: int | None = None
         self.gaps = 0  # how often measurements have come again after they had become too old
@@ -71,7 +72,7 @@ class MeasuredMotion:
             self.gaps += self.stamp is not None
             position = position + self._turns
             self.rate = np.where(unknown, 0.0, given)
-            self.unchanged_for, self.disagreement = 0.0 * position, 0.0 * position
+            self.standing, self.disagreement = 0.0 * position, 0.0 * position
         else:
             elapsed = 1e-9 * (stamp - (self.stamp or 0))
             if elapsed <= 0.0:
@@ -95,10 +96,10 @@ class MeasuredMotion:
             joint = int(np.argmax(beyond))
             off = abs(float(self.disagreement[joint]))
             return Reason(Fault.CONTRADICTION, self._names[joint], off, float(least[joint]))
-        beyond = np.where(self.unknown, 0.0, np.abs(self.velocity)) * self.unchanged_for - config.resolution
+        beyond = np.abs(self.standing) - config.resolution
         if np.count_nonzero(beyond > 0.0):
             joint = int(np.argmax(beyond))
-            moved = abs(float(self.velocity[joint] * self.unchanged_for[joint]))
+            moved = abs(float(self.standing[joint]))
             return Reason(Fault.FROZEN, self._names[joint], moved, config.resolution)
         return None
 
@@ -126,14 +127,15 @@ class MeasuredMotion:
     def _compare(self, position: Array, velocity: Array, elapsed: float) -> None:
         """Hold positions against the last ones, and both against velocities, NaN where none came.
 
-        `e' = x' - v - e / T`: what positions have moved by more than velocities say, lately.
+        `e' = x' - v - e / T`: what positions have moved by more than velocities say, lately; the same alone
+        for positions that stay the same bit for bit, over a longer time.
         """
         step = position - self.position
         self.rate = self.rate + (1.0 - np.exp(-elapsed / RATE_OVER)) * (step / elapsed - self.rate)
         mean = 0.5 * (_within(self.velocity, self._most) + _within(velocity, self._most))
-        apart = np.where(np.isnan(mean), 0.0, step - mean * elapsed)
-        self.disagreement = np.exp(-elapsed / _COMPARED_OVER) * (self.disagreement + apart)
-        self.unchanged_for = np.where(step == 0.0, self.unchanged_for + elapsed, 0.0)
+        way = np.where(np.isnan(mean), step, mean * elapsed)
+        self.disagreement = np.exp(-elapsed / _COMPARED_OVER) * (self.disagreement + step - way)
+        self.standing = np.where(step == 0.0, np.exp(-elapsed / _STANDING_OVER) * (self.standing + way), 0.0)
 
     def _wrapped(self, step: Array, elapsed: float) -> Array:
         """Return the full turns (n,) to add to a position that has stepped; raises StreamError for a jump."""
