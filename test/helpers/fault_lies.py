@@ -436,9 +436,12 @@ def _drawn_difference(random: np.random.Generator, begins: int, consumer: str) -
         "friction": float(random.choice([0.0, 0.5, 2.0, 5.0])),
         "stiffness": float(random.choice([0.5, 1.5])),
         "payload": float(random.choice([3.0, 10.0])),
-        "pushed": _size(random, 0.0, 1.7),
     }.get(kind, 0.0)
-    return Lie("robot", kind, _joints(random, joints) if joints else (), amount, begins)
+    at = _joints(random, joints) if joints else ()
+    if kind == "pushed":
+        limit = robot_of(consumer).limits.effort[at[0]]
+        amount = round(float(random.choice([-0.5, -0.3, 0.1, 0.3, 0.5]) * limit), 1)
+    return Lie("robot", kind, at, amount, begins)
 
 
 def _drawn_other(random: np.random.Generator, signal: str, begins: int, lasts: int) -> Lie:
@@ -521,8 +524,8 @@ def unseen(lies: tuple[Lie, ...], drives: str) -> Unseen | None:
         return Unseen(
             "drives with a loop of their own cannot hold the robot, with or without a command", np.inf
         )
-    if drives == "efforts" and "payload" in robot:
-        return Unseen("nobody carries the weight of the payload, with or without a command", np.inf)
+    if drives == "efforts" and robot & {"payload", "pushed"}:
+        return Unseen("nobody holds the robot against its load, with or without a command", np.inf)
     blind = any(lie.signal.startswith("measure") and _blinds(lie) for lie in lies)
     if blind and robot & {"turned", "swapped", "weak", "payload"}:
         return Unseen("nothing shows that the robot does not do what it is told", np.inf)
