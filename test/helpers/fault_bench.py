@@ -358,6 +358,7 @@ class Bench:
         effort = self.differs.delivered(held)
         if self.kind == "references":
             effort = effort + self._drive_loop()
+            effort = np.clip(effort, -self.robot.limits.effort, self.robot.limits.effort)
         effort = np.clip(effort, -self.differs.cap, self.differs.cap)
         if self.differs.payload and self.kind == "efforts":
             effort = effort + robot_of("motors").gravity_torque(self.simulation.position[None])[0]
@@ -370,7 +371,8 @@ class Bench:
         position = self.stands_at if told is None else told.position
         velocity = 0.0 if told is None else told.velocity
         off = position - robot.motor_position
-        self.integral = self.integral + 1e-3 * INTEGRAL * gains.proportional * off
+        limit = self.robot.limits.effort
+        self.integral = np.clip(self.integral + 1e-3 * INTEGRAL * gains.proportional * off, -limit, limit)
         found: Array = (
             self.integral + gains.proportional * off + gains.derivative * (velocity - robot.motor_velocity)
         )

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 from fault_bench import CONTROLLER, EFFORTS, FAULT_AT, REFERENCES, Bench, Consumer, End, Moment, silence
-from fault_lies import Lie, draw, harmless, unseen
+from fault_lies import Lie, Unseen, draw, harmless, unseen
 
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.guard.guard_config import State
@@ -115,7 +115,7 @@ class Verdict(NamedTuple):
     step: float  # [N.m] the largest, from what the drives hold
     share: float  # the highest speed of a link, by its limit
     says: str  # what the guard has said, or what has failed
-    apart: str  # why this cannot be seen, and what holds then; empty where it can
+    apart: Unseen | None  # why this cannot be seen, and the bar that holds then
 
     @property
     def beyond(self) -> bool:
@@ -124,7 +124,8 @@ class Verdict(NamedTuple):
 
     def __str__(self) -> str:
         figures = f"{self.ratio:7.2f}  step {self.step:.2f} N.m, {self.share:.2f} of the limit"
-        more = f"\n         cannot be seen: {self.apart}" if self.apart else ""
+        apart = self.apart
+        more = f"\n         cannot be seen: {apart.why}; at most {apart.share:.2f}" if apart else ""
         return f"{figures}  {self.case}\n         {self.says}{more}"
 
 
@@ -193,12 +194,13 @@ def verdict(case: Case, bench: Bench, failed: str) -> Verdict:
     share = float(np.max(record.shares, initial=0.0))
     says = "; ".join(str(change.reason) for change in record.transitions) or f"{guard.state.value}, nothing"
     failed = failed or _undefined(bench)
-    ratio = max(record.step / STEP, share / SPEED)
+    apart = unseen(case.lies, bench.kind)
+    ratio = max(record.step / STEP, share / max(SPEED, apart.share if apart else 0.0))
     if bench.kind == "references":
         ratio = max(ratio, max(record.position_steps, default=0.0) / REFERENCE)
     if failed:
         ratio, says = np.inf, f"{failed}; {says}"
-    return Verdict(case, ratio, record.step, share, says, unseen(case.lies, bench.kind))
+    return Verdict(case, ratio, record.step, share, says, apart)
 
 
 def _undefined(bench: Bench) -> str:
@@ -268,7 +270,7 @@ def main() -> None:
         campaign(range(given.seed, given.seed + given.count), given.workers), given.seed
     ):
         found.append((seed, each))
-        if each.beyond and not each.apart:
+        if each.beyond:
             print(seed, each, flush=True)
     for name, group in (
         ("worst", [pair for pair in found if not pair[1].apart]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from fault_bench import Bench, Feed, Inject, Measured, Moment, motion_of, robot_of
@@ -63,12 +63,13 @@ BAD = (np.nan, np.inf, -np.inf, 1e308, -1e308, 1e30)
 KINDS = (
     *("freezes", "zero", "turned about zero", "turned", "swapped", "times", "times about here", "offset"),
     *("drifts", "one spike", "spikes", "noise", "late", "filtered", "not a number", "quantised"),
+    "freezes but for noise",
 )
 STREAM_KINDS = (
     *("lost", "duplicated", "out of order", "late", "every nth", "stamps off", "stamps zero"),
     *("stamps freeze", "stamps run", "stamps noisy"),
 )
-ROBOT_KINDS = ("turned", "swapped", "weak", "friction", "stiffness", "payload", "blocked")
+ROBOT_KINDS = ("turned", "swapped", "weak", "friction", "stiffness", "payload", "blocked", "pushed")
 
 
 @dataclass(frozen=True)
@@ -155,6 +156,8 @@ def false_rows(lie: Lie, random: np.random.Generator) -> Rows:
         new = rows.copy()
         if lie.kind == "freezes":
             new[:, at] = here[:, at]
+        elif lie.kind == "freezes but for noise":
+            new[:, at] = here[:, at] + random.normal(scale=a, size=(len(rows), len(at)))
         elif lie.kind == "zero":
             new[:, at] = 0.0
         elif lie.kind == "turned about zero":
@@ -320,6 +323,8 @@ def _robot(lie: Lie, random: np.random.Generator) -> Act:
             bench.change(replace(now, **{lie.kind: lie.amount}))
         elif lie.kind == "weak":
             bench.change(replace(now, weak=lie.joints, most=lie.amount))
+        elif lie.kind == "pushed":
+            bench.change(replace(now, pushed=lie.joints, push=lie.amount))
         else:
             bench.change(replace(now, **{lie.kind: lie.joints}))
 
@@ -403,6 +408,7 @@ def _drawn_value(random: np.random.Generator, begins: int, lasts: int) -> Lie:
         "noise": abs(_size(random, low - 2.0, high - 1.0)),
         "quantised": abs(_size(random, low - 1.0, high - 1.0)),
         "late": float(random.integers(2, 51)),
+        "freezes but for noise": float(random.choice([1e-6, 1e-5, 1e-4])),
         "filtered": float(random.choice([0.001, 0.003, 0.01, 0.03])),
         "not a number": float(random.choice(BAD)),
     }.get(kind, 0.0)
@@ -424,14 +430,18 @@ def _drawn_stream(random: np.random.Generator, begins: int, lasts: int) -> Lie:
 
 def _drawn_difference(random: np.random.Generator, begins: int, consumer: str) -> Lie:
     kind = str(random.choice(ROBOT_KINDS))
-    joints = {"swapped": 2, "turned": 1, "weak": 1, "blocked": 1}.get(kind)
+    joints = {"swapped": 2, "turned": 1, "weak": 1, "blocked": 1, "pushed": 1}.get(kind)
     amount = {
         "weak": float(random.choice([1.0, 5.0, 10.0])),
         "friction": float(random.choice([0.0, 0.5, 2.0, 5.0])),
         "stiffness": float(random.choice([0.5, 1.5])),
         "payload": float(random.choice([3.0, 10.0])),
     }.get(kind, 0.0)
-    return Lie("robot", kind, _joints(random, joints) if joints else (), amount, begins)
+    at = _joints(random, joints) if joints else ()
+    if kind == "pushed":
+        limit = robot_of(consumer).limits.effort[at[0]]
+        amount = round(float(random.choice([-0.5, -0.3, 0.1, 0.3, 0.5]) * limit), 1)
+    return Lie("robot", kind, at, amount, begins)
 
 
 def _drawn_other(random: np.random.Generator, signal: str, begins: int, lasts: int) -> Lie:
@@ -488,6 +498,52 @@ def harmless(random: np.random.Generator, open_loop: bool) -> list[Lie]:
 # what nobody can see
 
 
-def unseen(lies: tuple[Lie, ...], kind: str) -> str:
-    """Return why a guard of drives of a `kind` cannot see this, and what holds then; empty where it can."""
-    return ""
+class Unseen(NamedTuple):
+    """Why a guard cannot see what is false, and what holds then."""
+
+    why: str
+    share: float  # of the limit of its speed that no link exceeds; infinite where nobody can say
+
+
+def unseen(lies: tuple[Lie, ...], drives: str) -> Unseen | None:
+    """Return why a guard of `drives`, as `Consumer.kind`, cannot see this; None where it can.
+
+    Steps of the effort keep their bar in every case.
+    """
+    for lie in lies:
+        if lie.signal == "measured motion" and lie.kind == "times about here" and 0.0 < lie.amount < 1.0:
+            return Unseen(
+                "one lie of position and velocity: the joint moves further than it seems", 1.1 / lie.amount
+            )
+        if lie.signal == "measured motion" and lie.kind == "drifts" and abs(lie.amount) <= _SLOW:
+            return Unseen(
+                "one lie of position and velocity: the joint drifts slowly", 1.1 + abs(lie.amount) / 2.175
+            )
+    robot = {lie.kind for lie in lies if lie.signal == "robot"}
+    if drives == "references" and robot & {"weak", "payload", "blocked"}:
+        return Unseen(
+            "drives with a loop of their own cannot hold the robot, with or without a command", np.inf
+        )
+    if drives == "efforts" and robot & {"payload", "pushed"}:
+        return Unseen("nobody holds the robot against its load, with or without a command", np.inf)
+    blind = any(lie.signal.startswith("measure") and _blinds(lie) for lie in lies)
+    if blind and robot & {"turned", "swapped", "weak", "payload"}:
+        return Unseen("nothing shows that the robot does not do what it is told", np.inf)
+    return None
+
+
+_SLOW = 0.5  # [rad/s]
+
+
+def _blinds(lie: Lie) -> bool:
+    """Whether it leaves no measurement that says anything."""
+    return lie.kind in (
+        "lost",
+        "late",
+        "not a number",
+        "freezes",
+        "zero",
+        "stamps zero",
+        "stamps off",
+        "stamps freeze",
+    )

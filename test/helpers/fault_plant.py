@@ -25,7 +25,7 @@ class Differences:
 
     `turned` motors give the opposite effort; `swapped` ones each other's. `weak` joints give no more than
     `most` [N.m]. `friction` and `stiffness` are times those of the file, `payload` [kg] sits at the flange,
-    and `blocked` links stand still.
+    and `blocked` links seize. `push` [N.m] acts besides at the motors of `pushed` joints.
     """
 
     turned: tuple[int, ...] = ()
@@ -36,6 +36,8 @@ class Differences:
     stiffness: float = 1.0
     payload: float = 0.0
     blocked: tuple[int, ...] = ()
+    pushed: tuple[int, ...] = ()
+    push: float = 0.0
 
     @cached_property
     def cap(self) -> Array:
@@ -44,11 +46,12 @@ class Differences:
 
     def delivered(self, efforts: Array) -> Array:
         """Return what the motors give when they are told `efforts` (n,)."""
-        if not self.turned and not self.swapped:
+        if not self.turned and not self.swapped and not self.pushed:
             return efforts
         found = efforts.copy()
         found[list(self.swapped)] = efforts[list(self.swapped[::-1])]
         found[list(self.turned)] *= -1.0
+        found[list(self.pushed)] += self.push
         return found
 
     def continued(self, kind: str, simulation: RobotSimulation, before: Differences) -> RobotSimulation:
@@ -108,16 +111,20 @@ def friction(velocity: Array, viscous: Array, coulomb: Array, transition: float)
 
 
 def block(simulation: RobotSimulation, before: Array, joints: tuple[int, ...]) -> None:
-    """Bring some links of a robot to a standstill after a step, where they were `before` (size,).
+    """Let some links of a robot seize in a step, from the state `before` (size,), and stand from then on.
 
-    An impulse at the blocked joints stops them, and changes the other links by what couples their masses.
+    An impulse at these joints slows them down, and changes the other links by what couples their masses.
     """
-    state, half = simulation.state.copy(), len(before) // 2
+    state, half, held = simulation.state.copy(), len(before) // 2, list(joints)
+    was = before[half : half + 7][held]
+    wanted = np.where(np.abs(was) > _CREEPS, was * np.exp(-1e-3 / _SEIZES), 0.0)
     mass, _ = simulation.plant.links.inertia(state[:7])
-    held = list(joints)
     inverse = np.linalg.inv(mass)
-    impulse = np.linalg.solve(inverse[np.ix_(held, held)], -state[half : half + 7][held])
+    impulse = np.linalg.solve(inverse[np.ix_(held, held)], wanted - state[half : half + 7][held])
     state[half : half + 7] += inverse[:, held] @ impulse
-    state[held] = before[held]
+    state[held] = before[held] + 5e-4 * (was + wanted)
     looked_at = simulation._quickest_time  # how stiff it is has not changed, and takes long to find
     simulation.state, simulation._quickest_time = state, looked_at
+
+
+_SEIZES, _CREEPS = 0.05, 0.01  # [s], [rad/s]
