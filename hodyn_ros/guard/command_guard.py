@@ -52,6 +52,7 @@ _RUNS_AWAY = 1.05  # times the speed that stops a robot: the stop makes it faste
 _FALLS = 0.1  # share of the highest speed of a robot that its fading efforts hold no more
 _SWING = 0.1  # share of the highest speed by which a velocity that is fed back may differ from the others
 _BRAKED_FROM = 7.0  # [1/s] times the highest speed: no stop begins from a larger acceleration
+_ASTRAY_OVER = 1.0  # [s] that the clock is compared with time over
 _EASES_OFF = 0.02  # share by which the mean time between commands becomes shorter with each
 # With these, what is measured is no place to brake from, and nothing to feed back.
 _FALSE_EFFORTS = (Fault.EFFORT_STEP, Fault.MISMATCH, Fault.TRACKING, Fault.VELOCITY)  # it may be, of late
@@ -121,13 +122,13 @@ class CommandGuard:
         self._t = 0.0  # [s] own time
         self._now: int | None = None
         self._period = MILLISECOND  # [s] between two commands, as it mostly is
+        self._astray = 0.0  # [s] by which the clock has gone otherwise than time, lately
         self._interrupted: Reason | None = None  # how the last two commands were apart
         self._fresh = False  # whether it is known where the robot is
         self._gaps = 0
         self._contradiction: Reason | None = None  # of the measurements, since the motion was joined
-        self._looked_at: int | None = (
-            None  # stamp of the measurement that was last held against the reference
-        )
+        self._looked_at: int | None = None  # stamp of the last measurement that was looked at,
+        self._taken_at = -np.inf  # and when that was [s] own time
         self._position_then = np.full(n, np.nan)  # where a joint is that has not moved since,
         self._reference_then = self._nothing  # and where it should have been
         self._jump: Reason | None = None  # why the last feedforward does not continue the one before
@@ -238,12 +239,16 @@ class CommandGuard:
         passed = self._period if self._now is None else 1e-9 * (now - self._now)
         real = passed if elapsed is None or self._now is None else elapsed
         self._now, self._interrupted = now, None
+        known = real >= 0.0  # else nobody knows how much it was
+        self._astray = (
+            np.exp(-max(real, 0.0) / _ASTRAY_OVER) * self._astray + passed - real if known else np.inf
+        )
         if real > self.config.drive_timeout:
             self._interrupted = Reason(Fault.HELD_UP, value=real, limit=self.config.drive_timeout)
-        elif not (real >= 0.0 and abs(passed - real) <= self.config.clock_tolerance):
+        elif not abs(self._astray) <= self.config.clock_tolerance:
             self._interrupted = Reason(Fault.CLOCK, value=passed, limit=self.config.clock_tolerance)
-        if not real >= 0.0:  # how much it was nobody knows
-            real = self._period
+            self._astray = 0.0
+        real = real if known else self._period
         real = min(real, 4.0 * self._period)
         since = min(
             real, 2.0 * self._period, passed if passed >= 0.0 else real
@@ -274,9 +279,14 @@ class CommandGuard:
         measured = self.measured
         gap = measured.gaps != self._gaps and self._interrupted is None
         self._gaps = measured.gaps
-        if gap and self._following or not measured.fresh(self._clock):
+        if measured.stamp != self._looked_at:
+            self._taken_at = self._t
+        # by its own time as well, as the clock may stand still
+        old = not measured.fresh(self._clock) or self._t > self._taken_at + self.config.measurement_timeout
+        if old or gap and self._following:
             return False
         found = measured.contradiction() or self._frozen()
+        self._looked_at = measured.stamp
         acts = self._following or self.state is State.STOPPING or self._feeding
         # as long as they act, signals that agree again are no proof
         self._contradiction = found if self._contradiction is None or not acts else self._contradiction
@@ -287,8 +297,9 @@ class CommandGuard:
         if self.state is State.WAITING or self.ended or not (self.desired.has_motion or self._braking):
             self._position_then = np.full_like(self._nothing, np.nan)
             return None
-        before, self._looked_at = self._looked_at, self.measured.stamp
-        if before == self._looked_at:  # nothing new, which is for the age of measurements to tell
+        if (
+            self.measured.stamp == self._looked_at
+        ):  # nothing new, which is for the age of measurements to tell
             return None
         position, reference = self.measured.position, self._motion(self._measured_at()).position
         moved = position != self._position_then

@@ -29,7 +29,7 @@ from hodyn_ros.ros.streams.stream_executor import StreamGroup
 
 IN = "feedforward_torque"
 _REMINDER = 10.0  # [s] from one line to the next about a robot that stands somewhere else
-_SLEW = 0.005  # [s] by which two clocks may go apart between two commands
+_SLEW = 2e-4  # [s] by which two clocks may go apart between two commands: it takes as long to read both
 _ARRIVAL = Duration(seconds=0.5)  # that the last command may take
 
 
@@ -183,10 +183,10 @@ class FeedforwardConsumer(Node, ABC):
             self._end()
 
     def _elapsed(self, at: int) -> float | None:
-        """Return how long [s] ago the last command was by a steady clock, where the clock has stepped since.
+        """Return how long [s] ago the last command was, whatever the clock has done since.
 
-        None where it has not, so that commands follow from the instants alone, and in simulated time, which
-        goes as it likes.
+        By the instants of the commands, from which alone they then follow, but for steps of the clock. None
+        in simulated time, which goes as it likes.
         """
         if self.get_clock().ros_time_is_active:
             return None
@@ -196,7 +196,7 @@ class FeedforwardConsumer(Node, ABC):
         if before is None:
             return None
         step = 1e-9 * (now - before[0]) - (steady - before[1])  # of the clock; both are read at once
-        return None if abs(step) < _SLEW else 1e-9 * (at - at_before) - step
+        return 1e-9 * (at - at_before) - (step if abs(step) > _SLEW else 0.0)
 
     def _on_start(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Let the robot join a motion again, although a fault has stopped it."""

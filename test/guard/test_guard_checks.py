@@ -1,4 +1,4 @@
-"""The checks of the guard one by one: signals against each other, motion against efforts, figures, reasons."""
+"""The checks of the guard one by one: signals against each other, motion against efforts."""
 
 from __future__ import annotations
 
