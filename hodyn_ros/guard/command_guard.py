@@ -48,11 +48,13 @@ _TRIP_AFTER = 0.1  # [s] of a stop, from which on it must have slowed the robot 
 _MISMATCHED_FOR = 0.008  # [s] that efforts and motion have to disagree: signals that contradict show first
 _TRIP_MISMATCHED = 0.03  # [s] of a stop, from which on efforts have to do what they should
 _TRIP = 2.0  # times the mismatch that stops a robot: no effort that is commanded does what it should
+_RUNS_AWAY = 1.05  # times the speed that stops a robot: the stop makes it faster still
 _FALLS = 0.1  # share of the highest speed of a robot that its fading efforts hold no more
 _SWING = 0.1  # share of the highest speed by which a velocity that is fed back may differ from the others
 _BRAKED_FROM = 7.0  # [1/s] times the highest speed: no stop begins from a larger acceleration
 _EASES_OFF = 0.02  # share by which the mean time between commands becomes shorter with each
 # With these, what is measured is no place to brake from, and nothing to feed back.
+_FALSE_EFFORTS = (Fault.EFFORT_STEP, Fault.MISMATCH, Fault.TRACKING, Fault.VELOCITY)  # it may be, of late
 _BLIND = (Fault.FROZEN, Fault.CONTRADICTION, Fault.NO_MEASUREMENT, Fault.LATE_MEASUREMENTS, Fault.MISMATCH)
 
 
@@ -238,8 +240,8 @@ class CommandGuard:
         self._now, self._interrupted = now, None
         if real > self.config.drive_timeout:
             self._interrupted = Reason(Fault.HELD_UP, value=real, limit=self.config.drive_timeout)
-        elif not (real >= 0.0 and abs(passed - real) <= self.config.timeout):
-            self._interrupted = Reason(Fault.CLOCK, value=passed, limit=self.config.timeout)
+        elif not (real >= 0.0 and abs(passed - real) <= self.config.clock_tolerance):
+            self._interrupted = Reason(Fault.CLOCK, value=passed, limit=self.config.clock_tolerance)
         if not real >= 0.0:  # how much it was nobody knows
             real = self._period
         real = min(real, 4.0 * self._period)
@@ -408,8 +410,20 @@ class CommandGuard:
         third = self._motion(self._measured_at()).velocity
         return np.maximum(np.minimum(one, two), np.minimum(np.maximum(one, two), third))
 
+    def _believed_velocity(self, reference: Array) -> Array:
+        """Return the measured velocity (n,), near those of positions and reference.
+
+        One that neither comes near is false, and soon shows to be.
+        """
+        rate, swing = self.measured.rate, _SWING * self._fastest
+        least, most = np.minimum(rate, reference) - swing, np.maximum(rate, reference) + swing
+        return np.minimum(np.maximum(self.measured.velocity, least), most)
+
     def _robot_too_fast(self, share: float = 1.0) -> Reason | None:
-        return self._too_fast(self._speed, share=share) if self._fresh else None
+        if not self._fresh:
+            return None
+        reference = self._motion(self._measured_at()).velocity
+        return self._too_fast(self._believed_velocity(reference), share=share)
 
     def _too_fast(self, velocity: Array, note: str = "", share: float = 1.0) -> Reason | None:
         fast = np.abs(velocity) > share * self._fastest
@@ -557,6 +571,8 @@ class CommandGuard:
         motion, effort = issued.motion, issued.feedforward
         if self._model is None:
             return effort
+        if fault in _FALSE_EFFORTS and self.desired.beside is not None:
+            return self.desired.beside
         if fault is Fault.NO_FEEDFORWARD and self.desired.stamp is not None:
             # what was carried on for long is less certain than what it was carried on from
             motion, effort = self.desired.motion(self.desired.stamp), self.desired.effort(self.desired.stamp)
@@ -583,8 +599,9 @@ class CommandGuard:
         found = self._mismatched(_TRIP)
         if found is None and self._t >= self._entered + _TRIP_MISMATCHED:
             found = self._mismatched()
-        if found is None and self._t >= slow_by:
-            found = self._robot_too_fast(1.0 if self._t <= self._release_from else _FALLS)
+        if found is None:
+            share = _FALLS if self._t > self._release_from else 1.0 if self._t >= slow_by else _RUNS_AWAY
+            found = self._robot_too_fast(share)
         if found is not None:
             self._let_go(found)
 
@@ -647,12 +664,8 @@ class CommandGuard:
         if self._gains is None or not self._feeding:
             return self._nothing
         wanted, measured = self._motion(self._measured_at()), self.measured
-        # a velocity that neither positions nor reference come near is false, and soon shows to be
-        swing = _SWING * self._fastest
-        least = np.minimum(measured.rate, wanted.velocity) - swing
-        most = np.maximum(measured.rate, wanted.velocity) + swing
-        velocity = np.minimum(np.maximum(measured.velocity, least), most)
-        off, slow = wanted.position - measured.position, wanted.velocity - velocity
+        off = wanted.position - measured.position
+        slow = wanted.velocity - self._believed_velocity(wanted.velocity)
         return self._gains.proportional * off + self._gains.derivative * slow
 
     def _released(self, t: float) -> float:

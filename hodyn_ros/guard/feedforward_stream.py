@@ -47,13 +47,15 @@ class FeedforwardStream:
         n = len(joint_names)
         self.stamp: int | None = None
         self.status = Status.OK
+        self.beside: Array | None = (
+            None  # (n,) mean of the efforts that the model does not explain [N.m or N]
+        )
         self._names, self._config, self._fastest = tuple(joint_names), config, fastest
         self._strongest = np.broadcast_to(np.asarray(limits.effort, dtype=np.float64), (n,))
         self._mismatch = np.broadcast_to(np.asarray(limits.mismatch, dtype=np.float64), (n,))
         self._model = model if np.isfinite(self._mismatch).any() else None
         self._nothing = np.zeros(n)
         self._positions = self._efforts = np.zeros((0, n))
-        self._beside: Array | None = None  # efforts that the model does not explain, on average
         self._motions: dict[int, Motion] = {}  # by instant, since the last feedforward
 
     @property
@@ -129,11 +131,11 @@ class FeedforwardStream:
         self.stamp, self.status = stamp, status
         self._positions, self._efforts = reference.positions[:3], reference.efforts
         self._motions.clear()
-        if beside is None or self._beside is None or np.isinf(since):
-            self._beside = beside
+        if beside is None or self.beside is None or np.isinf(since):
+            self.beside = beside
         else:
             share = 1.0 - np.exp(-since / _UNEXPLAINED_OVER)
-            self._beside = self._beside + share * (beside - self._beside)
+            self.beside = self.beside + share * (beside - self.beside)
 
     def _ahead(self, instant: int) -> float:
         """Return how far [s] to carry the series on: positions, speeds and efforts alike, either way."""
@@ -187,9 +189,9 @@ class FeedforwardStream:
 
     def _change_beside(self, beside: Array | None) -> StreamError | None:
         """Return by how much the efforts have changed without the motion, None where that may be."""
-        if beside is None or self._beside is None:
+        if beside is None or self.beside is None:
             return None
-        change = np.abs(beside - self._beside)
+        change = np.abs(beside - self.beside)
         if not np.count_nonzero(change > self._mismatch):
             return None
         joint = int(np.argmax(change - self._mismatch))

@@ -29,6 +29,7 @@ from hodyn_ros.ros.streams.stream_executor import StreamGroup
 
 IN = "feedforward_torque"
 _REMINDER = 10.0  # [s] from one line to the next about a robot that stands somewhere else
+_SLEW = 0.005  # [s] by which two clocks may go apart between two commands
 _ARRIVAL = Duration(seconds=0.5)  # that the last command may take
 
 
@@ -182,9 +183,9 @@ class FeedforwardConsumer(Node, ABC):
             self._end()
 
     def _elapsed(self, at: int) -> float | None:
-        """Return how long [s] ago the last command was, so that the guard sees steps of the clock.
+        """Return how long [s] ago the last command was by a steady clock, where the clock has stepped since.
 
-        By a steady clock, about the same instants as those of the commands; None in simulated time, which
+        None where it has not, so that commands follow from the instants alone, and in simulated time, which
         goes as it likes.
         """
         if self.get_clock().ros_time_is_active:
@@ -195,7 +196,7 @@ class FeedforwardConsumer(Node, ABC):
         if before is None:
             return None
         step = 1e-9 * (now - before[0]) - (steady - before[1])  # of the clock; both are read at once
-        return 1e-9 * (at - at_before) - step
+        return None if abs(step) < _SLEW else 1e-9 * (at - at_before) - step
 
     def _on_start(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Let the robot join a motion again, although a fault has stopped it."""
