@@ -238,7 +238,7 @@ def test_after_a_fault_it_stays_stopped_until_it_is_asked_to_start() -> None:
 
 def test_after_a_gap_of_the_stream_it_joins_again_by_itself() -> None:
     gap = Lie("feedforwards", "lost", (), 1.0, 0, 300)
-    bench, failed = run(Case("controller", "at rest", (gap,)))
+    bench, failed = run(Case("controller", "at rest", (gap,)), lasts=1000)
     assert not failed
     assert [change.after.value for change in bench.record.transitions] == [
         "stopping",

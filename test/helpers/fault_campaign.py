@@ -136,6 +136,13 @@ KEPT: tuple[Case, ...] = (
     Case("controller", "at full speed", (Lie("measured velocity", "offset", (1,), 5.0, 0, 1),)),
     Case("controller", "stopping", (Lie("clock", "set", (), 0.05),)),
     Case("motor references", "at full speed", (Lie("feedforward acceleration", "one spike", (1,), 1e4),)),
+    Case("motor references", "at full speed", (Lie("clock", "set", (), -0.035, 0, 200),)),
+    Case("motor references", "at full speed", (Lie("clock", "set", (), -0.017),)),
+    Case("motor references", "speeding up", (Lie("clock", "its own set", (), 0.012, 0, 200),)),
+    Case(LOOSE.name, "stopping", (Lie("elapsed", "more", (), -0.0033),)),
+    Case(LOOSE.name, "at full speed", (Lie("feedforward effort", "drifts", (6,), 17.0, 0, 200),)),
+    Case(LOOSE.name, "from the start", (Lie("model", "gravity turned", (), 90.0),)),
+    Case(LOOSE.name, "from the start", (Lie("feedforward", "times about here", tuple(range(7)), 2.0),)),
 )
 
 
