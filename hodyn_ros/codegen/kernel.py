@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from hodyn_ros.checks import check_finite, check_out, check_result, finite_array
 from hodyn_ros.codegen.emit import batch_text, kernel_text, shared_text, single_text
 from hodyn_ros.codegen.fast_call import data_of, fast_call
-from hodyn_ros.codegen.llvm import MachineCode, compile_text, lanes
+from hodyn_ros.codegen.llvm import MachineCode, compile_text
 from hodyn_ros.codegen.object_cache import ObjectCache
+from hodyn_ros.codegen.processor import lanes
 from hodyn_ros.codegen.tracer import Graph
 from hodyn_ros.errors import InputError
 
