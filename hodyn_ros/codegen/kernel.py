@@ -7,6 +7,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from functools import cache, cached_property
 from typing import Any
 
@@ -66,7 +67,15 @@ class Call:
         self.address = address
         shapes = [shape for _, shape in self.arguments]
         self._call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(shapes) + 1))(address)
-        self.function = fast_call(address, shapes, self.result, self._converted)
+        self.function = fast_call(address, shapes, self.result, self._otherwise())
+
+    def _otherwise(self) -> Callable[..., Any]:
+        """Return `_converted` of a copy that has no `function` yet.
+
+        The function keeps what it passes calls on to. Were that this object, which keeps the function, the
+        machine code of both would stay until the garbage collector looks through all old objects.
+        """
+        return copy(self)._converted
 
     @property
     def _asked(self) -> list[str]:

@@ -14,6 +14,7 @@ from hodyn_ros.export.c_source import CSource, c_source
 from hodyn_ros.export.mjcf import Mjcf, mjcf
 from hodyn_ros.export.shared import build, shared_sources
 from hodyn_ros.lie.representations import Representation
+from hodyn_ros.outputs import checked_file_name, file_name_from
 
 
 def export_c(
@@ -64,13 +65,14 @@ def export_mjcf(
 ) -> tuple[Mjcf, Path]:
     """Write `<name>.xml` into the folder `out`, by default after the robot; return its text and path.
 
-    `robot` and `floating_base` as of `export_c`. Raises InputError, ModelError or OSError saying what is
-    wrong.
+    A name of a robot that leads to another folder is made one that does not. `robot` and `floating_base` as
+    of `export_c`. Raises InputError, also for such a `name`, ModelError or OSError saying what is wrong.
     """
+    chosen = None if name is None else checked_file_name(name)
     _, built = _read(robot, floating_base)
     written = mjcf(built)
     out.mkdir(parents=True, exist_ok=True)
-    path = out / f"{name or built.name}.xml"
+    path = out / f"{chosen or file_name_from(built.name)}.xml"
     path.write_text(written.text, encoding="utf-8")
     return written, path
 
