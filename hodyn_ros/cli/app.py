@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, cast
 
+from hodyn_ros.cli.robot_first import robot_first
 from hodyn_ros.errors import FigureWarning, HodynError, InputError
 from hodyn_ros.extras import missing_extra
 from hodyn_ros.ros_presence import require_ros
@@ -223,6 +224,7 @@ def show(
 
 
 @app.command()
+@robot_first
 def view(
     robot: RobotFile,
     source: Annotated[
@@ -264,9 +266,10 @@ def view(
 
 
 @app.command()
+@robot_first
 def check(
-    trajectory: TrajectoryFile,
     robot: RobotFile,
+    trajectory: TrajectoryFile,
     duration: Duration = None,
     tolerance: Tolerance = 1e-3,
     picture: Picture = None,
@@ -279,11 +282,12 @@ def check(
     """
     from hodyn_ros.cli.check_and_retime import run_check
 
-    if not run_check(trajectory, robot, duration, tolerance, picture, Console()):
+    if not run_check(robot, trajectory, duration, tolerance, picture, Console()):
         raise SystemExit(1)
 
 
 @app.command()
+@robot_first
 def simulate(
     robot: RobotFile,
     motion: TrajectoryFile,
@@ -373,11 +377,12 @@ def simulate(
 
 
 @app.command()
+@robot_first
 def plan(
+    robot: RobotFile,
     path: Annotated[
         str, typer.Argument(help="Path: a trajectory file, whose times may be left out, or a shipped one.")
     ],
-    robot: RobotFile,
     out: Annotated[Path, typer.Option(help="Trajectory file to write.")] = Path("out/planned.yaml"),
     limit: Annotated[
         list[str] | None,
@@ -436,15 +441,16 @@ def plan(
             rates_of("end", end),
             pieces,
         )
-        run_plan(path, robot, request, out, picture, Console())
+        run_plan(robot, path, request, out, picture, Console())
     except InfeasibleError as error:
         raise SystemExit(_fail(error, 1)) from None
 
 
 @app.command()
+@robot_first
 def retime(
-    trajectory: TrajectoryFile,
     robot: RobotFile,
+    trajectory: TrajectoryFile,
     out: Annotated[Path, typer.Option(help="Trajectory file to write.")] = Path("out/retimed.yaml"),
     duration: Duration = None,
     tolerance: Tolerance = 1e-3,
@@ -458,7 +464,7 @@ def retime(
     from hodyn_ros.planning.retime import InfeasibleError
 
     try:
-        run_retime(trajectory, robot, duration, tolerance, out, picture, Console())
+        run_retime(robot, trajectory, duration, tolerance, out, picture, Console())
     except InfeasibleError as error:
         raise SystemExit(_fail(error, 1)) from None
 
@@ -512,12 +518,13 @@ def _at_motor(text: str) -> bool:
 
 
 @app.command("identify")
+@robot_first
 def identify_robot(
+    robot: RobotFile,
     recording: Annotated[
         Path,
         typer.Argument(help="Recording: CSV, Parquet, NPZ, or a bag with joint and motor states."),
     ],
-    robot: RobotFile,
     columns: Annotated[
         Path | None,
         typer.Option(help="YAML file that says which column is what.", show_default="by their names"),
@@ -552,7 +559,7 @@ def identify_robot(
         raise InputError(f"--only is all or payload, found {only!r}")
     options = Options(cast(Any, only), bandwidth, trust)
     at_motor = _at_motor(effort_at)
-    run_identify(recording, robot, columns, options, at_motor, validate or [], out, report, console())
+    run_identify(robot, recording, columns, options, at_motor, validate or [], out, report, console())
 
 
 @app.command()
