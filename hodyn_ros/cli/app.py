@@ -94,15 +94,16 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for figure, summary and recordings.")] = Path("out/demo"),
     rate: Annotated[float, typer.Option(help="Samples per second [Hz].", min=50.0, max=2000.0)] = 500.0,
 ) -> None:
-    """Simulate a Panda that follows a motion with no, with rigid and with elastic feedforward.
+    """Simulate a Panda that follows a motion with each kind of feedforward.
 
     Its joints are elastic, its nodes separate processes that talk over DDS. Writes a figure, and the tracking
-    errors, rates, latencies and losses.
+    errors, rates, latencies and losses. Exit code 1 where the machine was too slow for them to hold.
     """
     from hodyn_ros.demo.run import run_demo
     from hodyn_ros.tables import console
 
-    run_demo(duration, out, rate, console())
+    if run_demo(duration, out, rate, console())["too_slow"]:
+        raise SystemExit(1)
 
 
 @app.command()
@@ -339,7 +340,7 @@ def simulate(
     seed: Annotated[int, typer.Option(help="Of the noise of a record.", min=0)] = 0,
     out: Annotated[Path, typer.Option(help="Folder for picture and figures.")] = Path("out/simulate"),
 ) -> None:
-    """Simulate a robot that follows a motion with no, with rigid and with elastic feedforward; without ROS.
+    """Simulate a robot that follows a motion with each kind of feedforward; without ROS.
 
     A robot with the drives of its file, with couplings and loops or without, and feedback on its motors as
     controller_node has it; a base that floats moves as the motion says. What the feedforward is worth on the

@@ -161,7 +161,7 @@ def _notes(found: Sequence[Outcomes]) -> list[str]:
     notes = []
     if FeedforwardMode.RIGID in found[0]:
         notes.append(
-            "gain: how many times the elastic feedforward tracks better (RMS); offset: rigid feedforward, and "
+            "gain: how many times the elastic feedforward tracks better (RMS); offset: the rigid one, and "
             "motors that lead by torque over stiffness"
         )
     else:
