@@ -22,8 +22,8 @@ _ATTEMPTS = 5  # to write a file that keeps its limits in spite of rounding
 
 
 def run_check(
-    trajectory: str,
     robot: str,
+    trajectory: str,
     duration: float | None,
     tolerance: float,
     picture: Path | None,
@@ -31,7 +31,7 @@ def run_check(
 ) -> bool:
     """Print the table of a check and draw its picture; return whether all limits hold.
 
-    `trajectory`: path of a YAML file, or a shipped one; `robot`: one as well, or a URDF file.
+    `robot`: path of a YAML, URDF or MJCF file, or a shipped one; `trajectory`: a YAML file as well.
     """
     motion = _motion(share.find("config", trajectory), duration)
     machine = read_machine(robot, console)
@@ -49,8 +49,8 @@ def run_check(
 
 
 def run_retime(
-    trajectory: str,
     robot: str,
+    trajectory: str,
     duration: float | None,
     tolerance: float,
     out: Path,

@@ -22,8 +22,8 @@ from hodyn_ros.tables import number, progress_bar, table
 
 
 def run_identify(
-    recording: Path,
     robot: str,
+    recording: Path,
     columns: Path | None,
     options: Options,
     at_motor: bool,

@@ -74,8 +74,8 @@ def rates_of(where: str, text: str | None) -> list[float] | None:
 
 
 def run_plan(
-    path: str,
     robot: str,
+    path: str,
     request: Request,
     out: Path,
     picture: Path | None,
@@ -83,7 +83,7 @@ def run_plan(
 ) -> None:
     """Write the fastest motion along a path as a trajectory file, and say what binds. Raises InfeasibleError.
 
-    `path`: a trajectory file, or a shipped one; `robot`: a robot file as well, or a URDF or MJCF.
+    `robot`: path of a YAML, URDF or MJCF file, or a shipped one; `path`: a trajectory file as well.
     """
     source = share.find("config", path)
     motion = read_motion(source)

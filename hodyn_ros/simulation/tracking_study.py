@@ -137,7 +137,7 @@ class TrackingStudy:
         self._begin = 0.0 if own.starts_at_rest else ramp
         self._settling = settling
         self._length = (own.duration if duration is None else duration) + afterwards
-        self.modes = tuple(FeedforwardMode) if train.linear else (FeedforwardMode.ELASTIC,)
+        self.modes = tuple(FeedforwardMode) if train.linear_springs else (FeedforwardMode.ELASTIC,)
         self._gains = MotorGains.from_frequency(
             train.motor_inertia, loop.natural_frequency, loop.damping_ratio
         )

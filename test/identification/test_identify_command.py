@@ -69,7 +69,7 @@ def test_from_tables_to_a_robot_file(
     guess.write_text(ARM.replace("stiffness: 3000", "stiffness: 2000").replace("mass: 2,", "mass: 2.6,"))
     out, report = tmp_path / "out.yaml", tmp_path / "report"
     arguments = ("--columns", tmp_path / "map.yaml", "--validate", other, "--out", out, "--report", report)
-    assert run(monkeypatch, "identify", table, guess, *arguments) == 0
+    assert run(monkeypatch, "identify", guess, table, *arguments) == 0
     said = capsys.readouterr().out
     assert "stiffness of lift" in said and "second.csv, which was not used" in said
     found = Robot.from_config(out)
@@ -135,7 +135,7 @@ def test_parquet_without_its_reader_says_what_to_install(
 ) -> None:
     (tmp_path / "run.parquet").touch()
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert run(monkeypatch, "identify", tmp_path / "run.parquet", tmp_path / "arm.yaml") != 0
+    assert run(monkeypatch, "identify", tmp_path / "arm.yaml", tmp_path / "run.parquet") != 0
     said = capsys.readouterr().err
     assert "this needs pyarrow, which is missing: pip install pyarrow, or hodyn_ros[parquet]" in said
 
