@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import fields
-from typing import Literal
+from dataclasses import fields, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -200,6 +200,37 @@ class DriveSpec(Entry, kw_only=False):
             "unheard of; if this is the inertia of the rotor itself, give it as rotor_inertia beside "
             "gear_ratio"
         ]
+
+
+class DriveChanges(DriveSpec, kw_only=False):
+    """Some figures of a drive whose others are known from elsewhere."""
+
+    stiffness: float = key(
+        "joint stiffness [N·m/rad], or rigid", above=0, words={"rigid": np.inf}, default=np.inf
+    )
+
+    @classmethod
+    def check_keys(cls, given: Collection[str]) -> None:
+        """Reject what says two things of one figure."""
+        if "motor_inertia" in given and "rotor_inertia" in given:
+            super().check_keys(given)
+
+    def __post_init__(self) -> None:
+        """Leave it to the drive that they become part of to check what belongs together."""
+
+    def on(self, known: DriveSpec) -> DriveSpec:
+        """Return a drive with these figures in place of its own. Raises ModelError."""
+        return replace(known, **_changed(self, known))
+
+
+def _changed(changes: Entry, known: object) -> dict[str, Any]:
+    """Return the values that changes give; mappings hold those of theirs that they do not give."""
+    found: dict[str, Any] = {}
+    for name in changes.given:
+        value, before = getattr(changes, name), getattr(known, name)
+        partial = type(value) in (FrictionSpec, DriveLimits)
+        found[name] = replace(before, **_changed(value, before)) if partial else value
+    return found
 
 
 def series_elastic(stiffness: ArrayLike, motor_inertia: ArrayLike) -> tuple[DriveSpec, ...]:

@@ -399,7 +399,7 @@ class TestWhatIsWrong:
                     more='<tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>'
                     '<equality><tendon name="cable" tendon1="t"/></equality>'
                 ),
-                "equality 'cable' is of the kind 'tendon', which is not supported; connect, weld and",
+                "equality 'cable' holds a tendon that does not run straight between two sites",
             ),
             (
                 "<mujoco><worldbody>" + FREE.format("x") + '<flexcomp name="cloth" type="grid" count="3 3 1" '
