@@ -26,6 +26,7 @@ from hodyn_ros.model.readers.robot_file import (
     limit_all,
     read_body,
     read_limits_and_drives,
+    read_propellers,
 )
 
 
@@ -125,6 +126,7 @@ def _build(file: MjcfFile, mjcf: MjcfRobot) -> RobotDescription:
         frames=assembly.frames,
         closure=closure,
         coordinate_limits=limits.of_joints(joints),
+        propellers=read_propellers(file, assembly.frames, tree.floating_base),
     )
 
 

@@ -279,8 +279,7 @@ class MjcfFile(TreeFile):
     mjcf_friction: bool | None = key(
         "whether damping and dry friction of the MJCF are those of drives", default=None
     )
-    floating_base: None = None
-    propellers: None = None
+    floating_base: None = None  # the MJCF says it: by a free joint
     home: None = None
     bodies: tuple[BodyEntry, ...] = key(
         "bodies whose mass and inertia the MJCF has otherwise", default=()

@@ -39,6 +39,7 @@ from hodyn_ros.model.readers.robot_entries import (
     InlineFile,
     JointEntry,
     LoadEntry,
+    MjcfFile,
     MjcfJointEntry,
     OriginEntry,
     PropellerEntry,
@@ -84,7 +85,7 @@ def read_tree(root: TreeFile, folder: Path, gravity: ArrayLike | None) -> RobotD
         drives=drives_of(driven, drives),
         closure=closure,
         frames=frames,
-        propellers=_propellers(root, frames),
+        propellers=read_propellers(root, frames, root.floating_base),
     )
 
 
@@ -368,9 +369,13 @@ def all_frames(entries: Iterable[FrameEntry], assembly: Assembly) -> Mapping[str
     return MappingProxyType(frames)
 
 
-def _propellers(root: TreeFile, frames: Mapping[str, Frame]) -> tuple[Propeller, ...]:
-    if root.propellers and not root.floating_base:
-        raise root.error("propellers carry a base that floats; set floating_base: true", "propellers")
+def read_propellers(
+    root: TreeFile, frames: Mapping[str, Frame], floating_base: bool
+) -> tuple[Propeller, ...]:
+    """Return the propellers of a file, whose base floats."""
+    if root.propellers and not floating_base:
+        how = "give it a free joint" if isinstance(root, MjcfFile) else "set floating_base: true"
+        raise root.error(f"propellers carry a base that floats; {how}", "propellers")
     return tuple(_propeller(entry, frames) for entry in root.propellers)
 
 
