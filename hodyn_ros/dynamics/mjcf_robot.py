@@ -52,7 +52,8 @@ _RIGID = ": these joints are held where their springs are at rest, as the actuat
 
 def _read(file: MjcfFile, compiled: MjcfModel, held: Mapping[str, float]) -> MjcfRobot:
     bodies = {body.name: read_body(body) for body in file.bodies}
-    return read_mjcf(compiled, file.root, file.keyframe, held, bodies)
+    floats = file.floating_base
+    return read_mjcf(compiled, file.root, file.keyframe, held, bodies, floats=floats)
 
 
 def _with_file(file: MjcfFile, mjcf: MjcfRobot, gravity: ArrayLike | None) -> MjcfRobot:
@@ -126,6 +127,7 @@ def _build(file: MjcfFile, mjcf: MjcfRobot) -> RobotDescription:
         frames=assembly.frames,
         closure=closure,
         coordinate_limits=limits.of_joints(joints),
+        grounded=assembly.grounded,
         propellers=read_propellers(file, assembly.frames, tree.floating_base),
     )
 

@@ -16,6 +16,7 @@ from hodyn_ros.errors import ModelError
 from hodyn_ros.model.closure import Closure, Coordinate
 from hodyn_ros.model.description import RobotDescription
 from hodyn_ros.model.parallel.limbs_file import read_limbs
+from hodyn_ros.model.readers.changes import check_joints, merged
 from hodyn_ros.model.readers.document import document_of
 from hodyn_ros.model.readers.mjcf import OWN_KEYS, MjcfModel
 from hodyn_ros.model.readers.mjcf_file import is_mjcf
@@ -87,28 +88,9 @@ def _changed(text: YamlText, changes: Mapping[str, Any]) -> YamlText:
     """Return the data of a robot file with others in their place."""
     if not isinstance(text.data, dict):
         return text
-    return replace(text, data=_merged(text.data, changes))
-
-
-def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Return data with others laid over them: mappings by key, lists of named things by name."""
-    result = dict(below)
-    for key, value in above.items():
-        before = below.get(key)
-        if isinstance(value, Mapping) and isinstance(before, Mapping):
-            result[key] = _merged(before, value)
-        elif _are_named(value) and _are_named(before):
-            named = {one["name"]: one for one in before}
-            for one in value:
-                named[one["name"]] = _merged(named.get(one["name"], {}), one)
-            result[key] = list(named.values())
-        else:
-            result[key] = value
-    return result
-
-
-def _are_named(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, dict) and "name" in one for one in value)
+    if kind_of(text.data) is InlineFile:
+        check_joints(text.data, changes)
+    return replace(text, data=merged(text.data, changes))
 
 
 def _with_own_keys(text: YamlText, root: MjcfFile, mjcf: MjcfModel) -> MjcfFile:
@@ -118,7 +100,7 @@ def _with_own_keys(text: YamlText, root: MjcfFile, mjcf: MjcfModel) -> MjcfFile:
     own = parse_yaml(mjcf.own_keys, f"{mjcf.source}: <text name={OWN_KEYS!r}>")
     if not isinstance(own.data, dict):
         raise own.error((), "must hold keys and values")
-    document = document_of(replace(own, path=text.path, data=_merged(own.data, text.data)), kind_of)
+    document = document_of(replace(own, path=text.path, data=merged(own.data, text.data)), kind_of)
     assert isinstance(document.root, MjcfFile)
     return document.root
 
@@ -128,7 +110,9 @@ def read_urdf_robot(
 ) -> RobotDescription:
     """Read a URDF, or the text of one; arguments and errors as of `Robot.from_urdf`."""
     assembly, limits = read_urdf_assembly(path_or_xml, floating_base, mimic="follow" if mimic else "ignore")
-    read = RobotDescription(assembly.model, limits, frames=assembly.frames)
+    read = RobotDescription(
+        assembly.model, limits, frames=assembly.frames, grounded=assembly.grounded
+    )
     if not assembly.couplings:
         return read
     closure = Closure.build(assembly.model, couplings=assembly.couplings)

@@ -118,6 +118,12 @@ class DriveSpec(Entry, kw_only=False):
         above=0,
         default=None,
     )
+    proportional_gain: float | None = key(
+        "of a feedback on the motor, by default from motor_inertia; with derivative_gain [N·m/rad]",
+        least=0,
+        default=None,
+    )
+    derivative_gain: float | None = key("of that feedback [N·m·s/rad]", least=0, default=None)
 
     @classmethod
     def check_keys(cls, given: Collection[str]) -> None:
@@ -162,6 +168,11 @@ class DriveSpec(Entry, kw_only=False):
         if self.torque_constant is not None and not 0.0 < self.torque_constant < np.inf:
             raise ModelError(f"its torque constant is {self.torque_constant:g} N·m/A; make it positive")
 
+        if (self.proportional_gain is None) != (self.derivative_gain is None):
+            raise ModelError("give both gains, proportional_gain and derivative_gain, or neither")
+        for gain in (self.proportional_gain, self.derivative_gain):
+            if gain is not None and not 0.0 <= gain < np.inf:
+                raise ModelError(f"one of its gains is {gain:g}; make it finite and not negative")
         if np.isfinite(self.limits.current) and self.torque_constant is None:
             raise ModelError("its limit of the current says nothing without a torque_constant; give both")
 

@@ -79,6 +79,8 @@ def read_mjcf(
     keyframe: str | None = None,
     held: Mapping[str, float] | None = None,
     bodies: Mapping[str, Link] | None = None,
+    *,
+    floats: bool = True,
 ) -> MjcfRobot:
     """Read a robot from a compiled MJCF.
 
@@ -87,7 +89,8 @@ def read_mjcf(
     a free joint is a floating base; a ball is three hinges as in `composite_joints`, called after it with
     "_rz", "_ry" and "_rx", with bodies without mass between, as between several joints of one body.
     Coordinates of hinges and slides are MuJoCo's. Joints `held` at a position [rad or m], by name, are fixed;
-    `bodies` by name stand for what the file says of their mass and inertia.
+    `bodies` by name stand for what the file says of their mass and inertia. `floats`: whether a free joint
+    counts; else its body stands where it is at qpos0, or at the keyframe.
 
     A motor on a spring, as `find_spring_motors` finds them, is part of the drive of the joint that it moves.
 
@@ -98,8 +101,8 @@ def read_mjcf(
     where they are open there, by the smallest change of all joints. Raises ModelError in one line.
     """
     try:
-        reader = _Reader(mjcf, import_mujoco(mjcf.source), root, keyframe, held or {})
-        return reader.read(mjcf.source, bodies or {})
+        reader = _Reader(mjcf, import_mujoco(mjcf.source), root, keyframe, held or {}, floats)
+        return reader.read(mjcf.source, keyframe, bodies or {})
     except ModelError as error:
         raise ModelError(f"{mjcf.source}: {error}") from error
 
@@ -108,10 +111,16 @@ class _Reader:
     """A compiled model under reading; bodies, joints and others by MuJoCo's indices."""
 
     def __init__(
-        self, mjcf: MjcfModel, mujoco: Any, root: str | None, keyframe: str | None, held: Mapping[str, float]
+        self,
+        mjcf: MjcfModel,
+        mujoco: Any,
+        root: str | None,
+        keyframe: str | None,
+        held: Mapping[str, float],
+        floats: bool,
     ) -> None:
         self.m = model = mjcf.model
-        self.mj = mujoco
+        self.mj, self.floats = mujoco, floats
         if model.nflex:
             raise ModelError("it has flexes, which are not rigid bodies; only these are read")
         self.bodies = [model.body(i).name or f"body{i}" for i in range(model.nbody)]
@@ -122,7 +131,7 @@ class _Reader:
         self.base, self.kept = self._choose(root)
         self.motors = [one for one in self.motors if int(model.jnt_bodyid[one.link_joint]) in self.kept]
 
-    def read(self, source: str, given: Mapping[str, Link]) -> MjcfRobot:
+    def read(self, source: str, keyframe: str | None, given: Mapping[str, Link]) -> MjcfRobot:
         couplings, loops = self._equalities()
         spins = list(self._spins(loops))
         unknown = next((name for name in given if name not in self.bodies), None)
@@ -163,7 +172,11 @@ class _Reader:
             {self.joints[one.link_joint]: self._spring_drive(one) for one in self.motors},
             tuple(one.joint.name for one in order if one.id in actuators),
             source,
-            (*self._ignored(order), *in_words("spins of rods", [str(spin.b) for spin in spins])),
+            (
+                *self._ignored(order),
+                *in_words("spins of rods", [str(spin.b) for spin in spins]),
+                *(self._beyond_range(keyframe) if loops else ()),
+            ),
             {
                 one.joint.name: float(self.m.qpos_spring[self.m.jnt_qposadr[one.id]])
                 for one in order
@@ -215,6 +228,8 @@ class _Reader:
                 break
             rows = data.efc_J.reshape(-1, m.nv)[: data.nefc].copy()
             rows[:, [m.jnt_dofadr[joint] for joint in self.held]] = 0.0
+            if not self.floats:
+                rows[:, np.isin(m.dof_jntid, np.flatnonzero(m.jnt_type == int(mujoco.mjtJoint.mjJNT_FREE)))] = 0.0
             change = -np.linalg.lstsq(rows, data.efc_pos, rcond=_TOLERANCE)[0]
             mujoco.mj_integratePos(m, data.qpos, change, 1.0)
         m.opt.disableflags, m.opt.jacobian = flags, form
@@ -240,7 +255,8 @@ class _Reader:
             )
         if not floating:
             return None, within
-        return floating[0], {b for b in within if m.body_rootid[b] == floating[0]}
+        within = {b for b in within if m.body_rootid[b] == floating[0]}
+        return floating[0] if self.floats else None, within
 
     def _carried_by(self, root: str) -> set[int]:
         """Return a body that stands or moves on the world with all that it carries."""
@@ -275,17 +291,19 @@ class _Reader:
         return (self.bodies[parent], place) if parent in self.kept else ("world", self.poses[parent] @ place)
 
     def _fixed(self) -> Iterator[Joint]:
-        """Join the bodies without joints to what carries them."""
-        for body in sorted(self.kept):
-            if not self.m.body_jntnum[body]:
+        """Join the bodies without joints to what carries them, and one that is not to float to the world."""
+        for body in sorted(self.kept - {self.base}):
+            if not self.m.body_jntnum[body] or self._is_free(body):
                 carrier, place = self._carrier(body)
+                if self.m.body_jntnum[body]:
+                    place = self.poses[body]
                 name = f"{self.bodies[body]} on {carrier}"
                 yield Joint(name, "fixed", carrier, self.bodies[body], place, np.zeros(3))
 
     def _moved(self, links: list[Link]) -> Iterator[_Moved]:
         """Yield the joints of all bodies but a floating base; add bodies without mass between to links."""
         for body in sorted(self.kept):
-            if body == self.base or not self.m.body_jntnum[body]:
+            if not self.m.body_jntnum[body] or self._is_free(body):
                 continue
             carrier, place = self._carrier(body)
             parts = list(self._parts(body))
@@ -307,6 +325,10 @@ class _Reader:
                     described = locked(described, self.held[joint], JointLimit())
                 yield _Moved(described, joint, dof)
                 carrier, place = child, np.eye(4)
+
+    def _is_free(self, body: int) -> bool:
+        free = self.mj.mjtJoint.mjJNT_FREE
+        return bool(self.m.body_jntnum[body] and self.m.jnt_type[self.m.body_jntadr[body]] == free)
 
     def _parts(self, body: int) -> Iterator[tuple[str, int, Array, int | None]]:
         """Yield the joints of a body with one degree of freedom each, from its parent on."""
@@ -587,6 +609,21 @@ class _Reader:
         )
         if m.opt.density or m.opt.viscosity:
             yield "forces of the surrounding fluid do not count"
+
+    def _beyond_range(self, keyframe: str | None) -> Iterator[str]:
+        """Yield a line where loops close at qpos0 beyond ranges, and a keyframe may be what is meant."""
+        m, keys = self.m, [self.m.key(i).name for i in range(self.m.nkey)]
+        if keyframe is not None or not keys:
+            return
+        at = self.qpos[m.jnt_qposadr]
+        beyond = m.jnt_limited.astype(bool) & ((at < m.jnt_range[:, 0]) | (at > m.jnt_range[:, 1]))
+        simple = [j for j in np.flatnonzero(beyond) if m.jnt_type[j] > int(self.mj.mjtJoint.mjJNT_BALL)]
+        names = [self.joints[j] for j in simple if m.jnt_bodyid[j] in self.kept]
+        if names:
+            yield (
+                f"loops are closed at qpos0, where joints {', '.join(map(repr, names[:3]))} are beyond their "
+                f"range; the file has the keyframes {', '.join(map(repr, keys))}: choose one by keyframe"
+            )
 
     def _sprung(self) -> Array:
         """Return for each joint whether a spring acts on it."""

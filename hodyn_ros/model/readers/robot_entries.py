@@ -279,7 +279,10 @@ class MjcfFile(TreeFile):
     mjcf_friction: bool | None = key(
         "whether damping and dry friction of the MJCF are those of drives", default=None
     )
-    floating_base: None = None  # the MJCF says it: by a free joint
+    floating_base: bool = key(
+        "false holds a body with a free joint where it is at home; only a free joint lets it float",
+        default=True,
+    )
     home: None = None
     bodies: tuple[BodyEntry, ...] = key(
         "bodies whose mass and inertia the MJCF has otherwise", default=()

@@ -85,6 +85,7 @@ def read_tree(root: TreeFile, folder: Path, gravity: ArrayLike | None) -> RobotD
         drives=drives_of(driven, drives),
         closure=closure,
         frames=frames,
+        grounded=assembly.grounded,
         propellers=read_propellers(root, frames, root.floating_base),
     )
 
