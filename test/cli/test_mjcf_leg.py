@@ -33,7 +33,7 @@ MOTION = """type: waypoints
 joint_names: [hip, knee, foot]
 points:
   - {time: 0, positions: [0.3, -0.3, 0]}
-  - {time: 0.4, positions: [0.1, -0.6, 0.2]}
+  - {time: 0.6, positions: [0.1, -0.6, 0.2]}
 """
 
 
@@ -154,10 +154,9 @@ def test_commands_take_it(
     assert "no limit of velocity is known of 'hip', 'knee', 'foot'" in said
     assert "--set limits.velocity=2" in said
     common = ("plan", "step.yaml", "leg.xml", *SETTINGS, "--pieces", "4", "--out", "fast.yaml")
-    common += ("--limit", "motor torque=40%")  # for the friction and the spring of leg.yaml
     assert run(monkeypatch, *common) == 0
     assert run(monkeypatch, "check", "fast.yaml", "leg.xml", *SETTINGS) == 0
-    assert run(monkeypatch, "simulate", "leg.yaml", "fast.yaml", "--out", "sim", "--set", "name=x") == 0
+    assert run(monkeypatch, "simulate", "leg.yaml", "step.yaml", "--out", "sim", "--set", "name=x") == 0
     figures = json.loads((folder / "sim" / "simulate.json").read_text())
     assert figures["cases"][0]["runs"]["elastic"]["rms_error"] < 1e-4
     assert run(monkeypatch, "export", "leg.yaml", "--order", "0", "--out", "c") == 0
