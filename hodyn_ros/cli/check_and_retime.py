@@ -8,8 +8,8 @@ from pathlib import Path
 from rich.console import Console
 
 from hodyn_ros import share
-from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
 from hodyn_ros.planning.check import Report, check
 from hodyn_ros.planning.report import certainty, findings_table, percent, print_whole, verdict

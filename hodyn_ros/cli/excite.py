@@ -8,8 +8,8 @@ import yaml
 from rich.console import Console
 
 from hodyn_ros import share
-from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.identification.excitation import Excitation, ExcitationOptions, excite
 from hodyn_ros.outputs import complete
 from hodyn_ros.planning.check import check

@@ -11,9 +11,9 @@ from rich.console import Console
 
 from hodyn_ros import share
 from hodyn_ros.cli.check_and_retime import read_machine
-from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.cli.simulate import share_of
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
 from hodyn_ros.planning.check import check
 from hodyn_ros.planning.report import print_whole, verdict

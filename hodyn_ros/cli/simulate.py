@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from hodyn_ros import share
-from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.control.motor_pd import FeedforwardMode
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
 from hodyn_ros.model.tree import JointKind
 from hodyn_ros.pictures import plain, save_picture

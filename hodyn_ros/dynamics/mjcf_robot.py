@@ -196,9 +196,7 @@ def _not_driven(
         )
     elif friction:
         idle = [
-            name
-            for name in rough
-            if names.index(name) not in driven and frictions[name] != FrictionSpec()
+            name for name in rough if names.index(name) not in driven and frictions[name] != FrictionSpec()
         ]
         yield from in_words("friction and damping of joints without drives,", idle)
 

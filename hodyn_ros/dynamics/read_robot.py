@@ -110,9 +110,7 @@ def read_urdf_robot(
 ) -> RobotDescription:
     """Read a URDF, or the text of one; arguments and errors as of `Robot.from_urdf`."""
     assembly, limits = read_urdf_assembly(path_or_xml, floating_base, mimic="follow" if mimic else "ignore")
-    read = RobotDescription(
-        assembly.model, limits, frames=assembly.frames, grounded=assembly.grounded
-    )
+    read = RobotDescription(assembly.model, limits, frames=assembly.frames, grounded=assembly.grounded)
     if not assembly.couplings:
         return read
     closure = Closure.build(assembly.model, couplings=assembly.couplings)
@@ -129,8 +127,13 @@ def read_mjcf_robot(
 ) -> RobotDescription:
     """Read an MJCF, or the text of one; arguments, errors and warnings as of `Robot.from_mjcf`."""
     mjcf = MjcfModel.compiled(path_or_xml)
-    given = {"root": root, "keyframe": keyframe, "coordinates": coordinates, "driven": driven}
-    given["mjcf_friction"] = friction
+    given: dict[str, Any] = {
+        "root": root,
+        "keyframe": keyframe,
+        "coordinates": coordinates,
+        "driven": driven,
+        "mjcf_friction": friction,
+    }
     try:
         file = _with_own_keys(YamlText(mjcf.source, {"mjcf": "."}, {}), MjcfFile(), mjcf)
         file = replace(file, **{key: value for key, value in given.items() if value is not None})

@@ -70,8 +70,8 @@ def export_mjcf(
 ) -> tuple[Mjcf, Path]:
     """Write `<name>.xml` into the folder `out`, by default after the robot; return its text and path.
 
-    `robot`, `floating_base` and `settings` as of `export_c`. Raises InputError, ModelError or OSError saying what is
-    wrong.
+    `robot`, `floating_base` and `settings` as of `export_c`. Raises InputError, ModelError or OSError saying
+    what is wrong.
     """
     built, _, _ = _read(robot, floating_base, settings)
     written = mjcf(built)

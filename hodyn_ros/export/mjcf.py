@@ -378,7 +378,6 @@ class _Writer:
         keyframe = SubElement(self.root, "keyframe")
         SubElement(keyframe, "key", name="home", qpos=_numbers([*base, *depth_first, *motors]))
 
-
     def _own_keys(self) -> None:
         """Write what MJCF has no word for."""
         if self.robot.propellers is not None:

@@ -53,7 +53,8 @@ def own_keys(
         found["mjcf_friction"] = True
     if not found:
         return ""
-    return yaml.safe_dump(found, default_flow_style=True, sort_keys=False, width=inf, allow_unicode=True).strip()
+    text = yaml.safe_dump(found, default_flow_style=True, sort_keys=False, width=inf, allow_unicode=True)
+    return text.strip()
 
 
 def _body(tree: TreeModel, body: int) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from hodyn_ros.model.readers.urdf import MOST_BYTES
 from hodyn_ros.model.readers.yaml_text import read_yaml
 
 # attributes and elements of MJCF that name files
-_NEEDED = re.compile(r"<include\b[^>]*|\b(?:file|fileright|fileleft|fileup|filedown|filefront|fileback)\s*=[^>]*?(?=[\s/>])")
+_NEEDED = re.compile(r"<include\b[^>]*|\bfile(?:right|left|up|down|front|back)?\s*=[^>]*?(?=[\s/>])")
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class RobotFiles:
             _complete(text, name)
         if self.kind == "mjcf":
             if not self.text.lstrip("\ufeff \t\r\n").startswith("<"):
-                raise ModelError(f"{self.name}: the text of an MJCF starts with '<', found {self.text[:40]!r}")
+                raise ModelError(f"{self.name}: the text of MJCF starts with '<', found {self.text[:40]!r}")
             return Robot.from_mjcf(self.text)
         with tempfile.TemporaryDirectory(prefix="hodyn_ros-") as folder:
             path = Path(folder, self.name)
@@ -102,8 +102,8 @@ def _complete(text: str, name: str) -> str:
     """Return a text; ModelError for an MJCF that needs other files, which it does not bring along."""
     if "<mujoco" in text and (needed := _NEEDED.search(text)):
         raise ModelError(
-            f"{name} is MJCF that needs another file ({needed[0]}), and a node keeps its robot as text that is "
-            "complete in itself; write one with hodyn export --lang mjcf, and give that"
+            f"{name} is MJCF that needs another file ({needed[0]}), and a node keeps its robot as text "
+            "that is complete in itself; write one with hodyn export --lang mjcf, and give that"
         )
     return text
 

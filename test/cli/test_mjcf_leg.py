@@ -1,4 +1,4 @@
-"""A leg of MJCF with springs, rods and loops: shown, planned, simulated, viewed and exported by its actuators."""
+"""A leg of MJCF with springs, rods and loops: shown, planned, simulated, viewed, exported."""
 
 from __future__ import annotations
 
@@ -63,11 +63,13 @@ def test_what_is_held_and_where_loops_close_is_said() -> None:
     lines = [str(each.message) for each in said]
     assert "robot 'leg': spins of rods 'achilles-rod' do not count" in lines
     assert any("springs of joints 'shin' do not count: these joints are held where" in line for line in lines)
-    assert any("joints 'knee' are beyond their range; the file has the keyframes 'home'" in line for line in lines)
+    assert any(
+        "joints 'knee' are beyond their range; the file has the keyframes 'home'" in line for line in lines
+    )
 
 
 def accelerations(text: str, efforts: dict[str, float]) -> dict[str, float]:
-    """Return those of MuJoCo from rest at home, by its mass matrix and constraints, which give way a little."""
+    """Return those of MuJoCo from rest at home, by its mass matrix and constraints, which give way."""
     model = mujoco.MjModel.from_xml_string(text)
     model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_LIMIT
@@ -126,7 +128,10 @@ def test_a_file_says_what_mjcf_does_not(folder: Path) -> None:
         ("driven: [hip, knee, ankle]", "leg.yaml:.*driven: .*'ankle'"),
         ("coordinates: [hip]", "with these at rest .*'knee'"),
         ("joints: [{name: hips, locked: 0}]", "there is no joint 'hips' to lock; did you mean 'hip'"),
-        ("joints: [{name: crank, drive: {stiffness: 100}}]", "'crank' has a drive, but is not among `driven`"),
+        (
+            "joints: [{name: crank, drive: {stiffness: 100}}]",
+            "'crank' has a drive, but is not among `driven`",
+        ),
         ("root: hip", "there is no body 'hip' that stands or moves on the world"),
         ("keyfrme: home", "unknown key; did you mean 'keyframe'"),
         ("bodies: [{name: thigh, mass: 0}]", "there is no body 'thigh'"),

@@ -165,7 +165,9 @@ def test_what_is_no_motor_moves_by_itself(before: str, after: str) -> None:
 def test_a_drive_of_a_file_is_laid_over_that_of_the_model(tmp_path: Path) -> None:
     (tmp_path / "servo.xml").write_text(SERVO)
     file = tmp_path / "servo.yaml"
-    file.write_text("mjcf: servo.xml\nmjcf_friction: false\njoints: [{name: elbow, drive: {stiffness: 9000}}]")
+    file.write_text(
+        "mjcf: servo.xml\nmjcf_friction: false\njoints: [{name: elbow, drive: {stiffness: 9000}}]"
+    )
     (spec,) = Robot.from_config(file).require_drives().specs
     expected = DriveSpec(9000.0, (0.003 + 0.001) * 50.0**2, spring_damping=0.5 * 50.0**2)
     assert spec.stiffness == expected.stiffness

@@ -3,7 +3,8 @@
 
 def quadruped() -> str:
     """Return the text."""
-    return f'<robot name="quadruped">{_link("base", 7.0, 0.3)}{"".join(map(_leg, ("FL", "FR", "RL", "RR")))}</robot>'
+    legs = "".join(map(_leg, ("FL", "FR", "RL", "RR")))
+    return f'<robot name="quadruped">{_link("base", 7.0, 0.3)}{legs}</robot>'
 
 
 def _leg(name: str) -> str:

@@ -511,7 +511,9 @@ def test_commands_take_files_of_mjcf(tmp_path: Path) -> None:
     assert titles["Loops"] == (("pin", "ball", *titles["Loops"][0][2:]),)
     assert sheet.notes[1].endswith("armatures of joints without drives, 'crank' do not count")
     (tmp_path / "arm.xml").write_text(one_body().replace('"j"', '"j" armature="2"'))
-    assert [block.title.split()[0] for block in read_sheet(RobotChoice(str(tmp_path / "arm.xml"))).blocks] == [
+    assert [
+        block.title.split()[0] for block in read_sheet(RobotChoice(str(tmp_path / "arm.xml"))).blocks
+    ] == [
         "Joints",
         "Drives,",
         "Bodies",

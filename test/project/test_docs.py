@@ -24,7 +24,9 @@ from hodyn_ros.cli.app import app
 WRITTEN = [*ROOT.glob("docs/*.md"), *ROOT.glob("docs/tutorials/*.md")]  # docs/reference is generated
 PAGES = sorted([*ROOT.glob("*.md"), *WRITTEN, *ROOT.glob("config/*.md")])
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FILE = re.compile(r"(?:# |<!-- )([\w.]+\.(?:yaml|urdf|xml))(?: -->)?\n")  # first line of a block that is a file
+FILE = re.compile(
+    r"(?:# |<!-- )([\w.]+\.(?:yaml|urdf|xml))(?: -->)?\n"
+)  # first line of a block that is a file
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 STAND_INS = {"quadruped.md": ("go2.urdf", quadruped)}  # for files that pages take from elsewhere
 

@@ -284,9 +284,7 @@ class MjcfFile(TreeFile):
         default=True,
     )
     home: None = None
-    bodies: tuple[BodyEntry, ...] = key(
-        "bodies whose mass and inertia the MJCF has otherwise", default=()
-    )
+    bodies: tuple[BodyEntry, ...] = key("bodies whose mass and inertia the MJCF has otherwise", default=())
     joints: tuple[MjcfJointEntry, ...] = key(
         "limits and drives by joint; figures given here replace those of the MJCF", default=()
     )
