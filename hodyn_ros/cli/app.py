@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, cast
 
+from hodyn_ros.cli.robot_first import robot_first
 from hodyn_ros.errors import FigureWarning, HodynError, InputError
 from hodyn_ros.extras import missing_extra
 from hodyn_ros.ros_presence import require_ros
@@ -110,15 +111,16 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for figure, summary and recordings.")] = Path("out/demo"),
     rate: Annotated[float, typer.Option(help="Samples per second [Hz].", min=50.0, max=2000.0)] = 500.0,
 ) -> None:
-    """Simulate a Panda that follows a motion with no, with rigid and with elastic feedforward.
+    """Simulate a Panda that follows a motion with each kind of feedforward.
 
     Its joints are elastic, its nodes separate processes that talk over DDS. Writes a figure, and the tracking
-    errors, rates, latencies and losses.
+    errors, rates, latencies and losses. Exit code 1 where the machine was too slow for them to hold.
     """
     from hodyn_ros.demo.run import run_demo
     from hodyn_ros.tables import console
 
-    run_demo(duration, out, rate, console())
+    if run_demo(duration, out, rate, console())["too_slow"]:
+        raise SystemExit(1)
 
 
 @app.command()
@@ -242,6 +244,7 @@ def show(
 
 
 @app.command()
+@robot_first
 def view(
     robot: RobotFile,
     source: Annotated[
@@ -286,9 +289,10 @@ def view(
 
 
 @app.command()
+@robot_first
 def check(
-    trajectory: TrajectoryFile,
     robot: RobotFile,
+    trajectory: TrajectoryFile,
     duration: Duration = None,
     tolerance: Tolerance = 1e-3,
     picture: Picture = None,
@@ -304,11 +308,12 @@ def check(
     from hodyn_ros.cli.check_and_retime import run_check
 
     choice = _choice(robot, floating_base, settings)
-    if not run_check(trajectory, choice, duration, tolerance, picture, Console()):
+    if not run_check(choice, trajectory, duration, tolerance, picture, Console()):
         raise SystemExit(1)
 
 
 @app.command()
+@robot_first
 def simulate(
     robot: RobotFile,
     motion: TrajectoryFile,
@@ -362,7 +367,7 @@ def simulate(
     floating_base: FloatingBase = False,
     settings: Settings = None,
 ) -> None:
-    """Simulate a robot that follows a motion with no, with rigid and with elastic feedforward; without ROS.
+    """Simulate a robot that follows a motion with each kind of feedforward; without ROS.
 
     A robot with the drives of its file, with couplings and loops or without, and feedback on its motors as
     controller_node has it; a base that floats moves as the motion says. What the feedforward is worth on the
@@ -400,11 +405,12 @@ def simulate(
 
 
 @app.command()
+@robot_first
 def plan(
+    robot: RobotFile,
     path: Annotated[
         str, typer.Argument(help="Path: a trajectory file, whose times may be left out, or a shipped one.")
     ],
-    robot: RobotFile,
     out: Annotated[Path, typer.Option(help="Trajectory file to write.")] = Path("out/planned.yaml"),
     limit: Annotated[
         list[str] | None,
@@ -465,15 +471,16 @@ def plan(
             rates_of("end", end),
             pieces,
         )
-        run_plan(path, _choice(robot, floating_base, settings), request, out, picture, Console())
+        run_plan(_choice(robot, floating_base, settings), path, request, out, picture, Console())
     except InfeasibleError as error:
         raise SystemExit(_fail(error, 1)) from None
 
 
 @app.command()
+@robot_first
 def retime(
-    trajectory: TrajectoryFile,
     robot: RobotFile,
+    trajectory: TrajectoryFile,
     out: Annotated[Path, typer.Option(help="Trajectory file to write.")] = Path("out/retimed.yaml"),
     duration: Duration = None,
     tolerance: Tolerance = 1e-3,
@@ -490,7 +497,7 @@ def retime(
 
     try:
         choice = _choice(robot, floating_base, settings)
-        run_retime(trajectory, choice, duration, tolerance, out, picture, Console())
+        run_retime(choice, trajectory, duration, tolerance, out, picture, Console())
     except InfeasibleError as error:
         raise SystemExit(_fail(error, 1)) from None
 
@@ -547,12 +554,13 @@ def _at_motor(text: str) -> bool:
 
 
 @app.command("identify")
+@robot_first
 def identify_robot(
+    robot: RobotFile,
     recording: Annotated[
         Path,
         typer.Argument(help="Recording: CSV, Parquet, NPZ, or a bag with joint and motor states."),
     ],
-    robot: RobotFile,
     columns: Annotated[
         Path | None,
         typer.Option(help="YAML file that says which column is what.", show_default="by their names"),
@@ -590,7 +598,7 @@ def identify_robot(
     options = Options(cast(Any, only), bandwidth, trust)
     at_motor = _at_motor(effort_at)
     choice = _choice(robot, floating_base, settings)
-    run_identify(recording, choice, columns, options, at_motor, validate or [], out, report, console())
+    run_identify(choice, recording, columns, options, at_motor, validate or [], out, report, console())
 
 
 @app.command()

@@ -23,8 +23,8 @@ _ATTEMPTS = 5  # to write a file that keeps its limits in spite of rounding
 
 
 def run_check(
-    trajectory: str,
     robot: RobotChoice,
+    trajectory: str,
     duration: float | None,
     tolerance: float,
     picture: Path | None,
@@ -50,8 +50,8 @@ def run_check(
 
 
 def run_retime(
-    trajectory: str,
     robot: RobotChoice,
+    trajectory: str,
     duration: float | None,
     tolerance: float,
     out: Path,

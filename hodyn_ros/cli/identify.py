@@ -20,8 +20,8 @@ from hodyn_ros.tables import number, progress_bar, table
 
 
 def run_identify(
-    recording: Path,
     robot: RobotChoice,
+    recording: Path,
     columns: Path | None,
     options: Options,
     at_motor: bool,

@@ -95,8 +95,8 @@ def check_speed_limits(robot: Robot) -> None:
 
 
 def run_plan(
-    path: str,
     robot: RobotChoice,
+    path: str,
     request: Request,
     out: Path,
     picture: Path | None,

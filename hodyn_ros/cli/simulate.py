@@ -135,36 +135,40 @@ def _table(cases: Sequence[RobotErrors], found: Sequence[Outcomes], unit: str) -
         "stiffness of the robot",
         *(f"{mode.value}\nRMS [{unit}]" for mode in modes),
         f"elastic\nlargest [{unit}]",
-        "gain",
+        "gain over\nrigid",
+        "gain over\noffset",
     ]
     rows = []
     for case, outcomes in zip(cases, found, strict=True):
         elastic = outcomes[FeedforwardMode.ELASTIC]
-        gain = f"{_gain(outcomes):.3g}" if FeedforwardMode.RIGID in outcomes else ""
         rows.append(
             [
                 "as modelled" if not case.stiffness else _signed(case.stiffness),
                 *(f"{outcomes[mode].rms:.2e}" for mode in modes),
                 f"{elastic.largest:.2e}",
-                gain,
+                *_gains(outcomes),
             ]
         )
     return table(heads, rows)
 
 
-def _gain(outcomes: Outcomes) -> float:
-    """How many times the elastic feedforward tracks better than the rigid one."""
-    return outcomes[FeedforwardMode.RIGID].rms / outcomes[FeedforwardMode.ELASTIC].rms
+def _gains(outcomes: Outcomes) -> list[str]:
+    """How many times the elastic feedforward tracks better than the others."""
+    best, others = outcomes[FeedforwardMode.ELASTIC].rms, (FeedforwardMode.RIGID, FeedforwardMode.OFFSET)
+    return [f"{outcomes[mode].rms / best:.3g}" if mode in outcomes else "" for mode in others]
 
 
 def _notes(found: Sequence[Outcomes]) -> list[str]:
     notes = []
     if FeedforwardMode.RIGID in found[0]:
-        notes.append("gain: how many times the elastic feedforward tracks better than the rigid one (RMS)")
+        notes.append(
+            "gain: how many times the elastic feedforward tracks better (RMS); offset: the rigid one, and "
+            "motors that lead by torque over stiffness"
+        )
     else:
         notes.append(
-            "elastic alone: with friction, or springs that are damped or not linear, the others leave out "
-            "part of what the drives do"
+            "elastic alone: with friction at links, or springs that are damped or not linear, the others "
+            "leave out part of what the drives do"
         )
     saturated = sum(outcome.saturated for outcomes in found for outcome in outcomes.values())
     if saturated:

@@ -73,12 +73,13 @@ def _robot_of(text: YamlText, gravity: ArrayLike | None) -> RobotDescription:
             read = read_limbs(root, folder, gravity)
         elif isinstance(root, MjcfFile):
             mjcf = MjcfModel.compiled(folder / root.mjcf)
-            read = build_mjcf(_with_own_keys(text, root, mjcf), mjcf, gravity)
+            root = _with_own_keys(text, root, mjcf)
+            read = build_mjcf(root, mjcf, gravity)
         else:
             read = read_tree(root, folder, gravity)
             if read.closure is not None and read.closure.start is not None:
                 read = replace(read, closure=assembled(read.closure))
-        return replace(read, assumed=document.assumed, source=source)
+        return replace(read, assumed=document.assumed, uncertainty=replace(root.uncertainty), source=source)
     except ModelError as error:
         named = str(error).startswith((f"{source}:", f"MJCF {source}:"))
         raise error if named else ModelError(f"{source}: {error}") from error
@@ -137,7 +138,8 @@ def read_mjcf_robot(
     try:
         file = _with_own_keys(YamlText(mjcf.source, {"mjcf": "."}, {}), MjcfFile(), mjcf)
         file = replace(file, **{key: value for key, value in given.items() if value is not None})
-        return replace(build_mjcf(file, mjcf), source=mjcf.source)
+        read = build_mjcf(file, mjcf)
+        return replace(read, uncertainty=replace(file.uncertainty), source=mjcf.source)
     except ModelError as error:
         named = str(error).startswith(f"{mjcf.source}:")
         raise error if named else ModelError(f"{mjcf.source}: {error}") from error

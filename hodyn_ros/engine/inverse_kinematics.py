@@ -77,7 +77,7 @@ class GoalKernel(Call):
         pointers = [ctypes.c_void_p] * (len(self.arguments) + 1)
         self._judged = ctypes.CFUNCTYPE(ctypes.c_int64, *pointers)(address)
         shapes = [shape for _, shape in self.arguments]
-        self.function = fast_call(address, shapes, self.result, self._converted, judged=True)
+        self.function = fast_call(address, shapes, self.result, self._otherwise(), judged=True)
 
     def _converted(self, *arguments: ArrayLike, out: Array | None = None) -> Array:
         """Ask for what compiled code cannot do, and explain what cannot be used."""

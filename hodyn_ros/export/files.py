@@ -12,6 +12,7 @@ from hodyn_ros.export.c_source import CSource, c_source
 from hodyn_ros.export.mjcf import Mjcf, mjcf
 from hodyn_ros.export.shared import build, shared_sources
 from hodyn_ros.lie.representations import Representation
+from hodyn_ros.outputs import checked_file_name, file_name_from
 
 
 def export_c(
@@ -70,13 +71,15 @@ def export_mjcf(
 ) -> tuple[Mjcf, Path]:
     """Write `<name>.xml` into the folder `out`, by default after the robot; return its text and path.
 
-    `robot`, `floating_base` and `settings` as of `export_c`. Raises InputError, ModelError or OSError saying
-    what is wrong.
+    A name of a robot that leads to another folder is made one that does not. `robot`, `floating_base` and
+    `settings` as of `export_c`. Raises InputError, also for such a `name`, ModelError or OSError saying what
+    is wrong.
     """
+    chosen = None if name is None else checked_file_name(name)
     built, _, _ = _read(robot, floating_base, settings)
     written = mjcf(built)
     out.mkdir(parents=True, exist_ok=True)
-    path = out / f"{name or built.name}.xml"
+    path = out / f"{chosen or file_name_from(built.name)}.xml"
     path.write_text(written.text, encoding="utf-8")
     return written, path
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
 import signal
@@ -31,6 +32,7 @@ _START_ERRORS = (HodynError, OSError, RuntimeError, ParameterException, NameVali
 
 _LOOK_WHILE_STOPPING = 0.01  # [s] from one look at `stopped` to the next
 _ECHO = 1.0  # [s] after a signal in which another one is taken for the same
+_END_WITHIN = 30.0  # [s] of a node without `end_within`
 
 
 @runtime_checkable
@@ -90,7 +92,9 @@ def run(
 
     A node goes on where the middleware fails in a callback, see `MiddlewareFailures`. No signal interrupts a
     callback. A node that `StopsFirst` goes on after the signal; a second signal, more than a second after the
-    first, ends it at once.
+    first, ends it at once. Where the middleware holds the end up, as threads of its own may wait for each
+    other, the process ends with 1 and says where it stood: `end_within` seconds after the stop, which a node
+    may have as an attribute, by default 30.
     """
     signals = _Signals()
     end_with_parent()
@@ -133,6 +137,7 @@ def run(
             raise
         return 0  # as above
     finally:
+        _end_within(nodes)
         # ros2 launch passes on the SIGINT that the terminal has sent to everybody; once is enough, to the
         # very end of the process: that of Python takes longer than that of the node.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -141,18 +146,29 @@ def run(
             node.destroy_node()
         rclpy.try_shutdown()
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # rclpy has put back what was there before it
+        if args is not None:  # else the process ends as well, which takes destructors of the middleware
+            faulthandler.cancel_dump_traceback_later()
     return 0
 
 
 def _stop(nodes: Sequence[Node], executor: Executor, signals: _Signals, failures: MiddlewareFailures) -> None:
     """Serve nodes that stop first until they have stopped, their time is over, or another signal comes."""
     stopping = [node for node in nodes if isinstance(node, StopsFirst) and node.stopping()]
-    end = time.monotonic() + max((node.stop_within for node in stopping), default=0.0)
+    within = max((node.stop_within for node in stopping), default=0.0)
+    end = time.monotonic() + within
+    _end_within(nodes, within)
     while rclpy.ok() and signals.count < 2 and time.monotonic() < end:
         if all(node.stopped for node in stopping):
             return
         with failures:
             executor.spin_once(_LOOK_WHILE_STOPPING)
+
+
+def _end_within(nodes: Sequence[Node], more: float = 0.0) -> None:
+    """End the process then, by a thread that needs neither the interpreter nor signals."""
+    seconds = more + max((getattr(node, "end_within", _END_WITHIN) for node in nodes), default=_END_WITHIN)
+    if seconds < float("inf"):
+        faulthandler.dump_traceback_later(seconds, exit=True, file=2)
 
 
 def _fail(error: Exception) -> int:

@@ -17,6 +17,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.view.bars import bars
 from hodyn_ros.view.meshes import triangles
+from hodyn_ros.view.own_pages import only_own_pages
 from hodyn_ros.view.scene import Figure, Scene
 from hodyn_ros.view.track import DriveLimit, Instant, Track
 
@@ -279,7 +280,7 @@ def _server(host: str, port: int, name: str) -> viser.ViserServer:
         except OSError as error:
             where = f"{host}:{port}: {error.strerror}"
             raise InputError(f"cannot serve at {where}; choose another --port") from error
-    with redirect_stdout(StringIO()):  # which tells the address in a box
+    with only_own_pages(host), redirect_stdout(StringIO()):  # which tells the address in a box
         return viser.ViserServer(host=host, port=port, label=name, verbose=False)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command_line import run
+from hinged_arm import HINGED_ARM
 from linkages import robot_of, shipped, with_drives
 from numpy.typing import NDArray
 from oracles.mechanisms import MECHANISMS
@@ -176,3 +177,18 @@ def test_the_command_writes_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     model = mujoco.MjModel.from_xml_path(str(tmp_path / "panda.xml"))
     assert model.joint("panda_joint1_motor").range.tolist() == [0.0, 0.0]
     assert model.joint("panda_joint1").range.tolist() == pytest.approx([-2.8973, 2.8973])
+
+
+@pytest.mark.parametrize("name", ["../arm", "/arm", "..", ".", "a/../../arm", "arm\\..", "\t", "x" * 300])
+def test_no_name_leads_out_of_the_folder(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither that of a robot, which comes with its file, nor one that is asked for."""
+    robot, out = tmp_path / "robot.urdf", tmp_path / "deep" / "out"
+    robot.write_text(HINGED_ARM.replace('<robot name="arm"', f'<robot name="{name}"'))
+    assert Robot.from_urdf(robot).name == " ".join(name.split("\t"))
+    assert run(monkeypatch, "export", "--lang", "mjcf", robot, "--out", out) == 0
+    assert run(monkeypatch, "export", "--lang", "mjcf", robot, "--out", out, "--name", name) == 2
+    assert f"the name {name!r} cannot be that of a file" in " ".join(capsys.readouterr().err.split())
+    assert [path.parent for path in tmp_path.rglob("*") if path.is_file() and path != robot] == [out]
+    mujoco.MjModel.from_xml_path(str(next(out.iterdir())))

@@ -12,8 +12,9 @@ import numpy as np
 
 from hodyn_ros.codegen.emit import batch_text, kernel_text
 from hodyn_ros.codegen.kernel import Call, Stack, traced
-from hodyn_ros.codegen.llvm import MachineCode, compile_text, lanes
+from hodyn_ros.codegen.llvm import MachineCode, compile_text
 from hodyn_ros.codegen.object_cache import ObjectCache
+from hodyn_ros.codegen.processor import lanes
 from hodyn_ros.engine.limbs.driver import GroupCode, driver_text
 from hodyn_ros.engine.limbs.limb_code import limb_motion, limb_result_size, newton_step
 from hodyn_ros.engine.limbs.limb_constants import LimbConstants, limb_constants

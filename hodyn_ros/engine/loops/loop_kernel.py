@@ -12,8 +12,9 @@ from hodyn_ros.codegen.driver_end import kept_where_good
 from hodyn_ros.codegen.emit import kernel_text, lane_function_text
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Call, Function, Shape, Stack, traced
 from hodyn_ros.codegen.literals import literal
-from hodyn_ros.codegen.llvm import MachineCode, compile_text, lanes
+from hodyn_ros.codegen.llvm import MachineCode, compile_text
 from hodyn_ros.codegen.object_cache import ObjectCache
+from hodyn_ros.codegen.processor import lanes
 from hodyn_ros.codegen.tracer import Graph
 from hodyn_ros.engine.kernels import KernelSpec, fits_straight_line, inverse_dynamics
 from hodyn_ros.engine.large_trees.inverse import load_arguments

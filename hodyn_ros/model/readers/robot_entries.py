@@ -14,6 +14,7 @@ from hodyn_ros.model.keys import Entry, key
 from hodyn_ros.model.limits import JointLimit
 from hodyn_ros.model.loops import LoopKind
 from hodyn_ros.model.propeller import PropellerLimits
+from hodyn_ros.model.uncertainty import RobotUncertainty
 
 Vector = tuple[float, float, float]
 Row = Literal["rx", "ry", "rz", "x", "y", "z"]
@@ -217,6 +218,7 @@ class RobotFile(Entry):
 
     name: str
     gravity: Vector | None = key("in the world frame, pointing down [m/s^2]", default=None)
+    uncertainty: RobotUncertainty = RobotUncertainty()
 
 
 class TreeFile(RobotFile):
