@@ -128,13 +128,14 @@ class MotorGains:
         ]
         if bare:
             raise InputError(
-                f"no motor inertia to take gains from: {', '.join(map(repr, bare))}; give them motor_inertia, "
+                f"no motor inertia to take gains from: {', '.join(map(repr, bare))}; give motor_inertia, "
                 "or proportional_gain and derivative_gain, under drive in the robot file, or as in --set "
                 f"{bare[0]}.drive.motor_inertia=0.1 on the command line"
             )
         inertia = np.where(given, 1.0, train.motor_inertia)
         placed = cls.from_frequency(inertia, natural_frequency, damping_ratio)
-        own = np.array([[spec.proportional_gain, spec.derivative_gain] for spec in train.specs], dtype=float)
+        pairs = [[spec.proportional_gain, spec.derivative_gain] for spec in train.specs]
+        own = np.array(pairs, dtype=np.float64)
         return cls(
             np.where(given, own[:, 0], placed.proportional), np.where(given, own[:, 1], placed.derivative)
         )

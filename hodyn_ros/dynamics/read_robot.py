@@ -73,7 +73,8 @@ def _robot_of(text: YamlText, gravity: ArrayLike | None) -> RobotDescription:
             read = read_limbs(root, folder, gravity)
         elif isinstance(root, MjcfFile):
             mjcf = MjcfModel.compiled(folder / root.mjcf)
-            read = build_mjcf(_with_own_keys(text, root, mjcf), mjcf, gravity)
+            root = _with_own_keys(text, root, mjcf)
+            read = build_mjcf(root, mjcf, gravity)
         else:
             read = read_tree(root, folder, gravity)
             if read.closure is not None and read.closure.start is not None:
@@ -127,12 +128,18 @@ def read_mjcf_robot(
 ) -> RobotDescription:
     """Read an MJCF, or the text of one; arguments, errors and warnings as of `Robot.from_mjcf`."""
     mjcf = MjcfModel.compiled(path_or_xml)
-    given = {"root": root, "keyframe": keyframe, "coordinates": coordinates, "driven": driven}
-    given["mjcf_friction"] = friction
+    given: dict[str, Any] = {
+        "root": root,
+        "keyframe": keyframe,
+        "coordinates": coordinates,
+        "driven": driven,
+        "mjcf_friction": friction,
+    }
     try:
         file = _with_own_keys(YamlText(mjcf.source, {"mjcf": "."}, {}), MjcfFile(), mjcf)
         file = replace(file, **{key: value for key, value in given.items() if value is not None})
-        return replace(build_mjcf(file, mjcf), source=mjcf.source)
+        read = build_mjcf(file, mjcf)
+        return replace(read, uncertainty=replace(file.uncertainty), source=mjcf.source)
     except ModelError as error:
         named = str(error).startswith(f"{mjcf.source}:")
         raise error if named else ModelError(f"{mjcf.source}: {error}") from error

@@ -18,6 +18,7 @@ from hodyn_ros.model.drive_spec import DriveLimits, DriveSpec, FrictionSpec
 from hodyn_ros.model.limits import JointLimit
 from hodyn_ros.model.propeller import Propeller
 from hodyn_ros.model.tree import TreeModel
+from hodyn_ros.model.uncertainty import RobotUncertainty
 
 _BESIDE = ("velocity", "acceleration", "jerk", "effort_rate")  # limits that MJCF has not
 
@@ -51,11 +52,12 @@ def own_keys(
         found["joints"] = joints
     if robot.drive_train is not None and any(map(_rubs, robot.drive_train.specs)):
         found["mjcf_friction"] = True
+    if robot.uncertainty != RobotUncertainty():
+        found["uncertainty"] = asdict(robot.uncertainty)
     if not found:
         return ""
-    return yaml.safe_dump(
-        found, default_flow_style=True, sort_keys=False, width=inf, allow_unicode=True
-    ).strip()
+    text = yaml.safe_dump(found, default_flow_style=True, sort_keys=False, width=inf, allow_unicode=True)
+    return text.strip()
 
 
 def _body(tree: TreeModel, body: int) -> dict[str, Any]:

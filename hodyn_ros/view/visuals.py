@@ -45,7 +45,7 @@ class Looks(NamedTuple):
 
 
 def read_looks(path: Path, robot: Robot) -> Looks:
-    """Return the shapes of the robot that a file describes: a URDF, an MJCF, or one that names such a file."""
+    """Return the shapes of the robot that a file describes: a URDF, an MJCF, or one that names one."""
     shown = _shown_by(path)
     if shown is None:
         return Looks((), ())

@@ -1,4 +1,4 @@
-"""A leg of MJCF with springs, rods and loops: shown, planned, simulated, viewed and exported by its actuators."""
+"""A leg of MJCF with springs, rods and loops: shown, planned, simulated, viewed, exported."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_what_is_held_and_where_loops_close_is_said() -> None:
 
 
 def accelerations(text: str, efforts: dict[str, float]) -> dict[str, float]:
-    """Return those of MuJoCo from rest at home, by its mass matrix and constraints, which give way a little."""
+    """Return those of MuJoCo from rest at home, by its mass matrix and constraints, which give way."""
     model = mujoco.MjModel.from_xml_string(text)
     model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_LIMIT
@@ -154,13 +154,13 @@ def test_commands_take_it(
     """With what the command line says of the MJCF, or a file that names it."""
     assert run(monkeypatch, "show", "leg.xml", *SETTINGS) == 0
     assert "leg: 9 joints, 9 bodies of 8.05 kg, 10 kg more are fixed to the world" in capsys.readouterr().out
-    assert run(monkeypatch, "plan", "step.yaml", "leg.xml", "--set", "keyframe=home") == 2
+    assert run(monkeypatch, "plan", "leg.xml", "step.yaml", "--set", "keyframe=home") == 2
     said = capsys.readouterr().err
     assert "no limit of velocity is known of 'hip', 'knee', 'foot'" in said
     assert "--set limits.velocity=2" in said
-    common = ("plan", "step.yaml", "leg.xml", *SETTINGS, "--pieces", "4", "--out", "fast.yaml")
+    common = ("plan", "leg.xml", "step.yaml", *SETTINGS, "--pieces", "4", "--out", "fast.yaml")
     assert run(monkeypatch, *common) == 0
-    assert run(monkeypatch, "check", "fast.yaml", "leg.xml", *SETTINGS) == 0
+    assert run(monkeypatch, "check", "leg.xml", "fast.yaml", *SETTINGS) == 0
     assert run(monkeypatch, "simulate", "leg.yaml", "step.yaml", "--out", "sim", "--set", "name=x") == 0
     figures = json.loads((folder / "sim" / "simulate.json").read_text())
     assert figures["cases"][0]["runs"]["elastic"]["rms_error"] < 1e-4

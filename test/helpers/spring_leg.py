@@ -1,8 +1,8 @@
 """A leg as MJCF whose make-up is that of Cassie's, with figures of its own.
 
-Hip, knee and foot have motors. A leaf spring gives way between knee and shin; a rod with a ball at either end
-ties the shank's lower part, the tarsus, to the thigh; the foot turns by a crank and a second rod. At qpos0 the leg
-is straight, which is beyond the range of the knee.
+Hip, knee and foot have motors. A leaf spring gives way between knee and shin; a rod with a ball at either
+end ties the shank's lower part, the tarsus, to the thigh; the foot turns by a crank and a second rod. At
+qpos0 the leg is straight, which is beyond the range of the knee.
 """
 
 _RIGHT = '<body name="{name}" pos="{pos}"><joint name="{name}" axis="0 1 0" {more}/><inertial {inertial}/>'
@@ -31,11 +31,13 @@ def spring_leg(holds: str = "") -> str:
     hip = _body("hip", "0 0 0", 5.0, 0.4, achilles + knee, 'range="-1 1" armature="0.09" damping="1"')
     return f"""<mujoco model="leg"><compiler angle="radian" autolimits="true"/>
   <default><geom contype="0" conaffinity="0"/></default><worldbody>
-  <body name="pelvis" pos="0 0 1"><freejoint name="float"/><geom type="box" size="0.1 0.1 0.1" mass="10"/>{hip}</body>
+  <body name="pelvis" pos="0 0 1"><freejoint name="float"/>
+    <geom type="box" size="0.1 0.1 0.1" mass="10"/>{hip}</body>
   </worldbody><equality>
   <connect name="heel" body1="achilles-rod" body2="tarsus" anchor="0 0 -0.73"/>
   <connect name="toes" body1="plantar-rod" body2="foot" anchor="0 0 -0.25"/>{holds}</equality>
   <actuator><motor name="hip" joint="hip" gear="16" ctrlrange="-12 12"/>
   <motor name="knee" joint="knee" gear="16" ctrlrange="-12 12"/>
   <motor name="foot" joint="foot" gear="50" ctrlrange="-0.9 0.9"/></actuator>
-  <keyframe><key name="home" qpos="0 0 1 1 0 0 0 0.3 0.997 0 -0.078 0 -0.31 0 0.14 0 0 0"/></keyframe></mujoco>"""
+  <keyframe><key name="home" qpos="0 0 1 1 0 0 0 0.3 0.997 0 -0.078 0 -0.31 0 0.14 0 0 0"/></keyframe>
+</mujoco>"""

@@ -17,15 +17,15 @@ _OF_JOINTS = keys_of(FreedomEntry)
 def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """Return data of a robot file with others laid over them: mappings by key, lists of named things by name.
 
-    >>> merged({"joints": [{"name": "a", "locked": 0}], "name": "x"}, {"joints": [{"name": "a", "locked": 1}]})
-    {'joints': [{'name': 'a', 'locked': 1}], 'name': 'x'}
+    >>> merged({"name": "x", "joints": [{"name": "a", "locked": 0}]}, {"joints": [{"name": "a", "axis": 1}]})
+    {'name': 'x', 'joints': [{'name': 'a', 'locked': 0, 'axis': 1}]}
     """
     result = dict(below)
     for key, value in above.items():
         before = below.get(key)
         if isinstance(value, Mapping) and isinstance(before, Mapping):
             result[key] = merged(before, value)
-        elif _are_named(value) and _are_named(before):
+        elif _are_named(value) and before is not None and _are_named(before):
             named = {one["name"]: one for one in before}
             for one in value:
                 named[one["name"]] = merged(named.get(one["name"], {}), one)

@@ -229,9 +229,8 @@ class _Reader:
             rows = data.efc_J.reshape(-1, m.nv)[: data.nefc].copy()
             rows[:, [m.jnt_dofadr[joint] for joint in self.held]] = 0.0
             if not self.floats:
-                rows[
-                    :, np.isin(m.dof_jntid, np.flatnonzero(m.jnt_type == int(mujoco.mjtJoint.mjJNT_FREE)))
-                ] = 0.0
+                free = np.flatnonzero(m.jnt_type == int(mujoco.mjtJoint.mjJNT_FREE))
+                rows[:, np.isin(m.dof_jntid, free)] = 0.0
             change = -np.linalg.lstsq(rows, data.efc_pos, rcond=_TOLERANCE)[0]
             mujoco.mj_integratePos(m, data.qpos, change, 1.0)
         m.opt.disableflags, m.opt.jacobian = flags, form
@@ -514,7 +513,7 @@ class _Reader:
         yield Loop(names[0], names[1], "rod", a, point_b=b, name=name)
 
     def _spins(self, loops: Sequence[Loop]) -> Iterator[Loop]:
-        """Yield what stops the spins of rods: bodies on a ball joint that are connected at one other point."""
+        """Yield what stops the spins of rods: bodies on a ball joint, connected at one other point."""
         m = self.m
         for body in sorted(self.kept):
             name, first = self.bodies[body], int(m.body_jntadr[body])

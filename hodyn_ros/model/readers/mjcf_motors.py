@@ -1,4 +1,4 @@
-"""Motors on springs in MJCF: bodies of their own on the ground, tied to the joints that they drive by tendons."""
+"""Motors on springs in MJCF: bodies of their own on the ground, tied to the joints that they drive."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _curves(model: Any) -> Sequence[str]:
 
 
 def _only_turns(model: Any, mujoco: Any, joint: int) -> bool:
-    """Say whether a joint moves one body on the world that carries nothing and has no weight along the joint."""
+    """Say whether a joint moves a body on the world that carries nothing and has no weight along it."""
     body = int(model.jnt_bodyid[joint])
     alone = model.body_jntnum[body] == 1 and model.body_parentid[body] == _WORLD
     if not alone or (model.body_parentid == body).any() or np.any(model.jnt_stiffness[joint]):
@@ -104,7 +104,7 @@ def _only_turns(model: Any, mujoco: Any, joint: int) -> bool:
 
 
 def _own_inertia(model: Any, mujoco: Any, joint: int) -> float:
-    """Return the mass that a slide moves, or the inertia about the axis of a hinge through the centre of mass."""
+    """Return the mass that a slide moves, or the inertia about a hinge through the centre of mass."""
     body = int(model.jnt_bodyid[joint])
     if model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_SLIDE:
         return float(model.body_mass[body])
