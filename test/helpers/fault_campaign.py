@@ -172,7 +172,7 @@ def run(case: Case, lasts: int | None = None) -> tuple[Bench, str]:
         for each in injectors:
             each(bench, moment)
 
-    last = max(lie.begins for lie in case.lies)
+    last = max(lie.begins + lie.silent for lie in case.lies)
     until = max(begins + last + LASTS, AT_LEAST) if lasts is None else begins + last + lasts
     try:
         with np.errstate(all="ignore"):  # huge numbers are what is tried

@@ -94,6 +94,11 @@ class Lie:
         ends = f" for {self.lasts} ms" if self.lasts < FOR_GOOD else ""
         return f"{self.signal}{joints} {names}".rstrip() + f": {self.kind}{amount}{since}{ends}"
 
+    @property
+    def silent(self) -> int:
+        """How long nothing is commanded [ms], before anything can be seen."""
+        return int(self.amount) if self.signal == "process" else 0
+
     def injector(self, moment: int, number: int) -> Inject:
         """Return what is done to each millisecond of a case since `moment` [ms]; it has its own memory."""
         begins, act = moment + self.begins, self._act(np.random.default_rng([self.begins, number]))
