@@ -19,12 +19,14 @@ from typing import NamedTuple
 
 import numpy as np
 from fault_bench import CONTROLLER, EFFORTS, FAULT_AT, REFERENCES, Bench, Consumer, End, Moment, silence
-from fault_lies import Lie, Unseen, draw, harmless, unseen
+from fault_lies import Lie, Unseen, draw, habit, harmless, unseen
 
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.guard.guard_config import State
 
 STEP, SPEED = 2.0, 1.2  # [N.m] in a millisecond; share of the limit
+RATE = 1.0  # [N.m] in a millisecond: the `effort_rate` of this robot
+HABITS = 0.25  # share of cases in which something is unusual besides, and no fault
 REFERENCE = 3.5  # times the limit of the speed: 5 mrad, by which feedforwards may step, beside the speed
 LASTS, AT_LEAST = 600, 1200  # [ms] after the last lie has begun; of the run as a whole
 LATER = 1000  # [ms] that a motion begins later where the robot has to be at rest
@@ -153,7 +155,10 @@ def case_of(seed: int) -> Case:
     if moment == "fading to zero":
         consumer = LOOSE if consumer is LOOSE else CONTROLLER_ZERO
     count = int(random.choice([1, 1, 1, 2, 2, 3]))
-    return Case(consumer.name, moment, tuple(draw(random, consumer.kind) for _ in range(count)))
+    lies = [draw(random, consumer.kind) for _ in range(count)]
+    if random.uniform() < HABITS:
+        lies.insert(0, habit(random))
+    return Case(consumer.name, moment, tuple(lies))
 
 
 def stands(bench: Bench) -> bool:
@@ -191,8 +196,8 @@ def judged(case: Case, lasts: int | None = None) -> Verdict:
 def verdict(case: Case, bench: Bench, failed: str) -> Verdict:
     """Hold what has come out of a case, and the exception in words, against the bars.
 
-    No effort steps by more than 2 N.m in a millisecond (no `effort_rate` of this robot allows more) from what
-    the drives hold, but where a guard lets go; references of drives with a loop of their own likewise by no
+    No effort steps by more than 2 N.m, or what `effort_rate` allows in a period of the process, from what the
+    drives hold, but where a guard lets go; references of drives with a loop of their own likewise by no
     more than the guard lets two feedforwards disagree. No link is faster than 1.2 times its limit.
     Every command is finite and within the limits, and where there is none, the guard says that it waits, has
     ended, or has stopped.
@@ -202,7 +207,8 @@ def verdict(case: Case, bench: Bench, failed: str) -> Verdict:
     says = "; ".join(str(change.reason) for change in record.transitions) or f"{guard.state.value}, nothing"
     failed = failed or _undefined(bench)
     apart = unseen(case.lies, bench.kind)
-    ratio = max(record.step / STEP, share / max(SPEED, apart.share if apart else 0.0))
+    period = max([lie.amount for lie in case.lies if lie.kind == "runs every nth"], default=1.0)  # [ms]
+    ratio = max(record.step / max(STEP, RATE * period), share / max(SPEED, apart.share if apart else 0.0))
     if bench.kind == "references":
         ratio = max(ratio, max(record.position_steps, default=0.0) / REFERENCE)
     if failed:

@@ -97,7 +97,7 @@ class Lie:
     @property
     def silent(self) -> int:
         """How long nothing is commanded [ms], before anything can be seen."""
-        return int(self.amount) if self.signal == "process" else 0
+        return int(self.amount) if self.kind.startswith("held up") else 0
 
     def injector(self, moment: int, number: int) -> Inject:
         """Return what is done to each millisecond of a case since `moment` [ms]; it has its own memory."""
@@ -282,14 +282,20 @@ def _elapsed(lie: Lie, random: np.random.Generator) -> Act:
 
 
 def _process(lie: Lie, random: np.random.Generator) -> Act:
-    """Held up for `amount` [ms]; then it gets all that has come meanwhile, or the last of it."""
+    """Held up for `amount` [ms], after which it gets all that has come, or the last of it; or always slow."""
     fed: list[Feed] = []
     measured: list[Measured] = []
 
     def act(bench: Bench, moment: Moment, since: int) -> None:
         fed.extend(moment.feed)
         measured.extend(moment.measured)
-        if since < lie.amount:
+        if lie.kind == "runs every nth":
+            moment.runs = since % int(lie.amount) == 0
+            if moment.runs:
+                moment.feed, moment.measured = fed[:], measured[:]
+                fed.clear()
+                measured.clear()
+        elif since < lie.amount:
             moment.runs = False
         elif since == lie.amount:
             last = 1 if lie.kind == "held up, keeps the last" else 50
@@ -378,7 +384,7 @@ SHARES = (0.5, 0.14, 0.12, 0.08, 0.02, 0.05, 0.02, 0.05, 0.02)
 
 def draw(random: np.random.Generator, kind: str) -> Lie:
     """Return what is false, for drives of a kind, as `Consumer.kind`."""
-    begins = int(random.choice([0, 0, 0, random.integers(1, 100)]))
+    begins = int(random.choice([0, 0, 0, random.integers(1, 100), random.integers(1, 400)]))
     lasts = int(random.choice([FOR_GOOD, FOR_GOOD, FOR_GOOD, 1, 5, 20, 60, 200]))
     what = random.choice(WHAT, p=SHARES)
     if what == "value":
@@ -473,6 +479,19 @@ def _drawn_other(random: np.random.Generator, signal: str, begins: int, lasts: i
     if signal == "process":
         return Lie(signal, kind, (), float(random.choice([3, 10, 40, 90, 140, 500])), begins)
     return Lie(signal, kind, (), amount, begins, lasts)
+
+
+def habit(random: np.random.Generator) -> Lie:
+    """Return what is no fault, and yet may hide one or make it worse."""
+    every = tuple(range(JOINTS))
+    habits = (
+        Lie("measured velocity", "not a number", every, float("nan")),  # none is measured
+        Lie("measured position", "noise", every, 1e-4),
+        Lie("feedforwards", "every nth", (), float(random.choice([5, 20]))),
+        Lie("process", "runs every nth", (), float(random.choice([2, 5]))),
+        Lie("request", "start"),  # by somebody impatient
+    )
+    return habits[int(random.integers(len(habits)))]
 
 
 # what is no fault
