@@ -48,6 +48,16 @@ def _drawable(picture: Path | None) -> Path | None:
 # arguments of several commands
 TrajectoryFile = Annotated[str, typer.Argument(help="Trajectory: path of a YAML file, or a shipped one.")]
 RobotFile = Annotated[str, typer.Argument(help="Robot: path of a YAML, URDF or MJCF file, or a shipped one.")]
+FloatingBase = Annotated[bool, typer.Option("--floating-base", help="Let the root of a URDF file float.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        help="Key of robot files and its value, such as keyframe=home, driven=[hip, knee], limits.velocity=2 "
+        "or knee.drive.stiffness=9000, in place of what the file says; once or more.",
+        show_default="none",
+    ),
+]
 Duration = Annotated[float | None, typer.Option(help="Seconds of the motion that count.", show_default="all")]
 Tolerance = Annotated[
     float,
@@ -62,6 +72,13 @@ Picture = Annotated[
     typer.Option(help="Picture to draw, such as out/picture.png.", show_default="none", callback=_drawable),
 ]
 Recording = Annotated[Path, typer.Argument(help="Recording of rosbag2, mcap or sqlite3; it may be cut off.")]
+
+
+def _choice(robot: str, floating_base: bool, settings: list[str] | None) -> Any:
+    """Return the robot of a command."""
+    from hodyn_ros.dynamics.robot_choice import RobotChoice
+
+    return RobotChoice(robot, floating_base, tuple(settings or ()))
 
 
 def _print_version(wanted: bool) -> None:
@@ -153,9 +170,7 @@ def export(
         str | None,
         typer.Option(help="Prefix of all names in the code.", show_default="from the robot's name"),
     ] = None,
-    floating_base: Annotated[
-        bool, typer.Option("--floating-base", help="Let the root of a URDF file float.")
-    ] = False,
+    floating_base: FloatingBase = False,
     shared: Annotated[
         bool,
         typer.Option(
@@ -163,6 +178,7 @@ def export(
             help="Compile it to lib<name>.so, for hodyn_ros/FeedforwardController of ros2_control.",
         ),
     ] = False,
+    settings: Settings = None,
 ) -> None:
     """Write the dynamics of a robot as one C file without dependencies, for hard real-time loops.
 
@@ -176,7 +192,7 @@ def export(
         raise InputError("say once which robot to export, as in: hodyn export panda.yaml")
     robot = robot or cast(str, option)
     if lang == "mjcf":
-        model, file = export_mjcf(robot, out, name, floating_base)
+        model, file = export_mjcf(robot, out, name, floating_base, settings or ())
         print(f"wrote {file}")
         for note in model.notes:
             print(f"note: {note}")
@@ -188,7 +204,7 @@ def export(
             raise InputError(
                 "--shared exports the feedforward alone; leave out --what, --frame, --wrench and --period"
             )
-        print(f"wrote {export_shared(robot, order, out, name, floating_base)}")
+        print(f"wrote {export_shared(robot, order, out, name, floating_base, settings or ())}")
         return
     code, paths = export_c(
         robot,
@@ -201,6 +217,7 @@ def export(
         cast(Representation, representation),
         period,
         wrench or (),
+        settings or (),
     )
     print(f"wrote {' and '.join(map(str, paths))}: {code.operations} operations per call")
     for note in code.notes:
@@ -213,6 +230,8 @@ def show(
         str, typer.Argument(help="Robot: path of a YAML, URDF or MJCF file, or the name of a shipped one.")
     ],
     picture: Picture = None,
+    floating_base: FloatingBase = False,
+    settings: Settings = None,
 ) -> None:
     """Show what a robot file says: joints, limits, drives, masses, frames, and which figures are assumed.
 
@@ -221,7 +240,7 @@ def show(
     from hodyn_ros.cli.show import run_show
     from hodyn_ros.tables import console
 
-    run_show(robot, picture, console())
+    run_show(_choice(robot, floating_base, settings), picture, console())
 
 
 @app.command()
@@ -251,6 +270,8 @@ def view(
         str, typer.Option(help="Address to serve at; 0.0.0.0 lets other machines look as well.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to serve at.", min=1, max=65535)] = 8080,
+    floating_base: FloatingBase = False,
+    settings: Settings = None,
 ) -> None:
     """Show a robot in a browser: standing, along a motion, from a recording, or live; Ctrl+C ends it.
 
@@ -263,7 +284,8 @@ def view(
     from hodyn_ros.tables import console
     from hodyn_ros.view.view_command import run_view
 
-    run_view(robot, source, live, duration, namespace, host, port, console())
+    choice = _choice(robot, floating_base, settings)
+    run_view(choice, source, live, duration, namespace, host, port, console())
 
 
 @app.command()
@@ -274,6 +296,8 @@ def check(
     duration: Duration = None,
     tolerance: Tolerance = 1e-3,
     picture: Picture = None,
+    floating_base: FloatingBase = False,
+    settings: Settings = None,
 ) -> None:
     """Compare a motion with every limit of a robot; exit code 1 where one is exceeded.
 
@@ -283,7 +307,8 @@ def check(
     """
     from hodyn_ros.cli.check_and_retime import run_check
 
-    if not run_check(robot, trajectory, duration, tolerance, picture, Console()):
+    choice = _choice(robot, floating_base, settings)
+    if not run_check(choice, trajectory, duration, tolerance, picture, Console()):
         raise SystemExit(1)
 
 
@@ -339,6 +364,8 @@ def simulate(
     ] = 1e-3,
     seed: Annotated[int, typer.Option(help="Of the noise of a record.", min=0)] = 0,
     out: Annotated[Path, typer.Option(help="Folder for picture and figures.")] = Path("out/simulate"),
+    floating_base: FloatingBase = False,
+    settings: Settings = None,
 ) -> None:
     """Simulate a robot that follows a motion with each kind of feedforward; without ROS.
 
@@ -361,7 +388,7 @@ def simulate(
         seed=seed,
     )
     run_simulate(
-        robot,
+        _choice(robot, floating_base, settings),
         motion,
         shares_of(stiffness_error or ["0"]),
         share_of(inertia_error),
@@ -369,7 +396,7 @@ def simulate(
         duration,
         ramp,
         Loop(rate, natural_frequency, damping_ratio, order=order),
-        real,
+        None if real is None else _choice(real, floating_base, settings),
         record,
         instruments,
         out,
@@ -423,6 +450,8 @@ def plan(
             callback=_drawable,
         ),
     ] = None,
+    floating_base: FloatingBase = False,
+    settings: Settings = None,
 ) -> None:
     """Find the fastest motion along a path that keeps all limits of a robot.
 
@@ -442,7 +471,7 @@ def plan(
             rates_of("end", end),
             pieces,
         )
-        run_plan(robot, path, request, out, picture, Console())
+        run_plan(_choice(robot, floating_base, settings), path, request, out, picture, Console())
     except InfeasibleError as error:
         raise SystemExit(_fail(error, 1)) from None
 
@@ -456,6 +485,8 @@ def retime(
     duration: Duration = None,
     tolerance: Tolerance = 1e-3,
     picture: Picture = None,
+    floating_base: FloatingBase = False,
+    settings: Settings = None,
 ) -> None:
     """Slow a motion down just enough that a robot keeps all its limits, and say by how much.
 
@@ -465,7 +496,8 @@ def retime(
     from hodyn_ros.planning.retime import InfeasibleError
 
     try:
-        run_retime(robot, trajectory, duration, tolerance, out, picture, Console())
+        choice = _choice(robot, floating_base, settings)
+        run_retime(choice, trajectory, duration, tolerance, out, picture, Console())
     except InfeasibleError as error:
         raise SystemExit(_fail(error, 1)) from None
 
@@ -496,6 +528,8 @@ def excite_robot(
     ] = 2,
     seed: Annotated[int, typer.Option(help="Of the random motions.", min=0)] = 0,
     picture: Picture = None,
+    floating_base: FloatingBase = False,
+    settings: Settings = None,
 ) -> None:
     """Find a motion that makes the parameters of a robot visible, for a recording to identify it from.
 
@@ -509,7 +543,8 @@ def excite_robot(
     boxes = tuple(Box.parse(text) for text in box or ())
     at_motor = _at_motor(effort_at)
     options = ExcitationOptions(duration, harmonics, starts, seed, at_motor, boxes)
-    run_excite(robot, options, compare, out, picture, Console())
+    choice = _choice(robot, floating_base, settings)
+    run_excite(choice, options, compare, out, picture, Console())
 
 
 def _at_motor(text: str) -> bool:
@@ -546,6 +581,8 @@ def identify_robot(
     ] = None,
     out: Annotated[Path, typer.Option(help="Robot file to write.")] = Path("out/identified.yaml"),
     report: Annotated[Path, typer.Option(help="Folder for figures and pictures.")] = Path("out/identify"),
+    floating_base: FloatingBase = False,
+    settings: Settings = None,
 ) -> None:
     """Identify inertias, friction, motors, springs and delays of a robot from a recording.
 
@@ -560,7 +597,8 @@ def identify_robot(
         raise InputError(f"--only is all or payload, found {only!r}")
     options = Options(cast(Any, only), bandwidth, trust)
     at_motor = _at_motor(effort_at)
-    run_identify(robot, recording, columns, options, at_motor, validate or [], out, report, console())
+    choice = _choice(robot, floating_base, settings)
+    run_identify(choice, recording, columns, options, at_motor, validate or [], out, report, console())
 
 
 @app.command()

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from hodyn_ros import share
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
 from hodyn_ros.planning.check import Report, check
 from hodyn_ros.planning.report import certainty, findings_table, percent, print_whole, verdict
@@ -22,7 +23,7 @@ _ATTEMPTS = 5  # to write a file that keeps its limits in spite of rounding
 
 
 def run_check(
-    robot: str,
+    robot: RobotChoice,
     trajectory: str,
     duration: float | None,
     tolerance: float,
@@ -31,7 +32,7 @@ def run_check(
 ) -> bool:
     """Print the table of a check and draw its picture; return whether all limits hold.
 
-    `robot`: path of a YAML, URDF or MJCF file, or a shipped one; `trajectory`: a YAML file as well.
+    `trajectory`: path of a YAML file, or a shipped one.
     """
     motion = _motion(share.find("config", trajectory), duration)
     machine = read_machine(robot, console)
@@ -49,7 +50,7 @@ def run_check(
 
 
 def run_retime(
-    robot: str,
+    robot: RobotChoice,
     trajectory: str,
     duration: float | None,
     tolerance: float,
@@ -84,9 +85,9 @@ def run_retime(
     console.print(f"checked as it was written: {verdict(report)}", soft_wrap=True)
 
 
-def read_machine(robot: str, console: Console) -> Robot:
+def read_machine(robot: RobotChoice, console: Console) -> Robot:
     """Read a robot whose motors are held to limits, and say what of its file these leave out."""
-    machine = Robot.from_config(share.find("config", robot))
+    machine = robot.robot()
     if machine.drive_train is not None and any(spec.rotor for spec in machine.drive_train.specs):
         console.print(
             "note: limits are held without the turning of rotors with the links (`rotor` of the drives)",

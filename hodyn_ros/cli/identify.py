@@ -8,9 +8,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from hodyn_ros import share
-from hodyn_ros.dynamics.read_robot import read_robot
-from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.identification.files import read_recording
 from hodyn_ros.identification.identify import Options, identify
 from hodyn_ros.identification.reporting.run import Run
@@ -22,7 +20,7 @@ from hodyn_ros.tables import number, progress_bar, table
 
 
 def run_identify(
-    robot: str,
+    robot: RobotChoice,
     recording: Path,
     columns: Path | None,
     options: Options,
@@ -33,7 +31,7 @@ def run_identify(
     console: Console,
 ) -> None:
     """Write the robot file `out`, and figures and pictures to the folder `report`; print what was found."""
-    prior = Robot.of(read_robot(share.find("config", robot)))
+    prior = robot.robot()
     data = read_recording(recording, prior.joint_names, columns, at_motor)
     others = [read_recording(path, prior.joint_names, columns, at_motor) for path in validations]
     with progress_bar(console, "identifying") as progress:

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 from rich.console import Console
 
 from hodyn_ros import share
 from hodyn_ros.cli.check_and_retime import read_machine
 from hodyn_ros.cli.simulate import share_of
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
 from hodyn_ros.planning.check import check
 from hodyn_ros.planning.report import print_whole, verdict
@@ -73,8 +76,26 @@ def rates_of(where: str, text: str | None) -> list[float] | None:
         raise InputError(f"--{where} takes four numbers such as 1,0,0,0, found {text!r}") from None
 
 
+def check_speed_limits(robot: Robot) -> None:
+    """Reject a robot with drives that may turn as fast as they like; InputError says how to state limits.
+
+    Torques alone bound accelerations, so that what is planned within them is as fast as no robot is.
+    """
+    bounded = np.isfinite(robot.limits.velocity)
+    if robot.drive_train is not None:
+        bounded |= [np.isfinite(spec.limits.speed) for spec in robot.drive_train.specs]
+    free = [name for name, has in zip(robot.driven_joints, bounded) if not has]
+    if free:
+        names = ", ".join(map(repr, free[:4])) + (f" and {len(free) - 4} more" if len(free) > 4 else "")
+        raise InputError(
+            f"no limit of velocity is known of {names}, and without one a plan is faster than any robot; "
+            "state what they may do, for all as in --set limits.velocity=2, for one as in "
+            f"--set {free[0]}.limits.velocity=2 [rad/s or m/s], or under limits in a robot file"
+        )
+
+
 def run_plan(
-    robot: str,
+    robot: RobotChoice,
     path: str,
     request: Request,
     out: Path,
@@ -83,11 +104,12 @@ def run_plan(
 ) -> None:
     """Write the fastest motion along a path as a trajectory file, and say what binds. Raises InfeasibleError.
 
-    `robot`: path of a YAML, URDF or MJCF file, or a shipped one; `path`: a trajectory file as well.
+    `path`: a trajectory file, or a shipped one.
     """
     source = share.find("config", path)
     motion = read_motion(source)
     machine = read_machine(robot, console)
+    check_speed_limits(machine)
     with progress_bar(console, "searching the fastest speed") as progress:
         found = time_optimal(
             motion,

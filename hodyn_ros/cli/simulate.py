@@ -14,6 +14,7 @@ from rich.console import Console
 from hodyn_ros import share
 from hodyn_ros.control.motor_pd import FeedforwardMode
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
 from hodyn_ros.model.tree import JointKind
 from hodyn_ros.pictures import plain, save_picture
@@ -27,7 +28,7 @@ Outcomes = Mapping[FeedforwardMode, Outcome]
 
 
 def run_simulate(
-    robot: str,
+    robot: RobotChoice,
     motion: str,
     stiffness_errors: Sequence[float],
     inertia_error: float,
@@ -35,7 +36,7 @@ def run_simulate(
     duration: float | None,
     ramp: float,
     loop: Loop,
-    real: str | None,
+    real: RobotChoice | None,
     record: Path | None,
     instruments: Instruments,
     out: Path,
@@ -47,8 +48,8 @@ def run_simulate(
     with elastic feedforward goes to `record`.
     `stiffness_errors`, `inertia_error`: shares; `payload_error` [kg]. Raises InputError.
     """
-    model = Robot.from_config(share.find("config", robot))
-    other = None if real is None else Robot.from_config(share.find("config", real))
+    model = robot.robot()
+    other = None if real is None else real.robot()
     source = share.find("config", motion)
     wanted = read_motion(source)
     cases = [RobotErrors(each, inertia_error, payload_error) for each in stiffness_errors]

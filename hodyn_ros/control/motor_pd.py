@@ -113,3 +113,28 @@ class MotorGains:
                 "give proportional and derivative gains for each joint"
             )
         return cls(inertia * natural_frequency**2, 2.0 * damping_ratio * natural_frequency * inertia)
+
+    @classmethod
+    def of_drives(cls, train: DriveTrain, natural_frequency: float, damping_ratio: float) -> MotorGains:
+        """Return the gains that the drives give, and of the others those of `from_frequency`.
+
+        Raises InputError that names the joints with neither gains nor a motor inertia.
+        """
+        given = [spec.proportional_gain is not None for spec in train.specs]
+        bare = [
+            name
+            for name, has, inertia in zip(train.joint_names, given, train.motor_inertia)
+            if not has and inertia <= 0.0
+        ]
+        if bare:
+            raise InputError(
+                f"no motor inertia to take gains from: {', '.join(map(repr, bare))}; give them motor_inertia, "
+                "or proportional_gain and derivative_gain, under drive in the robot file, or as in --set "
+                f"{bare[0]}.drive.motor_inertia=0.1 on the command line"
+            )
+        inertia = np.where(given, 1.0, train.motor_inertia)
+        placed = cls.from_frequency(inertia, natural_frequency, damping_ratio)
+        own = np.array([[spec.proportional_gain, spec.derivative_gain] for spec in train.specs], dtype=float)
+        return cls(
+            np.where(given, own[:, 0], placed.proportional), np.where(given, own[:, 1], placed.derivative)
+        )

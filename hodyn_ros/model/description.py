@@ -31,6 +31,7 @@ class RobotDescription:
     coordinate_limits: JointLimits | None = None
     propellers: tuple[Propeller, ...] = ()
     uncertainty: RobotUncertainty = RobotUncertainty()
+    grounded: Mapping[str, float] = field(default_factory=dict)  # masses [kg] of bodies fixed to the world
     source: str = ""  # what errors call it: the path of its file
 
     def with_gravity(self, gravity: ArrayLike) -> RobotDescription:

@@ -139,9 +139,7 @@ class ControllerNode(FeedforwardConsumer):
     def _gains(self, train: DriveTrain) -> MotorGains:
         proportional, derivative = value(self, "proportional_gains"), value(self, "derivative_gains")
         if not proportional and not derivative:
-            return MotorGains.from_frequency(
-                train.motor_inertia, value(self, "natural_frequency"), value(self, "damping_ratio")
-            )
+            return MotorGains.of_drives(train, value(self, "natural_frequency"), value(self, "damping_ratio"))
         for name, gains in (("proportional_gains", proportional), ("derivative_gains", derivative)):
             if len(gains) != train.n_joints:
                 raise InputError(f"parameter {name!r} holds {len(gains)} gains for {train.n_joints} joints")

@@ -138,9 +138,7 @@ class TrackingStudy:
         self._settling = settling
         self._length = (own.duration if duration is None else duration) + afterwards
         self.modes = tuple(FeedforwardMode) if train.linear_springs else (FeedforwardMode.ELASTIC,)
-        self._gains = MotorGains.from_frequency(
-            train.motor_inertia, loop.natural_frequency, loop.damping_ratio
-        )
+        self._gains = MotorGains.of_drives(train, loop.natural_frequency, loop.damping_ratio)
         self._effort_limits = train.effort_limits(model.limits.effort)
         count = round((settling + self._motion.trajectory.duration + afterwards) * loop.rate)
         desired = [self._desired(i / loop.rate) for i in range(count + 1)]

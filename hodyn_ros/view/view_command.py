@@ -9,6 +9,7 @@ from rich.console import Console
 
 from hodyn_ros import share
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
 from hodyn_ros.trajectory.files.reader import read_motion
 from hodyn_ros.view.browser import Browser
@@ -21,7 +22,7 @@ _UNKNOWN = 1e-3  # [rad] largest deflection that is expected of a robot whose mo
 
 
 def run_view(
-    robot: str,
+    robot: RobotChoice,
     source: str | None,
     live: bool,
     duration: float | None,
@@ -33,8 +34,7 @@ def run_view(
     """Serve a page with a robot until Ctrl+C: standing, along a motion or a bag, or live."""
     if live and source is not None:
         raise InputError(f"--live shows what the topics say; leave out '{source}'")
-    path = share.find("config", robot)
-    machine = Robot.from_config(path)
+    path, machine = robot.path, robot.robot()
     track = None if source is None else _track(machine, source, duration, namespace)
     looks = read_looks(path, machine)
     scene = Scene(machine, looks.visuals)
