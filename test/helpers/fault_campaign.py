@@ -1,7 +1,8 @@
 """A search for faults that a guard does not see: what x how x which joints x when, up to three at once.
 
     python test/helpers/fault_campaign.py 2000 --seed 1      the worst 20 of 2,000 cases
-    python test/helpers/fault_campaign.py 100 --only 37       one case again, with what the guard said
+    python test/helpers/fault_campaign.py --only 37           one case again, with what the guard said
+    python test/helpers/fault_campaign.py 300 --climb 40      the worst of 300, changed until they are worse
 
 Everything follows from the seed. `fault_lies.py` has what can be false; the bars are in `judged`.
 """
@@ -12,14 +13,14 @@ import argparse
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from multiprocessing import get_context
 from typing import NamedTuple
 
 import numpy as np
 from fault_bench import CONTROLLER, EFFORTS, FAULT_AT, REFERENCES, Bench, Consumer, End, Moment, silence
-from fault_lies import Lie, Unseen, draw, habit, harmless, unseen
+from fault_lies import Lie, Unseen, draw, habit, harmless, unseen, varied
 
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.guard.guard_config import State
@@ -118,6 +119,12 @@ class Verdict(NamedTuple):
     share: float  # the highest speed of a link, by its limit
     says: str  # what the guard has said, or what has failed
     apart: Unseen | None  # why this cannot be seen, and the bar that holds then
+
+    @property
+    def pressure(self) -> float:
+        """What a search makes larger: the speed for its bar, as efforts are cut to their steps long before."""
+        bar = max(SPEED, self.apart.share if self.apart else 0.0)
+        return self.ratio if self.beyond else self.share / bar
 
     @property
     def beyond(self) -> bool:
@@ -267,6 +274,24 @@ def campaign(seeds: range, workers: int = 1) -> Iterator[Verdict]:
         yield from pool.map(judged, cases, chunksize=10)
 
 
+def climb(case: Case, steps: int, random: np.random.Generator) -> Verdict:
+    """Change a case step by step into one whose links are faster for their bar; return the worst."""
+    best = judged(case)
+    for _ in range(steps):
+        lies, drives = list(best.case.lies), KNOWN[best.case.consumer].kind
+        which = int(random.integers(len(lies)))
+        if random.uniform() < 0.15 and len(lies) < 3:
+            lies.append(draw(random, drives))
+        elif random.uniform() < 0.1 and len(lies) > 1:
+            del lies[which]
+        else:
+            lies[which] = varied(random, lies[which])
+        other = judged(replace(best.case, lies=tuple(lies)))
+        if other.pressure >= best.pressure:
+            best = other
+    return best
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     arguments.add_argument("count", type=int, nargs="?", default=500, help="how many cases")
@@ -274,6 +299,7 @@ def main() -> None:
     arguments.add_argument("--worst", type=int, default=20, help="how many are shown")
     arguments.add_argument("--workers", type=int, default=2, help="processes")
     arguments.add_argument("--only", type=int, help="run the case of this seed alone")
+    arguments.add_argument("--climb", type=int, default=0, help="steps from each of the worst to a worse one")
     given = arguments.parse_args()
     if given.only is not None:
         print(repr(case_of(given.only)), judged(case_of(given.only)), sep="\n")
@@ -293,6 +319,8 @@ def main() -> None:
         print(f"\n{name}: {beyond} of {len(group)} cases are beyond the bars")
         for seed, each in sorted(group, key=lambda pair: -pair[1].ratio)[: given.worst]:
             print(f"{seed:6d} {each}")
+    for seed, each in sorted(found, key=lambda pair: -pair[1].pressure)[: given.worst if given.climb else 0]:
+        print("climbs", seed, climb(each.case, given.climb, np.random.default_rng(seed)), flush=True)
 
 
 if __name__ == "__main__":

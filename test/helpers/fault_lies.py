@@ -477,8 +477,28 @@ def _drawn_other(random: np.random.Generator, signal: str, begins: int, lasts: i
         "gravity turned": float(random.choice([20.0, 90.0, 180.0])),
     }.get(kind, 0.0)
     if signal == "process":
-        return Lie(signal, kind, (), float(random.choice([3, 10, 40, 90, 140, 500])), begins)
+        return Lie(signal, kind, (), float(round(10.0 ** random.uniform(0.3, 2.7))), begins)
     return Lie(signal, kind, (), amount, begins, lasts)
+
+
+def varied(random: np.random.Generator, lie: Lie) -> Lie:
+    """Return a lie like this one: of another size, for another time, of other joints."""
+    how = int(random.integers(4))
+    if how == 0 and lie.amount and np.isfinite(lie.amount) and lie.kind not in _KINDS_OF_AMOUNT:
+        amount = lie.amount * 10.0 ** random.normal(scale=0.3)
+        whole = lie.signal == "process" or lie.kind in ("late", "every nth")
+        return replace(lie, amount=float(max(round(amount), 1)) if whole else float(f"{amount:.3g}"))
+    if how == 1:
+        return replace(lie, begins=max(0, lie.begins + int(random.integers(-40, 41))))
+    if how == 2 and lie.signal not in ("robot", "process"):
+        return replace(lie, lasts=int(random.choice([1, 5, 20, 60, 120, 200, 300, FOR_GOOD])))
+    if lie.joints and len(lie.joints) < JOINTS:
+        return replace(lie, joints=_joints(random, len(lie.joints)))
+    return lie
+
+
+# Amounts that stand for something, or that another robot has to be compiled for.
+_KINDS_OF_AMOUNT = ("bits", "payload", "stiffness", "gravity turned", "pushed")
 
 
 def habit(random: np.random.Generator) -> Lie:
