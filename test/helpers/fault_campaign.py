@@ -122,7 +122,7 @@ class Verdict(NamedTuple):
 
     @property
     def pressure(self) -> float:
-        """What a search makes larger: the speed for its bar, as efforts are cut to their steps long before."""
+        """What a search makes larger: the speed for its bar, as steps of efforts are cut long before."""
         bar = max(SPEED, self.apart.share if self.apart else 0.0)
         return self.ratio if self.beyond else self.share / bar
 
