@@ -570,6 +570,8 @@ def unseen(lies: tuple[Lie, ...], drives: str) -> Unseen | None:
         )
     if drives == "efforts" and robot & {"payload", "pushed"}:
         return Unseen("nobody holds the robot against its load, with or without a command", np.inf)
+    if robot & {"turned", "swapped", "weak", "payload", "pushed"} and any(lie.silent > 5 for lie in lies):
+        return Unseen("the process stands still while drives carry out the last command", np.inf)
     blind = any(lie.signal.startswith("measure") and _blinds(lie) for lie in lies)
     if blind and robot & {"turned", "swapped", "weak", "payload"}:
         return Unseen("nothing shows that the robot does not do what it is told", np.inf)
