@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import sys
@@ -19,7 +20,8 @@ try:
     import typer
     from rich.console import Console
 except ModuleNotFoundError as error:
-    print(f"error: {missing_extra(error) or error}", file=sys.stderr)
+    missing = missing_extra(error) and f"hodyn needs {error.name}, which plain `pip install .` leaves out: "
+    print(f"error: {missing}pip install '.[all]'" if missing else f"error: {error}", file=sys.stderr)
     raise SystemExit(2) from None
 
 # Matrices here are small: threads of BLAS would wait for each other, on a busy machine for ten times as long
@@ -31,9 +33,19 @@ _PLAIN_WARNING = warnings.showwarning
 app = typer.Typer(
     help="Feedforward torques and their time derivatives for robots with elastic joints.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _files(incomplete: str) -> list[str]:
+    """Return files that a shell may complete: shipped ones, and those in folders."""
+    from hodyn_ros.share import available
+
+    folder, slash, start = incomplete.rpartition("/")
+    place = Path(folder or slash or ".")
+    here = sorted(path.name for path in place.iterdir()) if place.is_dir() else []
+    shipped = [name for name in available("config") if name.startswith(incomplete)]
+    return [*shipped, *(f"{folder}{slash}{name}" for name in here if name.startswith(start))]
 
 
 def _drawable(picture: Path | None) -> Path | None:
@@ -46,8 +58,13 @@ def _drawable(picture: Path | None) -> Path | None:
 
 
 # arguments of several commands
-TrajectoryFile = Annotated[str, typer.Argument(help="Trajectory: path of a YAML file, or a shipped one.")]
-RobotFile = Annotated[str, typer.Argument(help="Robot: path of a YAML, URDF or MJCF file, or a shipped one.")]
+TrajectoryFile = Annotated[
+    str, typer.Argument(help="Trajectory: path of a YAML file, or a shipped one.", autocompletion=_files)
+]
+RobotFile = Annotated[
+    str,
+    typer.Argument(help="Robot: path of a YAML, URDF or MJCF file, or a shipped one.", autocompletion=_files),
+]
 Duration = Annotated[float | None, typer.Option(help="Seconds of the motion that count.", show_default="all")]
 Tolerance = Annotated[
     float,
@@ -209,9 +226,7 @@ def export(
 
 @app.command()
 def show(
-    robot: Annotated[
-        str, typer.Argument(help="Robot: path of a YAML, URDF or MJCF file, or the name of a shipped one.")
-    ],
+    robot: RobotFile,
     picture: Picture = None,
 ) -> None:
     """Show what a robot file says: joints, limits, drives, masses, frames, and which figures are assumed.
@@ -701,6 +716,15 @@ def run_launch_file(
         show_arguments(launch_file, console)
     elif not run_launch(launch_file, arguments or [], console):
         raise SystemExit(2)
+
+
+def _unfold(text: str) -> str:
+    """Return a help text whose paragraphs are single lines, which are then as wide as the terminal."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
+for _command in app.registered_commands:
+    _command.help = _unfold(inspect.getdoc(_command.callback) or "")
 
 
 def main() -> None:
