@@ -11,6 +11,15 @@ from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, cast
 
+from hodyn_ros.cli.figures import (
+    check_figures,
+    comparison_figures,
+    identified_figures,
+    plan_figures,
+    print_figures,
+    report_figures,
+    sheet_figures,
+)
 from hodyn_ros.cli.robot_first import robot_first
 from hodyn_ros.errors import FigureWarning, HodynError, InputError
 from hodyn_ros.extras import missing_extra
@@ -58,6 +67,9 @@ def _drawable(picture: Path | None) -> Path | None:
 
 
 # arguments of several commands
+Json = Annotated[
+    bool, typer.Option("--json", help="Print the figures as JSON, and tables and words to standard error.")
+]
 TrajectoryFile = Annotated[
     str, typer.Argument(help="Trajectory: path of a YAML file, or a shipped one.", autocompletion=_files)
 ]
@@ -110,6 +122,7 @@ def demo(
     ] = 10.0,
     out: Annotated[Path, typer.Option(help="Folder for figure, summary and recordings.")] = Path("out/demo"),
     rate: Annotated[float, typer.Option(help="Samples per second [Hz].", min=50.0, max=2000.0)] = 500.0,
+    as_json: Json = False,
 ) -> None:
     """Simulate a Panda that follows a motion with each kind of feedforward.
 
@@ -119,7 +132,10 @@ def demo(
     from hodyn_ros.demo.run import run_demo
     from hodyn_ros.tables import console
 
-    if run_demo(duration, out, rate, console())["too_slow"]:
+    figures = run_demo(duration, out, rate, console(as_json))
+    if as_json:
+        print_figures(figures)
+    if figures["too_slow"]:
         raise SystemExit(1)
 
 
@@ -228,6 +244,7 @@ def export(
 def show(
     robot: RobotFile,
     picture: Picture = None,
+    as_json: Json = False,
 ) -> None:
     """Show what a robot file says: joints, limits, drives, masses, frames, and which figures are assumed.
 
@@ -236,7 +253,9 @@ def show(
     from hodyn_ros.cli.show import run_show
     from hodyn_ros.tables import console
 
-    run_show(robot, picture, console())
+    sheet = run_show(robot, picture, console(as_json))
+    if as_json:
+        print_figures(sheet_figures(sheet))
 
 
 @app.command()
@@ -289,6 +308,7 @@ def check(
     duration: Duration = None,
     tolerance: Tolerance = 1e-3,
     picture: Picture = None,
+    as_json: Json = False,
 ) -> None:
     """Compare a motion with every limit of a robot; exit code 1 where one is exceeded.
 
@@ -298,7 +318,10 @@ def check(
     """
     from hodyn_ros.cli.check_and_retime import run_check
 
-    if not run_check(robot, trajectory, duration, tolerance, picture, Console()):
+    report = run_check(robot, trajectory, duration, tolerance, picture, Console(stderr=as_json))
+    if as_json:
+        print_figures(check_figures(report))
+    if report.violations:
         raise SystemExit(1)
 
 
@@ -354,6 +377,7 @@ def simulate(
     ] = 1e-3,
     seed: Annotated[int, typer.Option(help="Of the noise of a record.", min=0)] = 0,
     out: Annotated[Path, typer.Option(help="Folder for picture and figures.")] = Path("out/simulate"),
+    as_json: Json = False,
 ) -> None:
     """Simulate a robot that follows a motion with each kind of feedforward; without ROS.
 
@@ -375,7 +399,7 @@ def simulate(
         effort_delay=effort_delay,
         seed=seed,
     )
-    run_simulate(
+    figures = run_simulate(
         robot,
         motion,
         shares_of(stiffness_error or ["0"]),
@@ -388,8 +412,10 @@ def simulate(
         record,
         instruments,
         out,
-        console(),
+        console(as_json),
     )
+    if as_json:
+        print_figures(figures)
 
 
 @app.command()
@@ -438,6 +464,7 @@ def plan(
             callback=_drawable,
         ),
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Find the fastest motion along a path that keeps all limits of a robot.
 
@@ -457,9 +484,11 @@ def plan(
             rates_of("end", end),
             pieces,
         )
-        run_plan(robot, path, request, out, picture, Console())
+        found = run_plan(robot, path, request, out, picture, Console(stderr=as_json))
     except InfeasibleError as error:
         raise SystemExit(_fail(error, 1)) from None
+    if as_json:
+        print_figures(plan_figures(found))
 
 
 @app.command()
@@ -561,6 +590,7 @@ def identify_robot(
     ] = None,
     out: Annotated[Path, typer.Option(help="Robot file to write.")] = Path("out/identified.yaml"),
     report: Annotated[Path, typer.Option(help="Folder for figures and pictures.")] = Path("out/identify"),
+    as_json: Json = False,
 ) -> None:
     """Identify inertias, friction, motors, springs and delays of a robot from a recording.
 
@@ -575,7 +605,10 @@ def identify_robot(
         raise InputError(f"--only is all or payload, found {only!r}")
     options = Options(cast(Any, only), bandwidth, trust)
     at_motor = _at_motor(effort_at)
-    run_identify(robot, recording, columns, options, at_motor, validate or [], out, report, console())
+    others, said = validate or [], console(as_json)
+    found = run_identify(robot, recording, columns, options, at_motor, others, out, report, said)
+    if as_json:
+        print_figures(identified_figures(found))
 
 
 @app.command()
@@ -633,6 +666,7 @@ def compare(
         ),
     ] = False,
     picture: Picture = None,
+    as_json: Json = False,
 ) -> None:
     """Show where two recordings differ, by topic and field.
 
@@ -641,7 +675,11 @@ def compare(
     """
     from hodyn_ros.bags.comparison.commands import run_compare
 
-    if not run_compare(bag, other, tolerance, topic or [], picture, Console(), ignore_edges):
+    said = Console(stderr=as_json)
+    found = run_compare(bag, other, tolerance, topic or [], picture, said, ignore_edges)
+    if as_json:
+        print_figures(comparison_figures(found))
+    if not found.agree:
         raise SystemExit(1)
 
 
@@ -679,6 +717,7 @@ def top(
     timeout: Annotated[
         float, typer.Option(help="Seconds that --once waits for nodes at most.", min=0.1, max=3600.0)
     ] = 5.0,
+    as_json: Json = False,
 ) -> None:
     """Show the state of the running nodes, from /diagnostics; Ctrl+C ends it.
 
@@ -687,7 +726,11 @@ def top(
     require_ros("hodyn top")
     from hodyn_ros.ros.top import run_top
 
-    reports = run_top(node or [], once, timeout, Console())
+    if as_json and not once:
+        raise InputError("--json goes with --once; the live view is for a terminal")
+    reports = run_top(node or [], once, timeout, Console(stderr=as_json))
+    if as_json:
+        print_figures(report_figures(reports))
     if once and not reports:
         raise SystemExit(2)
     if once and any(report.failed for report in reports):
