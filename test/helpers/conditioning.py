@@ -44,3 +44,24 @@ def moved_by_rounding(call: Callable[..., Array], *given: Array, sizes: Array | 
         moved.append(largest(call(*near) - right) * (ROUNDING / _STEP))
     result: Array = np.max(moved, axis=0)
     return result
+
+
+def moved_back_by_rounding(call: Callable[[Array], Array], x: Array) -> Array:
+    """Return by how much each row of x moves when what `call` makes of it is rounded, and x is found again.
+
+    For what undoes `call`, which alone is asked: by its derivatives, and least squares where it returns more
+    numbers than it is given. Each number is rounded as the largest of its row is. Where x does
+    not move anything, it counts as found.
+    """
+    right = call(x)
+    unit = np.repeat(ROUNDING * np.maximum(largest(right), 1e-300), right[0].size)
+    steps = np.repeat(np.maximum(largest(x), 1e-3) * 2.0**-20, x[0].size)
+    beside = steps * np.eye(x.size)
+    columns = [
+        (call(x + way.reshape(x.shape)) - call(x - way.reshape(x.shape))).ravel() / (2.0 * step)
+        for way, step in zip(beside, steps)
+    ]
+    back = np.linalg.pinv(np.stack(columns, axis=1) / unit[:, None] * steps, rcond=1e-9) * steps[:, None]
+    moved = np.linalg.norm(back, axis=1).reshape(x.shape)
+    result: Array = np.maximum(moved.max(axis=1), ROUNDING * largest(x))
+    return result
