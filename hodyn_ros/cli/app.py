@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import sys
@@ -10,6 +11,15 @@ from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, cast
 
+from hodyn_ros.cli.figures import (
+    check_figures,
+    comparison_figures,
+    identified_figures,
+    plan_figures,
+    print_figures,
+    report_figures,
+    sheet_figures,
+)
 from hodyn_ros.cli.robot_first import robot_first
 from hodyn_ros.errors import FigureWarning, HodynError, InputError
 from hodyn_ros.extras import missing_extra
@@ -19,7 +29,8 @@ try:
     import typer
     from rich.console import Console
 except ModuleNotFoundError as error:
-    print(f"error: {missing_extra(error) or error}", file=sys.stderr)
+    missing = missing_extra(error) and f"hodyn needs {error.name}, which plain `pip install .` leaves out: "
+    print(f"error: {missing}pip install '.[all]'" if missing else f"error: {error}", file=sys.stderr)
     raise SystemExit(2) from None
 
 # Matrices here are small: threads of BLAS would wait for each other, on a busy machine for ten times as long
@@ -31,9 +42,19 @@ _PLAIN_WARNING = warnings.showwarning
 app = typer.Typer(
     help="Feedforward torques and their time derivatives for robots with elastic joints.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _files(incomplete: str) -> list[str]:
+    """Return files that a shell may complete: shipped ones, and those in folders."""
+    from hodyn_ros.share import available
+
+    folder, slash, start = incomplete.rpartition("/")
+    place = Path(folder or slash or ".")
+    here = sorted(path.name for path in place.iterdir()) if place.is_dir() else []
+    shipped = [name for name in available("config") if name.startswith(incomplete)]
+    return [*shipped, *(f"{folder}{slash}{name}" for name in here if name.startswith(start))]
 
 
 def _drawable(picture: Path | None) -> Path | None:
@@ -46,8 +67,16 @@ def _drawable(picture: Path | None) -> Path | None:
 
 
 # arguments of several commands
-TrajectoryFile = Annotated[str, typer.Argument(help="Trajectory: path of a YAML file, or a shipped one.")]
-RobotFile = Annotated[str, typer.Argument(help="Robot: path of a YAML, URDF or MJCF file, or a shipped one.")]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print the figures as JSON, and tables and words to standard error.")
+]
+TrajectoryFile = Annotated[
+    str, typer.Argument(help="Trajectory: path of a YAML file, or a shipped one.", autocompletion=_files)
+]
+RobotFile = Annotated[
+    str,
+    typer.Argument(help="Robot: path of a YAML, URDF or MJCF file, or a shipped one.", autocompletion=_files),
+]
 FloatingBase = Annotated[bool, typer.Option("--floating-base", help="Let the root of a URDF file float.")]
 Settings = Annotated[
     list[str] | None,
@@ -110,6 +139,7 @@ def demo(
     ] = 10.0,
     out: Annotated[Path, typer.Option(help="Folder for figure, summary and recordings.")] = Path("out/demo"),
     rate: Annotated[float, typer.Option(help="Samples per second [Hz].", min=50.0, max=2000.0)] = 500.0,
+    as_json: Json = False,
 ) -> None:
     """Simulate a Panda that follows a motion with each kind of feedforward.
 
@@ -119,7 +149,10 @@ def demo(
     from hodyn_ros.demo.run import run_demo
     from hodyn_ros.tables import console
 
-    if run_demo(duration, out, rate, console())["too_slow"]:
+    figures = run_demo(duration, out, rate, console(as_json))
+    if as_json:
+        print_figures(figures)
+    if figures["too_slow"]:
         raise SystemExit(1)
 
 
@@ -226,12 +259,11 @@ def export(
 
 @app.command()
 def show(
-    robot: Annotated[
-        str, typer.Argument(help="Robot: path of a YAML, URDF or MJCF file, or the name of a shipped one.")
-    ],
+    robot: RobotFile,
     picture: Picture = None,
     floating_base: FloatingBase = False,
     settings: Settings = None,
+    as_json: Json = False,
 ) -> None:
     """Show what a robot file says: joints, limits, drives, masses, frames, and which figures are assumed.
 
@@ -240,7 +272,9 @@ def show(
     from hodyn_ros.cli.show import run_show
     from hodyn_ros.tables import console
 
-    run_show(_choice(robot, floating_base, settings), picture, console())
+    sheet = run_show(_choice(robot, floating_base, settings), picture, console(as_json))
+    if as_json:
+        print_figures(sheet_figures(sheet))
 
 
 @app.command()
@@ -298,6 +332,7 @@ def check(
     picture: Picture = None,
     floating_base: FloatingBase = False,
     settings: Settings = None,
+    as_json: Json = False,
 ) -> None:
     """Compare a motion with every limit of a robot; exit code 1 where one is exceeded.
 
@@ -308,7 +343,10 @@ def check(
     from hodyn_ros.cli.check_and_retime import run_check
 
     choice = _choice(robot, floating_base, settings)
-    if not run_check(choice, trajectory, duration, tolerance, picture, Console()):
+    report = run_check(choice, trajectory, duration, tolerance, picture, Console(stderr=as_json))
+    if as_json:
+        print_figures(check_figures(report))
+    if report.violations:
         raise SystemExit(1)
 
 
@@ -366,6 +404,7 @@ def simulate(
     out: Annotated[Path, typer.Option(help="Folder for picture and figures.")] = Path("out/simulate"),
     floating_base: FloatingBase = False,
     settings: Settings = None,
+    as_json: Json = False,
 ) -> None:
     """Simulate a robot that follows a motion with each kind of feedforward; without ROS.
 
@@ -387,7 +426,7 @@ def simulate(
         effort_delay=effort_delay,
         seed=seed,
     )
-    run_simulate(
+    figures = run_simulate(
         _choice(robot, floating_base, settings),
         motion,
         shares_of(stiffness_error or ["0"]),
@@ -400,8 +439,10 @@ def simulate(
         record,
         instruments,
         out,
-        console(),
+        console(as_json),
     )
+    if as_json:
+        print_figures(figures)
 
 
 @app.command()
@@ -452,6 +493,7 @@ def plan(
     ] = None,
     floating_base: FloatingBase = False,
     settings: Settings = None,
+    as_json: Json = False,
 ) -> None:
     """Find the fastest motion along a path that keeps all limits of a robot.
 
@@ -471,9 +513,12 @@ def plan(
             rates_of("end", end),
             pieces,
         )
-        run_plan(_choice(robot, floating_base, settings), path, request, out, picture, Console())
+        choice = _choice(robot, floating_base, settings)
+        found = run_plan(choice, path, request, out, picture, Console(stderr=as_json))
     except InfeasibleError as error:
         raise SystemExit(_fail(error, 1)) from None
+    if as_json:
+        print_figures(plan_figures(found))
 
 
 @app.command()
@@ -583,6 +628,7 @@ def identify_robot(
     report: Annotated[Path, typer.Option(help="Folder for figures and pictures.")] = Path("out/identify"),
     floating_base: FloatingBase = False,
     settings: Settings = None,
+    as_json: Json = False,
 ) -> None:
     """Identify inertias, friction, motors, springs and delays of a robot from a recording.
 
@@ -598,7 +644,10 @@ def identify_robot(
     options = Options(cast(Any, only), bandwidth, trust)
     at_motor = _at_motor(effort_at)
     choice = _choice(robot, floating_base, settings)
-    run_identify(choice, recording, columns, options, at_motor, validate or [], out, report, console())
+    others, said = validate or [], console(as_json)
+    found = run_identify(choice, recording, columns, options, at_motor, others, out, report, said)
+    if as_json:
+        print_figures(identified_figures(found))
 
 
 @app.command()
@@ -656,6 +705,7 @@ def compare(
         ),
     ] = False,
     picture: Picture = None,
+    as_json: Json = False,
 ) -> None:
     """Show where two recordings differ, by topic and field.
 
@@ -664,7 +714,11 @@ def compare(
     """
     from hodyn_ros.bags.comparison.commands import run_compare
 
-    if not run_compare(bag, other, tolerance, topic or [], picture, Console(), ignore_edges):
+    said = Console(stderr=as_json)
+    found = run_compare(bag, other, tolerance, topic or [], picture, said, ignore_edges)
+    if as_json:
+        print_figures(comparison_figures(found))
+    if not found.agree:
         raise SystemExit(1)
 
 
@@ -702,6 +756,7 @@ def top(
     timeout: Annotated[
         float, typer.Option(help="Seconds that --once waits for nodes at most.", min=0.1, max=3600.0)
     ] = 5.0,
+    as_json: Json = False,
 ) -> None:
     """Show the state of the running nodes, from /diagnostics; Ctrl+C ends it.
 
@@ -710,7 +765,11 @@ def top(
     require_ros("hodyn top")
     from hodyn_ros.ros.top import run_top
 
-    reports = run_top(node or [], once, timeout, Console())
+    if as_json and not once:
+        raise InputError("--json goes with --once; the live view is for a terminal")
+    reports = run_top(node or [], once, timeout, Console(stderr=as_json))
+    if as_json:
+        print_figures(report_figures(reports))
     if once and not reports:
         raise SystemExit(2)
     if once and any(report.failed for report in reports):
@@ -739,6 +798,15 @@ def run_launch_file(
         show_arguments(launch_file, console)
     elif not run_launch(launch_file, arguments or [], console):
         raise SystemExit(2)
+
+
+def _unfold(text: str) -> str:
+    """Return a help text whose paragraphs are single lines, which are then as wide as the terminal."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
+for _command in app.registered_commands:
+    _command.help = _unfold(inspect.getdoc(_command.callback) or "")
 
 
 def main() -> None:

@@ -29,8 +29,8 @@ def run_identify(
     out: Path,
     report: Path,
     console: Console,
-) -> None:
-    """Write the robot file `out`, and figures and pictures to the folder `report`; print what was found."""
+) -> Identified:
+    """Write the robot file `out`, figures and pictures to `report`; print and return what was found."""
     prior = robot.robot()
     data = read_recording(recording, prior.joint_names, columns, at_motor)
     others = [read_recording(path, prior.joint_names, columns, at_motor) for path in validations]
@@ -58,6 +58,7 @@ def run_identify(
 
     written = [out, *write_report(found, runs, report)]
     console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True, highlight=False)
+    return found
 
 
 def _figure_table(found: Identified) -> object:

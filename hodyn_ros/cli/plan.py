@@ -18,7 +18,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.planning.check import check
 from hodyn_ros.planning.report import print_whole, verdict
 from hodyn_ros.planning.time_optimal.insensitive import Uncertainty
-from hodyn_ros.planning.time_optimal.planner import time_optimal
+from hodyn_ros.planning.time_optimal.planner import TimeOptimal, time_optimal
 from hodyn_ros.planning.time_optimal.report import bindings_table, outcome
 from hodyn_ros.tables import progress_bar
 from hodyn_ros.trajectory.files.reader import read_motion
@@ -101,10 +101,10 @@ def run_plan(
     out: Path,
     picture: Path | None,
     console: Console,
-) -> None:
-    """Write the fastest motion along a path as a trajectory file, and say what binds. Raises InfeasibleError.
+) -> TimeOptimal:
+    """Write the fastest motion along a path as a trajectory file; say what binds, and return it.
 
-    `path`: a trajectory file, or a shipped one.
+    `path`: a trajectory file, or a shipped one. Raises InfeasibleError.
     """
     source = share.find("config", path)
     motion = read_motion(source)
@@ -133,3 +133,4 @@ def run_plan(
         console.print(f"wrote {draw_plan(found, title, picture)}", soft_wrap=True)
     console.print(outcome(found), soft_wrap=True)
     console.print(f"checked as it was written: {verdict(check(machine, read_motion(out)))}", soft_wrap=True)
+    return found

@@ -41,8 +41,8 @@ def run_simulate(
     instruments: Instruments,
     out: Path,
     console: Console,
-) -> None:
-    """Print how well each feedforward tracks, and write a picture and figures to the folder `out`.
+) -> dict[str, Any]:
+    """Print how well each feedforward tracks; write a picture and figures to the folder `out`, return these.
 
     `real` is the robot that runs, where that is not the model's; what `instruments` show of the first case
     with elastic feedforward goes to `record`.
@@ -64,13 +64,15 @@ def run_simulate(
     for line in _notes(found):
         console.print(line, markup=False, highlight=False)
     out.mkdir(parents=True, exist_ok=True)
-    (out / "simulate.json").write_text(json.dumps(_figures(cases, found, unit), indent=2) + "\n")
+    figures = _figures(cases, found, unit)
+    (out / "simulate.json").write_text(json.dumps(figures, indent=2) + "\n")
     picture = draw_tracking(cases, found, unit, f"{model.name} on {source.name}", out / "simulate.png")
     written = [picture, out / "simulate.json"]
     run = found[0][FeedforwardMode.ELASTIC].record
     if record is not None and run is not None:
         written.append(instruments.measure(run, SETTLING).save(record, model.joint_names))
     console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True, highlight=False)
+    return figures
 
 
 def share_of(text: str) -> float:

@@ -45,14 +45,16 @@ _DROP = 0.02  # [s] in which it lets go where what it has fed back was false
 _LIMITED_COMMANDS = 5  # in a row, a millisecond or more apart, whose steps may be cut
 _EFFORT_STEPS = 3  # of the feedforward, one soon after the other
 _TRIP_AFTER = 0.1  # [s] of a stop, from which on it must have slowed the robot down
-_MISMATCHED_FOR = 0.008  # [s] that efforts and motion have to disagree: signals that contradict show first
+_MISMATCHED_FOR = 0.006  # [s] that efforts and motion have to disagree: signals that contradict show first
 _TRIP_MISMATCHED = 0.03  # [s] of a stop, from which on efforts have to do what they should
 _TRIP = 2.0  # times the mismatch that stops a robot: no effort that is commanded does what it should
 _RUNS_AWAY = 1.05  # times the speed that stops a robot: the stop makes it faster still
+_AHEAD = 0.02  # [s] from now, when a motion has to keep its speed limit as well
 _FALLS = 0.1  # share of the highest speed of a robot that its fading efforts hold no more
 _SWING = 0.1  # share of the highest speed by which a velocity that is fed back may differ from the others
 _BRAKED_FROM = 7.0  # [1/s] times the highest speed: no stop begins from a larger acceleration
 _ASTRAY_OVER = 1.0  # [s] that the clock is compared with time over
+_LATE = 4.0  # times the usual time between commands: nothing goes on by more at once
 _EASES_OFF = 0.02  # share by which the mean time between commands becomes shorter with each
 # With these, what is measured is no place to brake from, and nothing to feed back.
 _FALSE_EFFORTS = (Fault.EFFORT_STEP, Fault.MISMATCH, Fault.TRACKING, Fault.VELOCITY)  # it may be, of late
@@ -107,7 +109,9 @@ class CommandGuard:
         self.ended = False  # whether nothing more is commanded
         self.listening = True  # whether anybody takes the commands; otherwise nothing is commanded
         self.measured = MeasuredMotion(joint_names, config, fastest)
-        self.desired = FeedforwardStream(joint_names, config, fastest, limits, model)
+        # where nothing corrects them, efforts have to be those of the motion from the start
+        alone = gains is None and config.efforts_act
+        self.desired = FeedforwardStream(joint_names, config, fastest, limits, model, alone)
         self._names = tuple(joint_names)
         self._velocity_limit, self._fastest, self._mismatch = velocity, fastest, mismatch
         # where no rate is known, the step that is always allowed is all that is
@@ -122,6 +126,7 @@ class CommandGuard:
         self._t = 0.0  # [s] own time
         self._now: int | None = None
         self._period = MILLISECOND  # [s] between two commands, as it mostly is
+        self._late = False  # whether the last two were much further apart
         self._astray = 0.0  # [s] by which the clock has gone otherwise than time, lately
         self._interrupted: Reason | None = None  # how the last two commands were apart
         self._fresh = False  # whether it is known where the robot is
@@ -249,10 +254,12 @@ class CommandGuard:
             self._interrupted = Reason(Fault.CLOCK, value=passed, limit=self.config.clock_tolerance)
             self._astray = 0.0
         real = real if known else self._period
-        real = min(real, 4.0 * self._period)
-        since = min(
-            real, 2.0 * self._period, passed if passed >= 0.0 else real
-        )  # by the slower of two clocks
+        real = (
+            min(real, passed) if passed > 0.0 else real
+        )  # by the slower of two clocks, unless it stands still
+        self._late = real > _LATE * self._period
+        real = min(real, _LATE * self._period)
+        since = min(real, 2.0 * self._period)
         self._period += (0.5 if real > self._period else _EASES_OFF) * (real - self._period)
         self._t += real
         if self._issued is not None:
@@ -269,7 +276,8 @@ class CommandGuard:
 
     def _measured_at(self) -> float:
         """Return the guard's own time of the last measurement, no further back than a feedforward reaches."""
-        return self._t - min(self.measured.age(self._clock), self.config.timeout)
+        age = max(self.measured.age(self._clock), self._t - self._taken_at)  # the clock may stand still
+        return self._t - min(age, self.config.timeout)
 
     def _has_measurement(self) -> bool:
         """Whether the last measurement says where the robot is now.
@@ -281,7 +289,6 @@ class CommandGuard:
         self._gaps = measured.gaps
         if measured.stamp != self._looked_at:
             self._taken_at = self._t
-        # by its own time as well, as the clock may stand still
         old = not measured.fresh(self._clock) or self._t > self._taken_at + self.config.measurement_timeout
         if old or gap and self._following:
             return False
@@ -316,10 +323,10 @@ class CommandGuard:
         residual, stamp = self._residual, self.measured.stamp
         if residual is None:
             return
-        if self._issued is None or self.state is State.WAITING or self.ended or not self._fresh:
+        if self._issued is None or self.state is State.WAITING or self.ended:
             residual.restart()
             self._disagree_since = dict.fromkeys(self._disagree_since, np.inf)
-        elif stamp is not None and stamp != residual.stamp and self._acted_for > 0.0:
+        elif self._fresh and stamp is not None and stamp != residual.stamp and self._acted_for > 0.0:
             effort = self._acted / self._acted_for
             residual.update(stamp, self.measured.position, self.measured.rate, effort)
             for times, since in self._disagree_since.items():
@@ -338,7 +345,8 @@ class CommandGuard:
 
     def _mismatched(self, times: float = 1.0) -> Reason | None:
         """Return which joint moves as if much acted on it beside its effort, for a while."""
-        if self._residual is None or self._t <= self._disagree_since[times] + _MISMATCHED_FOR:
+        lately = self._t <= self._disagree_since[times] + _MISMATCHED_FOR
+        if self._residual is None or not self._fresh or lately:
             return None
         allowed = self._allowed(times)
         joint = int(np.argmax(np.abs(self._residual.value) - allowed))
@@ -373,7 +381,9 @@ class CommandGuard:
             names = " | ".join(bit.name or "" for bit in Status if bit and bit in beyond)
             return Reason(Fault.STATUS, value=float(beyond), note=names)
         at = self._measured_at() if self._fresh else self._t
-        fast = self._too_fast(self.desired.motion(self._instant(at)).velocity, "that is the motion")
+        motion = self.desired.motion(self._instant(at))
+        ahead = motion.velocity + _AHEAD * motion.acceleration
+        fast = self._too_fast(np.maximum(np.abs(motion.velocity), np.abs(ahead)), "that is the motion")
         if fast is not None or (fast := self._robot_too_fast()) is not None:
             return fast
         return self._find_fault_of_following() if self._following else None
@@ -388,6 +398,8 @@ class CommandGuard:
             joint = int(np.argmax(off))
             if off[joint] > config.tracking_error:
                 return Reason(Fault.TRACKING, self._names[joint], float(off[joint]), config.tracking_error)
+        if (leap := self._leap()) is not None:
+            return leap
         if self._saturated_for > config.saturation_time:
             return Reason(Fault.SATURATION, value=self._saturated_for, limit=config.saturation_time)
         if self.state is State.FOLLOWING and self._limited_commands > _LIMITED_COMMANDS:
@@ -407,6 +419,21 @@ class CommandGuard:
                 "there a second publisher?",
             )
         return None
+
+    def _leap(self) -> Reason | None:
+        """Return how far the reference of drives with a loop of their own would leap after a hold-up.
+
+        They have stayed where they were sent last, and would pull as hard as they can.
+        """
+        loops = self._gains is None and not self.config.efforts_act
+        if not (loops and self._late) or self._issued is None:
+            return None
+        leap = np.abs(self._motion(self._t + self.config.lead).position - self._issued.motion.position)
+        joint, most = int(np.argmax(leap)), self.config.join_within or np.inf
+        if not leap[joint] > most:
+            return None
+        note = "so far would the reference of its drive leap, as commands were held up"
+        return Reason(Fault.REFERENCE_STEP, self._names[joint], float(leap[joint]), most, note=note)
 
     def _beyond_limits(self) -> Status:
         beyond = self.desired.status & self.config.stop_on

@@ -33,7 +33,8 @@ class FeedforwardStream:
     """The last feedforward for `joint_names`, none faster than `fastest` (n,) [rad/s or m/s].
 
     With a `model` the efforts are held against those of the motion: what differs may not change by more than
-    the `mismatch` of the limits within half a second. Instants are in nanoseconds.
+    the `mismatch` of the limits within half a second, and where efforts act `alone`, without feedback, not be
+    more before they are followed. Instants are in nanoseconds.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class FeedforwardStream:
         fastest: Array,
         limits: GuardLimits,
         model: EffortModel | None,
+        alone: bool = False,
     ) -> None:
         n = len(joint_names)
         self.stamp: int | None = None
@@ -53,6 +55,7 @@ class FeedforwardStream:
         self._names, self._config, self._fastest = tuple(joint_names), config, fastest
         self._strongest = np.broadcast_to(np.asarray(limits.effort, dtype=np.float64), (n,))
         self._mismatch = np.broadcast_to(np.asarray(limits.mismatch, dtype=np.float64), (n,))
+        self._alone = alone
         self._model = model if np.isfinite(self._mismatch).any() else None
         self._nothing = np.zeros(n)
         self._positions = self._efforts = np.zeros((0, n))
@@ -89,7 +92,7 @@ class FeedforwardStream:
         beside = self._unexplained(reference)
         accepted = Acceptance(0.0, True)
         if goes_on:
-            jump = self._jump(positions, since) or self._change_beside(beside)
+            jump = self._jump(positions, since) or self._change_beside(beside, following)
             if jump is not None:
                 if not following:
                     self._keep(stamp, reference, status, beside, np.inf)
@@ -187,18 +190,19 @@ class FeedforwardStream:
             return None
         return reference.efforts[0] - self._model(Motion(*reference.positions[:3]))
 
-    def _change_beside(self, beside: Array | None) -> StreamError | None:
+    def _change_beside(self, beside: Array | None, following: bool) -> StreamError | None:
         """Return by how much the efforts have changed without the motion, None where that may be."""
-        if beside is None or self.beside is None:
+        before = self._nothing if self._alone and not following else self.beside
+        if beside is None or before is None:
             return None
-        change = np.abs(beside - self.beside)
+        change = np.abs(beside - before)
         if not np.count_nonzero(change > self._mismatch):
             return None
         joint = int(np.argmax(change - self._mismatch))
         return StreamError(
-            f"the effort of joint {self._names[joint]!r} has changed by {change[joint]:.3g} N.m or N that no "
-            f"motion explains, {self._mismatch[joint]:.3g} are allowed; has a payload been set? Then say in "
-            "the robot file how large one may be (uncertainty)",
+            f"{change[joint]:.3g} N.m or N of the effort of joint {self._names[joint]!r} are new, and no "
+            f"motion explains them, {self._mismatch[joint]:.3g} are allowed; has a payload or gravity been "
+            "set? Say in the robot file how large one may be (uncertainty)",
             fault=Fault.EFFORT_STEP,
             joint=self._names[joint],
             value=float(change[joint]),

@@ -65,7 +65,7 @@ class Progress(str, Enum):
 START_POSE = (Obstacle.UNKNOWN_POSE, Obstacle.NO_POSITIONS, Obstacle.POSE, Obstacle.SPEED)
 
 # What follows the name of a reason; {value} and {limit} are in rad, rad/s, N.m or s, or m, m/s, N.
-_SENTENCES: dict[Enum, str] = {
+SENTENCES: dict[Enum, str] = {
     Fault.SHUTDOWN: "the process is shutting down",
     Fault.HELD_UP: "{value:.3g} s passed between two commands, and drives do not hold one for longer than "
     "{limit:g} s, so nothing more is commanded",
@@ -123,7 +123,7 @@ class Reason:
 
     def __str__(self) -> str:
         """Return the name of the cause, and what was found."""
-        sentence = _SENTENCES.get(self.cause, "")
+        sentence = SENTENCES.get(self.cause, "")
         found = sentence.format(joint=self.joint, value=self.value, limit=self.limit)
         more = " ".join(part for part in (found, self.note) if part)
         name = self.cause.value + (", so the motors let go" if self.tripped else "")

@@ -113,18 +113,16 @@ def rows() -> list[Row]:
     ]
     for consumer in (CONTROLLER, LOOSE):
         found += [
-            Row(name, consumer, moment, (lie,), DISAGREE)
-            for name, moment, lie in (
-                ("all velocities read zero", "at full speed", Lie("measured velocity", "zero", ALL)),
-                (
-                    "velocities are turned",
-                    "at full speed",
-                    Lie("measured velocity", "turned about zero", ALL),
-                ),
-                ("joints 1 and 2 are swapped", "at full speed", Lie("measured motion", "swapped", (0, 1))),
-                ("joints 1 and 5 are swapped", "from the start", Lie("measured motion", "swapped", (0, 4))),
+            Row(name, consumer, "at full speed", (lie,), DISAGREE)
+            for name, lie in (
+                ("all velocities read zero", Lie("measured velocity", "zero", ALL)),
+                ("velocities are turned", Lie("measured velocity", "turned about zero", ALL)),
+                ("joints 1 and 2 are swapped", Lie("measured motion", "swapped", (0, 1))),
             )
         ]
+    # they stand and move alike, so that feedback alone shows it
+    alike = Lie("measured motion", "swapped", (0, 4))
+    found.append(Row("joints 1 and 5 are swapped", CONTROLLER, "from the start", (alike,), DISAGREE))
     found += [
         Row(
             f"the motor of joint {joint + 1} is turned, {moment}",

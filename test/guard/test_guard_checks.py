@@ -199,7 +199,7 @@ def feedforward(position: float = 0.0, velocity: float = 0.0, acceleration: floa
         ({"acceleration": 1e4}, "derivative 1 of the velocity"),
         ({"rate": 1e5}, "derivative 1 of the effort"),
         ({"second": 1e7}, "derivative 2 of the effort"),
-        ({"effort": 6.0}, "that no motion explains"),
+        ({"effort": 6.0}, "motion explains them"),
         ({"position": 0.1}, "position of joint 'a' steps"),
         ({"velocity": 0.5}, "velocity of joint 'a' steps"),
     ],
@@ -220,7 +220,7 @@ def test_efforts_beside_the_model_may_change_slowly() -> None:
     for k in range(4000):  # 20 N.m in four seconds, as of gravity that is turned
         one = feedforward(effort=5e-3 * k, rate=5.0)
         assert found.take(EPOCH + k * MS, EPOCH + k * MS, one, Status.OK, True).smooth
-    with pytest.raises(StreamError, match="no motion explains"):
+    with pytest.raises(StreamError, match="motion explains them"):
         late = feedforward(effort=5e-3 * 4000 + 5.0, rate=5.0)
         found.take(EPOCH + 4000 * MS, EPOCH + 4000 * MS, late, Status.OK, True)
 

@@ -1,7 +1,8 @@
 """A search for faults that a guard does not see: what x how x which joints x when, up to three at once.
 
     python test/helpers/fault_campaign.py 2000 --seed 1      the worst 20 of 2,000 cases
-    python test/helpers/fault_campaign.py 100 --only 37       one case again, with what the guard said
+    python test/helpers/fault_campaign.py --only 37           one case again, with what the guard said
+    python test/helpers/fault_campaign.py 300 --climb 40      the worst of 300, changed until they are worse
 
 Everything follows from the seed. `fault_lies.py` has what can be false; the bars are in `judged`.
 """
@@ -12,19 +13,21 @@ import argparse
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from multiprocessing import get_context
 from typing import NamedTuple
 
 import numpy as np
 from fault_bench import CONTROLLER, EFFORTS, FAULT_AT, REFERENCES, Bench, Consumer, End, Moment, silence
-from fault_lies import Lie, Unseen, draw, harmless, unseen
+from fault_lies import Lie, Unseen, draw, habit, harmless, unseen, varied
 
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.guard.guard_config import State
 
 STEP, SPEED = 2.0, 1.2  # [N.m] in a millisecond; share of the limit
+RATE = 1.0  # [N.m] in a millisecond: the `effort_rate` of this robot
+HABITS = 0.25  # share of cases in which something is unusual besides, and no fault
 REFERENCE = 3.5  # times the limit of the speed: 5 mrad, by which feedforwards may step, beside the speed
 LASTS, AT_LEAST = 600, 1200  # [ms] after the last lie has begun; of the run as a whole
 LATER = 1000  # [ms] that a motion begins later where the robot has to be at rest
@@ -118,6 +121,12 @@ class Verdict(NamedTuple):
     apart: Unseen | None  # why this cannot be seen, and the bar that holds then
 
     @property
+    def pressure(self) -> float:
+        """What a search makes larger: the speed for its bar, as steps of efforts are cut long before."""
+        bar = max(SPEED, self.apart.share if self.apart else 0.0)
+        return self.ratio if self.beyond else self.share / bar
+
+    @property
     def beyond(self) -> bool:
         """Whether a bar does not hold."""
         return not self.ratio <= 1.0 + 1e-9
@@ -139,6 +148,13 @@ KEPT: tuple[Case, ...] = (
     Case("motor references", "at full speed", (Lie("clock", "set", (), -0.035, 0, 200),)),
     Case("motor references", "at full speed", (Lie("clock", "set", (), -0.017),)),
     Case("motor references", "speeding up", (Lie("clock", "its own set", (), 0.012, 0, 200),)),
+    Case("motor references", "at full speed", (Lie("process", "held up", (), 60.0),)),
+    Case("motor references", "at full speed", (Lie("process", "held up", (), 80.0),)),
+    Case(
+        "controller",
+        "speeding up",
+        (Lie("measured motion", "filtered", tuple(range(7)), 0.004, 0, 300), Lie("robot", "swapped", (3, 6))),
+    ),
     Case(LOOSE.name, "stopping", (Lie("elapsed", "more", (), -0.0033),)),
     Case(LOOSE.name, "at full speed", (Lie("feedforward effort", "drifts", (6,), 17.0, 0, 200),)),
     Case(LOOSE.name, "from the start", (Lie("model", "gravity turned", (), 90.0),)),
@@ -153,7 +169,10 @@ def case_of(seed: int) -> Case:
     if moment == "fading to zero":
         consumer = LOOSE if consumer is LOOSE else CONTROLLER_ZERO
     count = int(random.choice([1, 1, 1, 2, 2, 3]))
-    return Case(consumer.name, moment, tuple(draw(random, consumer.kind) for _ in range(count)))
+    lies = [draw(random, consumer.kind) for _ in range(count)]
+    if random.uniform() < HABITS:
+        lies.insert(0, habit(random))
+    return Case(consumer.name, moment, tuple(lies))
 
 
 def stands(bench: Bench) -> bool:
@@ -172,7 +191,7 @@ def run(case: Case, lasts: int | None = None) -> tuple[Bench, str]:
         for each in injectors:
             each(bench, moment)
 
-    last = max(lie.begins for lie in case.lies)
+    last = max(lie.begins + lie.silent for lie in case.lies)
     until = max(begins + last + LASTS, AT_LEAST) if lasts is None else begins + last + lasts
     try:
         with np.errstate(all="ignore"):  # huge numbers are what is tried
@@ -191,8 +210,8 @@ def judged(case: Case, lasts: int | None = None) -> Verdict:
 def verdict(case: Case, bench: Bench, failed: str) -> Verdict:
     """Hold what has come out of a case, and the exception in words, against the bars.
 
-    No effort steps by more than 2 N.m in a millisecond (no `effort_rate` of this robot allows more) from what
-    the drives hold, but where a guard lets go; references of drives with a loop of their own likewise by no
+    No effort steps by more than 2 N.m, or what `effort_rate` allows in a period of the process, from what the
+    drives hold, but where a guard lets go; references of drives with a loop of their own likewise by no
     more than the guard lets two feedforwards disagree. No link is faster than 1.2 times its limit.
     Every command is finite and within the limits, and where there is none, the guard says that it waits, has
     ended, or has stopped.
@@ -202,7 +221,8 @@ def verdict(case: Case, bench: Bench, failed: str) -> Verdict:
     says = "; ".join(str(change.reason) for change in record.transitions) or f"{guard.state.value}, nothing"
     failed = failed or _undefined(bench)
     apart = unseen(case.lies, bench.kind)
-    ratio = max(record.step / STEP, share / max(SPEED, apart.share if apart else 0.0))
+    period = max([lie.amount for lie in case.lies if lie.kind == "runs every nth"], default=1.0)  # [ms]
+    ratio = max(record.step / max(STEP, RATE * period), share / max(SPEED, apart.share if apart else 0.0))
     if bench.kind == "references":
         ratio = max(ratio, max(record.position_steps, default=0.0) / REFERENCE)
     if failed:
@@ -261,6 +281,24 @@ def campaign(seeds: range, workers: int = 1) -> Iterator[Verdict]:
         yield from pool.map(judged, cases, chunksize=10)
 
 
+def climb(case: Case, steps: int, random: np.random.Generator) -> Verdict:
+    """Change a case step by step into one whose links are faster for their bar; return the worst."""
+    best = judged(case)
+    for _ in range(steps):
+        lies, drives = list(best.case.lies), KNOWN[best.case.consumer].kind
+        which = int(random.integers(len(lies)))
+        if random.uniform() < 0.15 and len(lies) < 3:
+            lies.append(draw(random, drives))
+        elif random.uniform() < 0.1 and len(lies) > 1:
+            del lies[which]
+        else:
+            lies[which] = varied(random, lies[which])
+        other = judged(replace(best.case, lies=tuple(lies)))
+        if other.pressure >= best.pressure:
+            best = other
+    return best
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     arguments.add_argument("count", type=int, nargs="?", default=500, help="how many cases")
@@ -268,6 +306,7 @@ def main() -> None:
     arguments.add_argument("--worst", type=int, default=20, help="how many are shown")
     arguments.add_argument("--workers", type=int, default=2, help="processes")
     arguments.add_argument("--only", type=int, help="run the case of this seed alone")
+    arguments.add_argument("--climb", type=int, default=0, help="steps from each of the worst to a worse one")
     given = arguments.parse_args()
     if given.only is not None:
         print(repr(case_of(given.only)), judged(case_of(given.only)), sep="\n")
@@ -287,6 +326,8 @@ def main() -> None:
         print(f"\n{name}: {beyond} of {len(group)} cases are beyond the bars")
         for seed, each in sorted(group, key=lambda pair: -pair[1].ratio)[: given.worst]:
             print(f"{seed:6d} {each}")
+    for seed, each in sorted(found, key=lambda pair: -pair[1].pressure)[: given.worst if given.climb else 0]:
+        print("climbs", seed, climb(each.case, given.climb, np.random.default_rng(seed)), flush=True)
 
 
 if __name__ == "__main__":

@@ -94,6 +94,11 @@ class Lie:
         ends = f" for {self.lasts} ms" if self.lasts < FOR_GOOD else ""
         return f"{self.signal}{joints} {names}".rstrip() + f": {self.kind}{amount}{since}{ends}"
 
+    @property
+    def silent(self) -> int:
+        """How long nothing is commanded [ms], before anything can be seen."""
+        return int(self.amount) if self.kind.startswith("held up") else 0
+
     def injector(self, moment: int, number: int) -> Inject:
         """Return what is done to each millisecond of a case since `moment` [ms]; it has its own memory."""
         begins, act = moment + self.begins, self._act(np.random.default_rng([self.begins, number]))
@@ -277,14 +282,20 @@ def _elapsed(lie: Lie, random: np.random.Generator) -> Act:
 
 
 def _process(lie: Lie, random: np.random.Generator) -> Act:
-    """Held up for `amount` [ms]; then it gets all that has come meanwhile, or the last of it."""
+    """Held up for `amount` [ms], after which it gets all that has come, or the last of it; or always slow."""
     fed: list[Feed] = []
     measured: list[Measured] = []
 
     def act(bench: Bench, moment: Moment, since: int) -> None:
         fed.extend(moment.feed)
         measured.extend(moment.measured)
-        if since < lie.amount:
+        if lie.kind == "runs every nth":
+            moment.runs = since % int(lie.amount) == 0
+            if moment.runs:
+                moment.feed, moment.measured = fed[:], measured[:]
+                fed.clear()
+                measured.clear()
+        elif since < lie.amount:
             moment.runs = False
         elif since == lie.amount:
             last = 1 if lie.kind == "held up, keeps the last" else 50
@@ -373,7 +384,7 @@ SHARES = (0.5, 0.14, 0.12, 0.08, 0.02, 0.05, 0.02, 0.05, 0.02)
 
 def draw(random: np.random.Generator, kind: str) -> Lie:
     """Return what is false, for drives of a kind, as `Consumer.kind`."""
-    begins = int(random.choice([0, 0, 0, random.integers(1, 100)]))
+    begins = int(random.choice([0, 0, 0, random.integers(1, 100), random.integers(1, 400)]))
     lasts = int(random.choice([FOR_GOOD, FOR_GOOD, FOR_GOOD, 1, 5, 20, 60, 200]))
     what = random.choice(WHAT, p=SHARES)
     if what == "value":
@@ -466,8 +477,41 @@ def _drawn_other(random: np.random.Generator, signal: str, begins: int, lasts: i
         "gravity turned": float(random.choice([20.0, 90.0, 180.0])),
     }.get(kind, 0.0)
     if signal == "process":
-        return Lie(signal, kind, (), float(random.choice([3, 10, 40, 90, 140, 500])), begins)
+        return Lie(signal, kind, (), float(round(10.0 ** random.uniform(0.3, 2.7))), begins)
     return Lie(signal, kind, (), amount, begins, lasts)
+
+
+def varied(random: np.random.Generator, lie: Lie) -> Lie:
+    """Return a lie like this one: of another size, for another time, of other joints."""
+    how = int(random.integers(4))
+    if how == 0 and lie.amount and np.isfinite(lie.amount) and lie.kind not in _KINDS_OF_AMOUNT:
+        amount = lie.amount * 10.0 ** random.normal(scale=0.3)
+        whole = lie.signal == "process" or lie.kind in ("late", "every nth")
+        return replace(lie, amount=float(max(round(amount), 1)) if whole else float(f"{amount:.3g}"))
+    if how == 1:
+        return replace(lie, begins=max(0, lie.begins + int(random.integers(-40, 41))))
+    if how == 2 and lie.signal not in ("robot", "process"):
+        return replace(lie, lasts=int(random.choice([1, 5, 20, 60, 120, 200, 300, FOR_GOOD])))
+    if lie.joints and len(lie.joints) < JOINTS:
+        return replace(lie, joints=_joints(random, len(lie.joints)))
+    return lie
+
+
+# Amounts that stand for something, or that another robot has to be compiled for.
+_KINDS_OF_AMOUNT = ("bits", "payload", "stiffness", "gravity turned", "pushed")
+
+
+def habit(random: np.random.Generator) -> Lie:
+    """Return what is no fault, and yet may hide one or make it worse."""
+    every = tuple(range(JOINTS))
+    habits = (
+        Lie("measured velocity", "not a number", every, float("nan")),  # none is measured
+        Lie("measured position", "noise", every, 1e-4),
+        Lie("feedforwards", "every nth", (), float(random.choice([5, 20]))),
+        Lie("process", "runs every nth", (), float(random.choice([2, 5]))),
+        Lie("request", "start"),  # by somebody impatient
+    )
+    return habits[int(random.integers(len(habits)))]
 
 
 # what is no fault
@@ -526,6 +570,8 @@ def unseen(lies: tuple[Lie, ...], drives: str) -> Unseen | None:
         )
     if drives == "efforts" and robot & {"payload", "pushed"}:
         return Unseen("nobody holds the robot against its load, with or without a command", np.inf)
+    if robot & {"turned", "swapped", "weak", "payload", "pushed"} and any(lie.silent > 5 for lie in lies):
+        return Unseen("the process stands still while drives carry out the last command", np.inf)
     blind = any(lie.signal.startswith("measure") and _blinds(lie) for lie in lies)
     if blind and robot & {"turned", "swapped", "weak", "payload"}:
         return Unseen("nothing shows that the robot does not do what it is told", np.inf)

@@ -18,7 +18,7 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
 from rclpy.qos import QoSHistoryPolicy, QoSProfile
-from ros_processes import RosProcess, child_environment, start_node, wait_until
+from ros_processes import TIMEOUT, RosProcess, child_environment, start_node, wait_until
 from ros_talk import Talk
 from std_msgs.msg import Int64
 from sweeps import THOROUGH
@@ -302,3 +302,27 @@ def test_a_node_does_not_outlive_a_parent_that_nobody_has_asked_how_it_ended() -
     environment[PARENT] = str(os.getpid())
     lives = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert (lives.returncode, lives.stdout) == (0, "goes on\n")
+
+
+SAY = "[node.get_logger().warning(f'{{k:04}}' + 'x' * {width}) for k in range({count})]"
+END_THEN = "; os.kill(os.getpid(), signal.SIGTERM)"
+
+
+def test_a_log_that_nobody_reads_holds_nobody_up() -> None:
+    """A pipe holds 64 kB, and whoever writes more waits until somebody reads."""
+    code = CODE.format(before="pass", after=SAY.format(width=400, count=250) + END_THEN)
+    unread, theirs = os.pipe()
+    with subprocess.Popen([sys.executable, "-c", code], env=child_environment(), stderr=theirs) as process:
+        os.close(theirs)
+        try:
+            assert process.wait(TIMEOUT) == 0
+        finally:
+            process.kill()
+    with os.fdopen(unread, "rb") as lines:
+        assert b"0000xxx" in lines.readline()
+
+
+def test_what_is_read_is_whole_and_in_order() -> None:
+    with run("pass", SAY.format(width=0, count=300) + END_THEN) as process:
+        assert process.wait() == 0
+    assert [line[-4:] for line in process.lines] == [f"{k:04}" for k in range(300)]

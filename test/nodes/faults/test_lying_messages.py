@@ -88,7 +88,7 @@ class LiedTo:
             ("motor_states", "feedforward_torque"),
             robot_config=PANDA,
             lead=0.003,
-            patience=0.0075,
+            patience=1.5 / RATE,
             **TOLERANT,
         )
         start("dynamics_node", (), robot_config=PANDA)
