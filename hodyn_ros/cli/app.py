@@ -82,7 +82,7 @@ Settings = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
-        help="Key of robot files and its value, such as keyframe=home, driven=hip, limits.velocity=2 "
+        help="Key of robot files and its value, such as keyframe=home, limits.velocity=2, knee.locked=0 "
         "or knee.drive.stiffness=9000, in place of what the file says; once or more.",
         show_default="none",
     ),
