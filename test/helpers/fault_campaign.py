@@ -148,17 +148,21 @@ KEPT: tuple[Case, ...] = (
     Case("motor references", "at full speed", (Lie("clock", "set", (), -0.035, 0, 200),)),
     Case("motor references", "at full speed", (Lie("clock", "set", (), -0.017),)),
     Case("motor references", "speeding up", (Lie("clock", "its own set", (), 0.012, 0, 200),)),
+    Case(LOOSE.name, "stopping", (Lie("elapsed", "more", (), -0.0033),)),
+    Case(LOOSE.name, "at full speed", (Lie("feedforward effort", "drifts", (6,), 17.0, 0, 200),)),
     Case("motor references", "at full speed", (Lie("process", "held up", (), 60.0),)),
     Case("motor references", "at full speed", (Lie("process", "held up", (), 80.0),)),
+    Case(LOOSE.name, "from the start", (Lie("model", "gravity turned", (), 90.0),)),
+    Case(LOOSE.name, "from the start", (Lie("feedforward", "times about here", tuple(range(7)), 2.0),)),
+)
+
+# What is beyond the bars to this day; a test says when it is no more.
+OPEN: tuple[Case, ...] = (
     Case(
         "controller",
         "speeding up",
         (Lie("measured motion", "filtered", tuple(range(7)), 0.004, 0, 300), Lie("robot", "swapped", (3, 6))),
     ),
-    Case(LOOSE.name, "stopping", (Lie("elapsed", "more", (), -0.0033),)),
-    Case(LOOSE.name, "at full speed", (Lie("feedforward effort", "drifts", (6,), 17.0, 0, 200),)),
-    Case(LOOSE.name, "from the start", (Lie("model", "gravity turned", (), 90.0),)),
-    Case(LOOSE.name, "from the start", (Lie("feedforward", "times about here", tuple(range(7)), 2.0),)),
 )
 
 
