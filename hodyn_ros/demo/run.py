@@ -70,6 +70,7 @@ def run_demo(duration: float, out: Path, rate: float, console: Console) -> dict[
             runs[mode] = record(mode, duration, rate, domain, out / mode, show)
     recordings = {mode: run.recording for mode, run in runs.items()}
     figures = {mode: summarise(each, RAMP, RAMP + duration, rate) for mode, each in recordings.items()}
+    too_slow = what_was_too_slow(figures)
     summary = {
         "robot": ROBOT,
         "trajectory": TRAJECTORY,
@@ -77,20 +78,20 @@ def run_demo(duration: float, out: Path, rate: float, console: Console) -> dict[
         "rate_hz": rate,
         "real_time_scheduling": all(run.real_time for run in runs.values()),
         "runs": figures,
-        "too_slow": what_was_too_slow(figures),
+        "too_slow": too_slow,
     }
     (out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
     plot_demo(recordings, RAMP, RAMP + duration, out / "demo.png")
     console.print("Panda with elastic joints on its excitation trajectory", style="bold")
     console.print(summary_table(figures))
     console.print(CAPTION, style="dim")
-    if summary["too_slow"]:
+    if too_slow:
         console.print(
             "The figures are void: this machine was too slow, or busy with something else. Try again when it "
             f"does nothing else, or at less than --rate {rate:g}.",
             style="red",
         )
-        for line in summary["too_slow"]:
+        for line in too_slow:
             console.print(f"- {line}", style="red")
     else:
         console.print(verdict(figures))
