@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import socket
 import time
@@ -11,6 +12,7 @@ from io import StringIO
 
 import numpy as np
 import viser
+from viser._messages import RunJavascriptMessage
 from numpy.typing import NDArray
 
 from hodyn_ros.errors import InputError
@@ -123,6 +125,9 @@ class Browser:
         server.gui.main_panel.dock_right()
         server.scene.configure_default_lights(cast_shadow=False)  # shadows are slow without a graphics card
         server.gui.set_panel_label(scene.robot.name)
+        # viser has no call for the title of the tab, and this message for what every page runs
+        title = json.dumps(f"{scene.robot.name} - hodyn view")
+        server.gui._websock_interface.queue_message(RunJavascriptMessage(source=f"document.title = {title};"))
         server.initial_camera.look_at = middle
         server.initial_camera.position = middle + size * np.array([0.85, -0.95, 0.42])
         cell = 10.0 ** np.floor(np.log10(size))
