@@ -60,7 +60,8 @@ class TaskCode(LoopCode):
     def newton_step(self, q: Stack, *others: Stack) -> Stack:
         """Move the leading joints nearer to closed loops, and to frames at their targets.
 
-        Returns their positions, and the squared error before. Damped as Levenberg and Marquardt do, with the
+        Returns their positions, and the square of the squared error before, which is about that of the next
+        step. Damped as Levenberg and Marquardt do, with the
         square of the error.
         """
         targets, (state,) = others
@@ -90,7 +91,7 @@ class TaskCode(LoopCode):
         for velocity, step, root in zip(velocities, steps, roots):
             for column, series in enumerate(velocity.leading):
                 result[column] = result[column] + series[0] * (step / root)
-        return [[*result, error]]
+        return [[*result, error * error]]
 
     def coordinates(self, q: Stack, *others: Stack) -> Stack:
         """Return the motion of the coordinates (derivatives + 1, k), and a row that says what is wrong."""
