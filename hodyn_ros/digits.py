@@ -97,7 +97,8 @@ def rounded_pose(pose: Array, rng: np.random.Generator) -> Array:
 def natural_rates(rates: Sequence[float] | Array, orders: int) -> Array:
     """Return the sizes (orders,) of a motion's derivatives, from zero on, that are natural for one as fast.
 
-    As fast as its derivatives up to there are. `rates`: the sizes of the derivatives of the motion, from the first on.
+    As fast as its derivatives up to there are. `rates`: the sizes of the derivatives of the motion, from the
+    first on.
     """
     speeds = [float(rate) ** (1.0 / k) for k, rate in enumerate(rates, 1)]
     return np.array([max(speeds[:k], default=0.0) ** k for k in range(orders)])

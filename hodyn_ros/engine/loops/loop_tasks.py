@@ -31,12 +31,14 @@ from hodyn_ros.engine.recursions.frame_goals import (
 from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.floating_base import convolve_vectors
 from hodyn_ros.engine.series.orthogonal import Orthogonal
-from hodyn_ros.engine.series.validity import distance_from_rigid, overflow
+from hodyn_ros.engine.series.validity import CLOSED, distance_from_rigid, overflow
 from hodyn_ros.engine.series.vectors import Scalar, add, cross, dot, scale
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
 _RIGID = 1e-10  # deviation of a pose from a rigid one
+
+_CLOSED = 1e-8  # error of loops and frames before the last step of Newton's method
 
 
 class TaskCode(LoopCode):
@@ -125,7 +127,8 @@ class TaskCode(LoopCode):
         positions, joints = self.positions(leading), self.closure.joints
         rows = [[positions[j] for j in joints], *(self.derivatives(of_joints, joints) if count else [])]
         flat = sum(system.flatness for system in systems)
-        bad = bad + self.wrong(leading, state[-1], memory, motions, given, flat) + overflow(rows)
+        error = state[-1] * (CLOSED / _CLOSED**4)
+        bad = bad + self.wrong(leading, error, memory, motions, given, flat) + overflow(rows)
         return [*rows, [bad, *[0.0] * (len(joints) - 1)]]
 
     def _find_all_rates(
