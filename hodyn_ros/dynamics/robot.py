@@ -30,7 +30,12 @@ from hodyn_ros.model.tree import TreeModel
 
 
 class Robot(
-    CompileCalls, PartialCalls, InverseDynamicsCalls, ForwardDynamicsCalls, KinematicCalls, MatrixCalls
+    CompileCalls,
+    PartialCalls,
+    InverseDynamicsCalls,
+    ForwardDynamicsCalls,
+    KinematicCalls,
+    MatrixCalls,
 ):
     """A tree of rigid bodies, on the ground or floating, with its dynamics of any order.
 
