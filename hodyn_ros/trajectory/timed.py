@@ -15,6 +15,7 @@ from hodyn_ros.lie.jets import Array
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.checks import frozen_array
 from hodyn_ros.trajectory.easing import EasedStart, EasedStop
+from hodyn_ros.trajectory.pieces import Pieces
 
 if TYPE_CHECKING:
     from scipy.interpolate import BSpline
@@ -90,6 +91,24 @@ class TimedPath(Trajectory):
         """That of the path, where it is passed fastest [rad/s]."""
         return self.path.highest_frequency * float(np.sqrt(self._speed(self._places).max()))
 
+    @property
+    def pieces(self) -> Pieces | None:
+        """Those of the path, cut at the knots of the speed."""
+        path = self.path.pieces
+        if path is None or path.speed_degree:
+            return None
+        knots = np.asarray(self.knots)
+        inside = path.edges[(path.edges > knots[0]) & (path.edges < knots[-1])]
+        return Pieces(
+            np.union1d(inside, knots),
+            path.degree,
+            self.derivatives_at,
+            lambda u: np.sqrt(self._speed(u)),
+            self.times_at,
+            self.places_at,
+            DEGREE,
+        )
+
     def squared_speeds_at(self, places: ArrayLike) -> Array:
         """Return `(du/dt)^2` (N,) at parameters u (N,)."""
         return np.asarray(self._speed(np.asarray(places, dtype=np.float64)))
@@ -126,7 +145,10 @@ class TimedPath(Trajectory):
         return np.asarray((end - begin) * (b**-0.5 @ _WEIGHTS))
 
     def _derivatives(self, times: Array, order: int) -> Array:
-        u = self.places_at(times)
+        return self.derivatives_at(self.places_at(times), order)
+
+    def derivatives_at(self, u: Array, order: int) -> Array:
+        """Return the time derivatives (order + 1, N, n) where the path is at parameters u (N,)."""
         law = np.zeros((order + 1, len(u)))
         law[0] = u
         if order:
