@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from hodyn_ros.errors import InputError
-from hodyn_ros.identification.estimate import Data
+from hodyn_ros.identification.estimate import Data, correlation_length
 from hodyn_ros.identification.torque_model import Motion, TorqueModel
 from hodyn_ros.lie.jets import Array
 
@@ -43,7 +43,7 @@ _SHAPE = 0.1  # of friction, by which its shape is another one
 
 
 def check_plausible(model: TorqueModel, data: Data) -> list[str]:
-    """Return warnings; raise InputError, in one line that names the joint and the mend, for what cannot be."""
+    """Return warnings; raise InputError, naming in one line the joint and the mend, for what cannot be."""
     _check_positions(model, data)
     if len(data.elastic):
         _check_gears(model, data)
@@ -90,12 +90,13 @@ def _check_gears(model: TorqueModel, data: Data) -> None:
         size = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
         fit = np.linalg.lstsq(columns / size, motors[:, i], rcond=None)[0] / size
         slope, bent = float(fit[0]), float(np.std(loads[:, i] * fit[1]) / np.std(links[:, i]))
-        if slope < 0.0:
+        doubt = _SIGMA * _deviation(links[:, i], others, motors[:, i] - columns @ fit)
+        if slope < -doubt:
             raise InputError(
                 f"motor and link of joint {names[j]!r} move against each other (slope {slope:.4g}); turn the "
                 "sign of one with position_scale or motor_position_scale"
             )
-        if abs(slope - 1.0) > _ALIKE + 0.5 * bent:
+        if abs(slope - 1.0) > _ALIKE + 0.5 * bent + doubt:
             raise InputError(
                 f"the motor of joint {names[j]!r} moves {slope:.6g} times as far as its link; positions of "
                 "motors are reflected to the link side: the gear ratio that was used is too small by as much"
@@ -161,7 +162,7 @@ def _check_orders_and_signs(model: TorqueModel, data: Data) -> list[str]:
 
 
 class _Pair(NamedTuple):
-    """The effort of a joint, measured (N,) and by the file (N,), without what friction and an offset may be."""
+    """The effort of a joint, measured (N,) and by the file (N,), without friction and an offset."""
 
     effort: Array
     told: Array
@@ -207,7 +208,7 @@ class _Comparison:
         return _rms(apart) / max(float(doubt), 1e-300)
 
     def _own(self, columns: Array, j: int) -> Array:
-        """Return columns (N, k) of what a joint has of its own: friction, offset, a rotor that no file names."""
+        """Return columns (N, k) of a joint's own: friction, offset, a rotor that its file does not name."""
         model = self._model
         kinds = [1, 2, 3]
         if self._at_motor and not model.specs[j].motor_inertia:
@@ -242,6 +243,16 @@ def _pair(own: Array, effort: Array, told: Array) -> _Pair:
     pair = _Pair(_without(own, effort), _without(own, told), 0.0)
     remains = pair.effort - pair.slope * pair.told
     return pair._replace(friction=float(np.std(effort - pair.slope * told - remains)))
+
+
+def _deviation(values: Array, others: Array, residual: Array) -> float:
+    """Return the standard deviation of the slope over values (N,) beside others (N, k), from residuals (N,).
+
+    Residuals that are alike from sample to sample count as the fewer that they stand for.
+    """
+    free = values - others @ np.linalg.lstsq(others, values, rcond=None)[0]
+    spread = float(np.std(residual)) * np.sqrt(correlation_length(residual))
+    return spread / max(float(np.linalg.norm(free)), 1e-300)
 
 
 def _rms(values: Array) -> float:

@@ -86,7 +86,7 @@ class DemandAlong:
         return self._exact.joined(self._searched(speed, tolerance, progress, visit), speed)
 
     def position_peaks(self) -> Peaks:
-        """Return the peaks of positions, which are the same at any speed; nothing is said of other columns."""
+        """Return the peaks of positions, the same at any speed; nothing is said of other columns."""
         others = self.demand.timed | self._exact.known
         return self._exact.joined(None if others.all() else self._searched(passed_over=others), 1.0)
 

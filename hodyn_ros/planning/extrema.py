@@ -1,11 +1,11 @@
 """The highest and the lowest values of motions made of polynomials, and of their time derivatives.
 
-With the polynomials P_k of `trajectory.pieces`, a derivative `q^(k)` is extreme where `q^(k+1)` vanishes, that
-is at the real roots of P_(k+1), or at the ends of a piece. P_(k+1) is interpolated at as many Chebyshev points
-as its degree asks for, which gives it to rounding; its roots are eigenvalues of its colleague matrix (Good,
-Quarterly J. Math. 12(1), 1961; Trefethen, Approximation Theory and Approximation Practice, SIAM 2013, chapter
-18). The sum of the magnitudes of its coefficients bounds a polynomial: where P_k cannot be higher than a value
-that is known, no root is looked for. Nothing is estimated.
+With the polynomials P_k of `trajectory.pieces`, a derivative `q^(k)` is extreme where `q^(k+1)` vanishes,
+that is at the real roots of P_(k+1), or at the ends of a piece. P_(k+1) is interpolated at as many Chebyshev
+points as its degree asks for, which gives it to rounding; its roots are eigenvalues of its colleague matrix
+(Good, Quarterly J. Math. 12(1), 1961; Trefethen, Approximation Theory and Approximation Practice, SIAM 2013,
+chapter 18). The sum of the magnitudes of its coefficients bounds a polynomial: where P_k cannot be higher
+than a value that is known, no root is looked for. Nothing is estimated.
 """
 
 from __future__ import annotations
@@ -112,7 +112,10 @@ class _Search:
         at = np.argmax(both, axis=2)
         sizes = np.take_along_axis(both, at[:, :, None], axis=2)[:, :, 0]
         better = sizes > self._sizes
-        self._sizes, self._places = np.where(better, sizes, self._sizes), np.where(better, u[at], self._places)
+        self._sizes, self._places = (
+            np.where(better, sizes, self._sizes),
+            np.where(better, u[at], self._places),
+        )
         return found
 
 

@@ -3,10 +3,10 @@
 Each stretch between two such instants is a panel. A function is sampled there at the 11 Chebyshev points of
 an interpolating polynomial and at 4 points between them that the polynomial does not know of: twice the
 largest miss at these is taken for its error. A panel is halved until the error is within the tolerance, and
-further wherever the polynomial comes within its error of the highest value known; the highest polynomials are
-followed to their maxima, and the function is evaluated there. Where a function comes with its integral, the
-integral of the polynomial has to agree with it too, which shows spikes that fall between all samples. No panel
-is halved for what is noise of rounding: where an error does not fall, the noise itself is measured.
+further wherever the polynomial comes within its error of the highest value known; the highest polynomials
+are followed to their maxima, and the function is evaluated there. Where a function comes with its integral,
+the integral of the polynomial has to agree with it too, which shows spikes that fall between all samples. No
+panel is halved for noise of rounding: where an error does not fall, the noise itself is measured.
 Source: Trefethen, Approximation Theory and Approximation Practice (SIAM 2013), chapters 2 and 8.
 
 Certain is that a peak is reached at its instant, as it is a value of the function itself. That none is higher

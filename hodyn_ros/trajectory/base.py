@@ -68,7 +68,7 @@ class Trajectory(ABC):
 
     @property
     def pieces(self) -> Pieces | None:
-        """The pieces of polynomials, of time or of a parameter, that the motion is made of; None: it is not."""
+        """The polynomials, of time or of a parameter, that the motion is made of; None: it is not."""
         degree = self.polynomial_degree
         return None if degree is None else in_time(self, degree)
 
