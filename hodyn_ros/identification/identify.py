@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -66,7 +66,7 @@ def identify(
     recording = _in_order(recording, robot)
     model = TorqueModel(robot, recording.transmission)
     data = Data(recording, options.bandwidth)
-    check_plausible(model, data)
+    doubts = check_plausible(model, data)
     if options.bandwidth is None:
         data = best_data(model, recording, lambda each: _freedom(model, each, options))
     free, spread = _freedom(model, data, options)
@@ -77,7 +77,8 @@ def identify(
         if j in terms:
             unknowns.springs[:, i] = terms[j].spring
     heard = resonances(model, data, parameters, unknowns) if options.only == "all" else {}
-    return _result(model, data, found, parameters, unknowns, terms, heard, free, spread)
+    result = _result(model, data, found, parameters, unknowns, terms, heard, free, spread)
+    return replace(result, notes=(*(f"to be looked at: {doubt}" for doubt in doubts), *result.notes))
 
 
 def _in_order(recording: JointRecording, robot: Robot) -> JointRecording:

@@ -1,17 +1,27 @@
-"""Recordings that cannot be of the robot as its file says: units, gears, signs, joints that are swapped."""
+"""Recordings that cannot be of the robot as its file says: units, gears, signs, joints that are swapped.
+
+What is refused has to be plainer than what may be wrong anyhow, by three standard deviations; else it is a
+warning. As residuals are alike from sample to sample, many samples make none of these smaller:
+
+- inertias of the file. A joint that turns a symmetric tool moves little, and its file may be wrong by more
+  than all of it;
+- friction, whose shape is known to a share of it. It is nearly all that such a joint has;
+- what is left of the efforts when inertias and friction are as they fit best.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from hodyn_ros.errors import InputError
-from hodyn_ros.identification.estimate import Data
+from hodyn_ros.identification.estimate import Data, correlation_length
 from hodyn_ros.identification.torque_model import Motion, TorqueModel
 from hodyn_ros.lie.jets import Array
 
@@ -27,15 +37,17 @@ _WELL = 0.1  # of the variance of each effort that is left where nothing can be 
 _INSTANTS = 150  # at which orders and signs are tried
 _CLEAR = 0.8  # correlation from which on two channels belong together
 _WRONG = (0.2, 5.0)  # efforts over those of the file, beyond which units are in doubt
+_SIGMA = 3.0  # standard deviations that are plain
+_FILE = 0.1  # of the mass of a body and its moments: their standard deviations in a file
+_SHAPE = 0.1  # of friction, by which its shape is another one
 
 
-def check_plausible(model: TorqueModel, data: Data) -> None:
-    """Raise InputError, in one line that names the joint and the mend, for what cannot be."""
+def check_plausible(model: TorqueModel, data: Data) -> list[str]:
+    """Return warnings; raise InputError, naming in one line the joint and the mend, for what cannot be."""
     _check_positions(model, data)
     if len(data.elastic):
         _check_gears(model, data)
-    _check_orders_and_signs(model, data)
-    _check_units(model, data)
+    return _check_orders_and_signs(model, data) + _check_units(model, data)
 
 
 def _check_positions(model: TorqueModel, data: Data) -> None:
@@ -78,62 +90,130 @@ def _check_gears(model: TorqueModel, data: Data) -> None:
         size = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
         fit = np.linalg.lstsq(columns / size, motors[:, i], rcond=None)[0] / size
         slope, bent = float(fit[0]), float(np.std(loads[:, i] * fit[1]) / np.std(links[:, i]))
-        if slope < 0.0:
+        doubt = _SIGMA * _deviation(links[:, i], others, motors[:, i] - columns @ fit)
+        if slope < -doubt:
             raise InputError(
                 f"motor and link of joint {names[j]!r} move against each other (slope {slope:.4g}); turn the "
                 "sign of one with position_scale or motor_position_scale"
             )
-        if abs(slope - 1.0) > _ALIKE + 0.5 * bent:
+        if abs(slope - 1.0) > _ALIKE + 0.5 * bent + doubt:
             raise InputError(
                 f"the motor of joint {names[j]!r} moves {slope:.6g} times as far as its link; positions of "
                 "motors are reflected to the link side: the gear ratio that was used is too small by as much"
             )
 
 
-def _check_units(model: TorqueModel, data: Data) -> None:
+def _check_units(model: TorqueModel, data: Data) -> list[str]:
     """Hold the sizes of efforts against those of the file: currents, or torques of the rotors."""
     motion = data.motion(data.effort_times, np.zeros(model.n))
-    for j, (effort, told) in _explained(model, data, motion, data.efforts).items():
-        slope = effort @ told / max(float(told @ told), 1e-300)
-        if 1.0 - _left(effort, told) > _CLEAR**2 and not _WRONG[0] < slope < _WRONG[1]:
-            ratio = model.specs[j].gear_ratio
-            said = f", whose gear ratio is {ratio:g}," if ratio != 1.0 else ""
-            raise InputError(
-                f"efforts of joint {model.robot.joint_names[j]!r} are {slope:.3g} times those of the file; "
-                f"are they currents, torques of the rotor{said}, or the efforts of another joint? Give "
-                "effort_scale, N·m at the link for each unit, or mend the order of the joints"
-            )
+    doubts = []
+    comparison = _Comparison(model, data, motion)
+    for j, pair in comparison.pairs(motion, data.efforts).items():
+        slope = pair.slope
+        if pair.left >= 1.0 - _CLEAR**2 or _WRONG[0] < slope < _WRONG[1]:
+            continue
+        ratio = model.specs[j].gear_ratio
+        said = f", whose gear ratio is {ratio:g}" if ratio != 1.0 else ""
+        text = (
+            f"efforts of joint {model.robot.joint_names[j]!r} are {slope:.3g} times those of the file; "
+            f"are they currents, torques of the rotor{said}, or the efforts of another joint? Give "
+            "effort_scale, N·m at the link for each unit, or mend the order of the joints"
+        )
+        if comparison.deviations(j, pair, (slope - 1.0) * pair.told) > _SIGMA:
+            raise InputError(text)
+        doubts.append(text)
+    return doubts
 
 
-def _check_orders_and_signs(model: TorqueModel, data: Data) -> None:
+def _check_orders_and_signs(model: TorqueModel, data: Data) -> list[str]:
     """Ask whether efforts suit the file far better with joints in another order, or one turned round."""
     if not data.recording.efforts.measured.all():
-        return
+        return []
     step = max(1, len(data.effort_times) // _INSTANTS)
     motion = data.motion(data.effort_times[::step], np.zeros(model.n))
     efforts = data.efforts[::step]
-
-    def left(of: Motion, measured: Array) -> Array:
-        pairs = _explained(model, data, of, measured)
-        return np.array([_left(*pairs[j]) for j in range(model.n)])
-
-    usual = left(motion, efforts)
-    found = []
-    for order, signs, said in () if usual.max() < _WELL else _mistakes(model.robot.joint_names):
+    comparison = _Comparison(model, data, motion)
+    usual = comparison.pairs(motion, efforts)
+    left = np.array([usual[j].left for j in range(model.n)])
+    asked = np.stack([usual[j].told for j in range(model.n)], axis=1)
+    refused: list[tuple[float, str]] = []
+    doubted: list[tuple[float, str]] = []
+    for order, signs, said in () if left.max() < _WELL else _mistakes(model.robot.joint_names):
         moved = Motion(*(signs * getattr(motion, each.name)[:, order] for each in fields(Motion)))
-        turned = signs * efforts[:, order]
-        touched = (order != np.arange(model.n)) | (signs < 0.0)
-        for of, measured, what in (
-            (motion, turned, "efforts"),
-            (moved, efforts, "positions"),
-            (moved, turned, "positions and efforts"),
+        turned, asked_turned = signs * efforts[:, order], signs * asked[:, order]
+        touched = np.flatnonzero((order != np.arange(model.n)) | (signs < 0.0))
+        for of, measured, before, what in (
+            (motion, turned, asked_turned, "efforts"),
+            (moved, efforts, asked, "positions"),
+            (moved, turned, asked_turned, "positions and efforts"),
         ):
-            now = left(of, measured)
-            clear = (now[touched] < np.minimum(1.0 - _CLEAR**2, _BETTER * usual[touched])).all()
-            if clear and now.mean() < usual.mean():
+            pairs = comparison.pairs(of, measured)
+            now = np.array([pairs[j].left for j in range(model.n)])
+            better = (now[touched] < np.minimum(1.0 - _CLEAR**2, _BETTER * left[touched])).all()
+            if better and now.mean() < left.mean():
+                apart = [
+                    comparison.deviations(j, pairs[j], pairs[j].told - before[:, j]) for j in touched.tolist()
+                ]
+                found = refused if np.linalg.norm(apart) > _SIGMA else doubted
                 found.append((float(np.log(now).mean()), said.format(what)))
-    if found:
-        raise InputError(min(found, key=lambda pair: pair[0])[1])
+    if refused:
+        raise InputError(min(refused, key=lambda pair: pair[0])[1])
+    return [min(doubted, key=lambda pair: pair[0])[1]] if doubted else []
+
+
+class _Pair(NamedTuple):
+    """The effort of a joint, measured (N,) and by the file (N,), without friction and an offset."""
+
+    effort: Array
+    told: Array
+    friction: float  # RMS of the friction that fits best
+
+    @property
+    def left(self) -> float:
+        """The share of the variance of the effort that the file does not explain."""
+        size = float(np.linalg.norm(self.effort) * np.linalg.norm(self.told))
+        return max(1.0 - max(float(self.effort @ self.told) / max(size, 1e-300), 0.0) ** 2, 1e-12)
+
+    @property
+    def slope(self) -> float:
+        """How many times the effort is that of the file."""
+        return float(self.effort @ self.told) / max(float(self.told @ self.told), 1e-300)
+
+
+class _Comparison:
+    """Efforts that are measured against those of the file, from a motion as it was recorded."""
+
+    def __init__(self, model: TorqueModel, data: Data, motion: Motion) -> None:
+        self._model, self._at_motor = model, data.recording.at_motor
+        self._joints = np.flatnonzero(data.recording.efforts.measured).tolist()
+        columns, ones = model.columns(motion, self._at_motor), np.ones(model.n)
+        spread = model.scales(ones, ones, ones, _FILE)[: model.bodies]
+        # what each figure of a body may add to the effort (N, bodies), by joint
+        self._errors = {
+            j: _without(self._own(columns, j), columns[:, j, : model.bodies] * spread) for j in self._joints
+        }
+
+    def pairs(self, motion: Motion, efforts: Array) -> dict[int, _Pair]:
+        """Return what is measured (N, n), and told of a motion, by joint."""
+        columns = self._model.columns(motion, self._at_motor)
+        told = columns @ self._model.prior
+        return {j: _pair(self._own(columns, j), efforts[:, j], told[:, j]) for j in self._joints}
+
+    def deviations(self, j: int, pair: _Pair, apart: Array) -> float:
+        """Return how many standard deviations two opinions of an effort are apart (N,)."""
+        size = max(float(np.linalg.norm(apart)), 1e-300)
+        of_file = np.linalg.norm(apart @ self._errors[j]) / size / np.sqrt(len(apart))
+        left = _rms(pair.effort - pair.slope * pair.told)
+        doubt = np.linalg.norm([of_file, _SHAPE * pair.friction, left])
+        return _rms(apart) / max(float(doubt), 1e-300)
+
+    def _own(self, columns: Array, j: int) -> Array:
+        """Return columns (N, k) of a joint's own: friction, offset, a rotor that its file does not name."""
+        model = self._model
+        kinds = [1, 2, 3]
+        if self._at_motor and not model.specs[j].motor_inertia:
+            kinds.append(0)
+        return np.asarray(columns[:, j, [model.place(kind).start + j for kind in kinds]])
 
 
 def _mistakes(names: Sequence[str]) -> Iterator[tuple[NDArray[np.intp], Array, str]]:
@@ -158,23 +238,25 @@ def _mistakes(names: Sequence[str]) -> Iterator[tuple[NDArray[np.intp], Array, s
         )
 
 
-def _explained(
-    model: TorqueModel, data: Data, motion: Motion, efforts: Array
-) -> dict[int, tuple[Array, Array]]:
-    """Return efforts of joints, measured and by the file, without what friction and an offset may be."""
-    columns = model.columns(motion, data.recording.at_motor)
-    told = columns @ model.prior
-    found = {}
-    for j in np.flatnonzero(data.recording.efforts.measured).tolist():
-        nuisance = columns[:, j, [model.place(kind).start + j for kind in (1, 2, 3)]]
-        found[j] = _without(nuisance, efforts[:, j]), _without(nuisance, told[:, j])
-    return found
+def _pair(own: Array, effort: Array, told: Array) -> _Pair:
+    """Return efforts (N,) without what columns (N, k) of the joint's own explain."""
+    pair = _Pair(_without(own, effort), _without(own, told), 0.0)
+    remains = pair.effort - pair.slope * pair.told
+    return pair._replace(friction=float(np.std(effort - pair.slope * told - remains)))
 
 
-def _left(effort: Array, told: Array) -> float:
-    """Return the share of the variance of an effort that the file does not explain."""
-    size = float(np.linalg.norm(effort) * np.linalg.norm(told))
-    return max(1.0 - max(float(effort @ told) / max(size, 1e-300), 0.0) ** 2, 1e-12)
+def _deviation(values: Array, others: Array, residual: Array) -> float:
+    """Return the standard deviation of the slope over values (N,) beside others (N, k), from residuals (N,).
+
+    Residuals that are alike from sample to sample count as the fewer that they stand for.
+    """
+    free = values - others @ np.linalg.lstsq(others, values, rcond=None)[0]
+    spread = float(np.std(residual)) * np.sqrt(correlation_length(residual))
+    return spread / max(float(np.linalg.norm(free)), 1e-300)
+
+
+def _rms(values: Array) -> float:
+    return float(np.sqrt(np.mean(values**2)))
 
 
 def _without(nuisance: Array, values: Array) -> Array:

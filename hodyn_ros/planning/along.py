@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.motion_evaluator import SampleError
+from hodyn_ros.planning.motion_peaks import MotionPeaks
 from hodyn_ros.planning.peaks import TOLERANCE, Peaks, RoughError, Samples, find_peaks
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.robot_motion import RobotMotion
@@ -45,6 +47,7 @@ class DemandAlong:
         if end > trajectory.duration:
             raise InputError(f"the motion lasts {trajectory.duration:g} s, less than the {end:g} s requested")
         self.edges = _edges(trajectory, end)
+        self._exact = MotionPeaks(demand, self.motion, end)
 
     def relative(self, times: Array, speed: float = 1.0) -> Samples:
         """Return what is demanded at times (N,) of the motion as given, relative to limits, at a speed."""
@@ -74,7 +77,28 @@ class DemandAlong:
         progress: Callable[[float], None] | None = None,
         visit: Callable[[Array, Array], None] | None = None,
     ) -> Peaks:
-        """Return the peaks of the relative quantities; `tolerance` and `visit` as in `peaks.find_peaks`."""
+        """Return the peaks of the relative quantities; `tolerance` and `visit` as in `peaks.find_peaks`.
+
+        What is motion alone, made of polynomials, has exact peaks, which are not searched.
+        """
+        if self._exact.known.all() and visit is None:
+            return self._exact.joined(None, speed)
+        return self._exact.joined(self._searched(speed, tolerance, progress, visit), speed)
+
+    def position_peaks(self) -> Peaks:
+        """Return the peaks of positions, the same at any speed; nothing is said of other columns."""
+        others = self.demand.timed | self._exact.known
+        return self._exact.joined(None if others.all() else self._searched(passed_over=others), 1.0)
+
+    def _searched(
+        self,
+        speed: float = 1.0,
+        tolerance: float = TOLERANCE,
+        progress: Callable[[float], None] | None = None,
+        visit: Callable[[Array, Array], None] | None = None,
+        passed_over: NDArray[np.bool_] | None = None,
+    ) -> Peaks:
+        """Return the peaks of all columns but some (columns,), by default those that are known."""
         try:
             return find_peaks(
                 lambda times: self.relative(times, speed),
@@ -83,6 +107,7 @@ class DemandAlong:
                 self.demand.one_sided,
                 progress,
                 visit,
+                self._exact.known if passed_over is None else passed_over,
             )
         except RoughError as error:
             column = self.demand.columns[error.column]

@@ -3,9 +3,10 @@
 Each stretch between two such instants is a panel. A function is sampled there at the 11 Chebyshev points of
 an interpolating polynomial and at 4 points between them that the polynomial does not know of: twice the
 largest miss at these is taken for its error. A panel is halved until the error is within the tolerance, and
-further wherever the polynomial comes within its error of the highest value known; the highest polynomials are
-followed to their maxima, and the function is evaluated there. Where a function comes with its integral, the
-integral of the polynomial has to agree with it too, which shows spikes that fall between all samples.
+further wherever the polynomial comes within its error of the highest value known; the highest polynomials
+are followed to their maxima, and the function is evaluated there. Where a function comes with its integral,
+the integral of the polynomial has to agree with it too, which shows spikes that fall between all samples. No
+panel is halved for noise of rounding: where an error does not fall, the noise itself is measured.
 Source: Trefethen, Approximation Theory and Approximation Practice (SIAM 2013), chapters 2 and 8.
 
 Certain is that a peak is reached at its instant, as it is a value of the function itself. That none is higher
@@ -14,6 +15,7 @@ rests on errors estimated from samples; that is sound where panels are short bes
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -34,6 +36,16 @@ _GAP = 8  # ulps between samples and the ends of a panel, where the function may
 _SHORTEST = 4096  # ulps of a panel that is not halved any more
 _STALLED = 0.75  # of the error of a panel: a half with more of it shows rounding
 _NEWTON = 4  # steps, from the best of a dense grid
+_ENOUGH = _MOST // 2  # panels for the digits of peaks, once all is known to the tolerance
+
+# Noise shows in high differences of samples that are too near to each other for anything else to show there.
+# Source: More & Wild, Estimating Computational Noise, SIAM J. Sci. Comput. 33(3), 2011.
+_DIFFERENCE = 6
+_SPREAD = 1e-3 * np.arange(-4.0, 5.0)  # of a panel
+_ASIDE = (-0.29, 0.37)  # two places of a panel: a spike that nobody knows of is at one of them at most
+_OF_DIFFERENCE = math.factorial(_DIFFERENCE) / math.sqrt(math.factorial(2 * _DIFFERENCE))
+_NOISY = 64.0  # standard deviations of noise as measured, which is from a few differences
+_QUIET = 1e-5  # error that may be noise
 
 # on [-1, 1]: nodes, and between some of them, at uneven distances, the points of the check
 _AT_NODES = -np.cos(np.pi * np.arange(_NODES) / (_NODES - 1))
@@ -92,6 +104,7 @@ def find_peaks(
     signed: NDArray[np.bool_] | None = None,
     progress: Callable[[float], None] | None = None,
     visit: Callable[[Array, Array], None] | None = None,
+    passed_over: NDArray[np.bool_] | None = None,
 ) -> Peaks:
     """Find the largest magnitudes of functions from the first to the last of some instants.
 
@@ -99,9 +112,10 @@ def find_peaks(
     increase, and may jump at them: both sides are looked at. `tolerance`: every function is known everywhere
     to this, or to this share of its peak where that is above 1; peaks are known better. `signed` (columns,):
     functions whose largest value counts, not the magnitude. `visit(times, values)` gets what was sampled, in
-    order of time. Raises InputError for a function that is not finite, or noise.
+    order of time. Functions that are `passed_over` (columns,) are sampled, but not searched. Raises
+    InputError for a function that is not finite, or noise.
     """
-    search = _Search(function, tolerance, signed)
+    search = _Search(function, tolerance, signed, passed_over)
     count = len(edges) - 1
     for first in range(0, count, _BLOCK):
         block = edges[first : first + _BLOCK + 1]
@@ -145,12 +159,18 @@ class _Panels:
 class _Search:
     """What is known of the peaks so far."""
 
-    def __init__(self, function: Function, tolerance: float, signed: NDArray[np.bool_] | None) -> None:
+    def __init__(
+        self,
+        function: Function,
+        tolerance: float,
+        signed: NDArray[np.bool_] | None,
+        passed_over: NDArray[np.bool_] | None,
+    ) -> None:
         if not 0.0 < tolerance < 1.0:
             raise InputError(f"the tolerance must be above 0 and below 1, found {tolerance:g}")
         self._function = function
         self._tolerance = tolerance
-        self._signed = signed
+        self._signed, self._passed_over = signed, passed_over
         self._evaluations = 0
         # by column; their number shows with the first samples
         self._sizes = np.array(-np.inf)
@@ -171,7 +191,7 @@ class _Search:
                 panels = self._halved(panels, rough)
                 continue
             higher = ~panels.done & (panels.bounds > self._sizes + PRECISION * self._scale)
-            if not higher.any():
+            if not higher.any() or len(panels.begin) > _ENOUGH:
                 break
             if (higher & ~panels.sharp).any():
                 self._sharpen(panels, higher & ~panels.sharp)
@@ -217,17 +237,47 @@ class _Search:
         errors = 2.0 * np.abs(_TO_CHECKS @ nodes - values[:, _NODES:]).max(axis=1)
         if samples.integrals is not None:
             integrals = samples.integrals.reshape(values.shape)[:, _HALVES]
-            errors = np.fmax(errors, _disagreement(nodes, integrals, half))
+            missed = _disagreement(nodes, integrals, half)
+            if before is not None:
+                missed = self._without_noise(missed, before, begin, half)
+            errors = np.fmax(errors, missed)
         tops, places = _highest(self._size(_TO_DENSE @ nodes))
         # between the sides of a jump, there is nothing
         shut = end - begin <= _SHORTEST * np.spacing(np.abs(end))
         errors[shut] = 0.0
         tops[shut] = self._size(values[shut]).max(axis=1)
+        if self._passed_over is not None:
+            errors[:, self._passed_over] = 0.0
+            tops[:, self._passed_over] = -np.inf
         sharp = np.repeat(shut[:, None], tops.shape[1], axis=1)
         known = np.full(tops.shape, np.inf) if before is None else before
         if stalled is None:
             stalled = np.zeros(tops.shape, dtype=bool)
         return _Panels(begin, end, times, values, errors, known, stalled, tops, places, sharp, sharp.copy())
+
+    def _without_noise(self, missed: Array, before: Array, begin: Array, half: Array) -> Array:
+        """Return what integrals miss (P, columns), nothing where that is their noise over a short panel."""
+        suspect = (missed > PRECISION * self._scale) & (missed > _STALLED * before)
+        rows = np.flatnonzero(suspect.any(axis=1))
+        if not len(rows):
+            return missed
+        _, noise = self._noise(begin[rows], half[rows])
+        missed = missed.copy()
+        is_noise = suspect[rows] & (missed[rows] <= _NOISY * noise / half[rows, None])
+        missed[rows] = np.where(is_noise, 0.0, missed[rows])
+        return missed
+
+    def _noise(self, begin: Array, half: Array) -> tuple[Array, Array]:
+        """Return the noise of values and integrals in panels (P, columns), as standard deviations."""
+        at = np.add.outer(np.array(_ASIDE), _SPREAD)
+        times = begin[:, None, None] + half[:, None, None] * (1.0 + at)
+        samples = self._evaluated(times.ravel())
+        integrals = samples.values if samples.integrals is None else samples.integrals
+        found = []
+        for values in (samples.values, integrals):
+            high = np.diff(values.reshape(*times.shape, -1), _DIFFERENCE, axis=2)
+            found.append(_OF_DIFFERENCE * np.sqrt((high**2).mean(axis=2)).min(axis=1))
+        return found[0], found[1]
 
     def _halved(self, panels: _Panels, which: NDArray[np.bool_]) -> _Panels:
         if len(panels.begin) > _MOST:
@@ -278,6 +328,11 @@ class _Search:
         # Once is not enough: a panel in which a narrow peak hides knows less of its error than its halves.
         stalled = errors > _STALLED * panels.before[rows, columns]
         known |= stalled & panels.stalled[rows, columns]
+        suspect = ~known & (stalled | (errors <= _QUIET * self._scale[columns]))
+        if suspect.any():
+            some, own = rows[suspect], columns[suspect]
+            noise, _ = self._noise(begin[suspect], 0.5 * (end - begin)[suspect])
+            known[suspect] = panels.errors[some, own] <= _NOISY * noise[np.arange(len(some)), own]
         known |= end - begin <= _SHORTEST * np.spacing(np.abs(end))
         panels.done[rows[known], columns[known]] = True
         unknown = np.zeros(len(panels.begin), dtype=bool)

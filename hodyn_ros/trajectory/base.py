@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.trajectory.checks import whole_number
+from hodyn_ros.trajectory.pieces import Pieces, in_time
 
 # Times are forgiven this much beyond an end [s]: the resolution of a ROS stamp.
 TIME_RESOLUTION = 1e-9
@@ -59,6 +60,17 @@ class Trajectory(ABC):
     def highest_frequency(self) -> float:
         """Angular frequency of the fastest oscillation [rad/s]; 0 where polynomials make the motion."""
         return 0.0
+
+    @property
+    def polynomial_degree(self) -> int | None:
+        """Degree of the columns as polynomials of time between two breakpoints; None: they are none."""
+        return None
+
+    @property
+    def pieces(self) -> Pieces | None:
+        """The polynomials, of time or of a parameter, that the motion is made of; None: it is not."""
+        degree = self.polynomial_degree
+        return None if degree is None else in_time(self, degree)
 
     def sample(self, t: ArrayLike, order: int) -> Array:
         """Return the positions and their time derivatives up to `order` at the times `t` [s].

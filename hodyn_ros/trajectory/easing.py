@@ -57,6 +57,12 @@ class _Eased(Trajectory):
         """That of the trajectory [rad/s], as its time nowhere runs faster than its own."""
         return self.trajectory.highest_frequency
 
+    @property
+    def polynomial_degree(self) -> int | None:
+        """That of the trajectory run through the ramp."""
+        degree = self.trajectory.polynomial_degree
+        return None if degree is None else degree * (len(self._ramp_polynomial.c) - 1)
+
     def _reached(self, elapsed: Array) -> Array:
         """Return the times (N,) since standstill at which as much of the trajectory [s] has passed."""
         from scipy.optimize import brentq

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.checks import frozen_array, unique_names
+from hodyn_ros.trajectory.pieces import Pieces
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,14 +58,31 @@ class Rearranged(Trajectory):
         return self.motion.breakpoints
 
     @property
+    def polynomial_degree(self) -> int | None:
+        """That of the motion."""
+        return self.motion.polynomial_degree
+
+    @property
     def highest_frequency(self) -> float:
         """That of the motion [rad/s]."""
         return self.motion.highest_frequency
 
+    @property
+    def pieces(self) -> Pieces | None:
+        """Those of the motion."""
+        inner = self.motion.pieces
+        if inner is None:
+            return None
+        return replace(inner, derivatives=lambda u, order: self._placed(inner.derivatives(u, order)))
+
     def _derivatives(self, times: Array, order: int) -> Array:
-        values = np.zeros((order + 1, len(times), self.n_joints))
+        return self._placed(self.motion._derivatives(times, order))
+
+    def _placed(self, moved: Array) -> Array:
+        """Return derivatives (order + 1, N, columns) from those of the motion."""
+        values = np.zeros((*moved.shape[:2], self.n_joints))
         values[0] = self.still
-        values[..., self.places] = self.motion._derivatives(times, order)
+        values[..., self.places] = moved
         return values
 
     def _smoother(self, order: int) -> str:

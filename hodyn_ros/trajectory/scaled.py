@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.checks import real_number
+from hodyn_ros.trajectory.pieces import Pieces
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +50,31 @@ class ScaledTime(Trajectory):
         """That of the motion, at this speed [rad/s]."""
         return self.motion.highest_frequency * self.speed
 
+    @property
+    def polynomial_degree(self) -> int | None:
+        """That of the motion."""
+        return self.motion.polynomial_degree
+
+    @property
+    def pieces(self) -> Pieces | None:
+        """Those of the motion, passed at this speed."""
+        inner, speed = self.motion.pieces, self.speed
+        if inner is None:
+            return None
+        return replace(
+            inner,
+            derivatives=lambda u, order: inner.derivatives(u, order) * self._powers(order),
+            speeds=lambda u: inner.speeds(u) * speed,
+            times=lambda u: inner.times(u) / speed,
+            places=lambda times: inner.places(times * speed),
+        )
+
     def _derivatives(self, times: Array, order: int) -> Array:
         inside = np.clip(times * self.speed, self.motion._departure, self.motion.duration)
-        powers = self.speed ** np.arange(order + 1)
-        return self.motion._derivatives(inside, order) * powers[:, None, None]
+        return self.motion._derivatives(inside, order) * self._powers(order)
+
+    def _powers(self, order: int) -> Array:
+        return np.asarray(self.speed ** np.arange(order + 1.0))[:, None, None]
 
     def _smoother(self, order: int) -> str:
         return self.motion._smoother(order)

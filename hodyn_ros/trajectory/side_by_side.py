@@ -64,6 +64,13 @@ class SideBySide(Trajectory):
         """The highest of all motions [rad/s]."""
         return max(part.highest_frequency for part in self.parts)
 
+    @property
+    def polynomial_degree(self) -> int | None:
+        """The highest of all motions, where all are polynomials of time."""
+        degrees = [part.polynomial_degree for part in self.parts]
+        known = [degree for degree in degrees if degree is not None]
+        return max(known) if len(known) == len(degrees) else None
+
     def _derivatives(self, times: Array, order: int) -> Array:
         return np.concatenate([part._held_derivatives(times, order) for part in self.parts], axis=2)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import factorial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ from hodyn_ros.lie.jets import Array
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.checks import frozen_array
 from hodyn_ros.trajectory.easing import EasedStart, EasedStop
+from hodyn_ros.trajectory.pieces import Pieces
 
 if TYPE_CHECKING:
     from scipy.interpolate import BSpline
@@ -71,6 +73,9 @@ class TimedPath(Trajectory):
             ends_at_rest=path.ends_at_rest,
             _speed=BSpline(padded, coefficients.copy(), DEGREE),
         )
+        lowest, place = lowest_value(self._speed)
+        if not lowest > 0.0:
+            raise InputError(f"the squared speed must be positive, but is {lowest:g} near {place:g}")
         parts = knots[:-1, None] + np.diff(knots)[:, None] * np.arange(_PARTS) / _PARTS
         places = np.append(parts.ravel(), knots[-1])
         times = np.concatenate([[0.0], np.cumsum(self._elapsed(places[:-1], places[1:]))])
@@ -89,6 +94,24 @@ class TimedPath(Trajectory):
     def highest_frequency(self) -> float:
         """That of the path, where it is passed fastest [rad/s]."""
         return self.path.highest_frequency * float(np.sqrt(self._speed(self._places).max()))
+
+    @property
+    def pieces(self) -> Pieces | None:
+        """Those of the path, cut at the knots of the speed."""
+        path = self.path.pieces
+        if path is None or path.speed_degree:
+            return None
+        knots = np.asarray(self.knots)
+        inside = path.edges[(path.edges > knots[0]) & (path.edges < knots[-1])]
+        return Pieces(
+            np.union1d(inside, knots),
+            path.degree,
+            self.derivatives_at,
+            lambda u: np.sqrt(self._speed(u)),
+            self.times_at,
+            self.places_at,
+            DEGREE,
+        )
 
     def squared_speeds_at(self, places: ArrayLike) -> Array:
         """Return `(du/dt)^2` (N,) at parameters u (N,)."""
@@ -118,15 +141,13 @@ class TimedPath(Trajectory):
     def _elapsed(self, begin: Array, end: Array) -> Array:
         """Return how long it takes from places (N,) to places (N,) between the same two knots [s]."""
         at = begin[:, None] + (end - begin)[:, None] * _GAUSS
-        b = self._speed(at)
-        if not (b > 0.0).all():
-            raise InputError(
-                f"the squared speed must be positive, but is {b.min():g} near {at[b <= 0.0][0]:g}"
-            )
-        return np.asarray((end - begin) * (b**-0.5 @ _WEIGHTS))
+        return np.asarray((end - begin) * (self._speed(at) ** -0.5 @ _WEIGHTS))
 
     def _derivatives(self, times: Array, order: int) -> Array:
-        u = self.places_at(times)
+        return self.derivatives_at(self.places_at(times), order)
+
+    def derivatives_at(self, u: Array, order: int) -> Array:
+        """Return the time derivatives (order + 1, N, n) where the path is at parameters u (N,)."""
         law = np.zeros((order + 1, len(u)))
         law[0] = u
         if order:
@@ -145,6 +166,32 @@ class TimedPath(Trajectory):
         if order > DEGREE:
             return f"a TimedPath can be continuous up to derivative {DEGREE}"
         return self.path._smoother(order)
+
+
+def lowest_value(spline: BSpline) -> tuple[float, float]:
+    """Return a lower bound of a spline, exact where it is not positive, and near which place that is.
+
+    Between two knots a spline is nowhere lower than the lowest of its coefficients there (de Boor, chapter
+    IX); only where one of these is not positive, the polynomial itself is looked at.
+    """
+    knots, coefficients, degree = spline.t, spline.c, spline.k
+    if (coefficients > 0.0).all():
+        return float(coefficients.min()), float(knots[int(coefficients.argmin())])
+    lowest, place = np.inf, np.nan
+    for i in range(degree, len(coefficients)):
+        half, middle = 0.5 * (knots[i + 1] - knots[i]), 0.5 * (knots[i] + knots[i + 1])
+        around = coefficients[i - degree : i + 1]
+        if (around > 0.0).all() or not half > 0.0:
+            values, places = np.atleast_1d(around.min()), np.atleast_1d(middle)
+        else:
+            taylor = [spline(middle, nu=k) * half**k / factorial(k) for k in range(degree + 1)]
+            polynomial = np.polynomial.Polynomial(taylor)
+            roots = polynomial.deriv().roots()
+            at = np.concatenate([[-1.0, 1.0], np.clip(roots.real, -1.0, 1.0)])
+            values, places = polynomial(at), middle + half * at
+        if not values.min() >= lowest:
+            lowest, place = float(values.min()), float(places[int(values.argmin())])
+    return lowest, place
 
 
 def eased_path(path: Trajectory, ease: Sequence[float]) -> Trajectory:

@@ -75,7 +75,7 @@ def _require_range(path: RobotMotion, demand: LimitSet) -> None:
     from hodyn_ros.planning.along import DemandAlong  # the peaks of positions, at any speed
 
     trajectory = path.trajectory
-    peaks = DemandAlong(demand, path).peaks()
+    peaks = DemandAlong(demand, path).position_peaks()
     worst = demand.position_beyond(peaks.sizes)
     if worst is not None:
         column = demand.columns[worst]

@@ -48,9 +48,9 @@ class Problem:
     target: float = 1.0  # share of the limits that may be used
 
     def duration(self, coefficients: Array) -> tuple[float, Array]:
-        """Return T, infinite unless b is positive, and b at the instants of the clock."""
+        """Return T, infinite unless b is positive everywhere, and b at the instants of the clock."""
         b = self.clock.speeds(coefficients)[:, 0]
-        if not (b > 0.0).all():
+        if not (b > 0.0).all() or not self.clock.positive(coefficients):
             return np.inf, b
         return float(self.weights @ b**-0.5), b
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.planning.time_optimal.chain_rule import SPEEDS
+from hodyn_ros.trajectory.timed import lowest_value
 
 DEGREE = 5
 
@@ -18,7 +19,7 @@ class Stations:
 
     def __init__(self, knots: Array, u: Array) -> None:
         """Take all `knots` of the spline, those at the ends six times."""
-        self.u = u
+        self.u, self._knots = u, knots
         self.count = len(knots) - DEGREE - 1
         inner = knots[DEGREE : self.count + 1]
         span = np.clip(np.searchsorted(inner, u, side="right") - 1, 0, len(inner) - 2)
@@ -36,6 +37,12 @@ class Stations:
         self._span = span
         self._starts = np.flatnonzero(np.diff(span, prepend=-1))
         self._columns = span[:, None] + np.arange(DEGREE + 1)
+
+    def positive(self, coefficients: Array) -> bool:
+        """Return whether b is positive all along the path."""
+        from scipy.interpolate import BSpline
+
+        return lowest_value(BSpline(self._knots, coefficients, DEGREE))[0] > 0.0
 
     def speeds(self, coefficients: Array) -> Array:
         """Return b and its derivatives by u, (N, 5)."""

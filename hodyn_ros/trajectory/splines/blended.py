@@ -74,6 +74,11 @@ class BlendedLines(WaypointTrajectory):
         inside = [time + side * width for time, width, _ in self._turns for side in (-1.0, 1.0)]
         return np.unique([self.times[0], *inside, self.times[-1]])
 
+    @property
+    def polynomial_degree(self) -> int:
+        """That of a rounded corner."""
+        return len(self._ramp.c) - 1
+
     def _smoother(self, order: int) -> str:
         return f"build it with order={order} or more"
 

@@ -46,6 +46,11 @@ class PiecewisePolynomial(WaypointTrajectory):
             _polynomials=BPoly.from_derivatives(self.times.copy(), list(self._given)),
         )
 
+    @property
+    def polynomial_degree(self) -> int:
+        """That of the highest piece."""
+        return len(self._polynomials.c) - 1
+
     def _smoother(self, order: int) -> str:
         return f"make a WaypointSpline of the same waypoints, with order={max(order, 4)}"
 

@@ -51,8 +51,9 @@ class WaypointSpline(WaypointTrajectory):
 
     order: int = field(default=4, kw_only=True)
     at_rest: bool = field(default=True, kw_only=True)
-    # over the time since times[0]
-    _spline: BSpline = field(init=False, repr=False)
+    # over the time since times[0], from the first waypoint and from the last: at an end at rest, derivatives
+    # that vanish there are then as exact as their own size, however near
+    _splines: tuple[BSpline, BSpline] = field(init=False, repr=False)
 
     def _set_up(self) -> None:
         order = whole_number("order", self.order, 2, HIGHEST_ORDER)
@@ -74,7 +75,12 @@ class WaypointSpline(WaypointTrajectory):
             ends_at_rest=ends_at_rest,
             smoothness=min(jumps, default=math.inf) - 1,
         )
-        self._set(_spline=self._interpolate())
+        self._set(_splines=self._interpolate())
+
+    @property
+    def polynomial_degree(self) -> int:
+        """That of the spline."""
+        return 2 * self.order + 1
 
     def _smoother(self, order: int) -> str:
         if order > HIGHEST_ORDER:
@@ -82,9 +88,17 @@ class WaypointSpline(WaypointTrajectory):
         return f"build it with order={order} or more"
 
     def _derivatives(self, times: Array, order: int) -> Array:
-        return np.stack([self._spline(times - self.times[0], nu=k) for k in range(order + 1)])
+        elapsed = times - self.times[0]
+        late = elapsed > 0.5 * (self.times[-1] - self.times[0])
+        values = np.empty((order + 1, len(times), self.n_joints))
+        for spline, which, origin in zip(self._splines, (~late, late), self.positions[[0, -1]]):
+            if which.any():
+                for k in range(order + 1):
+                    values[k, which] = spline(elapsed[which], nu=k)
+                values[0, which] += origin
+        return values
 
-    def _interpolate(self) -> BSpline:
+    def _interpolate(self) -> tuple[BSpline, BSpline]:
         from scipy.interpolate import BSpline
 
         degree = 2 * self.order + 1
@@ -92,7 +106,8 @@ class WaypointSpline(WaypointTrajectory):
         multiplicities = [degree + 1, *(len(rows) for rows in self._given[1:-1]), degree + 1]
         knots = np.repeat(elapsed, multiplicities)
         try:
-            spline = BSpline(knots, _coefficients(elapsed, knots, degree, self._conditions()), degree)
+            coefficients = _coefficients(elapsed, knots, degree, self._conditions())
+            spline = BSpline(knots, coefficients, degree)
             missed = np.abs(spline(elapsed) - self.positions).max()
         except (RuntimeError, ValueError):  # a singular matrix, or numbers beyond the range of float64
             missed = math.inf
@@ -103,7 +118,13 @@ class WaypointSpline(WaypointTrajectory):
                 f"the waypoints are too uneven in time for a spline of degree {degree}: steps range from "
                 f"{steps.min():g} s to {steps.max():g} s; space them more evenly, or lower the order"
             )
-        return spline
+        alike = self.order + 1  # coefficients of an end at rest, but for rounding
+        if self.starts_at_rest:
+            coefficients[:alike] = self.positions[0]
+        if self.ends_at_rest:
+            coefficients[-alike:] = self.positions[-1]
+        first, last = (BSpline(knots, coefficients - self.positions[i], degree) for i in (0, -1))
+        return first, last
 
     def _conditions(self) -> Conditions:
         result: Conditions = [[] for _ in range(2 * self.order + 1)]

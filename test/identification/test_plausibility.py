@@ -1,0 +1,108 @@
+"""Recordings are refused where signs, orders or units are plainly wrong, and not for what cannot be known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from measured_arm import ARM, BODY, measured, measured_arm, misjudged, swings
+
+from hodyn_ros import InputError, Robot
+from hodyn_ros.identification import Channel, JointRecording
+from hodyn_ros.identification.estimate import Data
+from hodyn_ros.identification.plausibility import check_plausible
+from hodyn_ros.identification.torque_model import TorqueModel
+
+TOOL = """
+  - name: turn_tool
+    type: revolute
+    parent: fore
+    child: tool
+    origin: {xyz: [0.3, 0, 0]}
+    axis: [1, 0, 0]
+    limits: {lower: -3, upper: 3, velocity: 3, effort: 20, effort_rate: 2000}
+    drive: {motor_inertia: 0.05, stiffness: rigid}
+"""
+SYMMETRIC = "inertia: {about: com, ixx: 0.0008, iyy: 0.001, izz: 0.001, ixy: 0, ixz: 0, iyz: 0}"
+
+
+def doubts_of(robot: Robot, recording: JointRecording) -> list[str]:
+    return check_plausible(TorqueModel(robot), Data(recording))
+
+
+@pytest.fixture(scope="module")
+def arm(tmp_path_factory: pytest.TempPathFactory) -> Robot:
+    return measured_arm(tmp_path_factory.mktemp("arm"))
+
+
+@pytest.fixture(scope="module")
+def wrist(tmp_path_factory: pytest.TempPathFactory) -> Robot:
+    """The arm with a fourth joint, which turns a symmetric tool about its own axis."""
+    bodies = ARM.replace(
+        f"{BODY}}}\njoints:",
+        f"{BODY}}}\n  - {{name: tool, mass: 0.3, com: [0.05, 0, 0], {SYMMETRIC}}}\njoints:",
+    )
+    path: Path = tmp_path_factory.mktemp("wrist") / "wrist.yaml"
+    path.write_text(bodies + TOOL)
+    return Robot.from_config(path)
+
+
+def sensed_at_links(wrist: Robot, seed: int, rate: float = 100.0) -> JointRecording:
+    """What torque sensors of the links tell, behind which all joints rub: of the tool, friction alone.
+
+    Stiction falls with the speed, ripples with the position, and creeps behind the velocity: no model has it.
+    """
+    random = np.random.default_rng(seed)
+    motion = swings(4)
+    count = round(10.0 * rate)
+    times = np.arange(count) / rate
+    q = motion.sample(times, 2)
+    speed = motion.sample(times - random.uniform(0.0, 0.03), 1)[:, 1]
+    size = np.array([2.0, 2.0, 1.0, random.uniform(0.3, 1.5)])
+    stick = 1.0 + random.uniform(0.0, 0.6) * np.exp(-((speed / random.uniform(0.1, 0.5)) ** 2))
+    rubs = size * stick * np.tanh(speed / random.uniform(0.02, 0.3))
+    ripple = 0.1 * size * np.sin(random.uniform(3.0, 20.0) * q[:, 0] + random.uniform(0.0, 6.0))
+    noise = 0.02 * random.standard_normal((count, 4))
+    efforts = wrist.inverse_dynamics(q)[:, 0] + rubs + ripple + noise
+    positions = q[:, 0] + 1e-5 * random.standard_normal((count, 4))
+    return JointRecording(
+        "sensors", wrist.joint_names, Channel(times, efforts), None, Channel(times, positions)
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_joint_that_friction_alone_moves_is_not_refused(wrist: Robot, seed: int) -> None:
+    """As joint 7 of a KUKA LWR4+: what of its torque is no friction has any sign, and any size."""
+    doubts_of(wrist, sensed_at_links(wrist, seed))
+
+
+def test_what_looks_wrong_and_is_not_plain_is_said(wrist: Robot) -> None:
+    said = [doubt for seed in range(12) for doubt in doubts_of(wrist, sensed_at_links(wrist, seed))]
+    assert all("'turn_tool'" in doubt for doubt in said)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_plain_mistakes_beside_such_a_joint_are_refused(wrist: Robot, seed: int) -> None:
+    right = sensed_at_links(wrist, seed)
+    random = np.random.default_rng(seed)
+    joint = int(random.integers(0, 3))
+    signs = np.where(np.arange(4) == joint, -1.0, 1.0)
+    turned = Channel(right.efforts.times, right.efforts.values * signs)
+    with pytest.raises(InputError, match=f"efforts of joint {wrist.joint_names[joint]!r} have the opposite"):
+        doubts_of(wrist, JointRecording("sensors", wrist.joint_names, turned, None, right.links))
+    swapped = Channel(right.efforts.times, right.efforts.values[:, [0, 2, 1, 3]])
+    with pytest.raises(InputError, match="efforts of joints 'lift' and 'bend' suit the file far better"):
+        doubts_of(wrist, JointRecording("sensors", wrist.joint_names, swapped, None, right.links))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_file_that_is_wrong_by_a_fifth_tells_mistakes_all_the_same(arm: Robot, seed: int) -> None:
+    robot, right = misjudged(arm), measured(arm, seed, duration=8.0)
+    assert not doubts_of(robot, right)
+    assert right.motors is not None and right.links is not None
+    for joint, name in enumerate(arm.joint_names):
+        signs = np.where(np.arange(3) == joint, -1.0, 1.0)
+        turned = Channel(right.efforts.times, right.efforts.values * signs)
+        with pytest.raises(InputError, match=f"joint {name!r} have the opposite sign"):
+            doubts_of(robot, JointRecording("sensors", arm.joint_names, turned, right.motors, right.links))
