@@ -47,6 +47,8 @@ _EFFORT_STEPS = 3  # of the feedforward, one soon after the other
 _TRIP_AFTER = 0.1  # [s] of a stop, from which on it must have slowed the robot down
 _MISMATCHED_FOR = 0.006  # [s] that efforts and motion have to disagree: signals that contradict show first
 _TRIP_MISMATCHED = 0.03  # [s] of a stop, from which on efforts have to do what they should
+_AT_ONCE_FOR = 0.002  # [s] that they have to disagree
+_AT_ONCE = 4.0  # times as much as stops a robot, which gets it out of hand sooner
 _TRIP = 2.0  # times the mismatch that stops a robot: no effort that is commanded does what it should
 _RUNS_AWAY = 1.05  # times the speed that stops a robot: the stop makes it faster still
 _AHEAD = 0.02  # [s] from now, when a motion has to keep its speed limit as well
@@ -56,8 +58,10 @@ _BRAKED_FROM = 7.0  # [1/s] times the highest speed: no stop begins from a large
 _ASTRAY_OVER = 1.0  # [s] that the clock is compared with time over
 _LATE = 4.0  # times the usual time between commands: nothing goes on by more at once
 _EASES_OFF = 0.02  # share by which the mean time between commands becomes shorter with each
-# With these, what is measured is no place to brake from, and nothing to feed back.
+_JUMPS = 2  # of measured positions, one after the other, that are no chance
+_JUMPED_FOR = 0.03  # [s] without a measurement that could be taken, where all that come are jumps
 _FALSE_EFFORTS = (Fault.EFFORT_STEP, Fault.MISMATCH, Fault.TRACKING, Fault.VELOCITY)  # it may be, of late
+# With these, what is measured is no place to brake from, and nothing to feed back.
 _BLIND = (Fault.FROZEN, Fault.CONTRADICTION, Fault.NO_MEASUREMENT, Fault.LATE_MEASUREMENTS, Fault.MISMATCH)
 
 
@@ -121,7 +125,8 @@ class CommandGuard:
         watched = model is not None and (gains is not None or config.efforts_act)
         self._residual = MomentumResidual(model, fastest) if watched and model is not None else None
         self._acted, self._acted_for = np.zeros(n), 0.0  # efforts times seconds since the last sample of it
-        self._disagree_since = {1.0: np.inf, _TRIP: np.inf}  # [s] own time, by times the mismatch allowed
+        # [s] own time, by times the mismatch that is allowed
+        self._disagree_since = {1.0: np.inf, _TRIP: np.inf, _AT_ONCE: np.inf}
         self._nothing = np.zeros(n)
         self._t = 0.0  # [s] own time
         self._now: int | None = None
@@ -134,6 +139,7 @@ class CommandGuard:
         self._contradiction: Reason | None = None  # of the measurements, since the motion was joined
         self._looked_at: int | None = None  # stamp of the last measurement that was looked at,
         self._taken_at = -np.inf  # and when that was [s] own time
+        self._jumps: list[Reason] = []  # of measured positions since then
         self._position_then = np.full(n, np.nan)  # where a joint is that has not moved since,
         self._reference_then = self._nothing  # and where it should have been
         self._jump: Reason | None = None  # why the last feedforward does not continue the one before
@@ -159,7 +165,13 @@ class CommandGuard:
 
     def measure(self, now: int, stamp: int, position: Array, velocity: Array | None = None) -> None:
         """Take positions and velocities (n,) that were measured at an instant; see `MeasuredMotion`."""
-        self.measured.take(now, stamp, position, velocity)
+        try:
+            self.measured.take(now, stamp, position, velocity)
+        except StreamError as error:
+            if error.reason.fault is Fault.CONTRADICTION:
+                self._jumps.append(error.reason)
+            raise
+        self._jumps.clear()
 
     def follow(self, now: int, stamp: int, reference: Reference, status: Status = Status.OK) -> float:
         """Take a feedforward about an instant; return its step in effort from the one before [N.m or N].
@@ -289,12 +301,15 @@ class CommandGuard:
         self._gaps = measured.gaps
         if measured.stamp != self._looked_at:
             self._taken_at = self._t
+        acts = self._following or self.state is State.STOPPING or self._feeding
+        if acts and len(self._jumps) >= _JUMPS and self._t > self._taken_at + _JUMPED_FOR:
+            self._contradiction = self._contradiction or self._jumps[0]
+            return False
         old = not measured.fresh(self._clock) or self._t > self._taken_at + self.config.measurement_timeout
         if old or gap and self._following:
             return False
         found = measured.contradiction() or self._frozen()
         self._looked_at = measured.stamp
-        acts = self._following or self.state is State.STOPPING or self._feeding
         # as long as they act, signals that agree again are no proof
         self._contradiction = found if self._contradiction is None or not acts else self._contradiction
         return self._contradiction is None
@@ -345,7 +360,8 @@ class CommandGuard:
 
     def _mismatched(self, times: float = 1.0) -> Reason | None:
         """Return which joint moves as if much acted on it beside its effort, for a while."""
-        lately = self._t <= self._disagree_since[times] + _MISMATCHED_FOR
+        lasts = _AT_ONCE_FOR if times == _AT_ONCE else _MISMATCHED_FOR
+        lately = self._t <= self._disagree_since[times] + lasts
         if self._residual is None or not self._fresh or lately:
             return None
         allowed = self._allowed(times)
@@ -391,7 +407,7 @@ class CommandGuard:
     def _find_fault_of_following(self) -> Reason | None:
         config = self.config
         recent = self.measured.age(self._clock) <= config.timeout  # so far back the reference is known
-        if (mismatch := self._mismatched()) is not None:
+        if (mismatch := self._mismatched() or self._mismatched(_AT_ONCE)) is not None:
             return mismatch
         if self._fresh and recent and self.desired.has_motion:
             off = np.abs(self._motion(self._measured_at()).position - self.measured.position)
@@ -521,6 +537,8 @@ class CommandGuard:
                 self._stand()
             if self.state is not State.WAITING and not self.ended:
                 self._let_go_where_it_has_to()
+            if self._tripped and not self.ended:
+                return  # efforts go to zero first
             obstacle = self._obstacle(fault)
             if self.state is State.STOPPING and self._fault is not Fault.NO_FEEDFORWARD:
                 return  # only a stream that has been interrupted is taken up before the robot stands
@@ -634,7 +652,7 @@ class CommandGuard:
         if self._tripped or self.ended:
             return
         slow_by = self._entered + (_TRIP_AFTER if self.state is State.STOPPING else 0.0)
-        found = self._mismatched(_TRIP)
+        found = self._mismatched(_TRIP) or self._mismatched(_AT_ONCE)
         if found is None and self._t >= self._entered + _TRIP_MISMATCHED:
             found = self._mismatched()
         if found is None:
@@ -646,7 +664,7 @@ class CommandGuard:
     def _let_go(self, reason: Reason) -> None:
         assert reason.fault is not None
         self.faults[reason.fault] += 1
-        self._fault, self._tripped = reason.fault, True
+        self._fault, self._tripped, self._asked = reason.fault, True, False
         self._enter(State.STOPPED, replace(reason, tripped=True))
 
     def _alone(self) -> bool:

@@ -155,6 +155,7 @@ class MeasuredMotion:
             raise StreamError(
                 f"joint {self._names[joint]!r} has jumped by {step[joint]:.3g} rad or m in {elapsed:.3g} s; "
                 "look after its encoder",
+                fault=Fault.CONTRADICTION,
                 joint=self._names[joint],
                 value=float(step[joint]),
                 limit=float(allowed[joint]),

@@ -87,7 +87,13 @@ public:
   // Take positions and velocities that were measured at an instant; velocities may hold NaN, or be null.
   Taken measure(Instant now, Instant stamp, const double * position, const double * velocity)
   {
-    return measured.take(now, stamp, position, velocity);
+    const Taken taken = measured.take(now, stamp, position, velocity);
+    if (taken == Taken::kYes) {
+      jumps_ = 0;
+    } else if (taken == Taken::kJump && jumps_++ == 0) {
+      measured_jump_ = measured.jump;
+    }
+    return taken;
   }
 
   // Take a feedforward about an instant. One that does not continue the one before ends the following.
@@ -275,6 +281,14 @@ private:
     if (measured.stamp != looked_at_) {
       taken_at_ = t_;
     }
+    // as long as they act, signals that agree again are no proof
+    const bool act = following() || state == State::kStopping || feeding_;
+    if (act && jumps_ >= command_guard::kJumps && t_ > taken_at_ + command_guard::kJumpedFor) {
+      if (!contradiction_) {
+        contradiction_ = measured_jump_;
+      }
+      return false;
+    }
     const bool old = !measured.fresh(now_) || t_ > taken_at_ + config.measurement_timeout;
     if (old || (gap && following())) {
       return false;
@@ -284,8 +298,6 @@ private:
       wrong = frozen();
     }
     looked_at_ = measured.stamp;
-    // as long as they act, signals that agree again are no proof
-    const bool act = following() || state == State::kStopping || feeding_;
     if (!contradiction_ || !act) {
       contradiction_ = wrong;
     }
@@ -362,7 +374,9 @@ private:
   // Which joint moves as if much acted on it beside its effort, for a while.
   Found mismatched(const Disagreement & one)
   {
-    if (!watches_efforts() || !fresh_ || t_ <= one.since + command_guard::kMismatchedFor) {
+    const bool at_once = one.times == command_guard::kAtOnce;
+    const double lasts = at_once ? command_guard::kAtOnceFor : command_guard::kMismatchedFor;
+    if (!watches_efforts() || !fresh_ || t_ <= one.since + lasts) {
       return std::nullopt;
     }
     find_allowances();
@@ -415,7 +429,8 @@ private:
 
   Found find_fault_of_following()
   {
-    if (const Found mismatch = mismatched(disagree_[0])) {
+    Found mismatch = mismatched(disagree_[0]);
+    if (mismatch || (mismatch = mismatched(disagree_[2]))) {
       return mismatch;
     }
     const bool recent = measured.age(now_) <= config.timeout;  // so far back the reference is known
@@ -558,6 +573,9 @@ private:
       }
       if (state != State::kWaiting && !ended) {
         let_go_where_it_has_to();
+      }
+      if (tripped_ && !ended) {
+        return;  // efforts go to zero first
       }
       const Found obstacle = find_obstacle(fault);
       if (state == State::kStopping && fault_ != Cause::kNoFeedforward) {
@@ -761,6 +779,9 @@ private:
     }
     const double slow_by = entered_ + (state == State::kStopping ? command_guard::kTripAfter : 0.0);
     Found wrong = mismatched(disagree_[1]);
+    if (!wrong) {
+      wrong = mismatched(disagree_[2]);
+    }
     if (!wrong && t_ >= entered_ + command_guard::kTripMismatched) {
       wrong = mismatched(disagree_[0]);
     }
@@ -778,6 +799,7 @@ private:
     ++faults[static_cast<std::size_t>(why.cause)];
     fault_ = why.cause;
     tripped_ = why.tripped = true;
+    asked_ = false;
     enter(State::kStopped, why);
   }
 
@@ -926,7 +948,8 @@ private:
   Vector kept_;                            // efforts of a stop beside those of the model
   Vector standing_;                        // efforts once it stands
   Vector effort_, feedback_;
-  std::array<Disagreement, 2> disagree_{Disagreement{1.0}, Disagreement{command_guard::kTrip}};
+  std::array<Disagreement, 3> disagree_{
+    Disagreement{1.0}, Disagreement{command_guard::kTrip}, Disagreement{command_guard::kAtOnce}};
   bool offsets_ = false, brakes_ = false, stands_ = false, has_issued_ = false, has_now_ = false;
   bool fresh_ = false, shutdown_ = false, tripped_ = false, feeding_ = false;
   bool late_ = false;   // whether the last two commands were much further apart than usual
@@ -935,6 +958,8 @@ private:
   Instant now_ = 0;
   Instant looked_at_ = 0;         // stamp of the last measurement that was looked at,
   double taken_at_ = -kInfinite;  // and when that was [s] own time
+  int jumps_ = 0;                 // of measured positions since then,
+  Reason measured_jump_;                 // and the first of them
   double astray_ = 0.0;           // [s] by which the clock has gone otherwise than time, lately
   double t_ = 0.0;                                // [s] own time
   double period_ = effort_limiter::kMillisecond;  // [s] between two commands, as it mostly is

@@ -96,6 +96,7 @@ public:
   Vector disagreement;        // of positions and velocities lately [rad]
   bool known = false;
   Instant stamp = 0;
+  Reason jump;  // of the last measurement that was no possible motion
   long gaps = 0, wraps = 0;
   double latency = 0.0;  // [s] mean age
 
@@ -160,6 +161,7 @@ private:
       if (std::abs(off) > allowed) {
         added_[j] = -kTurn * within(std::nearbyint(off / kTurn), 1.0);
         if (std::abs(off + added_[j]) > allowed) {
+          jump = {Cause::kContradiction, static_cast<int>(j), off, allowed};
           return false;
         }
       }

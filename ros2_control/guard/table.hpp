@@ -299,6 +299,10 @@ constexpr double kTripAfter = 0.1;
 constexpr double kMismatchedFor = 0.006;
 // [s] of a stop, from which on efforts have to do what they should
 constexpr double kTripMismatched = 0.03;
+// [s] that they have to disagree
+constexpr double kAtOnceFor = 0.002;
+// times as much as stops a robot, which gets it out of hand sooner
+constexpr double kAtOnce = 4.0;
 // times the mismatch that stops a robot: no effort that is commanded does what it should
 constexpr double kTrip = 2.0;
 // times the speed that stops a robot: the stop makes it faster still
@@ -317,6 +321,10 @@ constexpr double kAstrayOver = 1.0;
 constexpr double kLate = 4.0;
 // share by which the mean time between commands becomes shorter with each
 constexpr double kEasesOff = 0.02;
+// of measured positions, one after the other, that are no chance
+constexpr double kJumps = 2.0;
+// [s] without a measurement that could be taken, where all that come are jumps
+constexpr double kJumpedFor = 0.03;
 constexpr Cause kFalseEfforts[] = {
   Cause::kEffortStep, Cause::kMismatch, Cause::kTracking, Cause::kVelocity,
 };
