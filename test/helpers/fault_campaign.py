@@ -181,6 +181,11 @@ OPEN: tuple[Case, ...] = (
         ),
     ),
     Case(
+        "motor references",
+        "at full speed",
+        (Lie("feedforward position", "freezes", tuple(range(7)), 0.0, 23, 200),),
+    ),
+    Case(
         "controller",
         "speeding up",
         (Lie("measured motion", "filtered", tuple(range(7)), 0.004, 0, 300), Lie("robot", "swapped", (3, 6))),
