@@ -68,9 +68,10 @@ def of_values(lie: Lie) -> Change:
     def change(since: int, msg: Any) -> list[Any]:
         for names, parts, false in (*groups, last):
             if lie.signal in parts and hasattr(msg, names[0]):
-                whole = np.array([getattr(msg, name) for name in names])
+                filled = [name for name in names if len(getattr(msg, name))]
+                whole = np.array([getattr(msg, name) for name in filled])
                 whole[parts[lie.signal]] = false(1e-3 * since, whole[parts[lie.signal]].copy())
-                for name, row in zip(names, whole):
+                for name, row in zip(filled, whole):
                     setattr(msg, name, row.tolist())
         return [msg]
 
