@@ -57,6 +57,7 @@ _SWING = 0.1  # share of the highest speed by which a velocity that is fed back 
 _BRAKED_FROM = 7.0  # [1/s] times the highest speed: no stop begins from a larger acceleration
 _ASTRAY_OVER = 1.0  # [s] that the clock is compared with time over
 _LATE = 4.0  # times the usual time between commands: nothing goes on by more at once
+_GROWS = 0.1  # share by which the mean time between commands becomes longer with one that is late
 _EASES_OFF = 0.02  # share by which the mean time between commands becomes shorter with each
 _JUMPS = 2  # of measured positions, one after the other, that are no chance
 _JUMPED_FOR = 0.03  # [s] without a measurement that could be taken, where all that come are jumps
@@ -272,7 +273,7 @@ class CommandGuard:
         self._late = real > _LATE * self._period
         real = min(real, _LATE * self._period)
         since = min(real, 2.0 * self._period)
-        self._period += (0.5 if real > self._period else _EASES_OFF) * (real - self._period)
+        self._period += (_GROWS if real > self._period else _EASES_OFF) * (real - self._period)
         self._t += real
         if self._issued is not None:
             self._acted, self._acted_for = self._acted + real * self._issued.effort, self._acted_for + real

@@ -251,7 +251,7 @@ private:
     late_ = real > command_guard::kLate * period_;
     real = std::min(real, command_guard::kLate * period_);
     const double since = std::min(real, 2.0 * period_);
-    period_ += (real > period_ ? 0.5 : command_guard::kEasesOff) * (real - period_);
+    period_ += (real > period_ ? command_guard::kGrows : command_guard::kEasesOff) * (real - period_);
     t_ += real;
     if (has_issued_) {
       for (std::size_t j = 0; j < joints(); ++j) {

@@ -319,6 +319,8 @@ constexpr double kBrakedFrom = 7.0;
 constexpr double kAstrayOver = 1.0;
 // times the usual time between commands: nothing goes on by more at once
 constexpr double kLate = 4.0;
+// share by which the mean time between commands becomes longer with one that is late
+constexpr double kGrows = 0.1;
 // share by which the mean time between commands becomes shorter with each
 constexpr double kEasesOff = 0.02;
 // of measured positions, one after the other, that are no chance

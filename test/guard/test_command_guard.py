@@ -186,7 +186,7 @@ OFFLINE = {
     "measured 2 pi": ({"change_measurement": lambda t, m: m if t < 1 else shifted(m, 2 * np.pi)}, None),
     "measured 0.3": (
         {"change_measurement": lambda t, m: m if t < 1 else shifted(m, 0.3)},
-        Fault.NO_MEASUREMENT,
+        Fault.CONTRADICTION,
     ),
 }
 

@@ -330,9 +330,7 @@ CASES = (
     Case("measurements 10 ms late", late_measurements(10), fault=Fault.LATE_MEASUREMENTS, open=None),
     Case("measurements 20 ms late", late_measurements(20), fault=Fault.LATE_MEASUREMENTS, open=None),
     Case("measurement jumps 10 mrad", measured_jump(0.01 * THIRD)),
-    Case(
-        "measurement jumps 0.3 rad", measured_jump(0.3 * THIRD), 1000, fault=BLIND, open=Fault.CONTRADICTION
-    ),
+    Case("measurement jumps 0.3 rad", measured_jump(0.3 * THIRD), 1000, fault=Fault.CONTRADICTION),
     Case("measurement jumps 0.3 rad, once", measured_jump(0.3 * THIRD, 1)),
     Case("measurement jumps 2 pi", measured_jump(2 * np.pi * THIRD)),
     Case("measurements NaN", always(not_a_number), fault=BLIND, open=None),
