@@ -2,7 +2,8 @@
 # make test    check style and types, then run the tests (TEST="-k spline" hands on arguments)
 #              by five workers (WORKERS=8 for more; TEST="-n 0 --pdb" in this process)
 # make test-fast  mathematics and messages in a minute: neither processes nor what takes long
-# make test-thorough  all tests, also the longest sweeps
+# make test-thorough  all tests, also the longest sweeps, and:
+# make test-rounding  what is numerical, with the rounding of older processors
 # make coverage  run the tests, and show which statements of hodyn_ros/ they do not reach
 # make lint    style and types alone
 # make build   only prepare
@@ -18,7 +19,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
-.PHONY: build lint test test-fast test-thorough coverage demo bench bench-ros docs clean FORCE
+.PHONY: build lint test test-fast test-thorough test-rounding coverage demo bench bench-ros docs clean FORCE
 
 PYTHON ?= python3
 DEMO ?=
@@ -142,7 +143,23 @@ test: $(state)/built
 	exit $$status
 
 test-thorough: export HODYN_TEST := thorough
-test-thorough: test
+test-thorough: test test-rounding
+
+# What is numerical once more with the rounding of processors before AVX-512, and before fused operations: code of ours,
+# of OpenBLAS, and of NumPy, which gives what it leaves out other names from version to version.
+numerical := $(addprefix test/,actuation codegen control dynamics engine feedforward formulations identification lie \
+    model planning simulation trajectory)
+avx512 := X86_V4 AVX512_ICL AVX512_SPR AVX512F AVX512CD AVX512_SKX
+test-rounding: $(state)/built
+	@rounded_as() { \
+	    echo "==> numerical tests, rounded as on $$1 (pytest)"; \
+	    HODYN_PROCESSOR=$$1 OPENBLAS_CORETYPE=$$2 NPY_DISABLE_CPU_FEATURES="$$3" \
+	        "$(python)" -m pytest $(subst -n $(WORKERS),-n 2,$(workers)) -m "not processes" $(numerical) $(TEST); \
+	}; \
+	if [ "$$(uname -m)" = x86_64 ]; then \
+	    rounded_as x86-64-v3 Haswell "$(avx512)"; \
+	    rounded_as x86-64-v2 Nehalem "$(avx512) X86_V3 AVX2 FMA3"; \
+	fi
 
 # All of them compute: more workers would only read the tests once more.
 test-fast: WORKERS := 2

@@ -181,7 +181,7 @@ def _with_loops() -> dict[str, tuple[Contender, Contender]]:
         made = {
             "efforts, r = 2": (looped._effort_loops[_ORDER, (), False], [q]),
             "accelerations, r = 0": (looped._forward_loops[0, ()], [q[:, :2], torques]),
-            "joint motion, r = 2": (looped._joint_loop(_ORDER), [q[:, : _ORDER + 1]]),
+            "joint motion, r = 2": (looped._joint_call(_ORDER).samples, [q[:, : _ORDER + 1]]),
             "mass matrix, r = 0": (looped.product_loop("mass_matrix", 0), [q[:, :1]]),
         }
         for work, (loop, arrays) in made.items():

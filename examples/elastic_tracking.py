@@ -77,7 +77,7 @@ def tracking_errors(model: Robot, robot: Robot, mode: str, duration: float) -> A
 
         # soft springs and no feedforward leave errors that would be a fault elsewhere
         config = GuardConfig(
-            measured=True, settle=0.0, lead=0.5 * PERIOD, tracking_error=10.0, speed_margin=1e3
+            measured=True, settle=0.0, lead=0.5 * PERIOD, tracking_error=10.0, resolution=1.0
         )
         control = GuardedController(CommandGuard(model.joint_names, config, gains=gains), reference)
 

@@ -9,28 +9,21 @@ springs as in the model, and softer and stiffer by 20 %. Needs `pip install mujo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import mujoco
 import numpy as np
 import typer
-from numpy.typing import NDArray
+from mujoco_arm import MujocoArm
 from pictures import grid, save
 from rich.progress import track
 
 from hodyn_ros import Robot, share
-from hodyn_ros.control.measurement import Measurement
 from hodyn_ros.control.motor_pd import FeedforwardMode
-from hodyn_ros.export.mjcf import MOTOR, mjcf
-from hodyn_ros.simulation.simulation import RobotSimulation
 from hodyn_ros.simulation.tracking_study import Loop, RobotErrors, TrackingStudy
 from hodyn_ros.trajectory import WaypointSpline
 
-Array = NDArray[np.float64]
-
-PERIOD = 1e-4  # [s] of a step of MuJoCo
 LOOP = Loop()
 HOME = [0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.0]
 AWAY = [0.8, 0.3, 0.5, -1.2, 0.5, 2.2, 0.5]
@@ -39,45 +32,9 @@ SHARES = (-0.2, 0.0, 0.2)  # by which springs are stiffer than in the model
 MODES = {
     FeedforwardMode.NONE: "#888888",
     FeedforwardMode.RIGID: "#E69F00",
+    FeedforwardMode.OFFSET: "#CC79A7",
     FeedforwardMode.ELASTIC: "#0072B2",
 }
-
-
-class MujocoArm:
-    """An arm on springs in MuJoCo, from the state of a simulation at rest."""
-
-    def __init__(self, at_rest: RobotSimulation) -> None:
-        robot = at_rest.robot
-        # the simulator's own damping of the springs, as a figure of theirs
-        specs = [
-            replace(spec, spring_damping=LOOP.damping_time * spec.stiffness)
-            for spec in robot.require_drives().specs
-        ]
-        model = mujoco.MjModel.from_xml_string(mjcf(robot.with_drives(specs)).text)
-        model.opt.timestep, model.opt.integrator = PERIOD, mujoco.mjtIntegrator.mjINT_RK4
-        self._model, self._data = model, mujoco.MjData(model)
-        self._links, self._motors = (
-            np.array([model.joint(name + end).qposadr[0] for name in robot.joint_names])
-            for end in ("", MOTOR)
-        )
-        start = at_rest.measurement
-        self._data.qpos[self._links], self._data.qpos[self._motors] = start.position, start.motor_position
-
-    @property
-    def measurement(self) -> Measurement:
-        """The exact state."""
-        q, rates = self._data.qpos, self._data.qvel
-        return Measurement(q[self._links], rates[self._links], q[self._motors], rates[self._motors])
-
-    @property
-    def coordinates(self) -> Array:
-        """The positions of the links."""
-        return np.asarray(self._data.qpos[self._links])
-
-    def advance(self, duration: float, effort: Array) -> None:
-        """Let time pass under efforts of the motors."""
-        self._data.ctrl[:] = effort
-        mujoco.mj_step(self._model, self._data, round(duration / PERIOD))
 
 
 def draw(shares: Sequence[float], errors: dict[str, dict[FeedforwardMode, list[float]]], path: Path) -> Path:
@@ -117,9 +74,10 @@ def main(
         name: {mode: [] for mode in MODES} for name in ("mujoco", "hodyn_ros")
     }
     cases = [(stiffer, mode) for stiffer in shares for mode in MODES]
+    in_mujoco = partial(MujocoArm, damping_time=LOOP.damping_time)
     for stiffer, mode in track(cases, "simulating", transient=True):
         wrong = RobotErrors(stiffness=stiffer)
-        errors["mujoco"][mode].append(study.run(wrong, mode, simulator=MujocoArm).rms)
+        errors["mujoco"][mode].append(study.run(wrong, mode, simulator=in_mujoco).rms)
         errors["hodyn_ros"][mode].append(study.run(wrong, mode).rms)
     print("stiffness  feedforward  in MuJoCo [rad]  in hodyn_ros [rad]")
     for i, stiffer in enumerate(shares):

@@ -113,7 +113,7 @@ def link_errors(robot: Robot, motion: Array, mode: FeedforwardMode) -> Array:
         settle=0.0,
         lead=0.5 * PERIOD,
         tracking_error=10.0,
-        speed_margin=1e3,
+        resolution=1.0,
         reference_step=1.0,
         effort_step=1e6,
         stop_on=Status.OK,

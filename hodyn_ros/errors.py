@@ -31,12 +31,17 @@ class InputError(HodynError):
 
 
 class SingularError(InputError):
-    """A Jacobian cannot be inverted where it has to be; `condition` is its condition number."""
+    """A Jacobian cannot be inverted where it has to be, or too few digits would be left of what follows.
 
-    def __init__(self, message: str, condition: float, sample: int = 0) -> None:
+    `condition` is its condition number, or by how much rounding grows; `order` the highest derivative order
+    of the answer that still holds, -1 where none does.
+    """
+
+    def __init__(self, message: str, condition: float, sample: int = 0, *, order: int = -1) -> None:
         super().__init__(message)
         self.condition = condition
         self.sample = sample
+        self.order = order
 
 
 class ConvergenceError(InputError):

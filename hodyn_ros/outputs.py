@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from hodyn_ros.errors import InputError
+
+_LONGEST_NAME = 60  # characters, of four bytes each at most: systems of files take 255 bytes
 
 
 @contextmanager
@@ -20,3 +25,26 @@ def complete(path: Path) -> Iterator[Path]:
         part = Path(folder, path.name)
         yield part
         part.replace(path)
+
+
+def checked_file_name(name: str) -> str:
+    """Return a name that a file in any folder may have; InputError for one that leads elsewhere.
+
+    >>> checked_file_name("left arm")
+    'left arm'
+    """
+    if file_name_from(name) != name:
+        raise InputError(
+            f"the name {name!r} cannot be that of a file; use at most {_LONGEST_NAME} letters, digits, "
+            "blanks and any of _ - + . within, and name folders in --out"
+        )
+    return name
+
+
+def file_name_from(text: str) -> str:
+    """Make such a name from what a robot is called in a file, which may be anything.
+
+    >>> file_name_from("left arm"), file_name_from("../../etc/arm"), file_name_from("..")
+    ('left arm', 'etc_arm', 'robot')
+    """
+    return re.sub(r"[^\w .+-]+", "_", text)[:_LONGEST_NAME].strip(" ._-") or "robot"

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
 
 from hodyn_ros.errors import InputError
 
 PACKAGE = "hodyn_ros"
+
+_ALIKE = 0.8  # of names, one of which is meant by the other: panda.yml and panda.yaml
 
 
 def find(kind: str, name: str | PathLike[str]) -> Path:
@@ -27,10 +30,11 @@ def find(kind: str, name: str | PathLike[str]) -> Path:
         path = folder / given
         if path.is_file():
             return path
-    there = ", ".join(available(kind)) or "none"
-    raise InputError(
-        f"no file '{name}', and the package ships none of that name in {kind}/; it ships: {there}"
-    )
+    shipped = available(kind)
+    beside = sorted(str(given.parent / path.name) for path in given.parent.glob("*") if path.is_file())
+    near = get_close_matches(str(given), [*beside, *shipped], n=1, cutoff=_ALIKE)
+    hint = f"did you mean '{near[0]}'?" if near else f"it ships: {', '.join(shipped) or 'none'}"
+    raise InputError(f"no file '{name}', and the package ships none of that name in {kind}/; {hint}")
 
 
 def available(kind: str) -> list[str]:

@@ -76,10 +76,10 @@ def table(
     )
 
 
-def console() -> Console:
-    """Return a console on the standard output; where that is a file or a pipe, lines may be long."""
-    found = Console()
-    return found if found.is_terminal else Console(width=max(found.width, _WIDEST))
+def console(stderr: bool = False) -> Console:
+    """Return a console on the standard output or error; where that is a file or a pipe, lines may be long."""
+    found = Console(stderr=stderr)
+    return found if found.is_terminal else Console(width=max(found.width, _WIDEST), stderr=stderr)
 
 
 @contextmanager

@@ -56,6 +56,7 @@ class DriveTrain:
         motor_inertia: Of all motors (motors,), reflected to the link side [kg m^2 or kg].
         linear: Whether all are rigid or linear springs, and nothing rubs: `theta = q + Q / K`,
             `tau = B theta'' + Q`.
+        linear_springs: The same, but that motors may have friction.
     """
 
     def __init__(self, specs: Sequence[DriveSpec], joint_names: Sequence[str] | None = None) -> None:
@@ -84,6 +85,7 @@ class DriveTrain:
         for array in (self.stiffness, self.motor_inertia):
             array.setflags(write=False)
         self.linear = all(drive.linear for drive in self.drives)
+        self.linear_springs = all(drive.linear_spring for drive in self.drives)
         self._compiled = CompiledMotors(self.motors)
         self._torques: dict[Any, Callable[..., Array]] = {}  # compiled, by shapes
 

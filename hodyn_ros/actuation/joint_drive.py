@@ -62,11 +62,14 @@ class JointDrive:
         return isinstance(self.transmission, Rigid)
 
     @property
+    def linear_spring(self) -> bool:
+        """Whether it is rigid or a linear spring, and the link has no friction: `theta = q + Q / K`."""
+        return isinstance(self.transmission, (Rigid, LinearSpring)) and not self.link_friction
+
+    @property
     def linear(self) -> bool:
         """Whether it is rigid or a linear spring, and nothing rubs."""
-        return isinstance(self.transmission, (Rigid, LinearSpring)) and not (
-            self.motor_friction or self.link_friction
-        )
+        return self.linear_spring and not self.motor_friction
 
     def motors(
         self, q: Array, torque: Array, stiffness: Array | None = None, deflection: Array | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import sys
@@ -10,6 +11,16 @@ from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, cast
 
+from hodyn_ros.cli.figures import (
+    check_figures,
+    comparison_figures,
+    identified_figures,
+    plan_figures,
+    print_figures,
+    report_figures,
+    sheet_figures,
+)
+from hodyn_ros.cli.robot_first import robot_first
 from hodyn_ros.errors import FigureWarning, HodynError, InputError
 from hodyn_ros.extras import missing_extra
 from hodyn_ros.ros_presence import require_ros
@@ -18,7 +29,8 @@ try:
     import typer
     from rich.console import Console
 except ModuleNotFoundError as error:
-    print(f"error: {missing_extra(error) or error}", file=sys.stderr)
+    missing = missing_extra(error) and f"hodyn needs {error.name}, which plain `pip install .` leaves out: "
+    print(f"error: {missing}pip install '.[all]'" if missing else f"error: {error}", file=sys.stderr)
     raise SystemExit(2) from None
 
 # Matrices here are small: threads of BLAS would wait for each other, on a busy machine for ten times as long
@@ -30,9 +42,19 @@ _PLAIN_WARNING = warnings.showwarning
 app = typer.Typer(
     help="Feedforward torques and their time derivatives for robots with elastic joints.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _files(incomplete: str) -> list[str]:
+    """Return files that a shell may complete: shipped ones, and those in folders."""
+    from hodyn_ros.share import available
+
+    folder, slash, start = incomplete.rpartition("/")
+    place = Path(folder or slash or ".")
+    here = sorted(path.name for path in place.iterdir()) if place.is_dir() else []
+    shipped = [name for name in available("config") if name.startswith(incomplete)]
+    return [*shipped, *(f"{folder}{slash}{name}" for name in here if name.startswith(start))]
 
 
 def _drawable(picture: Path | None) -> Path | None:
@@ -45,8 +67,26 @@ def _drawable(picture: Path | None) -> Path | None:
 
 
 # arguments of several commands
-TrajectoryFile = Annotated[str, typer.Argument(help="Trajectory: path of a YAML file, or a shipped one.")]
-RobotFile = Annotated[str, typer.Argument(help="Robot: path of a YAML, URDF or MJCF file, or a shipped one.")]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print the figures as JSON, and tables and words to standard error.")
+]
+TrajectoryFile = Annotated[
+    str, typer.Argument(help="Trajectory: path of a YAML file, or a shipped one.", autocompletion=_files)
+]
+RobotFile = Annotated[
+    str,
+    typer.Argument(help="Robot: path of a YAML, URDF or MJCF file, or a shipped one.", autocompletion=_files),
+]
+FloatingBase = Annotated[bool, typer.Option("--floating-base", help="Let the root of a URDF file float.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        help="Key of robot files and its value, such as keyframe=home, limits.velocity=2, knee.locked=0 "
+        "or knee.drive.stiffness=9000, in place of what the file says; once or more.",
+        show_default="none",
+    ),
+]
 Duration = Annotated[float | None, typer.Option(help="Seconds of the motion that count.", show_default="all")]
 Tolerance = Annotated[
     float,
@@ -61,6 +101,13 @@ Picture = Annotated[
     typer.Option(help="Picture to draw, such as out/picture.png.", show_default="none", callback=_drawable),
 ]
 Recording = Annotated[Path, typer.Argument(help="Recording of rosbag2, mcap or sqlite3; it may be cut off.")]
+
+
+def _choice(robot: str, floating_base: bool, settings: list[str] | None) -> Any:
+    """Return the robot of a command."""
+    from hodyn_ros.dynamics.robot_choice import RobotChoice
+
+    return RobotChoice(robot, floating_base, tuple(settings or ()))
 
 
 def _print_version(wanted: bool) -> None:
@@ -92,16 +139,21 @@ def demo(
     ] = 10.0,
     out: Annotated[Path, typer.Option(help="Folder for figure, summary and recordings.")] = Path("out/demo"),
     rate: Annotated[float, typer.Option(help="Samples per second [Hz].", min=50.0, max=2000.0)] = 500.0,
+    as_json: Json = False,
 ) -> None:
-    """Simulate a Panda that follows a motion with no, with rigid and with elastic feedforward.
+    """Simulate a Panda that follows a motion with each kind of feedforward.
 
     Its joints are elastic, its nodes separate processes that talk over DDS. Writes a figure, and the tracking
-    errors, rates, latencies and losses.
+    errors, rates, latencies and losses. Exit code 1 where the machine was too slow for them to hold.
     """
     from hodyn_ros.demo.run import run_demo
     from hodyn_ros.tables import console
 
-    run_demo(duration, out, rate, console())
+    figures = run_demo(duration, out, rate, console(as_json))
+    if as_json:
+        print_figures(figures)
+    if figures["too_slow"]:
+        raise SystemExit(1)
 
 
 @app.command()
@@ -151,9 +203,7 @@ def export(
         str | None,
         typer.Option(help="Prefix of all names in the code.", show_default="from the robot's name"),
     ] = None,
-    floating_base: Annotated[
-        bool, typer.Option("--floating-base", help="Let the root of a URDF file float.")
-    ] = False,
+    floating_base: FloatingBase = False,
     shared: Annotated[
         bool,
         typer.Option(
@@ -161,6 +211,7 @@ def export(
             help="Compile it to lib<name>.so, for hodyn_ros/FeedforwardController of ros2_control.",
         ),
     ] = False,
+    settings: Settings = None,
 ) -> None:
     """Write the dynamics of a robot as one C file without dependencies, for hard real-time loops.
 
@@ -174,7 +225,7 @@ def export(
         raise InputError("say once which robot to export, as in: hodyn export panda.yaml")
     robot = robot or cast(str, option)
     if lang == "mjcf":
-        model, file = export_mjcf(robot, out, name, floating_base)
+        model, file = export_mjcf(robot, out, name, floating_base, settings or ())
         print(f"wrote {file}")
         for note in model.notes:
             print(f"note: {note}")
@@ -186,7 +237,7 @@ def export(
             raise InputError(
                 "--shared exports the feedforward alone; leave out --what, --frame, --wrench and --period"
             )
-        print(f"wrote {export_shared(robot, order, out, name, floating_base)}")
+        print(f"wrote {export_shared(robot, order, out, name, floating_base, settings or ())}")
         return
     code, paths = export_c(
         robot,
@@ -199,6 +250,7 @@ def export(
         cast(Representation, representation),
         period,
         wrench or (),
+        settings or (),
     )
     print(f"wrote {' and '.join(map(str, paths))}: {code.operations} operations per call")
     for note in code.notes:
@@ -207,10 +259,11 @@ def export(
 
 @app.command()
 def show(
-    robot: Annotated[
-        str, typer.Argument(help="Robot: path of a YAML, URDF or MJCF file, or the name of a shipped one.")
-    ],
+    robot: RobotFile,
     picture: Picture = None,
+    floating_base: FloatingBase = False,
+    settings: Settings = None,
+    as_json: Json = False,
 ) -> None:
     """Show what a robot file says: joints, limits, drives, masses, frames, and which figures are assumed.
 
@@ -219,10 +272,13 @@ def show(
     from hodyn_ros.cli.show import run_show
     from hodyn_ros.tables import console
 
-    run_show(robot, picture, console())
+    sheet = run_show(_choice(robot, floating_base, settings), picture, console(as_json))
+    if as_json:
+        print_figures(sheet_figures(sheet))
 
 
 @app.command()
+@robot_first
 def view(
     robot: RobotFile,
     source: Annotated[
@@ -248,6 +304,8 @@ def view(
         str, typer.Option(help="Address to serve at; 0.0.0.0 lets other machines look as well.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to serve at.", min=1, max=65535)] = 8080,
+    floating_base: FloatingBase = False,
+    settings: Settings = None,
 ) -> None:
     """Show a robot in a browser: standing, along a motion, from a recording, or live; Ctrl+C ends it.
 
@@ -260,16 +318,21 @@ def view(
     from hodyn_ros.tables import console
     from hodyn_ros.view.view_command import run_view
 
-    run_view(robot, source, live, duration, namespace, host, port, console())
+    choice = _choice(robot, floating_base, settings)
+    run_view(choice, source, live, duration, namespace, host, port, console())
 
 
 @app.command()
+@robot_first
 def check(
-    trajectory: TrajectoryFile,
     robot: RobotFile,
+    trajectory: TrajectoryFile,
     duration: Duration = None,
     tolerance: Tolerance = 1e-3,
     picture: Picture = None,
+    floating_base: FloatingBase = False,
+    settings: Settings = None,
+    as_json: Json = False,
 ) -> None:
     """Compare a motion with every limit of a robot; exit code 1 where one is exceeded.
 
@@ -279,11 +342,16 @@ def check(
     """
     from hodyn_ros.cli.check_and_retime import run_check
 
-    if not run_check(trajectory, robot, duration, tolerance, picture, Console()):
+    choice = _choice(robot, floating_base, settings)
+    report = run_check(choice, trajectory, duration, tolerance, picture, Console(stderr=as_json))
+    if as_json:
+        print_figures(check_figures(report))
+    if report.violations:
         raise SystemExit(1)
 
 
 @app.command()
+@robot_first
 def simulate(
     robot: RobotFile,
     motion: TrajectoryFile,
@@ -334,8 +402,11 @@ def simulate(
     ] = 1e-3,
     seed: Annotated[int, typer.Option(help="Of the noise of a record.", min=0)] = 0,
     out: Annotated[Path, typer.Option(help="Folder for picture and figures.")] = Path("out/simulate"),
+    floating_base: FloatingBase = False,
+    settings: Settings = None,
+    as_json: Json = False,
 ) -> None:
-    """Simulate a robot that follows a motion with no, with rigid and with elastic feedforward; without ROS.
+    """Simulate a robot that follows a motion with each kind of feedforward; without ROS.
 
     A robot with the drives of its file, with couplings and loops or without, and feedback on its motors as
     controller_node has it; a base that floats moves as the motion says. What the feedforward is worth on the
@@ -355,8 +426,8 @@ def simulate(
         effort_delay=effort_delay,
         seed=seed,
     )
-    run_simulate(
-        robot,
+    figures = run_simulate(
+        _choice(robot, floating_base, settings),
         motion,
         shares_of(stiffness_error or ["0"]),
         share_of(inertia_error),
@@ -364,20 +435,23 @@ def simulate(
         duration,
         ramp,
         Loop(rate, natural_frequency, damping_ratio, order=order),
-        real,
+        None if real is None else _choice(real, floating_base, settings),
         record,
         instruments,
         out,
-        console(),
+        console(as_json),
     )
+    if as_json:
+        print_figures(figures)
 
 
 @app.command()
+@robot_first
 def plan(
+    robot: RobotFile,
     path: Annotated[
         str, typer.Argument(help="Path: a trajectory file, whose times may be left out, or a shipped one.")
     ],
-    robot: RobotFile,
     out: Annotated[Path, typer.Option(help="Trajectory file to write.")] = Path("out/planned.yaml"),
     limit: Annotated[
         list[str] | None,
@@ -417,6 +491,9 @@ def plan(
             callback=_drawable,
         ),
     ] = None,
+    floating_base: FloatingBase = False,
+    settings: Settings = None,
+    as_json: Json = False,
 ) -> None:
     """Find the fastest motion along a path that keeps all limits of a robot.
 
@@ -436,19 +513,25 @@ def plan(
             rates_of("end", end),
             pieces,
         )
-        run_plan(path, robot, request, out, picture, Console())
+        choice = _choice(robot, floating_base, settings)
+        found = run_plan(choice, path, request, out, picture, Console(stderr=as_json))
     except InfeasibleError as error:
         raise SystemExit(_fail(error, 1)) from None
+    if as_json:
+        print_figures(plan_figures(found))
 
 
 @app.command()
+@robot_first
 def retime(
-    trajectory: TrajectoryFile,
     robot: RobotFile,
+    trajectory: TrajectoryFile,
     out: Annotated[Path, typer.Option(help="Trajectory file to write.")] = Path("out/retimed.yaml"),
     duration: Duration = None,
     tolerance: Tolerance = 1e-3,
     picture: Picture = None,
+    floating_base: FloatingBase = False,
+    settings: Settings = None,
 ) -> None:
     """Slow a motion down just enough that a robot keeps all its limits, and say by how much.
 
@@ -458,7 +541,8 @@ def retime(
     from hodyn_ros.planning.retime import InfeasibleError
 
     try:
-        run_retime(trajectory, robot, duration, tolerance, out, picture, Console())
+        choice = _choice(robot, floating_base, settings)
+        run_retime(choice, trajectory, duration, tolerance, out, picture, Console())
     except InfeasibleError as error:
         raise SystemExit(_fail(error, 1)) from None
 
@@ -489,6 +573,8 @@ def excite_robot(
     ] = 2,
     seed: Annotated[int, typer.Option(help="Of the random motions.", min=0)] = 0,
     picture: Picture = None,
+    floating_base: FloatingBase = False,
+    settings: Settings = None,
 ) -> None:
     """Find a motion that makes the parameters of a robot visible, for a recording to identify it from.
 
@@ -502,7 +588,8 @@ def excite_robot(
     boxes = tuple(Box.parse(text) for text in box or ())
     at_motor = _at_motor(effort_at)
     options = ExcitationOptions(duration, harmonics, starts, seed, at_motor, boxes)
-    run_excite(robot, options, compare, out, picture, Console())
+    choice = _choice(robot, floating_base, settings)
+    run_excite(choice, options, compare, out, picture, Console())
 
 
 def _at_motor(text: str) -> bool:
@@ -512,12 +599,13 @@ def _at_motor(text: str) -> bool:
 
 
 @app.command("identify")
+@robot_first
 def identify_robot(
+    robot: RobotFile,
     recording: Annotated[
         Path,
         typer.Argument(help="Recording: CSV, Parquet, NPZ, or a bag with joint and motor states."),
     ],
-    robot: RobotFile,
     columns: Annotated[
         Path | None,
         typer.Option(help="YAML file that says which column is what.", show_default="by their names"),
@@ -538,6 +626,9 @@ def identify_robot(
     ] = None,
     out: Annotated[Path, typer.Option(help="Robot file to write.")] = Path("out/identified.yaml"),
     report: Annotated[Path, typer.Option(help="Folder for figures and pictures.")] = Path("out/identify"),
+    floating_base: FloatingBase = False,
+    settings: Settings = None,
+    as_json: Json = False,
 ) -> None:
     """Identify inertias, friction, motors, springs and delays of a robot from a recording.
 
@@ -552,7 +643,11 @@ def identify_robot(
         raise InputError(f"--only is all or payload, found {only!r}")
     options = Options(cast(Any, only), bandwidth, trust)
     at_motor = _at_motor(effort_at)
-    run_identify(recording, robot, columns, options, at_motor, validate or [], out, report, console())
+    choice = _choice(robot, floating_base, settings)
+    others, said = validate or [], console(as_json)
+    found = run_identify(choice, recording, columns, options, at_motor, others, out, report, said)
+    if as_json:
+        print_figures(identified_figures(found))
 
 
 @app.command()
@@ -610,6 +705,7 @@ def compare(
         ),
     ] = False,
     picture: Picture = None,
+    as_json: Json = False,
 ) -> None:
     """Show where two recordings differ, by topic and field.
 
@@ -618,7 +714,11 @@ def compare(
     """
     from hodyn_ros.bags.comparison.commands import run_compare
 
-    if not run_compare(bag, other, tolerance, topic or [], picture, Console(), ignore_edges):
+    said = Console(stderr=as_json)
+    found = run_compare(bag, other, tolerance, topic or [], picture, said, ignore_edges)
+    if as_json:
+        print_figures(comparison_figures(found))
+    if not found.agree:
         raise SystemExit(1)
 
 
@@ -656,6 +756,7 @@ def top(
     timeout: Annotated[
         float, typer.Option(help="Seconds that --once waits for nodes at most.", min=0.1, max=3600.0)
     ] = 5.0,
+    as_json: Json = False,
 ) -> None:
     """Show the state of the running nodes, from /diagnostics; Ctrl+C ends it.
 
@@ -664,7 +765,11 @@ def top(
     require_ros("hodyn top")
     from hodyn_ros.ros.top import run_top
 
-    reports = run_top(node or [], once, timeout, Console())
+    if as_json and not once:
+        raise InputError("--json goes with --once; the live view is for a terminal")
+    reports = run_top(node or [], once, timeout, Console(stderr=as_json))
+    if as_json:
+        print_figures(report_figures(reports))
     if once and not reports:
         raise SystemExit(2)
     if once and any(report.failed for report in reports):
@@ -693,6 +798,15 @@ def run_launch_file(
         show_arguments(launch_file, console)
     elif not run_launch(launch_file, arguments or [], console):
         raise SystemExit(2)
+
+
+def _unfold(text: str) -> str:
+    """Return a help text whose paragraphs are single lines, which are then as wide as the terminal."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
+for _command in app.registered_commands:
+    _command.help = _unfold(inspect.getdoc(_command.callback) or "")
 
 
 def main() -> None:

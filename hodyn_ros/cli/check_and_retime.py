@@ -9,6 +9,7 @@ from rich.console import Console
 
 from hodyn_ros import share
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
 from hodyn_ros.planning.check import Report, check
 from hodyn_ros.planning.report import certainty, findings_table, percent, print_whole, verdict
@@ -22,16 +23,16 @@ _ATTEMPTS = 5  # to write a file that keeps its limits in spite of rounding
 
 
 def run_check(
+    robot: RobotChoice,
     trajectory: str,
-    robot: str,
     duration: float | None,
     tolerance: float,
     picture: Path | None,
     console: Console,
-) -> bool:
-    """Print the table of a check and draw its picture; return whether all limits hold.
+) -> Report:
+    """Print the table of a check, draw its picture, and return it.
 
-    `trajectory`: path of a YAML file, or a shipped one; `robot`: one as well, or a URDF file.
+    `trajectory`: path of a YAML file, or a shipped one.
     """
     motion = _motion(share.find("config", trajectory), duration)
     machine = read_machine(robot, console)
@@ -45,12 +46,12 @@ def run_check(
         console.print(f"wrote {draw_usage(report, title, picture)}", soft_wrap=True)
     console.print(verdict(report), soft_wrap=True)
     console.print(certainty(report), soft_wrap=True)
-    return not report.violations
+    return report
 
 
 def run_retime(
+    robot: RobotChoice,
     trajectory: str,
-    robot: str,
     duration: float | None,
     tolerance: float,
     out: Path,
@@ -84,9 +85,9 @@ def run_retime(
     console.print(f"checked as it was written: {verdict(report)}", soft_wrap=True)
 
 
-def read_machine(robot: str, console: Console) -> Robot:
+def read_machine(robot: RobotChoice, console: Console) -> Robot:
     """Read a robot whose motors are held to limits, and say what of its file these leave out."""
-    machine = Robot.from_config(share.find("config", robot))
+    machine = robot.robot()
     if machine.drive_train is not None and any(spec.rotor for spec in machine.drive_train.specs):
         console.print(
             "note: limits are held without the turning of rotors with the links (`rotor` of the drives)",

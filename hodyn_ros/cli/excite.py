@@ -9,6 +9,7 @@ from rich.console import Console
 
 from hodyn_ros import share
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.identification.excitation import Excitation, ExcitationOptions, excite
 from hodyn_ros.outputs import complete
 from hodyn_ros.planning.check import check
@@ -18,7 +19,7 @@ from hodyn_ros.trajectory.files.reader import read_trajectory
 
 
 def run_excite(
-    robot: str,
+    robot: RobotChoice,
     options: ExcitationOptions,
     compare: str | None,
     out: Path,
@@ -29,7 +30,7 @@ def run_excite(
 
     `compare`: a trajectory file, or a shipped one, whose condition is printed beside.
     """
-    machine = Robot.from_config(share.find("config", robot))
+    machine = robot.robot()
     other = None if compare is None else read_trajectory(share.find("config", compare))
     with progress_bar(console, "searching a motion") as progress:
         found = excite(machine, options, progress)

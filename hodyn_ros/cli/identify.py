@@ -8,9 +8,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from hodyn_ros import share
-from hodyn_ros.dynamics.read_robot import read_robot
-from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.identification.files import read_recording
 from hodyn_ros.identification.identify import Options, identify
 from hodyn_ros.identification.reporting.run import Run
@@ -22,8 +20,8 @@ from hodyn_ros.tables import number, progress_bar, table
 
 
 def run_identify(
+    robot: RobotChoice,
     recording: Path,
-    robot: str,
     columns: Path | None,
     options: Options,
     at_motor: bool,
@@ -31,9 +29,9 @@ def run_identify(
     out: Path,
     report: Path,
     console: Console,
-) -> None:
-    """Write the robot file `out`, and figures and pictures to the folder `report`; print what was found."""
-    prior = Robot.of(read_robot(share.find("config", robot)))
+) -> Identified:
+    """Write the robot file `out`, figures and pictures to `report`; print and return what was found."""
+    prior = robot.robot()
     data = read_recording(recording, prior.joint_names, columns, at_motor)
     others = [read_recording(path, prior.joint_names, columns, at_motor) for path in validations]
     with progress_bar(console, "identifying") as progress:
@@ -60,6 +58,7 @@ def run_identify(
 
     written = [out, *write_report(found, runs, report)]
     console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True, highlight=False)
+    return found
 
 
 def _figure_table(found: Identified) -> object:

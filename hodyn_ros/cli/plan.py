@@ -6,16 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 from rich.console import Console
 
 from hodyn_ros import share
 from hodyn_ros.cli.check_and_retime import read_machine
 from hodyn_ros.cli.simulate import share_of
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
 from hodyn_ros.planning.check import check
 from hodyn_ros.planning.report import print_whole, verdict
 from hodyn_ros.planning.time_optimal.insensitive import Uncertainty
-from hodyn_ros.planning.time_optimal.planner import time_optimal
+from hodyn_ros.planning.time_optimal.planner import TimeOptimal, time_optimal
 from hodyn_ros.planning.time_optimal.report import bindings_table, outcome
 from hodyn_ros.tables import progress_bar
 from hodyn_ros.trajectory.files.reader import read_motion
@@ -73,21 +76,40 @@ def rates_of(where: str, text: str | None) -> list[float] | None:
         raise InputError(f"--{where} takes four numbers such as 1,0,0,0, found {text!r}") from None
 
 
+def check_speed_limits(robot: Robot) -> None:
+    """Reject a robot with drives that may turn as fast as they like; InputError says how to state limits.
+
+    Torques alone bound accelerations, so that what is planned within them is as fast as no robot is.
+    """
+    bounded = np.isfinite(robot.limits.velocity)
+    if robot.drive_train is not None:
+        bounded |= [np.isfinite(spec.limits.speed) for spec in robot.drive_train.specs]
+    free = [name for name, has in zip(robot.driven_joints, bounded) if not has]
+    if free:
+        names = ", ".join(map(repr, free[:4])) + (f" and {len(free) - 4} more" if len(free) > 4 else "")
+        raise InputError(
+            f"no limit of velocity is known of {names}, and without one a plan is faster than any robot; "
+            "state what they may do, for all as in --set limits.velocity=2, for one as in "
+            f"--set {free[0]}.limits.velocity=2 [rad/s or m/s], or under limits in a robot file"
+        )
+
+
 def run_plan(
+    robot: RobotChoice,
     path: str,
-    robot: str,
     request: Request,
     out: Path,
     picture: Path | None,
     console: Console,
-) -> None:
-    """Write the fastest motion along a path as a trajectory file, and say what binds. Raises InfeasibleError.
+) -> TimeOptimal:
+    """Write the fastest motion along a path as a trajectory file; say what binds, and return it.
 
-    `path`: a trajectory file, or a shipped one; `robot`: a robot file as well, or a URDF or MJCF.
+    `path`: a trajectory file, or a shipped one. Raises InfeasibleError.
     """
     source = share.find("config", path)
     motion = read_motion(source)
     machine = read_machine(robot, console)
+    check_speed_limits(machine)
     with progress_bar(console, "searching the fastest speed") as progress:
         found = time_optimal(
             motion,
@@ -111,3 +133,4 @@ def run_plan(
         console.print(f"wrote {draw_plan(found, title, picture)}", soft_wrap=True)
     console.print(outcome(found), soft_wrap=True)
     console.print(f"checked as it was written: {verdict(check(machine, read_motion(out)))}", soft_wrap=True)
+    return found

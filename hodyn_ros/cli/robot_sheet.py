@@ -6,11 +6,11 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
 from math import isfinite
-from pathlib import Path
 
 import numpy as np
 
-from hodyn_ros.dynamics.read_robot import format_of, read_robot
+from hodyn_ros.dynamics.read_robot import format_of
+from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import FigureWarning
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
@@ -48,15 +48,26 @@ class Sheet:
     notes: tuple[str, ...]
 
 
-def read_sheet(path: Path) -> Sheet:
+def read_sheet(choice: RobotChoice) -> Sheet:
     """Read a robot of any kind, from YAML, URDF or MJCF. Raises ModelError naming file and place."""
-    form = format_of(path)
+    form = format_of(choice.path)
     with warnings.catch_warnings(record=form == "mjcf") as said:
-        robot = read_robot(path)
-    notes = _URDF_NOTES
-    if form != "urdf":
-        notes = tuple(str(each.message) for each in said or () if issubclass(each.category, FigureWarning))
-    return _sheet(robot, notes)
+        robot = choice.description()
+    notes = tuple(str(each.message) for each in said or () if issubclass(each.category, FigureWarning))
+    if form == "urdf" and not choice.settings:
+        notes = _URDF_NOTES
+    return _sheet(robot, (*_left_out(robot, form), *notes))
+
+
+def _left_out(robot: RobotDescription, form: str) -> Iterator[str]:
+    """Say which bodies with mass stand on the ground, so that they do not count."""
+    if robot.grounded:
+        bodies = ", ".join(f"{name} ({number(mass)} kg)" for name, mass in robot.grounded.items())
+        hint = {
+            "urdf": "; with --floating-base the base floats",
+            "yaml": "" if robot.model.floating_base else "; with floating_base: true the base floats",
+        }.get(form, "")
+        yield f"Fixed to the world, so that it does not count: {bodies}{hint}."
 
 
 def _sheet(robot: RobotDescription, notes: tuple[str, ...]) -> Sheet:
@@ -70,9 +81,11 @@ def _sheet(robot: RobotDescription, notes: tuple[str, ...]) -> Sheet:
     where = "floating base" if model.floating_base else "fixed base"
     if closure is not None and closure.platform is not None:
         where = f"moved by its platform {model.body_names[closure.platform.body]!r}"
+    fixed = sum(robot.grounded.values())
+    left_out = f", {number(fixed)} kg more are fixed to the world and do not count" if fixed else ""
     summary = (
-        f"{model.name}: {model.n_joints} joints, {model.n_bodies} bodies of {number(model.masses.sum())} kg; "
-        f"{where}, gravity {_vector(model.gravity)} m/s^2"
+        f"{model.name}: {model.n_joints} joints, {model.n_bodies} bodies of {number(model.masses.sum())} kg"
+        f"{left_out}; {where}, gravity {_vector(model.gravity)} m/s^2"
     )
     joints = Block(
         "Joints",

@@ -7,18 +7,17 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from hodyn_ros import share
-from hodyn_ros.cli.robot_sheet import read_sheet
+from hodyn_ros.cli.robot_sheet import Sheet, read_sheet
 from hodyn_ros.dynamics.kinematics.skeleton import robot_lines
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.tables import table
 
 
-def run_show(robot: str, picture: Path | None, console: Console) -> None:
-    """Print all that a robot file says; draw the robot where `picture` is given."""
-    path = share.find("config", robot)
-    sheet = read_sheet(path)
+def run_show(robot: RobotChoice, picture: Path | None, console: Console) -> Sheet:
+    """Print all that a robot file says, and return it; draw the robot where `picture` is given."""
+    sheet = read_sheet(robot)
     console.print(sheet.summary, markup=False, highlight=False)
     for block in sheet.blocks:
         console.print(f"\n{block.title}", style="bold", markup=False, highlight=False)
@@ -32,9 +31,8 @@ def run_show(robot: str, picture: Path | None, console: Console) -> None:
     for line in sheet.notes:
         console.print(line, markup=False, highlight=False)
     if picture is not None:
-        console.print(
-            f"wrote {draw_robot(Robot.from_config(path), picture)}", soft_wrap=True, highlight=False
-        )
+        console.print(f"wrote {draw_robot(robot.robot(), picture)}", soft_wrap=True, highlight=False)
+    return sheet
 
 
 def draw_robot(robot: Robot, path: Path) -> Path:

@@ -14,6 +14,7 @@ from rich.console import Console
 from hodyn_ros import share
 from hodyn_ros.control.motor_pd import FeedforwardMode
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
 from hodyn_ros.model.tree import JointKind
 from hodyn_ros.pictures import plain, save_picture
@@ -27,7 +28,7 @@ Outcomes = Mapping[FeedforwardMode, Outcome]
 
 
 def run_simulate(
-    robot: str,
+    robot: RobotChoice,
     motion: str,
     stiffness_errors: Sequence[float],
     inertia_error: float,
@@ -35,20 +36,20 @@ def run_simulate(
     duration: float | None,
     ramp: float,
     loop: Loop,
-    real: str | None,
+    real: RobotChoice | None,
     record: Path | None,
     instruments: Instruments,
     out: Path,
     console: Console,
-) -> None:
-    """Print how well each feedforward tracks, and write a picture and figures to the folder `out`.
+) -> dict[str, Any]:
+    """Print how well each feedforward tracks; write a picture and figures to the folder `out`, return these.
 
     `real` is the robot that runs, where that is not the model's; what `instruments` show of the first case
     with elastic feedforward goes to `record`.
     `stiffness_errors`, `inertia_error`: shares; `payload_error` [kg]. Raises InputError.
     """
-    model = Robot.from_config(share.find("config", robot))
-    other = None if real is None else Robot.from_config(share.find("config", real))
+    model = robot.robot()
+    other = None if real is None else real.robot()
     source = share.find("config", motion)
     wanted = read_motion(source)
     cases = [RobotErrors(each, inertia_error, payload_error) for each in stiffness_errors]
@@ -63,13 +64,15 @@ def run_simulate(
     for line in _notes(found):
         console.print(line, markup=False, highlight=False)
     out.mkdir(parents=True, exist_ok=True)
-    (out / "simulate.json").write_text(json.dumps(_figures(cases, found, unit), indent=2) + "\n")
+    figures = _figures(cases, found, unit)
+    (out / "simulate.json").write_text(json.dumps(figures, indent=2) + "\n")
     picture = draw_tracking(cases, found, unit, f"{model.name} on {source.name}", out / "simulate.png")
     written = [picture, out / "simulate.json"]
     run = found[0][FeedforwardMode.ELASTIC].record
     if record is not None and run is not None:
         written.append(instruments.measure(run, SETTLING).save(record, model.joint_names))
     console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True, highlight=False)
+    return figures
 
 
 def share_of(text: str) -> float:
@@ -134,36 +137,40 @@ def _table(cases: Sequence[RobotErrors], found: Sequence[Outcomes], unit: str) -
         "stiffness of the robot",
         *(f"{mode.value}\nRMS [{unit}]" for mode in modes),
         f"elastic\nlargest [{unit}]",
-        "gain",
+        "gain over\nrigid",
+        "gain over\noffset",
     ]
     rows = []
     for case, outcomes in zip(cases, found, strict=True):
         elastic = outcomes[FeedforwardMode.ELASTIC]
-        gain = f"{_gain(outcomes):.3g}" if FeedforwardMode.RIGID in outcomes else ""
         rows.append(
             [
                 "as modelled" if not case.stiffness else _signed(case.stiffness),
                 *(f"{outcomes[mode].rms:.2e}" for mode in modes),
                 f"{elastic.largest:.2e}",
-                gain,
+                *_gains(outcomes),
             ]
         )
     return table(heads, rows)
 
 
-def _gain(outcomes: Outcomes) -> float:
-    """How many times the elastic feedforward tracks better than the rigid one."""
-    return outcomes[FeedforwardMode.RIGID].rms / outcomes[FeedforwardMode.ELASTIC].rms
+def _gains(outcomes: Outcomes) -> list[str]:
+    """How many times the elastic feedforward tracks better than the others."""
+    best, others = outcomes[FeedforwardMode.ELASTIC].rms, (FeedforwardMode.RIGID, FeedforwardMode.OFFSET)
+    return [f"{outcomes[mode].rms / best:.3g}" if mode in outcomes else "" for mode in others]
 
 
 def _notes(found: Sequence[Outcomes]) -> list[str]:
     notes = []
     if FeedforwardMode.RIGID in found[0]:
-        notes.append("gain: how many times the elastic feedforward tracks better than the rigid one (RMS)")
+        notes.append(
+            "gain: how many times the elastic feedforward tracks better (RMS); offset: the rigid one, and "
+            "motors that lead by torque over stiffness"
+        )
     else:
         notes.append(
-            "elastic alone: with friction, or springs that are damped or not linear, the others leave out "
-            "part of what the drives do"
+            "elastic alone: with friction at links, or springs that are damped or not linear, the others "
+            "leave out part of what the drives do"
         )
     saturated = sum(outcome.saturated for outcomes in found for outcome in outcomes.values())
     if saturated:

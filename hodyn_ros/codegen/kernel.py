@@ -7,6 +7,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from functools import cache, cached_property
 from typing import Any
 
@@ -16,8 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from hodyn_ros.checks import check_finite, check_out, check_result, finite_array
 from hodyn_ros.codegen.emit import batch_text, kernel_text, shared_text, single_text
 from hodyn_ros.codegen.fast_call import data_of, fast_call
-from hodyn_ros.codegen.llvm import MachineCode, compile_text, lanes
+from hodyn_ros.codegen.llvm import MachineCode, compile_text
 from hodyn_ros.codegen.object_cache import ObjectCache
+from hodyn_ros.codegen.processor import lanes
 from hodyn_ros.codegen.tracer import Graph
 from hodyn_ros.errors import InputError
 
@@ -65,7 +67,15 @@ class Call:
         self.address = address
         shapes = [shape for _, shape in self.arguments]
         self._call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(shapes) + 1))(address)
-        self.function = fast_call(address, shapes, self.result, self._converted)
+        self.function = fast_call(address, shapes, self.result, self._otherwise())
+
+    def _otherwise(self) -> Callable[..., Any]:
+        """Return `_converted` of a copy that has no `function` yet.
+
+        The function keeps what it passes calls on to. Were that this object, which keeps the function, the
+        machine code of both would stay until the garbage collector looks through all old objects.
+        """
+        return copy(self)._converted
 
     @property
     def _asked(self) -> list[str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
 
 from hodyn_ros.codegen.object_cache import ObjectCache
+from hodyn_ros.codegen.processor import target
 
 # Straight-line code comes in an order that keeps few numbers alive; schedulers, before and after registers
 # are allocated, only lengthen their lives. It comes in blocks, which the preparation of code would join.
@@ -38,7 +38,7 @@ def compile_text(ir: str, name: str, cache: ObjectCache | None, *, optimise: boo
     """Compile function `name` of an LLVM module; `optimise` first, which straight-line code does not need."""
     machine = _target_machine(translate_only=ir.count("\n") > _LONG)
     key = "\n".join(
-        [ir, str(optimise), llvmlite.__version__, str(llvm.llvm_version_info), machine.triple, *_host()]
+        [ir, str(optimise), llvmlite.__version__, str(llvm.llvm_version_info), machine.triple, *target()]
     )
     code = cache.get(key) if cache else None
     if code is None:
@@ -72,21 +72,11 @@ def _set(options: Sequence[str]) -> None:
         llvm.set_option("", option)
 
 
-def lanes() -> int:
-    """Return how many doubles a vector register of this machine holds, at least four."""
-    return 8 if "+avx512f" in _host()[1].split(",") else 4
-
-
-@cache
-def _host() -> tuple[str, str]:
-    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-
-
 def _target_machine(*, translate_only: bool) -> Any:
     """Return a new one each time: an execution engine takes its machine over."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    cpu, features = _host()
+    cpu, features = target()
     return llvm.Target.from_default_triple().create_target_machine(
         cpu=cpu, features=features, opt=0 if translate_only else 2, jit=True
     )

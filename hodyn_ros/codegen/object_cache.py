@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+import stat
 import tempfile
 from pathlib import Path
 
@@ -19,8 +20,9 @@ class ObjectCache:
     """A folder of compiled kernels.
 
     An entry is named by the hash of its key and carries the hash of its name and content. One that is
-    damaged, that belongs to another key, or that another user could have written, counts as absent and is
-    replaced; writing is atomic. A folder that cannot be used costs compile time, nothing else.
+    damaged, that is no regular file, that belongs to another key, or that another user could have written,
+    counts as absent and is replaced; writing is atomic. A folder that cannot be used costs compile time,
+    nothing else.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -47,8 +49,9 @@ class ObjectCache:
         """Return the machine code stored under a key, or None."""
         path = self._path(key)
         try:
-            with path.open("rb") as file:
-                if not _only_ours(os.fstat(file.fileno())) or not _only_ours(self.folder.stat()):
+            with open(path, "rb", opener=_without_waiting) as file:
+                found = os.fstat(file.fileno())
+                if not (stat.S_ISREG(found.st_mode) and _only_ours(found) and _only_ours(self.folder.stat())):
                     return None
                 content = file.read()
         except OSError:
@@ -86,6 +89,11 @@ class ObjectCache:
     @staticmethod
     def _head(path: Path, code: bytes) -> bytes:
         return _MAGIC + hashlib.sha256(path.name.encode() + code).digest()
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file; also a pipe without a writer, for which one would wait."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _only_ours(status: os.stat_result) -> bool:

@@ -22,15 +22,16 @@ _WORTHWHILE = 64  # samples for which code for lanes is compiled
 class Remembering(Protocol):
     """A `Call` whose last argument is a memory, and whose result says at `bad` whether it counts.
 
-    `in_lanes(rows)`: a C function for many samples, `int64_t f(const double* argument, int64_t step, ...,
+    `in_lanes(rows, sure)`: C code for many samples, `int64_t f(const double* argument, int64_t step, ...,
     double* memory, double* out, int64_t count)`, steps in numbers from sample to sample, or None. It writes
-    those rows of the results, and returns how many samples count before the first of a block with one that
-    does not.
+    those rows of the results, and returns how many samples count, with numbers at `bad` below `sure`, before
+    the first of a block with one that does not.
     """
 
     arguments: tuple[tuple[str, Shape], ...]
     result: Shape
     address: int
+    function: Callable[..., Array]
 
     @property
     def bad(self) -> int:
@@ -42,7 +43,7 @@ class Remembering(Protocol):
         """Rows of the result that are wanted of many samples."""
         ...
 
-    def in_lanes(self, rows: slice) -> MachineCode | None:
+    def in_lanes(self, rows: slice, sure: float) -> MachineCode | None:
         """Code for several samples at a time."""
         ...
 
@@ -54,18 +55,20 @@ _Result = TypeVar("_Result")
 class SampleLoop(Generic[_Call]):
     """Compiled loops over samples, all with one memory: in lanes, and one by one where these cannot.
 
-    They write `rows` of the results, by default its `batch_rows`.
+    They write `rows` of the results, by default its `batch_rows`, and leave those to calls of one whose
+    number at `bad` is not below `sure`.
     """
 
-    def __init__(self, call: _Call, rows: slice | None = None) -> None:
+    def __init__(self, call: _Call, rows: slice | None = None, sure: float = 1.0) -> None:
         self.call = call
         self._rows = call.batch_rows if rows is None else rows
+        self._sure = sure
         shapes = [*(shape for _, shape in call.arguments[:-1]), call.result]
         self._sizes = [a * b for a, b in shapes]
 
     @cached_property
     def _code(self) -> MachineCode:
-        text = _text(self.call.address, len(self._sizes) - 1, self._sizes[-1], self.call.bad)
+        text = _text(self.call.address, len(self._sizes) - 1, self._sizes[-1], self.call.bad, self._sure)
         return compile_text(text, "hodyn_samples", None)
 
     @cached_property
@@ -74,7 +77,7 @@ class SampleLoop(Generic[_Call]):
 
     @cached_property
     def _in_lanes(self) -> Callable[..., int] | None:
-        code = self.call.in_lanes(self._rows)
+        code = self.call.in_lanes(self._rows, self._sure)
         return None if code is None else self._loop(code)
 
     def _loop(self, code: MachineCode) -> Callable[..., int]:
@@ -159,7 +162,7 @@ def naming_sample(number: int) -> Iterator[None]:
         raise
 
 
-def _text(address: int, n_arguments: int, result: int, bad: int) -> str:
+def _text(address: int, n_arguments: int, result: int, bad: int, sure: float) -> str:
     """Write `i64 @hodyn_samples(ptr argument, i64 stride, ..., ptr memory, ptr out, i64 count)`.
 
     It returns how many samples count before the first that does not. Strides and `result` are in numbers.
@@ -184,7 +187,7 @@ def _text(address: int, n_arguments: int, result: int, bad: int) -> str:
         f"call void inttoptr (i64 {address} to ptr)({places}ptr %memory, ptr %place)",
         f"%bad_at = getelementptr double, ptr %place, i64 {bad}",
         "%bad = load double, ptr %bad_at, align 8",
-        f"%counts = fcmp olt double %bad, {literal(1.0)}",
+        f"%counts = fcmp olt double %bad, {literal(sure)}",
         "br i1 %counts, label %good, label %stop",
         "good:",
         "%next = add i64 %i, 1",

@@ -21,6 +21,7 @@ class FeedforwardMode(str, Enum):
 
     NONE = "none"  # theta_d = q_d, tau = 0: feedback alone
     RIGID = "rigid"  # theta_d = q_d, tau = Q + B q'': as if the joints were stiff
+    OFFSET = "offset"  # theta_d = q_d + K^-1 Q, tau = Q + B q'': the same, and the springs' deflection
     ELASTIC = "elastic"  # as the drives ask for: with springs theta_d = q_d + K^-1 Q, tau = Q + B theta''
 
 
@@ -34,30 +35,35 @@ class Reference(NamedTuple):
 def motor_reference(mode: FeedforwardMode, train: DriveTrain, feedforward: Feedforward) -> Reference:
     """Return what the motors follow in a mode.
 
-    Elastic: what the feedforward says of the motors, whatever their drives. For the other modes, which leave
-    out part of it, the link motion follows from `q = theta - K^-1 Q`; they need drives that are `linear`.
-    The derivatives of Q, which matter most between two samples, reach further than those of theta''. Raises
-    InputError when the feedforward holds no motors, or too few derivatives of them.
+    Elastic: what the feedforward says of the motors, whatever their drives. Rigid leaves out the deflections
+    of the springs, which are `K^-1 Q`; offset takes these and their rates as positions and velocities of the
+    motors, but nothing of Q beyond its rate, as who knows torques without derivatives would. These modes, and
+    none, need drives whose `linear_springs` say so. The derivatives of Q, which matter most between two
+    samples, reach further than those of theta''. Raises InputError when the feedforward holds no motors, or
+    too few derivatives of them.
     """
     positions, link_efforts = feedforward.motor_positions, feedforward.efforts
     if mode is FeedforwardMode.ELASTIC:
         efforts = motor_effort_series(feedforward)
         _require(len(positions) >= 2 and len(efforts) >= 1, mode, feedforward)
         return Reference(positions, efforts)
-    if not train.linear:
+    if not train.linear_springs:
         raise InputError(
-            f"feedforward {mode.value!r} leaves out part of what linear springs do; where drives have "
-            "friction, or springs that are damped or not linear, choose 'elastic'"
+            f"feedforward {mode.value!r} leaves out part of what linear springs do; where springs are damped "
+            "or not linear, or links have friction, choose 'elastic'"
         )
     needed = 2 if mode is FeedforwardMode.NONE else 3
     count = min(len(positions), len(link_efforts))  # motors of rigid drives reach further
     _require(count >= needed, mode, feedforward)
-    positions = positions[:count] - link_efforts[:count] / train.stiffness
+    deflections = link_efforts[:count] / train.stiffness
     if mode is FeedforwardMode.NONE:
-        return Reference(positions, link_efforts[:0])
+        return Reference(positions[:count] - deflections, link_efforts[:0])
     efforts = link_efforts.copy()
-    efforts[: count - 2] += train.motor_inertia * positions[2:]
-    return Reference(positions, efforts)
+    stiff = min(len(feedforward.motor_efforts), count - 2)
+    efforts[:stiff] = feedforward.motor_efforts[:stiff] - train.motor_inertia * deflections[2 : stiff + 2]
+    if mode is FeedforwardMode.OFFSET:
+        return Reference(positions[:2], efforts[:2])
+    return Reference(positions[:count] - deflections, efforts)
 
 
 def _require(enough: bool, mode: FeedforwardMode, feedforward: Feedforward) -> None:
@@ -107,3 +113,29 @@ class MotorGains:
                 "give proportional and derivative gains for each joint"
             )
         return cls(inertia * natural_frequency**2, 2.0 * damping_ratio * natural_frequency * inertia)
+
+    @classmethod
+    def of_drives(cls, train: DriveTrain, natural_frequency: float, damping_ratio: float) -> MotorGains:
+        """Return the gains that the drives give, and of the others those of `from_frequency`.
+
+        Raises InputError that names the joints with neither gains nor a motor inertia.
+        """
+        given = [spec.proportional_gain is not None for spec in train.specs]
+        bare = [
+            name
+            for name, has, inertia in zip(train.joint_names, given, train.motor_inertia)
+            if not has and inertia <= 0.0
+        ]
+        if bare:
+            raise InputError(
+                f"no motor inertia to take gains from: {', '.join(map(repr, bare))}; give motor_inertia, "
+                "or proportional_gain and derivative_gain, under drive in the robot file, or as in --set "
+                f"{bare[0]}.drive.motor_inertia=0.1 on the command line"
+            )
+        inertia = np.where(given, 1.0, train.motor_inertia)
+        placed = cls.from_frequency(inertia, natural_frequency, damping_ratio)
+        pairs = [[spec.proportional_gain, spec.derivative_gain] for spec in train.specs]
+        own = np.array(pairs, dtype=np.float64)
+        return cls(
+            np.where(given, own[:, 0], placed.proportional), np.where(given, own[:, 1], placed.derivative)
+        )

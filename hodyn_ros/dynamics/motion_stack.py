@@ -75,8 +75,12 @@ def motion_stack(
 
 
 def given(values: ArrayLike | None) -> ArrayLike:
-    """Return values, none in place of None, which only robots that a platform moves may be given."""
-    return () if values is None else values
+    """Return values; raises InputError for None, which only robots that a platform moves may be given."""
+    if values is None:
+        raise InputError(
+            "the motion of the joints is None; give their positions and derivatives, by order on axis 0"
+        )
+    return values
 
 
 def joint_stack(model: TreeModel, q: ArrayLike, rates: int, name: str) -> MotionStack:

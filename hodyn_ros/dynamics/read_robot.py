@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -16,12 +16,14 @@ from hodyn_ros.errors import ModelError
 from hodyn_ros.model.closure import Closure, Coordinate
 from hodyn_ros.model.description import RobotDescription
 from hodyn_ros.model.parallel.limbs_file import read_limbs
-from hodyn_ros.model.readers.document import read_document
-from hodyn_ros.model.readers.mjcf import read_mjcf
+from hodyn_ros.model.readers.changes import check_joints, merged
+from hodyn_ros.model.readers.document import document_of
+from hodyn_ros.model.readers.mjcf import OWN_KEYS, MjcfModel
 from hodyn_ros.model.readers.mjcf_file import is_mjcf
-from hodyn_ros.model.readers.robot_entries import InlineFile, LimbsFile, TreeFile, UrdfFile
+from hodyn_ros.model.readers.robot_entries import InlineFile, LimbsFile, MjcfFile, TreeFile, UrdfFile
 from hodyn_ros.model.readers.robot_file import read_tree
 from hodyn_ros.model.readers.urdf import URDF_SUFFIXES, read_urdf_assembly
+from hodyn_ros.model.readers.yaml_text import YamlText, parse_yaml, read_yaml
 
 Format = Literal["urdf", "mjcf", "yaml"]
 
@@ -33,36 +35,75 @@ def format_of(path: Path) -> Format:
     return "urdf" if path.suffix.lower() in URDF_SUFFIXES else "yaml"
 
 
-def read_robot(path: str | os.PathLike[str], gravity: ArrayLike | None = None) -> RobotDescription:
+def read_robot(
+    path: str | os.PathLike[str],
+    gravity: ArrayLike | None = None,
+    changes: Mapping[str, Any] | None = None,
+) -> RobotDescription:
     """Read a robot of any format, as `config/README.md` and `docs/mjcf.md` describe them.
 
     `gravity` (3,) in the world frame, pointing down [m/s^2], overrides the file's, whose default is (0, 0,
-    -9.81). Bodies and joints come depth first, the joints of one body in the order of the file. Raises
-    ModelError in one line, with file, line, place in the file, and the unit or the nearest known key where
-    that helps.
+    -9.81). `changes`: keys of robot files with what they hold, in place of those of the file; joints and
+    bodies are changed by name. Bodies and joints come depth first, the joints of one body in the order of the
+    file. Raises ModelError in one line, with file, line, place in the file, and the unit or the nearest known
+    key where that helps.
     """
     form = format_of(Path(path))
     if form == "yaml":
-        return read_yaml_robot(path, gravity)
-    read = read_urdf_robot(path) if form == "urdf" else read_mjcf_robot(path)
-    return read if gravity is None else read.with_gravity(gravity)
+        text = read_yaml(path)
+    elif form == "urdf" and not changes:
+        read = read_urdf_robot(path)
+        return read if gravity is None else read.with_gravity(gravity)
+    else:
+        text = YamlText(os.fspath(path), {form: Path(path).name}, {})
+    return _robot_of(text if not changes else _changed(text, changes), gravity)
 
 
 def read_yaml_robot(path: str | os.PathLike[str], gravity: ArrayLike | None = None) -> RobotDescription:
     """Read a YAML file; arguments and errors as of `read_robot`."""
-    document = read_document(path, kind_of)
-    root, source = document.root, document.text.path
+    return _robot_of(read_yaml(path), gravity)
+
+
+def _robot_of(text: YamlText, gravity: ArrayLike | None) -> RobotDescription:
+    document = document_of(text, kind_of)
+    root, source = document.root, text.path
+    folder = document.path.parent
     try:
         if isinstance(root, LimbsFile):
-            read = read_limbs(root, document.path.parent, gravity)
+            read = read_limbs(root, folder, gravity)
+        elif isinstance(root, MjcfFile):
+            mjcf = MjcfModel.compiled(folder / root.mjcf)
+            root = _with_own_keys(text, root, mjcf)
+            read = build_mjcf(root, mjcf, gravity)
         else:
-            read = read_tree(root, document.path.parent, gravity)
+            read = read_tree(root, folder, gravity)
             if read.closure is not None and read.closure.start is not None:
                 read = replace(read, closure=assembled(read.closure))
-        return replace(read, assumed=document.assumed, source=source)
+        return replace(read, assumed=document.assumed, uncertainty=replace(root.uncertainty), source=source)
     except ModelError as error:
-        named = str(error).startswith(f"{source}:")
+        named = str(error).startswith((f"{source}:", f"MJCF {source}:"))
         raise error if named else ModelError(f"{source}: {error}") from error
+
+
+def _changed(text: YamlText, changes: Mapping[str, Any]) -> YamlText:
+    """Return the data of a robot file with others in their place."""
+    if not isinstance(text.data, dict):
+        return text
+    if kind_of(text.data) is InlineFile:
+        check_joints(text.data, changes)
+    return replace(text, data=merged(text.data, changes))
+
+
+def _with_own_keys(text: YamlText, root: MjcfFile, mjcf: MjcfModel) -> MjcfFile:
+    """Return a file with the keys that hodyn_ros wrote into its MJCF, below its own."""
+    if not mjcf.own_keys:
+        return root
+    own = parse_yaml(mjcf.own_keys, f"{mjcf.source}: <text name={OWN_KEYS!r}>")
+    if not isinstance(own.data, dict):
+        raise own.error((), "must hold keys and values")
+    document = document_of(replace(own, path=text.path, data=merged(own.data, text.data)), kind_of)
+    assert isinstance(document.root, MjcfFile)
+    return document.root
 
 
 def read_urdf_robot(
@@ -70,7 +111,7 @@ def read_urdf_robot(
 ) -> RobotDescription:
     """Read a URDF, or the text of one; arguments and errors as of `Robot.from_urdf`."""
     assembly, limits = read_urdf_assembly(path_or_xml, floating_base, mimic="follow" if mimic else "ignore")
-    read = RobotDescription(assembly.model, limits, frames=assembly.frames)
+    read = RobotDescription(assembly.model, limits, frames=assembly.frames, grounded=assembly.grounded)
     if not assembly.couplings:
         return read
     closure = Closure.build(assembly.model, couplings=assembly.couplings)
@@ -86,13 +127,26 @@ def read_mjcf_robot(
     friction: bool | None = None,
 ) -> RobotDescription:
     """Read an MJCF, or the text of one; arguments, errors and warnings as of `Robot.from_mjcf`."""
-    mjcf = read_mjcf(path_or_xml, root, keyframe)
+    mjcf = MjcfModel.compiled(path_or_xml)
+    given: dict[str, Any] = {
+        "root": root,
+        "keyframe": keyframe,
+        "coordinates": coordinates,
+        "driven": driven,
+        "mjcf_friction": friction,
+    }
     try:
-        return replace(build_mjcf(mjcf, coordinates, driven, friction), source=mjcf.source)
+        file = _with_own_keys(YamlText(mjcf.source, {"mjcf": "."}, {}), MjcfFile(), mjcf)
+        file = replace(file, **{key: value for key, value in given.items() if value is not None})
+        read = build_mjcf(file, mjcf)
+        return replace(read, uncertainty=replace(file.uncertainty), source=mjcf.source)
     except ModelError as error:
-        raise ModelError(f"{mjcf.source}: {error}") from error
+        named = str(error).startswith(f"{mjcf.source}:")
+        raise error if named else ModelError(f"{mjcf.source}: {error}") from error
 
 
 def kind_of(data: dict[str, Any]) -> type[TreeFile | LimbsFile]:
-    """Return what a robot's YAML data are: with limbs, with a URDF, or a tree by themselves."""
-    return LimbsFile if "limbs" in data else UrdfFile if "urdf" in data else InlineFile
+    """Return what a robot's YAML data are: with limbs, with a URDF or an MJCF, or a tree by themselves."""
+    if "limbs" in data:
+        return LimbsFile
+    return UrdfFile if "urdf" in data else MjcfFile if "mjcf" in data else InlineFile

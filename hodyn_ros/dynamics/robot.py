@@ -30,7 +30,12 @@ from hodyn_ros.model.tree import TreeModel
 
 
 class Robot(
-    CompileCalls, PartialCalls, InverseDynamicsCalls, ForwardDynamicsCalls, KinematicCalls, MatrixCalls
+    CompileCalls,
+    PartialCalls,
+    InverseDynamicsCalls,
+    ForwardDynamicsCalls,
+    KinematicCalls,
+    MatrixCalls,
 ):
     """A tree of rigid bodies, on the ground or floating, with its dynamics of any order.
 
@@ -63,18 +68,19 @@ class Robot(
             closure,
             self.coordinate_limits,
             self.propellers,
+            self.uncertainty,
         )
 
     def with_drives(self, drives: Sequence[DriveSpec] | None) -> Robot:
         """Return this robot with other drives, one for each of its driven joints."""
-        parts = self.frames, self.closure, self.coordinate_limits, self.propellers
+        parts = self.frames, self.closure, self.coordinate_limits, self.propellers, self.uncertainty
         return Robot(self._tree, self.limits, drives, *parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle what a robot is made from; what it has compiled is compiled again."""
         closure = None if self._looped is None else self._looped.closure
         parts = self._tree, self.limits, self.drive_train, dict(self.frames), closure
-        return Robot, (*parts, self.coordinate_limits, self.propellers)
+        return Robot, (*parts, self.coordinate_limits, self.propellers, self.uncertainty)
 
     @classmethod
     def from_urdf(cls, path_or_xml: str | Path, floating_base: bool = False, *, mimic: bool = True) -> Robot:
@@ -132,6 +138,7 @@ class Robot(
                 description.closure,
                 description.coordinate_limits,
                 description.propellers,
+                description.uncertainty,
             )
         except ModelError as error:
             where = f"{description.source}: " if description.source else ""

@@ -17,6 +17,7 @@ from hodyn_ros.codegen.literals import literal
 from hodyn_ros.codegen.llvm import compile_text
 from hodyn_ros.codegen.object_cache import ObjectCache
 from hodyn_ros.engine.recursions.frame_goals import DAMPING, GoalCode, Goals
+from hodyn_ros.engine.series.validity import ARRIVED
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.tree import TreeModel
@@ -58,7 +59,7 @@ class GoalKernel(Call):
         self._alive: list[Any] = []
         others = [*base, *weights, *rates]
         self._places = {name: i for i, (name, _) in enumerate(self.arguments)}
-        state, targets = (1, n + 2), moved[0][1]
+        state, targets = (1, n + 3), moved[0][1]
         few = [shape for _, shape in (*base[:1], *weights)]
         table = order + 3, n
         compiled = {
@@ -77,7 +78,7 @@ class GoalKernel(Call):
         pointers = [ctypes.c_void_p] * (len(self.arguments) + 1)
         self._judged = ctypes.CFUNCTYPE(ctypes.c_int64, *pointers)(address)
         shapes = [shape for _, shape in self.arguments]
-        self.function = fast_call(address, shapes, self.result, self._converted, judged=True)
+        self.function = fast_call(address, shapes, self.result, self._otherwise(), judged=True)
 
     def _converted(self, *arguments: ArrayLike, out: Array | None = None) -> Array:
         """Ask for what compiled code cannot do, and explain what cannot be used."""
@@ -109,8 +110,8 @@ class GoalKernel(Call):
     def _driver(self, compiled: dict[str, int], n: int, order: int, few: Sequence[str]) -> str:
         """Write `i64 @hodyn_kernel(ptr argument..., ptr out)`, which returns zero where `out` is written.
 
-        A step from a state leaves the square of the error before it. It must fall from step to step: where it
-        does not, the readable form, which tries shorter steps, does better.
+        A step from a state leaves the square of the error before it, and about that of the step after. It
+        must fall from step to step: where it does not, the readable form with its shorter steps does better.
         """
         names = [f"ptr %a{i}" for i in range(len(self.arguments))]
         further = [f"ptr %a{self._places[name]}" for name in few]
@@ -135,12 +136,13 @@ class GoalKernel(Call):
         lines = [
             f"define i64 @hodyn_kernel({', '.join(names)}, ptr %out) {{",
             "entry:",
-            *(f"%{x} = alloca double, i64 {n + 2}, align 64" for x in ("state", "beside")),
+            *(f"%{x} = alloca double, i64 {n + 3}, align 64" for x in ("state", "beside")),
             *(f"%{x} = alloca double, i64 {size + 2 * n}, align 64" for x in ("found", "again")),
             f"%rounded = alloca double, i64 {max(twists, 1)}, align 64",
             copy("%state", "%a0", n),
             f"%error_at = getelementptr double, ptr %state, i64 {n}",
             f"%damping_at = getelementptr double, ptr %state, i64 {n + 1}",
+            f"%following_at = getelementptr double, ptr %state, i64 {n + 2}",
             f"store double {literal(DAMPING)}, ptr %damping_at, align 8",
             "br label %newton",
             "newton:",
@@ -150,7 +152,10 @@ class GoalKernel(Call):
             "%error = load double, ptr %error_at, align 8",
             "%next = add i64 %round, 1",
             "%falls = fcmp olt double %error, %before",
-            f"%near = fcmp ole double %error, {literal(_ARRIVED)}",
+            f"%close = fcmp ole double %error, {literal(_ARRIVED)}",
+            "%following = load double, ptr %following_at, align 8",
+            f"%no_farther = fcmp ole double %following, {literal(ARRIVED)}",
+            "%near = and i1 %close, %no_farther",
             "br i1 %near, label %arrived, label %far",
             "far:",
             f"%early = icmp slt i64 %next, {_ITERATIONS}",

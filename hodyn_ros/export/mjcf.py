@@ -17,9 +17,11 @@ from hodyn_ros.actuation.springs.damped_spring import DampedSpring
 from hodyn_ros.actuation.springs.linear_spring import LinearSpring
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
+from hodyn_ros.export.mjcf_own_keys import own_keys
 from hodyn_ros.lie.se3 import Array, inverse
 from hodyn_ros.model.closure import Closure, LoopFrame, PlacedLoop
 from hodyn_ros.model.drive_spec import DriveSpec
+from hodyn_ros.model.readers.mjcf import OWN_KEYS
 from hodyn_ros.model.tree import JointKind, TreeModel
 
 MOTOR = "_motor"  # what the names of motors on springs end with
@@ -46,7 +48,9 @@ def mjcf(robot: Robot) -> Mjcf:
     the stiffness and damping of the spring; it is called after its joint with "_motor", and its coordinate is
     reflected to the link side. The inertia of a rigid motor is the armature of its joint. Actuators are
     called after the joints that they drive, in the order of `robot.driven_joints`. Where couplings or loops
-    close at other positions than zero, the keyframe "home" has them.
+    close at other positions than zero, the keyframe "home" has them. What MJCF has no word for and a robot
+    file has, such as bodies without mass or limits of velocity, stands in a <text> with which
+    `Robot.from_mjcf` reads the same robot again.
 
     Raises InputError that names the joint, body or loop for which MJCF has no word: helical joints, springs
     that are not linear, motors that turn with a body, tables that couple joints, loops of the kinds
@@ -59,6 +63,7 @@ def mjcf(robot: Robot) -> Mjcf:
 class _Writer:
     robot: Robot
     notes: list[str] = field(default_factory=list)
+    made_up: list[int] = field(default_factory=list)  # bodies with other mass or inertia than the robot's
 
     def __post_init__(self) -> None:
         self.tree, self.closure = self.robot.tree, self.robot.closure
@@ -85,6 +90,7 @@ class _Writer:
         self._loops([world, *elements])
         self._couplings()
         self._home()
+        self._own_keys()
         ElementTree.indent(self.root)
         return Mjcf(ElementTree.tostring(self.root, encoding="unicode") + "\n", tuple(self.notes))
 
@@ -165,6 +171,7 @@ class _Writer:
             mass = _LEAST * tree.masses.sum()
             inertia = mass * (0.1 * self._size) ** 2 * np.eye(3)
             self.notes.append(f"body {name!r} has no mass, which MuJoCo asks for; it gets {mass:.3g} kg")
+            self.made_up.append(body)
         moments = np.linalg.eigvalsh(inertia)
         if moments[0] < _LEAST * moments[2]:
             inertia = inertia + _LEAST * moments[2] * np.eye(3)
@@ -172,6 +179,7 @@ class _Writer:
                 f"body {name!r} has no inertia about an axis, which MuJoCo asks for; it gets {_LEAST:g} of "
                 "its largest"
             )
+            self.made_up.append(body)
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia
         written = SubElement(element, "inertial", pos=_numbers(tree.coms[body]), mass=_number(mass))
         written.set("fullinertia", _numbers([xx, yy, zz, xy, xz, yz]))
@@ -233,9 +241,7 @@ class _Writer:
 
     def _motors(self, world: Element) -> None:
         """Write a body for each motor on a spring, its spring, and the actuators of all drives."""
-        robot, train = self.robot, self.robot.drive_train
-        limits = robot.limits.effort if train is None else train.effort_limits(robot.limits.effort)
-        for name, limit in zip(robot.driven_joints, limits):
+        for name, limit in self._effort_limits().items():
             drive = self.drives.get(name)
             turned = name
             if drive is not None and not drive.rigid:
@@ -245,6 +251,13 @@ class _Writer:
             written = SubElement(self._section("actuator"), "motor", name=name, joint=turned)
             if np.isfinite(limit):
                 written.set("ctrlrange", _numbers([-limit, limit]))
+
+    def _effort_limits(self) -> dict[str, float]:
+        """Return what actuators do at most, by joint."""
+        train, limits = self.robot.drive_train, self.robot.limits.effort
+        return dict(
+            zip(self.robot.driven_joints, (limits if train is None else train.effort_limits(limits)).tolist())
+        )
 
     def _motor(self, world: Element, name: str, drive: JointDrive) -> None:
         tree = self.tree
@@ -364,6 +377,19 @@ class _Writer:
         ]
         keyframe = SubElement(self.root, "keyframe")
         SubElement(keyframe, "key", name="home", qpos=_numbers([*base, *depth_first, *motors]))
+
+    def _own_keys(self) -> None:
+        """Write what MJCF has no word for."""
+        if self.robot.propellers is not None:
+            self.notes.append("propellers do not act in MuJoCo; the text that hodyn_ros reads has them")
+        tree = self.tree
+        names = [  # as they are read: bodies without mass between joints of one body are called after these
+            f"{tree.joint_names[tree.joint_of(body)]}_link" if self._carried_by_one(body) else name
+            for body, name in enumerate(tree.body_names)
+        ]
+        text = own_keys(self.robot, names, self.made_up, self._effort_limits())
+        if text:
+            SubElement(SubElement(self.root, "custom"), "text", name=OWN_KEYS, data=text)
 
 
 def _coupled(tree: TreeModel, closure: Closure) -> Iterable[tuple[str, str, list[float]]]:

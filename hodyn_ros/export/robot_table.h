@@ -5,7 +5,7 @@
 #ifndef HODYN_ROBOT_TABLE_H
 #define HODYN_ROBOT_TABLE_H
 
-#define HODYN_ROBOT_ABI 1
+#define HODYN_ROBOT_ABI 2
 
 enum { HODYN_OK = 0, HODYN_NEAR_SINGULAR = 1, HODYN_FAILED = 2 };
 
@@ -24,6 +24,8 @@ typedef struct {
   /* limits, `joints` numbers each, infinite where there are none */
   const double *lower, *upper, *velocity, *effort, *effort_rate;
   const double *motor_velocity, *motor_effort, *motor_effort_rate;
+  /* by how much efforts and motion may disagree, from the uncertainty of the robot's file */
+  const double *mismatch, *motor_mismatch;
   unsigned long memory; /* bytes that a caller keeps, aligned as by malloc */
   void (*home)(void *memory);
   /* From q, (order + 3) rows: joint_motion, 3 rows; efforts of joints and of motors, (order + 1) rows each, the

@@ -16,7 +16,7 @@ from hodyn_ros.export.c_function import CFunction, copied
 from hodyn_ros.export.c_source import CSource, c_source
 from hodyn_ros.export.c_text import number, string
 from hodyn_ros.export.motors import BOTH, left_out
-from hodyn_ros.guard.guarded_robot import stiff_specs
+from hodyn_ros.guard.guarded_robot import guard_limits, stiff_specs
 from hodyn_ros.lie.se3 import Array
 
 TABLE = Path(__file__).with_name("robot_table.h")
@@ -112,7 +112,7 @@ def _table(robot: Robot, order: int, code: CSource, stiff: CSource | None, diges
         "#include <math.h>",
         "",
         *["typedef struct {", *members, "} memory_of_all;", ""],
-        *_limits(robot),
+        *_limits(robot, stiff is not None),
         *["static void home(void *memory)", "{", "  (void)memory;"],
         *[f"  {name}_home(&((memory_of_all *)memory)->{name});" for name in remembering],
         *["}", ""],
@@ -141,10 +141,12 @@ def _last(code: CSource) -> CFunction:
 _LIMITS = (
     *("lower", "upper", "velocity", "effort", "effort_rate"),
     *("motor_velocity", "motor_effort", "motor_effort_rate"),
+    *("mismatch", "motor_mismatch"),
 )
 
 
-def _limits(robot: Robot) -> list[str]:
+def _limits(robot: Robot, guarded: bool) -> list[str]:
+    """Write the limits, and with a model for the guard (`guarded`) how far efforts and motion may differ."""
     limits, train, n = robot.limits, robot.drive_train, len(robot.driven_joints)
     rows: list[Array] = [np.full(n, -np.inf), *(np.full(n, np.inf) for _ in _LIMITS[1:])]
     if limits is not None:
@@ -152,11 +154,15 @@ def _limits(robot: Robot) -> list[str]:
             *(limits.position_lower, limits.position_upper),
             *(limits.velocity, limits.effort, limits.effort_rate),
         ]
-        rows[5:] = rows[2:5]
+        rows[5:8] = rows[2:5]
     if train is not None:
         speeds = [drive.limits.speed for drive in train.drives]
         rows[5] = np.where(np.isfinite(speeds), speeds, rows[5])
-        rows[6:] = [train.effort_limits(rows[6]), train.effort_rate_limits(rows[7])]
+        rows[6:8] = [train.effort_limits(rows[6]), train.effort_rate_limits(rows[7])]
+    if guarded and limits is not None:
+        for place, motor in ((8, False), (9, True)):
+            mismatch = guard_limits(robot, robot.driven_joints, motor=motor).mismatch
+            rows[place] = np.asarray(mismatch, dtype=np.float64)
     return [
         f"static const double limit_{name}[{n}] = {{{', '.join(_signed(x) for x in row.tolist())}}};"
         for name, row in zip(_LIMITS, rows)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import numpy as np
 
 from hodyn_ros.actuation.drive_train import DriveTrain
@@ -36,6 +38,10 @@ class ArmFeedforward:
         if rotors is not None:
             arguments = [("q", (int(rotors.needed_orders(order).max()) + 3, n))]
 
+        # Where rows of positions, motor efforts and the rest begin; `self` in `trace` would be a cycle, whose
+        # machine code stays until the garbage collector looks through all old objects.
+        begins: list[int] = []
+
         def trace(q: Stack) -> Stack:
             positions: Stack = []
             motor_efforts: Stack = []
@@ -51,9 +57,7 @@ class ArmFeedforward:
             excess = [0.0] * 4 if limits is None else limits.excess(q, efforts, positions, motor_efforts)
             rest = [*excess, failed]
             rest += [0.0] * (-len(rest) % n)
-            self._positions = len(efforts)  # where their rows begin
-            self._motor_efforts = self._positions + len(positions)
-            self._rest = self._motor_efforts + len(motor_efforts)
+            begins[:] = accumulate(map(len, (efforts, positions, motor_efforts)))
             return [
                 *efforts,
                 *positions,
@@ -62,6 +66,7 @@ class ArmFeedforward:
             ]
 
         self._function = Kernel(trace, arguments).function
+        self._begins = tuple(begins)
 
     def __call__(self, q: Array) -> Feedforward | None:
         """Return the feedforward of a motion (order + 3, n), not clamped; None where a drive cannot follow.
@@ -69,7 +74,7 @@ class ArmFeedforward:
         Raises OverflowingError where numbers are too large.
         """
         found = self._function(q)
-        first, second, third = self._positions, self._motor_efforts, self._rest
+        first, second, third = self._begins
         *excess, failed = found[third:].ravel()[:5].tolist()
         if failed != 0.0:
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -96,4 +97,6 @@ class FeedforwardLimits:
         n = len(self.effort)
         names = ("motion", "efforts", "motor positions", "motor efforts")
         arguments = [(name, (count, n)) for name, count in zip(names, rows)]
-        return Kernel(lambda *stacks: [self.excess(*stacks)], arguments).function
+        bare = copy(self)
+        bare._excess = {}  # else a cycle with what is compiled here, whose machine code would stay for long
+        return Kernel(lambda *stacks: [bare.excess(*stacks)], arguments).function

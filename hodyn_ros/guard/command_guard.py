@@ -7,16 +7,22 @@ One state machine for all that command a robot from feedforwards, in simulation 
                goes from where the robot is to the motion, the effort from the last one to that of the motion
     FOLLOWING  the reference is the motion
     STOPPING   a check has failed: the reference brakes from the last one that was commanded
-    STOPPED    it stands; the efforts stay, or go to zero; the only way on is to join again
+    STOPPED    it stands; the efforts stay, or go to zero; the only way on is to join again, after a fault
+               only when asked
+
+No signal is believed alone: positions are held against velocities and both against the reference, and the
+motion against the commanded efforts by the model. What contradicts the rest is not fed back, and no stop
+begins from it.
 
 It knows nothing of ROS and has no clock of its own: the same calls give the same commands. Instants of the
 outer clock are in nanoseconds; where that clock jumps, or the process was held up, the guard's own time goes
-on.
+on evenly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -25,27 +31,34 @@ from hodyn_ros.control.motor_pd import MotorGains, Reference
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.guard.effort_limiter import MILLISECOND, EffortLimiter
 from hodyn_ros.guard.feedforward_stream import FeedforwardStream
-from hodyn_ros.guard.guard_config import (
-    End,
-    Fault,
-    FirstEffort,
-    GuardConfig,
-    GuardLimits,
-    State,
-    StreamError,
-    Transition,
-)
+from hodyn_ros.guard.guard_config import End, FirstEffort, GuardConfig, GuardLimits, Rejoin
 from hodyn_ros.guard.measured_motion import MeasuredMotion
+from hodyn_ros.guard.momentum_residual import EffortModel, MomentumResidual
+from hodyn_ros.guard.reasons import Fault, Obstacle, Progress, Reason, State, StreamError, Transition
 from hodyn_ros.guard.transitions import Braking, Fading, Motion
 from hodyn_ros.lie.se3 import Array
 
-EffortModel = Callable[[Motion], Array]  # efforts (n,) of a motion, in the sense of those of the feedforward
-Found = tuple[Fault, str]  # a fault, and what was found
+__all__ = ["CommandGuard", "EffortModel", "GuardedCommand"]
 
 _RELAX = 0.1  # [s] in which feedback lets go where it loses its measurement or its reference
+_DROP = 0.02  # [s] in which it lets go where what it has fed back was false
 _LIMITED_COMMANDS = 5  # in a row, a millisecond or more apart, whose steps may be cut
 _EFFORT_STEPS = 3  # of the feedforward, one soon after the other
 _TRIP_AFTER = 0.1  # [s] of a stop, from which on it must have slowed the robot down
+_MISMATCHED_FOR = 0.006  # [s] that efforts and motion have to disagree: signals that contradict show first
+_TRIP_MISMATCHED = 0.03  # [s] of a stop, from which on efforts have to do what they should
+_TRIP = 2.0  # times the mismatch that stops a robot: no effort that is commanded does what it should
+_RUNS_AWAY = 1.05  # times the speed that stops a robot: the stop makes it faster still
+_AHEAD = 0.02  # [s] from now, when a motion has to keep its speed limit as well
+_FALLS = 0.1  # share of the highest speed of a robot that its fading efforts hold no more
+_SWING = 0.1  # share of the highest speed by which a velocity that is fed back may differ from the others
+_BRAKED_FROM = 7.0  # [1/s] times the highest speed: no stop begins from a larger acceleration
+_ASTRAY_OVER = 1.0  # [s] that the clock is compared with time over
+_LATE = 4.0  # times the usual time between commands: nothing goes on by more at once
+_EASES_OFF = 0.02  # share by which the mean time between commands becomes shorter with each
+# With these, what is measured is no place to brake from, and nothing to feed back.
+_FALSE_EFFORTS = (Fault.EFFORT_STEP, Fault.MISMATCH, Fault.TRACKING, Fault.VELOCITY)  # it may be, of late
+_BLIND = (Fault.FROZEN, Fault.CONTRADICTION, Fault.NO_MEASUREMENT, Fault.LATE_MEASUREMENTS, Fault.MISMATCH)
 
 
 class GuardedCommand(NamedTuple):
@@ -62,7 +75,7 @@ class _Issued(NamedTuple):
     """The last command."""
 
     motion: Motion
-    feedforward: Array  # what of the effort is not feedback
+    feedforward: Array  # what of the effort is not feedback, before the limits
     effort: Array  # after the limits
 
 
@@ -70,7 +83,8 @@ class CommandGuard:
     """Commands for `joint_names` from feedforwards and measurements.
 
     With `gains` (motors, reflected to the links) the efforts hold a feedback on the measured positions. With
-    `model` the efforts of a stop are those of braking; without, they stay as they are, or go to zero.
+    `model` the efforts of a stop are those of braking, and the motion has to agree with what is commanded;
+    without, efforts stay as they are, or go to zero.
     """
 
     def __init__(
@@ -82,36 +96,47 @@ class CommandGuard:
         model: EffortModel | None = None,
     ) -> None:
         n, limits = len(joint_names), GuardLimits() if limits is None else limits
-        velocity, effort, rate = (
+        velocity, effort, rate, mismatch = (
             np.broadcast_to(np.asarray(values, dtype=np.float64), (n,))
-            for values in (limits.velocity, limits.effort, limits.effort_rate)
+            for values in (limits.velocity, limits.effort, limits.effort_rate, limits.mismatch)
         )
+        fastest = config.speed_margin * velocity
         self.config = config
         self.state = State.WAITING
-        self.reason = "nothing has come yet"  # why it is in its state, and not in the next one
+        self.reason = Reason(Obstacle.NOTHING_CAME)  # why it is in its state, and not in the next one
         self.transitions: list[Transition] = []  # for whoever reports them, and then clears
         self.faults: dict[Fault, int] = dict.fromkeys(Fault, 0)  # how often each has ended the following
         self.ended = False  # whether nothing more is commanded
         self.listening = True  # whether anybody takes the commands; otherwise nothing is commanded
-        self.measured = MeasuredMotion(joint_names, config, config.speed_margin * velocity)
-        self.desired = FeedforwardStream(joint_names, config, config.speed_margin * velocity)
+        self.measured = MeasuredMotion(joint_names, config, fastest)
+        # where nothing corrects them, efforts have to be those of the motion from the start
+        alone = gains is None and config.efforts_act
+        self.desired = FeedforwardStream(joint_names, config, fastest, limits, model, alone)
         self._names = tuple(joint_names)
-        self._velocity_limit, self._fastest = velocity, config.speed_margin * velocity
+        self._velocity_limit, self._fastest, self._mismatch = velocity, fastest, mismatch
         # where no rate is known, the step that is always allowed is all that is
         known_rate = np.where(np.isinf(rate), np.finfo(float).tiny, rate)
         self._limiter = EffortLimiter(effort, known_rate, config.effort_step)
         self._gains, self._model = gains, model
+        watched = model is not None and (gains is not None or config.efforts_act)
+        self._residual = MomentumResidual(model, fastest) if watched and model is not None else None
+        self._acted, self._acted_for = np.zeros(n), 0.0  # efforts times seconds since the last sample of it
+        self._disagree_since = {1.0: np.inf, _TRIP: np.inf}  # [s] own time, by times the mismatch allowed
         self._nothing = np.zeros(n)
         self._t = 0.0  # [s] own time
         self._now: int | None = None
-        self._held_up = 0.0  # [s] between two commands
-        self._woken_at = 0  # by the clock, after it was held up
-        self._waits, self._wait_until = False, -np.inf  # for a measurement; [s] own time
+        self._period = MILLISECOND  # [s] between two commands, as it mostly is
+        self._late = False  # whether the last two were much further apart
+        self._astray = 0.0  # [s] by which the clock has gone otherwise than time, lately
+        self._interrupted: Reason | None = None  # how the last two commands were apart
         self._fresh = False  # whether it is known where the robot is
         self._gaps = 0
-        self._unchanged_since = -1
-        self._reference_then = self._nothing
-        self._jump: str | None = None  # why the last feedforward does not continue the one before
+        self._contradiction: Reason | None = None  # of the measurements, since the motion was joined
+        self._looked_at: int | None = None  # stamp of the last measurement that was looked at,
+        self._taken_at = -np.inf  # and when that was [s] own time
+        self._position_then = np.full(n, np.nan)  # where a joint is that has not moved since,
+        self._reference_then = self._nothing  # and where it should have been
+        self._jump: Reason | None = None  # why the last feedforward does not continue the one before
         self._sound_since: float | None = None
         self._issued: _Issued | None = None
         self._offset: Fading | None = None  # of the reference while joining
@@ -120,9 +145,11 @@ class CommandGuard:
         self._standing: Array | None = None  # efforts once it stands
         self._relax = Fading(self._nothing, self._nothing, 0.0, 1.0)
         self._relax_for: float | None = None  # the next effort goes on from the last one, and for how long
+        self._borne = False  # whether something else carries what efforts do not yet, while they fade in
         self._entered = 0.0
         self._release_from = np.inf  # [s] own time
         self._fault: Fault | None = None
+        self._asked = False  # to start, although a fault has stopped it
         self._shutdown = self._tripped = self._feeding = False
         self._saturated_for = 0.0
         self._limited_commands, self._effort_steps = 0.0, 0
@@ -144,7 +171,7 @@ class CommandGuard:
             accepted = self.desired.take(now, stamp, reference, status, self._following)
         except StreamError as error:
             if not error.clock and before is not None:
-                self._jump, self._sound_since = str(error), None
+                self._jump, self._sound_since = error.reason, None
             raise
         if not accepted.smooth and self._following:
             # a payload or another setting has changed: go there smoothly
@@ -157,24 +184,31 @@ class CommandGuard:
         """Stop for good, as the process is shutting down."""
         self._shutdown = True
 
+    def start(self) -> bool:
+        """Join a motion again although a fault has stopped the robot, once all checks pass.
+
+        Return whether it has stopped at all; one that follows, or waits for its first motion, needs no start.
+        """
+        self._asked = self.state in (State.STOPPING, State.STOPPED) and not self._shutdown
+        return self._asked
+
     # what goes out
 
-    def command(self, now: int) -> GuardedCommand | None:
+    def command(self, now: int, elapsed: float | None = None) -> GuardedCommand | None:
         """Return the command for an instant; None before anything was joined, and after the end.
 
-        The end is after `stop`, and where nobody can look after the robot any more: without measurements, or
-        when it did not slow down. Then `ended` says so, until a motion is joined again. None, too, while it
-        has to be seen where a robot is that nobody has looked after for a while.
+        `elapsed` [s]: the time since the call before by a clock that cannot be set; without it, a clock that
+        is set forward looks like a process that was held up. The end is after `stop`, and where nobody can
+        look after the robot any more: without measurements, after a hold-up as long as drives wait for a
+        command, or when it did not slow down. Then `ended` says so, until a motion is joined again.
         """
-        elapsed = self._advance(now)
+        since = self._advance(now, elapsed)
         self._fresh = self._has_measurement()
-        self._waits = self._waits_for_measurement()
-        if self._waits:
-            self.measured.forget()  # brakes stop a robot faster than the checks of the next one allow
-            return None
+        self._watch_efforts()
         self._change_state(self._find_fault())
         self.ended = self.ended or self._at_the_end()
         if self.state is State.WAITING or self.ended:
+            self._acted_for = 0.0
             return None
         acts = self._t + self.config.lead
         motion, left = self._motion(acts), self._released(acts)
@@ -186,44 +220,51 @@ class CommandGuard:
             self._relax, self._relax_for = Fading(before - total, self._nothing, acts, self._relax_for), None
         if acts < self._relax.start + self._relax.duration:
             total = total + self._relax.at(acts).position
+        if not np.isfinite(total).all():
+            self._let_go(Reason(Fault.MISMATCH, value=np.inf))
         if self._tripped:
             self._limiter.last = total = self._nothing
-        limited = self._limiter(total, elapsed)
+        limited = self._limiter(total, since)
         saturated = bool(np.count_nonzero(limited.saturated))
         cut = bool(np.count_nonzero(limited.rate_limited))
-        self._saturated_for = self._saturated_for + elapsed if saturated else 0.0
+        self._saturated_for = self._saturated_for + since if saturated else 0.0
         # one that comes sooner after the last could also do less: it counts by its share, as in the limiter
-        share = min(elapsed / MILLISECOND, 1.0)
+        share = min(since / MILLISECOND, 1.0)
         self._limited_commands = self._limited_commands + share if cut else 0.0
-        self._issued = _Issued(motion, limited.effort - feedback, limited.effort)
+        self._issued = _Issued(motion, total - feedback, limited.effort)
         return GuardedCommand(motion.position, motion.velocity, limited.effort, saturated, cut)
 
     # time: the guard's own in seconds, that of the clock in nanoseconds
 
-    def _advance(self, now: int) -> float:
-        """Let the guard's own time go on with the clock; return by how much [s]."""
-        passed = 0.0 if self._now is None else 1e-9 * (now - self._now)
-        longest = 2.0 * self.config.timeout  # as it takes to see that feedforwards do not come any more
-        elapsed = min(max(passed, 0.0), longest)
-        self._now = now
-        self._t += elapsed
-        if not 0.0 <= passed <= longest:
-            self._held_up, self._woken_at = passed, now
-            if self._fresh and self._following:
-                self._wait_until = self._t + self.config.timeout
-        elif not self._waits:
-            self._held_up = 0.0
-        return elapsed
+    def _advance(self, now: int, elapsed: float | None) -> float:
+        """Let the guard's own time go on; return for how long drives have held the last command [s].
 
-    def _waits_for_measurement(self) -> bool:
-        """Whether the stop after a hold-up has to wait.
-
-        Meanwhile the driver may have braked the robot. What was measured before, and lay in a queue, is no
-        place to stop from: efforts of braking would set a robot at rest in motion.
+        No longer than usual: efforts and a stop go on from where they were, however late a command is.
         """
-        if not self._held_up or self._t > self._wait_until or self._shutdown:
-            return False
-        return not self._fresh or self.measured.age(self._woken_at) > 0.0
+        passed = self._period if self._now is None else 1e-9 * (now - self._now)
+        real = passed if elapsed is None or self._now is None else elapsed
+        self._now, self._interrupted = now, None
+        known = real >= 0.0  # else nobody knows how much it was
+        self._astray = (
+            np.exp(-max(real, 0.0) / _ASTRAY_OVER) * self._astray + passed - real if known else np.inf
+        )
+        if real > self.config.drive_timeout:
+            self._interrupted = Reason(Fault.HELD_UP, value=real, limit=self.config.drive_timeout)
+        elif not abs(self._astray) <= self.config.clock_tolerance:
+            self._interrupted = Reason(Fault.CLOCK, value=passed, limit=self.config.clock_tolerance)
+            self._astray = 0.0
+        real = real if known else self._period
+        real = (
+            min(real, passed) if passed > 0.0 else real
+        )  # by the slower of two clocks, unless it stands still
+        self._late = real > _LATE * self._period
+        real = min(real, _LATE * self._period)
+        since = min(real, 2.0 * self._period)
+        self._period += (0.5 if real > self._period else _EASES_OFF) * (real - self._period)
+        self._t += real
+        if self._issued is not None:
+            self._acted, self._acted_for = self._acted + real * self._issued.effort, self._acted_for + real
+        return since
 
     @property
     def _clock(self) -> int:
@@ -235,27 +276,82 @@ class CommandGuard:
 
     def _measured_at(self) -> float:
         """Return the guard's own time of the last measurement, no further back than a feedforward reaches."""
-        return self._t - min(self.measured.age(self._clock), self.config.timeout)
+        age = max(self.measured.age(self._clock), self._t - self._taken_at)  # the clock may stand still
+        return self._t - min(age, self.config.timeout)
 
     def _has_measurement(self) -> bool:
         """Whether the last measurement says where the robot is now.
 
-        One that comes after a gap may be that of another place. With feedback, those that stay the same, bit
-        for bit, while the reference moves on, are those of a driver that has frozen; or a joint is blocked.
-        After a hold-up they are those of a robot on its brakes.
+        One that comes after a gap may be that of another place, and one that contradicts others anything.
         """
-        measured, gap = self.measured, self.measured.gaps != self._gaps and not self._held_up
+        measured = self.measured
+        gap = measured.gaps != self._gaps and self._interrupted is None
         self._gaps = measured.gaps
-        if gap and self._following or not measured.fresh(self._clock):
+        if measured.stamp != self._looked_at:
+            self._taken_at = self._t
+        old = not measured.fresh(self._clock) or self._t > self._taken_at + self.config.measurement_timeout
+        if old or gap and self._following:
             return False
-        if not self._following or self._gains is None or self._held_up:
-            return True
-        if measured.unchanged_since != self._unchanged_since:
-            self._unchanged_since = measured.unchanged_since
-            self._reference_then = self._motion(self._measured_at()).position
-            return True
-        moved = np.abs(self._motion(self._measured_at()).position - self._reference_then)
-        return not np.count_nonzero(moved > 2.0 * self.config.resolution)
+        found = measured.contradiction() or self._frozen()
+        self._looked_at = measured.stamp
+        acts = self._following or self.state is State.STOPPING or self._feeding
+        # as long as they act, signals that agree again are no proof
+        self._contradiction = found if self._contradiction is None or not acts else self._contradiction
+        return self._contradiction is None
+
+    def _frozen(self) -> Reason | None:
+        """Return which joint stays the same, bit for bit, while its reference moves on; or it is blocked."""
+        if self.state is State.WAITING or self.ended or not (self.desired.has_motion or self._braking):
+            self._position_then = np.full_like(self._nothing, np.nan)
+            return None
+        if (
+            self.measured.stamp == self._looked_at
+        ):  # nothing new, which is for the age of measurements to tell
+            return None
+        position, reference = self.measured.position, self._motion(self._measured_at()).position
+        moved = position != self._position_then
+        self._position_then = position
+        self._reference_then = np.where(moved, reference, self._reference_then)
+        should = np.abs(reference - self._reference_then)
+        if not np.count_nonzero(should > 2.0 * self.config.resolution):
+            return None
+        joint = int(np.argmax(should))
+        return Reason(Fault.FROZEN, self._names[joint], float(should[joint]), 2.0 * self.config.resolution)
+
+    def _watch_efforts(self) -> None:
+        """Hold the motion against the efforts that were commanded since the last measurement."""
+        residual, stamp = self._residual, self.measured.stamp
+        if residual is None:
+            return
+        if self._issued is None or self.state is State.WAITING or self.ended:
+            residual.restart()
+            self._disagree_since = dict.fromkeys(self._disagree_since, np.inf)
+        elif self._fresh and stamp is not None and stamp != residual.stamp and self._acted_for > 0.0:
+            effort = self._acted / self._acted_for
+            residual.update(stamp, self.measured.position, self.measured.rate, effort)
+            for times, since in self._disagree_since.items():
+                beyond = np.count_nonzero(np.abs(residual.value) > self._allowed(times))
+                self._disagree_since[times] = min(since, self._t) if beyond else np.inf
+        else:
+            return
+        self._acted, self._acted_for = self._nothing, 0.0
+
+    def _allowed(self, times: float) -> Array:
+        """Return by how much (n,) efforts and motion may disagree."""
+        allowed = times * self._mismatch
+        if self._borne:  # brakes, or another controller
+            allowed = allowed + np.abs(self._relax.at(self._t).position)
+        return allowed
+
+    def _mismatched(self, times: float = 1.0) -> Reason | None:
+        """Return which joint moves as if much acted on it beside its effort, for a while."""
+        lately = self._t <= self._disagree_since[times] + _MISMATCHED_FOR
+        if self._residual is None or not self._fresh or lately:
+            return None
+        allowed = self._allowed(times)
+        joint = int(np.argmax(np.abs(self._residual.value) - allowed))
+        found = float(self._residual.value[joint])
+        return Reason(Fault.MISMATCH, self._names[joint], found, float(allowed[joint]))
 
     # the checks
 
@@ -263,59 +359,81 @@ class CommandGuard:
     def _following(self) -> bool:
         return self.state in (State.JOINING, State.FOLLOWING)
 
-    def _find_fault(self) -> Found | None:
+    def _find_fault(self) -> Reason | None:
         """Return the first check that fails, and what it has found."""
         config = self.config
         jump, self._jump = self._jump, None
         if self._shutdown:
-            return Fault.SHUTDOWN, "the process is shutting down"
-        if self._held_up:
-            return Fault.HELD_UP, f"the clock went on by {self._held_up:.3g} s between two commands"
+            return Reason(Fault.SHUTDOWN)
+        if self._interrupted is not None:
+            return self._interrupted
+        if self._contradiction is not None:
+            return self._contradiction
         if config.measured and not self._fresh:
-            silent = f"no sound measurement for {config.measurement_timeout:g} s"
-            wrong = "measurements were interrupted, or stand still while the robot should move"
-            return Fault.NO_MEASUREMENT, wrong if self.measured.fresh(self._clock) else silent
+            return Reason(Fault.NO_MEASUREMENT, limit=config.measurement_timeout)
         if self._gains is not None and self.measured.latency > config.latency:
-            return Fault.LATE_MEASUREMENTS, (
-                f"measurements are {1e3 * self.measured.latency:.1f} ms old on average; feedback swings "
-                f"with more than {1e3 * config.latency:g} ms; bring them sooner, or lower the gains and "
-                "raise 'latency'"
-            )
+            return Reason(Fault.LATE_MEASUREMENTS, value=self.measured.latency, limit=config.latency)
         if jump is not None:
-            return Fault.REFERENCE_STEP, jump
+            return jump
         if not self.desired.in_time(self._clock):
-            return Fault.NO_FEEDFORWARD, f"no feedforward for {config.timeout:g} s"
+            return Reason(Fault.NO_FEEDFORWARD, limit=config.timeout)
         if beyond := self._beyond_limits():
             names = " | ".join(bit.name or "" for bit in Status if bit and bit in beyond)
-            return Fault.STATUS, f"the feedforward has the status {names}"
+            return Reason(Fault.STATUS, value=float(beyond), note=names)
         at = self._measured_at() if self._fresh else self._t
-        fast = self._too_fast("the motion of joint", self.desired.motion(self._instant(at)).velocity)
+        motion = self.desired.motion(self._instant(at))
+        ahead = motion.velocity + _AHEAD * motion.acceleration
+        fast = self._too_fast(np.maximum(np.abs(motion.velocity), np.abs(ahead)), "that is the motion")
         if fast is not None or (fast := self._robot_too_fast()) is not None:
-            return Fault.VELOCITY, fast
+            return fast
         return self._find_fault_of_following() if self._following else None
 
-    def _find_fault_of_following(self) -> Found | None:
+    def _find_fault_of_following(self) -> Reason | None:
         config = self.config
         recent = self.measured.age(self._clock) <= config.timeout  # so far back the reference is known
+        if (mismatch := self._mismatched()) is not None:
+            return mismatch
         if self._fresh and recent and self.desired.has_motion:
             off = np.abs(self._motion(self._measured_at()).position - self.measured.position)
             joint = int(np.argmax(off))
             if off[joint] > config.tracking_error:
-                found = f"joint {self._names[joint]!r} is {off[joint]:.3g} rad or m off its reference"
-                return Fault.TRACKING, found
+                return Reason(Fault.TRACKING, self._names[joint], float(off[joint]), config.tracking_error)
+        if (leap := self._leap()) is not None:
+            return leap
         if self._saturated_for > config.saturation_time:
-            return Fault.SATURATION, f"efforts at their limit for {config.saturation_time:g} s"
+            return Reason(Fault.SATURATION, value=self._saturated_for, limit=config.saturation_time)
         if self.state is State.FOLLOWING and self._limited_commands > _LIMITED_COMMANDS:
-            return Fault.EFFORT_STEP, (
-                f"steps of the effort were cut in more than {_LIMITED_COMMANDS} commands in a row; let the "
-                "motion keep the limits of the effort rates, or raise 'effort_step'"
+            return Reason(
+                Fault.EFFORT_STEP,
+                value=self._limited_commands,
+                limit=_LIMITED_COMMANDS,
+                note=f"steps of the effort were cut in more than {_LIMITED_COMMANDS} commands in a row; let "
+                "the motion keep the limits of the effort rates, or raise 'effort_step'",
             )
         if self._effort_steps > _EFFORT_STEPS:
-            return Fault.EFFORT_STEP, (
-                f"efforts have stepped {self._effort_steps} times within {config.fade:g} s each; is there a "
-                "second publisher?"
+            return Reason(
+                Fault.EFFORT_STEP,
+                value=float(self._effort_steps),
+                limit=_EFFORT_STEPS,
+                note=f"efforts have stepped {self._effort_steps} times within {config.fade:g} s each; is "
+                "there a second publisher?",
             )
         return None
+
+    def _leap(self) -> Reason | None:
+        """Return how far the reference of drives with a loop of their own would leap after a hold-up.
+
+        They have stayed where they were sent last, and would pull as hard as they can.
+        """
+        loops = self._gains is None and not self.config.efforts_act
+        if not (loops and self._late) or self._issued is None:
+            return None
+        leap = np.abs(self._motion(self._t + self.config.lead).position - self._issued.motion.position)
+        joint, most = int(np.argmax(leap)), self.config.join_within or np.inf
+        if not leap[joint] > most:
+            return None
+        note = "so far would the reference of its drive leap, as commands were held up"
+        return Reason(Fault.REFERENCE_STEP, self._names[joint], float(leap[joint]), most, note=note)
 
     def _beyond_limits(self) -> Status:
         beyond = self.desired.status & self.config.stop_on
@@ -323,53 +441,69 @@ class CommandGuard:
             beyond &= ~Status.EFFORT_LIMIT_EXCEEDED  # so it was asked for
         return beyond
 
-    def _robot_too_fast(self) -> str | None:
-        return self._too_fast("joint", self.measured.velocity) if self._fresh else None
+    @property
+    def _speed(self) -> Array:
+        """The velocity (n,) in the middle of three: measured, of the positions, of the reference."""
+        one, two = self.measured.velocity, self.measured.rate
+        third = self._motion(self._measured_at()).velocity
+        return np.maximum(np.minimum(one, two), np.minimum(np.maximum(one, two), third))
 
-    def _too_fast(self, what: str, velocity: Array) -> str | None:
-        fast = np.abs(velocity) > self._fastest
+    def _believed_velocity(self, reference: Array) -> Array:
+        """Return the measured velocity (n,), near those of positions and reference.
+
+        One that neither comes near is false, and soon shows to be.
+        """
+        rate, swing = self.measured.rate, _SWING * self._fastest
+        least, most = np.minimum(rate, reference) - swing, np.maximum(rate, reference) + swing
+        return np.minimum(np.maximum(self.measured.velocity, least), most)
+
+    def _robot_too_fast(self, share: float = 1.0) -> Reason | None:
+        if not self._fresh:
+            return None
+        reference = self._motion(self._measured_at()).velocity
+        return self._too_fast(self._believed_velocity(reference), share=share)
+
+    def _too_fast(self, velocity: Array, note: str = "", share: float = 1.0) -> Reason | None:
+        fast = np.abs(velocity) > share * self._fastest
         if not np.count_nonzero(fast):  # takes a fifth of the time of fast.any()
             return None
         joint = int(np.argmax(fast))
-        speed, limit = velocity[joint], self._velocity_limit[joint]
-        return f"{what} {self._names[joint]!r} has {speed:.3g} rad/s or m/s; the limit is {limit:g}"
+        speed, limit = float(velocity[joint]), float(share * self._velocity_limit[joint])
+        return Reason(Fault.VELOCITY, self._names[joint], speed, limit, note=note)
 
-    def _obstacle(self, fault: Found | None) -> str | None:
+    def _obstacle(self, fault: Reason | None) -> Reason | None:
         """Return why the motion cannot be joined now, None where it can."""
         config, measured = self.config, self.measured
         if fault is not None:
-            return f"{fault[0].value}: {fault[1]}"
+            return fault
         if self._sound_since is None or self._t < self._sound_since + config.settle:
-            return "all has been sound for a moment only"
-        if not config.join_within:
-            return None
-        if not self._fresh:
-            return "start pose invalid: where the robot stands is not known; publish joint states with stamps"
-        if not self.desired.has_motion:
-            return (
-                "start pose invalid: the feedforward holds no motor positions; let dynamics_node have the "
-                "drives of the robot, or set join_within to 0"
-            )
-        motion = self.desired.motion(self._instant(self._measured_at()))
-        off = np.abs(motion.position - measured.position)
-        joint = int(np.argmax(off))
-        if off[joint] > config.join_within:
-            return (
-                f"start pose invalid: joint {self._names[joint]!r} stands {off[joint]:.3g} rad or m from the "
-                f"motion, more than join_within ({config.join_within:g}); begin where the robot stands"
-            )
-        apart = np.abs(motion.velocity - measured.velocity)  # a speed that is not measured counts as rest
-        joint = int(np.argmax(apart))
-        if apart[joint] > config.join_speed:
-            return (
-                f"start pose invalid: joint {self._names[joint]!r} is {apart[joint]:.3g} rad/s or m/s slower "
-                f"or faster than the motion, more than join_speed ({config.join_speed:g}); begin at rest"
-            )
+            return Reason(Obstacle.SETTLING, limit=config.settle)
+        if config.join_within:
+            if not self._fresh:
+                return Reason(Obstacle.UNKNOWN_POSE)
+            if not self.desired.has_motion:
+                return Reason(Obstacle.NO_POSITIONS)
+            motion = self.desired.motion(self._instant(self._measured_at()))
+            off = np.abs(motion.position - measured.position)
+            joint = int(np.argmax(off))
+            if off[joint] > config.join_within:
+                return Reason(Obstacle.POSE, self._names[joint], float(off[joint]), config.join_within)
+            apart = np.abs(motion.velocity - measured.velocity)
+            joint = int(np.argmax(apart))
+            if apart[joint] > config.join_speed:
+                return Reason(Obstacle.SPEED, self._names[joint], float(apart[joint]), config.join_speed)
+        if self._fault is not None and not (self._asked or self._rejoins_after(self._fault)):
+            return Reason(Obstacle.NOT_ASKED, note=f"(it has stopped: {self._fault.value})")
         return None
+
+    def _rejoins_after(self, fault: Fault) -> bool:
+        """Whether it may go on by itself."""
+        rejoin = self.config.rejoin
+        return rejoin is Rejoin.ALWAYS or (rejoin is Rejoin.GAP and fault is Fault.NO_FEEDFORWARD)
 
     # the state machine
 
-    def _change_state(self, fault: Found | None) -> None:
+    def _change_state(self, fault: Reason | None) -> None:
         if fault is not None or not self.listening:
             self._sound_since = None
         elif self._sound_since is None:
@@ -378,15 +512,15 @@ class CommandGuard:
             self._wait()
         elif self._following:
             if fault is not None:
-                self._begin_to_stop(*fault)
+                self._begin_to_stop(fault)
             elif self.state is State.JOINING and self._t >= self._entered + self.config.fade:
-                self._offset = None
-                self._enter(State.FOLLOWING, "the robot is on the motion")
+                self._offset, self._borne = None, False
+                self._enter(State.FOLLOWING, Reason(Progress.ARRIVED))
         else:
             if self.state is State.STOPPING and self._braking is not None and self._t >= self._braking.end:
                 self._stand()
             if self.state is not State.WAITING and not self.ended:
-                self._trip_where_it_does_not_stop()
+                self._let_go_where_it_has_to()
             obstacle = self._obstacle(fault)
             if self.state is State.STOPPING and self._fault is not Fault.NO_FEEDFORWARD:
                 return  # only a stream that has been interrupted is taken up before the robot stands
@@ -395,15 +529,15 @@ class CommandGuard:
             elif self.state is not State.STOPPING:
                 self.reason = obstacle
 
-    def _enter(self, state: State, reason: str) -> None:
+    def _enter(self, state: State, reason: Reason) -> None:
         self.transitions.append(Transition(self.state, state, reason))
         self.state, self.reason, self._entered = state, reason, self._t
         self._saturated_for, self._limited_commands, self._effort_steps = 0.0, 0.0, 0
 
     def _wait(self) -> None:
-        reason = "nobody takes the commands"
+        reason = Reason(Obstacle.NOT_LISTENING)
         if self.state is not State.WAITING:
-            self._issued = self._offset = self._braking = None
+            self._issued = self._offset = self._braking = self._fault = None
             self._enter(State.WAITING, reason)
         self.reason = reason
 
@@ -420,43 +554,63 @@ class CommandGuard:
         else:
             start = motion
         if anew:
-            zero = self.config.first_effort is FirstEffort.ZERO
-            first = self._nothing if zero else self.desired.effort(self._instant(acts))
+            first = self._first_effort(start, acts)
             self._issued, self._limiter.last = _Issued(start, first, first), first
         off, slow = start.position - motion.position, start.velocity - motion.velocity
         self._offset, self._braking = Fading(off, slow, acts, self.config.fade), None
         self._release_from, self._fault, self._tripped, self.ended = np.inf, None, False, False
+        self._asked, self._contradiction = False, None
+        self._borne = anew and self.config.first_effort is not FirstEffort.FEEDFORWARD
         self._relax_for = self.config.fade
-        self._enter(State.JOINING, "feedforward and robot fit together")
+        self._enter(State.JOINING, Reason(Progress.JOINED))
 
-    def _begin_to_stop(self, fault: Fault, found: str) -> None:
-        assert self._issued is not None  # there was a command since it has joined
+    def _first_effort(self, start: Motion, acts: float) -> Array:
+        """Return the efforts (n,) that the joints carry before the first command.
+
+        Those of the model, as a feedforward may be false from the start; from there they fade to it.
+        """
+        if self.config.first_effort is FirstEffort.ZERO:
+            return self._nothing
+        if self._model is None:
+            return self.desired.effort(self._instant(acts))
+        return _within(self._model(start), self._limiter.limit)
+
+    def _begin_to_stop(self, reason: Reason) -> None:
+        fault = reason.fault
+        assert self._issued is not None and fault is not None  # there was a command since it has joined
         self.faults[fault] += 1
-        self._fault = fault
+        self._fault, self._asked, self._borne = fault, False, False
+        if fault is Fault.HELD_UP:
+            self._end_held_up(reason)
+            return
         begin, at, feedback_here = self._issued.motion, self._t + self.config.lead, self._gains is not None
         self._kept, self._standing = self._beside_the_model(fault, self._issued), None
-        astray = fault is Fault.HELD_UP or (feedback_here and fault in (Fault.TRACKING, Fault.VELOCITY))
-        if astray and self._fresh:
+        acceleration = _within(begin.acceleration, _BRAKED_FROM * self._velocity_limit)
+        begin = begin._replace(acceleration=acceleration)
+        if self._fresh and feedback_here and fault in (Fault.TRACKING, Fault.VELOCITY, Fault.MISMATCH):
             # feedback would pull at a robot that is not where it was commanded to be
-            least, most = -self._velocity_limit, self._velocity_limit
-            if not feedback_here:  # the loop of a drive may be pulling it back
-                least, most = np.minimum(begin.velocity, 0.0), np.maximum(begin.velocity, 0.0)
-            speed = np.clip(self.measured.velocity, least, most)
-            position = self.measured.position if feedback_here else begin.position
-            begin = Motion(position, speed, self._nothing)
+            speed = _within(self._speed, self._velocity_limit)
+            begin = Motion(self.measured.position, speed, self._nothing)
         self._braking = Braking.within(begin, at, self.config.deceleration, self.config.shortest_stop)
         self._offset, self._relax_for = None, _RELAX
         helpless = (
             self._model is None and not feedback_here
         )  # nothing here slows the robot down: no use to wait
         self._release_from = at if self.config.end is End.ZERO and helpless else np.inf
-        self._enter(State.STOPPING, f"{fault.value}: {found}")
+        self._enter(State.STOPPING, reason)
+
+    def _end_held_up(self, reason: Reason) -> None:
+        """Command nothing more: the drives have gone on without, and hold what nobody here knows."""
+        self._enter(State.STOPPED, reason)
+        self._offset, self._feeding, self.ended = None, False, True
 
     def _beside_the_model(self, fault: Fault, issued: _Issued) -> Array:
         """Return the efforts (n,) that the model does not explain, such as those of a payload."""
         motion, effort = issued.motion, issued.feedforward
         if self._model is None:
             return effort
+        if fault in _FALSE_EFFORTS and self.desired.beside is not None:
+            return self.desired.beside
         if fault is Fault.NO_FEEDFORWARD and self.desired.stamp is not None:
             # what was carried on for long is less certain than what it was carried on from
             motion, effort = self.desired.motion(self.desired.stamp), self.desired.effort(self.desired.stamp)
@@ -468,21 +622,32 @@ class CommandGuard:
             wait = 0.0 if self._alone() else self.config.release_after
             self._release_from = min(self._release_from, self._t + wait)
 
-    def _trip_where_it_does_not_stop(self) -> None:
-        """Let go at once where the robot is too fast although it should have slowed down.
+    def _let_go_where_it_has_to(self) -> None:
+        """Let go at once where no command does any good.
 
-        Feedback swings then, or the efforts that stay are those of a motion.
+        Where the robot is too fast although it should have slowed down, feedback swings, or the efforts that
+        stay are those of a motion; where it moves otherwise than any effort would move it, a motor or its
+        sensor does not do what it should.
         """
-        slow_by = self._entered + (_TRIP_AFTER if self.state is State.STOPPING else 0.0)
-        if self._tripped or self._t < slow_by:
+        if self._interrupted is not None and self._interrupted.fault is Fault.HELD_UP:
+            self._end_held_up(self._interrupted)
+        if self._tripped or self.ended:
             return
-        fast = self._robot_too_fast()
-        if fast is not None:
-            self.faults[Fault.VELOCITY] += 1
-            self._tripped = True
-            self._enter(
-                State.STOPPED, f"{Fault.VELOCITY.value} although it stops, so the motors let go: {fast}"
-            )
+        slow_by = self._entered + (_TRIP_AFTER if self.state is State.STOPPING else 0.0)
+        found = self._mismatched(_TRIP)
+        if found is None and self._t >= self._entered + _TRIP_MISMATCHED:
+            found = self._mismatched()
+        if found is None:
+            share = _FALLS if self._t > self._release_from else 1.0 if self._t >= slow_by else _RUNS_AWAY
+            found = self._robot_too_fast(share)
+        if found is not None:
+            self._let_go(found)
+
+    def _let_go(self, reason: Reason) -> None:
+        assert reason.fault is not None
+        self.faults[reason.fault] += 1
+        self._fault, self._tripped = reason.fault, True
+        self._enter(State.STOPPED, replace(reason, tripped=True))
 
     def _alone(self) -> bool:
         """Whether nobody looks after a robot that stands."""
@@ -495,6 +660,8 @@ class CommandGuard:
             return False
         if self._tripped:
             return self._issued is not None and not self._issued.effort.any()
+        if self._gains is not None and not self._feeding:  # nobody would see a robot fall whose efforts fade
+            return True
         if self.config.end is End.ZERO:
             return self._t >= self._release_from + self.config.fade
         if self._gains is not None or not self._fresh:
@@ -526,21 +693,25 @@ class CommandGuard:
 
     def _feedback(self) -> Array:
         """Return the efforts (n,) of the feedback; none without gains or without a fresh measurement."""
-        fresh = self._gains is not None and self._fresh and self._fault is not Fault.LATE_MEASUREMENTS
-        if self._feeding and not fresh and self._relax_for is None:
-            self._relax_for = _RELAX
+        fresh = self._gains is not None and self._fresh and self._fault not in _BLIND
+        if self._feeding and not fresh:
+            false = self._contradiction is not None or self._fault is Fault.MISMATCH
+            self._relax_for = _DROP if false else self._relax_for or _RELAX
         # one that has lost its measurement may find another robot: it comes back by joining alone
         self._feeding = fresh and (self._feeding or self._following)
         if self._gains is None or not self._feeding:
             return self._nothing
         wanted, measured = self._motion(self._measured_at()), self.measured
-        slow = np.where(measured.unknown, 0.0, wanted.velocity - measured.velocity)
-        return (
-            self._gains.proportional * (wanted.position - measured.position) + self._gains.derivative * slow
-        )
+        off = wanted.position - measured.position
+        slow = wanted.velocity - self._believed_velocity(wanted.velocity)
+        return self._gains.proportional * off + self._gains.derivative * slow
 
     def _released(self, t: float) -> float:
         """Return the share of the efforts that is left."""
         if t <= self._release_from:
             return 1.0
         return float(Fading(np.ones(1), np.zeros(1), self._release_from, self.config.fade).at(t).position[0])
+
+
+def _within(values: Array, most: Array) -> Array:
+    return np.minimum(np.maximum(values, -most), most)

@@ -1,4 +1,4 @@
-"""Feedforwards as a stream: checked against the clock and each other, and carried on by their derivatives."""
+"""Feedforwards as a stream: checked against clock, model and each other, carried on by derivatives."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ import numpy as np
 
 from hodyn_ros.control.motor_pd import Reference
 from hodyn_ros.feedforward.feedforward import Status, taylor
-from hodyn_ros.guard.guard_config import GuardConfig, StreamError
+from hodyn_ros.guard.guard_config import GuardConfig, GuardLimits
+from hodyn_ros.guard.momentum_residual import EffortModel
+from hodyn_ros.guard.reasons import Fault, StreamError
 from hodyn_ros.guard.transitions import Motion
 from hodyn_ros.lie.se3 import Array
 
 _VELOCITY = 10.0  # [1/s] by which what holds for steps of positions holds for those of velocities
+_HORIZON = 0.05  # [s] over which no derivative may change what it is one of by more than the joint can do
+_TWICE = 2.0  # what the joint can do, as limits are stated with care
+_UNEXPLAINED_OVER = 0.5  # [s] that changes of what the model does not explain are looked at over
 
 
 class Acceptance(NamedTuple):
@@ -27,15 +32,33 @@ class Acceptance(NamedTuple):
 class FeedforwardStream:
     """The last feedforward for `joint_names`, none faster than `fastest` (n,) [rad/s or m/s].
 
-    Instants are in nanoseconds.
+    With a `model` the efforts are held against those of the motion: what differs may not change by more than
+    the `mismatch` of the limits within half a second, and where efforts act `alone`, without feedback, not be
+    more before they are followed. Instants are in nanoseconds.
     """
 
-    def __init__(self, joint_names: Sequence[str], config: GuardConfig, fastest: Array) -> None:
+    def __init__(
+        self,
+        joint_names: Sequence[str],
+        config: GuardConfig,
+        fastest: Array,
+        limits: GuardLimits,
+        model: EffortModel | None,
+        alone: bool = False,
+    ) -> None:
+        n = len(joint_names)
         self.stamp: int | None = None
         self.status = Status.OK
+        self.beside: Array | None = (
+            None  # (n,) mean of the efforts that the model does not explain [N.m or N]
+        )
         self._names, self._config, self._fastest = tuple(joint_names), config, fastest
-        self._nothing = np.zeros(len(joint_names))
-        self._positions = self._efforts = np.zeros((0, len(joint_names)))
+        self._strongest = np.broadcast_to(np.asarray(limits.effort, dtype=np.float64), (n,))
+        self._mismatch = np.broadcast_to(np.asarray(limits.mismatch, dtype=np.float64), (n,))
+        self._alone = alone
+        self._model = model if np.isfinite(self._mismatch).any() else None
+        self._nothing = np.zeros(n)
+        self._positions = self._efforts = np.zeros((0, n))
         self._motions: dict[int, Motion] = {}  # by instant, since the last feedforward
 
     @property
@@ -63,15 +86,19 @@ class FeedforwardStream:
         since = np.inf if self.stamp is None else 1e-9 * (stamp - self.stamp)
         if since <= 0.0 and self.stamp is not None and 1e-9 * (self.stamp - now) <= timeout:
             raise StreamError("its stamp is not after that of the last one; stamps must increase", clock=True)
+        self._require_possible("velocity", positions[1:3], _TWICE * self._fastest)
+        self._require_possible("effort", efforts, _TWICE * self._strongest)
+        goes_on = 0.0 < since <= 2.0 * timeout
+        beside = self._unexplained(reference)
         accepted = Acceptance(0.0, True)
-        if 0.0 < since <= 2.0 * timeout:
-            jump = self._jump(positions, since)
+        if goes_on:
+            jump = self._jump(positions, since) or self._change_beside(beside, following)
             if jump is not None:
                 if not following:
-                    self._keep(stamp, reference, status)
-                raise StreamError(jump)
+                    self._keep(stamp, reference, status, beside, np.inf)
+                raise jump
             accepted = self._effort_step(efforts, since)
-        self._keep(stamp, reference, status)
+        self._keep(stamp, reference, status, beside, since if goes_on else np.inf)
         return accepted
 
     def in_time(self, now: int) -> bool:
@@ -84,11 +111,14 @@ class FeedforwardStream:
     def motion(self, instant: int) -> Motion:
         """Return the motion at an instant; it stands at zero where none is known."""
         if instant not in self._motions:
-            self._motions[instant] = self._evaluated(instant)
+            self._motions[instant] = self._carried_on(self._positions, self._ahead(instant))
         return self._motions[instant]
 
-    def _evaluated(self, instant: int) -> Motion:
-        rows, h = self._positions, self._ahead(instant)
+    def effort(self, instant: int) -> Array:
+        """Return the efforts (n,) at an instant; zero where there are none."""
+        return taylor(self._efforts, self._ahead(instant)) if len(self._efforts) else self._nothing
+
+    def _carried_on(self, rows: Array, h: float) -> Motion:
         position = rows[0] if len(rows) else self._nothing
         velocity = rows[1] if len(rows) > 1 else self._nothing
         acceleration = rows[2] if len(rows) > 2 else self._nothing
@@ -98,22 +128,41 @@ class FeedforwardStream:
             position, velocity = position + (0.5 * h * h) * acceleration, velocity + h * acceleration
         return Motion(position, velocity, acceleration)
 
-    def effort(self, instant: int) -> Array:
-        """Return the efforts (n,) at an instant; zero where there are none."""
-        return taylor(self._efforts, self._ahead(instant)) if len(self._efforts) else self._nothing
-
-    def _keep(self, stamp: int, reference: Reference, status: Status) -> None:
+    def _keep(
+        self, stamp: int, reference: Reference, status: Status, beside: Array | None, since: float
+    ) -> None:
         self.stamp, self.status = stamp, status
         self._positions, self._efforts = reference.positions[:3], reference.efforts
         self._motions.clear()
+        if beside is None or self.beside is None or np.isinf(since):
+            self.beside = beside
+        else:
+            share = 1.0 - np.exp(-since / _UNEXPLAINED_OVER)
+            self.beside = self.beside + share * (beside - self.beside)
 
     def _ahead(self, instant: int) -> float:
         """Return how far [s] to carry the series on: positions, speeds and efforts alike, either way."""
         h = 0.0 if self.stamp is None else 1e-9 * (instant - self.stamp)
         return min(max(h, -self._config.timeout), self._config.timeout)
 
-    def _jump(self, positions: Array, h: float) -> str | None:
-        """Return in words by how much a motion does not continue the last one, None where it does."""
+    def _require_possible(self, what: str, rows: Array, most: Array) -> None:
+        """Reject derivatives that would take a joint within a moment beyond what it can do."""
+        h = min(self._config.timeout, _HORIZON)
+        for order, row in enumerate(rows[1:], start=1):
+            allowed = most * (factorial(order) / h**order)
+            beyond = np.abs(row) > allowed
+            if np.count_nonzero(beyond):
+                joint = int(np.argmax(beyond))
+                raise StreamError(
+                    f"derivative {order} of the {what} of joint {self._names[joint]!r} is {row[joint]:.3g}, "
+                    f"and none does more than {allowed[joint]:.3g}; look at what computes the motion",
+                    joint=self._names[joint],
+                    value=float(abs(row[joint])),
+                    limit=float(allowed[joint]),
+                )
+
+    def _jump(self, positions: Array, h: float) -> StreamError | None:
+        """Return by how much a motion does not continue the last one, None where it does."""
         orders = min(len(positions), len(self._positions))
         for order, name, unit in ((0, "position", "rad or m"), (1, "velocity", "rad/s or m/s"))[:orders]:
             step = np.abs(positions[order] - taylor(self._positions[order:], h))
@@ -126,11 +175,39 @@ class FeedforwardStream:
             )
             joint = int(np.argmax(step - explained))
             if step[joint] > tolerance + explained[joint]:
-                return (
+                return StreamError(
                     f"the {name} of joint {self._names[joint]!r} steps by {step[joint]:.3g} {unit} from one "
-                    "feedforward to the next; is there a second publisher, or a jump in the desired motion?"
+                    "feedforward to the next; is there a second publisher, or a jump in the desired motion?",
+                    joint=self._names[joint],
+                    value=float(step[joint]),
+                    limit=float(tolerance + explained[joint]),
                 )
         return None
+
+    def _unexplained(self, reference: Reference) -> Array | None:
+        """Return the efforts (n,) that the model does not explain; None without a model or a motion."""
+        if self._model is None or len(reference.positions) < 3 or not len(reference.efforts):
+            return None
+        return reference.efforts[0] - self._model(Motion(*reference.positions[:3]))
+
+    def _change_beside(self, beside: Array | None, following: bool) -> StreamError | None:
+        """Return by how much the efforts have changed without the motion, None where that may be."""
+        before = self._nothing if self._alone and not following else self.beside
+        if beside is None or before is None:
+            return None
+        change = np.abs(beside - before)
+        if not np.count_nonzero(change > self._mismatch):
+            return None
+        joint = int(np.argmax(change - self._mismatch))
+        return StreamError(
+            f"{change[joint]:.3g} N.m or N of the effort of joint {self._names[joint]!r} are new, and no "
+            f"motion explains them, {self._mismatch[joint]:.3g} are allowed; has a payload or gravity been "
+            "set? Say in the robot file how large one may be (uncertainty)",
+            fault=Fault.EFFORT_STEP,
+            joint=self._names[joint],
+            value=float(change[joint]),
+            limit=float(self._mismatch[joint]),
+        )
 
     def _effort_step(self, efforts: Array, h: float) -> Acceptance:
         if not len(efforts) or not len(self._efforts):

@@ -1,44 +1,30 @@
-"""The words of the guard between feedforwards and motors: its states, what it checks, and what it allows."""
+"""What a guard between feedforwards and motors allows, each figure with its meaning, default and range."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from enum import Enum
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.feedforward import Status
+from hodyn_ros.guard.reasons import Fault, State, StreamError, Transition
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.keys import key, said_of
 
-
-class State(str, Enum):
-    """Where a guard is; see `command_guard`."""
-
-    WAITING = "waiting"
-    JOINING = "joining"
-    FOLLOWING = "following"
-    STOPPING = "stopping"
-    STOPPED = "stopped"
-
-
-class Fault(str, Enum):
-    """Which check has failed; the value is its name in logs and diagnostics."""
-
-    SHUTDOWN = "shutdown"
-    HELD_UP = "held up, or the clock has jumped"
-    NO_MEASUREMENT = "no measurement"
-    LATE_MEASUREMENTS = "measurements too late"
-    NO_FEEDFORWARD = "no feedforward"
-    REFERENCE_STEP = "reference discontinuity"
-    STATUS = "feedforward beyond limits"
-    VELOCITY = "velocity violation"
-    TRACKING = "tracking error"
-    SATURATION = "effort saturated"
-    EFFORT_STEP = "effort discontinuity"
+__all__ = [
+    "End",
+    "Fault",
+    "FirstEffort",
+    "GuardConfig",
+    "GuardLimits",
+    "Rejoin",
+    "State",
+    "StreamError",
+    "Transition",
+]
 
 
 class End(str, Enum):
@@ -55,20 +41,12 @@ class FirstEffort(str, Enum):
     ZERO = "zero"  # nothing: the drives carry the weight, or are switched on later
 
 
-class StreamError(InputError):
-    """A measurement or a feedforward cannot be used; `clock` tells wrong stamps from wrong numbers."""
+class Rejoin(str, Enum):
+    """When a robot that has stopped may join a motion by itself."""
 
-    def __init__(self, message: str, *, clock: bool = False) -> None:
-        super().__init__(message)
-        self.clock = clock
-
-
-class Transition(NamedTuple):
-    """A change of state, and why."""
-
-    before: State
-    after: State
-    reason: str
+    NEVER = "never"  # each time it has to be asked
+    GAP = "gap"  # after an end or a gap of the stream of feedforwards alone
+    ALWAYS = "always"
 
 
 def _unlimited() -> Array:
@@ -82,6 +60,7 @@ class GuardLimits:
     velocity: ArrayLike = field(default_factory=_unlimited)  # [rad/s or m/s]
     effort: ArrayLike = field(default_factory=_unlimited)  # [N.m or N]
     effort_rate: ArrayLike = field(default_factory=_unlimited)  # [N.m/s or N/s]
+    mismatch: ArrayLike = field(default_factory=_unlimited)  # of efforts and motion, allowed [N.m or N]
 
 
 @dataclass(frozen=True)
@@ -90,6 +69,8 @@ class GuardConfig:
 
     `measured`: whether it goes on only while measurements come. With `join_within` 0 it joins wherever the
     robot is, and without measurements. `stop_on`: the bits of a feedforward's status that it does not follow.
+    `efforts_act`: whether the efforts are all that the drives do, so that the motion has to agree with them;
+    with feedback they always are. InputError for a figure out of its range.
     """
 
     timeout: float = key(
@@ -141,6 +122,12 @@ class GuardConfig:
     )
     resolution: float = 0.005  # [rad] by which measured positions may jump
     reference_step: float = 0.005  # [rad] by which two feedforwards may disagree, and ten times it in [rad/s]
+    drive_timeout: float = key(
+        "How long [s] drives carry out a command when no other follows, and then brake, or let go; after a "
+        "hold-up of that length nothing is commanded.",
+        default=0.1,
+        within=(0.01, 10.0),
+    )
     effort_step: float = key(
         "Largest change of a command in a millisecond [N.m or N], unless the rate of the effort in the robot "
         "file allows more.",
@@ -165,10 +152,12 @@ class GuardConfig:
         "How long [s] after standstill efforts fade to zero, with end: zero.", default=1.0, within=(0.0, 1e4)
     )
     first_effort: FirstEffort = FirstEffort.FEEDFORWARD
+    rejoin: Rejoin = Rejoin.GAP
+    efforts_act: bool = False
 
     def __post_init__(self) -> None:
         for entry in fields(self):
-            least, given = said_of(entry).get("minimum"), getattr(self, entry.name)
-            if least is not None and not (given > 0.0 if least else 0.0 <= given < np.inf):
-                must = "positive" if least else "finite and not negative"
-                raise InputError(f"{entry.name} must be {must}, found {given}")
+            said, given = said_of(entry), getattr(self, entry.name)
+            low, high = said.get("minimum"), said.get("maximum", np.inf)
+            if low is not None and not (low <= given <= high and np.isfinite(given)):
+                raise InputError(f"{entry.name} must be within {low:g} and {high:g}, found {given}")

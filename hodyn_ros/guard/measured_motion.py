@@ -1,4 +1,8 @@
-"""Measurements of a robot as a stream: checked against its clock, its speed, and each other."""
+"""Measurements of a robot as a stream: checked against its clock, its speed, and each other.
+
+No signal is believed alone. A position is held against the one before, velocities against the differences of
+positions, and a joint that moves by its velocity must not stay where it is.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,19 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hodyn_ros.guard.guard_config import GuardConfig, StreamError
+from hodyn_ros.guard.guard_config import GuardConfig
+from hodyn_ros.guard.momentum_residual import RATE_OVER
+from hodyn_ros.guard.reasons import Fault, Reason, StreamError
 from hodyn_ros.lie.se3 import Array
 
 _TURN = 2.0 * np.pi
-_HUGE = 1e100  # [rad or m], which no product here takes beyond the numbers
+_HUGE = 1e6  # [rad or m, and per s], which no joint has
 _SPEED_UP = 0.2  # [s] within half of which no joint gets from rest to its highest speed
 _MEAN_OVER = 0.1  # [s] that the mean age of measurements looks back
+_COMPARED_OVER = 0.1  # [s] that positions and velocities are compared over
+_STANDING_OVER = 1.0  # [s] that the velocities of a joint are added up over while its position stays the same
+_SLACK = 0.05  # share of its speed by which the velocity of a joint may be wrong
+_FASTEST = 2.0  # times its highest speed: no single velocity counts for more
 
 
 class MeasuredMotion:
@@ -24,14 +34,17 @@ class MeasuredMotion:
 
     def __init__(self, joint_names: Sequence[str], config: GuardConfig, fastest: Array) -> None:
         self.position = np.zeros(len(joint_names))  # (n,) [rad or m], without the wraps of encoders
-        self.velocity = np.zeros(len(joint_names))  # (n,) [rad/s or m/s], zero where it is not measured
-        self.unknown: NDArray[np.bool_] = np.ones(len(joint_names), dtype=bool)  # whether it is not
+        self.velocity = np.zeros(len(joint_names))  # (n,) [rad/s or m/s], `rate` where it is not measured
+        self.rate = np.zeros(len(joint_names))  # (n,) of the positions, from their differences [rad/s or m/s]
+        self.unknown: NDArray[np.bool_] = np.ones(len(joint_names), dtype=bool)  # whether no velocity came
+        self.standing = np.zeros(len(joint_names))  # (n,) way by velocities while a position stays the same
+        self.disagreement = np.zeros(len(joint_names))  # (n,) of positions and velocities lately [rad or m]
         self.stamp: int | None = None
-        self.unchanged_since = 0  # stamp of the first measurement with the same numbers, bit for bit
         self.gaps = 0  # how often measurements have come again after they had become too old
         self.wraps = 0  # full turns by which a position has jumped
         self.latency = 0.0  # [s] mean age
         self._names, self._config, self._fastest = tuple(joint_names), config, fastest
+        self._most = np.minimum(_FASTEST * fastest, _HUGE)
         self._turns = np.zeros(len(joint_names))
 
     def take(self, now: int, stamp: int, position: Array, velocity: Array | None) -> None:
@@ -44,10 +57,10 @@ class MeasuredMotion:
             raise StreamError(
                 "its stamp is zero; let the driver stamp it with the time of the measurement", clock=True
             )
-        wrong = ~(np.abs(position) < _HUGE)
-        if np.count_nonzero(wrong):
-            joint = int(np.argmax(wrong))
-            raise StreamError(f"the position of joint {self._names[joint]!r} is {position[joint]}")
+        unknown = np.ones(len(self._names), dtype=bool) if velocity is None else np.isnan(velocity)
+        given = self.velocity if velocity is None else velocity
+        self._require_possible("position", position, ~(np.abs(position) < _HUGE))
+        self._require_possible("velocity", given, ~(unknown | (np.abs(given) < _HUGE)))
         if not self._is_fresh(age):
             where = f"{age:.3g} s before" if age > 0.0 else f"{-age:.3g} s after"
             raise StreamError(
@@ -57,6 +70,9 @@ class MeasuredMotion:
         if not self.fresh(now):  # what was known is too old to say anything, or the clock has been set back
             self.latency = age
             self.gaps += self.stamp is not None
+            position = position + self._turns
+            self.rate = np.where(unknown, 0.0, given)
+            self.standing, self.disagreement = 0.0 * position, 0.0 * position
         else:
             elapsed = 1e-9 * (stamp - (self.stamp or 0))
             if elapsed <= 0.0:
@@ -64,18 +80,28 @@ class MeasuredMotion:
                     f"its stamp lies {-elapsed:.3g} s before that of the last one; stamps must increase",
                     clock=True,
                 )
-            self._turns += self._wrapped(position + self._turns - self.position, elapsed)
+            self._turns = self._turns + self._wrapped(position + self._turns - self.position, elapsed)
             self.latency += (age - self.latency) * min(1.0, elapsed / _MEAN_OVER)
-        position = position + self._turns
-        self.unknown = np.ones(len(self._names), dtype=bool) if velocity is None else ~np.isfinite(velocity)
-        velocity = np.where(self.unknown, 0.0, 0.0 if velocity is None else velocity)
-        if np.count_nonzero(position != self.position) or np.count_nonzero(velocity != self.velocity):
-            self.unchanged_since = stamp
-        self.stamp, self.position, self.velocity = stamp, position, velocity
+            position = position + self._turns
+            self._compare(position, np.where(unknown, np.nan, given), elapsed)
+        self.unknown, self.velocity = unknown, np.where(unknown, self.rate, given)
+        self.stamp, self.position = stamp, position
 
-    def forget(self) -> None:
-        """Take the next measurement without holding it against the last one."""
-        self.stamp = None
+    def contradiction(self) -> Reason | None:
+        """Return how the signals of a joint contradict each other, None where they agree."""
+        config = self._config
+        least = 2.0 * config.resolution + (_SLACK * _COMPARED_OVER) * np.abs(self.rate)
+        beyond = np.abs(self.disagreement) - least
+        if np.count_nonzero(beyond > 0.0):
+            joint = int(np.argmax(beyond))
+            off = abs(float(self.disagreement[joint]))
+            return Reason(Fault.CONTRADICTION, self._names[joint], off, float(least[joint]))
+        beyond = np.abs(self.standing) - config.resolution
+        if np.count_nonzero(beyond > 0.0):
+            joint = int(np.argmax(beyond))
+            moved = abs(float(self.standing[joint]))
+            return Reason(Fault.FROZEN, self._names[joint], moved, config.resolution)
+        return None
 
     def age(self, now: int) -> float:
         """Return how old the last measurement is [s]; infinite before the first."""
@@ -88,12 +114,37 @@ class MeasuredMotion:
     def _is_fresh(self, age: float) -> bool:
         return -self._config.clock_tolerance <= age <= self._config.measurement_timeout
 
+    def _require_possible(self, what: str, values: Array, wrong: NDArray[np.bool_]) -> None:
+        if np.count_nonzero(wrong):
+            joint = int(np.argmax(wrong))
+            raise StreamError(
+                f"the {what} of joint {self._names[joint]!r} is {values[joint]:g}; look after its encoder",
+                joint=self._names[joint],
+                value=float(values[joint]),
+                limit=_HUGE,
+            )
+
+    def _compare(self, position: Array, velocity: Array, elapsed: float) -> None:
+        """Hold positions against the last ones, and both against velocities, NaN where none came.
+
+        `e' = x' - v - e / T`: what positions have moved by more than velocities say, lately; the same alone
+        for positions that stay the same bit for bit, over a longer time.
+        """
+        step = position - self.position
+        self.rate = self.rate + (1.0 - np.exp(-elapsed / RATE_OVER)) * (step / elapsed - self.rate)
+        mean = 0.5 * (_within(self.velocity, self._most) + _within(velocity, self._most))
+        way = np.where(np.isnan(mean), step, mean * elapsed)
+        self.disagreement = np.exp(-elapsed / _COMPARED_OVER) * (self.disagreement + step - way)
+        self.standing = np.where(step == 0.0, np.exp(-elapsed / _STANDING_OVER) * (self.standing + way), 0.0)
+
     def _wrapped(self, step: Array, elapsed: float) -> Array:
         """Return the full turns (n,) to add to a position that has stepped; raises StreamError for a jump."""
         # where the speed is known, only its change is not
         within = np.where(self.unknown, elapsed, min(elapsed**2 / _SPEED_UP, 2.0 * elapsed))
         allowed = self._fastest * within + self._config.resolution
-        step = step - self.velocity * elapsed
+        by_velocity = step - np.where(self.unknown, 0.0, _within(self.velocity, self._most)) * elapsed
+        by_rate = step - self.rate * elapsed
+        step = np.where(np.abs(by_rate) < np.abs(by_velocity), by_rate, by_velocity)
         far = np.abs(step) > allowed
         if not np.count_nonzero(far):
             return np.zeros(len(self._names))
@@ -103,7 +154,14 @@ class MeasuredMotion:
             joint = int(np.flatnonzero(left)[0])
             raise StreamError(
                 f"joint {self._names[joint]!r} has jumped by {step[joint]:.3g} rad or m in {elapsed:.3g} s; "
-                "look after its encoder"
+                "look after its encoder",
+                joint=self._names[joint],
+                value=float(step[joint]),
+                limit=float(allowed[joint]),
             )
         self.wraps += int(np.count_nonzero(turns))
         return turns
+
+
+def _within(values: Array, most: Array) -> Array:
+    return np.minimum(np.maximum(values, -most), most)

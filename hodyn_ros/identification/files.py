@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from hodyn_ros.model.keys import Entry, key
 from hodyn_ros.model.readers.document import read_document
 
 NOTHING = "-"  # in place of a column
+_LONGEST_LINE = 1_000_000  # characters of the heads of columns
+_LONGEST_NAME = 40  # characters of a column's name, as it is shown
 
 
 class CoupledMotor(Entry):
@@ -62,6 +65,8 @@ def read_recording(
         from hodyn_ros.identification.bag import read_bag
 
         return read_bag(path, joint_names, at_motor)
+    if not path.is_file():  # a pipe may never end
+        raise InputError(f"the recording '{path}' is not a regular file")
     table = {".csv": _csv, ".npz": _npz, ".parquet": _parquet}[kind](path)
     chosen = _read_map(columns) if columns is not None else _usual_map(table, joint_names)
     times = _column(path, table, chosen.time) * chosen.time_scale
@@ -78,7 +83,7 @@ def read_recording(
         values = np.full((len(times), len(names)), np.nan)
         for j, name in enumerate(names):
             if name != NOTHING:
-                values[:, j] = _column(path, table, name)
+                values[:, j] = _column(path, table, name, len(times))
         scale, offset = (np.array(getattr(chosen, f"{what}_{part}")) for part in ("scale", "offset"))
         for part, numbers in (("scale", scale), ("offset", offset)):
             if len(numbers) not in (1, len(names)):
@@ -89,7 +94,7 @@ def read_recording(
 
     efforts = channel("effort")
     if efforts is None:
-        raise InputError(f"{columns or path} names no efforts; columns are {', '.join(table)}")
+        raise InputError(f"{columns or path} names no efforts; columns are {_listed(table, 40)}")
     motors, links = channel("motor_position"), channel("position")
     shared = _transmission(chosen, joint_names)
     if shared is not None:
@@ -138,24 +143,42 @@ def _usual_map(table: dict[str, Array], joint_names: Sequence[str]) -> ColumnMap
     if not found["effort"]:
         raise InputError(
             f"there are no efforts called {joint_names[0]}.effort and so on; say with --columns which "
-            f"columns mean what. Columns are {', '.join(list(table)[:12])}"
+            f"columns mean what. Columns are {_listed(table, 12)}"
         )
     return ColumnMap(time="time", **found)
 
 
-def _column(path: Path, table: dict[str, Array], name: str) -> Array:
+def _column(path: Path, table: dict[str, Array], name: str, count: int | None = None) -> Array:
+    """Return a column, with as many numbers as it has to have."""
     if name not in table:
-        raise InputError(f"{path} has no column {name!r}; it has {', '.join(list(table)[:40])}")
-    return table[name]
+        raise InputError(f"{path} has no column {name!r}; it has {_listed(table, 40)}")
+    column = table[name]
+    if count is not None and len(column) != count:
+        raise InputError(f"{path} has {len(column)} numbers in column {name!r}, and {count} instants")
+    return column
+
+
+def _listed(table: dict[str, Array], most: int) -> str:
+    """Return names of columns, which may be anything where the file is something else."""
+    names = [repr(name)[1:-1] for name in list(table)[:most]]
+    return ", ".join(name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..." for name in names)
+
+
+def _unreadable(path: Path, what: str, error: Exception) -> InputError:
+    return InputError(f"{path} is no {what}: {' '.join(str(error).split()) or type(error).__name__}")
 
 
 def _csv(path: Path) -> dict[str, Array]:
-    with path.open(encoding="utf-8") as file:
-        heads = [head.strip() for head in file.readline().strip().lstrip("#").split(",")]
     try:
-        values = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
+        with path.open(encoding="utf-8") as file:
+            heads = [head.strip() for head in file.readline(_LONGEST_LINE).strip().lstrip("#").split(",")]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # which says that there is nothing
+            values = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2, encoding="utf-8")
     except ValueError as error:
-        raise InputError(f"{path} is no table of numbers under one line of heads: {error}") from None
+        raise _unreadable(path, "table of numbers under one line of heads", error) from None
+    if not values.size:
+        raise InputError(f"{path} holds no numbers under its first line")
     if values.shape[1] != len(heads):
         raise InputError(f"{path} has {len(heads)} heads over {values.shape[1]} columns")
     return dict(zip(heads, values.T))
@@ -164,37 +187,38 @@ def _csv(path: Path) -> dict[str, Array]:
 def _parquet(path: Path) -> dict[str, Array]:
     """Read the columns that are numbers, those that are instants as seconds. Needs pyarrow."""
     import pyarrow.parquet  # only in the extra `parquet`
-    from pyarrow import ArrowInvalid, compute, float64, int64, timestamp, types
+    from pyarrow import ArrowException, compute, float64, int64, timestamp, types
 
+    found: dict[str, Array] = {}
     try:
         table = pyarrow.parquet.read_table(path)
-    except (OSError, ArrowInvalid) as error:
-        raise InputError(f"{path} is no Parquet file: {error}") from None
-    found: dict[str, Array] = {}
-    for name in table.column_names:
-        column = table[name]
-        if types.is_timestamp(column.type):
-            nanoseconds = compute.cast(compute.cast(column, timestamp("ns")), int64()).to_numpy()
-            found[name] = 1e-9 * (nanoseconds - nanoseconds[0])  # or doubles would cut them
-        elif types.is_integer(column.type) or types.is_floating(column.type):
-            found[name] = np.asarray(compute.cast(column, float64(), safe=False).to_numpy(), dtype=np.float64)
+        for name in table.column_names:
+            column = table[name]
+            if types.is_timestamp(column.type):
+                nanoseconds = compute.cast(compute.cast(column, timestamp("ns")), int64()).to_numpy()
+                found[name] = 1e-9 * (nanoseconds - nanoseconds[0])  # or doubles would cut them
+            elif types.is_integer(column.type) or types.is_floating(column.type):
+                numbers = compute.cast(column, float64(), safe=False).to_numpy()
+                found[name] = np.asarray(numbers, dtype=np.float64)
+    except (OSError, ValueError, IndexError, ArrowException) as error:  # IndexError: no row
+        raise _unreadable(path, "Parquet file", error) from None
     return found
 
 
 def _npz(path: Path) -> dict[str, Array]:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            data = {key: archive[key] for key in archive.files}
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} is no NPZ archive of plain arrays: {error}") from None
-    names = [str(name) for name in data.pop("joint_names", [])]
     table: dict[str, Array] = {}
-    for what, values in data.items():
-        if values.ndim == 2:
-            labels = names if len(names) == values.shape[1] else [str(i) for i in range(values.shape[1])]
-            table |= {
-                f"{name}.{what}": column for name, column in zip(labels, np.asarray(values, dtype=float).T)
-            }
-        else:
-            table[what] = np.asarray(values, dtype=float)
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            data = {key: archive[key] for key in archive.files}
+        names = [str(name) for name in np.ravel(data.pop("joint_names", []))]
+        for what, values in data.items():
+            if values.ndim == 2:
+                count = values.shape[1]
+                labels = names if len(names) == count else list(map(str, range(count)))
+                columns = np.asarray(values, dtype=np.float64).T
+                table |= {f"{name}.{what}": column for name, column in zip(labels, columns)}
+            elif values.ndim == 1:
+                table[what] = np.asarray(values, dtype=np.float64)
+    except Exception as error:  # zipfile, zlib and NumPy have errors of their own for what is damaged
+        raise _unreadable(path, "NPZ archive of plain arrays", error) from None
     return table

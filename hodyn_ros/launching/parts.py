@@ -260,7 +260,12 @@ def command_arguments() -> tuple[Argument, ...]:
             low=6.0,
             high=2000.0,
         ),
-        Argument("feedforward", "elastic", "What motors get beside feedback.", ("none", "rigid", "elastic")),
+        Argument(
+            "feedforward",
+            "elastic",
+            "What motors get beside feedback.",
+            ("none", "rigid", "offset", "elastic"),
+        ),
     )
 
 

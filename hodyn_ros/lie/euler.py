@@ -8,10 +8,21 @@ Ott & Albu-Schaeffer, 2013, remark 7 and eq. 33).
 
 from __future__ import annotations
 
+from math import factorial
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_finite, real_array
+from hodyn_ros.digits import (
+    DRAWS,
+    Accuracy,
+    accuracy,
+    natural_rates,
+    refuse_without_digits,
+    rounded,
+    sizes_by_order,
+)
 from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.lie.jets import multiply, sin_cos, to_derivatives, to_taylor
 from hodyn_ros.lie.leibniz import product_derivative
@@ -19,6 +30,8 @@ from hodyn_ros.lie.motion import BaseMotion, Frame
 from hodyn_ros.lie.se3 import Array
 
 _SINGULAR = 1e-6  # of the cosine of the pitch
+_ROUNDING = float(np.finfo(np.float64).eps)
+_UNSURE = 1e-8  # share of a derivative from which on it is tried how much of it is rounding
 
 
 def euler_base(coordinates: ArrayLike, frame: Frame = "world") -> BaseMotion:
@@ -40,22 +53,72 @@ def euler_base(coordinates: ArrayLike, frame: Frame = "world") -> BaseMotion:
 def euler_coordinates(base: BaseMotion) -> Array:
     """Return coordinates (orders + 1, 6) of a base and their derivatives, of a batch (N, orders + 1, 6).
 
-    Roll and yaw lie within ±pi, the pitch within ±pi/2. Raises SingularError where the pitch is ±90 degrees.
+    Roll and yaw lie within ±pi, the pitch within ±pi/2. Raises SingularError where the pitch is ±90 degrees,
+    and near it where fewer than six digits are left of a derivative, as `euler_accuracy` says.
     """
-    rotation = base.pose[..., :3, :3]
-    cosine = np.hypot(rotation[..., 0, 0], rotation[..., 1, 0])
+    cosine = _cosine_of_pitch(base)
     if (cosine < _SINGULAR).any():
         raise SingularError(
             "the pitch of the base is 90 degrees, where roll and yaw turn about one axis: its Euler angles "
             "have no rates; use its twist",
             float(1.0 / max(float(np.min(cosine)), 1e-300)),
+            int(np.argmin(cosine)),
         )
+    found = _coordinates(base)
+    # each order divides by the cosine once more
+    unsure = cosine ** (base.orders + 1) < factorial(base.orders) * _UNSURE
+    for sample in np.flatnonzero(unsure):
+        try:
+            refuse_without_digits(
+                _accuracy(base.one(int(sample)), found[sample]) if base.batch else _accuracy(base, found),
+                "the motion in Euler angles, with a pitch near 90 degrees,",
+                "use the twist",
+            )
+        except SingularError as error:
+            error.sample = int(sample)
+            raise
+    return found
+
+
+def euler_accuracy(base: BaseMotion) -> Accuracy:
+    """Estimate how accurate `euler_coordinates` are, of one motion, positions and then angles.
+
+    From what they are of a motion that differs by its rounding; see `hodyn_ros.digits`.
+    """
+    if base.batch:
+        raise InputError("the accuracy is that of one motion, not of a batch")
+    return _accuracy(base, _coordinates(base))
+
+
+def _accuracy(base: BaseMotion, found: Array) -> Accuracy:
+    rng = np.random.default_rng(0)
+    others = []
+    for _ in range(DRAWS):
+        pose = base.pose * (1.0 + _ROUNDING * rng.uniform(-1.0, 1.0, base.pose.shape))
+        off = _ROUNDING * rng.uniform(-1.0, 1.0, 3)
+        beside = _coordinates(BaseMotion.computed(pose, rounded(base.twists, rng), base.frame), off)
+        turns = 2.0 * np.pi * np.round((beside[0, 3:] - found[0, 3:]) / (2.0 * np.pi))
+        beside[0, 3:] -= turns
+        others.append([beside[:, :3], beside[:, 3:]])
+    natural = [natural_rates(sizes_by_order(part)[1:], len(part)) for part in (found[:, :3], found[:, 3:])]
+    return accuracy([found[:, :3], found[:, 3:]], others, natural)
+
+
+def _cosine_of_pitch(base: BaseMotion) -> Array:
+    result: Array = np.hypot(base.pose[..., 0, 0], base.pose[..., 1, 0])
+    return result
+
+
+def _coordinates(base: BaseMotion, off: Array | float = 0.0) -> Array:
+    """Return what `euler_coordinates` does, whatever is left of it, with angles wrong by shares of `off`."""
+    rotation, cosine = base.pose[..., :3, :3], _cosine_of_pitch(base)
     angles = [
         np.arctan2(rotation[..., 2, 1], rotation[..., 2, 2]),
         np.arctan2(-rotation[..., 2, 0], cosine),
         np.arctan2(rotation[..., 1, 0], rotation[..., 0, 0]),
     ]
-    found = [np.concatenate([base.pose[..., :3, 3], np.stack(angles, axis=-1)], axis=-1)]
+    turns = np.stack(angles, axis=-1) * (1.0 + off)
+    found = [np.concatenate([base.pose[..., :3, 3], turns], axis=-1)]
     twists = np.moveaxis(base.in_frame("body").twists, -2, 0)
     for k in range(base.orders):
         # the next derivative counts with the map itself, which is known; what lower ones do is subtracted

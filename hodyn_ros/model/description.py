@@ -15,6 +15,7 @@ from hodyn_ros.model.propeller import Propeller
 from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.readers.document import AssumedFigure
 from hodyn_ros.model.tree import TreeModel
+from hodyn_ros.model.uncertainty import RobotUncertainty
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +30,8 @@ class RobotDescription:
     closure: Closure | None = None
     coordinate_limits: JointLimits | None = None
     propellers: tuple[Propeller, ...] = ()
+    grounded: Mapping[str, float] = field(default_factory=dict)  # masses [kg] of bodies fixed to the world
+    uncertainty: RobotUncertainty = RobotUncertainty()
     source: str = ""  # what errors call it: the path of its file
 
     def with_gravity(self, gravity: ArrayLike) -> RobotDescription:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import fields
-from typing import Literal
+from dataclasses import fields, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -118,6 +118,12 @@ class DriveSpec(Entry, kw_only=False):
         above=0,
         default=None,
     )
+    proportional_gain: float | None = key(
+        "of a feedback on the motor, by default from motor_inertia; with derivative_gain [N·m/rad]",
+        least=0,
+        default=None,
+    )
+    derivative_gain: float | None = key("of that feedback [N·m·s/rad]", least=0, default=None)
 
     @classmethod
     def check_keys(cls, given: Collection[str]) -> None:
@@ -162,6 +168,11 @@ class DriveSpec(Entry, kw_only=False):
         if self.torque_constant is not None and not 0.0 < self.torque_constant < np.inf:
             raise ModelError(f"its torque constant is {self.torque_constant:g} N·m/A; make it positive")
 
+        if (self.proportional_gain is None) != (self.derivative_gain is None):
+            raise ModelError("give both gains, proportional_gain and derivative_gain, or neither")
+        for gain in (self.proportional_gain, self.derivative_gain):
+            if gain is not None and not 0.0 <= gain < np.inf:
+                raise ModelError(f"one of its gains is {gain:g}; make it finite and not negative")
         if np.isfinite(self.limits.current) and self.torque_constant is None:
             raise ModelError("its limit of the current says nothing without a torque_constant; give both")
 
@@ -200,6 +211,37 @@ class DriveSpec(Entry, kw_only=False):
             "unheard of; if this is the inertia of the rotor itself, give it as rotor_inertia beside "
             "gear_ratio"
         ]
+
+
+class DriveChanges(DriveSpec, kw_only=False):
+    """Some figures of a drive whose others are known from elsewhere."""
+
+    stiffness: float = key(
+        "joint stiffness [N·m/rad], or rigid", above=0, words={"rigid": np.inf}, default=np.inf
+    )
+
+    @classmethod
+    def check_keys(cls, given: Collection[str]) -> None:
+        """Reject what says two things of one figure."""
+        if "motor_inertia" in given and "rotor_inertia" in given:
+            super().check_keys(given)
+
+    def __post_init__(self) -> None:
+        """Leave it to the drive that they become part of to check what belongs together."""
+
+    def on(self, known: DriveSpec) -> DriveSpec:
+        """Return a drive with these figures in place of its own. Raises ModelError."""
+        return replace(known, **_changed(self, known))
+
+
+def _changed(changes: Entry, known: object) -> dict[str, Any]:
+    """Return the values that changes give; mappings hold those of theirs that they do not give."""
+    found: dict[str, Any] = {}
+    for name in changes.given:
+        value, before = getattr(changes, name), getattr(known, name)
+        partial = type(value) in (FrictionSpec, DriveLimits)
+        found[name] = replace(before, **_changed(value, before)) if partial else value
+    return found
 
 
 def series_elastic(stiffness: ArrayLike, motor_inertia: ArrayLike) -> tuple[DriveSpec, ...]:

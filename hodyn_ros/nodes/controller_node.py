@@ -42,9 +42,10 @@ SETTINGS = (
     ParameterSpec(
         "feedforward",
         "elastic",
-        "Feedforward in addition to feedback: none; rigid, torques as if the joints were stiff; elastic, "
-        "torques and motions of the motors that the drives require. Drives with friction, or with damped or "
-        "nonlinear springs, need elastic.",
+        "Feedforward in addition to feedback: none; rigid, torques as if the joints were stiff; offset, the "
+        "same, with motors that lead by torque over stiffness; elastic, torques and motions of the motors "
+        "that the drives require. Drives with friction at links, or damped or nonlinear springs, need "
+        "elastic.",
         read_only=True,
     ),
     ParameterSpec(
@@ -113,10 +114,10 @@ class ControllerNode(FeedforwardConsumer):
             )
         self._mode = FeedforwardMode(choice(self, "feedforward", [mode.value for mode in FeedforwardMode]))
         self._train = train
-        if not train.linear and self._mode is not FeedforwardMode.ELASTIC:
+        if not train.linear_springs and self._mode is not FeedforwardMode.ELASTIC:
             raise InputError(
                 f"parameter 'feedforward' is {self._mode.value!r}, but robot {robot.name!r} has "
-                "friction, or springs that are damped or not linear; choose elastic"
+                "friction at its links, or springs that are damped or not linear; choose elastic"
             )
         self._says_the_end = choice(self, "end_command", ("empty", "none")) == "empty"
         guard = CommandGuard(
@@ -138,9 +139,7 @@ class ControllerNode(FeedforwardConsumer):
     def _gains(self, train: DriveTrain) -> MotorGains:
         proportional, derivative = value(self, "proportional_gains"), value(self, "derivative_gains")
         if not proportional and not derivative:
-            return MotorGains.from_frequency(
-                train.motor_inertia, value(self, "natural_frequency"), value(self, "damping_ratio")
-            )
+            return MotorGains.of_drives(train, value(self, "natural_frequency"), value(self, "damping_ratio"))
         for name, gains in (("proportional_gains", proportional), ("derivative_gains", derivative)):
             if len(gains) != train.n_joints:
                 raise InputError(f"parameter {name!r} holds {len(gains)} gains for {train.n_joints} joints")

@@ -13,6 +13,7 @@ accepted sample and with its stamp; `robot_description` (std_msgs/String, latche
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -218,6 +219,7 @@ class DynamicsNode(LifecycleNode):
             self._next.take_over(self._pipeline)
             self._use(self._next)
             self._next = None
+            gc.collect()  # machine code of loops lies in cycles, of which there are too few to be looked for
         elif "robot_config" in (parameter.name for parameter in parameters):
             self._description.listen(not value(self, "robot_config"))
 

@@ -66,7 +66,7 @@ class ForwardEffortNode(ForwardCommands):
         end = choice(self, "end", (*ENDS, _SILENT))
         self._silent = end == _SILENT
         self._publisher = self.publisher(Float64MultiArray, "effort_commands")
-        self.start_guarded(motor=self._motor, end=End.HOLD.value if self._silent else end)
+        self.start_guarded(motor=self._motor, end=End.HOLD.value if self._silent else end, efforts_act=True)
 
     def reference(self, feedforward: Feedforward) -> Reference:
         """Return the chosen efforts, and the motor positions where there are some."""

@@ -47,7 +47,7 @@ class MotorReferenceNode(ForwardCommands):
             for quantity in ("position", "velocity", "effort")
         ]
         self._publisher = self.publisher(JointState, "motor_references")
-        self.start_guarded(motor=True, end=value(self, "end"))
+        self.start_guarded(motor=True, end=value(self, "end"), efforts_act=False)
 
     def reference(self, feedforward: Feedforward) -> Reference:
         """Return the motion and the efforts of the motors."""

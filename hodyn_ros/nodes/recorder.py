@@ -62,6 +62,8 @@ _LOOK_PERIOD = 0.1  # [s] between two searches for new topics
 class Recorder(Node):
     """Hears topics as bytes and hands them to a `AsyncBagWriter`."""
 
+    end_within = float("inf")  # [s]: a disk takes its time to complete a bag
+
     def __init__(self) -> None:
         self._open = False  # rclpy destroys a node also when this method has failed
         super().__init__("recorder")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -9,12 +10,13 @@ from typing import Any
 from rclpy.duration import Duration
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
 
 from hodyn_ros.control.motor_pd import Reference
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.feedforward import Feedforward
 from hodyn_ros.guard.command_guard import CommandGuard, GuardedCommand
-from hodyn_ros.guard.guard_config import State, StreamError
+from hodyn_ros.guard.reasons import State, StreamError
 from hodyn_ros.msg import FeedforwardTorque
 from hodyn_ros.ros.conversions.joint_subset import FeedforwardReader, StateReader
 from hodyn_ros.ros.conversions.layout import instant
@@ -26,8 +28,8 @@ from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
 from hodyn_ros.ros.streams.stream_executor import StreamGroup
 
 IN = "feedforward_torque"
-_START_POSE = "start pose invalid"  # as reasons of the guard begin where the robot is not at the motion
 _REMINDER = 10.0  # [s] from one line to the next about a robot that stands somewhere else
+_SLEW = 2e-4  # [s] by which two clocks may go apart between two commands: it takes as long to read both
 _ARRIVAL = Duration(seconds=0.5)  # that the last command may take
 
 
@@ -50,6 +52,10 @@ class FeedforwardConsumer(Node, ABC):
         self._saturated = self._limited = self._troubles_reported = 0
         self._command_publishers: list[Any] = []
         self._commanding = False  # whether anything was sent since the last end
+        self._at = 0  # the instant of the last command [ns]
+        self._clocks: tuple[int, float] | None = (
+            None  # the node's [ns] and a steady one [s], at the last command
+        )
 
     def publisher(self, kind: Any, topic: str) -> Any:
         """Return a publisher of commands; an old one is worth nothing, so only the last is kept."""
@@ -77,6 +83,7 @@ class FeedforwardConsumer(Node, ABC):
             qos = stream_qos(1) if guard.config.measured else sensor_qos()
             self._kept.append(self._listen(JointState, measured_on, self._take_measurement, qos))
         self._diagnostics = Diagnostics(self, self._report)
+        self._start = self.create_service(Trigger, "~/start", self._on_start, callback_group=self.streams)
 
     def _listen(self, kind: Any, topic: str, callback: Any, qos: Any) -> Any:
         made = self.create_subscription(
@@ -156,7 +163,7 @@ class FeedforwardConsumer(Node, ABC):
 
     def command(self, at: int) -> None:
         """Command for an instant [ns], which is about now."""
-        command = self.guard.command(at)
+        command = self.guard.command(at, self._elapsed(at))
         for change in self.guard.transitions:
             text = f"{change.before.value} -> {change.after.value}: {change.reason}"
             if change.after in (State.JOINING, State.FOLLOWING):
@@ -164,8 +171,8 @@ class FeedforwardConsumer(Node, ABC):
             else:  # a line of its own, as rclpy takes one severity for each
                 self.get_logger().warning(text)
         self.guard.transitions.clear()
-        if self.guard.reason.startswith(_START_POSE):
-            self.get_logger().warning(self.guard.reason, throttle_duration_sec=_REMINDER)
+        if self.guard.reason.start_pose:
+            self.get_logger().warning(str(self.guard.reason), throttle_duration_sec=_REMINDER)
         if command is not None:
             self._saturated += command.saturated
             self._limited += command.rate_limited
@@ -174,6 +181,32 @@ class FeedforwardConsumer(Node, ABC):
                 self._commands.tick()
         elif self._commanding and self.guard.ended:
             self._end()
+
+    def _elapsed(self, at: int) -> float | None:
+        """Return how long [s] ago the last command was, whatever the clock has done since.
+
+        By the instants of the commands, from which alone they then follow, but for steps of the clock. None
+        in simulated time, which goes as it likes.
+        """
+        if self.get_clock().ros_time_is_active:
+            return None
+        now, steady = self.now(), time.monotonic()
+        before, self._clocks = self._clocks, (now, steady)
+        at_before, self._at = self._at, at
+        if before is None:
+            return None
+        step = 1e-9 * (now - before[0]) - (steady - before[1])  # of the clock; both are read at once
+        return 1e-9 * (at - at_before) - (step if abs(step) > _SLEW else 0.0)
+
+    def _on_start(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Let the robot join a motion again, although a fault has stopped it."""
+        response.success = self.guard.start()
+        response.message = (
+            "joins the motion as soon as all checks pass"
+            if response.success
+            else f"nothing to start: the state is {self.guard.state.value}"
+        )
+        return response
 
     def _end(self) -> None:
         self.send_end()
@@ -211,7 +244,7 @@ class FeedforwardConsumer(Node, ABC):
         rejected = self._rejected_feedforwards.total
         values: dict[str, object] = {
             "state": guard.state.value,
-            "reason": guard.reason,
+            "reason": str(guard.reason),
             "feedforwards": self._feedforwards.count,
             "feedforward rate [1/s]": self._feedforwards.rate(),
             "age of the last feedforward [s]": self._feedforwards.age(),

@@ -57,12 +57,17 @@ _WATCH_RATE = 100.0  # [Hz]
 class ForwardCommands(FeedforwardConsumer):
     """Commands at the parameter `rate`; `settings` of the node begin with FORWARD_SETTINGS."""
 
-    def start_guarded(self, *, motor: bool, end: str) -> None:
-        """Make the guard and begin; with `motor` efforts are those of the motors."""
+    def start_guarded(self, *, motor: bool, end: str, efforts_act: bool) -> None:
+        """Make the guard and begin; with `motor` efforts are those of the motors.
+
+        `efforts_act`: whether they are all that drives do, and not beside a loop of their own.
+        """
         names, robot = value(self, "joints"), guarded_robot(self)
         guard = CommandGuard(
             names,
-            guard_config(self, feedback=False, first_effort=FirstEffort.ZERO, end=end),
+            guard_config(
+                self, feedback=False, first_effort=FirstEffort.ZERO, end=end, efforts_act=efforts_act
+            ),
             None if robot is None else guard_limits(robot, names, motor=motor),
             model=None if robot is None else effort_model(robot, names, motor=motor),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
 import signal
@@ -24,13 +25,16 @@ from hodyn_ros.ros.parameters.parameters import warn_of_unknown_parameters
 from hodyn_ros.ros.realtime import apply_realtime_settings
 from hodyn_ros.ros.streams.middleware_failures import MiddlewareFailures
 from hodyn_ros.ros.streams.stream_executor import HOUSEKEEPING_PERIOD, StreamExecutor
+from hodyn_ros.ros.unheld_output import UnheldOutput
 
 # What a start fails with because of what the user gave. rclpy has no root for its errors: unfit QoS,
 # unknown arguments and whatever rcl rejects come as RuntimeError.
 _START_ERRORS = (HodynError, OSError, RuntimeError, ParameterException, NameValidationException)
 
 _LOOK_WHILE_STOPPING = 0.01  # [s] from one look at `stopped` to the next
+_STDOUT, _STDERR = 1, 2
 _ECHO = 1.0  # [s] after a signal in which another one is taken for the same
+_END_WITHIN = 30.0  # [s] of a node without `end_within`
 
 
 @runtime_checkable
@@ -89,12 +93,16 @@ def run(
     process, which ignores SIGINT afterwards.
 
     A node goes on where the middleware fails in a callback, see `MiddlewareFailures`. No signal interrupts a
-    callback. A node that `StopsFirst` goes on after the signal; a second signal, more than a second after the
-    first, ends it at once.
+    callback, and no log that nobody reads holds the node up, see `UnheldOutput`. A node that `StopsFirst`
+    goes on after the signal; a second signal, more than a second after the first, ends it at once. Where the
+    middleware holds the end up, as threads of its own may wait for each other, the process ends with 1 and
+    says where it stood: `end_within` seconds after the stop, which a node may have as an attribute, by
+    default 30.
     """
     signals = _Signals()
     end_with_parent()
     _ensure_log_folder()
+    output = UnheldOutput(_STDOUT if os.environ.get("RCUTILS_LOGGING_USE_STDOUT") == "1" else _STDERR)
     nodes: Sequence[Node] = ()
     started = False
     try:
@@ -133,6 +141,7 @@ def run(
             raise
         return 0  # as above
     finally:
+        _end_within(nodes)
         # ros2 launch passes on the SIGINT that the terminal has sent to everybody; once is enough, to the
         # very end of the process: that of Python takes longer than that of the node.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -141,18 +150,30 @@ def run(
             node.destroy_node()
         rclpy.try_shutdown()
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # rclpy has put back what was there before it
+        output.close()
+        if args is not None:  # else the process ends as well, which takes destructors of the middleware
+            faulthandler.cancel_dump_traceback_later()
     return 0
 
 
 def _stop(nodes: Sequence[Node], executor: Executor, signals: _Signals, failures: MiddlewareFailures) -> None:
     """Serve nodes that stop first until they have stopped, their time is over, or another signal comes."""
     stopping = [node for node in nodes if isinstance(node, StopsFirst) and node.stopping()]
-    end = time.monotonic() + max((node.stop_within for node in stopping), default=0.0)
+    within = max((node.stop_within for node in stopping), default=0.0)
+    end = time.monotonic() + within
+    _end_within(nodes, within)
     while rclpy.ok() and signals.count < 2 and time.monotonic() < end:
         if all(node.stopped for node in stopping):
             return
         with failures:
             executor.spin_once(_LOOK_WHILE_STOPPING)
+
+
+def _end_within(nodes: Sequence[Node], more: float = 0.0) -> None:
+    """End the process then, by a thread that needs neither the interpreter nor signals."""
+    seconds = more + max((getattr(node, "end_within", _END_WITHIN) for node in nodes), default=_END_WITHIN)
+    if seconds < float("inf"):
+        faulthandler.dump_traceback_later(seconds, exit=True, file=2)
 
 
 def _fail(error: Exception) -> int:

@@ -20,6 +20,7 @@ from hodyn_ros.simulation.recording import Recording, seconds, tracking
 MODE_STYLES = {
     "none": ("feedback only", "#888888"),
     "rigid": ("rigid feedforward", "#E69F00"),
+    "offset": ("rigid, motors offset by τ/K", "#CC79A7"),
     "elastic": ("elastic feedforward", "#0072B2"),
 }
 _WINDOW = 0.1  # [s] over which errors are taken together

@@ -137,10 +137,8 @@ class TrackingStudy:
         self._begin = 0.0 if own.starts_at_rest else ramp
         self._settling = settling
         self._length = (own.duration if duration is None else duration) + afterwards
-        self.modes = tuple(FeedforwardMode) if train.linear else (FeedforwardMode.ELASTIC,)
-        self._gains = MotorGains.from_frequency(
-            train.motor_inertia, loop.natural_frequency, loop.damping_ratio
-        )
+        self.modes = tuple(FeedforwardMode) if train.linear_springs else (FeedforwardMode.ELASTIC,)
+        self._gains = MotorGains.of_drives(train, loop.natural_frequency, loop.damping_ratio)
         self._effort_limits = train.effort_limits(model.limits.effort)
         count = round((settling + self._motion.trajectory.duration + afterwards) * loop.rate)
         desired = [self._desired(i / loop.rate) for i in range(count + 1)]
@@ -199,17 +197,18 @@ class TrackingStudy:
 def _tolerant(rate: float) -> GuardConfig:
     """Return a guard's configuration under which errors are measured, and not stopped for."""
     return GuardConfig(
-        timeout=max(0.05, 2.0 / rate),
+        timeout=min(max(0.05, 2.0 / rate), 1.0),
         measured=True,
         measurement_timeout=max(0.05, 2.0 / rate),
         lead=0.5 / rate,
         join_within=0.0,
         settle=0.0,
-        speed_margin=1e6,
-        tracking_error=1e6,
+        drive_timeout=max(0.1, 4.0 / rate),
+        tracking_error=1e3,
+        resolution=1e9,
         reference_step=1e9,
-        effort_step=1e9,
-        saturation_time=1e9,
+        effort_step=1e6,
+        saturation_time=1e3,
         stop_on=Status.OK,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import socket
 import time
@@ -12,11 +13,13 @@ from io import StringIO
 import numpy as np
 import viser
 from numpy.typing import NDArray
+from viser._messages import RunJavascriptMessage
 
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.view.bars import bars
 from hodyn_ros.view.meshes import triangles
+from hodyn_ros.view.own_pages import only_own_pages
 from hodyn_ros.view.scene import Figure, Scene
 from hodyn_ros.view.track import DriveLimit, Instant, Track
 
@@ -122,6 +125,9 @@ class Browser:
         server.gui.main_panel.dock_right()
         server.scene.configure_default_lights(cast_shadow=False)  # shadows are slow without a graphics card
         server.gui.set_panel_label(scene.robot.name)
+        # viser has no call for the title of the tab, and this message for what every page runs
+        title = json.dumps(f"{scene.robot.name} - hodyn view")
+        server.gui._websock_interface.queue_message(RunJavascriptMessage(source=f"document.title = {title};"))
         server.initial_camera.look_at = middle
         server.initial_camera.position = middle + size * np.array([0.85, -0.95, 0.42])
         cell = 10.0 ** np.floor(np.log10(size))
@@ -279,7 +285,7 @@ def _server(host: str, port: int, name: str) -> viser.ViserServer:
         except OSError as error:
             where = f"{host}:{port}: {error.strerror}"
             raise InputError(f"cannot serve at {where}; choose another --port") from error
-    with redirect_stdout(StringIO()):  # which tells the address in a box
+    with only_own_pages(host), redirect_stdout(StringIO()):  # which tells the address in a box
         return viser.ViserServer(host=host, port=port, label=name, verbose=False)
 
 

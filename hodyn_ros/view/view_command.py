@@ -9,6 +9,7 @@ from rich.console import Console
 
 from hodyn_ros import share
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
 from hodyn_ros.trajectory.files.reader import read_motion
 from hodyn_ros.view.browser import Browser
@@ -17,11 +18,11 @@ from hodyn_ros.view.track import Instant, Track, drive_limits, track_of_motion
 from hodyn_ros.view.visuals import read_looks
 
 _BAG_ENDS = (".mcap", ".db3", ".zstd")
-_UNKNOWN = 1e-3  # [rad] largest deflection that is expected of a robot whose motion comes later
+_UNKNOWN = 1e-3  # [rad] largest deflection that is expected of a robot whose file says too little
 
 
 def run_view(
-    robot: str,
+    robot: RobotChoice,
     source: str | None,
     live: bool,
     duration: float | None,
@@ -33,12 +34,11 @@ def run_view(
     """Serve a page with a robot until Ctrl+C: standing, along a motion or a bag, or live."""
     if live and source is not None:
         raise InputError(f"--live shows what the topics say; leave out '{source}'")
-    path = share.find("config", robot)
-    machine = Robot.from_config(path)
+    path, machine = robot.path, robot.robot()
     track = None if source is None else _track(machine, source, duration, namespace)
     looks = read_looks(path, machine)
     scene = Scene(machine, looks.visuals)
-    browser = Browser(scene, drive_limits(machine), _largest(track), host, port)
+    browser = Browser(scene, drive_limits(machine), _largest(machine, track), host, port)
     for line in (*looks.missing, *browser.missing, "" if track is None else track.note):
         if line:
             console.print(f"note: {line}", soft_wrap=True, highlight=False, markup=False)
@@ -65,7 +65,15 @@ def _track(robot: Robot, source: str, duration: float | None, namespace: str) ->
     return track_of_motion(robot, read_motion(share.find("config", source)), duration)
 
 
-def _largest(track: Track | None) -> float:
-    if track is None or track.deflections is None or not np.isfinite(track.deflections).any():
+def _largest(robot: Robot, track: Track | None) -> float:
+    """Return the largest deflection [rad or m] of a track, or else that under the largest efforts.
+
+    What is live comes later: springs drawn too wide would hide the robot.
+    """
+    if track is not None and track.deflections is not None and np.isfinite(track.deflections).any():
+        return float(np.nanmax(np.abs(track.deflections)))
+    train = robot.drive_train
+    if train is None:
         return _UNKNOWN
-    return float(np.nanmax(np.abs(track.deflections)))
+    bent = robot.limits.effort / train.stiffness
+    return float(max(bent[np.isfinite(bent)], default=_UNKNOWN))

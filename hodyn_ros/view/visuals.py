@@ -18,7 +18,7 @@ from hodyn_ros.lie.jets import Array
 from hodyn_ros.model.frames import from_rpy
 from hodyn_ros.model.readers.document import read_document
 from hodyn_ros.model.readers.files import read_file
-from hodyn_ros.model.readers.robot_entries import UrdfFile
+from hodyn_ros.model.readers.robot_entries import MjcfFile, UrdfFile
 from hodyn_ros.model.readers.urdf import MOST_BYTES, parse_urdf
 
 GREY = (0.72, 0.74, 0.78)
@@ -45,14 +45,15 @@ class Looks(NamedTuple):
 
 
 def read_looks(path: Path, robot: Robot) -> Looks:
-    """Return the shapes of the robot that a file describes: a URDF, an MJCF, or one that names a URDF."""
-    if format_of(path) == "mjcf":
+    """Return the shapes of the robot that a file describes: a URDF, an MJCF, or one that names one."""
+    shown = _shown_by(path)
+    if shown is None:
+        return Looks((), ())
+    if format_of(shown) == "mjcf":
         from hodyn_ros.view.geoms import read_geoms
 
-        return Looks(tuple(read_geoms(path, robot)), ())
-    urdf = _urdf_of(path)
-    if urdf is None:
-        return Looks((), ())
+        return Looks(tuple(read_geoms(shown, robot)), ())
+    urdf = shown
     root = parse_urdf(read_file(urdf, MOST_BYTES, "the URDF"))
     colours = {m.get("name"): m for m in root.iter("material") if m.find("color") is not None}
     visuals, missing = [], []
@@ -67,14 +68,15 @@ def read_looks(path: Path, robot: Robot) -> Looks:
     return Looks(tuple(visuals), tuple(dict.fromkeys(missing)))
 
 
-def _urdf_of(path: Path) -> Path | None:
-    form = format_of(path)
-    if form == "urdf":
+def _shown_by(path: Path) -> Path | None:
+    """Return the URDF or MJCF that a file is, or that it names."""
+    if format_of(path) != "yaml":
         return path
-    if form != "yaml":
-        return None
     document = read_document(path, kind_of)
-    return document.path.parent / document.root.urdf if isinstance(document.root, UrdfFile) else None
+    root, folder = document.root, document.path.parent
+    if isinstance(root, UrdfFile):
+        return folder / root.urdf
+    return folder / root.mjcf if isinstance(root, MjcfFile) else None
 
 
 def _visual(

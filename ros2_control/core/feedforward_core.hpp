@@ -9,11 +9,11 @@
 #include <cmath>
 #include <cstddef>
 #include <memory>
-#include <sstream>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "../guard/command_guard.hpp"
+#include "../guard/reason_text.hpp"
 #include "lock_free.hpp"
 #include "robot_library.hpp"
 
@@ -27,7 +27,7 @@ struct CoreConfig
   guard::Gains gains;           // of the feedback; none where empty
   Side states = Side::kMotor;   // what positions and velocities are measured, and commanded
   Side efforts = Side::kMotor;  // what efforts are commanded
-  bool zero_at_the_end = true;  // what is left on the interfaces on deactivation: no efforts, or the last ones
+  bool zero_at_the_end = true;  // what is left where nothing more is commanded: no efforts, or the last ones
 };
 
 // A desired motion about one instant.
@@ -75,12 +75,18 @@ public:
     desired.take();  // what was desired before does not count
   }
 
-  // The commands of one period, which `position`, `velocity` and `effort` then hold. `chained`: references of
-  // another controller, row by row as q, NaN where it gives none; null: the last desired motion counts.
-  void update(guard::Instant now, const double * measured, const double * rates, const double * chained)
+  // The commands of one period, which `position`, `velocity` and `effort` then hold. `elapsed` [s]: the time since
+  // the update before by a clock that cannot be set, where there is one. `chained`: references of another
+  // controller, row by row as q, NaN where it gives none; null: the last desired motion counts.
+  void update(
+    guard::Instant now, std::optional<double> elapsed, const double * measured, const double * rates,
+    const double * chained)
   {
     if (stop_asked.load(std::memory_order_relaxed)) {
       guard_->stop();
+    }
+    if (start_asked.exchange(false, std::memory_order_relaxed)) {
+      guard_->start();
     }
     guard_->measure(now, now, measured, rates);
     if (chained != nullptr) {
@@ -89,16 +95,19 @@ public:
       follow(now, desired.current().stamp, desired.current().q.data());
     }
     guard_->found = effort;  // what the drives do until a motion is joined, at first or after an end
-    if (guard_->command(now)) {
+    if (guard_->command(now, elapsed)) {
       position = guard_->issued.motion.position;
       velocity = guard_->issued.motion.velocity;
       effort = guard_->issued.effort;
     } else {
-      std::fill(velocity.begin(), velocity.end(), 0.0);  // the rest stays as it was
+      std::fill(velocity.begin(), velocity.end(), 0.0);  // the rest stays as it was,
+      leave_after_a_hold_up();
     }
     for (std::size_t i = 0; i < guard_->changes; ++i) {
       events.push(guard_->transitions[i]);
     }
+    has_stopped.store(
+      guard_->state == guard::State::kStopping || guard_->state == guard::State::kStopped, std::memory_order_relaxed);
   }
 
   // Leave what shall be on the interfaces; true where a motion was followed, or the robot is not at rest yet.
@@ -108,9 +117,7 @@ public:
     velocity_then_ = velocity;
     effort_then_ = effort;
     std::fill(velocity.begin(), velocity.end(), 0.0);
-    if (config_.zero_at_the_end) {
-      std::fill(effort.begin(), effort.end(), 0.0);
-    }
+    leave();
     return state != guard::State::kWaiting && state != guard::State::kStopped;
   }
 
@@ -126,23 +133,43 @@ public:
 
   guard::Vector position, velocity, effort;  // commanded, for each joint
   Latest<Desired> desired;                   // written by whoever takes the messages
-  std::atomic<bool> stop_asked{false};
+  std::atomic<bool> stop_asked{false};       // to stop for good
+  std::atomic<bool> start_asked{false};      // to join a motion again, although a fault has stopped the robot
+  std::atomic<bool> has_stopped{false};      // whether there is something to start
   std::atomic<long> rejected{0};  // references that could not be followed
   Events<guard::Transition, 64> events;
 
 private:
+  void leave()
+  {
+    if (config_.zero_at_the_end) {
+      std::fill(effort.begin(), effort.end(), 0.0);
+    }
+  }
+
+  // but where the guard has ended in motion: drives have gone on without commands, nobody knows how.
+  void leave_after_a_hold_up()
+  {
+    for (std::size_t i = 0; i < guard_->changes; ++i) {
+      if (guard_->transitions[i].reason.cause == guard::Cause::kHeldUp) {
+        leave();
+      }
+    }
+  }
+
   void reset()
   {
     robot_.home(memory_.get());
     robot_.home(stop_memory_.get());
-    stop_asked = false;
+    stop_asked = start_asked = has_stopped = false;
     const bool motor = config_.efforts == Side::kMotor;
     const auto row = [this](const double * numbers) { return guard::Vector(numbers, numbers + robot_.joints); };
     guard_ = std::make_unique<guard::CommandGuard>(
       robot_.joints, std::size_t{3}, robot_.order + 1, config_.guard,
       guard::Limits{
         row(robot_.velocity), row(motor ? robot_.motor_effort : robot_.effort),
-        row(motor ? robot_.motor_effort_rate : robot_.effort_rate)},
+        row(motor ? robot_.motor_effort_rate : robot_.effort_rate),
+        row(motor ? robot_.motor_mismatch : robot_.mismatch)},
       config_.gains, stopping());
   }
 
@@ -233,25 +260,4 @@ private:
   guard::Vector velocity_then_, effort_then_;  // before the last `deactivate`
   std::unique_ptr<guard::CommandGuard> guard_;
 };
-
-// A line about a change of state, for the log.
-inline std::string text_of(const guard::Transition & change, const std::vector<std::string> & joints)
-{
-  std::ostringstream text;
-  text << guard::name_of(change.before) << " -> " << guard::name_of(change.after);
-  if (change.found.fault == guard::Fault::kNone) {
-    return text.str();
-  }
-  text << ": " << guard::name_of(change.found.fault);
-  if (change.tripped) {
-    text << " although it stops, so the motors let go";
-  }
-  if (change.found.joint >= 0) {
-    text << ", joint '" << joints[static_cast<std::size_t>(change.found.joint)] << "'";
-  }
-  if (change.found.value != 0.0) {
-    text << " (" << change.found.value << ", allowed " << change.found.limit << ")";
-  }
-  return text.str();
-}
 }  // namespace hodyn_ros

@@ -10,27 +10,40 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <functional>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
 
 #include "effort_limiter.hpp"
 #include "feedforward_stream.hpp"
 #include "measured_motion.hpp"
+#include "momentum_residual.hpp"
 #include "transitions.hpp"
 #include "words.hpp"
 
 namespace hodyn_ros::guard
 {
-// Efforts of a motion, in the sense of those of the feedforward; none where empty. Must not allocate.
-using EffortModel = std::function<void(const Motion &, Vector &)>;
-
 // What is commanded for one instant.
 struct Command
 {
   explicit Command(std::size_t joints) : motion(joints), feedforward(joints), effort(joints) {}
   Motion motion;       // of the reference
-  Vector feedforward;  // what of the effort is not feedback
+  Vector feedforward;  // what of the effort is not feedback, before the limits
   Vector effort;       // after the limits, with the feedback where the guard has gains
 };
+
+// Return the configuration; throws for a figure out of its range.
+inline const Config & in_range(const Config & config)
+{
+  if (const Figure * const wrong = out_of_range(config)) {
+    std::ostringstream text;
+    text << wrong->name << " must be within " << wrong->least << " and " << wrong->most << ", found "
+         << config.*wrong->value;
+    throw std::invalid_argument(text.str());
+  }
+  return config;
+}
 
 class CommandGuard
 {
@@ -38,21 +51,29 @@ public:
   CommandGuard(
     std::size_t joints, std::size_t position_rows, std::size_t effort_rows, const Config & allowed,
     const Limits & limits, Gains gains = {}, EffortModel model = {})
-  : config(allowed),
-    measured(joints, config, scaled(limits.velocity, allowed.speed_margin)),
-    desired(joints, position_rows, effort_rows, config, scaled(limits.velocity, allowed.speed_margin)),
-    issued(joints),
-    found(joints),
+  : config(in_range(allowed)),
     velocity_limit_(limits.velocity),
     fastest_(scaled(limits.velocity, allowed.speed_margin)),
-    limiter_(limits.effort, known_rates(limits.effort_rate), allowed.effort_step),
+    mismatch_(limits.mismatch),
     gains_(std::move(gains)),
     model_(std::move(model)),
+    measured(joints, config, fastest_),
+    // where nothing corrects them, efforts have to be those of the motion from the start
+    desired(
+      joints, position_rows, effort_rows, config, fastest_, limits, model_, !gains_.any() && allowed.efforts_act),
+    issued(joints),
+    found(joints),
+    limiter_(limits.effort, known_rates(limits.effort_rate), allowed.effort_step),
+    residual_(model_, fastest_),
     offset_(joints),
     relax_(joints),
     braking_(joints),
     scratch_(joints),
     other_(joints),
+    faded_(joints),
+    acted_(joints),
+    mean_effort_(joints),
+    position_then_(joints, kNowhere),
     reference_then_(joints),
     kept_(joints),
     standing_(joints),
@@ -60,7 +81,7 @@ public:
     feedback_(joints)
   {
   }
-  CommandGuard(const CommandGuard &) = delete;  // the streams refer to its own config
+  CommandGuard(const CommandGuard &) = delete;  // the streams refer to its own config and model
   CommandGuard & operator=(const CommandGuard &) = delete;
 
   // Take positions and velocities that were measured at an instant; velocities may hold NaN, or be null.
@@ -74,14 +95,12 @@ public:
   {
     const bool before = desired.known;
     const Taken taken = desired.take(now, stamp, reference, status, following());
-    if (taken == Taken::kNumbers || taken == Taken::kJump) {
-      if (before) {
-        jumped_ = true;
-        sound_since_ = kInfinite;
-      }
-      return taken;
+    if ((taken == Taken::kNumbers || taken == Taken::kJump) && before) {
+      jump_ = desired.fault;
+      sound_since_ = kInfinite;
     }
     if (taken == Taken::kYes && !desired.smooth && following()) {
+      // a payload or another setting has changed: go there smoothly
       const bool again = t_ < effort_stepped_at_ + config.fade;
       effort_steps_ = effort_steps_ * again + 1;
       effort_stepped_at_ = t_;
@@ -93,23 +112,28 @@ public:
   // Stop for good, as the process is shutting down.
   void stop() { shutdown_ = true; }
 
-  // Compute `issued` for an instant; false before anything was joined, after the end, and while it has to be seen
-  // where a robot is that nobody has looked after for a while.
-  bool command(Instant now)
+  // Join a motion again although a fault has stopped the robot, once all checks pass; whether it has stopped at all.
+  bool start()
   {
-    const double elapsed = advance(now);
+    asked_ = (state == State::kStopping || state == State::kStopped) && !shutdown_;
+    return asked_;
+  }
+
+  // Compute `issued` for an instant; false before anything was joined, and after the end. `elapsed` [s]: the time
+  // since the call before by a clock that cannot be set, where there is one.
+  bool command(Instant now, std::optional<double> elapsed = std::nullopt)
+  {
+    const double since = advance(now, elapsed);
     fresh_ = has_measurement();
-    waits_ = waits_for_measurement();
-    if (waits_) {
-      measured.known = false;  // brakes stop a robot faster than the checks of the next one allow
-      return false;
-    }
+    watch_efforts();
     change_state(find_fault());
     ended = ended || at_the_end();
     if (state == State::kWaiting || ended) {
+      acted_for_ = 0.0;
       return false;
     }
     const double acts = t_ + config.lead;
+    catch_up(acts);
     motion(acts, scratch_);
     const double left = released(acts);
     feed_back();
@@ -118,46 +142,41 @@ public:
       feedback_[j] *= left;
       effort_[j] = left * effort_[j] + feedback_[j];
     }
-    if (relax_for_ > 0.0) {
-      // whatever has changed, the effort goes on from the last one
-      for (std::size_t j = 0; j < joints(); ++j) {
-        relax_.value[j] = has_issued_ ? issued.effort[j] - effort_[j] : 0.0;
-        relax_.rate[j] = 0.0;
-      }
-      relax_.start = acts;
-      relax_.duration = relax_for_;
-      relax_for_ = 0.0;
-    }
-    if (acts < relax_.start + relax_.duration) {
-      relax_.at(acts, other_);
-      for (std::size_t j = 0; j < joints(); ++j) {
-        effort_[j] += other_.position[j];
-      }
+    relax(acts);
+    if (!std::all_of(effort_.begin(), effort_.end(), [](double effort) { return std::isfinite(effort); })) {
+      let_go(Reason{Cause::kMismatch, -1, kInfinite});
     }
     if (tripped_) {
       std::fill(effort_.begin(), effort_.end(), 0.0);
       limiter_.last = effort_;
       limiter_.known = true;
     }
-    limiter_(effort_, elapsed);
-    saturated_for_ = limiter_.saturated ? saturated_for_ + elapsed : 0.0;
-    // one that comes sooner after the last could also do less: it counts by its share, as in the limiter
-    limited_commands_ = limiter_.rate_limited ? limited_commands_ + std::min(elapsed / kMillisecond, 1.0) : 0.0;
-    issued.motion = scratch_;
-    issued.effort = effort_;
     for (std::size_t j = 0; j < joints(); ++j) {
       issued.feedforward[j] = effort_[j] - feedback_[j];
     }
+    limiter_(effort_, since);
+    saturated_for_ = limiter_.saturated ? saturated_for_ + since : 0.0;
+    // one that comes sooner after the last could also do less: it counts by its share, as in the limiter
+    const double share = std::min(since / effort_limiter::kMillisecond, 1.0);
+    limited_commands_ = limiter_.rate_limited ? limited_commands_ + share : 0.0;
+    issued.motion = scratch_;
+    issued.effort = effort_;
     has_issued_ = true;
     return true;
   }
 
   const Config config;
+
+private:  // what the streams refer to comes before them
+  Vector velocity_limit_, fastest_, mismatch_;
+  Gains gains_;
+  EffortModel model_;
+
+public:
   State state = State::kWaiting;
-  Found reason;                            // why it has stopped, or cannot join
-  Obstacle obstacle = Obstacle::kFault;    // why it has not joined
-  std::array<long, 11> faults{};           // how often each has ended the following
-  std::array<Transition, 4> transitions{};  // of the last call of `command`, `changes` of them
+  Reason reason;                            // why it is in its state, and not in the next one
+  std::array<long, kFaults> faults{};       // how often each has ended the following
+  std::array<Transition, 8> transitions{};  // of the last call of `command`, `changes` of them
   std::size_t changes = 0;
   bool ended = false;      // whether nothing more is commanded
   bool listening = true;   // whether anybody takes the commands
@@ -167,10 +186,15 @@ public:
   Vector found;            // efforts before the first command, for FirstEffort::kFound
 
 private:
-  static constexpr double kRelax = 0.1;      // [s] in which feedback lets go
-  static constexpr int kLimitedCommands = 5; // in a row, a millisecond or more apart, whose steps may be cut
-  static constexpr int kEffortSteps = 3;     // of the feedforward, one soon after the other
-  static constexpr double kTripAfter = 0.1;  // [s] of a stop, from which on it must have slowed the robot down
+  using Found = std::optional<Reason>;
+  static constexpr double kNowhere = std::numeric_limits<double>::quiet_NaN();
+
+  // A mismatch that has to last, times what is allowed.
+  struct Disagreement
+  {
+    double times;
+    double since = kInfinite;  // [s] own time
+  };
 
   static Vector scaled(Vector values, double by)
   {
@@ -191,199 +215,330 @@ private:
 
   std::size_t joints() const { return fastest_.size(); }
   bool following() const { return state == State::kJoining || state == State::kFollowing; }
+  Reason of(Cause cause, std::size_t joint, double value, double limit) const
+  {
+    return {cause, static_cast<int>(joint), value, limit};
+  }
 
   // time: the guard's own in seconds, that of the clock in nanoseconds
 
-  double advance(Instant now)
+  // Let the guard's own time go on; for how long drives have held the last command [s], but no longer than usual.
+  double advance(Instant now, std::optional<double> elapsed)
   {
     changes = 0;
-    const double passed = has_now_ ? 1e-9 * static_cast<double>(now - now_) : 0.0;
-    const double longest = 2.0 * config.timeout;
-    const double elapsed = std::min(std::max(passed, 0.0), longest);
+    const double passed = has_now_ ? 1e-9 * static_cast<double>(now - now_) : period_;
+    double real = elapsed && has_now_ ? *elapsed : passed;
     now_ = now;
     has_now_ = true;
-    t_ += elapsed;
-    if (!(0.0 <= passed && passed <= longest)) {
-      held_up_ = passed;
-      woken_at_ = now;
-      if (fresh_ && following()) {
-        wait_until_ = t_ + config.timeout;
+    interrupted_.reset();
+    const bool is_known = real >= 0.0;  // else nobody knows how much it was
+    astray_ =
+      is_known ? std::exp(-std::max(real, 0.0) / command_guard::kAstrayOver) * astray_ + passed - real : kInfinite;
+    if (real > config.drive_timeout) {
+      interrupted_ = Reason{Cause::kHeldUp, -1, real, config.drive_timeout};
+    } else if (!(std::abs(astray_) <= config.clock_tolerance)) {
+      interrupted_ = Reason{Cause::kClock, -1, passed, config.clock_tolerance};
+      astray_ = 0.0;
+    }
+    real = is_known ? real : period_;
+    real = passed > 0.0 ? std::min(real, passed) : real;  // by the slower of two clocks, unless it stands still
+    late_ = real > command_guard::kLate * period_;
+    real = std::min(real, command_guard::kLate * period_);
+    const double since = std::min(real, 2.0 * period_);
+    period_ += (real > period_ ? 0.5 : command_guard::kEasesOff) * (real - period_);
+    t_ += real;
+    if (has_issued_) {
+      for (std::size_t j = 0; j < joints(); ++j) {
+        acted_[j] += real * issued.effort[j];
       }
-    } else if (!waits_) {
-      held_up_ = 0.0;
+      acted_for_ += real;
     }
-    return elapsed;
-  }
-
-  // Whether the stop after a hold-up has to wait. Meanwhile the driver may have braked the robot. What was measured
-  // before, and lay in a queue, is no place to stop from: efforts of braking would set a robot at rest in motion.
-  bool waits_for_measurement() const
-  {
-    if (held_up_ == 0.0 || t_ > wait_until_ || shutdown_) {
-      return false;
-    }
-    return !fresh_ || measured.age(woken_at_) > 0.0;
+    return since;
   }
 
   Instant instant(double t) const { return now_ + static_cast<Instant>(std::nearbyint(1e9 * (t - t_))); }
-  double measured_at() const { return t_ - std::min(measured.age(now_), config.timeout); }
 
+  // The guard's own time of the last measurement, no further back than a feedforward reaches.
+  double measured_at() const
+  {
+    const double age = std::max(measured.age(now_), t_ - taken_at_);  // the clock may stand still
+    return t_ - std::min(age, config.timeout);
+  }
+
+  // the measurements
+
+  // Whether the last measurement says where the robot is now.
   bool has_measurement()
   {
-    const bool gap = measured.gaps != gaps_ && held_up_ == 0.0;
+    const bool gap = measured.gaps != gaps_ && !interrupted_;
     gaps_ = measured.gaps;
-    if ((gap && following()) || !measured.fresh(now_)) {
+    if (measured.stamp != looked_at_) {
+      taken_at_ = t_;
+    }
+    const bool old = !measured.fresh(now_) || t_ > taken_at_ + config.measurement_timeout;
+    if (old || (gap && following())) {
       return false;
     }
-    if (!following() || !gains_.any() || held_up_ != 0.0) {
-      return true;
+    Found wrong = measured.contradiction();
+    if (!wrong) {
+      wrong = frozen();
+    }
+    looked_at_ = measured.stamp;
+    // as long as they act, signals that agree again are no proof
+    const bool act = following() || state == State::kStopping || feeding_;
+    if (!contradiction_ || !act) {
+      contradiction_ = wrong;
+    }
+    return !contradiction_;
+  }
+
+  // Which joint stays the same, bit for bit, while its reference moves on; or it is blocked.
+  Found frozen()
+  {
+    if (state == State::kWaiting || ended || !(desired.has_motion() || brakes_)) {
+      std::fill(position_then_.begin(), position_then_.end(), kNowhere);
+      return std::nullopt;
+    }
+    if (measured.stamp == looked_at_) {
+      return std::nullopt;  // nothing new, which is for the age of measurements to tell
     }
     motion(measured_at(), scratch_);
-    if (measured.unchanged_since != unchanged_since_) {
-      unchanged_since_ = measured.unchanged_since;
-      reference_then_ = scratch_.position;
-      return true;
-    }
     for (std::size_t j = 0; j < joints(); ++j) {
-      if (std::abs(scratch_.position[j] - reference_then_[j]) > 2.0 * config.resolution) {
-        return false;
+      if (measured.position[j] != position_then_[j]) {
+        reference_then_[j] = scratch_.position[j];
       }
+      position_then_[j] = measured.position[j];
     }
-    return true;
+    const auto should = [this](std::size_t j) { return std::abs(scratch_.position[j] - reference_then_[j]); };
+    const std::size_t j = largest(joints(), should);
+    if (!(should(j) > 2.0 * config.resolution)) {
+      return std::nullopt;
+    }
+    return of(Cause::kFrozen, j, should(j), 2.0 * config.resolution);
+  }
+
+  bool watches_efforts() const { return model_ && (gains_.any() || config.efforts_act); }
+
+  // Hold the motion against the efforts that were commanded since the last measurement.
+  void watch_efforts()
+  {
+    if (!watches_efforts()) {
+      return;
+    }
+    if (!has_issued_ || state == State::kWaiting || ended) {
+      residual_.restart();
+      for (Disagreement & one : disagree_) {
+        one.since = kInfinite;
+      }
+    } else if (fresh_ && !(residual_.known && measured.stamp == residual_.stamp) && acted_for_ > 0.0) {
+      for (std::size_t j = 0; j < joints(); ++j) {
+        mean_effort_[j] = acted_[j] / acted_for_;
+      }
+      residual_.update(measured.stamp, measured.position, measured.rate, mean_effort_);
+      find_allowances();
+      for (Disagreement & one : disagree_) {
+        bool beyond = false;
+        for (std::size_t j = 0; j < joints(); ++j) {
+          beyond = beyond || std::abs(residual_.value[j]) > allowed(one.times, j);
+        }
+        one.since = beyond ? std::min(one.since, t_) : kInfinite;
+      }
+    } else {
+      return;
+    }
+    std::fill(acted_.begin(), acted_.end(), 0.0);
+    acted_for_ = 0.0;
+  }
+
+  // What brakes, or another controller, still carry of an effort that fades in; for `allowed`.
+  void find_allowances() { relax_.at(t_, faded_); }
+
+  // By how much efforts and motion may disagree.
+  double allowed(double times, std::size_t j) const
+  {
+    return times * mismatch_[j] + (borne_ ? std::abs(faded_.position[j]) : 0.0);
+  }
+
+  // Which joint moves as if much acted on it beside its effort, for a while.
+  Found mismatched(const Disagreement & one)
+  {
+    if (!watches_efforts() || !fresh_ || t_ <= one.since + command_guard::kMismatchedFor) {
+      return std::nullopt;
+    }
+    find_allowances();
+    const std::size_t j = largest(
+      joints(), [&](std::size_t i) { return std::abs(residual_.value[i]) - allowed(one.times, i); });
+    return of(Cause::kMismatch, j, residual_.value[j], allowed(one.times, j));
   }
 
   // the checks
 
+  // The first check that fails, and what it has found.
   Found find_fault()
   {
-    const bool jumped = jumped_;
-    jumped_ = false;
+    const Found jump = std::exchange(jump_, std::nullopt);
     if (shutdown_) {
-      return {Fault::kShutdown, -1, 0.0, 0.0};
+      return Reason{Cause::kShutdown};
     }
-    if (held_up_ != 0.0) {
-      return {Fault::kHeldUp, -1, held_up_, 2.0 * config.timeout};
+    if (interrupted_) {
+      return interrupted_;
+    }
+    if (contradiction_) {
+      return contradiction_;
     }
     if (config.measured && !fresh_) {
-      return {Fault::kNoMeasurement, -1, measured.age(now_), config.measurement_timeout};
+      return Reason{Cause::kNoMeasurement, -1, 0.0, config.measurement_timeout};
     }
     if (gains_.any() && measured.latency > config.latency) {
-      return {Fault::kLateMeasurements, -1, measured.latency, config.latency};
+      return Reason{Cause::kLateMeasurements, -1, measured.latency, config.latency};
     }
-    if (jumped) {
-      return desired.jump;
+    if (jump) {
+      return jump;
     }
     if (!desired.in_time(now_)) {
-      return {Fault::kNoFeedforward, -1, config.timeout, config.timeout};
+      return Reason{Cause::kNoFeedforward, -1, 0.0, config.timeout};
     }
-    unsigned beyond = desired.status & config.stop_on;
-    if (desired.status & kEffortClamped) {
-      beyond &= ~static_cast<unsigned>(kEffortLimitExceeded);  // so it was asked for
-    }
-    if (beyond != 0) {
-      return {Fault::kStatus, -1, static_cast<double>(beyond), 0.0};
+    if (const unsigned beyond = beyond_limits()) {
+      return Reason{Cause::kStatus, -1, static_cast<double>(beyond)};
     }
     desired.motion(instant(fresh_ ? measured_at() : t_), scratch_);
-    Found fast = too_fast(scratch_.velocity);
-    if (fast.fault == Fault::kNone && fresh_) {
-      fast = too_fast(measured.velocity);
+    for (std::size_t j = 0; j < joints(); ++j) {
+      const double ahead = scratch_.velocity[j] + command_guard::kAhead * scratch_.acceleration[j];
+      scratch_.velocity[j] = std::max(std::abs(scratch_.velocity[j]), std::abs(ahead));
     }
-    return fast.fault != Fault::kNone || !following() ? fast : find_fault_of_following();
+    Found fast = too_fast(scratch_.velocity);
+    if (!fast) {
+      fast = robot_too_fast();
+    }
+    return fast || !following() ? fast : find_fault_of_following();
   }
 
   Found find_fault_of_following()
   {
+    if (const Found mismatch = mismatched(disagree_[0])) {
+      return mismatch;
+    }
     const bool recent = measured.age(now_) <= config.timeout;  // so far back the reference is known
     if (fresh_ && recent && desired.has_motion()) {
       motion(measured_at(), scratch_);
-      const int joint = farthest(scratch_.position, measured.position);
-      if (distance_ > config.tracking_error) {
-        return {Fault::kTracking, joint, distance_, config.tracking_error};
+      const auto off = [this](std::size_t j) { return std::abs(scratch_.position[j] - measured.position[j]); };
+      if (const std::size_t j = largest(joints(), off); off(j) > config.tracking_error) {
+        return of(Cause::kTracking, j, off(j), config.tracking_error);
       }
     }
     if (saturated_for_ > config.saturation_time) {
-      return {Fault::kSaturation, -1, saturated_for_, config.saturation_time};
+      return Reason{Cause::kSaturation, -1, saturated_for_, config.saturation_time};
     }
-    if (state == State::kFollowing && limited_commands_ > kLimitedCommands) {
-      return {Fault::kEffortStep, -1, limited_commands_, kLimitedCommands};
+    if (state == State::kFollowing && limited_commands_ > command_guard::kLimitedCommands) {
+      return Reason{Cause::kEffortStep, -1, limited_commands_, command_guard::kLimitedCommands};
     }
-    if (effort_steps_ > kEffortSteps) {
-      return {Fault::kEffortStep, -1, static_cast<double>(effort_steps_), kEffortSteps};
+    if (effort_steps_ > command_guard::kEffortSteps) {
+      return Reason{Cause::kEffortStep, -1, static_cast<double>(effort_steps_), command_guard::kEffortSteps};
     }
-    return {};
+    return std::nullopt;
   }
 
-  Found too_fast(const Vector & velocity) const
+  unsigned beyond_limits() const
+  {
+    unsigned beyond = desired.status & config.stop_on;
+    if (desired.status & kEffortClamped) {
+      beyond &= ~static_cast<unsigned>(kEffortLimitExceeded);  // so it was asked for
+    }
+    return beyond;
+  }
+
+  // The velocity in the middle of three: measured, of the positions, of the reference.
+  void find_speed(Vector & speed)
+  {
+    motion(measured_at(), scratch_);
+    for (std::size_t j = 0; j < joints(); ++j) {
+      const auto [least, most] = std::minmax(measured.velocity[j], measured.rate[j]);
+      speed[j] = std::max(least, std::min(most, scratch_.velocity[j]));
+    }
+  }
+
+  // The measured velocity, near those of positions and reference: one that neither comes near is false, and soon shows
+  // to be.
+  double believed_velocity(std::size_t j, double reference) const
+  {
+    const double swing = command_guard::kSwing * fastest_[j];
+    const auto [least, most] = std::minmax(measured.rate[j], reference);
+    return std::min(std::max(measured.velocity[j], least - swing), most + swing);
+  }
+
+  Found robot_too_fast(double share = 1.0)
+  {
+    if (!fresh_) {
+      return std::nullopt;
+    }
+    motion(measured_at(), scratch_);
+    for (std::size_t j = 0; j < joints(); ++j) {
+      scratch_.velocity[j] = believed_velocity(j, scratch_.velocity[j]);
+    }
+    return too_fast(scratch_.velocity, share);
+  }
+
+  Found too_fast(const Vector & velocity, double share = 1.0) const
   {
     for (std::size_t j = 0; j < joints(); ++j) {
-      if (std::abs(velocity[j]) > fastest_[j]) {
-        return {Fault::kVelocity, static_cast<int>(j), velocity[j], velocity_limit_[j]};
+      if (std::abs(velocity[j]) > share * fastest_[j]) {
+        return of(Cause::kVelocity, j, velocity[j], share * velocity_limit_[j]);
       }
     }
-    return {};
+    return std::nullopt;
   }
 
-  // Which joint is farthest apart; `distance_` by how much.
-  int farthest(const Vector & one, const Vector & two)
+  // Why the motion cannot be joined now.
+  Found find_obstacle(const Found & fault)
   {
-    int joint = 0;
-    distance_ = -1.0;
-    for (std::size_t j = 0; j < joints(); ++j) {
-      const double off = std::abs(one[j] - two[j]);
-      if (off > distance_) {
-        distance_ = off;
-        joint = static_cast<int>(j);
+    if (fault) {
+      return fault;
+    }
+    if (sound_since_ == kInfinite || t_ < sound_since_ + config.settle) {
+      return Reason{Cause::kSettling, -1, 0.0, config.settle};
+    }
+    if (config.join_within != 0.0) {
+      if (const Found elsewhere = find_obstacle_of_pose()) {
+        return elsewhere;
       }
     }
-    return joint;
+    if (fault_ && !(asked_ || rejoins_after(*fault_))) {
+      return Reason{Cause::kNotAsked};
+    }
+    return std::nullopt;
   }
 
-  // Why the motion cannot be joined now; `reason` has the numbers.
-  Obstacle find_obstacle(const Found & fault)
+  Found find_obstacle_of_pose()
   {
-    Found numbers;
-    const Obstacle result = [&] {
-      if (fault.fault != Fault::kNone) {
-        numbers = fault;
-        return Obstacle::kFault;
-      }
-      if (sound_since_ == kInfinite || t_ < sound_since_ + config.settle) {
-        return Obstacle::kSettling;
-      }
-      if (config.join_within == 0.0) {
-        return Obstacle::kNone;
-      }
-      if (!fresh_) {
-        return Obstacle::kUnknownPose;
-      }
-      if (!desired.has_motion()) {
-        return Obstacle::kNoPositions;
-      }
-      desired.motion(instant(measured_at()), scratch_);
-      int joint = farthest(scratch_.position, measured.position);
-      if (distance_ > config.join_within) {
-        numbers = {Fault::kNone, joint, distance_, config.join_within};
-        return Obstacle::kPose;
-      }
-      joint = farthest(scratch_.velocity, measured.velocity);
-      if (distance_ > config.join_speed) {
-        numbers = {Fault::kNone, joint, distance_, config.join_speed};
-        return Obstacle::kSpeed;
-      }
-      return Obstacle::kNone;
-    }();
-    if (result != Obstacle::kNone && state != State::kStopping) {
-      reason = numbers;
+    if (!fresh_) {
+      return Reason{Cause::kUnknownPose};
     }
-    return result;
+    if (!desired.has_motion()) {
+      return Reason{Cause::kNoPositions};
+    }
+    desired.motion(instant(measured_at()), scratch_);
+    const auto off = [this](std::size_t j) { return std::abs(scratch_.position[j] - measured.position[j]); };
+    if (const std::size_t j = largest(joints(), off); off(j) > config.join_within) {
+      return of(Cause::kPose, j, off(j), config.join_within);
+    }
+    const auto apart = [this](std::size_t j) { return std::abs(scratch_.velocity[j] - measured.velocity[j]); };
+    if (const std::size_t j = largest(joints(), apart); apart(j) > config.join_speed) {
+      return of(Cause::kSpeed, j, apart(j), config.join_speed);
+    }
+    return std::nullopt;
+  }
+
+  // Whether it may go on by itself.
+  bool rejoins_after(Cause fault) const
+  {
+    return config.rejoin == Rejoin::kAlways || (config.rejoin == Rejoin::kGap && fault == Cause::kNoFeedforward);
   }
 
   // the state machine
 
   void change_state(const Found & fault)
   {
-    const bool failed = fault.fault != Fault::kNone;
-    if (failed || !listening) {
+    if (fault || !listening) {
       sound_since_ = kInfinite;
     } else if (sound_since_ == kInfinite) {
       sound_since_ = t_;
@@ -391,36 +546,35 @@ private:
     if (!listening) {
       wait();
     } else if (following()) {
-      if (failed) {
-        begin_to_stop(fault);
+      if (fault) {
+        begin_to_stop(*fault);
       } else if (state == State::kJoining && t_ >= entered_ + config.fade) {
-        offsets_ = false;
-        enter(State::kFollowing, {});
+        offsets_ = borne_ = false;
+        enter(State::kFollowing, Reason{Cause::kArrived});
       }
     } else {
       if (state == State::kStopping && brakes_ && t_ >= braking_.end()) {
         stand();
       }
       if (state != State::kWaiting && !ended) {
-        trip_where_it_does_not_stop();
+        let_go_where_it_has_to();
       }
-      const Obstacle why = find_obstacle(fault);
-      if (state == State::kStopping && fault_ != Fault::kNoFeedforward) {
+      const Found obstacle = find_obstacle(fault);
+      if (state == State::kStopping && fault_ != Cause::kNoFeedforward) {
         return;  // only a stream that has been interrupted is taken up before the robot stands
       }
-      if (why == Obstacle::kNone) {
+      if (!obstacle) {
         join();
       } else if (state != State::kStopping) {
-        obstacle = why;
+        reason = *obstacle;
       }
     }
   }
 
-  void enter(State next, const Found & why, bool tripped = false)
+  void enter(State next, const Reason & why)
   {
-    if (changes < transitions.size()) {
-      transitions[changes++] = {state, next, why, tripped};
-    }
+    transitions[changes] = {state, next, why};
+    changes = std::min(changes + 1, transitions.size() - 1);
     state = next;
     reason = why;
     entered_ = t_;
@@ -431,11 +585,13 @@ private:
 
   void wait()
   {
+    const Reason why{Cause::kNotListening};
     if (state != State::kWaiting) {
       has_issued_ = offsets_ = brakes_ = false;
-      enter(State::kWaiting, {});
+      fault_.reset();
+      enter(State::kWaiting, why);
     }
-    obstacle = Obstacle::kNobodyListens;
+    reason = why;
   }
 
   void join()
@@ -454,18 +610,7 @@ private:
       scratch_ = other_;
     }
     if (anew) {
-      if (config.first_effort == FirstEffort::kFeedforward) {
-        desired.effort(instant(acts), issued.effort);
-      } else if (config.first_effort == FirstEffort::kZero) {
-        std::fill(issued.effort.begin(), issued.effort.end(), 0.0);
-      } else {
-        issued.effort = found;
-      }
-      issued.feedforward = issued.effort;
-      issued.motion = scratch_;
-      has_issued_ = true;
-      limiter_.last = issued.effort;
-      limiter_.known = true;
+      begin_anew(acts);
     }
     for (std::size_t j = 0; j < joints(); ++j) {
       offset_.value[j] = scratch_.position[j] - other_.position[j];
@@ -476,43 +621,100 @@ private:
     offsets_ = true;
     brakes_ = false;
     release_from_ = kInfinite;
-    fault_ = Fault::kNone;
-    tripped_ = ended = false;
+    fault_.reset();
+    contradiction_.reset();
+    tripped_ = ended = asked_ = false;
+    borne_ = anew && config.first_effort != FirstEffort::kFeedforward;
     relax_for_ = config.fade;
-    enter(State::kJoining, {});
+    enter(State::kJoining, Reason{Cause::kJoined});
   }
 
-  void begin_to_stop(const Found & fault)
+  // Let the first command go on from what the joints carry before it: where that has to be guessed, the efforts of the
+  // model, as a feedforward may be false from the start.
+  void begin_anew(double acts)
   {
-    ++faults[static_cast<std::size_t>(fault.fault)];
-    fault_ = fault.fault;
+    if (config.first_effort == FirstEffort::kFeedforward && model_) {
+      model_(scratch_, issued.effort);
+      for (std::size_t j = 0; j < joints(); ++j) {
+        issued.effort[j] = within(issued.effort[j], limiter_.limit()[j]);
+      }
+    } else if (config.first_effort == FirstEffort::kFeedforward) {
+      desired.effort(instant(acts), issued.effort);
+    } else if (config.first_effort == FirstEffort::kZero) {
+      std::fill(issued.effort.begin(), issued.effort.end(), 0.0);
+    } else {
+      issued.effort = found;
+    }
+    issued.feedforward = issued.effort;
+    issued.motion = scratch_;
+    has_issued_ = true;
+    limiter_.last = issued.effort;
+    limiter_.known = true;
+  }
+
+  // Let the reference of drives with a loop of their own go on from the last one, where it is late: they have stayed
+  // there; a loop that is told of the way meanwhile at once would leap.
+  void catch_up(double acts)
+  {
+    const bool loops = !gains_.any() && !config.efforts_act;
+    if (!(loops && late_ && following()) || !has_issued_) {
+      return;
+    }
+    desired.motion(instant(acts), scratch_);
+    for (std::size_t j = 0; j < joints(); ++j) {
+      offset_.value[j] = issued.motion.position[j] - scratch_.position[j];
+      offset_.rate[j] = issued.motion.velocity[j] - scratch_.velocity[j];
+    }
+    offset_.start = acts;
+    offset_.duration = config.fade;
+    offsets_ = true;
+  }
+
+  void begin_to_stop(const Reason & why)
+  {
+    ++faults[static_cast<std::size_t>(why.cause)];
+    fault_ = why.cause;
+    asked_ = borne_ = false;
+    if (why.cause == Cause::kHeldUp) {
+      end_held_up(why);
+      return;
+    }
     const double at = t_ + config.lead;
     const bool feedback_here = gains_.any();
     keep_beside_the_model();
     stands_ = false;
-    braking_.begin = issued.motion;
-    const bool astray = fault_ == Fault::kHeldUp ||
-                        (feedback_here && (fault_ == Fault::kTracking || fault_ == Fault::kVelocity));
-    if (astray && fresh_) {
+    const bool astray =
+      why.cause == Cause::kTracking || why.cause == Cause::kVelocity || why.cause == Cause::kMismatch;
+    if (fresh_ && feedback_here && astray) {
       // feedback would pull at a robot that is not where it was commanded to be
+      find_speed(braking_.begin.velocity);
+      braking_.begin.position = measured.position;
       for (std::size_t j = 0; j < joints(); ++j) {
-        const double limit = velocity_limit_[j], then = braking_.begin.velocity[j];
-        const double least = feedback_here ? -limit : std::min(then, 0.0);  // a drive may be pulling it back
-        const double most = feedback_here ? limit : std::max(then, 0.0);
-        braking_.begin.velocity[j] = std::min(std::max(measured.velocity[j], least), most);
+        braking_.begin.velocity[j] = within(braking_.begin.velocity[j], velocity_limit_[j]);
         braking_.begin.acceleration[j] = 0.0;
-        if (feedback_here) {
-          braking_.begin.position[j] = measured.position[j];
-        }
+      }
+    } else {
+      braking_.begin = issued.motion;
+      for (std::size_t j = 0; j < joints(); ++j) {
+        braking_.begin.acceleration[j] =
+          within(braking_.begin.acceleration[j], command_guard::kBrakedFrom * velocity_limit_[j]);
       }
     }
     braking_.brake(at, config.deceleration, config.shortest_stop);
     brakes_ = true;
     offsets_ = false;
-    relax_for_ = kRelax;
+    relax_for_ = command_guard::kRelax;
     const bool helpless = !model_ && !feedback_here;  // nothing here slows the robot down: no use to wait
     release_from_ = config.end == End::kZero && helpless ? at : kInfinite;
-    enter(State::kStopping, fault);
+    enter(State::kStopping, why);
+  }
+
+  // Command nothing more: the drives have gone on without, and hold what nobody here knows.
+  void end_held_up(const Reason & why)
+  {
+    enter(State::kStopped, why);
+    offsets_ = feeding_ = false;
+    ended = true;
   }
 
   // Keep the efforts that the model does not explain, such as those of a payload.
@@ -522,7 +724,11 @@ private:
       kept_ = issued.feedforward;
       return;
     }
-    if (fault_ == Fault::kNoFeedforward && desired.known) {
+    if (desired.has_beside && is_one_of(command_guard::kFalseEfforts, fault_)) {
+      kept_ = desired.beside;
+      return;
+    }
+    if (fault_ == Cause::kNoFeedforward && desired.known) {
       // what was carried on for long is less certain than what it was carried on from
       desired.motion(desired.stamp, other_);
       desired.effort(desired.stamp, kept_);
@@ -544,19 +750,35 @@ private:
     }
   }
 
-  // Let go at once where the robot is too fast although it should have slowed down.
-  void trip_where_it_does_not_stop()
+  // Let go at once where no command does any good: command_guard.py says when.
+  void let_go_where_it_has_to()
   {
-    const double slow_by = entered_ + (state == State::kStopping ? kTripAfter : 0.0);
-    if (tripped_ || t_ < slow_by || !fresh_) {
+    if (interrupted_ && interrupted_->cause == Cause::kHeldUp) {
+      end_held_up(*interrupted_);
+    }
+    if (tripped_ || ended) {
       return;
     }
-    const Found fast = too_fast(measured.velocity);
-    if (fast.fault != Fault::kNone) {
-      ++faults[static_cast<std::size_t>(Fault::kVelocity)];
-      tripped_ = true;
-      enter(State::kStopped, fast, true);
+    const double slow_by = entered_ + (state == State::kStopping ? command_guard::kTripAfter : 0.0);
+    Found wrong = mismatched(disagree_[1]);
+    if (!wrong && t_ >= entered_ + command_guard::kTripMismatched) {
+      wrong = mismatched(disagree_[0]);
     }
+    if (!wrong) {
+      const double share = t_ >= slow_by ? 1.0 : command_guard::kRunsAway;
+      wrong = robot_too_fast(t_ > release_from_ ? command_guard::kFalls : share);
+    }
+    if (wrong) {
+      let_go(*wrong);
+    }
+  }
+
+  void let_go(Reason why)
+  {
+    ++faults[static_cast<std::size_t>(why.cause)];
+    fault_ = why.cause;
+    tripped_ = why.tripped = true;
+    enter(State::kStopped, why);
   }
 
   // Whether nobody looks after a robot that stands.
@@ -573,6 +795,9 @@ private:
     if (tripped_) {
       return has_issued_ &&
              std::all_of(issued.effort.begin(), issued.effort.end(), [](double effort) { return effort == 0.0; });
+    }
+    if (gains_.any() && !feeding_) {
+      return true;  // nobody would see a robot fall whose efforts fade
     }
     if (config.end == End::kZero) {
       return t_ >= release_from_ + config.fade;
@@ -630,22 +855,50 @@ private:
     effort = standing_;
   }
 
+  // Let the effort go on from the last one, whatever has changed.
+  void relax(double acts)
+  {
+    if (relax_for_ > 0.0) {
+      for (std::size_t j = 0; j < joints(); ++j) {
+        relax_.value[j] = has_issued_ ? issued.effort[j] - effort_[j] : 0.0;
+      }
+      relax_.start = acts;
+      relax_.duration = std::exchange(relax_for_, 0.0);
+    }
+    if (acts < relax_.start + relax_.duration) {
+      relax_.at(acts, faded_);
+      for (std::size_t j = 0; j < joints(); ++j) {
+        effort_[j] += faded_.position[j];
+      }
+    }
+  }
+
+  template <std::size_t kSize>
+  static bool is_one_of(const Cause (&causes)[kSize], const std::optional<Cause> & cause)
+  {
+    return cause && std::find(std::begin(causes), std::end(causes), *cause) != std::end(causes);
+  }
+
   // Compute the efforts of the feedback; none without gains or without a fresh measurement.
   void feed_back()
   {
-    const bool fresh = gains_.any() && fresh_ && fault_ != Fault::kLateMeasurements;
-    if (feeding_ && !fresh && !(relax_for_ > 0.0)) {
-      relax_for_ = kRelax;
+    const bool fresh = gains_.any() && fresh_ && !is_one_of(command_guard::kBlind, fault_);
+    if (feeding_ && !fresh) {
+      if (contradiction_ || fault_ == Cause::kMismatch) {
+        relax_for_ = command_guard::kDrop;
+      } else if (relax_for_ == 0.0) {
+        relax_for_ = command_guard::kRelax;
+      }
     }
     // one that has lost its measurement may find another robot: it comes back by joining alone
     feeding_ = fresh && (feeding_ || following());
     std::fill(feedback_.begin(), feedback_.end(), 0.0);
-    if (!gains_.any() || !feeding_) {
+    if (!feeding_) {
       return;
     }
     motion(measured_at(), other_);
     for (std::size_t j = 0; j < joints(); ++j) {
-      const double slow = measured.unknown[j] ? 0.0 : other_.velocity[j] - measured.velocity[j];
+      const double slow = other_.velocity[j] - believed_velocity(j, other_.velocity[j]);
       feedback_[j] =
         gains_.proportional[j] * (other_.position[j] - measured.position[j]) + gains_.derivative[j] * slow;
     }
@@ -662,28 +915,36 @@ private:
     return s >= 1.0 ? 0.0 : rest * rest * rest * (1.0 + 3.0 * s + 6.0 * (s * s));
   }
 
-  Vector velocity_limit_, fastest_;
   EffortLimiter limiter_;
-  Gains gains_;
-  EffortModel model_;
+  MomentumResidual residual_;
   Fading offset_;  // of the reference while joining
   Fading relax_;
   Braking braking_;
-  Motion scratch_, other_, faded_{velocity_limit_.size()};
-  Vector reference_then_;
-  Vector kept_;      // efforts of a stop beside those of the model
-  Vector standing_;  // efforts once it stands
+  Motion scratch_, other_, faded_;
+  Vector acted_, mean_effort_;             // efforts times seconds since the last sample of the residual, their mean
+  Vector position_then_, reference_then_;  // where a joint is that has not moved since, and where it should have been
+  Vector kept_;                            // efforts of a stop beside those of the model
+  Vector standing_;                        // efforts once it stands
   Vector effort_, feedback_;
+  std::array<Disagreement, 2> disagree_{Disagreement{1.0}, Disagreement{command_guard::kTrip}};
   bool offsets_ = false, brakes_ = false, stands_ = false, has_issued_ = false, has_now_ = false;
-  bool fresh_ = false, jumped_ = false, shutdown_ = false, tripped_ = false, feeding_ = false, waits_ = false;
-  double t_ = 0.0;  // [s] own time
-  double wait_until_ = -kInfinite;  // [s] own time
-  Instant now_ = 0, unchanged_since_ = -1, woken_at_ = 0;
-  double held_up_ = 0.0, sound_since_ = kInfinite, relax_for_ = 0.0, entered_ = 0.0, release_from_ = kInfinite;
-  double saturated_for_ = 0.0, distance_ = 0.0, effort_stepped_at_ = -kInfinite;
-  long gaps_ = 0;
-  double limited_commands_ = 0.0;
+  bool fresh_ = false, shutdown_ = false, tripped_ = false, feeding_ = false;
+  bool late_ = false;   // whether the last two commands were much further apart than usual
+  bool asked_ = false;  // to start, although a fault has stopped it
+  bool borne_ = false;  // whether something else carries what efforts do not yet, while they fade in
+  Instant now_ = 0;
+  Instant looked_at_ = 0;         // stamp of the last measurement that was looked at,
+  double taken_at_ = -kInfinite;  // and when that was [s] own time
+  double astray_ = 0.0;           // [s] by which the clock has gone otherwise than time, lately
+  double t_ = 0.0;                                // [s] own time
+  double period_ = effort_limiter::kMillisecond;  // [s] between two commands, as it mostly is
+  double acted_for_ = 0.0, sound_since_ = kInfinite, relax_for_ = 0.0, entered_ = 0.0, release_from_ = kInfinite;
+  double saturated_for_ = 0.0, limited_commands_ = 0.0, effort_stepped_at_ = -kInfinite;
   int effort_steps_ = 0;
-  Fault fault_ = Fault::kNone;
+  long gaps_ = 0;
+  Found interrupted_;    // how the last two commands were apart
+  Found contradiction_;  // of the measurements, since the motion was joined
+  Found jump_;           // why the last feedforward does not continue the one before
+  std::optional<Cause> fault_;
 };
 }  // namespace hodyn_ros::guard

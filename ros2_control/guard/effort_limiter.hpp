@@ -10,8 +10,6 @@
 
 namespace hodyn_ros::guard
 {
-constexpr double kMillisecond = 1e-3;  // [s]
-
 class EffortLimiter
 {
 public:
@@ -20,17 +18,11 @@ public:
   {
   }
 
-  // Cut `effort` to its limits, `elapsed` [s] after the last one. One that is not finite becomes the last one
-  // and counts as saturated, so that the guard stops: there is nobody here to raise an error to.
+  // Cut finite efforts to their limits, `elapsed` [s] after the last ones.
   void operator()(Vector & effort, double elapsed)
   {
     saturated = rate_limited = false;
     for (std::size_t j = 0; j < effort.size(); ++j) {
-      if (!std::isfinite(effort[j])) {
-        effort[j] = last[j];
-        saturated = true;
-        continue;
-      }
       const double cut = std::min(std::max(effort[j], -limit_[j]), limit_[j]);
       saturated = saturated || cut != effort[j];
       double result = cut;
@@ -45,6 +37,8 @@ public:
     known = true;
   }
 
+  const Vector & limit() const { return limit_; }
+
   Vector last;
   bool known = false;  // whether there was a last one
   bool saturated = false, rate_limited = false;
@@ -55,7 +49,7 @@ private:
     if (std::isinf(rate_limit_[j])) {
       return kInfinite;
     }
-    return std::max(rate_limit_[j] * elapsed, step_ * std::min(elapsed / kMillisecond, 1.0));
+    return std::max(rate_limit_[j] * elapsed, step_ * std::min(elapsed / effort_limiter::kMillisecond, 1.0));
   }
 
   Vector limit_, rate_limit_;

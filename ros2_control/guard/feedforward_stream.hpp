@@ -1,4 +1,4 @@
-// Feedforwards as a stream: checked against the clock and each other, and carried on by their derivatives.
+// Feedforwards as a stream: checked against clock, model and each other, carried on by their derivatives.
 //
 // hodyn_ros/guard/feedforward_stream.py in C++.
 
@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <optional>
+#include <utility>
 
+#include "momentum_residual.hpp"
 #include "words.hpp"
 
 namespace hodyn_ros::guard
@@ -22,23 +25,28 @@ struct Reference
   Series positions, efforts;
 };
 
+// Refers to the model.
 class FeedforwardStream
 {
 public:
   FeedforwardStream(
-    std::size_t joints, std::size_t position_rows, std::size_t effort_rows, const Config & config, Vector fastest)
-  : last_(joints, position_rows, effort_rows), config_(config), fastest_(std::move(fastest))
+    std::size_t joints, std::size_t position_rows, std::size_t effort_rows, const Config & config, Vector fastest,
+    const Limits & limits, const EffortModel & model, bool alone)
+  : beside(joints), last_(joints, position_rows, effort_rows), config_(config), fastest_(std::move(fastest)),
+    strongest_(limits.effort), mismatch_(limits.mismatch), model_(model), alone_(alone), new_beside_(joints),
+    motion_(joints)
   {
+    watches_ = std::any_of(mismatch_.begin(), mismatch_.end(), [](double most) { return std::isfinite(most); });
   }
 
-  // Take a feedforward; `jump` then says what does not continue the one before. While it is not `following`,
-  // such a one is kept.
+  // Take a feedforward; for what cannot be used, or does not continue the one before, `fault` then says why. While it
+  // is not `following`, one that does not continue the one before is kept.
   Taken take(Instant now, Instant at, const Reference & reference, unsigned bits, bool following)
   {
     step = 0.0;
     smooth = true;
+    fault = Reason{Cause::kReferenceStep};
     if (!std::isfinite(squares(reference.positions) + squares(reference.efforts))) {
-      jump = Found{Fault::kReferenceStep, -1, 0.0, 0.0};
       return Taken::kNumbers;
     }
     const double age = 1e-9 * static_cast<double>(now - at) + config_.lead;
@@ -49,16 +57,27 @@ public:
     if (since <= 0.0 && 1e-9 * static_cast<double>(stamp - now) <= config_.timeout) {
       return Taken::kClock;
     }
-    if (0.0 < since && since <= 2.0 * config_.timeout) {
-      if (jumps(reference.positions, since)) {
+    // of motions, acceleration alone: a velocity is for the guard to look at
+    if (!possible(reference.positions, 1, 3, fastest_) || !possible(reference.efforts, 0, kAll, strongest_)) {
+      return Taken::kNumbers;
+    }
+    const bool goes_on = 0.0 < since && since <= 2.0 * config_.timeout;
+    const bool explained = find_unexplained(reference);
+    if (goes_on) {
+      std::optional<Reason> jump = find_jump(reference.positions, since);
+      if (!jump && explained) {
+        jump = find_change_beside(following);
+      }
+      if (jump) {
+        fault = *jump;
         if (!following) {
-          keep(at, reference, bits);
+          keep(at, reference, bits, explained, kInfinite);
         }
         return Taken::kJump;
       }
       compare_efforts(reference.efforts, since);
     }
-    keep(at, reference, bits);
+    keep(at, reference, bits, explained, goes_on ? since : kInfinite);
     return Taken::kYes;
   }
 
@@ -100,9 +119,13 @@ public:
   unsigned status = 0;
   double step = 0.0;   // in effort, of the last one that was taken [N.m]
   bool smooth = true;  // whether its derivatives explain it
-  Found jump;
+  Reason fault;        // of the last one that was not taken, but for its clock
+  bool has_beside = false;
+  Vector beside;       // mean of the efforts that the model does not explain [N.m], where there is one
 
 private:
+  static constexpr std::size_t kAll = static_cast<std::size_t>(-1);
+
   static double squares(const Series & series)
   {
     double sum = 0.0;
@@ -118,21 +141,46 @@ private:
     std::copy_n(from.numbers.begin(), to.rows * to.n, to.numbers.begin());
   }
 
-  void keep(Instant at, const Reference & reference, unsigned bits)
+  void keep(Instant at, const Reference & reference, unsigned bits, bool explained, double since)
   {
-    known = true;
     stamp = at;
+    known = true;
     status = bits;
     copy(reference.positions, 3, last_.positions);
     copy(reference.efforts, reference.efforts.rows, last_.efforts);
     positions_ = last_.positions.rows;
+    if (!explained || !has_beside || std::isinf(since)) {
+      has_beside = explained;
+      std::swap(beside, new_beside_);
+      return;
+    }
+    const double share = 1.0 - std::exp(-since / feedforward_stream::kUnexplainedOver);
+    for (std::size_t j = 0; j < beside.size(); ++j) {
+      beside[j] += share * (new_beside_[j] - beside[j]);
+    }
   }
 
   // How far [s] to carry the series on: positions, speeds and efforts alike, either way.
   double ahead(Instant instant) const
   {
-    const double h = known ? 1e-9 * static_cast<double>(instant - stamp) : 0.0;
-    return std::min(std::max(h, -config_.timeout), config_.timeout);
+    return within(known ? 1e-9 * static_cast<double>(instant - stamp) : 0.0, config_.timeout);
+  }
+
+  // Whether no derivative would take a joint within a moment beyond what it can do; rows from `first` on.
+  bool possible(const Series & rows, std::size_t first, std::size_t end, const Vector & most)
+  {
+    const double h = std::min(config_.timeout, feedforward_stream::kHorizon);
+    for (std::size_t order = 1; first + order < std::min(end, rows.rows); ++order) {
+      for (std::size_t j = 0; j < rows.n; ++j) {
+        const double size = std::abs(rows.at(first + order, j));
+        const double allowed = feedforward_stream::kTwice * most[j] * (factorial(order) / power(h, order));
+        if (size > allowed) {
+          fault = Reason{Cause::kReferenceStep, static_cast<int>(j), size, allowed};
+          return false;
+        }
+      }
+    }
+    return true;
   }
 
   // By how much a derivative may change when the highest known one does on the way.
@@ -147,26 +195,55 @@ private:
            (power(h, over) / factorial(over));
   }
 
-  bool jumps(const Series & positions, double h)
+  // By how much a motion does not continue the last one.
+  std::optional<Reason> find_jump(const Series & positions, double h) const
   {
     const std::size_t orders = std::min({positions.rows, last_.positions.rows, std::size_t{2}});
     for (std::size_t order = 0; order < orders; ++order) {
-      const double tolerance = config_.reference_step * (order == 0 ? 1.0 : 10.0);
-      double worst = -kInfinite;
-      for (std::size_t j = 0; j < positions.n; ++j) {
-        const double off = std::abs(positions.at(order, j) - taylor(last_.positions, order, j, h));
-        const double explained = std::min(
-          change(last_.positions, positions, h, order, j), fastest_[j] * (order == 0 ? h : 1.0));
-        if (off - explained > worst) {
-          worst = off - explained;
-          jump = Found{Fault::kReferenceStep, static_cast<int>(j), off, tolerance + explained};
-        }
-      }
-      if (jump.value > jump.limit) {
-        return true;
+      const double tolerance = config_.reference_step * (order == 0 ? 1.0 : feedforward_stream::kVelocity);
+      const auto off = [&](std::size_t j) {
+        return std::abs(positions.at(order, j) - taylor(last_.positions, order, j, h));
+      };
+      // what a changed derivative explains, but no more than the joint can do
+      const auto explained = [&](std::size_t j) {
+        return std::min(change(last_.positions, positions, h, order, j), fastest_[j] * (order == 0 ? h : 1.0));
+      };
+      const std::size_t j = largest(positions.n, [&](std::size_t i) { return off(i) - explained(i); });
+      if (off(j) > tolerance + explained(j)) {
+        return Reason{Cause::kReferenceStep, static_cast<int>(j), off(j), tolerance + explained(j)};
       }
     }
-    return false;
+    return std::nullopt;
+  }
+
+  // Find the efforts that the model does not explain; false without a model or a motion.
+  bool find_unexplained(const Reference & reference)
+  {
+    if (!watches_ || !model_ || reference.positions.rows < 3 || reference.efforts.rows == 0) {
+      return false;
+    }
+    const auto begin = reference.positions.numbers.begin();
+    const auto n = static_cast<std::ptrdiff_t>(reference.positions.n);
+    std::copy(begin, begin + n, motion_.position.begin());
+    std::copy(begin + n, begin + 2 * n, motion_.velocity.begin());
+    std::copy(begin + 2 * n, begin + 3 * n, motion_.acceleration.begin());
+    model_(motion_, new_beside_);
+    for (std::size_t j = 0; j < new_beside_.size(); ++j) {
+      new_beside_[j] = reference.efforts.at(0, j) - new_beside_[j];
+    }
+    return true;
+  }
+
+  // By how much the efforts have changed without the motion.
+  std::optional<Reason> find_change_beside(bool following) const
+  {
+    const bool from_nothing = alone_ && !following;
+    const auto changed = [&](std::size_t j) { return std::abs(new_beside_[j] - (from_nothing ? 0.0 : beside[j])); };
+    const std::size_t j = largest(beside.size(), [&](std::size_t i) { return changed(i) - mismatch_[i]; });
+    if (!(from_nothing || has_beside) || !(changed(j) > mismatch_[j])) {
+      return std::nullopt;
+    }
+    return Reason{Cause::kEffortStep, static_cast<int>(j), changed(j), mismatch_[j]};
   }
 
   void compare_efforts(const Series & efforts, double h)
@@ -186,6 +263,11 @@ private:
   Reference last_;
   std::size_t positions_ = 0;
   const Config & config_;
-  Vector fastest_;
+  Vector fastest_, strongest_, mismatch_;
+  const EffortModel & model_;
+  bool alone_;  // efforts act without feedback: not more than the mismatch before they are followed
+  bool watches_ = false;
+  Vector new_beside_;  // as `beside`, of the feedforward that is looked at
+  Motion motion_;
 };
 }  // namespace hodyn_ros::guard

@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "words.hpp"
 
@@ -16,30 +19,31 @@ class MeasuredMotion
 {
 public:
   MeasuredMotion(std::size_t joints, const Config & config, Vector fastest)
-  : position(joints), velocity(joints), unknown(joints, true), config_(config), fastest_(std::move(fastest)),
-    turns_(joints), added_(joints)
+  : position(joints), velocity(joints), rate(joints), unknown(joints, true), standing(joints),
+    disagreement(joints), config_(config), fastest_(std::move(fastest)), most_(fastest_), turns_(joints), added_(joints)
   {
+    for (double & most : most_) {
+      most = std::min(measured_motion::kFastest * most, measured_motion::kHuge);
+    }
   }
 
   // Take a measurement, or keep the last one. `rates` may hold NaN, or be null where none are measured.
   Taken take(Instant now, Instant at, const double * positions, const double * rates)
   {
-    const std::size_t n = position.size();
     const double old = 1e-9 * static_cast<double>(now - at);
     if (at == 0) {
       return Taken::kClock;
     }
-    for (std::size_t j = 0; j < n; ++j) {
-      if (!(std::abs(positions[j]) < 1e100)) {
-        return Taken::kNumbers;
-      }
+    if (!possible(positions, rates)) {
+      return Taken::kNumbers;
     }
     if (!is_fresh(old)) {
       return Taken::kClock;
     }
-    if (!fresh(now)) {
+    if (!fresh(now)) {  // what was known is too old to say anything, or the clock has been set back
       latency = old;
       gaps += known;
+      begin(rates);
     } else {
       const double elapsed = 1e-9 * static_cast<double>(at - stamp);
       if (elapsed <= 0.0) {
@@ -48,26 +52,35 @@ public:
       if (!wrapped(positions, elapsed)) {
         return Taken::kJump;
       }
-      for (std::size_t j = 0; j < n; ++j) {
-        turns_[j] += added_[j];
-      }
-      latency += (old - latency) * std::min(1.0, elapsed / 0.1);
+      latency += (old - latency) * std::min(1.0, elapsed / measured_motion::kMeanOver);
+      compare(positions, rates, elapsed);
     }
-    bool changed = false;
-    for (std::size_t j = 0; j < n; ++j) {
-      const double where = positions[j] + turns_[j];
-      unknown[j] = rates == nullptr || !std::isfinite(rates[j]);
-      const double speed = unknown[j] ? 0.0 : rates[j];
-      changed = changed || where != position[j] || speed != velocity[j];
-      position[j] = where;
-      velocity[j] = speed;
-    }
-    if (changed) {
-      unchanged_since = at;
+    for (std::size_t j = 0; j < position.size(); ++j) {
+      position[j] = positions[j] + turns_[j];
+      unknown[j] = is_unknown(rates, j);
+      velocity[j] = unknown[j] ? rate[j] : rates[j];
     }
     stamp = at;
     known = true;
     return Taken::kYes;
+  }
+
+  // How the signals of a joint contradict each other, nothing where they agree.
+  std::optional<Reason> contradiction() const
+  {
+    const std::size_t n = position.size();
+    const auto least = [this](std::size_t j) {
+      return 2.0 * config_.resolution + (measured_motion::kSlack * measured_motion::kComparedOver) * std::abs(rate[j]);
+    };
+    const auto apart = [&](std::size_t j) { return std::abs(disagreement[j]) - least(j); };
+    if (const std::size_t j = largest(n, apart); apart(j) > 0.0) {
+      return Reason{Cause::kContradiction, static_cast<int>(j), std::abs(disagreement[j]), least(j)};
+    }
+    const auto moved = [this](std::size_t j) { return std::abs(standing[j]); };
+    if (const std::size_t j = largest(n, moved); moved(j) > config_.resolution) {
+      return Reason{Cause::kFrozen, static_cast<int>(j), moved(j), config_.resolution};
+    }
+    return std::nullopt;
   }
 
   // How old the last measurement is [s]; infinite before the first.
@@ -75,39 +88,91 @@ public:
 
   bool fresh(Instant now) const { return is_fresh(age(now)); }
 
-  Vector position, velocity;  // without the wraps of encoders; zero where no velocity is measured
-  std::vector<bool> unknown;
+  Vector position;            // without the wraps of encoders
+  Vector velocity;            // `rate` where it is not measured
+  Vector rate;                // of the positions, from their differences
+  std::vector<bool> unknown;  // whether no velocity came
+  Vector standing;            // way by velocities while a position stays the same
+  Vector disagreement;        // of positions and velocities lately [rad]
   bool known = false;
-  Instant stamp = 0, unchanged_since = 0;
+  Instant stamp = 0;
   long gaps = 0, wraps = 0;
   double latency = 0.0;  // [s] mean age
 
 private:
+  static bool is_unknown(const double * rates, std::size_t j) { return rates == nullptr || std::isnan(rates[j]); }
+
   bool is_fresh(double old) const { return -config_.clock_tolerance <= old && old <= config_.measurement_timeout; }
 
-  // Find the full turns to add to a position that has stepped; false for a jump.
+  bool possible(const double * positions, const double * rates) const
+  {
+    for (std::size_t j = 0; j < position.size(); ++j) {
+      if (!(std::abs(positions[j]) < measured_motion::kHuge)) {
+        return false;
+      }
+      if (!is_unknown(rates, j) && !(std::abs(rates[j]) < measured_motion::kHuge)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void begin(const double * rates)
+  {
+    for (std::size_t j = 0; j < position.size(); ++j) {
+      rate[j] = is_unknown(rates, j) ? 0.0 : rates[j];
+      standing[j] = disagreement[j] = 0.0;
+    }
+  }
+
+  // Hold positions against the last ones, and both against velocities; measured_motion.py has the formula.
+  void compare(const double * positions, const double * rates, double elapsed)
+  {
+    const double share = 1.0 - std::exp(-elapsed / momentum_residual::kRateOver);
+    const double left = std::exp(-elapsed / measured_motion::kComparedOver);
+    const double left_standing = std::exp(-elapsed / measured_motion::kStandingOver);
+    for (std::size_t j = 0; j < position.size(); ++j) {
+      const double step = positions[j] + turns_[j] - position[j];
+      rate[j] += share * (step / elapsed - rate[j]);
+      double way = step;
+      if (!is_unknown(rates, j)) {
+        way = 0.5 * (within(velocity[j], most_[j]) + within(rates[j], most_[j])) * elapsed;
+      }
+      disagreement[j] = left * (disagreement[j] + step - way);
+      standing[j] = step == 0.0 ? left_standing * (standing[j] + way) : 0.0;
+    }
+  }
+
+  // Take back the full turns by which positions have stepped; false for a jump.
   bool wrapped(const double * positions, double elapsed)
   {
-    const double turn = 2.0 * 3.141592653589793;
+    using measured_motion::kTurn;
     long count = 0;
+    const double from_rest = std::min(elapsed * elapsed / measured_motion::kSpeedUp, 2.0 * elapsed);
     for (std::size_t j = 0; j < position.size(); ++j) {
-      const double within = unknown[j] ? elapsed : std::min(elapsed * elapsed / 0.2, 2.0 * elapsed);
-      const double allowed = fastest_[j] * within + config_.resolution;
-      const double step = positions[j] + turns_[j] - position[j] - velocity[j] * elapsed;
+      // where the speed is known, only its change is not
+      const double allowed = fastest_[j] * (unknown[j] ? elapsed : from_rest) + config_.resolution;
+      const double step = positions[j] + turns_[j] - position[j];
+      const double by_velocity = step - (unknown[j] ? 0.0 : within(velocity[j], most_[j])) * elapsed;
+      const double by_rate = step - rate[j] * elapsed;
+      const double off = std::abs(by_rate) < std::abs(by_velocity) ? by_rate : by_velocity;
       added_[j] = 0.0;
-      if (std::abs(step) > allowed) {
-        added_[j] = -turn * std::min(std::max(std::nearbyint(step / turn), -1.0), 1.0);
-        if (std::abs(step + added_[j]) > allowed) {
+      if (std::abs(off) > allowed) {
+        added_[j] = -kTurn * within(std::nearbyint(off / kTurn), 1.0);
+        if (std::abs(off + added_[j]) > allowed) {
           return false;
         }
       }
       count += added_[j] != 0.0;
     }
     wraps += count;
+    for (std::size_t j = 0; j < position.size(); ++j) {
+      turns_[j] += added_[j];
+    }
     return true;
   }
 
   const Config & config_;
-  Vector fastest_, turns_, added_;
+  Vector fastest_, most_, turns_, added_;
 };
 }  // namespace hodyn_ros::guard

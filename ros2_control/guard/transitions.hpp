@@ -62,7 +62,7 @@ struct Braking
     }
     start = from;
     duration = std::max(shortest, 1.5 * fastest / deceleration);
-    relief = std::min(duration, 0.1);
+    relief = std::min(duration, transitions::kRelief);
   }
 
   double end() const { return start + duration; }

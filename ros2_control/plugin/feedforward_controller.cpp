@@ -28,7 +28,11 @@ CoreConfig config_of(const feedforward_controller::Params & parameters)
   guard::Config & allowed = config.guard;
   allowed.measured = config.gains.any();
   allowed.first_effort = guard::FirstEffort::kFound;
+  allowed.efforts_act = parameters.commands == "effort";  // else drives have a loop of their own
   allowed.end = parameters.end == "zero" ? guard::End::kZero : guard::End::kHold;
+  allowed.rejoin = parameters.rejoin == "never"    ? guard::Rejoin::kNever
+                   : parameters.rejoin == "always" ? guard::Rejoin::kAlways
+                                                   : guard::Rejoin::kGap;
   allowed.timeout = parameters.timeout;
   allowed.lead = parameters.lead;
   allowed.join_within = parameters.join_within;
@@ -37,6 +41,7 @@ CoreConfig config_of(const feedforward_controller::Params & parameters)
   allowed.fade = parameters.fade;
   allowed.speed_margin = parameters.speed_margin;
   allowed.tracking_error = parameters.tracking_error;
+  allowed.drive_timeout = parameters.drive_timeout;
   allowed.effort_step = parameters.effort_step;
   allowed.saturation_time = parameters.saturation_time;
   allowed.deceleration = parameters.deceleration;
@@ -99,6 +104,14 @@ FeedforwardController::CallbackReturn FeedforwardController::on_configure(const 
       core_->stop_asked = true;
       answer->success = true;
       answer->message = "stops for good; deactivate and activate to go on";
+    });
+  start_ = node->create_service<std_srvs::srv::Trigger>(
+    "~/start", [this](
+                 const std_srvs::srv::Trigger::Request::SharedPtr, std_srvs::srv::Trigger::Response::SharedPtr answer) {
+      answer->success = core_->has_stopped && !core_->stop_asked;
+      core_->start_asked = answer->success;
+      answer->message = answer->success ? "joins the motion as soon as all checks pass"
+                                        : "nothing to start: it follows, waits for a motion, or has been stopped for good";
     });
   timer_ = node->create_wall_timer(std::chrono::milliseconds(100), [this] { report(); });
   return CallbackReturn::SUCCESS;
@@ -174,6 +187,7 @@ FeedforwardController::CallbackReturn FeedforwardController::on_activate(const r
     return write_commands() ? CallbackReturn::SUCCESS : CallbackReturn::ERROR;
   }
   core_->activate(position_.data(), efforts.data());
+  updated_at_.reset();
   std::fill(reference_interfaces_.begin(), reference_interfaces_.end(), kUnknown);
   return CallbackReturn::SUCCESS;
 }
@@ -196,14 +210,27 @@ controller_interface::return_type FeedforwardController::update_reference_from_s
   return controller_interface::return_type::OK;  // the core takes the newest message itself
 }
 
-// The loop. `time` may be of another clock than the stamps of messages, so the node's counts.
+// The loop. `time` may be of another clock than the stamps of messages, so the node's counts; a steady one beside it
+// shows where that is set.
 controller_interface::return_type FeedforwardController::update_and_write_commands(
   const rclcpp::Time &, const rclcpp::Duration &)
 {
   read_states();
   const double * chained = is_in_chained_mode() ? reference_interfaces_.data() : nullptr;
-  core_->update(get_node()->now().nanoseconds(), position_.data(), velocity_.data(), chained);
+  const guard::Instant now = get_node()->now().nanoseconds();
+  core_->update(now, elapsed(), position_.data(), velocity_.data(), chained);
   return write_commands() ? controller_interface::return_type::OK : controller_interface::return_type::ERROR;
+}
+
+// How long ago the last update was [s]; not known in simulated time, which goes as it likes.
+std::optional<double> FeedforwardController::elapsed()
+{
+  if (get_node()->get_clock()->ros_time_is_active()) {
+    return std::nullopt;
+  }
+  const auto now = std::chrono::steady_clock::now();
+  const auto before = std::exchange(updated_at_, now);
+  return before ? std::optional(std::chrono::duration<double>(now - *before).count()) : std::nullopt;
 }
 
 void FeedforwardController::read_states()
@@ -267,7 +294,7 @@ void FeedforwardController::report()
 {
   guard::Transition change;
   while (core_->events.pop(change)) {
-    const std::string line = text_of(change, joints_);
+    const std::string line = guard::text_of(change, joints_);
     if (change.after == guard::State::kJoining || change.after == guard::State::kFollowing) {
       RCLCPP_INFO(get_node()->get_logger(), "%s", line.c_str());
     } else {

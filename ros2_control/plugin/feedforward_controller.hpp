@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ protected:
 
 private:
   controller_interface::InterfaceConfiguration interfaces(const std::vector<std::string> & kinds) const;
+  std::optional<double> elapsed();
   void read_states();
   bool write_commands();
   void take(const hodyn_ros::msg::DesiredMotion & message);
@@ -48,10 +50,11 @@ private:
   std::vector<std::string> joints_, coordinates_, kinds_;
   guard::Vector position_, velocity_;  // measured; NaN where not known
   std::chrono::steady_clock::time_point deactivated_at_{};
+  std::optional<std::chrono::steady_clock::time_point> updated_at_;
   bool mode_changed_ = false;          // since the last deactivation
   long reported_ = 0;                  // rejected references in the log
   rclcpp::Subscription<hodyn_ros::msg::DesiredMotion>::SharedPtr subscription_;
-  rclcpp::Service<std_srvs::srv::Trigger>::SharedPtr stop_;
+  rclcpp::Service<std_srvs::srv::Trigger>::SharedPtr stop_, start_;
   rclcpp::TimerBase::SharedPtr timer_;
 };
 }  // namespace hodyn_ros

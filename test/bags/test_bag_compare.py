@@ -199,8 +199,8 @@ def run(
     tmp_path.mkdir(exist_ok=True)
     console = Console(width=80, record=True, file=(tmp_path / "printed").open("w"))
     one, other = write(tmp_path / "one", "mcap", first), write(tmp_path / "two", "mcap", second)
-    agree = run_compare(one, other, 0.0, (), tmp_path / "picture.png", console, ignore_edges)
-    return agree, console.export_text()
+    found = run_compare(one, other, 0.0, (), tmp_path / "picture.png", console, ignore_edges)
+    return found.agree, console.export_text()
 
 
 @pytest.mark.thorough

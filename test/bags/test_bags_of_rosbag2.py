@@ -166,8 +166,8 @@ def test_a_sqlite_file_has_the_tables_of_rosbag2(tmp_path: Path) -> None:
 def compared(one: Path, other: Path) -> tuple[bool, str]:
     with Path("/dev/null").open("w") as nowhere:
         console = Console(width=80, record=True, file=nowhere)
-        agree = run_compare(one, other, 0.0, (), None, console)
-    return agree, console.export_text()
+        found = run_compare(one, other, 0.0, (), None, console)
+    return found.agree, console.export_text()
 
 
 def test_a_service_of_unknown_type_is_in_nobodys_way(storage: str, tmp_path: Path) -> None:

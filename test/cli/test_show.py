@@ -12,13 +12,14 @@ from rich.console import Console
 from hodyn_ros import Robot, share
 from hodyn_ros.cli.robot_sheet import read_sheet
 from hodyn_ros.cli.show import run_show
+from hodyn_ros.dynamics.robot_choice import RobotChoice
 
 PANDA = share.find("config", "panda.yaml")
 
 
 def shown(robot: str | Path, picture: Path | None = None, width: int = 80) -> str:
     console = Console(width=width, file=io.StringIO())
-    run_show(str(robot), picture, console)
+    run_show(RobotChoice(str(robot)), picture, console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -76,7 +77,7 @@ def test_figures_are_those_of_the_robot() -> None:
 
 
 def test_all_that_is_assumed_is_said() -> None:
-    sheet = read_sheet(PANDA)
+    sheet = read_sheet(RobotChoice(str(PANDA)))
     assert len(sheet.assumed) == 8
     assert sheet.assumed[0].startswith(
         "bodies[0] panda_link1: com = 0.003875, 0.002081, -0.175 (x and y [gaz]; z"

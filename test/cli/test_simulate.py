@@ -20,7 +20,7 @@ from hodyn_ros.trajectory import Cosines, WaypointSpline
 
 pytestmark = pytest.mark.thorough
 
-NONE, RIGID, ELASTIC = FeedforwardMode
+NONE, RIGID, OFFSET, ELASTIC = FeedforwardMode
 PENDULUM = """
 name: pendulum
 gravity: [0, 0, -9.81]
@@ -51,6 +51,7 @@ def test_the_elastic_feedforward_tracks_where_the_model_is_right(pendulum: Robot
     study = TrackingStudy(pendulum, swing(), None, 2.0, Loop())
     found = {mode: study.run(RobotErrors(), mode) for mode in study.modes}
     assert found[ELASTIC].rms < 2e-3 * found[RIGID].rms < found[NONE].rms
+    assert 3.0 * found[ELASTIC].rms < found[OFFSET].rms < 0.5 * found[RIGID].rms
     assert len(found[ELASTIC].times) == 1201
     assert found[ELASTIC].largest >= found[ELASTIC].rms
 
@@ -121,7 +122,7 @@ def test_the_command_leaves_a_table_a_picture_and_figures(
     )
     assert run(monkeypatch, "simulate", str(robot), str(motion), *arguments) == 0
     out = capsys.readouterr().out
-    assert "as modelled" in out and "-50 %" in out and "gain" in out
+    assert "as modelled" in out and "-50 %" in out and "gain over" in out
     cases = json.loads((tmp_path / "out" / "simulate.json").read_text())["cases"]
     assert [case["stiffness_error"] for case in cases] == [0.0, -0.5]
     right, wrong = (case["runs"]["elastic"]["rms_error"] for case in cases)

@@ -6,7 +6,9 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -74,6 +76,21 @@ class TestEntries:
         mine.write_bytes(other.read_bytes())
         assert cache.get("key") is None
         assert cache.get("another key") == CODE[::-1]
+
+    @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")])
+    def test_what_is_no_file_is_nothing_and_is_not_waited_for(
+        self, cache: ObjectCache, make: Callable[[Path], object]
+    ) -> None:
+        entry = entry_of(cache)
+        entry.unlink()
+        make(entry)
+        found: list[object] = ["nothing so far"]
+        reader = Thread(target=lambda: found.append(cache.get("key")), daemon=True)
+        reader.start()
+        reader.join(10.0)
+        assert found[1:] == [None]
+        cache.put("key", CODE)  # which a folder of that name is in the way of
+        assert cache.get("key") == (None if make is os.mkdir else CODE)
 
     def test_a_damaged_one_is_replaced(self, cache: ObjectCache) -> None:
         entry_of(cache).write_bytes(b"")

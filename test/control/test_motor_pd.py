@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -56,7 +58,7 @@ def test_gains_that_make_no_sense_are_refused() -> None:
 
 
 @pytest.mark.parametrize("order", [2, 3, 4])
-def test_references_of_the_three_modes(panda: Robot, motion: object, order: int) -> None:
+def test_references_of_the_modes(panda: Robot, motion: object, order: int) -> None:
     drives = drives_of(panda)
     q = motion.sample(1.7, order + 2)  # type: ignore[attr-defined]
     feedforward = FeedforwardModel(panda, order).compute(q)
@@ -72,9 +74,28 @@ def test_references_of_the_three_modes(panda: Robot, motion: object, order: int)
     expected[: order - 1] += drives.motor_inertia * q[2 : order + 1]
     np.testing.assert_allclose(rigid.efforts, expected, rtol=1e-12, atol=1e-10)
 
+    offset = motor_reference(FeedforwardMode.OFFSET, drives, feedforward)
+    bent = q[:2] + feedforward.efforts[:2] / drives.stiffness
+    np.testing.assert_allclose(offset.positions, bent, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(offset.efforts, expected[:2], rtol=1e-12, atol=1e-10)
+
     none = motor_reference(FeedforwardMode.NONE, drives, feedforward)
     np.testing.assert_allclose(none.positions, q[: order + 1], rtol=1e-12, atol=1e-12)
     assert len(none.efforts) == 0
+
+
+def test_motors_that_rub_are_given_their_friction_in_every_mode(panda: Robot, motion: object) -> None:
+    friction = FrictionSpec(viscous=2.0, coulomb=3.0, transition=0.05)
+    assert panda.drive_train is not None
+    robot = panda.with_drives([replace(spec, motor_friction=friction) for spec in panda.drive_train.specs])
+    q = motion.sample(1.7, 5)  # type: ignore[attr-defined]
+    feedforward = FeedforwardModel(robot, 3).compute(q)
+    drives, velocity = drives_of(robot), feedforward.motor_positions[1]
+    lost = 2.0 * velocity + 3.0 * velocity / np.sqrt(velocity**2 + 0.05**2)
+    expected = feedforward.efforts[0] + drives.motor_inertia * q[2] + lost
+    for mode in (FeedforwardMode.RIGID, FeedforwardMode.OFFSET):
+        reference = motor_reference(mode, drives, feedforward)
+        np.testing.assert_allclose(reference.efforts[0], expected, rtol=1e-12)
 
 
 def test_rigid_joints_follow_their_links_in_every_mode() -> None:
@@ -83,9 +104,9 @@ def test_rigid_joints_follow_their_links_in_every_mode() -> None:
     torques = np.array([[10.0], [20.0], [30.0]])
     motor = drives.feedforward(q, torques)
     feedforward = Feedforward(torques, motor.position, motor.effort, np.empty((0, 6)))
-    for mode in (FeedforwardMode.RIGID, FeedforwardMode.ELASTIC):
+    for mode in (FeedforwardMode.RIGID, FeedforwardMode.OFFSET, FeedforwardMode.ELASTIC):
         reference = motor_reference(mode, drives, feedforward)
-        np.testing.assert_allclose(reference.positions[:3], q[:3], rtol=1e-15)
+        np.testing.assert_allclose(reference.positions[:2], q[:2], rtol=1e-15)
         np.testing.assert_allclose(reference.efforts[0], [10.0 + 0.5 * 0.3], rtol=1e-15)
 
 
@@ -117,5 +138,6 @@ def test_drives_of_any_kind_take_all_or_nothing(panda: Robot, motion: object) ->
     assert len(feedforward.motor_efforts) == 2
     np.testing.assert_array_equal(reference.efforts[:2], feedforward.motor_efforts)
     np.testing.assert_array_equal(reference.efforts[2:], feedforward.efforts[2:])
-    with pytest.raises(InputError, match="'rigid' leaves out part.*choose 'elastic'"):
-        motor_reference(FeedforwardMode.RIGID, drives_of(robot), feedforward)
+    for mode in ("none", "rigid", "offset"):
+        with pytest.raises(InputError, match=f"'{mode}' leaves out part.*choose 'elastic'"):
+            motor_reference(FeedforwardMode(mode), drives_of(robot), feedforward)

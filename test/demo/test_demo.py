@@ -60,19 +60,20 @@ def test_elastic_feedforward_tracks_ten_times_better_than_rigid(tmp_path: Path) 
     duration = 1.0
     with start_demo(tmp_path, "--duration", str(duration)) as demo:
         code = demo.wait(timeout=240.0)
-    if "the machine is too slow" in demo.output():
+    if code == 1 or "the machine is too slow" in demo.output():
         pytest.skip(f"the machine was held up: {demo.lines[-1]}")
     assert code == 0, demo.output()
     summary = json.loads((tmp_path / "summary.json").read_text())
-    assert set(summary["runs"]) == {"none", "rigid", "elastic"}
+    assert set(summary["runs"]) == {"none", "rigid", "offset", "elastic"}
+    assert summary["too_slow"] == []
     for run in summary["runs"].values():
         assert 0.0 < run["rms_error_rad"] < run["max_error_rad"]
         assert 0.0 < run["latency_us"]["p50"] <= run["latency_us"]["p99"]
         assert run["messages_received"] == run["messages_sent"]  # nothing is lost
-        assert run["messages_sent"] > 0.9 * 500.0 * (duration + 2.0 * RAMP)
-    none, rigid, elastic = (summary["runs"][mode]["rms_error_rad"] for mode in MODES)
+        assert run["messages_due"] == 500.0 * (duration + 2.0 * RAMP) + 1
+    none, rigid, offset, elastic = (summary["runs"][mode]["rms_error_rad"] for mode in MODES)
     assert elastic < 0.1 * rigid
-    assert rigid < none
+    assert elastic < offset < 0.1 * rigid < rigid < none
     assert matplotlib.image.imread(tmp_path / "demo.png").shape[1] > 800
     recording = Recording.load(tmp_path / "elastic" / "recording.npz")
     assert recording.end - recording.start == round(1e9 * (duration + 2.0 * RAMP))

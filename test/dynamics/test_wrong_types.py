@@ -123,3 +123,10 @@ def test_numbers_whose_torques_overflow(robot: Robot, flyer: Robot, formulation:
             robot.inverse_dynamics(q, formulation=formulation)
         with pytest.raises(InputError, match="overflow"):
             flyer.inverse_dynamics(q, BASE, formulation=formulation)
+
+
+@pytest.mark.parametrize("call", ["inverse_dynamics", "forward_kinematics", "mass_matrix", "gravity_torque"])
+def test_no_motion_at_all(robot: Robot, flyer: Robot, call: str) -> None:
+    for each in (robot, flyer):
+        with pytest.raises(InputError, match="the motion of the joints is None; give their positions"):
+            getattr(each, call)(None)

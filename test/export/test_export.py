@@ -561,3 +561,21 @@ class TestCommand:
         assert result.returncode == 2 and result.stdout == ""
         assert len(result.stderr.splitlines()) == 1 and result.stderr.startswith("error: ")
         assert words in result.stderr
+
+
+def test_the_page_has_outputs_in_their_order() -> None:
+    """docs/export.md against the declarations of a robot that has them all."""
+    table = re.findall(
+        r"^\| `(inverse_dynamics|forward_dynamics)` \|.*\|(.*)\|$",
+        (ROOT / "docs" / "export.md").read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
+    drone = Robot.from_config(CONFIG / "aerial_manipulator.yaml")
+    header = c_source(drone, 0, what=[name for name, _ in table]).header
+    for name, outputs in table:
+        declared = re.search(rf"{name}\((.*?)\);", header, re.DOTALL)
+        assert declared
+        arguments = [part.strip() for part in declared[1].split(",")]
+        written = [re.sub(r"double (\w+).*", r"\1", part) for part in arguments if "const" not in part]
+        assert re.findall(r"`(\w+)`", outputs) == written
+    assert len(table) == 2

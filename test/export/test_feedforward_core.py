@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import shutil
 import subprocess
 from functools import cache
@@ -20,7 +21,7 @@ from hodyn_ros.export import export_shared
 from hodyn_ros.feedforward.extrapolation import motor_effort_series
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.guard.command_guard import CommandGuard
-from hodyn_ros.guard.guard_config import FirstEffort, GuardConfig, State
+from hodyn_ros.guard.guard_config import FirstEffort, GuardConfig, Rejoin, State
 from hodyn_ros.guard.guarded_robot import effort_model, guard_limits
 from hodyn_ros.trajectory.rest import through_points
 
@@ -82,11 +83,12 @@ class Core:
         *,
         link: bool = False,
         zero: bool = True,
+        rejoin: Rejoin = Rejoin.GAP,
+        timeout: float = 0.05,
     ) -> None:
         rows = None if gains is None else np.stack([gains.proportional, gains.derivative])
-        made = library.core_new(
-            str(path).encode(), hash_.encode(), pointer(rows), int(link), first, int(zero)
-        )
+        chosen = int(link), first, int(zero), list(Rejoin).index(rejoin), ctypes.c_double(timeout)
+        made = library.core_new(str(path).encode(), hash_.encode(), pointer(rows), *chosen)
         if not made:
             raise RuntimeError(library.core_said().decode())
         self._c, self._core = library, ctypes.c_void_p(made)
@@ -101,8 +103,10 @@ class Core:
     def desire(self, stamp: int, q: Array) -> None:
         self._c.core_desire(self._core, ctypes.c_int64(stamp), pointer(q))
 
-    def update(self, now: int, q: Array, v: Array, chained: Array | None = None) -> tuple[Array, State]:
-        numbers = (pointer(q), pointer(v), pointer(chained))
+    def update(
+        self, now: int, q: Array, v: Array, chained: Array | None = None, elapsed: float = np.nan
+    ) -> tuple[Array, State]:
+        numbers = (ctypes.c_double(elapsed), pointer(q), pointer(v), pointer(chained))
         assert self._c.core_update(self._core, ctypes.c_int64(now), *numbers) == 0  # allocations
         return self.command()
 
@@ -113,6 +117,13 @@ class Core:
 
     def stop(self) -> None:
         self._c.core_stop(self._core)
+
+    def start(self) -> None:
+        self._c.core_start(self._core)
+
+    @property
+    def has_stopped(self) -> bool:
+        return bool(self._c.core_has_stopped(self._core))
 
     def deactivate(self) -> bool:
         return bool(self._c.core_deactivate(self._core))
@@ -148,7 +159,7 @@ def test_core_does_what_the_nodes_do(library: ctypes.CDLL, panda: Path, link: bo
     gains = None if link else MotorGains.from_frequency(train.motor_inertia, 30.0, 1.0)
     core = Core(library, panda, gains=gains, first=ZERO, link=link)
     core.activate(HOME, np.zeros(7))
-    config = GuardConfig(measured=gains is not None, first_effort=FirstEffort.ZERO)
+    config = GuardConfig(measured=gains is not None, first_effort=FirstEffort.ZERO, efforts_act=True)
     limits, stiff = guard_limits(robot, names, motor=not link), effort_model(robot, names, motor=not link)
     guard = CommandGuard(names, config, limits, gains, stiff)
     model = FeedforwardModel(robot, 2)
@@ -163,8 +174,9 @@ def test_core_does_what_the_nodes_do(library: ctypes.CDLL, panda: Path, link: bo
             guard.follow(now, now, reference, feedforward.status)
         position, velocity = reference.positions[0] + 1e-3 * np.cos(k), reference.positions[1]
         guard.measure(now, now, position, velocity)
-        expected = guard.command(now)
-        found, state = core.update(now, position, velocity)
+        elapsed = None if k % 3 else 1e-3
+        expected = guard.command(now, elapsed)
+        found, state = core.update(now, position, velocity, elapsed=np.nan if elapsed is None else elapsed)
         assert state is guard.state
         seen.add(state)
         if expected is not None:
@@ -173,7 +185,7 @@ def test_core_does_what_the_nodes_do(library: ctypes.CDLL, panda: Path, link: bo
     assert seen == set(State)
     lines = core.events()
     assert len(lines) == len(guard.transitions)
-    assert lines[2] == "following -> stopping: no feedforward (0.05, allowed 0.05)"
+    assert lines[2] == "following -> stopping: no feedforward: none for 0.05 s"
 
 
 def run_chained(core: Core, until: int, spoil: object = None) -> tuple[Array, list[State]]:
@@ -206,12 +218,18 @@ def test_chained_references_are_followed_without_higher_derivatives(
 
 @pytest.mark.parametrize("row", [0, 1])
 def test_lost_references_and_measurements_end_at_rest(library: ctypes.CDLL, panda: Path, row: int) -> None:
-    def spoil(k: int, chained: Array, measured: Array) -> None:
-        if k > 800:
-            (chained, measured)[row][0, 3] = np.nan
-
     gains = MotorGains(np.full(7, 100.0), np.full(7, 10.0))
     core = Core(library, panda, gains=gains, first=FEEDFORWARD)
+    off = np.zeros(7)  # of the robot from what is commanded
+
+    def spoil(k: int, chained: Array, measured: Array) -> None:
+        position, velocity, _ = core.command()[0]
+        if k <= 800:
+            off[:] = measured[0] - position - 1e-3 * velocity
+            return
+        measured[:] = position + 1e-3 * velocity + off, velocity
+        (chained, measured)[row][0, 3] = np.nan
+
     commands, states = run_chained(core, 1800, spoil)
     assert np.isfinite(commands).all()
     assert State.FOLLOWING in states and states[-1] is State.STOPPED
@@ -246,16 +264,19 @@ def test_activation_holds_what_is_there_until_a_motion_is_joined(library: ctypes
 def test_motion_is_joined_again_from_the_last_efforts(library: ctypes.CDLL, panda: Path) -> None:
     gains = MotorGains(np.full(7, 100.0), np.full(7, 10.0))
     core = Core(library, panda, gains=gains)
-    core.activate(HOME, np.full(7, 30.0))
-    steps, states, last = [], [], np.full(7, 30.0)
+    core.activate(HOME, np.full(7, 10.0))
+    steps, states, last = [], [], np.full(7, 10.0)
     for k in range(3000):
+        if k == 2200:
+            core.start()
         core.desire(EPOCH + k * MS, desired(0))
         measured = HOME if not 1000 < k < 2000 else np.full(7, np.nan)
         command, state = core.update(EPOCH + k * MS, measured, np.zeros(7))
         steps.append(np.abs(command[2] - last).max())
         states.append(state)
         last = command[2]
-    assert states[1900] is State.STOPPED and states[-1] is State.FOLLOWING
+        assert core.has_stopped == (1000 < k < 2200 and state in (State.STOPPING, State.STOPPED))
+    assert states[1900] is states[2199] is State.STOPPED and states[-1] is State.FOLLOWING
     assert max(steps) <= 2.0 + 1e-9  # [N.m] in a millisecond
 
 
@@ -294,6 +315,45 @@ def test_a_change_of_the_chained_mode_ends_in_braking(library: ctypes.CDLL, pand
     assert not last[1].any() and last[2, 3] > 5.0  # it stands, and is carried
 
 
+@pytest.mark.parametrize("zero", [True, False])
+def test_nothing_more_is_commanded_after_a_hold_up(library: ctypes.CDLL, panda: Path, zero: bool) -> None:
+    """Drives have gone on alone: what is left is what a deactivation leaves; a shorter one is no matter."""
+    core = Core(library, panda, first=FEEDFORWARD, zero=zero, rejoin=Rejoin.ALWAYS)
+    run_chained(core, 800)
+    at, last = EPOCH + 799 * MS, core.command()[0]
+    for held_up in (40, 200):  # [ms]
+        at += held_up * MS
+        k = (at - EPOCH) // MS
+        command, state = core.update(at, *desired(k)[:2], desired(k), elapsed=1e-3 * held_up)
+        assert state is (State.FOLLOWING if held_up == 40 else State.STOPPED)
+        last = command if held_up == 40 else last
+    assert np.array_equal(command, [last[0], np.zeros(7), np.zeros(7) if zero else last[2]])
+    assert core.events()[-1].startswith("following -> stopped: held up: 0.2 s passed")
+
+
+def test_a_clock_that_is_set_ends_in_braking(library: ctypes.CDLL, panda: Path) -> None:
+    core = Core(library, panda, first=FEEDFORWARD)
+    run_chained(core, 800)
+    _, state = core.update(EPOCH + 60_800 * MS, *desired(800)[:2], desired(800), elapsed=1e-3)
+    assert state is State.STOPPING
+    assert core.events()[-1].startswith("following -> stopping: the clock has jumped: it went on by 60 s")
+
+
+def test_a_figure_out_of_its_range_is_refused(library: ctypes.CDLL, panda: Path) -> None:
+    with pytest.raises(RuntimeError, match="^timeout must be within 0.001 and 1, found 50$"):
+        Core(library, panda, timeout=50.0)
+
+
+def test_the_table_says_how_far_efforts_and_motion_may_disagree(panda: Path) -> None:
+    text, robot = (panda.parent / "panda_table.c").read_text(), Robot.from_config(PANDA)
+    for name, motor in (("mismatch", False), ("motor_mismatch", True)):
+        found = re.search(rf"limit_{name}\[7\] = {{(.*)}};", text)
+        assert found is not None
+        expected = np.asarray(guard_limits(robot, robot.joint_names, motor=motor).mismatch)
+        assert np.array_equal([float(number) for number in found[1].split(",")], expected)
+        assert np.isfinite(expected).all()
+
+
 def test_far_motion_and_limits_are_not_followed(library: ctypes.CDLL, panda: Path) -> None:
     def far(k: int, chained: Array, measured: Array) -> None:
         chained[0, 2] += 0.2
@@ -330,8 +390,8 @@ def test_wrong_libraries_are_rejected(library: ctypes.CDLL, panda: Path, tmp_pat
         subprocess.run([str(CC), *sources, *flags, "-lm"], check=True, timeout=120)
         return folder / "robot.so"
 
-    with pytest.raises(RuntimeError, match="another version of hodyn_ros .interface 7, this is 1"):
-        Core(library, spoiled("abi", "ROBOT_ABI 1", "ROBOT_ABI 7", "robot_table.h"))
+    with pytest.raises(RuntimeError, match="another version of hodyn_ros .interface 7, this is 2"):
+        Core(library, spoiled("abi", "ROBOT_ABI 2", "ROBOT_ABI 7", "robot_table.h"))
     with pytest.raises(RuntimeError, match="is no robot"):
         Core(library, spoiled("none", "hodyn_robot_table", "table_of", "panda_table.c"))
     with pytest.raises(RuntimeError, match="self-test of .* is off by"):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command_line import run
+from hinged_arm import HINGED_ARM
 from linkages import robot_of, shipped, with_drives
 from numpy.typing import NDArray
 from oracles.mechanisms import MECHANISMS
@@ -149,8 +150,8 @@ def test_all_shipped_robots_are_compiled_by_mujoco() -> None:
         robot, written = shipped(f"{name}.yaml"), mjcf(shipped(f"{name}.yaml"))
         model = mujoco.MjModel.from_xml_string(written.text)
         assert [model.actuator(i).name for i in range(model.nu)] == list(robot.driven_joints)
-        massless = (robot.tree.masses == 0.0).sum()
-        assert (len(written.notes) > 0) == (name in ("gough_stewart_6ups", "planar_3rrr")), massless
+        others = ("aerial_manipulator", "gough_stewart_6ups", "planar_3rrr")
+        assert (len(written.notes) > 0) == (name in others)  # propellers, bodies without mass
 
 
 def test_what_mujoco_has_no_word_for_is_named() -> None:
@@ -176,3 +177,18 @@ def test_the_command_writes_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     model = mujoco.MjModel.from_xml_path(str(tmp_path / "panda.xml"))
     assert model.joint("panda_joint1_motor").range.tolist() == [0.0, 0.0]
     assert model.joint("panda_joint1").range.tolist() == pytest.approx([-2.8973, 2.8973])
+
+
+@pytest.mark.parametrize("name", ["../arm", "/arm", "..", ".", "a/../../arm", "arm\\..", "\t", "x" * 300])
+def test_no_name_leads_out_of_the_folder(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither that of a robot, which comes with its file, nor one that is asked for."""
+    robot, out = tmp_path / "robot.urdf", tmp_path / "deep" / "out"
+    robot.write_text(HINGED_ARM.replace('<robot name="arm"', f'<robot name="{name}"'))
+    assert Robot.from_urdf(robot).name == " ".join(name.split("\t"))
+    assert run(monkeypatch, "export", "--lang", "mjcf", robot, "--out", out) == 0
+    assert run(monkeypatch, "export", "--lang", "mjcf", robot, "--out", out, "--name", name) == 2
+    assert f"the name {name!r} cannot be that of a file" in " ".join(capsys.readouterr().err.split())
+    assert [path.parent for path in tmp_path.rglob("*") if path.is_file() and path != robot] == [out]
+    mujoco.MjModel.from_xml_path(str(next(out.iterdir())))

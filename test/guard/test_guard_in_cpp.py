@@ -3,44 +3,56 @@
 from __future__ import annotations
 
 import ctypes
+import runpy
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from enum import Enum
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 import sweeps
-from fault_bench import FAULT_AT, Bench, Consumer, Moment, act, robot_of, silence
+from fault_bench import FAULT_AT, Bench, Consumer, Feed, Measured, Moment, act, robot_of, silence
 from fault_cases import GRID, Case
 from places import ROOT
 
 from hodyn_ros.control.motor_pd import MotorGains, Reference
+from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.guard.command_guard import CommandGuard, EffortModel
-from hodyn_ros.guard.guard_config import End, Fault, FirstEffort, GuardConfig, GuardLimits, State
+from hodyn_ros.guard.guard_config import End, FirstEffort, GuardConfig, GuardLimits, Rejoin
 from hodyn_ros.guard.guarded_robot import effort_model, guard_limits
+from hodyn_ros.guard.reasons import Fault, Obstacle, Progress, Reason, State
 from hodyn_ros.guard.transitions import Motion
 
 CXX = next((path for path in map(shutil.which, ("c++", "g++", "clang++")) if path), None)
-pytestmark = pytest.mark.skipif(
+needs_compiler = pytest.mark.skipif(
     CXX is None, reason="there is no C++ compiler (c++, g++ or clang++) on the path"
 )
 
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Wno-sign-conversion", "-Werror")
-NUMBERS = (
-    *("timeout", "measurement_timeout", "clock_tolerance", "latency", "lead", "join_within", "join_speed"),
-    *("settle", "fade", "speed_margin", "tracking_error", "resolution", "reference_step", "effort_step"),
-    *("saturation_time", "deceleration", "shortest_stop", "release_after"),
-)
-STATES, FAULTS = list(State), list(Fault)
+STATES = list(State)
+CAUSES: list[Enum] = [*Fault, *Obstacle, *Progress]
 MS = 1_000_000  # [ns]
 EPOCH = 1_700_000_000 * 1000 * MS
 CALLBACK = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_double), ctypes.POINTER(ctypes.c_double))
 RELATIVE = 1e-12
-SEEDS = (0, 1, 2, 5)  # each with a flavour of its own, with feedback and without
+# Numbers of a reason may be differences of two samples by the time between them, times an inertia of about 2.
+RELATIVE_FOUND = RELATIVE * 1e3
+SEEDS = range(18)  # between them they reach every fault and every obstacle, with feedback and without
 
 Array = np.ndarray
-Answer = tuple[Array | None, State, bool, list[tuple[State, Fault | None]]]
+Found = tuple[Enum, str, float, float, bool]
+
+
+class Answer(NamedTuple):
+    numbers: Array | None
+    state: State
+    ended: bool
+    reason: Found
+    changes: list[tuple[State, State, Found]]
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +64,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     subprocess.run([CXX, *flags, source, "-o", path], check=True, timeout=300)
     loaded = ctypes.CDLL(str(path))
     loaded.guard_new.restype = ctypes.c_void_p
+    for name in ("guard_said", "guard_figure", "guard_reason_text"):
+        getattr(loaded, name).restype = ctypes.c_char_p
     return loaded
 
 
@@ -62,77 +76,126 @@ def pointer(numbers: Array | None) -> ctypes.Array[ctypes.c_double] | None:
     return (ctypes.c_double * max(len(flat), 1))(*flat)
 
 
+def figures(library: ctypes.CDLL) -> list[str]:
+    """The names of the figures of a configuration, in the order of the one in C++."""
+    names: list[str] = []
+    while (name := library.guard_figure(ctypes.c_size_t(len(names)))) is not None:
+        names.append(name.decode())
+    return names
+
+
 class Guard:
     """The one in C++, with the calls of the one in Python."""
 
     def __init__(
         self,
         library: ctypes.CDLL,
-        n: int,
+        joint_names: list[str],
         config: GuardConfig,
         limits: GuardLimits,
-        gains: MotorGains | None,
-        model: EffortModel | None,
+        gains: MotorGains | None = None,
+        model: EffortModel | None = None,
     ) -> None:
+        n = len(joint_names)
+
         def efforts(motion: ctypes.Array[ctypes.c_double], result: ctypes.Array[ctypes.c_double]) -> None:
             assert model is not None
             rows = np.ctypeslib.as_array(motion, (3, n))
             np.ctypeslib.as_array(result, (n,))[:] = model(Motion(*rows.copy()))
 
+        self._c, self._names = library, joint_names
         self._callback = CALLBACK(0) if model is None else CALLBACK(efforts)
-        first = list(FirstEffort).index(config.first_effort)
-        numbers = [*(getattr(config, name) for name in NUMBERS), config.measured, config.stop_on]
-        numbers += [list(End).index(config.end), first]
-        rows = [np.broadcast_to(x, (n,)) for x in (limits.velocity, limits.effort, limits.effort_rate)]
+        numbers = [getattr(config, name) for name in figures(library)]
+        numbers += [config.measured, config.efforts_act, config.stop_on]
+        chosen = config.end, config.first_effort, config.rejoin
+        numbers += [list(type(one)).index(one) for one in chosen]
+        of_limits = limits.velocity, limits.effort, limits.effort_rate, limits.mismatch
+        rows = np.stack([np.broadcast_to(x, (n,)) for x in of_limits])
         gain_rows = None if gains is None else np.stack([gains.proportional, gains.derivative])
-        self._c, self._n = library, n
-        self._guard = ctypes.c_void_p(
-            library.guard_new(
-                n, pointer(np.array(numbers)), pointer(np.stack(rows)), pointer(gain_rows), self._callback
-            )
-        )
+        numbers = pointer(np.array(numbers)), pointer(rows), pointer(gain_rows)
+        made = library.guard_new(n, *numbers, self._callback)
+        if not made:
+            raise InputError(library.guard_said().decode())
+        self._guard = ctypes.c_void_p(made)
 
     def __del__(self) -> None:
-        self._c.guard_delete(self._guard)
+        if hasattr(self, "_guard"):
+            self._c.guard_delete(self._guard)
 
     def act(self, moment: Moment) -> Answer:
-        """One cycle of a consumer, as `fault_bench.act`."""
+        """One cycle of a consumer."""
+        n = len(self._names)
         now = ctypes.c_int64(moment.now)
         self._c.guard_listen(self._guard, int(moment.listening))
         if moment.stop:
             self._c.guard_stop(self._guard)
+        if moment.start:
+            self._c.guard_start(self._guard)
         for stamp, (positions, efforts), status in moment.feed:
             series = (pointer(positions), len(positions), pointer(efforts), len(efforts))
             self._c.guard_follow(self._guard, now, ctypes.c_int64(stamp), *series, int(status))
         for stamp, position, velocity in moment.measured:
             numbers = (pointer(position), pointer(velocity))
             self._c.guard_measure(self._guard, now, ctypes.c_int64(stamp), *numbers)
-        command, report = (ctypes.c_double * (3 * self._n))(), (ctypes.c_int * 11)()
-        commands = self._c.guard_command(self._guard, now, command, report)
-        state, ended, changes, *rest = report
-        pairs = zip(rest[: 2 * changes : 2], rest[1 : 2 * changes : 2])
-        found = [(STATES[a], FAULTS[b] if b < len(FAULTS) else None) for a, b in pairs]
-        numbers = np.array(command).reshape(3, self._n) if commands else None
-        return numbers, STATES[state], bool(ended), found
+        command, report = (ctypes.c_double * (3 * n))(), (ctypes.c_double * 64)()
+        elapsed = ctypes.c_double(np.nan if moment.elapsed is None else moment.elapsed)
+        commands = self._c.guard_command(self._guard, now, elapsed, command, report)
+        changes = [report[8 + 7 * i : 15 + 7 * i] for i in range(int(report[7]))]
+        return Answer(
+            np.array(command).reshape(3, n) if commands else None,
+            STATES[int(report[0])],
+            bool(report[1]),
+            self._found(report[2:7]),
+            [(STATES[int(a)], STATES[int(b)], self._found(more)) for a, b, *more in changes],
+        )
+
+    def _found(self, fields: list[float]) -> Found:
+        cause, joint, value, limit, tripped = fields
+        name = self._names[int(joint)] if joint >= 0 else ""
+        return CAUSES[int(cause)], name, value, limit, bool(tripped)
+
+    @property
+    def reason(self) -> Found:
+        fields = (ctypes.c_double * 5)()
+        self._c.guard_reason(self._guard, fields)
+        return self._found(list(fields))
+
+    @property
+    def faults(self) -> dict[Fault, int]:
+        counts = (ctypes.c_long * len(Fault))()
+        self._c.guard_faults(self._guard, counts)
+        return dict(zip(Fault, counts))
 
 
 def expected(guard: CommandGuard, moment: Moment) -> Answer:
+    """The same cycle of the guard in Python."""
     command = act(guard, moment)
-    changes = [(change.after, _fault_of(change.reason)) for change in guard.transitions]
+    changes = [(change.before, change.after, found(change.reason)) for change in guard.transitions]
     guard.transitions.clear()
-    return None if command is None else np.stack(command[:3]), guard.state, guard.ended, changes
+    numbers = None if command is None else np.stack(command[:3])
+    return Answer(numbers, guard.state, guard.ended, found(guard.reason), changes)
 
 
-def _fault_of(reason: str) -> Fault | None:
-    return next((fault for fault in Fault if reason.startswith(fault.value)), None)
+def found(reason: Reason) -> Found:
+    return reason.cause, reason.joint, reason.value, reason.limit, reason.tripped
 
 
 def assert_same(ours: Answer, theirs: Answer, when: object) -> None:
-    assert ours[1:] == theirs[1:], when
-    assert (ours[0] is None) == (theirs[0] is None), when
-    if ours[0] is not None and theirs[0] is not None:
-        scale = np.maximum(np.abs(theirs[0]).max(axis=1, keepdims=True), 1.0)
-        assert (np.abs(ours[0] - theirs[0]) <= RELATIVE * scale).all(), when
+    assert (ours.state, ours.ended) == (theirs.state, theirs.ended), (when, ours, theirs)
+    assert_same_reason(ours.reason, theirs.reason, when)
+    assert [change[:2] for change in ours.changes] == [change[:2] for change in theirs.changes], when
+    for own, other in zip(ours.changes, theirs.changes):
+        assert_same_reason(own[2], other[2], when)
+    assert (ours.numbers is None) == (theirs.numbers is None), when
+    if ours.numbers is not None and theirs.numbers is not None:
+        scale = np.maximum(np.abs(theirs.numbers).max(axis=1, keepdims=True), 1.0)
+        assert (np.abs(ours.numbers - theirs.numbers) <= RELATIVE * scale).all(), when
+
+
+def assert_same_reason(ours: Found, theirs: Found, when: object) -> None:
+    (cause, joint, *ours_found, tripped), (*names, value, limit, trips) = ours, theirs
+    assert [cause, joint, tripped] == [*names, trips], (when, ours, theirs)
+    assert ours_found == pytest.approx([value, limit], rel=RELATIVE_FOUND, abs=RELATIVE_FOUND), when
 
 
 def stiff(motion: Motion) -> Array:
@@ -141,30 +204,40 @@ def stiff(motion: Motion) -> Array:
     return np.array([2.0 + q[1] ** 2, 1.5]) * a + 0.3 * v * v[::-1] + np.array([9.0, 4.0]) * np.sin(q)
 
 
+def ramp(s: float) -> Array:
+    """From 0 to 1 within s from 0 to 1, with three derivatives by s."""
+    s, moves = min(max(s, 0.0), 1.0), float(0.0 < s < 1.0)
+    shape = s**3 * (10 - 15 * s + 6 * s**2), 30 * (s * (1 - s)) ** 2 * moves
+    return np.array([*shape, 60 * s * (1 - s) * (1 - 2 * s) * moves, 60 * (1 - 6 * s + 6 * s**2) * moves])
+
+
 def desired(t: float) -> Reference:
     """A motion of two joints about t [s], which begins and ends at rest, with its efforts."""
-    s, rate = np.clip(t / 0.8, 0.0, 1.0), 1.25 * (0.0 < t < 0.8)
-    shape = np.array([s**3 * (10 - 15 * s + 6 * s**2), 30 * (s * (1 - s)) ** 2 * rate])
-    more = np.array([60 * s * (1 - s) * (1 - 2 * s) * rate**2, 60 * (1 - 6 * s + 6 * s**2) * rate**3])
-    rows = np.outer([*shape, *more], [0.9, -0.7])
+    rows = np.outer(ramp(t / 0.8) * 1.25 ** np.arange(4), [0.9, -0.7])
     positions = rows[:3]
     efforts = [stiff(Motion(*positions)), np.array([9.0, 4.0]) * np.cos(positions[0]) * positions[1]]
     return Reference(positions, np.array(efforts))
 
 
-def random_streams(rng: np.random.Generator, velocities: bool, flavour: int) -> Iterator[Moment]:
-    """A second of a robot that follows badly at times, its streams with every kind of fault.
+# What happens from 350 to 480 ms.
+OTHER = np.array([0.0, 1.0])  # the joint whose efforts the model does not vouch for
+LIMITS, LATE, STRONG, JUMPS, DRIFTS, FREEZES, TURNED, FAST, SET_BACK = range(9)
 
-    The flavour, from 350 to 480 ms: 0 limits exceeded, 1 late stamps, 2 efforts beyond limits, 3 that jump.
-    """
-    number, now, silent, off = rng.integers, EPOCH, 0, np.zeros(2)
+
+def random_streams(rng: np.random.Generator, velocities: bool, flavour: int) -> Iterator[Moment]:
+    """A second of a robot that follows badly at times, its streams with every kind of fault."""
+    number, now, silent, off, held = rng.integers, EPOCH, 0, np.zeros(2), np.zeros(2)
+    steady = rng.random() < 0.5
     for k in range(1100):
-        odd = rng.random(14) < 0.008 * rng.random() ** 2
-        now += MS if not odd[0] else int(rng.choice([30, 90, 150, -40, 3000])) * MS
+        odd = rng.random(13) < 0.006 * rng.random() ** 2 * (not 200 < k < 480)
+        step = MS if not odd[0] else int(rng.choice([30, 90, 150, -40, 3000])) * MS
+        step = -20 * MS if flavour == SET_BACK and k == 400 else step
+        now += step
+        elapsed = 1e-9 * (step if rng.random() < 0.5 else MS) if steady else None
         reference = desired(1e-3 * k - 0.15)
         silent = int(number(10, 120)) if odd[1] else silent - 1
-        if odd[2]:
-            off = rng.normal(scale=rng.choice([0.004, 0.04, 0.3]), size=2)
+        if odd[2] or k == 205:
+            off = np.zeros(2) if k == 205 else rng.normal(scale=rng.choice([0.004, 0.04, 0.3]), size=2)
         positions, efforts = reference.positions.copy(), reference.efforts.copy()
         positions[0] += 0.02 * odd[3]
         positions[1] += 8.0 * odd[4]
@@ -172,75 +245,185 @@ def random_streams(rng: np.random.Generator, velocities: bool, flavour: int) -> 
         if odd[6]:
             efforts[0, 0] = rng.choice([np.nan, np.inf, 1e200])
         special = flavour if 350 <= k < 480 else None
-        efforts[0] += {2: 60.0, 3: 30.0 * (-1) ** (k // 4)}.get(special, 0.0)
+        efforts[0] += {STRONG: OTHER * 60.0, JUMPS: 30.0 * (-1) ** (k // 4)}.get(special, 0.0)
         rows = 3 if not odd[7] else int(number(0, 4))
-        status = Status(int(rng.choice([1, 4, 17, 32]))) if odd[8] or special == 0 else Status.OK
+        rows = 0 if flavour == LIMITS and 216 <= k < 250 else rows
+        status = Status(int(rng.choice([1, 4, 17, 32]))) if odd[8] or special == LIMITS else Status.OK
         stamp = now + (int(rng.choice([-70, -20, 20, 90])) * MS if odd[9] else 0)
-        feeds = [] if silent > 0 or k % 4 else [(stamp, Reference(positions[:rows], efforts), status)]
-        measured = reference.positions[0] + off + rng.normal(scale=1e-5, size=2)
+        feeds = [] if silent > 0 or k % 4 else [Feed(stamp, Reference(positions[:rows], efforts), status)]
+        drift = {DRIFTS: (0.15, 0.1), FAST: (0.25, 0.08)}.get(flavour, (0.0, 1.0))
+        away, rate, *_ = drift[0] * ramp((1e-3 * k - 0.35) / drift[1]) / drift[1] ** np.arange(4)
+        delay = int(number(0, 3)) + 8 * (special == LATE)  # [ms]
+        there = desired(1e-3 * (k - delay) - 0.15).positions
+        measured = there[0] + off + away + rng.normal(scale=1e-5, size=2)
         measured += 2 * np.pi * (k > 550) * np.array([1.0, 0.0])
-        speed = reference.positions[1] + (4.0 if odd[10] else 0.0)
+        speed = there[1] + rate + (4.0 if odd[10] else 0.0)
+        if special == FREEZES:
+            measured[0] = held[0]
+        held = measured
+        speed = -speed if special == TURNED else speed
         if odd[11]:
             measured = rng.choice([np.nan, 1e120], size=2)
         if odd[12]:
             speed = np.array([np.nan, speed[1]])
-        lost = rng.random() < (0.02 if not 620 < k < 640 + 60 * odd[13] else 0.9)
-        taken = now - (int(number(0, 3)) + 8 * (special == 1)) * MS
-        seen = [] if lost else [(taken, measured, speed if velocities else None)]
-        yield Moment(k, now, feeds, seen, stop=k == 1000, listening=not 850 < k < 870)
+        lost = rng.random() < (0.98 if 620 < k < 720 or k < 50 * (flavour % 2) else 0.02)
+        seen = [] if lost else [Measured(now - delay * MS, measured, speed if velocities else None)]
+        start, stop, listening = rng.random() < 0.01, k == 1000, not (205 < k < 215 or 850 < k < 870)
+        yield Moment(k, now, feeds, seen, stop=stop, listening=listening, elapsed=elapsed, start=start)
 
 
-@pytest.mark.parametrize("seed", sweeps.some(range(60), *SEEDS))
-def test_same_commands_on_random_streams(library: ctypes.CDLL, seed: int) -> None:
+class Reached(NamedTuple):
+    """What a guard came to on random streams."""
+
+    states: set[State]
+    reasons: set[Enum]  # why it has been where it was
+    stops: set[Enum]  # why its state has changed
+    trips: set[Enum]  # why the motors let go
+
+
+@cache
+def reached(library: ctypes.CDLL, seed: int) -> Reached:
+    """Hold both guards against each other on the streams of a seed."""
     rng = np.random.default_rng(seed)
-    feedback, modelled = bool(seed % 2), bool(seed % 3)
+    feedback, modelled, flavour = bool(seed // 9 % 2), bool((seed // 9 + seed) % 3), seed % 9
     config = GuardConfig(
         measured=feedback,
         end=list(End)[seed // 2 % 2],
         first_effort=list(FirstEffort)[seed // 3 % 2],
+        rejoin=list(Rejoin)[(seed + 2) % 3],
         join_within=0.0 if seed % 5 == 4 else 0.05,
         lead=0.0005 * (seed % 2),
         settle=0.02,
         fade=0.1,
-        measurement_timeout=0.05 if feedback else 0.5,
+        saturation_time=0.03,
+        efforts_act=seed % 4 != 3,
     )
-    limits = GuardLimits([4.0, 4.5], [30.0, 20.0], [np.inf, 4000.0])
+    limits = GuardLimits([4.0, 4.5], [30.0, 20.0], [np.inf, 4000.0], [5.0, np.inf])
     gains = MotorGains(np.array([150.0, 80.0]), np.array([12.0, 6.0])) if feedback else None
-    model = stiff if modelled else None
-    ours = Guard(library, 2, config, limits, gains, model)
-    theirs = CommandGuard(["one", "two"], config, limits, gains, model)
-    states = set()
-    for moment in random_streams(rng, velocities=seed % 4 != 3, flavour=seed % 4):
+    model, names = stiff if modelled else None, ["one", "two"]
+    ours = Guard(library, names, config, limits, gains, model)
+    theirs = CommandGuard(names, config, limits, gains, model)
+    assert_same_reason(ours.reason, found(theirs.reason), "before the first command")
+    result = Reached(set(), {theirs.reason.cause}, set(), set())
+    for moment in random_streams(rng, velocities=seed % 4 != 3, flavour=flavour):
         answer = expected(theirs, moment)
         assert_same(ours.act(moment), answer, moment.k)
-        states.add(answer[1])
-    if seed in SEEDS:
-        assert states >= {State.WAITING, State.JOINING, State.STOPPING}
+        result.states.add(answer.state)
+        result.reasons.add(answer.reason[0])
+        result.stops.update(why[0] for _, _, why in answer.changes)
+        result.trips.update(why[0] for _, _, why in answer.changes if why[-1])
+    assert ours.faults == theirs.faults
+    return result
 
 
+@needs_compiler
+@pytest.mark.parametrize("seed", sweeps.some(range(240), *SEEDS))
+def test_same_commands_on_random_streams(library: ctypes.CDLL, seed: int) -> None:
+    assert State.JOINING in reached(library, seed).states or seed not in SEEDS
+
+
+@needs_compiler
+def test_random_streams_reach_every_reason(library: ctypes.CDLL) -> None:
+    found = [reached(library, seed) for seed in SEEDS]
+    assert set().union(*(one.states for one in found)) == set(State)
+    assert set().union(*(one.stops for one in found)) >= {*Fault, *Progress, Obstacle.NOT_LISTENING}
+    assert set().union(*(one.reasons for one in found)) >= set(Obstacle)
+    assert set().union(*(one.trips for one in found)) >= {Fault.MISMATCH}
+
+
+@needs_compiler
 def test_a_loop_catches_up_after_an_overrun(library: ctypes.CDLL) -> None:
     """20 ms without a command, then those that were missed, 20 us apart; each may step by little alone."""
     config = GuardConfig(measured=True, settle=0.02, fade=0.1)
-    limits = GuardLimits([4.0, 4.5], [30.0, 20.0], [500.0, 500.0])
-    gains = MotorGains(np.array([150.0, 80.0]), np.array([12.0, 6.0]))
-    ours = Guard(library, 2, config, limits, gains, stiff)
-    theirs = CommandGuard(["one", "two"], config, limits, gains, stiff)
+    limits = GuardLimits([4.0, 4.5], [30.0, 20.0], [500.0, 500.0], [5.0, 5.0])
+    gains, names = MotorGains(np.array([150.0, 80.0]), np.array([12.0, 6.0])), ["one", "two"]
+    ours = Guard(library, names, config, limits, gains, stiff)
+    theirs = CommandGuard(names, config, limits, gains, stiff)
     rng, now = np.random.default_rng(1), EPOCH
     for k in range(700):
         late = 500 <= k < 520
-        now += 20 * MS if k == 500 else MS // 50 if late else MS
+        step = 20 * MS if k == 500 else MS // 50 if late else MS
+        now += step
         reference = desired(1e-9 * (now - EPOCH) - 0.15)
         speed = reference.positions[1] + late * rng.normal(scale=0.03, size=2)
-        measured = [(now, reference.positions[0], speed)]
-        moment = Moment(k, now, [(now, reference, Status.OK)], measured, stop=False, listening=True)
+        measured = [Measured(now, reference.positions[0], speed)]
+        elapsed = 1e-9 * step if k % 2 else None
+        moment = Moment(k, now, [Feed(now, reference)], measured, elapsed=elapsed)
         answer = expected(theirs, moment)
         assert_same(ours.act(moment), answer, k)
-        assert k < 300 or answer[1] is State.FOLLOWING, (k, theirs.reason)
+        assert k < 300 or answer.state is State.FOLLOWING, (k, theirs.reason)
+
+
+@needs_compiler
+def test_efforts_that_are_no_number_let_go(library: ctypes.CDLL) -> None:
+    """A model that fails in a stop."""
+    fails: list[bool] = []
+
+    def model(motion: Motion) -> Array:
+        return stiff(motion) * (np.nan if fails else 1.0)
+
+    limits, names = GuardLimits([4.0, 4.5], [30.0, 20.0], np.inf, np.inf), ["one", "two"]
+    config = GuardConfig(settle=0.02, fade=0.1)
+    ours = Guard(library, names, config, limits, None, model)
+    theirs = CommandGuard(names, config, limits, None, model)
+    trips = []
+    for k in range(600):
+        now, reference = EPOCH + k * MS, desired(1e-3 * k - 0.15)
+        if k > 400:
+            fails.append(True)
+        feed = [Feed(now, reference)] if k < 300 else []
+        moment = Moment(k, now, feed, [Measured(now, *reference.positions[:2])])
+        answer = expected(theirs, moment)
+        assert_same(ours.act(moment), answer, k)
+        trips += [(why[0], answer.numbers) for _, _, why in answer.changes if why[-1]]
+    ((cause, numbers),) = trips
+    assert cause is Fault.MISMATCH and numbers is not None and not numbers[2].any()
+
+
+@needs_compiler
+@pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.name)
+def test_same_words(library: ctypes.CDLL, cause: Fault | Obstacle | Progress) -> None:
+    """Where Python has no sentence of its own, but that of the check, C++ has the numbers."""
+    for value, limit, tripped in ((0.123456, 0.05, False), (1.5e-7, 12345.678, True), (-3.0, 2.0, False)):
+        args = CAUSES.index(cause), 1, ctypes.c_double(value), ctypes.c_double(limit), int(tripped)
+        text = library.guard_reason_text(*args).decode()
+        theirs = str(Reason(cause, "two", value, limit, tripped))
+        if cause in (Fault.REFERENCE_STEP, Fault.EFFORT_STEP):
+            theirs += f": joint 'two' has {value:.3g}, {limit:.3g} are allowed"
+        if cause is Fault.STATUS:
+            continue
+        assert text == theirs
+    status = Status.VELOCITY_LIMIT_EXCEEDED | Status.NEAR_SINGULARITY
+    args = CAUSES.index(Fault.STATUS), -1, ctypes.c_double(status), ctypes.c_double(0.0), 0
+    note = "VELOCITY_LIMIT_EXCEEDED | NEAR_SINGULARITY"
+    assert library.guard_reason_text(*args).decode() == str(Reason(Fault.STATUS, note=note))
+
+
+@needs_compiler
+def test_a_figure_out_of_its_range_is_refused_by_name(library: ctypes.CDLL) -> None:
+    names = set(figures(library))
+    assert names == {name for name, one in vars(GuardConfig()).items() if type(one) is float}
+    wrong = [("timeout", 50.0), ("fade", np.nan), ("shortest_stop", np.inf), ("lead", -1e-9)]
+    for name, value in wrong:
+        with pytest.raises(InputError, match=f"^{name} must be within") as said:
+            GuardConfig(**{name: value})
+        config = GuardConfig()
+        object.__setattr__(config, name, value)
+        with pytest.raises(InputError) as ours:
+            Guard(library, ["one"], config, GuardLimits())
+        assert str(ours.value).split(", found")[0] == str(said.value).split(", found")[0]
+
+
+def test_table_is_what_the_tool_writes() -> None:
+    written: Callable[[], str] = runpy.run_path(str(ROOT / "tools" / "guard_table.py"))["guard_table"]
+    table = ROOT / "ros2_control" / "guard" / "table.hpp"
+    assert table.read_text() == written(), f"write it anew: tools/guard_table.py > {table.relative_to(ROOT)}"
 
 
 SOME = sweeps.some(GRID)  # none but with `make test-thorough`
 
 
+@needs_compiler
 @pytest.mark.thorough
 @pytest.mark.parametrize("consumer, case", SOME, ids=[f"{a.name}: {b.name}" for a, b in SOME])
 def test_same_commands_on_recorded_faults(library: ctypes.CDLL, consumer: Consumer, case: Case) -> None:
@@ -251,11 +434,11 @@ def test_same_commands_on_recorded_faults(library: ctypes.CDLL, consumer: Consum
         bench.run(FAULT_AT + case.silent, lambda _, moment: silence(moment))
     bench.run(FAULT_AT + case.lasts, case.make())
     robot, again = robot_of(consumer.kind), Bench(consumer, case.off).guard
-    names, motors = robot.joint_names, robot_of("motors").drive_train
+    names, motors = list(robot.joint_names), robot_of("motors").drive_train
     assert motors is not None
     gains = MotorGains.from_frequency(motors.motor_inertia, 30.0, 1.0) if consumer.feedback else None
     model = effort_model(robot, names, motor=True) if consumer.model else None
-    ours = Guard(library, len(names), again.config, guard_limits(robot, names, motor=True), gains, model)
+    ours = Guard(library, names, again.config, guard_limits(robot, names, motor=True), gains, model)
     for moment in bench.record.streams:
         if moment.runs:
             assert_same(ours.act(moment), expected(again, moment), moment.k)

@@ -1,5 +1,6 @@
 // The ROS-free core of the ros2_control controller behind functions of C, for tests by ctypes.
 
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -31,7 +32,8 @@ using hodyn_ros::Side;
 extern "C" {
 
 // Null where the robot cannot be loaded; core_said() has why.
-FeedforwardCore * core_new(const char * path, const char * hash, const double * gains, int link, int first, int zero)
+FeedforwardCore * core_new(
+  const char * path, const char * hash, const double * gains, int link, int first, int zero, int rejoin, double timeout)
 {
   try {
     const auto library = std::make_shared<const RobotLibrary>(path, hash);
@@ -40,6 +42,9 @@ FeedforwardCore * core_new(const char * path, const char * hash, const double * 
     config.states = config.efforts = link != 0 ? Side::kLink : Side::kMotor;
     config.zero_at_the_end = zero != 0;
     config.guard.first_effort = static_cast<hodyn_ros::guard::FirstEffort>(first);
+    config.guard.rejoin = static_cast<hodyn_ros::guard::Rejoin>(rejoin);
+    config.guard.timeout = timeout;
+    config.guard.efforts_act = true;
     if (gains != nullptr) {
       config.gains = {{gains, gains + n}, {gains + n, gains + 2 * n}};
       config.guard.measured = true;
@@ -55,6 +60,8 @@ void core_delete(FeedforwardCore * core) { delete core; }
 const char * core_said() { return said; }
 long core_rejected(const FeedforwardCore * core) { return core->rejected; }
 void core_stop(FeedforwardCore * core) { core->stop_asked = true; }
+void core_start(FeedforwardCore * core) { core->start_asked = true; }
+int core_has_stopped(const FeedforwardCore * core) { return core->has_stopped; }
 int core_deactivate(FeedforwardCore * core) { return core->deactivate(); }
 void core_resume(FeedforwardCore * core) { core->resume(); }
 void core_activate(FeedforwardCore * core, const double * q, const double * effort) { core->activate(q, effort); }
@@ -67,11 +74,13 @@ void core_desire(FeedforwardCore * core, std::int64_t stamp, const double * q)
   core->desired.publish();
 }
 
-// Returns how often memory was allocated.
-long core_update(FeedforwardCore * core, std::int64_t now, const double * q, const double * v, const double * chained)
+// `elapsed`: NaN for none. Returns how often memory was allocated.
+long core_update(
+  FeedforwardCore * core, std::int64_t now, double elapsed, const double * q, const double * v, const double * chained)
 {
   const long before = allocations;
-  core->update(now, q, v, chained);
+  const auto since = std::isnan(elapsed) ? std::nullopt : std::optional<double>(elapsed);
+  core->update(now, since, q, v, chained);
   return allocations - before;
 }
 
@@ -91,7 +100,7 @@ const char * core_event(FeedforwardCore * core)
   if (!core->events.pop(change)) {
     return nullptr;
   }
-  std::strncpy(said, hodyn_ros::text_of(change, core->library().joint_names()).c_str(), sizeof(said) - 1);
+  std::strncpy(said, hodyn_ros::guard::text_of(change, core->library().joint_names()).c_str(), sizeof(said) - 1);
   return said;
 }
 }

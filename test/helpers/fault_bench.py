@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from fault_plant import SOUND, Differences, block, friction, resting, weight
 from numpy.typing import NDArray
 
 from hodyn_ros import Robot, share
@@ -17,10 +18,10 @@ from hodyn_ros.control.motor_pd import MotorGains, Reference
 from hodyn_ros.feedforward.extrapolation import motor_effort_series
 from hodyn_ros.feedforward.feedforward import Feedforward, Status
 from hodyn_ros.guard.command_guard import CommandGuard, GuardedCommand
-from hodyn_ros.guard.guard_config import End, FirstEffort, GuardConfig, StreamError, Transition
+from hodyn_ros.guard.guard_config import End, FirstEffort, GuardConfig, State, StreamError, Transition
 from hodyn_ros.guard.guarded_robot import effort_model, guard_limits
-from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, series_elastic
-from hodyn_ros.simulation.simulation import RobotSimulation
+from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
+from hodyn_ros.model.uncertainty import RobotUncertainty
 from hodyn_ros.trajectory.rest import through_points
 
 Array = NDArray[np.float64]
@@ -37,6 +38,7 @@ DRIVE_FREQUENCY = 50.0  # [rad/s] of the position loop of a drive that takes ref
 INTEGRAL = 10.0  # [1/s] of the same, times its gain
 DRIVE_TIMEOUT = 0.1  # [s] without a command, after which the driver of motor efforts brakes
 VISCOUS = 10.0  # [1/s] times the inertia of the motor: friction of the drives that take link efforts
+TRANSITION = 0.05  # [rad/s] of Coulomb friction
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,9 @@ class Consumer:
     kind: str  # "motors" (efforts of motors, feedback here), "efforts" or "references"
     end: End
     model: bool = True
+    viscous: float = 0.0  # [1/s] times the inertia of the motors: friction that the robot's file knows
+    coulomb: float = 0.0  # [1/s^2] likewise
+    payload: float = 0.0  # [kg] that the robot's file allows
 
     @property
     def feedback(self) -> bool:
@@ -54,54 +59,52 @@ class Consumer:
 
 
 CONTROLLER = Consumer("controller", "motors", End.HOLD)
-EFFORTS = Consumer("forward efforts", "efforts", End.ZERO)
-EFFORTS_HELD = Consumer("forward efforts, hold", "efforts", End.HOLD)
-EFFORTS_BARE = Consumer("forward efforts, no model", "efforts", End.ZERO, model=False)
-EFFORTS_BARE_HELD = Consumer("forward efforts, no model, hold", "efforts", End.HOLD, model=False)
+EFFORTS = Consumer("forward efforts", "efforts", End.ZERO, viscous=VISCOUS)
+EFFORTS_HELD = Consumer("forward efforts, hold", "efforts", End.HOLD, viscous=VISCOUS)
+EFFORTS_BARE = Consumer("forward efforts, no model", "efforts", End.ZERO, model=False, viscous=VISCOUS)
+EFFORTS_BARE_HELD = Consumer("forward efforts, no model, hold", "efforts", End.HOLD, False, VISCOUS)
 REFERENCES = Consumer("motor references", "references", End.HOLD)
 
 
 @cache
-def robot_of(kind: str) -> Robot:
-    """The Panda; one with rigid drives that have friction and carry the weight themselves for "efforts"."""
+def robot_of(kind: str, viscous: float | None = None, coulomb: float = 0.0, payload: float = 0.0) -> Robot:
+    """The Panda; one with rigid drives that have friction and carry the weight themselves for "efforts".
+
+    `viscous` [1/s] and `coulomb` [1/s^2] times the inertia of the motors: friction of its drives. It may
+    carry a `payload` [kg] besides.
+    """
+    if viscous is None:
+        viscous = VISCOUS if kind == "efforts" else 0.0
     path = share.find("config", "panda.yaml")
     panda = Robot.from_config(path)
-    if kind != "efforts":
+    train = panda.require_drives()
+    if kind != "efforts" and not viscous and not coulomb and not payload:
         return panda
-    weightless, inertia = Robot.from_config(path, gravity=[0.0, 0.0, 0.0]), panda.drive_train.motor_inertia
-    specs = [DriveSpec(np.inf, b, motor_friction=FrictionSpec(float(VISCOUS * b), 0.0)) for b in inertia]
-    return weightless.with_drives(specs)
+    stiffness = np.full(7, np.inf) if kind == "efforts" else train.stiffness
+    rubs = [FrictionSpec(float(viscous * b), float(coulomb * b), TRANSITION) for b in train.motor_inertia]
+    rows = zip(stiffness, train.motor_inertia, rubs)
+    specs = [DriveSpec(float(k), float(b), motor_friction=each) for k, b, each in rows]
+    plain = Robot.from_config(path, gravity=[0.0, 0.0, 0.0]) if kind == "efforts" else panda
+    robot = plain.with_drives(specs)
+    robot.uncertainty = RobotUncertainty(payload=payload)
+    return robot
+
+
+def robot_for(consumer: Consumer) -> Robot:
+    """The robot as the guard of a consumer knows it."""
+    return robot_of(consumer.kind, consumer.viscous, consumer.coulomb, consumer.payload)
 
 
 @cache
-def _simulation(kind: str) -> RobotSimulation:
-    """To be copied, as it takes a while to compile; friction is the bench's to add."""
-    robot = robot_of(kind)
-    train = robot.require_drives()
-    plain = robot.with_drives(series_elastic(train.stiffness, train.motor_inertia))
-    simulation = RobotSimulation(plain, HOME, damping=train.damping(2e-4))
-    simulation.warm_up()
-    return simulation
-
-
-def resting(kind: str, position: Array) -> RobotSimulation:
-    """The robot at rest, its motors where springs hold its weight."""
-    new = copy.copy(_simulation(kind))
-    new.stand(position)
-    return new
-
-
-@cache
-def _series(kind: str) -> list[Reference]:
+def _series(robot: Robot) -> list[Reference]:
     """What is to be followed each half of a millisecond of the motion."""
     motion = through_points(np.array([0.0, LASTS]), np.stack([HOME, HOME + MOVE]))
     q = np.stack([motion.sample(t, 4) for t in np.arange(0.0, LASTS + 1e-9, 5e-4)])
-    return references_of(kind, q)
+    return references_of(robot, q)
 
 
-def references_of(kind: str, q: Array) -> list[Reference]:
+def references_of(robot: Robot, q: Array) -> list[Reference]:
     """What is to be followed for link motions (N, 5, n)."""
-    robot = robot_of(kind)
     torques = robot.inverse_dynamics(q)
     motors = robot.drive_train.feedforward(q, torques)
     rows = zip(torques, motors.position, motors.effort)
@@ -110,18 +113,23 @@ def references_of(kind: str, q: Array) -> list[Reference]:
 
 
 def at_rest(kind: str, position: Array) -> Reference:
-    return references_of(kind, np.stack([position, *np.zeros((4, len(position)))])[None])[0]
+    return references_of(robot_of(kind), np.stack([position, *np.zeros((4, len(position)))])[None])[0]
 
 
 def sound(kind: str, k: float) -> Reference:
     """What is to be followed k [ms] after the beginning of a run, half ones too."""
-    rows = _series(kind)
+    return motion_of(robot_of(kind), k)
+
+
+def motion_of(robot: Robot, k: float) -> Reference:
+    """The same of a robot with other drives."""
+    rows = _series(robot)
     return rows[int(min(max(round(2.0 * (k - BEGIN)), 0), len(rows) - 1))]
 
 
 @cache
 def peak_effort(kind: str) -> float:
-    return float(max(np.abs(reference.efforts[0]).max() for reference in _series(kind)))
+    return float(max(np.abs(reference.efforts[0]).max() for reference in _series(robot_of(kind))))
 
 
 class Feed(NamedTuple):
@@ -148,6 +156,8 @@ class Moment:
     time_goes_on: bool = True  # for the robot
     stop: bool = False  # the process is told to end
     listening: bool = True
+    elapsed: float | None = None  # [s] since the process of the guard ran last, by a clock that never steps
+    start: bool = False  # the guard is asked to go on after a fault
 
 
 Inject = Callable[["Bench", Moment], None]
@@ -161,8 +171,9 @@ class Record:
     commands: list[GuardedCommand | None] = field(default_factory=list)
     shares: list[Array] = field(default_factory=list)  # speeds of the links by their limits
     errors: list[float] = field(default_factory=list)  # [rad] from the desired motion
-    steps: list[float] = field(default_factory=list)  # [N.m] between two commands
+    steps: list[float] = field(default_factory=list)  # [N.m] from what the drives hold to a command
     position_steps: list[float] = field(default_factory=list)  # share of what the limit of the speed allows
+    trips: list[float] = field(default_factory=list)  # [N.m] as `steps`, of a guard that lets go at once
     transitions: list[Transition] = field(default_factory=list)
     streams: list[Moment] = field(default_factory=list)
 
@@ -182,13 +193,25 @@ class Record:
 
 
 class Bench:
-    """A consumer and its robot; `off` (n,) [rad] is how far it stands from where the motion begins."""
+    """A consumer and its robot; `off` (n,) [rad] is how far it stands from where the motion begins.
 
-    def __init__(self, consumer: Consumer, off: Array | float = 0.0, **config: Any) -> None:
-        _kind, robot = consumer.kind, robot_of(consumer.kind)
+    `differs`: how the robot differs from what the guard knows of it. The motion begins `delay` [ms] later.
+    """
+
+    def __init__(
+        self,
+        consumer: Consumer,
+        off: Array | float = 0.0,
+        *,
+        differs: Differences = SOUND,
+        delay: int = 0,
+        **config: Any,
+    ) -> None:
+        robot = robot_for(consumer)
         names = robot.joint_names
         inertia = robot_of("motors").drive_train.motor_inertia
-        own: dict[str, Any] = {"lead": 0.0005, "end": consumer.end}
+        efforts_act = consumer.kind == "efforts"  # alone: a loop of the drives would act beside them
+        own: dict[str, Any] = {"lead": 0.0005, "end": consumer.end, "efforts_act": efforts_act}
         if consumer.feedback:
             own["measured"] = True
         else:
@@ -201,12 +224,14 @@ class Bench:
             MotorGains.from_frequency(inertia, 30.0, 1.0) if consumer.feedback else None,
             effort_model(robot, names, motor=True) if consumer.model else None,
         )
-        self.simulation = resting(self.kind, HOME + off)
+        self.differs, self.delay = differs, delay
+        self.simulation = resting(self.kind, HOME + off, differs)
         self.gains = MotorGains.from_frequency(inertia, DRIVE_FREQUENCY, 1.0)
-        self.viscous = VISCOUS * inertia
+        self.viscous, self.coulomb = consumer.viscous * inertia, consumer.coulomb * inertia
         self.stands_at = self.simulation.motor_position
         self.integral = np.array(self.simulation.gravity_effort())
-        self.k = 0
+        self.k, self.ran_at = 0, -1  # [ms]
+        self.tripped = False  # the guard has let go at once
         self.record = Record()
         self.last: GuardedCommand | None = None
         self.held: Array | None = None  # efforts that the drives hold; None: brakes
@@ -237,23 +262,45 @@ class Bench:
             return Measured(now, robot.motor_position, robot.motor_velocity)
         return Measured(now, robot.position, robot.velocity)
 
-    def run(self, until: int, inject: Inject | None = None) -> Bench:
-        """Go on to a millisecond."""
-        while self.k < until:
+    def sound(self, k: float) -> Reference:
+        """What is to be followed k [ms] after the beginning."""
+        return motion_of(self.robot, k - self.delay)
+
+    def change(self, differs: Differences) -> None:
+        """Let the robot differ otherwise from what the guard knows of it, from now on."""
+        if self.held is None:  # brakes hold it meanwhile
+            self.simulation = resting(self.kind, self.simulation.position, differs)
+        else:
+            self.simulation = differs.continued(self.kind, self.simulation, self.differs)
+        self.differs = differs
+
+    def run(
+        self, until: int, inject: Inject | None = None, done: Callable[[Bench], bool] | None = None
+    ) -> Bench:
+        """Go on to a millisecond, or until it is done."""
+        while self.k < until and not (done is not None and done(self)):
             now = EPOCH + self.k * MS
-            moment = Moment(self.k, now, [Feed(now, sound(self.kind, self.k))], [self.measurement(now)])
+            moment = Moment(self.k, now, [Feed(now, self.sound(self.k))], [self.measurement(now)])
+            moment.elapsed = 1e-3 * (self.k - self.ran_at) if self.ran_at >= 0 else None
             if inject is not None:
                 inject(self, moment)
             self.record.streams.append(moment)
             if moment.runs:
-                self._carry_out(act(self.guard, moment), moment.listening)
+                self.ran_at = self.k
+                command = act(self.guard, moment)
+                self._see(self.guard.transitions)
                 self.record.transitions += self.guard.transitions
                 self.guard.transitions.clear()
+                self._carry_out(command, moment.listening)
             else:
                 self.record.commands.append(None)
             self._advance(moment)
             self.k += 1
         return self
+
+    def _see(self, changes: list[Transition]) -> None:
+        for change in changes:
+            self.tripped = change.reason.tripped or (self.tripped and change.after is not State.JOINING)
 
     def _carry_out(self, command: GuardedCommand | None, listening: bool) -> None:
         """What the driver does with a command, or with none."""
@@ -262,13 +309,15 @@ class Bench:
             if not listening or (self.guard.ended and self.kind == "motors"):
                 self._stand_by()
             return
-        self.silent_for = 0
-        before = self.held if self.last is None else self.last.effort
-        if before is not None:
-            self.record.steps.append(float(np.abs(command.effort - before).max()))
+        period, self.silent_for = 1e-3 * max(self.silent_for, 1), 0  # [s] since the last command
+        let_go = self.tripped and not command.effort.any()
+        # brakes hold the weight
+        before = weight(self.kind, self.simulation.position) if self.held is None else self.held
+        step = float(np.abs(command.effort - before).max())
+        (self.record.trips if let_go else self.record.steps).append(step)
         if self.last is not None:
-            step = np.abs(command.position - self.last.position)
-            self.record.position_steps.append(float((step / self.robot.limits.velocity).max()) * 1e3)
+            step_of_position = np.abs(command.position - self.last.position) / self.robot.limits.velocity
+            self.record.position_steps.append(float(step_of_position.max()) / period)
         self.last, self.held = command, command.effort
 
     def _stand_by(self) -> None:
@@ -286,25 +335,35 @@ class Bench:
             self.last = self.last._replace(velocity=np.zeros(7))
 
     def _advance(self, moment: Moment) -> None:
-        robot, held = self.simulation, self.held
         self.silent_for += 1
-        if not self.guard.ended and self.silent_for > 1e3 * DRIVE_TIMEOUT and self.held is not None:
+        if self.silent_for > 1e3 * DRIVE_TIMEOUT and self.held is not None:
             self._time_out()
-            held = self.held
+        robot, held = self.simulation, self.held
         if held is None:  # brakes
             if robot.velocity.any():
-                self.simulation = robot = resting(self.kind, robot.position)
+                self.simulation = robot = resting(self.kind, robot.position, self.differs)
         elif moment.time_goes_on:
-            if self.kind == "efforts":
-                held = held - self.viscous * robot.velocity
-            elif self.kind == "references":
-                held = held + self._drive_loop()
-            robot.advance(1e-3, held)
+            before = robot.state
+            robot.advance(1e-3, self._at_the_motors(held))
+            if self.differs.blocked:
+                block(robot, before, self.differs.blocked)
         self.record.efforts.append(np.zeros(7) if self.held is None else self.held)
         self.record.shares.append(np.abs(robot.velocity) / self.robot.limits.velocity)
-        wanted = sound(self.kind, self.k + 1).positions[0]
+        wanted = self.sound(self.k + 1).positions[0]
         there = robot.position if self.kind == "efforts" else robot.motor_position
         self.record.errors.append(float(np.abs(wanted - there).max()))
+
+    def _at_the_motors(self, held: Array) -> Array:
+        """The efforts that act on the motors of this robot, for what its drives have been told."""
+        effort = self.differs.delivered(held)
+        if self.kind == "references":
+            effort = effort + self._drive_loop()
+            effort = np.clip(effort, -self.robot.limits.effort, self.robot.limits.effort)
+        effort = np.clip(effort, -self.differs.cap, self.differs.cap)
+        if self.differs.payload and self.kind == "efforts":
+            effort = effort + robot_of("motors").gravity_torque(self.simulation.position[None])[0]
+        rubs = friction(self.simulation.motor_velocity, self.viscous, self.coulomb, TRANSITION)
+        return effort - self.differs.friction * rubs
 
     def _drive_loop(self) -> Array:
         """The efforts of a loop of the drives around what they have been told last."""
@@ -312,7 +371,8 @@ class Bench:
         position = self.stands_at if told is None else told.position
         velocity = 0.0 if told is None else told.velocity
         off = position - robot.motor_position
-        self.integral = self.integral + 1e-3 * INTEGRAL * gains.proportional * off
+        limit = self.robot.limits.effort
+        self.integral = np.clip(self.integral + 1e-3 * INTEGRAL * gains.proportional * off, -limit, limit)
         found: Array = (
             self.integral + gains.proportional * off + gains.derivative * (velocity - robot.motor_velocity)
         )
@@ -324,13 +384,15 @@ def act(guard: CommandGuard, moment: Moment) -> GuardedCommand | None:
     guard.listening = moment.listening
     if moment.stop:
         guard.stop()
+    if moment.start:
+        guard.start()
     for feed in moment.feed:
         with suppress(StreamError):
             guard.follow(moment.now, *feed)
     for measured in moment.measured:
         with suppress(StreamError):
             guard.measure(moment.now, *measured)
-    return guard.command(moment.now)
+    return guard.command(moment.now, moment.elapsed)
 
 
 @cache

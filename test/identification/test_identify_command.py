@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import sys
+import warnings
+from io import BytesIO
 from pathlib import Path
 
 import matplotlib.image
@@ -66,7 +69,7 @@ def test_from_tables_to_a_robot_file(
     guess.write_text(ARM.replace("stiffness: 3000", "stiffness: 2000").replace("mass: 2,", "mass: 2.6,"))
     out, report = tmp_path / "out.yaml", tmp_path / "report"
     arguments = ("--columns", tmp_path / "map.yaml", "--validate", other, "--out", out, "--report", report)
-    assert run(monkeypatch, "identify", table, guess, *arguments) == 0
+    assert run(monkeypatch, "identify", guess, table, *arguments) == 0
     said = capsys.readouterr().out
     assert "stiffness of lift" in said and "second.csv, which was not used" in said
     found = Robot.from_config(out)
@@ -132,7 +135,7 @@ def test_parquet_without_its_reader_says_what_to_install(
 ) -> None:
     (tmp_path / "run.parquet").touch()
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert run(monkeypatch, "identify", tmp_path / "run.parquet", tmp_path / "arm.yaml") != 0
+    assert run(monkeypatch, "identify", tmp_path / "arm.yaml", tmp_path / "run.parquet") != 0
     said = capsys.readouterr().err
     assert "this needs pyarrow, which is missing: pip install pyarrow, or hodyn_ros[parquet]" in said
 
@@ -258,6 +261,73 @@ def test_motors_that_turn_with_two_joints_are_told_apart(arm: Robot, tmp_path: P
     columns.write_text(columns.read_text().replace("motor: bend", "motor: wrist"))
     with pytest.raises(InputError, match="coupled_motors: there is no joint 'wrist'"):
         read_recording(tmp_path / "run.csv", arm.joint_names, columns)
+
+
+BINARY = np.random.default_rng(1).bytes(3000)
+
+
+def archive(**arrays: object) -> bytes:
+    """Return the bytes of an NPZ."""
+    content = BytesIO()
+    np.savez(content, **arrays)  # type: ignore[arg-type]
+    return content.getvalue()
+
+
+EFFORT = {"effort": np.zeros((200, 3)), "joint_names": ["j1", "j2", "j3"]}
+WHOLE = archive(time=np.arange(200.0), **EFFORT)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("binary.csv", BINARY, "is no table of numbers"),
+        ("wide.csv", "time,j1.effort\n0,1\n".encode("utf-16"), "is no table of numbers"),
+        ("late.csv", b"time,j1.effort\n0,1\n0,\xff\n", "is no table of numbers"),
+        ("empty.csv", b"", "holds no numbers"),
+        ("zeros.csv", bytes(2_000_000), "holds no numbers"),
+        ("endless.csv", b"x" * 2_000_000, "holds no numbers"),
+        ("others.csv", b"\0,x\n1,2\n", "there are no efforts called"),
+        ("binary.npz", BINARY, "is no NPZ archive"),
+        ("empty.npz", b"", "is no NPZ archive"),
+        ("half.npz", WHOLE[: len(WHOLE) // 2], "is no NPZ archive"),
+        ("flipped.npz", WHOLE.replace(bytes(800), bytes(799) + b"x", 1), "is no NPZ archive"),
+        ("words.npz", archive(time=["then"], **EFFORT), "is no NPZ archive"),
+        ("short.npz", archive(time=np.arange(199.0), **EFFORT), "has 200 numbers in column 'j1.effort'"),
+        ("scalar.npz", archive(time=np.array(1.0), **EFFORT), "has no column 'time'"),
+        ("binary.parquet", BINARY, "is no Parquet file"),
+        ("empty.parquet", b"", "is no Parquet file"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "content",
+)
+def test_files_that_are_no_recordings_are_refused_in_a_line(
+    tmp_path: Path, name: str, content: bytes, said: str
+) -> None:
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    path = tmp_path / name
+    path.write_bytes(content)
+    warnings.simplefilter("error")
+    with pytest.raises(InputError, match=said) as error:
+        read_recording(path, ["j1", "j2", "j3"])
+    assert "\n" not in str(error.value) and "\0" not in str(error.value) and len(str(error.value)) < 500
+
+
+@pytest.mark.parametrize("kind", ["csv", "npz", "parquet"])
+def test_a_pipe_is_not_waited_for(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"run.{kind}"
+    os.mkfifo(path)
+    with pytest.raises(InputError, match="is not a regular file"):
+        read_recording(path, ["j1"])
+
+
+def test_the_command_says_what_is_wrong_in_a_line(
+    arm: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "run.csv").write_bytes(BINARY)
+    out = tmp_path / "found"
+    assert run(monkeypatch, "identify", tmp_path / "run.csv", tmp_path / "arm.yaml", "--out", out) == 2
+    assert "is no table of numbers" in " ".join(capsys.readouterr().err.split())
+    assert not out.exists()
 
 
 @pytest.mark.parametrize(

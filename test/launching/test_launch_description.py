@@ -52,7 +52,7 @@ def test_values_have_the_type_of_the_default(given: dict[str, str], value: objec
         ("rate", "nan", "give a number from 6 to 2000"),
         ("order", "2.0", "give a whole number from 0 to 6"),
         ("record", "True", "give one of true, false"),
-        ("feedforward", "soft", "give one of none, rigid, elastic"),
+        ("feedforward", "soft", "give one of none, rigid, offset, elastic"),
     ],
 )
 def test_a_value_that_is_not_taken_is_named_with_those_that_are(name: str, given: str, wanted: str) -> None:

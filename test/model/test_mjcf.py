@@ -23,6 +23,7 @@ from scipy.spatial.transform import Rotation
 
 from hodyn_ros import BaseMotion, Robot
 from hodyn_ros.cli.robot_sheet import read_sheet
+from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import FigureWarning, InputError, ModelError
 from hodyn_ros.export.files import export_c
 from hodyn_ros.model.readers.mjcf_file import is_mjcf
@@ -399,7 +400,7 @@ class TestWhatIsWrong:
                     more='<tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>'
                     '<equality><tendon name="cable" tendon1="t"/></equality>'
                 ),
-                "equality 'cable' is of the kind 'tendon', which is not supported; connect, weld and",
+                "equality 'cable' holds a tendon that does not run straight between two sites",
             ),
             (
                 "<mujoco><worldbody>" + FREE.format("x") + '<flexcomp name="cloth" type="grid" count="3 3 1" '
@@ -502,7 +503,7 @@ class TestWhatIsWrong:
 
 def test_commands_take_files_of_mjcf(tmp_path: Path) -> None:
     (tmp_path / "bar.xml").write_text(four_bar())
-    sheet = read_sheet(tmp_path / "bar.xml")
+    sheet = read_sheet(RobotChoice(str(tmp_path / "bar.xml")))
     assert sheet.summary.startswith("four-bar: 3 joints, 3 bodies")
     assert sheet.notes[0] == "Named frames besides the bodies: end, top."
     titles = {block.title: block.rows for block in sheet.blocks}
@@ -510,7 +511,9 @@ def test_commands_take_files_of_mjcf(tmp_path: Path) -> None:
     assert titles["Loops"] == (("pin", "ball", *titles["Loops"][0][2:]),)
     assert sheet.notes[1].endswith("armatures of joints without drives, 'crank' do not count")
     (tmp_path / "arm.xml").write_text(one_body().replace('"j"', '"j" armature="2"'))
-    assert [block.title.split()[0] for block in read_sheet(tmp_path / "arm.xml").blocks] == [
+    assert [
+        block.title.split()[0] for block in read_sheet(RobotChoice(str(tmp_path / "arm.xml"))).blocks
+    ] == [
         "Joints",
         "Drives,",
         "Bodies",

@@ -20,7 +20,7 @@ from hodyn_ros.model.description import RobotDescription
 from hodyn_ros.model.drive_spec import series_elastic
 from hodyn_ros.model.keys import schema_of
 from hodyn_ros.model.limits import JointLimit, JointLimits
-from hodyn_ros.model.readers.robot_entries import InlineFile, LimbsFile, UrdfFile
+from hodyn_ros.model.readers.robot_entries import InlineFile, LimbsFile, MjcfFile, UrdfFile
 from hodyn_ros.model.readers.urdf import read_urdf
 
 EVERY_JOINT = DATA / "every_joint.yaml"
@@ -58,7 +58,7 @@ def write(tmp_path: Path) -> Writer:
 
 
 def test_the_schemas_are_schemas() -> None:
-    for kind in (InlineFile, UrdfFile, LimbsFile):
+    for kind in (InlineFile, UrdfFile, MjcfFile, LimbsFile):
         Draft202012Validator.check_schema(schema_of(kind))
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ from geometry_msgs.msg import Point, Pose, Quaternion
 from hinged_arm import HINGED_ARM
 
 from hodyn_ros import share
+from hodyn_ros.codegen.llvm import MachineCode
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.feedforward.config import FeedforwardConfig
@@ -175,3 +178,27 @@ def test_a_wrench_in_a_sensors_frame_is_seen_from_the_body() -> None:
         still, wrenches=[AppliedWrench("link", frames["tool"] @ wrench, frame="body")]
     )
     np.testing.assert_allclose(pushed - robot.inverse_dynamics(still), [[-expected[1]]], rtol=0.0, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["panda.yaml", "aerial_manipulator.yaml"])
+def test_a_payload_that_was_leaves_no_code_behind(name: str) -> None:
+    """Machine code is large, and too few objects for the garbage collector to look for cycles among them."""
+
+    def compiled() -> int:
+        return sum(isinstance(each, MachineCode) for each in gc.get_objects())
+
+    path = share.find("config", name)
+    pipeline = pipeline_of(path, FeedforwardConfig())
+    counts = []
+    gc.collect()
+    gc.disable()
+    try:
+        for mass in (0.1, 0.2, 0.3, 0.4):
+            following = pipeline.changed(replace(pipeline.config, payload_mass=mass))
+            following.take_over(pipeline)
+            pipeline = following
+            del following
+            counts.append(compiled())
+    finally:
+        gc.enable()
+    assert counts[1:] == counts[1:2] * 3

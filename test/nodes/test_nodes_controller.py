@@ -264,7 +264,10 @@ def test_bad_input_is_refused_and_the_next_message_works(robot: Robot, standing:
     ("parameters", "words"),
     [
         ({}, "'robot_config' is empty"),
-        ({"robot_config": PANDA, "feedforward": "some"}, "'some'; choose one of none, rigid, elastic"),
+        (
+            {"robot_config": PANDA, "feedforward": "some"},
+            "'some'; choose one of none, rigid, offset, elastic",
+        ),
         (
             {"robot_config": PANDA, "proportional_gains": [1.0, 2.0]},
             "'proportional_gains' holds 2 gains for 7",

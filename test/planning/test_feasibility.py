@@ -333,20 +333,20 @@ def test_check_and_retime_from_the_command_line(
     fast, slow = tmp_path / "fast.yaml", tmp_path / "sub" / "slow.yaml"
     fast.write_text(FAST_FILE, encoding="utf-8")
     picture = tmp_path / "pictures" / "check.png"
-    assert run(monkeypatch, "check", str(fast), "panda.yaml", "--picture", str(picture)) == 1
+    assert run(monkeypatch, "check", "panda.yaml", str(fast), "--picture", str(picture)) == 1
     out = capsys.readouterr().out
     assert "limits are exceeded; the worst" in out and "motor speed of panda_joint4" in out
     assert "torque rate [N·m/s]" in out
     assert max(len(line) for line in out.splitlines() if not line.startswith("wrote")) <= 100
     assert png_size(picture) > (800, 600)
 
-    assert run(monkeypatch, "retime", str(fast), "panda.yaml", "--out", str(slow)) == 0
+    assert run(monkeypatch, "retime", "panda.yaml", str(fast), "--out", str(slow)) == 0
     out = capsys.readouterr().out
     assert "of its speed, so it lasts" in out and "is at its limit" in out
-    assert run(monkeypatch, "check", str(slow), "panda.yaml") == 0
+    assert run(monkeypatch, "check", "panda.yaml", str(slow)) == 0
     assert "all 49 limits hold; the tightest, 100.0 %" in capsys.readouterr().out
 
-    assert run(monkeypatch, "check", "nothing.yaml", "panda.yaml") == 2
+    assert run(monkeypatch, "check", "panda.yaml", "nothing.yaml") == 2
     error = capsys.readouterr().err
     assert error.startswith("error: ") and "nothing.yaml" in error
 
@@ -355,7 +355,7 @@ def test_check_and_retime_from_the_command_line(
 def test_a_motion_without_end_needs_a_duration(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = (command, "panda_excitation.yaml", "panda.yaml")
+    arguments = (command, "panda.yaml", "panda_excitation.yaml")
     where = ("--out", str(tmp_path / "slow.yaml")) if command == "retime" else ()
     assert run(monkeypatch, *arguments, *where) == 2
     assert (
@@ -379,13 +379,13 @@ def test_a_urdf_file_with_some_of_its_joints_in_another_order(
 ) -> None:
     move, slow = tmp_path / "move.yaml", tmp_path / "slow.yaml"
     move.write_text(URDF_MOVE, encoding="utf-8")
-    assert run(monkeypatch, "check", str(move), "panda.urdf") == 1
+    assert run(monkeypatch, "check", "panda.urdf", str(move)) == 1
     out = capsys.readouterr().out
     assert "of 21 limits are exceeded; the worst" in out and "velocity of panda_joint" in out
-    assert run(monkeypatch, "retime", str(move), "panda.urdf", "--out", str(slow)) == 0
+    assert run(monkeypatch, "retime", "panda.urdf", str(move), "--out", str(slow)) == 0
     out = capsys.readouterr().out
     assert "checked as it was written: all 21 limits hold; the tightest, 100.0 %" in out
-    assert run(monkeypatch, "check", str(slow), "panda.urdf") == 0
+    assert run(monkeypatch, "check", "panda.urdf", str(slow)) == 0
 
 
 def test_accelerations_and_jerks_have_limits() -> None:
@@ -448,5 +448,5 @@ def test_rotors_that_turn_with_the_links_are_left_out_and_told(
     drives[3] = "      rotor: {body: panda_link3, axis: [0, -1, 0]}\n" + drives[3]
     (tmp_path / "robot.yaml").write_text("    drive:\n".join([head, *drives]), encoding="utf-8")
     for robot, told in ((str(tmp_path / "robot.yaml"), True), ("panda.yaml", False)):
-        run(monkeypatch, "check", "panda_validation.yaml", robot)
+        run(monkeypatch, "check", robot, "panda_validation.yaml")
         assert ("without the turning of rotors" in capsys.readouterr().out) == told

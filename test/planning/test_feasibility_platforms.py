@@ -199,11 +199,11 @@ def test_check_and_retime_of_a_platform_from_the_command_line(
         encoding="utf-8",
     )
 
-    assert run(monkeypatch, "check", "planar_3rrr_motion.yaml", str(robot)) == 1
+    assert run(monkeypatch, "check", str(robot), "planar_3rrr_motion.yaml") == 1
     assert "limits are exceeded; the worst" in capsys.readouterr().out
-    assert run(monkeypatch, "retime", "planar_3rrr_motion.yaml", str(robot), "--out", str(slow)) == 0
+    assert run(monkeypatch, "retime", str(robot), "planar_3rrr_motion.yaml", "--out", str(slow)) == 0
     assert "is at its limit" in capsys.readouterr().out
-    assert run(monkeypatch, "check", str(slow), str(robot)) == 0
+    assert run(monkeypatch, "check", str(robot), str(slow)) == 0
     assert "all 6 limits hold; the tightest, 100.0 %" in capsys.readouterr().out
-    assert run(monkeypatch, "check", "panda_validation.yaml", str(robot)) == 2
+    assert run(monkeypatch, "check", str(robot), "panda_validation.yaml") == 2
     assert "is moved by its platform 'tool'" in capsys.readouterr().err

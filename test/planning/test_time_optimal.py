@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.interpolate import BSpline
 
 from hodyn_ros import Robot, share
 from hodyn_ros.dynamics.robot import Robot as AnyRobot
@@ -16,12 +18,14 @@ from hodyn_ros.model.drive_spec import DriveLimits
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.planning.check import check
 from hodyn_ros.planning.limit_set import LimitSet
+from hodyn_ros.planning.motion_evaluator import MotionEvaluator
 from hodyn_ros.planning.retime import InfeasibleError, retime
 from hodyn_ros.planning.time_optimal.chain_rule import chain_rule
 from hodyn_ros.planning.time_optimal.path_dynamics import PathDynamics
 from hodyn_ros.planning.time_optimal.path_usage import PathUsage
-from hodyn_ros.planning.time_optimal.planner import _largest, time_optimal
+from hodyn_ros.planning.time_optimal.planner import _apart, _largest, _Search, time_optimal
 from hodyn_ros.planning.time_optimal.report import stretches
+from hodyn_ros.planning.time_optimal.speed_spline import DEGREE, Stations
 from hodyn_ros.trajectory import (
     BlendedLines,
     PiecewisePolynomial,
@@ -309,3 +313,40 @@ def test_the_largest_factor_meets_the_goal_from_below(power: float, goal: float)
     assert usage(found) <= goal
     assert found == pytest.approx(goal ** (1.0 / power), rel=2e-6)
     assert len(asked) < 30
+
+
+def test_stations_see_the_functions_of_the_whole_spline() -> None:
+    rng = np.random.default_rng(2)
+    inner = np.sort(rng.uniform(0.0, 3.0, 40))
+    knots = np.concatenate([np.full(DEGREE, inner[0]), inner, np.full(DEGREE, inner[-1])])
+    u = np.sort(np.concatenate([rng.uniform(inner[0], inner[-1], 300), inner]))
+    stations = Stations(knots, u)
+    every = BSpline(knots, np.eye(stations.count), DEGREE)
+    for k in range(stations.basis.shape[1]):
+        whole = every(u, nu=k)
+        near = np.take_along_axis(whole, stations._columns, axis=1)
+        np.testing.assert_array_equal(stations.basis[:, k], near)
+        assert np.count_nonzero(whole) == np.count_nonzero(near)
+
+
+def test_the_nearest_breakpoint_is_found() -> None:
+    rng = np.random.default_rng(3)
+    breaks = np.sort(rng.uniform(0.0, 1.0, 50))
+    places = np.concatenate([rng.uniform(-0.1, 1.1, 500), breaks])
+    np.testing.assert_array_equal(_apart(places, breaks), np.abs(breaks[:, None] - places).min(axis=0))
+    np.testing.assert_array_equal(_apart(places, breaks[:1]), np.abs(places - breaks[0]))
+
+
+def test_memory_grows_evenly_with_waypoints() -> None:
+    """Not as pairs of waypoints and stations, of which 10,000 waypoints have a billion."""
+    robot = one_joint(velocity=1.0, effort=2.0)
+    largest = []
+    for count in (500, 2000):
+        times = np.linspace(0.0, 1.0, count)
+        path = RobotMotion.of_joints(WaypointSpline(times, np.sin(times)[:, None]))
+        demand = LimitSet(robot)
+        tracemalloc.start()
+        _Search(demand, demand.fitted(MotionEvaluator(robot).fitted(path)), 120)
+        largest.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert largest[1] < 6.0 * largest[0]

@@ -87,3 +87,13 @@ def test_an_elastic_arm_is_followed_in_mujoco_as_in_the_own_simulator(tmp_path: 
     for there, here in errors.values():
         assert there == pytest.approx(here, rel=0.02)
     assert errors["none"][0] > 10.0 * errors["rigid"][0] > 1000.0 * errors["elastic"][0]
+
+
+def test_derivatives_pay_on_soft_springs_where_all_is_known(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    lines = run_quickly("when_derivatives_pay", tmp_path, ("when-derivatives-pay.png",))
+    rigid, offset, elastic = row(lines, f"{'all known':38s}      10")
+    assert rigid > 5.0 * offset > 100.0 * elastic
+    for unknown in ("20 % of the friction unknown", "1 kg of payload unknown"):
+        rigid, offset, elastic = row(lines, f"{unknown:38s}      10")
+        assert rigid > 2.0 * offset and offset == pytest.approx(elastic, rel=0.5)

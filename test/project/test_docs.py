@@ -17,14 +17,18 @@ import pytest
 import typer
 import warm_python
 from places import ROOT
+from quadruped import quadruped
 
 from hodyn_ros.cli.app import app
 
 WRITTEN = [*ROOT.glob("docs/*.md"), *ROOT.glob("docs/tutorials/*.md")]  # docs/reference is generated
 PAGES = sorted([*ROOT.glob("*.md"), *WRITTEN, *ROOT.glob("config/*.md")])
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FILE = re.compile(r"(?:# |<!-- )([\w.]+\.(?:yaml|urdf))(?: -->)?\n")  # first line of a block that is a file
+FILE = re.compile(
+    r"(?:# |<!-- )([\w.]+\.(?:yaml|urdf|xml))(?: -->)?\n"
+)  # first line of a block that is a file
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+STAND_INS = {"quadruped.md": ("go2.urdf", quadruped)}  # for files that pages take from elsewhere
 
 
 def blocks(page: Path, only: str = "") -> list[tuple[int, str, str]]:
@@ -64,6 +68,9 @@ def test_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     tutorial = page.parent.name == "tutorials"
     monkeypatch.chdir(tmp_path if tutorial else ROOT)
     names: dict[str, Any] = {"__name__": "__main__"}
+    if page.name in STAND_INS:
+        file, text_of = STAND_INS[page.name]
+        Path(file).write_text(text_of(), encoding="utf-8")
     for line, kind, text in blocks(page):
         if kind == "python":
             run_python(page, line, text, names)

@@ -260,7 +260,6 @@ assert Robot.from_config(share.find("config", "panda.yaml")).inverse_dynamics(q)
 @pytest.mark.parametrize(
     ("missing", "arguments", "extra"),
     [
-        ("typer", ["--version"], "cli"),
         ("matplotlib", ["show", "panda.yaml", "--picture", "robot.png"], "plots"),
         ("rosbags", ["compare", "one", "two"], "bags"),
         ("viser", ["view", "panda.yaml"], "view"),

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.thorough
 
 Array = NDArray[np.float64]
 
-_, RIGID, ELASTIC = FeedforwardMode
+_, RIGID, _, ELASTIC = FeedforwardMode
 
 
 # A robot on rigid drives alone, on springs alone, and on both.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hodyn_ros.model.keys import schema_of
-from hodyn_ros.model.readers.robot_entries import InlineFile, LimbsFile, UrdfFile
+from hodyn_ros.model.readers.robot_entries import InlineFile, LimbsFile, MjcfFile, UrdfFile
 from hodyn_ros.trajectory.files.entries import TRAJECTORIES, PoseFile
 from reference.tables import code, plain, table
 
@@ -18,6 +18,7 @@ _PLAIN = {"object": "mapping", "string": "text", "number": "number", "integer": 
 FORMS: Mapping[str, type] = {
     "A robot in one file": InlineFile,
     "A robot with a URDF": UrdfFile,
+    "A robot with an MJCF": MjcfFile,
     "A platform on limbs": LimbsFile,
     **{f"A trajectory of type {name}": kind for name, kind in TRAJECTORIES.items()},
     "A trajectory of type pose": PoseFile,

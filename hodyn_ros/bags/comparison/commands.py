@@ -21,8 +21,8 @@ def run_compare(
     picture: Path | None,
     console: Console,
     ignore_edges: bool = False,
-) -> bool:
-    """Print where two bags differ and draw a picture of it; return whether they agree."""
+) -> Comparison:
+    """Print where two bags differ, draw a picture of it, and return it."""
     with Bag(first) as one, Bag(second) as other:
         for bag in (one, other):
             warn(bag.warning, console)
@@ -48,7 +48,7 @@ def run_compare(
     if picture is not None:
         _draw(found, f"{second.name} against {first.name}", picture, console)
     console.print(report.verdict(found, tolerance), soft_wrap=True, highlight=False, markup=False)
-    return found.compared and not found.differs
+    return found
 
 
 def warn(text: str, console: Console) -> None:

@@ -97,6 +97,11 @@ class Comparison:
         )
 
     @property
+    def agree(self) -> bool:
+        """Whether they are found to be the same."""
+        return self.compared and not self.differs
+
+    @property
     def compared(self) -> bool:
         """Whether there was any pair of messages to compare; without one, nothing can agree."""
         return any(topic.pairs for topic in self.topics.values())

@@ -27,6 +27,7 @@ from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.model.propeller import Propeller
 from hodyn_ros.model.readers.assembly import Frame as NamedFrame
 from hodyn_ros.model.tree import TreeModel
+from hodyn_ros.model.uncertainty import RobotUncertainty
 
 HIGHEST_ORDER = 30
 _KEPT = 100  # kernels of a robot; one that walks meets many sets of contacts
@@ -44,12 +45,14 @@ class RobotProperties:
         closure: Closure | None = None,
         coordinate_limits: JointLimits | None = None,
         propellers: Sequence[Propeller] | Propellers | None = None,
+        uncertainty: RobotUncertainty | None = None,
     ) -> None:
         """Put a robot together; `limits` and `drives` are of the driven joints.
 
         `coordinate_limits`: of the joints that are coordinates, where these are others. `propellers`: of a
-        floating base.
+        floating base. `uncertainty`: how far the robot may be from all this.
         """
+        self.uncertainty = RobotUncertainty() if uncertainty is None else uncertainty
         self._tree = model
         self._looped = None if closure is None else LoopedDynamics(closure, frames or {})
         self._massless = [] if closure is not None else check_mobility(model)

@@ -10,7 +10,9 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_result, finite_array, finite_result, real_array
 from hodyn_ros.codegen.sample_loop import each_sample
-from hodyn_ros.dynamics.calls.description import RobotProperties, check_order, load_places, split
+from hodyn_ros.digits import is_asked_for, refuse_without_digits
+from hodyn_ros.dynamics.calls.accuracy import AccuracyCalls
+from hodyn_ros.dynamics.calls.description import check_order, load_places, split
 from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.loops.coordinate_motion import (
     coordinate_motion,
@@ -24,10 +26,12 @@ from hodyn_ros.dynamics.mobility import check_pose
 from hodyn_ros.dynamics.motion_stack import applied
 from hodyn_ros.dynamics.motion_stack import given as given_motion
 from hodyn_ros.engine import kernels
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, Frame, twists_to_body
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.tree import TreeModel
+
+_SURE_ORDER = 6  # of trees, above which accelerations are refused where too few digits are left
 
 
 class HybridProblem(NamedTuple):
@@ -54,7 +58,7 @@ class LoopedProblem(NamedTuple):
         return self.state, self.values, self.prescribed, self.motion
 
 
-class ForwardDynamicsCalls(RobotProperties):
+class ForwardDynamicsCalls(AccuracyCalls):
     """Forward dynamics, and what is moved and driven in parts."""
 
     @overload
@@ -96,8 +100,10 @@ class ForwardDynamicsCalls(RobotProperties):
 
         Returns joint accelerations up to their derivative `order`, (order + 1, n) [rad/s^(k+2) or m/s^(k+2)];
         with a floating base a pair, followed by the derivatives 1 to order + 1 of its twist, (order + 1, 6),
-        in the frame of `base`. Ali et al., Algorithm 3. High orders amplify rounding in the torques: see
-        `docs/dynamics.md`. Raises InputError saying what was expected.
+        in the frame of `base`. Ali et al., Algorithm 3. High orders amplify rounding in the torques, of which
+        `accuracy` says what is left: orders above six of trees, and those of robots with loops near singular
+        poses, raise SingularError where that is fewer than six digits. Raises InputError saying what was
+        expected.
         """
         if base is None and wrenches is None and type(state) is np.ndarray and type(torques) is np.ndarray:
             compiled = self._forward.get((state.shape, torques.shape))
@@ -121,9 +127,12 @@ class ForwardDynamicsCalls(RobotProperties):
         wrenches: Sequence[AppliedWrench] | None,
     ) -> Array | tuple[Array, Array]:
         found = self._hybrid(given_motion(state), torques, base, base_wrench, wrenches, (), False)
-        if wrenches is None and not self._massless and found.ndim == 2:
+        order = found.shape[-2] - 1
+        if order > _SURE_ORDER and not is_asked_for():
+            self._refuse_amplified(state, torques, base, base_wrench, wrenches)
+        elif wrenches is None and not self._massless and found.ndim == 2:
             setting = kernels.KernelSpec(base=None if base is None else base.frame)
-            function = self._kernel("hybrid", len(found) - 1, setting).function
+            function = self._kernel("hybrid", order, setting).function
             given, efforts = (2, self.n_joints), (len(found), self.n_joints)
             if base is None:
                 self._forward[given, efforts] = function
@@ -133,6 +142,28 @@ class ForwardDynamicsCalls(RobotProperties):
             return found
         of_base, joints = split(found)
         return joints, of_base
+
+    def _refuse_amplified(
+        self,
+        state: ArrayLike | None,
+        torques: ArrayLike,
+        base: BaseMotion | None,
+        base_wrench: ArrayLike | None,
+        wrenches: Sequence[AppliedWrench] | None,
+    ) -> None:
+        """Refuse what rounding of torques is amplified to by high orders; SingularError."""
+        each = samples(state, torques, base, base_wrench) or [(state, torques, base, base_wrench)]
+        for i, one in enumerate(each):
+            try:
+                refuse_without_digits(
+                    self.accuracy("forward_dynamics", *one, wrenches),
+                    f"the forward dynamics of robot {self.name!r}",
+                    "take the motion from elsewhere: forward dynamics amplifies the rounding of torques",
+                    "its dynamics is that much faster than its motion",
+                )
+            except SingularError as error:
+                error.sample = i
+                raise
 
     def hybrid_dynamics(
         self,

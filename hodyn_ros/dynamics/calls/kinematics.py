@@ -129,7 +129,7 @@ class KinematicCalls(RobotProperties):
         one for all or a list. `hodyn_ros.dynamics.kinematics.inverse_problem` explains the choices.
 
         Raises SingularError with the condition number at a singular pose, and near one where in a derivative
-        more than a share of 1e-5 would be rounding; ConvergenceError with the distance left to a pose out of
+        more than a share of 1e-6 would be rounding; ConvergenceError with the distance left to a pose out of
         reach; InputError saying what was expected.
 
         Of a robot with loops the result is the motion of the joints that are coordinates, (order + 1, k), and

@@ -13,6 +13,7 @@ from hodyn_ros.lie.se3 import Array, exp, inverse, log, pose
 from hodyn_ros.model.closure import Closure
 
 _TOLERANCE = 1e-13  # [rad], and of the robot's size: open loops that a last step of Newton's closes
+_NEARLY = 1e-9  # likewise, that none of its steps closes farther: at singular poses
 _ITERATIONS = 15
 _STRIDE = 0.2  # [rad], and of the robot's size: the longest way of coordinates taken in one step
 MOST_STEPS = 240
@@ -255,7 +256,7 @@ def _open(closure: Closure, moved: LoopMotion) -> ConvergenceError:
     lengths = moved.in_metres[part]
     angle = float(np.abs(rows[part][~lengths]).max(initial=0.0))
     distance = float(np.abs(rows[part][lengths]).max(initial=0.0))
-    if sized.max(initial=0.0) <= _TOLERANCE:
+    if sized.max(initial=0.0) <= _NEARLY:
         return ConvergenceError(
             f"the pose of robot {closure.tree.name!r} is singular there, or too far from the last one: its "
             "coordinates do not determine what follows them; choose others, or a pose beside it",

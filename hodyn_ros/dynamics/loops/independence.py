@@ -39,6 +39,7 @@ class Independence:
     tolerance: float
     largest_dropped: float  # the largest singular value that counts as zero, relative to the largest
     smallest_kept: float
+    generic: Place | None = None  # the place near home at which rows were chosen
     idle: str = ""  # says which joints move no mass; efforts do not determine their accelerations
 
 
@@ -59,7 +60,7 @@ def find_independence(closure: Closure) -> Independence:
         close(closure, chosen.rows, start.place, start.y, start.pose)
     except ConvergenceError as error:
         raise ModelError(f"at the zero configuration, {error}") from None
-    return replace(chosen, idle=idle)
+    return replace(chosen, generic=generic, idle=idle)
 
 
 def choose_coordinates(closure: Closure, preferred: Sequence[int]) -> tuple[tuple[int, ...], bool]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
 from hodyn_ros.checks import check_finite, into
-from hodyn_ros.codegen.sample_loop import SampleLoop, one_by_one
+from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.dynamics.loops.compiled_frames import CompiledFrames
 from hodyn_ros.dynamics.loops.coordinate_motion import drive_values
 from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
@@ -69,21 +70,21 @@ class LoopedDynamics(LoopedEfforts, LoopedAccelerations, LoopedMatrices):
             )
             return np.concatenate(parts)[None]
 
-        kernel = self._drive_calls[order]
-        if kernel is None:
+        checked = self._drive_calls[order]
+        if checked is None:
             return into(call)
-        function, bad, columns = kernel.function, kernel.bad, self._drive_columns(order)
+        function, columns = checked.call.function, self._drive_columns(order)
 
         def quickly(*arguments: Array) -> Array:
             table: Array = function(*arguments, self.memory)
-            return table[:1, :columns] if table.item(bad) < 1.0 else call(*arguments)
+            return table[:1, :columns] if checked.counts(table, arguments, self.memory) else call(*arguments)
 
         return into(quickly)
 
     def compile_drives_of_samples(self, order: int) -> Callable[..., Array]:
         """Return what `compile_move_drives` does, of batches: each sample on the branch of the one before."""
-        alone, kernel = self.compile_move_drives(order), self._drive_calls[order]
-        loop = None if kernel is None else SampleLoop(kernel)
+        alone, checked = self.compile_move_drives(order), self._drive_calls[order]
+        loop = None if checked is None else checked.samples
 
         def call(*arrays: Array) -> Array:
             if len(arrays) != 1 + 2 * self.closure.base_given or any(np.ndim(one) != 3 for one in arrays):
@@ -114,11 +115,11 @@ class LoopedDynamics(LoopedEfforts, LoopedAccelerations, LoopedMatrices):
     def moved_quickly(self, drives: Array, *base: Array) -> tuple[Array, BaseMotion | None] | None:
         """Return what `move_drives` does, if it has compiled code that can; `base`: its pose and twists."""
         order = len(drives) - 1
-        call = self._drive_calls.get(order)
-        if call is None:
+        checked = self._drive_calls.get(order)
+        if checked is None:
             return None
-        table = call.function(drives, *base, self.memory)
-        if not table.item(call.bad) < 1.0:
+        table = checked.call.function(drives, *base, self.memory)
+        if not checked.counts(table, [drives, *base], self.memory):
             return None
         row, k, platform, behind = table[0], len(self.closure.joints), None, 0
         if self.closure.platform is not None:
@@ -130,10 +131,26 @@ class LoopedDynamics(LoopedEfforts, LoopedAccelerations, LoopedMatrices):
     def _prepare_drive_call(self, order: int) -> None:
         if order in self._drive_calls:
             return
-        if self.platform is not None and self.platform.compiles(order):
-            self._drive_calls[order] = self.platform.direct_kinematics(order)
+        by_limbs = self.platform is not None and self.platform.compiles(order)
+        kernel: Any
+        if self.platform is not None and by_limbs:
+            kernel = self.platform.direct_kinematics(order)
         else:
-            self._drive_calls[order] = self._moved_by_drives.kernel(order)
+            kernel = self._moved_by_drives.kernel(order)
+        self._drive_calls[order] = kernel and self.checked(kernel, "drives", partial(self._parts, order))
+
+    def _parts(self, order: int, table: Array) -> list[Array]:
+        """Return the pose and twists of a platform, and the motion of the coordinates, by order."""
+        row, k, behind, parts = table[0], len(self.closure.joints), 0, []
+        if self.closure.platform is not None:
+            behind = POSE + 6 * order
+            moving = np.zeros((order + 1, POSE))
+            moving[0] = row[:POSE]
+            moving[1:, :6] = row[POSE:behind].reshape(order, 6)
+            parts.append(moving)
+        if k:
+            parts.append(row[behind : behind + (order + 1) * k].reshape(order + 1, k))
+        return parts
 
     @property
     def _moved_by_drives(self) -> MovedByDrives:

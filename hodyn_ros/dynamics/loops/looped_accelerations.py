@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_result
-from hodyn_ros.codegen.sample_loop import SampleLoop, one_by_one
+from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, drive_rows, sample_of
-from hodyn_ros.dynamics.loops.independence import mass_of
+from hodyn_ros.dynamics.loops.digit_check import CheckedCall
+from hodyn_ros.dynamics.loops.independence import conditions, mass_of
 from hodyn_ros.dynamics.loops.looped_motion import KEPT, SINGULAR, LoopedMotion
 from hodyn_ros.dynamics.loops.platform_dynamics import PlatformDynamics
 from hodyn_ros.engine.loops.loop_kernel import LoopAccelerations, TooLong, compiles
@@ -48,10 +49,24 @@ class LoopedAccelerations(LoopedMotion):
             twists = self._platform_forward(self.platform, given, efforts, wrenches)
             if twists is not None:
                 return np.zeros((len(efforts), 0)), twists
-        moved, _ = self.accelerate(state, efforts, (), given, wrenches)
-        joints = moved.joint_motion()[2:, list(self.closure.joints)]
-        leads = self.closure.leader
-        return joints, None if leads is None else np.array(moved.twists_of(leads))
+        leads, columns = self.closure.leader, list(self.closure.joints)
+
+        def found(state: Array, given: BaseMotion | None, efforts: Array) -> tuple[LoopMotion, Array]:
+            moved, _ = self.accelerate(state, efforts, (), given, wrenches)
+            rows = moved.joint_motion()[2:, columns]
+            return moved, rows if leads is None else np.concatenate(
+                [np.array(moved.twists_of(leads))[1:], rows], axis=1
+            )
+
+        with self._kept_on_error():
+            moved, rows = found(state, given, efforts)
+            margin = conditions(self.closure, moved, self.independence.rows)[0]
+            self.judge(
+                "accelerations", margin, rows, lambda *others: found(*others)[1], state, given, [efforts]
+            )
+        if leads is None:
+            return rows, None
+        return rows[:, 6:], np.array(moved.twists_of(leads))
 
     def hybrid_dynamics(
         self,
@@ -78,8 +93,9 @@ class LoopedAccelerations(LoopedMotion):
             motion = [] if given is None else [given.pose, given.twists[:1]]
             loads = [load.up_to(len(values) - 1) for load in wrenches]
             arrays = [state, *motion, values[:, first:], *([values[:, :6]] if first else []), *loads]
-            table = kernel.function(*map(np.ascontiguousarray, arrays), self.memory)
-            if table.item(kernel.bad) < 1.0:
+            arrays = [np.ascontiguousarray(array) for array in arrays]
+            table = kernel.call.function(*arrays, self.memory)
+            if kernel.counts(table, arrays, self.memory):
                 if given is None:
                     return table[:-1], None
                 of_base = values if min(drives, default=0) < 0 else table[:-1]
@@ -93,7 +109,7 @@ class LoopedAccelerations(LoopedMotion):
 
     def _hybrid_kernel(
         self, values: Array, drives: tuple[int, ...], wrenches: Sequence[AppliedWrench]
-    ) -> LoopAccelerations | None:
+    ) -> CheckedCall[LoopAccelerations] | None:
         """Return the code of hybrid dynamics; None where there is none."""
         order, loads = len(values) - 1, self.places(wrenches)
         if self.independence.idle or not compiles(self.closure, order):
@@ -104,14 +120,29 @@ class LoopedAccelerations(LoopedMotion):
                 del self._hybrid_kernels[next(iter(self._hybrid_kernels))]
             self._hybrid_kernels[key] = None
             with suppress(TooLong):
-                self._hybrid_kernels[key] = LoopAccelerations(
-                    self.closure, self.independence.given, order, loads, drives
-                )
+                code = LoopAccelerations(self.closure, self.independence.given, order, loads, drives)
+                self._hybrid_kernels[key] = self._checked_hybrid(code, drives)
         return self._hybrid_kernels[key]
 
     @cached_property
-    def _hybrid_kernels(self) -> dict[tuple[int, LoadPlaces, tuple[int, ...]], LoopAccelerations | None]:
+    def _hybrid_kernels(
+        self,
+    ) -> dict[tuple[int, LoadPlaces, tuple[int, ...]], CheckedCall[LoopAccelerations] | None]:
         return {}
+
+    def _checked_hybrid(
+        self, code: LoopAccelerations, drives: tuple[int, ...]
+    ) -> CheckedCall[LoopAccelerations]:
+        """Return code of hybrid dynamics, efforts and accelerations judged apart, and those of a base."""
+        first = 0 if self.closure.leader is None else 6
+        held = [first + place for place in drives if place >= 0]
+        moved = [first + i for i in range(len(self.closure.driven)) if first + i not in held]
+        groups = [group for group in (list(range(first)), held, moved) if group]
+        of_base = [list(range(first))] if min(drives, default=0) < 0 else []
+        efforts = [i for i, group in enumerate(groups) if group in [held, *of_base]]
+        return self.checked(
+            code, "accelerations", lambda table: [table[:-1, group] for group in groups], efforts
+        )
 
     def accelerate(
         self,
@@ -273,12 +304,20 @@ class LoopedAccelerations(LoopedMotion):
             kernel = LoopAccelerations(closure, self.independence.given, order, loads)
         except TooLong:
             return carefully
-        self._forward_loops[order, loads] = SampleLoop(kernel)
-        function, memory, bad = kernel.function, self.memory, kernel.bad
+        moved = 0 if closure.leader is None else 6
+
+        def parts(table: Array) -> list[Array]:
+            return [part for part in (table[:-1, :moved], table[:-1, moved:]) if part.size]
+
+        checked = self.checked(kernel, "accelerations", parts)
+        self._forward_loops[order, loads] = checked.samples
+        function, memory, bad, sure = kernel.function, self.memory, kernel.bad, checked.sure
 
         def quickly(*arguments: Array) -> Array:
             result: Array = function(*arguments, memory)
-            return result[:-1] if result.item(bad) < 1.0 else carefully(*arguments)
+            if result.item(bad) < sure or checked.counts(result, arguments, memory):
+                return result[:-1]
+            return carefully(*arguments)
 
         return quickly
 

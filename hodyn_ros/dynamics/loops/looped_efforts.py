@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from types import MappingProxyType
 
 import numpy as np
@@ -15,6 +15,7 @@ from hodyn_ros.checks import finite_result, into
 from hodyn_ros.codegen.sample_loop import SampleLoop, one_by_one
 from hodyn_ros.dynamics.loops.closing import home
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, preload_rows, sample_of
+from hodyn_ros.dynamics.loops.digit_check import CheckedCall, DigitCheck
 from hodyn_ros.dynamics.loops.independence import conditions
 from hodyn_ros.dynamics.loops.looped_motion import KEPT, LoopedMotion
 from hodyn_ros.dynamics.loops.platform_dynamics import sums_of
@@ -65,6 +66,25 @@ class LoopedEfforts(LoopedMotion):
         preload: Array | None = None,
     ) -> LoopSolution:
         """Compute motion, efforts and loads from the motion of the coordinates, y (order + 3, k)."""
+
+        def again(y: Array, given: BaseMotion | None, *preload: Array) -> Array:
+            return _rows(self._solved(y, given, wrenches, *preload))
+
+        with self._kept_on_error():
+            found = self._solved(y, given, wrenches, preload)
+            margin = min(found.motion_margin, found.drive_margin)
+            preloads = [] if preload is None else [preload]
+            self.judge("efforts", margin, _rows(found), again, y, given, preloads)
+            return found
+
+    def _solved(
+        self,
+        y: Array,
+        given: BaseMotion | None,
+        wrenches: Sequence[AppliedWrench],
+        preload: Array | None = None,
+    ) -> LoopSolution:
+        """Return what `solve` does, however few digits are left."""
         with self._kept_on_error():
             closure, rows = self.closure, self.independence.rows
             order = len(y) - 3
@@ -102,8 +122,9 @@ class LoopedEfforts(LoopedMotion):
         self.check_loads(given, wrenches, order)
         motion = [] if given is None else [given.pose, np.ascontiguousarray(given.twists[: order + 2])]
         others = [load.up_to(order) for load in wrenches] + ([] if preload is None else [preload])
-        table = kernel.function(y, *motion, *others, self.memory)
-        if not table.item(kernel.bad) < 1.0:
+        arguments = [y, *motion, *others]
+        table = kernel.call.function(*arguments, self.memory)
+        if not kernel.counts(table, arguments, self.memory):
             return None
         n, base = closure.tree.n_joints, 6 if closure.base_given else 0
         efforts = table[: order + 1, : closure.n_efforts]
@@ -136,7 +157,9 @@ class LoopedEfforts(LoopedMotion):
             margins,
         )
 
-    def _solution_kernel(self, order: int, loads: LoadPlaces, preload: bool) -> LoopKernel | None:
+    def _solution_kernel(
+        self, order: int, loads: LoadPlaces, preload: bool
+    ) -> CheckedCall[LoopKernel] | None:
         """Return the kernel of a solution, if there is one."""
         closure, chosen = self.closure, self.independence
         if not compiles(closure, order):
@@ -145,9 +168,16 @@ class LoopedEfforts(LoopedMotion):
         if key not in self._solutions:
             if len(self._solutions) >= KEPT:
                 del self._solutions[next(iter(self._solutions))]
-            self._solutions[key] = LoopKernel(
+            kernel = LoopKernel(
                 closure, chosen.given, order, loads, "solution", preload=preload, rows=chosen.rows
             )
+
+            def parts(table: Array) -> list[Array]:
+                efforts, first = table[: order + 1, : closure.n_efforts], 6 if closure.base_given else 0
+                loads = table[2 * order + 4 : 3 * order + 5]
+                return [part for part in (efforts[:, :first], efforts[:, first:], loads) if part.size]
+
+            self._solutions[key] = self.checked(kernel, "efforts", parts)
         return self._solutions[key]
 
     def efforts(
@@ -336,6 +366,17 @@ class LoopedEfforts(LoopedMotion):
                 raise InputError(f"the motion must have {order + 3} rows, found {len(stack)}")
             return stack, motion, wrenches, preload_rows(closure, rest[-1] if preload else None, order)
 
+        shapes = [(order + 3, len(closure.joints))] if closure.joints else []
+        shapes += [] if closure.leader is None else [(4, 4), (order + 2, 6)]
+        shapes += [(order + 1, 6)] * len(loads) + [(order + 1, len(closure.driven))] * preload
+
+        def check_of(function: Callable[..., Array], bad: int) -> DigitCheck:
+            def parts(table: Array) -> list[Array]:
+                efforts = table[: order + 1]
+                return [efforts[:, :6], efforts[:, 6:]] if closure.base_given else [efforts]
+
+            return DigitCheck(closure, "efforts", function, names, bad, parts, list(zip(names, shapes)))
+
         @finite_result
         def carefully(*arguments: ArrayLike) -> Array:
             return _table(self.solve(*checked(*arguments)))
@@ -348,27 +389,42 @@ class LoopedEfforts(LoopedMotion):
             self.remember(moved, stack[0], motion)
             return moved.place.joints
 
-        def keep_loops(kernel: LoopKernel | ParallelKernel) -> None:
-            self._effort_loops[key] = SampleLoop(kernel)
-            self._drive_loops[key] = SampleLoop(kernel, slice(0, kernel.result[0]))
-
-        memory = self.memory
-        if self.platform is not None and self.platform.compiles(order, loads):
-            keep_loops(self.platform.effort_kernel(order, bool(loads), preload))
-            of_platform, bad = self.platform.call(order, loads, preload, memory)
-
-            return _or_carefully(of_platform, bad, approach, carefully)
-        if not compiles(closure, order):
+        memory, kernel = self.memory, self._effort_kernel(*key)
+        if kernel is None:
             return carefully
-        kernel = LoopKernel(closure, self.independence.given, order, loads, preload=preload)
-        keep_loops(kernel)
         function, bad = kernel.function, kernel.bad
+        if isinstance(kernel, ParallelKernel) and self.platform is not None:
+            function, bad = self.platform.call(*key)
+        elif still:
+            function = partial(function, *still)
+        check = check_of(function, bad)
+        sure = self.sure(check)
+        self._effort_loops[key] = SampleLoop(kernel, sure=sure)
+        self._drive_loops[key] = SampleLoop(kernel, slice(0, kernel.result[0]), sure)
 
-        def quickly(*arguments: Array) -> Array:
-            result: Array = function(*still, *arguments, memory)
+        def call(*arguments: Array) -> Array:
+            result: Array = function(*arguments, memory)
+            if result.item(bad) < sure:
+                return result
+            if not result.item(bad) < 1.0:  # as after a long way, on which this goes ahead
+                approach(*arguments)
+                result = function(*arguments, memory)
+                if not result.item(bad) < 1.0:
+                    return carefully(*arguments)
+            if not result.item(bad) < sure:
+                check.refuse(result, arguments, memory)
             return result
 
-        return _or_carefully(quickly, bad, approach, carefully)
+        return call
+
+    def _effort_kernel(
+        self, order: int, loads: LoadPlaces, preload: bool
+    ) -> LoopKernel | ParallelKernel | None:
+        if self.platform is not None and self.platform.compiles(order, loads):
+            return self.platform.effort_kernel(order, bool(loads), preload)
+        if not compiles(self.closure, order):
+            return None
+        return LoopKernel(self.closure, self.independence.given, order, loads, preload=preload)
 
     def follow(self, y: Array, base: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()) -> Array:
         """Compute the efforts (..., order + 1, efforts) of a robot with couplings alone.
@@ -411,23 +467,9 @@ class LoopedEfforts(LoopedMotion):
         return MappingProxyType(loads)
 
 
-def _or_carefully(
-    quickly: Callable[..., Array],
-    bad: int,
-    approach: Callable[..., Array],
-    carefully: Callable[..., Array],
-) -> Callable[..., Array]:
-    """Return a kernel's call that goes there first where the kernel cannot, as after a long way."""
-
-    def call(*arguments: Array) -> Array:
-        result = quickly(*arguments)
-        if result.item(bad) < 1.0:
-            return result
-        approach(*arguments)
-        result = quickly(*arguments)
-        return result if result.item(bad) < 1.0 else carefully(*arguments)
-
-    return call
+def _rows(one: LoopSolution) -> Array:
+    """Return all efforts of a solution (order + 1, efforts)."""
+    return one.efforts if one.base_wrench is None else np.concatenate([one.base_wrench, one.efforts], axis=1)
 
 
 def _table(one: LoopSolution) -> Array:

@@ -18,7 +18,7 @@ from hodyn_ros.dynamics.kinematics.inverse_problem import (
     read_motion,
     read_weights,
 )
-from hodyn_ros.dynamics.loops.closing import Known
+from hodyn_ros.dynamics.loops.closing import MOST_STEPS, Known
 from hodyn_ros.dynamics.loops.independence import conditions
 from hodyn_ros.dynamics.loops.looped_matrices import LoopedMatrices
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
@@ -37,6 +37,7 @@ Frames = TypeVar("Frames", bound=FrameMotion)
 
 _ZERO = 1e-12  # of a column of a Jacobian, relative to the largest: what a coordinate does not move
 _STILL = np.zeros((0, 6))
+_FEW_STEPS = 4  # beyond them a search for frames takes a shorter step where loops do not close
 _BESIDE = 0.05  # [rad], and of the robot's size: where else that is looked at
 
 
@@ -140,10 +141,11 @@ class LoopedFrames:
         frames: Sequence[Frame],
         base: BaseMotion | None,
         name: str,
+        most_steps: int = MOST_STEPS,
     ) -> None:
         self._looped, self._frames, self._base, self.name = looped, frames, base, name
         closure = looped.closure
-        self.y, self.moved = y, looped.reach(known, y, pose)
+        self.y, self.moved = y, looped.reach(known, y, pose, most_steps)
         if closure.platform is not None:  # some of whose pose may follow
             pose = self.moved.body_pose(closure.platform.body)
             self.moved = LoopMotion(closure, self.moved.place, pose)
@@ -166,7 +168,8 @@ class LoopedFrames:
         if pose is not None and closure.platform is not None:
             pose = pose @ exp(closure.directions @ change[k:])
         y = self.y + change[:k]
-        return LoopedFrames(self._looped, self._known, y, pose, self._frames, self._base, self.name)
+        frames = self._looped, self._known, y, pose, self._frames, self._base, self.name
+        return LoopedFrames(*frames, most_steps=_FEW_STEPS)
 
     def extend(self, rates: Array) -> None:
         """Go one order higher with the next derivative (coordinates,) of the motion."""

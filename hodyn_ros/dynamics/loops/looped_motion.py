@@ -15,6 +15,14 @@ from hodyn_ros.codegen.kernel import Function
 from hodyn_ros.codegen.sample_loop import SampleLoop, one_by_one
 from hodyn_ros.dynamics.loops.closing import MOST_STEPS, Known, home, reach
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, sample_of
+from hodyn_ros.dynamics.loops.digit_check import (
+    CheckedCall,
+    DigitCheck,
+    Kernel,
+    What,
+    memory_of,
+    unsure_from,
+)
 from hodyn_ros.dynamics.loops.independence import conditions, find_independence
 from hodyn_ros.dynamics.loops.platform_dynamics import PlatformDynamics
 from hodyn_ros.engine import kernels
@@ -29,8 +37,8 @@ from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.readers.assembly import Frame
 
 # Singular values, without units, below which nothing is computed: at a singular pose positions are known to
-# half of their digits only, and the singular values found there are of that size.
-SINGULAR = 1e-6
+# half of their digits only. Compiled code ends at the same distance, `FLAT`.
+SINGULAR = 1e-5
 KEPT = 100  # compiled calls of a robot; one that walks meets many sets of contacts
 
 
@@ -56,8 +64,8 @@ class LoopedMotion:
         self._drive_loops: dict[tuple[int, LoadPlaces, bool], SampleLoop] = {}
         self._forward_loops: dict[tuple[int, LoadPlaces], SampleLoop] = {}
         self._flat_at_home: dict[tuple[int, LoadPlaces, bool], float] = {}
-        self._solutions: dict[tuple[int, LoadPlaces, bool], LoopKernel] = {}
-        self._joint_loops: dict[int, SampleLoop[LoopKernel]] = {}
+        self._solutions: dict[tuple[int, LoadPlaces, bool], CheckedCall[LoopKernel]] = {}
+        self._joint_loops: dict[int, CheckedCall[LoopKernel]] = {}
         self._forward_calls: dict[tuple[int, LoadPlaces], Callable[..., Array]] = {}
         self._product_loops: dict[tuple[Any, ...], SampleLoop[LoopProduct] | None] = {}
         self._drive_calls: dict[int, Any] = {}
@@ -70,10 +78,8 @@ class LoopedMotion:
 
     @known.setter
     def known(self, known: Known) -> None:
-        n = len(self.closure.leading)
-        self.memory[0, :n] = known.place.joints[list(self.closure.leading)]
-        if known.pose is not None:
-            self.memory[0, n:] = known.pose.ravel()
+        found = memory_of(self.closure, known)
+        self.memory[:, : found.shape[1]] = found
         self._base = known.place.base
 
     def _known_from(self, memory: Array) -> Known:
@@ -169,20 +175,25 @@ class LoopedMotion:
         joints = self.quick_joint_motion(y, *given)
         if joints is not None:
             return joints, base if self.closure.tree.floating_base else None
-        moved, _ = self.move(y, base)
-        return moved.joint_motion(), moved.base_motion
+        with self._kept_on_error():
+            moved, margins = self.move(y, base)
+            joints = moved.joint_motion()
+            self.judge(
+                "joints", margins[0], joints, lambda *given: self.move(*given)[0].joint_motion(), y, base
+            )
+        return joints, moved.base_motion
 
     def quick_joint_motion(self, y: Array, *given: Array) -> Array | None:
         """Return the motion of all joints by compiled code; None where that does not find it.
 
         `given`: pose (4, 4) and spatial twists (orders, 6) of platform or base.
         """
-        loop = self._joint_loop(len(y) - 1)
-        return None if loop is None else self._moved_joints(loop, y, *given)
+        checked = self._joint_call(len(y) - 1)
+        return None if checked is None else self._moved_joints(checked, y, *given)
 
-    def _moved_joints(self, loop: SampleLoop[LoopKernel], *motion: Array) -> Array | None:
-        table: Array = loop.call.function(*motion, self.memory)
-        return table[:-1] if table.item(loop.call.bad) < 1.0 else None
+    def _moved_joints(self, checked: CheckedCall[LoopKernel], *motion: Array) -> Array | None:
+        table: Array = checked.call.function(*motion, self.memory)
+        return table[:-1] if checked.counts(table, motion, self.memory) else None
 
     def joints_at_once(self, q: Array | None, base: BaseMotion | None) -> Array | None:
         """Return what `joint_motion` does, of arguments that are not checked, if compiled code can."""
@@ -191,29 +202,29 @@ class LoopedMotion:
         ):
             return None
         order = len(q) - 1 if q is not None else 0 if base is None else len(base.twists)
-        loop = self._joint_loops.get(order)
+        checked = self._joint_loops.get(order)
         y = np.zeros((order + 1, 0)) if q is None else q
-        if loop is None or y.shape != loop.call.arguments[0][1]:
+        if checked is None or y.shape != checked.call.arguments[0][1]:
             return None
         if base is None:
-            return self._moved_joints(loop, y)
+            return self._moved_joints(checked, y)
         if base.twists.ndim != 2 or len(base.twists) < order:
             return None
-        return self._moved_joints(loop, y, base.pose, base.twists[:order])
+        return self._moved_joints(checked, y, base.pose, base.twists[:order])
 
     def compile_joint_motion(self, order: int) -> Callable[..., Array]:
         """Return `f([y (order + 1, k),] [pose (4, 4), twists (order, 6)], out=None)` for all joints.
 
         Twists are spatial; y is left out where no joint is a coordinate.
         """
-        loop, closure = self._joint_loop(order), self.closure
+        checked, closure = self._joint_call(order), self.closure
         still = [] if closure.joints else [np.zeros((order + 1, 0))]
         count = bool(closure.joints) + 2 * (closure.leader is not None)
 
         def call(*arguments: Array) -> Array:
             if len(arguments) != count:
                 raise InputError(f"expected {count} arrays, found {len(arguments)}")
-            found = None if loop is None else self._moved_joints(loop, *still, *arguments)
+            found = None if checked is None else self._moved_joints(checked, *still, *arguments)
             if found is not None:
                 return found
             y, *motion = still + list(arguments)
@@ -236,8 +247,8 @@ class LoopedMotion:
             joints, found[i] = self.joint_motion(np.ascontiguousarray(y[i]), sample_of(base, i))
             return joints
 
-        loop = self._joint_loop(order)
-        if loop is None:
+        checked = self._joint_call(order)
+        if checked is None:
             joints = one_by_one(count, alone)
             bases = [moving for moving in found.values() if moving is not None]
             if not bases:
@@ -245,16 +256,16 @@ class LoopedMotion:
             poses, twists = np.array([one.pose for one in bases]), np.array([one.twists for one in bases])
             return joints, BaseMotion(poses, twists)
         given = [] if base is None else [base.pose, base.twists[..., :order, :]]
-        joints = loop.run(count, [y, *given], self.memory, alone)
+        joints = checked.samples.run(count, [y, *given], self.memory, alone)
         return joints, base if closure.tree.floating_base else None
 
-    def _joint_loop(self, order: int) -> SampleLoop[LoopKernel] | None:
-        """Return the compiled motion of all joints, whose `call` is the kernel of one sample."""
+    def _joint_call(self, order: int) -> CheckedCall[LoopKernel] | None:
+        """Return the compiled motion of all joints."""
         if not compiles(self.closure, max(order - 2, 0), "joints"):
             return None
         if order not in self._joint_loops:
             kernel = LoopKernel(self.closure, self.independence.given, order, (), "joints")
-            self._joint_loops[order] = SampleLoop(kernel)
+            self._joint_loops[order] = self.checked(kernel, "joints", lambda table: [table[:-1]])
         return self._joint_loops[order]
 
     def tree_efforts(
@@ -306,6 +317,78 @@ class LoopedMotion:
                 f"there (smallest singular value {margin:.3g}); keep away from this pose",
                 1.0 / max(margin, 1e-300),
             )
+
+    def judge(
+        self,
+        what: What,
+        margin: float,
+        found: Array,
+        again: Callable[..., Array],
+        y: Array,
+        given: BaseMotion | None,
+        others: Sequence[Array] = (),
+    ) -> None:
+        """Refuse a result (orders, ...) that is not compiled where too few of its digits are left.
+
+        `again(y, given, *others)` computes it once more; `margin`: the smallest singular value there, without
+        units.
+        """
+        if max(margin, 1e-9) ** -2 <= unsure_from(len(found) - 1, what):
+            return
+        names = ["the state" if what == "accelerations" else "the motion"]
+        names += [] if given is None else ["the pose", "the twists"]
+        names += ["the efforts"] * len(others)
+
+        def rows(*arrays: Array) -> Array:
+            y, *rest = arrays
+            base = None if given is None else BaseMotion.computed(rest.pop(0), rest.pop(0))
+            answer = again(y, base, *rest)
+            return np.concatenate([answer, np.zeros((1, answer.shape[1]))])
+
+        check = DigitCheck(
+            self.closure, what, self.elsewhere(rows), names, -1, lambda table: [table[:-1]], ()
+        )
+        motion = [] if given is None else [given.pose, given.twists]
+        whole = np.concatenate([found, np.zeros((1, found.shape[1]))])
+        check.refuse(whole, [y, *motion, *others], self.memory)
+
+    def elsewhere(self, function: Callable[..., Array]) -> Callable[..., Array]:
+        """Return `f(*arguments, memory)`, which begins at a memory and leaves the robot where it is.
+
+        Where there is no answer, what it returns is not a number.
+        """
+
+        def call(*arguments: Array) -> Array:
+            *others, memory = arguments
+            here = self.memory.copy(), self._base
+            self.memory[:] = memory
+            try:
+                return function(*others)
+            except HodynError:
+                return np.full((1, 1), np.nan)
+            finally:
+                self.memory[:], self._base = here
+
+        return call
+
+    def checked(
+        self,
+        kernel: Kernel,
+        what: What,
+        parts: Callable[[Array], list[Array]],
+        held: Sequence[int] = (),
+    ) -> CheckedCall[Kernel]:
+        """Return a kernel whose results are refused where too few digits are left; see `DigitCheck`."""
+        shapes = kernel.arguments[:-1]
+        names = [name for name, _ in shapes]
+        check = DigitCheck(self.closure, what, kernel.function, names, kernel.bad, parts, shapes, held)
+        return CheckedCall(kernel, check, self.sure(check))
+
+    def sure(self, check: DigitCheck) -> float:
+        """Return below which number at `bad` results need no check of their digits."""
+        place = self.independence.generic
+        basis = np.eye(6) if self.platform is None else self.platform.model.dof
+        return 0.0 if place is None else check.sure(place, basis)
 
     @cached_property
     def redundant(self) -> tuple[str, ...]:

@@ -46,10 +46,8 @@ class PlatformDynamics:
             self._kernels[order, setting] = ParallelKernel(self.model, order, setting)
         return self._kernels[order, setting]
 
-    def call(
-        self, order: int, loads: LoadPlaces, preload: bool, memory: Array
-    ) -> tuple[Callable[..., Array], int]:
-        """Return `f(pose, twists, load (order + 1, 6)..., [preload])`, and where its result says it is wrong.
+    def call(self, order: int, loads: LoadPlaces, preload: bool) -> tuple[Callable[..., Array], int]:
+        """Return `f(pose, twists, load (order + 1, 6)..., [preload], memory)`, and where its `bad` is.
 
         The rows are those of `hodyn_ros.engine.loops.loop_kernel`.
         """
@@ -57,11 +55,11 @@ class PlatformDynamics:
         self.kernel(0, LimbKernelSpec())  # for `approach`, lest it be compiled amid a stream
         function, frames = kernel.function, [frame for _, frame in loads]
         if not loads:
-            return lambda *arguments: function(*arguments, memory), kernel.bad
+            return function, kernel.bad
 
         def with_loads(pose: Array, twists: Array, *rest: Array) -> Array:
             sums = sums_of(frames, rest[: len(frames)], order)
-            result: Array = function(pose, twists, *sums, *rest[len(frames) :], memory)
+            result: Array = function(pose, twists, *sums, *rest[len(frames) :])
             return result
 
         return with_loads, kernel.bad

@@ -18,17 +18,24 @@ from hodyn_ros.codegen.kernel import Call, Shape, Stack
 from hodyn_ros.codegen.literals import literal
 from hodyn_ros.codegen.llvm import MachineCode
 from hodyn_ros.engine.limbs.driver import copied
-from hodyn_ros.engine.limbs.kernel import CLOSED, FLAT, JUMP, RIGID, LimbCall
+from hodyn_ros.engine.limbs.kernel import JUMP, RIGID, LimbCall
 from hodyn_ros.engine.limbs.limb_code import POSE, drive_rates, newton_step_of_drives
 from hodyn_ros.engine.limbs.platform_code import basis_of, center, moved_pose, nearness
 from hodyn_ros.engine.loops.loop_kernel import LoopTraces
 from hodyn_ros.engine.series.orthogonal import Orthogonal
-from hodyn_ros.engine.series.validity import distance_from_rigid, overflow
+from hodyn_ros.engine.series.validity import (
+    ARRIVED,
+    CLOSED,
+    FLAT,
+    distance_from_rigid,
+    following_step,
+    overflow,
+    unless_small,
+)
 from hodyn_ros.engine.series.vectors import Scalar, Vector, cross, dot, subtract
 from hodyn_ros.model.parallel.model import ParallelModel
 
 _ITERATIONS = 10  # of Newton's method; from a warm start three or four do
-_ARRIVED = 1e-17  # squared error [rad, and of the length of the platform] before the last step, and that step
 _AGREE = 1e-9  # share of the fastest drive, and of the robot's size, in which redundant drives may differ
 
 
@@ -60,7 +67,7 @@ class DirectKinematics(LimbCall):
         """Rows of the result that batches are of: the only one."""
         return slice(0, 1)
 
-    def in_lanes(self, rows: slice) -> MachineCode | None:
+    def in_lanes(self, rows: slice, sure: float) -> MachineCode | None:
         """Return None: lanes hold limbs of one sample."""
         return None
 
@@ -77,7 +84,7 @@ class DirectKinematics(LimbCall):
     @property
     def traces(self) -> LoopTraces:
         """What it does, one limb after the other."""
-        return LoopTraces(self._one_step, self._one_end, self.bad, _ITERATIONS, _ARRIVED)
+        return LoopTraces(self._one_step, self._one_end, self.bad, _ITERATIONS, ARRIVED)
 
     def _one_step(self, drives: Stack, state: Stack) -> Stack:
         n, pose = self.model.n_joints, [state[0][self.model.n_joints : self.n_positions]]
@@ -175,7 +182,7 @@ class DirectKinematics(LimbCall):
             call(move, "drives", "pose", *of_limbs, "pose"),
             "%error = load double, ptr %error_at, align 8",
             "%next = add i64 %round, 1",
-            f"%far = fcmp ogt double %error, {literal(_ARRIVED)}",
+            f"%far = fcmp ogt double %error, {literal(ARRIVED)}",
             f"%early = icmp slt i64 %next, {_ITERATIONS}",
             "%again = and i1 %far, %early",
             "br i1 %again, label %newton, label %arrived",
@@ -246,20 +253,19 @@ class DirectKinematics(LimbCall):
         return [[*(seen * self.widest), 0.0]]
 
     def _move(self, drives: Stack, pose: Stack, *states: Stack) -> Stack:
-        """Move the platform by what is missing of the drives' positions; last the squared error and step."""
-        error: Scalar = 0.0
+        """Move the platform by what is missing of the drives' positions; last `following_step`."""
+        square: Scalar = 0.0
         missing: list[Scalar] = []
         rows: list[Sequence[Scalar]] = []
         for limb, state in zip(self.limbs, self._of_limbs(states)):
             n = len(limb.chain)
-            error = error + state[n]
+            square = square + state[n]
             for i, drive in enumerate(limb.driven):
                 missing.append(drives[0][len(missing)] - state[drive])
                 rows.append(state[n + 1 + 6 * i : n + 7 + 6 * i])
-        for gap, slides in zip(missing, self.slides):
-            error = error + gap * gap * (1.0 / self.model.length**2 if slides else 1.0)
-        step = Orthogonal(self._jacobian(rows)).solve(missing)
-        error = error + dot(step, step)
+        factors = Orthogonal(self._jacobian(rows))
+        step = factors.solve(missing)
+        error = following_step(square + dot(step, step), nearness(factors, self.reach))
         return [[*(moved_pose(pose[0][:POSE], self._twist(step)) * self.widest), error]]
 
     def _jacobian(self, rows: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
@@ -302,7 +308,7 @@ class DirectKinematics(LimbCall):
         """Return the result."""
         states, twists = others[: len(self.groups)], others[len(self.groups) :]
         before, now = memory[0][self.model.n_joints :], pose[0][:POSE]
-        bad = pose[0][-1] * (1.0 / CLOSED**2)
+        bad = pose[0][-1] * (1.0 / CLOSED)
         missing = iter(drives[0])
         apart: Scalar = 0.0
         for l, state in enumerate(self._of_limbs(states)):
@@ -316,7 +322,6 @@ class DirectKinematics(LimbCall):
         for i in range(11):  # of a turn by an angle: 8 sin^2(angle / 2)
             if i % 4 != 3:
                 bad = bad + (now[i] - before[i]) * (now[i] - before[i]) * (0.5 / JUMP**2)
-        bad = bad + twists[0][0][-1] * FLAT**2
         middle: Vector = tuple(center(self.model).tolist())  # type: ignore[assignment]
         matrix = [[*now[4 * i : 4 * i + 3], now[4 * i + 3] + middle[i]] for i in range(3)]
         bad = bad + distance_from_rigid(matrix) * (1.0 / RIGID**2)
@@ -324,4 +329,4 @@ class DirectKinematics(LimbCall):
         for k, stack in enumerate(twists[: self.order]):
             w, v = stack[0][:3], stack[0][3:6]
             row += [float(factorial(k)) * value for value in (*w, *subtract(v, cross(w, middle)))]
-        return [[*row, bad + overflow([row])]]
+        return [[*row, unless_small(bad) + twists[0][0][-1] * FLAT**2 + overflow([row])]]

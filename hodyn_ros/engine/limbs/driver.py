@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from hodyn_ros.codegen.driver_end import kept_where_good
 from hodyn_ros.codegen.literals import literal
+from hodyn_ros.engine.series.validity import ARRIVED
 
 _ITERATIONS = 8  # of Newton's method; from a warm start two or three do
-_ARRIVED = 1e-17  # squared error [rad, and of the length of the platform] before the last step, and that step
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def driver_text(
             total = f"%errors{g}_{l}"
         lines += [
             f"%next{g} = add i64 %round{g}, 1",
-            f"%far{g} = fcmp ogt double {total}, {literal(_ARRIVED)}",
+            f"%far{g} = fcmp ogt double {total}, {literal(ARRIVED)}",
             f"%early{g} = icmp slt i64 %next{g}, {_ITERATIONS}",
             f"%again{g} = and i1 %far{g}, %early{g}",
             f"br i1 %again{g}, label %newton{g}, label %arrived{g}",

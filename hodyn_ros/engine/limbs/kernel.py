@@ -12,8 +12,9 @@ import numpy as np
 
 from hodyn_ros.codegen.emit import batch_text, kernel_text
 from hodyn_ros.codegen.kernel import Call, Stack, traced
-from hodyn_ros.codegen.llvm import MachineCode, compile_text, lanes
+from hodyn_ros.codegen.llvm import MachineCode, compile_text
 from hodyn_ros.codegen.object_cache import ObjectCache
+from hodyn_ros.codegen.processor import lanes
 from hodyn_ros.engine.limbs.driver import GroupCode, driver_text
 from hodyn_ros.engine.limbs.limb_code import limb_motion, limb_result_size, newton_step
 from hodyn_ros.engine.limbs.limb_constants import LimbConstants, limb_constants
@@ -24,7 +25,7 @@ from hodyn_ros.engine.limbs.platform_code import (
     drive_series,
     platform_motion,
 )
-from hodyn_ros.engine.series.validity import overflow
+from hodyn_ros.engine.series.validity import CLOSED, FLAT, overflow, unless_small
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.parallel.model import ParallelModel
 
@@ -33,9 +34,7 @@ What = Literal["drives", "task"]
 
 # what makes a result unusable, one and more together count as 1
 RIGID = 1e-9  # deviation of a pose from a rigid one, and of twists from those that are allowed
-CLOSED = 1e-8  # error before the last step of Newton's method, and length of that step
 JUMP = 0.5  # [rad] by which all joints together may turn between two calls, or they may change the branch
-FLAT = 1e-5  # share of a column's length, in the Jacobian of a limb or of the drives, that others lack
 
 
 @dataclass(frozen=True)
@@ -227,7 +226,7 @@ class ParallelKernel(LimbCall):
                 limb = limbs[l]
                 n = len(limb.chain)
                 state = states[0][i * (n + 1) : (i + 1) * (n + 1)]
-                bad = bad + state[n] * (1.0 / CLOSED**2)
+                bad = bad + state[n] * (1.0 / CLOSED)
                 bad = bad + self.moved_joints(l, state[:n], memory) * (1.0 / JUMP**2)
                 size = limb_result_size(limb, order)
                 row = results[0][i * size : (i + 1) * size]
@@ -250,14 +249,14 @@ class ParallelKernel(LimbCall):
             taylor_preload,
             self.reach,
         )
-        flat = flat + near
+        of_limbs, flat = flat, flat + near
         drives = [drive for l in every for drive in motion[l]]
         if self.setting.what == "drives":
             rows = [*derivatives(forces), *([drive[k] for drive in drives] for k in range(order + 3))]
-            bad = bad + flat * FLAT**2 + overflow(forces)
+            bad = unless_small(bad) + flat * FLAT**2 + overflow(forces)
         else:
             rows = derivatives(force)
-            bad = bad + overflow(force)
+            bad = unless_small(bad) + of_limbs * FLAT**2 + overflow(force)
             for k, jacobian in enumerate(jacobians):
                 rows += [[float(factorial(k)) * value for value in row] for row in jacobian]
         rest = [0.0] * (len(rows[0]) - 1)
@@ -293,7 +292,7 @@ class ParallelKernel(LimbCall):
         """Rows of the result that batches are of: efforts, or the force in task space."""
         return slice(0, self.order + 1)
 
-    def in_lanes(self, rows: slice) -> MachineCode | None:
+    def in_lanes(self, rows: slice, sure: float) -> MachineCode | None:
         """Return None: lanes hold limbs of one sample."""
         return None
 

@@ -19,6 +19,7 @@ from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.canonical import CanonicalBody
 from hodyn_ros.engine.series.orthogonal import Column, Orthogonal
 from hodyn_ros.engine.series.turn import Turn
+from hodyn_ros.engine.series.validity import following_step
 from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, dot, scale, subtract
 
 Screw = tuple[Vector, Vector]
@@ -31,10 +32,12 @@ def newton_step(limb: LimbConstants, length: float, constants: Stack, platform: 
     """Improve the joint positions of a limb.
 
     `platform` (1, ...): its pose first, (3, 4) by rows; `state` (1, N + 1): positions, and the
-    squared error of the positions before plus the squared step from there, which says how far joints are off
-    where poses hardly change with them, near a singular pose.
+    square of the length of the step after this one, as of `following_step`.
     """
-    return [_improved(limb, length, constants, platform, state)[0]]
+    row, factors = _improved(limb, length, constants, platform, state)
+    gains = [1.0 if body.rotation_gain else 1.0 / length**2 for body in limb.chain]
+    flat = sum(gain * inverse for gain, inverse in zip(gains, factors.inverses))
+    return [[*row[:-1], following_step(row[-1], flat)]]
 
 
 def newton_step_of_drives(
@@ -42,8 +45,9 @@ def newton_step_of_drives(
 ) -> Stack:
     """Improve the joint positions of a limb, and say what its drives move by the platform.
 
-    As `newton_step`; after the error the state has for each drive the wrench (6,) against its unit force, in
-    the world frame at the positions before: its power with the twist of the platform is the drive's rate.
+    As `newton_step`, but after the positions comes the square of the step, and then for each drive the wrench
+    (6,) against its unit force, in the world frame at the positions before: its power with the twist of the
+    platform is the drive's rate.
     """
     row, factors = _improved(limb, length, constants, platform, state)
     return [[*row, *_against_drives(limb, length, _pose(constants[0]), factors)]]
@@ -72,7 +76,7 @@ def drive_rates(
 def _improved(
     limb: LimbConstants, length: float, constants: Stack, platform: Stack, state: Stack
 ) -> tuple[list[Scalar], Orthogonal]:
-    """Return positions and error of `newton_step`, and the factors of the Jacobian before."""
+    """Return positions and the square of the step to them, and the factors of the Jacobian before."""
     frame, attachment = _pose(constants[0]), _pose(constants[0][POSE:])
     goal = _compose(_compose(_inverse(frame), _pose(platform[0])), attachment)
     positions = state[0][: len(limb.chain)]
@@ -82,13 +86,12 @@ def _improved(
         turned = add(turned, cross(a, b))
     turned = scale(0.5, turned)
     apart = subtract(goal[1], end[1])
-    error = dot(turned, turned) + dot(apart, apart) * (1.0 / length**2)
     twist = [*turned, *add(apart, cross(end[1], turned))]
     factors = _factors(screws, length)
-    step = factors.solve(_scaled(twist, 1.0 / length))
+    step, square = factors.solve(_scaled(twist, 1.0 / length)), 0.0
     for body, change in zip(limb.chain, step):
-        error = error + change * change * (1.0 if body.rotation_gain else 1.0 / length**2)
-    return [*(p + s for p, s in zip(positions, step)), error], factors
+        square = square + change * change * (1.0 if body.rotation_gain else 1.0 / length**2)
+    return [*(p + s for p, s in zip(positions, step)), square], factors
 
 
 def _against_drives(limb: LimbConstants, length: float, frame: Pose, factors: Orthogonal) -> list[Scalar]:

@@ -12,8 +12,9 @@ from hodyn_ros.codegen.driver_end import kept_where_good
 from hodyn_ros.codegen.emit import kernel_text, lane_function_text
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Call, Function, Shape, Stack, traced
 from hodyn_ros.codegen.literals import literal
-from hodyn_ros.codegen.llvm import MachineCode, compile_text, lanes
+from hodyn_ros.codegen.llvm import MachineCode, compile_text
 from hodyn_ros.codegen.object_cache import ObjectCache
+from hodyn_ros.codegen.processor import lanes
 from hodyn_ros.codegen.tracer import Graph
 from hodyn_ros.engine.kernels import KernelSpec, fits_straight_line, inverse_dynamics
 from hodyn_ros.engine.large_trees.inverse import load_arguments
@@ -22,13 +23,13 @@ from hodyn_ros.engine.loops.loop_efforts import EffortCode, solution_width
 from hodyn_ros.engine.loops.loop_lanes import driver_text
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces, LoopCode
 from hodyn_ros.engine.loops.loop_products import VECTORS, FrameMotion, FromDrivesCode, Product, product_code
+from hodyn_ros.engine.series.validity import ARRIVED
 from hodyn_ros.lie.motion import Frame
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
 _LARGEST = 2000  # bodies times (order + 2)^2 of what takes some seconds to compile
 _ITERATIONS = 8  # of Newton's method; from a warm start two or three do
-_ARRIVED = 1e-17  # squared error [rad, and of the robot's size] before what is then the last step
 
 
 What = Literal["efforts", "joints", "solution"]
@@ -65,7 +66,7 @@ class LoopTraces(NamedTuple):
     end: Callable[..., Stack]
     bad: int
     iterations: int = _ITERATIONS
-    arrived: float = _ARRIVED
+    arrived: float = ARRIVED
 
 
 class LoopFunction(Call):
@@ -126,7 +127,7 @@ class LoopFunction(Call):
         """Rows of the result that batches are of: by default all but the last."""
         return slice(0, self.result[0] - 1)
 
-    def in_lanes(self, rows: slice) -> MachineCode | None:
+    def in_lanes(self, rows: slice, sure: float) -> MachineCode | None:
         """Return the bare C function of `driver_text` for batches, which writes some rows of the result.
 
         None around the generic code of a large tree.
@@ -141,7 +142,7 @@ class LoopFunction(Call):
         graph, outputs, (_, columns) = traced(self._end, [*shapes, state])
         stored = outputs[rows.start * columns : rows.stop * columns]
         end = self._lane_function(graph, outputs, [*shapes[:-1], None, None], stored, [outputs[self.bad]])
-        limits = _ARRIVED, _ITERATIONS
+        limits = ARRIVED, _ITERATIONS, sure
         text = driver_text(len(shapes) - 1, self._n_told, n, step, end, lanes(), limits)
         program = compile_text(text, "hodyn_samples", None)
         self._alive.append(program)
@@ -348,9 +349,9 @@ class LoopFromDrives(LoopFunction):
             finds_pose=self._finds_pose,
         )
 
-    def in_lanes(self, rows: slice) -> MachineCode | None:
+    def in_lanes(self, rows: slice, sure: float) -> MachineCode | None:
         """Return the bare C function for batches; None where a pose is found, which lanes do not remember."""
-        return None if self._finds_pose else super().in_lanes(rows)
+        return None if self._finds_pose else super().in_lanes(rows, sure)
 
 
 @dataclass(frozen=True)
@@ -404,7 +405,7 @@ def _driver_text(
         call(step, *told[:2], "ptr %state", "ptr %state"),
         "%error = load double, ptr %error_at, align 8",
         "%next = add i64 %round, 1",
-        f"%far = fcmp ogt double %error, {literal(_ARRIVED)}",
+        f"%far = fcmp ogt double %error, {literal(ARRIVED)}",
         f"%early = icmp slt i64 %next, {_ITERATIONS}",
         "%again = and i1 %far, %early",
         "br i1 %again, label %newton, label %arrived",

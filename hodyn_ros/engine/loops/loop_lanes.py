@@ -11,17 +11,18 @@ from hodyn_ros.codegen.literals import splat
 
 
 def driver_text(
-    n_arguments: int, n_told: int, n: int, step: int, end: int, lanes: int, limits: tuple[float, int]
+    n_arguments: int, n_told: int, n: int, step: int, end: int, lanes: int, limits: tuple[float, int, float]
 ) -> str:
     """Write `i64 @hodyn_samples(ptr argument, i64 step, ..., ptr memory, ptr out, i64 count)`.
 
     `n_arguments` without the memory, the first `n_told` of them the motion, pose and twists. The codes at the
     addresses `step` and `end` are of `lane_function_text`: one improves `n` positions, the other writes
-    results, and keeps what must be below one. `limits`: the squared error before the last
-    step of Newton's method, and how many steps there are at most. Returns how many samples count before the
+    results, and keeps what must be below a limit. `limits`: from where on Newton's method goes no further,
+    how many steps there are at most, and what must be below. Returns how many samples count before the
     first block of which one does not; the memory is that of the last of them.
     """
-    vector, flags, arrived, most = f"<{lanes} x double>", f"<{lanes} x i1>", *limits
+    vector, flags = f"<{lanes} x double>", f"<{lanes} x i1>"
+    arrived, most, sure = limits
     given = "".join(f"ptr %a{i}, i64 %s{i}, " for i in range(n_arguments))
     of_step = "".join(f"ptr %a{i}, i64 %s{i}, " for i in range(min(n_told, 2)))
     every = "<" + ", ".join(["i1 true"] * lanes) + ">"
@@ -85,7 +86,7 @@ def driver_text(
         f"call void inttoptr (i64 {end} to ptr)({given}ptr %before, i64 0, ptr %state, i64 0, i64 %first, "
         "i64 %last, ptr %out, ptr %bad_at)",
         f"%bad = load {vector}, ptr %bad_at, align 64",
-        f"%good = fcmp olt {vector} %bad, {splat(1.0, lanes)}",
+        f"%good = fcmp olt {vector} %bad, {splat(sure, lanes)}",
         f"%all_good = call i1 @llvm.vector.reduce.and.v{lanes}i1({flags} %good)",
         "br i1 %all_good, label %remember, label %stop",
         "stop:",

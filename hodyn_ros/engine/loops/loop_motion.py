@@ -23,7 +23,14 @@ from hodyn_ros.engine.series.allowed import allowed_twists, distance_from_allowe
 from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.canonical import canonical_bodies
 from hodyn_ros.engine.series.joint_curve import beyond
-from hodyn_ros.engine.series.validity import distance_from_rigid, overflow
+from hodyn_ros.engine.series.validity import (
+    CLOSED,
+    FLAT,
+    distance_from_rigid,
+    following_step,
+    overflow,
+    unless_small,
+)
 from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, dot, subtract
 from hodyn_ros.formulations.closure_rows import PLATFORM_ROWS, rows_of
 from hodyn_ros.lie.motion import Frame
@@ -34,11 +41,10 @@ LoadPlaces = tuple[tuple[int, Frame], ...]  # body and frame of every applied wr
 
 # what makes a result unusable, one and more together count as 1
 _RIGID = 1e-9  # deviation of a pose from a rigid one
-_CLOSED = 1e-8  # error of the positions before the last step of Newton's method
+_CLOSED = 1e-8  # by which rows that hold a platform in what it cannot move may be open
 _FORCED = 1e-3  # by which rows that depend on others may be open
 _OUTSIDE = 1e-9  # share of the twists of a platform outside of those that it can have
 _JUMP = 0.5  # [rad] by which all joints together may turn between two calls, or they may change the branch
-_FLAT = 1e-5  # length, without units, of what a column of the equations adds to those before it
 
 
 class LoopCode:
@@ -74,14 +80,15 @@ class LoopCode:
         self.columns_of = [self._columns(cluster) for cluster in self.clusters]
 
     def newton_step(self, q: Stack, *others: Stack) -> Stack:
-        """Improve the positions of the leading joints; returns them, and the squared error before."""
+        """Improve the positions of the leading joints; returns them, and `following_step`."""
         *given, (state,) = others
         leading = self.leading_positions(q[0], state)
         error: Scalar = 0.0
         for motion, columns in zip(self.motions(leading, given), self.columns_of):
             gaps = [motion.gap(row) * (1.0 / row.size) for row in motion.cluster.rows]
-            error = error + dot(gaps, gaps)
-            steps = BlockSystem(self.system(motion, columns)).solve([-gap for gap in gaps])
+            system = BlockSystem(self.system(motion, columns))
+            steps = system.solve([-gap for gap in gaps])
+            error = error + following_step(dot(steps, steps), system.flatness)
             for column, step in zip(columns, steps):
                 leading[column] = leading[column] + step * float(self.scale[column])
         return [[*leading, error]]
@@ -137,15 +144,17 @@ class LoopCode:
         given: Sequence[Stack],
         flat: Scalar,
     ) -> Scalar:
-        """Return a number that is one or more where the result does not count."""
-        bad: Scalar = error * (1.0 / _CLOSED**2)
+        """Return a number that is one or more where the result does not count.
+
+        Where it is less than a half that is `too_flat` alone, from which `flatness_of` follows.
+        """
+        bad: Scalar = error * (1.0 / CLOSED)
         if self._has_branches:
             first = self.closure.first
             turning = (self.closure.scale[first:] == 1.0) & self.closure.searched[first:]
             for column, now in enumerate(leading):
                 if turning[column]:
                     bad = bad + (now - memory[column]) * (now - memory[column]) * (1.0 / _JUMP**2)
-        bad = bad + self.too_flat(flat)
         bound = self.allowed is not None and self.allowed.shape[1] < 6
         for motion in motions:
             for row in motion.cluster.checked:
@@ -160,11 +169,13 @@ class LoopCode:
         positions = self.positions(leading) if self.closure.followers else []
         for _, of, function in self.closure.followers:
             bad = bad + beyond(function, positions[of])
-        return bad + distance_from_rigid(given[0]) * (1.0 / _RIGID**2) if given else bad
+        if given:
+            bad = bad + distance_from_rigid(given[0]) * (1.0 / _RIGID**2)
+        return unless_small(bad) + self.too_flat(flat)
 
     def too_flat(self, flatness: Scalar) -> Scalar:
         """Return a number that is one or more where equations are nearly singular."""
-        return flatness * _FLAT**2
+        return flatness * FLAT**2
 
     @property
     def keeps_pose(self) -> bool:

@@ -17,8 +17,9 @@ import numpy as np
 from hodyn_ros.codegen.differentiate import derivatives
 from hodyn_ros.codegen.emit import kernel_text, lane_function_text
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, LaneKernel, Shape, Stack, traced
-from hodyn_ros.codegen.llvm import compile_text, lanes
+from hodyn_ros.codegen.llvm import compile_text
 from hodyn_ros.codegen.object_cache import ObjectCache
+from hodyn_ros.codegen.processor import lanes
 from hodyn_ros.codegen.split import split
 from hodyn_ros.codegen.tracer import Graph
 from hodyn_ros.engine.large_trees.inverse import load_arguments
@@ -133,7 +134,7 @@ class LoopPartials(LoopFunction):
         parts: Array = table[..., :-1, :].reshape(*batch, self.parts, rows, -1).swapaxes(-3, -2)
         return parts.reshape(*batch, self.orders, rows // self.orders, -1)[..., :directions]
 
-    def in_lanes(self, rows: slice) -> None:
+    def in_lanes(self, rows: slice, sure: float) -> None:
         """Return None: lanes are directions."""
 
     def _compiled_end(self, trace: Callable[..., Stack], shapes: Sequence[Shape], limit: float) -> int:

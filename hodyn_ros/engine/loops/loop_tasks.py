@@ -31,12 +31,14 @@ from hodyn_ros.engine.recursions.frame_goals import (
 from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.floating_base import convolve_vectors
 from hodyn_ros.engine.series.orthogonal import Orthogonal
-from hodyn_ros.engine.series.validity import distance_from_rigid, overflow
+from hodyn_ros.engine.series.validity import CLOSED, distance_from_rigid, overflow
 from hodyn_ros.engine.series.vectors import Scalar, add, cross, dot, scale
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
 _RIGID = 1e-10  # deviation of a pose from a rigid one
+
+_CLOSED = 1e-8  # error of loops and frames before the last step of Newton's method
 
 
 class TaskCode(LoopCode):
@@ -60,7 +62,8 @@ class TaskCode(LoopCode):
     def newton_step(self, q: Stack, *others: Stack) -> Stack:
         """Move the leading joints nearer to closed loops, and to frames at their targets.
 
-        Returns their positions, and the squared error before. Damped as Levenberg and Marquardt do, with the
+        Returns their positions, and the square of the squared error before, which is about that of the next
+        step. Damped as Levenberg and Marquardt do, with the
         square of the error.
         """
         targets, (state,) = others
@@ -90,7 +93,7 @@ class TaskCode(LoopCode):
         for velocity, step, root in zip(velocities, steps, roots):
             for column, series in enumerate(velocity.leading):
                 result[column] = result[column] + series[0] * (step / root)
-        return [[*result, error]]
+        return [[*result, error * error]]
 
     def coordinates(self, q: Stack, *others: Stack) -> Stack:
         """Return the motion of the coordinates (derivatives + 1, k), and a row that says what is wrong."""
@@ -124,7 +127,8 @@ class TaskCode(LoopCode):
         positions, joints = self.positions(leading), self.closure.joints
         rows = [[positions[j] for j in joints], *(self.derivatives(of_joints, joints) if count else [])]
         flat = sum(system.flatness for system in systems)
-        bad = bad + self.wrong(leading, state[-1], memory, motions, given, flat) + overflow(rows)
+        error = state[-1] * (CLOSED / _CLOSED**4)
+        bad = bad + self.wrong(leading, error, memory, motions, given, flat) + overflow(rows)
         return [*rows, [bad, *[0.0] * (len(joints) - 1)]]
 
     def _find_all_rates(

@@ -14,6 +14,7 @@ from math import factorial
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Stack
+from hodyn_ros.digits import FEWEST
 from hodyn_ros.engine.loops.loop_series import Cluster, ClusterMotion, MovingFrame
 from hodyn_ros.engine.recursions.articulated import factorise, solve
 from hodyn_ros.engine.recursions.composite import Spatial, power
@@ -28,7 +29,7 @@ from hodyn_ros.model.tree import JointKind, TreeModel
 
 DAMPING = 0.1  # of the first step, per square of the error, then a quarter of that, and so on
 TOLERANCE = 1e-12  # [rad], and of the unit of length
-ACCURACY = 1e-5  # share of a derivative that may be wrong
+ACCURACY = 10.0**-FEWEST  # share of a derivative that may be wrong
 ROUNDING = 4.0 * float(np.finfo(float).eps)
 SAFETY = 10.0
 SINGULAR = 1e6  # condition number
@@ -70,7 +71,7 @@ class _Equations:
 class GoalCode:
     """Inverse kinematics of one robot with goals for some frames, up to derivative `order`.
 
-    Arguments of the traces are `state` (1, n + 2): positions, the square of the error before the last step,
+    Arguments of the traces are `state` (1, n + 3): positions, the square of the error before the last step,
     and the damping; `targets` (4 F, 4): poses; `twists` (F order, 6), one frame after the other; then, as far
     as they apply, pose (4, 4) and spatial twists (order, 6) of a floating base, weights (1, n), and rates of
     independent joints (order, n).
@@ -113,7 +114,10 @@ class GoalCode:
         moved = list(q)
         for j, x, root in zip(self.movable, step, roots):
             moved[j] = moved[j] + x / root
-        return [[*moved, square, 0.25 * damping]]
+        length = dot(step, step)
+        # a step as much longer than the error as this one has the length s^3 / error the next time
+        following = length * length * length * (1.0 / (square + 1e-200))
+        return [[*moved, square, 0.25 * damping, following]]
 
     def rates(self, state: Stack, targets: Stack, twists: Stack, *others: Stack) -> Stack:
         """Return the joint motion (order + 1, n) and two rows that begin with numbers to be below one.
@@ -142,7 +146,7 @@ class GoalCode:
         return [*motions, [bad, *[0.0] * (n - 1)], [spread, *[0.0] * (n - 1)]]
 
     def nearby(self, state: Stack, targets: Stack, *others: Stack) -> Stack:
-        """Return a state (1, n + 2) that rounding of the targets cannot tell from the one given.
+        """Return a state (1, n + 3) that rounding of the targets cannot tell from the one given.
 
         It lies in the direction that the Jacobian feels least; `others`: pose, weights.
         """
@@ -166,7 +170,7 @@ class GoalCode:
         moved = list(state[0][:n])
         for j, value, root in zip(self.movable, x, equations.roots):
             moved[j] = moved[j] + change * value / root
-        return [[*moved, 0.0, 0.0]]
+        return [[*moved, 0.0, 0.0, 0.0]]
 
     @staticmethod
     def rounded(twists: Stack) -> Stack:

@@ -6,6 +6,21 @@ from collections.abc import Sequence
 
 from hodyn_ros.engine.series.vectors import Scalar, dot
 
+# Of what `following_step` returns: Newton's method has come to where rounding lets it, and results that come
+# from farther away do not count. Steps are in rad, or in the size of the robot.
+ARRIVED = 1e-34
+CLOSED = 1e-26
+FLAT = 1e-5  # length, without units, of what a column of equations adds to those before it
+
+
+def following_step(square: Scalar, flatness: Scalar) -> Scalar:
+    """Return the square of the length of the step that Newton's method would take after one.
+
+    As if the equations were curved as those of turns by a radian: `|J^-1| s^2` after a step of length s, with
+    its `square`, and `flatness`, the square of the inverse.
+    """
+    return flatness * square * square
+
 
 def distance_from_rigid(pose: Sequence[Sequence[Scalar]]) -> Scalar:
     """Return the squared distance of `R^T R` from the identity; a reflection is far from every other pose."""
@@ -15,6 +30,19 @@ def distance_from_rigid(pose: Sequence[Sequence[Scalar]]) -> Scalar:
             entry = dot([row[i] for row in pose[:3]], [row[j] for row in pose[:3]]) - float(i == j)
             result = result + entry * entry
     return result
+
+
+def flatness_of(bad: float) -> float:
+    """Return how near a singular pose a result is, from the number that says whether it counts."""
+    return bad / FLAT**2
+
+
+def unless_small(wrong: Scalar) -> Scalar:
+    """Return zero up to a half, and from there on a number that is one or more where `wrong` is.
+
+    So what is added, which says how near a singular pose is, can be read from the sum.
+    """
+    return abs(wrong - 0.5) + (wrong - 0.5)
 
 
 def overflow(values: Sequence[Sequence[Scalar]]) -> Scalar:

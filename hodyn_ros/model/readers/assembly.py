@@ -60,6 +60,7 @@ class Assembly:
     frames: Mapping[str, Frame]  # every link by name, those merged through fixed joints included
     frictions: Mapping[str, FrictionSpec] = field(default_factory=dict)  # of links, by joint, as a URDF says
     couplings: tuple[Coupling, ...] = ()  # of joints that mimic others
+    grounded: Mapping[str, float] = field(default_factory=dict)  # masses [kg] of links fixed to the world
 
 
 def locked(joint: Joint, position: float, limit: JointLimit) -> Joint:
@@ -139,7 +140,11 @@ def assemble(
         )
     if not builder.parents:
         raise ModelError(f"no joint of robot {name!r} moves: all of its joints are fixed, or there are none")
-    return Assembly(builder.model(name, gravity, any_rank), MappingProxyType(builder.frames))
+    return Assembly(
+        builder.model(name, gravity, any_rank),
+        MappingProxyType(builder.frames),
+        grounded=MappingProxyType(builder.grounded),
+    )
 
 
 class _Builder:
@@ -148,6 +153,7 @@ class _Builder:
     def __init__(self, floating_base: bool) -> None:
         self.floating_base = floating_base
         self.frames: dict[str, Frame] = {}
+        self.grounded: dict[str, float] = {}
         self.parents: list[int] = []
         self.screws: list[Array] = []
         self.placements: list[Array] = []
@@ -159,14 +165,21 @@ class _Builder:
         if self.floating_base:
             self._new_body(-1, np.zeros(6), placement, link)
         else:
-            self.frames[link.name] = Frame(-1, np.eye(4))
+            self._ground(link, np.eye(4))
+
+    def _ground(self, link: Link, placement: Array) -> None:
+        self.frames[link.name] = Frame(-1, placement)
+        if link.mass:
+            self.grounded[link.name] = link.mass
 
     def add(self, joint: Joint, child: Link) -> None:
         body, carrier = self.frames[joint.parent]
         pose = carrier @ joint.placement
         if joint.kind == "fixed":
-            self.frames[child.name] = Frame(body, pose)
-            if body >= 0:
+            if body < 0:
+                self._ground(child, pose)
+            else:
+                self.frames[child.name] = Frame(body, pose)
                 self.parts[body].append((pose, child))
             return
         placement = pose if body < 0 else self.placements[body] @ pose

@@ -12,7 +12,7 @@ from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure, Coordinate, place_loop
 from hodyn_ros.model.loops import Coupling, Loop
 from hodyn_ros.model.readers.assembly import Frame
-from hodyn_ros.model.readers.robot_entries import CouplingEntry, LoopEntry, TreeFile
+from hodyn_ros.model.readers.robot_entries import CouplingEntry, LoopEntry, PoseRowsEntry, TreeFile
 from hodyn_ros.model.tree import TreeModel
 
 KEYS = ("couplings", "loops", "coordinates", "driven", "home")
@@ -32,21 +32,32 @@ def read_closure(
     """
     if not mimics and not any(key in root.given for key in KEYS):
         return None
-    couplings = [*mimics, *map(_coupling, root.couplings)]
-    loops = [_loop(entry, model, frames, root.home is None) for entry in root.loops]
+    couplings = [*mimics, *map(read_coupling, root.couplings)]
+    loops = [read_loop(entry, model, frames, root.home is None) for entry in root.loops]
     driven = root.driven if root.driven is not None else list(with_drives) or None
     coordinates: list[Coordinate] | None = None
     if root.coordinates is not None:
-        coordinates = [x if isinstance(x, str) else (x.body, x.rows) for x in root.coordinates]
+        coordinates = read_coordinates(root.coordinates)
     try:
         return Closure.build(model, loops, couplings, coordinates, driven, frames, home=root.home)
     except ModelError as error:
-        said = str(error)
-        key = next((key for key in KEYS if key in root.given and key[:4] in said.split(":")[0]), None)
-        raise root.error(said.removeprefix(f"{key}: "), key) from error
+        raise place_error(root, error) from error
 
 
-def _coupling(entry: CouplingEntry) -> Coupling:
+def place_error(root: TreeFile, error: ModelError) -> ModelError:
+    """Return an error of a closure with the key of the file that it is about."""
+    said = str(error)
+    key = next((key for key in KEYS if key in root.given and key[:4] in said.split(":")[0]), None)
+    return root.error(said.removeprefix(f"{key}: "), key)
+
+
+def read_coordinates(given: Sequence[Any]) -> list[Coordinate]:
+    """Return joints by name, and rows of the pose of a body as a tuple of both."""
+    return [(x.body, x.rows) if isinstance(x, PoseRowsEntry) else x for x in given]
+
+
+def read_coupling(entry: CouplingEntry) -> Coupling:
+    """Return the coupling that an entry describes."""
     curve: dict[str, Any] = {}
     if entry.table is not None:
         table = entry.table
@@ -58,7 +69,7 @@ def _coupling(entry: CouplingEntry) -> Coupling:
         raise entry.error(str(error), key) from error
 
 
-def _loop(entry: LoopEntry, model: TreeModel, frames: Mapping[str, Frame], closed: bool) -> Loop:
+def read_loop(entry: LoopEntry, model: TreeModel, frames: Mapping[str, Frame], closed: bool) -> Loop:
     """Return a loop between two frames, whose origins are its points and whose z axes its axes by default.
 
     `closed`: whether it is closed at the zero configuration.

@@ -62,7 +62,11 @@ def read_document(
 
     Raises ModelError for the first thing that is wrong, in one line, and says how many more there are.
     """
-    text = read_yaml(path)
+    return document_of(read_yaml(path), choose)
+
+
+def document_of(text: YamlText, choose: Callable[[dict[str, Any]], type[_Root]]) -> Document[_Root]:
+    """Read data as `read_document` reads those of a file."""
     if not isinstance(text.data, dict):
         raise text.error((), f"must hold keys and values, found {_shown(text.data)}")
     builder = _Builder(text)

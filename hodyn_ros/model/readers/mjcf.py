@@ -11,16 +11,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from hodyn_ros.errors import ModelError
+from hodyn_ros.errors import ModelError, nearest
 from hodyn_ros.lie.se3 import exp_screw, inverse, pose
 from hodyn_ros.model.composite_joints import FREEDOMS
-from hodyn_ros.model.drive_spec import FrictionSpec
+from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
 from hodyn_ros.model.limits import JointLimit, JointLimits
 from hodyn_ros.model.loops import Coupling, Loop
 from hodyn_ros.model.readers.assembly import Assembly, Frame, Joint, Link, assemble, locked
 from hodyn_ros.model.readers.mjcf_file import compile_mjcf, import_mujoco
+from hodyn_ros.model.readers.mjcf_motors import SpringMotor, find_spring_motors
 from hodyn_ros.model.tree import Array
 
+OWN_KEYS = "hodyn_ros"  # name of the <text> with keys of a robot file for what MJCF has no word for
 _WORLD = 0  # MuJoCo's index of the world
 _SLACK = 1e-15  # entries of a rotation that are rounding; exact zeros are what the engine folds on
 _OPEN = 1e-5  # [rad] by which a weld may be open at home, as loops may
@@ -36,9 +38,11 @@ class MjcfRobot:
     loops: tuple[Loop, ...]
     home: Array  # positions at which the loops are closed and described [rad or m]
     rotors: Array  # armatures: inertias of rotors, reflected to the side of the link [kg m^2]
+    springs: Mapping[str, DriveSpec]  # by joint: drives whose motors are bodies of their own
     actuated: tuple[str, ...]  # joints on which an actuator acts, by itself or through a tendon
     source: str  # what to call the file in errors
     ignored: tuple[str, ...]  # a line for each thing that MuJoCo computes and hodyn_ros does not
+    at_rest: Mapping[str, float]  # by joint with a spring and without an actuator: where that is at rest
 
 
 class _Moved(NamedTuple):
@@ -49,44 +53,91 @@ class _Moved(NamedTuple):
     dof: int | None  # None of the hinges of a ball, whose own velocities are others
 
 
+class MjcfModel(NamedTuple):
+    """A compiled MJCF."""
+
+    model: Any  # mujoco.MjModel
+    source: str  # what to call it in errors
+    own_keys: str  # what hodyn_ros wrote into it, for which MJCF has no word: keys of a robot file; or empty
+
+    @classmethod
+    def compiled(cls, path_or_xml: str | os.PathLike[str]) -> MjcfModel:
+        """Let MuJoCo compile a file or a text. Raises ModelError in one line."""
+        model, source = compile_mjcf(path_or_xml)
+        mujoco = import_mujoco(source)
+        text = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_TEXT, OWN_KEYS)
+        if text < 0:
+            return cls(model, source, "")
+        first = int(model.text_adr[text])
+        held = bytes(model.text_data[first : first + int(model.text_size[text])])
+        return cls(model, source, held.split(b"\0", 1)[0].decode("utf-8", "replace"))
+
+
 def read_mjcf(
-    path_or_xml: str | os.PathLike[str], root: str | None = None, keyframe: str | None = None
+    mjcf: MjcfModel,
+    root: str | None = None,
+    keyframe: str | None = None,
+    held: Mapping[str, float] | None = None,
+    bodies: Mapping[str, Link] | None = None,
+    *,
+    floats: bool = True,
 ) -> MjcfRobot:
-    """Read a robot from an MJCF file, or from the text of one that starts with "<".
+    """Read a robot from a compiled MJCF.
 
     MuJoCo compiles it, so includes, defaults, frames, compiler settings and inertias of geoms count as there.
     `root`: the body to read with all that it carries, where more than a robot moves in the file. A body with
     a free joint is a floating base; a ball is three hinges as in `composite_joints`, called after it with
     "_rz", "_ry" and "_rx", with bodies without mass between, as between several joints of one body.
-    Coordinates of hinges and slides are MuJoCo's.
+    Coordinates of hinges and slides are MuJoCo's. Joints `held` at a position [rad or m], by name, are fixed;
+    `bodies` by name stand for what the file says of their mass and inertia. `floats`: whether a free joint
+    counts; else its body stands where it is at qpos0, or at the keyframe.
 
-    Equality constraints: "connect" and "weld" are loops; "joint" is a coupling, and with one joint holds it.
+    A motor on a spring, as `find_spring_motors` finds them, is part of the drive of the joint that it moves.
+
+    Equality constraints: "connect" and "weld" are loops; "joint" is a coupling, and with one joint holds it;
+    "tendon" holds a rod, where the tendon runs between two sites. A body on a ball joint, connected at
+    another point, is a rod whose spin about the line between them nothing holds: it is stopped.
     Those that are not active do not count, nor do contacts. Loops are closed at qpos0, or at a `keyframe`;
     where they are open there, by the smallest change of all joints. Raises ModelError in one line.
     """
-    model, source = compile_mjcf(path_or_xml)
     try:
-        return _Reader(model, import_mujoco(source), root, keyframe).read(source)
+        reader = _Reader(mjcf, import_mujoco(mjcf.source), root, keyframe, held or {}, floats)
+        return reader.read(mjcf.source, keyframe, bodies or {})
     except ModelError as error:
-        raise ModelError(f"{source}: {error}") from error
+        raise ModelError(f"{mjcf.source}: {error}") from error
 
 
 class _Reader:
     """A compiled model under reading; bodies, joints and others by MuJoCo's indices."""
 
-    def __init__(self, model: Any, mujoco: Any, root: str | None, keyframe: str | None) -> None:
-        self.m, self.mj = model, mujoco
+    def __init__(
+        self,
+        mjcf: MjcfModel,
+        mujoco: Any,
+        root: str | None,
+        keyframe: str | None,
+        held: Mapping[str, float],
+        floats: bool,
+    ) -> None:
+        self.m = model = mjcf.model
+        self.mj, self.floats = mujoco, floats
         if model.nflex:
             raise ModelError("it has flexes, which are not rigid bodies; only these are read")
         self.bodies = [model.body(i).name or f"body{i}" for i in range(model.nbody)]
         self.joints = [self._joint_name(i) for i in range(model.njnt)]
+        self.held = dict(self._held(held))  # positions of joints, and of those that an equality holds
         self.qpos, self.poses = self._closed(self._start(keyframe))
+        self.motors = find_spring_motors(model, mujoco)
         self.base, self.kept = self._choose(root)
-        self.held: dict[int, float] = {}  # positions of joints that an equality holds
+        self.motors = [one for one in self.motors if int(model.jnt_bodyid[one.link_joint]) in self.kept]
 
-    def read(self, source: str) -> MjcfRobot:
+    def read(self, source: str, keyframe: str | None, given: Mapping[str, Link]) -> MjcfRobot:
         couplings, loops = self._equalities()
-        links = [self._link(body) for body in sorted(self.kept)]
+        spins = list(self._spins(loops))
+        unknown = next((name for name in given if name not in self.bodies), None)
+        if unknown is not None:
+            raise ModelError(f"there is no body {unknown!r}; {nearest(unknown, self.bodies)}")
+        links = [given.get(self.bodies[body]) or self._link(body) for body in sorted(self.kept)]
         moved = list(self._moved(links))
         joints = [*(one.joint for one in moved), *self._fixed()]
         if self.base is None:
@@ -115,12 +166,22 @@ class _Reader:
             JointLimits.of(
                 assembly.model.joint_names, [self._limit(one, actuators.get(one.id, [])) for one in order]
             ),
-            tuple(loops),
+            (*loops, *spins),
             np.array([self._position(one) for one in order]),
             np.array([self._rotor(one) for one in order]),
+            {self.joints[one.link_joint]: self._spring_drive(one) for one in self.motors},
             tuple(one.joint.name for one in order if one.id in actuators),
             source,
-            tuple(self._ignored(order)),
+            (
+                *self._ignored(order),
+                *in_words("spins of rods", [str(spin.b) for spin in spins]),
+                *(self._beyond_range(keyframe) if loops else ()),
+            ),
+            {
+                one.joint.name: float(self.m.qpos_spring[self.m.jnt_qposadr[one.id]])
+                for one in order
+                if one.dof is not None and one.id not in actuators and self._sprung()[one.id]
+            },
         )
 
     def _model_name(self) -> str:
@@ -132,13 +193,26 @@ class _Reader:
         number = "" if count == 1 else str(joint - first)
         return self.m.joint(joint).name or f"{self.bodies[body]}_joint{number}"
 
+    def _held(self, held: Mapping[str, float]) -> Iterator[tuple[int, float]]:
+        kinds = self.mj.mjtJoint
+        for name, position in held.items():
+            if name not in self.joints:
+                raise ModelError(f"there is no joint {name!r} to lock; {nearest(name, self.joints)}")
+            joint = self.joints.index(name)
+            if self.m.jnt_type[joint] not in (int(kinds.mjJNT_HINGE), int(kinds.mjJNT_SLIDE)):
+                raise ModelError(f"joint {name!r} is neither hinge nor slide; only these can be locked")
+            yield joint, position
+
     def _start(self, keyframe: str | None) -> Array:
-        if keyframe is None:
-            return np.array(self.m.qpos0)
-        names = [self.m.key(i).name for i in range(self.m.nkey)]
-        if keyframe not in names:
-            raise ModelError(f"there is no keyframe {keyframe!r}; there are {names}")
-        return np.array(self.m.key_qpos[names.index(keyframe)])
+        start = np.array(self.m.qpos0)
+        if keyframe is not None:
+            names = [self.m.key(i).name for i in range(self.m.nkey)]
+            if keyframe not in names:
+                raise ModelError(f"there is no keyframe {keyframe!r}; there are {names}")
+            start = np.array(self.m.key_qpos[names.index(keyframe)])
+        for joint, position in self.held.items():
+            start[self.m.jnt_qposadr[joint]] = position
+        return start
 
     def _closed(self, qpos: Array) -> tuple[Array, Array]:
         """Close all equalities by Newton's method; return qpos and the poses (bodies, 4, 4) of all bodies."""
@@ -152,7 +226,11 @@ class _Reader:
             mujoco.mj_fwdPosition(m, data)
             if np.abs(data.efc_pos).max(initial=0.0) < _CLOSED:
                 break
-            rows = data.efc_J.reshape(-1, m.nv)[: data.nefc]
+            rows = data.efc_J.reshape(-1, m.nv)[: data.nefc].copy()
+            rows[:, [m.jnt_dofadr[joint] for joint in self.held]] = 0.0
+            if not self.floats:
+                free = np.flatnonzero(m.jnt_type == int(mujoco.mjtJoint.mjJNT_FREE))
+                rows[:, np.isin(m.dof_jntid, free)] = 0.0
             change = -np.linalg.lstsq(rows, data.efc_pos, rcond=_TOLERANCE)[0]
             mujoco.mj_integratePos(m, data.qpos, change, 1.0)
         m.opt.disableflags, m.opt.jacobian = flags, form
@@ -166,6 +244,7 @@ class _Reader:
         """Return the floating base, if there is one, and the bodies that belong to the robot."""
         m = self.m
         within = set(range(1, m.nbody)) if root is None else self._carried_by(root)
+        within -= {motor.body for motor in self.motors}
         tops = [b for b in sorted(within) if m.body_jntnum[b] and m.body_weldid[m.body_parentid[b]] == _WORLD]
         floating = [b for b in tops if m.jnt_type[m.body_jntadr[b]] == self.mj.mjtJoint.mjJNT_FREE]
         roots = [self.bodies[b] for b in dict.fromkeys(m.body_rootid[b] for b in tops)]
@@ -177,7 +256,8 @@ class _Reader:
             )
         if not floating:
             return None, within
-        return floating[0], {b for b in within if m.body_rootid[b] == floating[0]}
+        within = {b for b in within if m.body_rootid[b] == floating[0]}
+        return floating[0] if self.floats else None, within
 
     def _carried_by(self, root: str) -> set[int]:
         """Return a body that stands or moves on the world with all that it carries."""
@@ -212,17 +292,19 @@ class _Reader:
         return (self.bodies[parent], place) if parent in self.kept else ("world", self.poses[parent] @ place)
 
     def _fixed(self) -> Iterator[Joint]:
-        """Join the bodies without joints to what carries them."""
-        for body in sorted(self.kept):
-            if not self.m.body_jntnum[body]:
+        """Join the bodies without joints to what carries them, and one that is not to float to the world."""
+        for body in sorted(self.kept - {self.base}):
+            if not self.m.body_jntnum[body] or self._is_free(body):
                 carrier, place = self._carrier(body)
+                if self.m.body_jntnum[body]:
+                    place = self.poses[body]
                 name = f"{self.bodies[body]} on {carrier}"
                 yield Joint(name, "fixed", carrier, self.bodies[body], place, np.zeros(3))
 
     def _moved(self, links: list[Link]) -> Iterator[_Moved]:
         """Yield the joints of all bodies but a floating base; add bodies without mass between to links."""
         for body in sorted(self.kept):
-            if body == self.base or not self.m.body_jntnum[body]:
+            if not self.m.body_jntnum[body] or self._is_free(body):
                 continue
             carrier, place = self._carrier(body)
             parts = list(self._parts(body))
@@ -244,6 +326,10 @@ class _Reader:
                     described = locked(described, self.held[joint], JointLimit())
                 yield _Moved(described, joint, dof)
                 carrier, place = child, np.eye(4)
+
+    def _is_free(self, body: int) -> bool:
+        free = self.mj.mjtJoint.mjJNT_FREE
+        return bool(self.m.body_jntnum[body] and self.m.jnt_type[self.m.body_jntadr[body]] == free)
 
     def _parts(self, body: int) -> Iterator[tuple[str, int, Array, int | None]]:
         """Yield the joints of a body with one degree of freedom each, from its parent on."""
@@ -308,6 +394,12 @@ class _Reader:
         kind = kinds(self.m.actuator_trntype[actuator])
         return kind in (kinds.mjTRN_JOINT, kinds.mjTRN_JOINTINPARENT)
 
+    def _spring_drive(self, motor: SpringMotor) -> DriveSpec:
+        """Return the drive of a joint that a motor moves through a spring; with the friction of the motor."""
+        return DriveSpec(
+            motor.stiffness, motor.inertia, spring_damping=motor.damping, motor_friction=motor.friction
+        )
+
     def _equalities(self) -> tuple[list[Coupling], list[Loop]]:
         couplings: list[Coupling] = []
         loops: list[Loop] = []
@@ -322,10 +414,12 @@ class _Reader:
                 couplings.extend(self._coupling(i))
             elif kind in (kinds.mjEQ_CONNECT, kinds.mjEQ_WELD):
                 loops.extend(self._loop(i, weld=kind == kinds.mjEQ_WELD))
+            elif kind == kinds.mjEQ_TENDON:
+                loops.extend(self._rod(i))
             else:
                 raise ModelError(
                     f"{self._equality_name(i)} is of the kind {kind.name[5:].lower()!r}, which is not "
-                    "supported; connect, weld and joint are"
+                    "supported; connect, weld and joint are, and tendons between two sites"
                 )
         return couplings, loops
 
@@ -343,6 +437,11 @@ class _Reader:
         if of < 0:
             self.held[joint] = start + float(figures[0])
             return
+        if joint in self.held or of in self.held:
+            names = " and ".join(repr(self.joints[j]) for j in (joint, of))
+            raise ModelError(
+                f"joints {names} move each other by {self._equality_name(i)}, so neither can be locked"
+            )
         shifted = Polynomial(figures)(Polynomial([-float(m.qpos0[m.jnt_qposadr[of]]), 1.0])) + start
         terms = np.zeros(2)
         terms[: min(len(shifted.coef), 2)] = shifted.coef[:2]
@@ -394,14 +493,57 @@ class _Reader:
             name=m.equality(i).name or f"{'weld' if weld else 'connect'} {i} {names[0]}-{names[1]}",
         )
 
+    def _rod(self, i: int) -> Iterator[Loop]:
+        """Yield a rod that holds the length of a tendon between two sites."""
+        m, tendon = self.m, int(self.m.eq_obj1id[i])
+        first, count = int(m.tendon_adr[tendon]), int(m.tendon_num[tendon])
+        straight = count == 2 and (m.wrap_type[first : first + 2] == int(self.mj.mjtWrap.mjWRAP_SITE)).all()
+        if m.eq_obj2id[i] >= 0 or not straight:
+            raise ModelError(
+                f"{self._equality_name(i)} holds a tendon that does not run straight between two sites, or "
+                "two tendons, which is not supported"
+            )
+        sites = m.wrap_objid[first : first + 2]
+        bodies = [int(m.site_bodyid[site]) for site in sites]
+        if not self._concerns(i, bodies):
+            return
+        a, b = ((self.poses[body] @ self._site(site))[:3, 3] for body, site in zip(bodies, sites))
+        names = ["world" if m.body_weldid[body] == _WORLD else self.bodies[body] for body in bodies]
+        name = m.equality(i).name or f"rod {i} {names[0]}-{names[1]}"
+        yield Loop(names[0], names[1], "rod", a, point_b=b, name=name)
+
+    def _spins(self, loops: Sequence[Loop]) -> Iterator[Loop]:
+        """Yield what stops the spins of rods: bodies on a ball joint, connected at one other point."""
+        m = self.m
+        for body in sorted(self.kept):
+            name, first = self.bodies[body], int(m.body_jntadr[body])
+            balls = m.body_jntnum[body] == 1 and m.jnt_type[first] == self.mj.mjtJoint.mjJNT_BALL
+            ends = [loop for loop in loops if name in (loop.a, loop.b)]
+            carries = (m.body_parentid == body).any()
+            if not balls or carries or [loop.kind for loop in ends] != ["ball"] or self._is_driven(first):
+                continue
+            place = self.poses[body]
+            joint = place[:3, :3] @ m.jnt_pos[first] + place[:3, 3]
+            far = np.asarray(ends[0].point if ends[0].a == name else ends[0].point_b)
+            if np.linalg.norm(far - joint) > _TOLERANCE:
+                carrier = self._carrier(body)[0]
+                yield Loop(carrier, name, "spin", joint, far - joint, name=f"spin of {name}")
+
+    def _is_driven(self, joint: int) -> bool:
+        return any(self._moves_a_joint(i) and self.m.actuator_trnid[i, 0] == joint for i in range(self.m.nu))
+
     def _actuators(self) -> dict[int, list[tuple[float, float]]]:
         """Return by joint the ranges of effort of the actuators that act on it; infinite through tendons."""
         m, kinds = self.m, self.mj.mjtTrn
+        on_springs = {motor.joint: motor for motor in self.motors}
         found: dict[int, list[tuple[float, float]]] = {}
         for i in range(m.nu):
             kind, target = kinds(m.actuator_trntype[i]), int(m.actuator_trnid[i, 0])
             if self._moves_a_joint(i):
                 gear = float(m.actuator_gear[i, 0])
+                if target in on_springs:
+                    motor = on_springs[target]
+                    target, gear = motor.link_joint, gear / motor.ratio
                 bounds = sorted(gear * bound for bound in self._forces(i))
                 found.setdefault(target, []).append((bounds[0], bounds[1]))
             elif kind == kinds.mjTRN_TENDON:
@@ -440,10 +582,14 @@ class _Reader:
         many = [one.id for one in moved if one.dof is None]
         if self.base is not None:
             many.append(int(m.body_jntadr[self.base]))
-        sprung = self._marked("jnt_stiffness", "jnt_stiffnesspoly")
+        sprung = self._sprung()
         yield from in_words(
             "springs of joints",
-            [name for j, name in enumerate(self.joints) if sprung[j] and m.jnt_bodyid[j] in self.kept],
+            [
+                name
+                for j, name in enumerate(self.joints)
+                if sprung[j] and j not in self.held and m.jnt_bodyid[j] in self.kept
+            ],
         )
         heavy = [self.joints[j] for j in dict.fromkeys(many) if m.dof_armature[m.jnt_dofadr[j]]]
         yield from in_words("armatures of the ball or free joints", heavy)
@@ -455,9 +601,8 @@ class _Reader:
         tendons = self._marked(
             *(f"tendon_{what}" for what in ("stiffness", "damping", "frictionloss", "armature"))
         )
-        yield from in_words(
-            "forces of tendons", [m.tendon(i).name or f"{i}" for i in np.flatnonzero(tendons)]
-        )
+        others = [i for i in np.flatnonzero(tendons) if i not in {motor.tendon for motor in self.motors}]
+        yield from in_words("forces of tendons", [m.tendon(i).name or f"{i}" for i in others])
         inert = self._marked("actuator_armature", "actuator_damping")
         others = [i for i in np.flatnonzero(inert) if not self._moves_a_joint(i)]
         yield from in_words(
@@ -465,6 +610,25 @@ class _Reader:
         )
         if m.opt.density or m.opt.viscosity:
             yield "forces of the surrounding fluid do not count"
+
+    def _beyond_range(self, keyframe: str | None) -> Iterator[str]:
+        """Yield a line where loops close at qpos0 beyond ranges, and a keyframe may be what is meant."""
+        m, keys = self.m, [self.m.key(i).name for i in range(self.m.nkey)]
+        if keyframe is not None or not keys:
+            return
+        at = self.qpos[m.jnt_qposadr]
+        beyond = m.jnt_limited.astype(bool) & ((at < m.jnt_range[:, 0]) | (at > m.jnt_range[:, 1]))
+        simple = [j for j in np.flatnonzero(beyond) if m.jnt_type[j] > int(self.mj.mjtJoint.mjJNT_BALL)]
+        names = [self.joints[j] for j in simple if m.jnt_bodyid[j] in self.kept]
+        if names:
+            yield (
+                f"loops are closed at qpos0, where joints {', '.join(map(repr, names[:3]))} are beyond their "
+                f"range; the file has the keyframes {', '.join(map(repr, keys))}: choose one by keyframe"
+            )
+
+    def _sprung(self) -> Array:
+        """Return for each joint whether a spring acts on it."""
+        return self._marked("jnt_stiffness", "jnt_stiffnesspoly")
 
     def _marked(self, *arrays: str) -> Array:
         """Return for each joint, degree of freedom or tendon whether one of these figures is not zero."""

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from hodyn_ros.errors import FigureWarning, InputError, ModelError
-from hodyn_ros.model.readers.files import MEGABYTE, read_file
+from hodyn_ros.model.readers.files import read_file
+from hodyn_ros.model.readers.mjcf_sizes import MOST_BYTES, check_sizes, decoded
 
 SUFFIXES = (".xml", ".mjcf")
-_MOST_BYTES = 32 * MEGABYTE
-_BEFORE_ROOT = re.compile(r"<!--.*?-->|<\?.*?\?>|<!DOCTYPE[^>]*>", re.DOTALL)
+_BEFORE_ROOT = re.compile(r"\s*(?:<!--.*?-->|<\?.*?\?>|<!DOCTYPE[^>]*>)", re.DOTALL)
+_NAN = "'NaN'"  # in the warning of MuJoCo
 _ROOT = re.compile(r"\s*<([\w.:-]+)")
 
 
@@ -21,7 +22,7 @@ def is_mjcf(path: Path) -> bool:
     """Say whether a file is MJCF, which may share its suffix with URDF: whether <mujoco> is outermost."""
     if path.suffix.lower() not in SUFFIXES or not path.is_file():
         return False
-    return _outermost(_decoded(read_file(path, _MOST_BYTES, "the MJCF"))) == "mujoco"
+    return _outermost(decoded(read_file(path, MOST_BYTES, "the MJCF"))) == "mujoco"
 
 
 def compile_mjcf(path_or_xml: str | os.PathLike[str]) -> tuple[Any, str]:
@@ -36,19 +37,23 @@ def compile_mjcf(path_or_xml: str | os.PathLike[str]) -> tuple[Any, str]:
     is_text = text.startswith("<")
     source = "MJCF" if is_text else f"MJCF {os.fspath(path_or_xml)}"
     if not is_text:
-        text = _decoded(read_file(path_or_xml, _MOST_BYTES, "the MJCF"))
+        text = decoded(read_file(path_or_xml, MOST_BYTES, "the MJCF"))
     root = _outermost(text)
     if root != "mujoco":
         hint = "; URDF is read by Robot.from_urdf" if root == "robot" else ""
         raise ModelError(f"{source}: the outermost element of MJCF is <mujoco>, found <{root}>{hint}")
     mujoco = import_mujoco(source)
+    try:
+        check_sizes(text, Path() if is_text else Path(path_or_xml).parent)
+    except ModelError as error:
+        raise ModelError(f"{source}: {error}") from error
     said: list[str] = []
     before = mujoco.get_mju_user_warning()  # MuJoCo's own writes a log into the current folder
     mujoco.set_mju_user_warning(said.append)
     try:
         make = mujoco.MjModel
         model = make.from_xml_string(text) if is_text else make.from_xml_path(os.fspath(path_or_xml))
-    except (ValueError, mujoco.FatalError) as error:
+    except (ValueError, RuntimeError, MemoryError, mujoco.FatalError) as error:
         hint = ""
         if "opening file" in str(error):
             hint = " (files are looked for beside the MJCF, in its meshdir, texturedir or assetdir)"
@@ -56,6 +61,8 @@ def compile_mjcf(path_or_xml: str | os.PathLike[str]) -> tuple[Any, str]:
     finally:
         mujoco.set_mju_user_warning(before)
     for line in said:
+        if _NAN in line:  # it takes such a figure for one that is not given, and has its own
+            raise ModelError(f"{source}: one of its numbers is NaN, and MuJoCo puts its own there; mend it")
         warnings.warn(f"{source}: MuJoCo warns: {_one_line(line)}", FigureWarning, stacklevel=4)
     return model, source
 
@@ -79,10 +86,9 @@ def _one_line(said: object) -> str:
     return "; ".join(line.strip() for line in str(said).splitlines() if line.strip())
 
 
-def _decoded(content: bytes) -> str:
-    return content.decode("utf-8", "surrogateescape").lstrip("\ufeff")
-
-
 def _outermost(text: str) -> str:
-    match = _ROOT.match(_BEFORE_ROOT.sub("", text))
+    at = 0
+    while match := _BEFORE_ROOT.match(text, at):
+        at = match.end()
+    match = _ROOT.match(text, at)
     return match[1] if match else "nothing"

@@ -8,12 +8,13 @@ from typing import Literal
 import numpy as np
 
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.drive_spec import DriveSpec
+from hodyn_ros.model.drive_spec import DriveChanges, DriveSpec
 from hodyn_ros.model.frames import DhConvention, from_dh, from_rpy
 from hodyn_ros.model.keys import Entry, key
 from hodyn_ros.model.limits import JointLimit
 from hodyn_ros.model.loops import LoopKind
 from hodyn_ros.model.propeller import PropellerLimits
+from hodyn_ros.model.uncertainty import RobotUncertainty
 
 Vector = tuple[float, float, float]
 Row = Literal["rx", "ry", "rz", "x", "y", "z"]
@@ -124,6 +125,13 @@ class UrdfJointEntry(FreedomEntry):
     name: str = key("joint of the URDF")
 
 
+class MjcfJointEntry(UrdfJointEntry):
+    """What an MJCF does not say of a joint, or says otherwise."""
+
+    name: str = key("joint of the MJCF")
+    drive: DriveChanges | None = None
+
+
 class FrameEntry(Entry):
     """A frame fixed to a body."""
 
@@ -210,6 +218,7 @@ class RobotFile(Entry):
 
     name: str
     gravity: Vector | None = key("in the world frame, pointing down [m/s^2]", default=None)
+    uncertainty: RobotUncertainty = RobotUncertainty()
 
 
 class TreeFile(RobotFile):
@@ -217,6 +226,8 @@ class TreeFile(RobotFile):
 
     floating_base: bool = False
     joints: tuple[JointEntry | UrdfJointEntry, ...] = ()
+    limits: JointLimit | None = key("of all joints, where those of one do not say more", default=None)
+    drive: DriveSpec | None = key("of all driven joints without a drive of their own", default=None)
     frames: tuple[FrameEntry, ...] = key("frames fixed to bodies", default=())
     payload: PayloadEntry | None = None
     propellers: tuple[PropellerEntry, ...] = key(
@@ -255,6 +266,31 @@ class UrdfFile(TreeFile):
     joints: tuple[UrdfJointEntry, ...] = key(
         "limits and drives by joint; limits given here replace those of the URDF", default=()
     )
+
+
+class MjcfFile(TreeFile):
+    """A robot with an MJCF, and what that cannot say."""
+
+    name: str = ""
+    mjcf: str = key("path, relative to this file", default="", needed=True)
+    root: str | None = key(
+        "body to read with all that it carries, where several robots or objects move in the MJCF",
+        default=None,
+    )
+    keyframe: str | None = key("of the MJCF, at which loops close; by default qpos0", default=None)
+    mjcf_friction: bool | None = key(
+        "whether damping and dry friction of the MJCF are those of drives", default=None
+    )
+    floating_base: bool = key(
+        "false holds a body with a free joint where it is at home; only a free joint lets it float",
+        default=True,
+    )
+    home: None = None
+    bodies: tuple[BodyEntry, ...] = key("bodies whose mass and inertia the MJCF has otherwise", default=())
+    joints: tuple[MjcfJointEntry, ...] = key(
+        "limits and drives by joint; figures given here replace those of the MJCF", default=()
+    )
+    drive: DriveChanges | None = key("the same of all driven joints", default=None)
 
 
 class LimbFreedomEntry(FreedomEntry):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -16,6 +16,7 @@ from hodyn_ros.lie import se3
 from hodyn_ros.model.composite_joints import FREEDOMS, of_kind
 from hodyn_ros.model.description import RobotDescription, drives_of
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
+from hodyn_ros.model.keys import Entry
 from hodyn_ros.model.limits import JointLimit, JointLimits
 from hodyn_ros.model.propeller import Propeller
 from hodyn_ros.model.readers.assembly import (
@@ -38,6 +39,8 @@ from hodyn_ros.model.readers.robot_entries import (
     InlineFile,
     JointEntry,
     LoadEntry,
+    MjcfFile,
+    MjcfJointEntry,
     OriginEntry,
     PropellerEntry,
     TreeFile,
@@ -61,18 +64,20 @@ def read_tree(root: TreeFile, folder: Path, gravity: ArrayLike | None) -> RobotD
         assert isinstance(root, InlineFile)
         assembly = _inline_assembly(root, down)
         rows = {name: JointLimit() for name in assembly.model.joint_names}
-    drives = _with_urdf_friction(root, assembly, read_limits_and_drives(root.joints, rows))
-    frames = _all_frames(root.frames, assembly)
-    model = _carrying_payload(root, assembly.model, frames)
+    limit_all(root, rows)
+    drives = read_limits_and_drives(root.joints, rows)
+    frames = all_frames(root.frames, assembly)
+    model = carrying_payload(root, assembly.model, frames)
     with_drives = [name for name in model.joint_names if name in drives]
     closure = read_closure(root, model, frames, assembly.couplings, with_drives)
     moved = driven = model.joint_names
     if closure is not None:
         moved = tuple(model.joint_names[j] for j in closure.joints)
         driven = tuple(model.joint_names[j] for j in closure.driven)
-        for name, joint in single_joints(root.joints):
-            if name in with_drives and name not in driven:
-                raise joint.error(f"joint {name!r} has a drive, but is not among `driven`", "drive")
+        check_driven(root, with_drives, driven)
+    if root.drive is not None:
+        drives = {name: drives.get(name, root.drive) for name in driven}
+    drives = _with_urdf_friction(root, assembly, drives)
     return RobotDescription(
         model=model,
         limits=JointLimits.of(driven, [rows[name] for name in driven]),
@@ -80,8 +85,16 @@ def read_tree(root: TreeFile, folder: Path, gravity: ArrayLike | None) -> RobotD
         drives=drives_of(driven, drives),
         closure=closure,
         frames=frames,
-        propellers=_propellers(root, frames),
+        grounded=assembly.grounded,
+        propellers=read_propellers(root, frames, root.floating_base),
     )
+
+
+def check_driven(root: TreeFile, with_drives: Collection[str], driven: Collection[str]) -> None:
+    """Reject drives of joints that are not driven."""
+    for name, joint in single_joints(root.joints):
+        if name in with_drives and name not in driven:
+            raise joint.error(f"joint {name!r} has a drive, but is not among `driven`", "drive")
 
 
 def _urdf_assembly(root: UrdfFile, path: Path, gravity: ArrayLike) -> tuple[Assembly, dict[str, JointLimit]]:
@@ -244,17 +257,24 @@ def _single_joint(entry: JointEntry, floating_base: bool) -> Joint:
     return joint
 
 
+def limit_all(root: TreeFile, rows: dict[str, JointLimit]) -> None:
+    """Write the limits that a file gives of all joints into `rows`."""
+    if root.limits is not None:
+        rows.update({name: _limit(root, root.limits, row) for name, row in rows.items()})
+
+
 def read_limits_and_drives(
     joints: Iterable[JointEntry | UrdfJointEntry], rows: dict[str, JointLimit]
 ) -> dict[str, DriveSpec]:
-    """Write the limits of the file into `rows`, and return the drives by joint."""
+    """Write the limits of single joints into `rows`, and return the drives by joint."""
     drives: dict[str, DriveSpec] = {}
     seen: set[str] = set()
     for name, entry in single_joints(joints):
         if entry.locked is not None or (isinstance(entry, JointEntry) and entry.type == "fixed"):
             continue
         if name not in rows:
-            raise entry.error(f"the URDF has no moving joint {name!r}; it has {list(rows)}", "name")
+            form = "MJCF" if isinstance(entry, MjcfJointEntry) else "URDF"
+            raise entry.error(f"the {form} has no moving joint {name!r}; it has {list(rows)}", "name")
         if name in seen:
             raise entry.error(f"joint {name!r} is given twice", "name")
         seen.add(name)
@@ -266,7 +286,7 @@ def read_limits_and_drives(
     return drives
 
 
-def _limit(entry: FreedomEntry, limits: JointLimit, known: JointLimit) -> JointLimit:
+def _limit(entry: Entry, limits: JointLimit, known: JointLimit) -> JointLimit:
     """Return known limits of a joint, with those that are given in their place."""
     given = {key: getattr(limits, key) for key in limits.given if hasattr(limits, key)}
     if isinstance(entry, JointEntry) and entry.type == "continuous" and given.keys() & {"lower", "upper"}:
@@ -289,9 +309,10 @@ def _with_urdf_friction(
     wanted = root.urdf_friction if isinstance(root, UrdfFile) else False
     if wanted and not drives:
         raise root.error("urdf_friction needs drives: friction acts in them", "urdf_friction")
-    for name, joint in single_joints(root.joints):
+    entries = dict(single_joints(root.joints))
+    for name in drives:
         friction = assembly.frictions.get(name, FrictionSpec())
-        if name not in drives or "link_friction" in drives[name].given or friction == FrictionSpec():
+        if "link_friction" in drives[name].given or friction == FrictionSpec():
             continue
         if wanted:
             drives[name] = replace(drives[name], link_friction=friction)
@@ -300,11 +321,12 @@ def _with_urdf_friction(
                 f"joint {name!r}: the URDF's damping {friction.viscous:g} and friction {friction.coulomb:g} "
                 "do not count; write urdf_friction: true to take them for those of the links, or false"
             )
-            warnings.warn(str(joint.error(reason)), FigureWarning, stacklevel=5)
+            warnings.warn(str(entries.get(name, root).error(reason)), FigureWarning, stacklevel=5)
     return drives
 
 
-def _carrying_payload(root: TreeFile, model: TreeModel, frames: Mapping[str, Frame]) -> TreeModel:
+def carrying_payload(root: TreeFile, model: TreeModel, frames: Mapping[str, Frame]) -> TreeModel:
+    """Return a model with the payload of its file."""
     load = root.payload
     if load is None:
         return model
@@ -334,7 +356,8 @@ def read_load(load: LoadEntry) -> Link:
     return Link("payload", mass, com, inertia)
 
 
-def _all_frames(entries: Iterable[FrameEntry], assembly: Assembly) -> Mapping[str, Frame]:
+def all_frames(entries: Iterable[FrameEntry], assembly: Assembly) -> Mapping[str, Frame]:
+    """Return the frames of an assembly by name, with those of its file."""
     frames: dict[str, Frame] = dict(assembly.frames)
     frames.setdefault(WORLD, Frame(-1, np.eye(4)))
     for entry in entries:
@@ -347,9 +370,13 @@ def _all_frames(entries: Iterable[FrameEntry], assembly: Assembly) -> Mapping[st
     return MappingProxyType(frames)
 
 
-def _propellers(root: TreeFile, frames: Mapping[str, Frame]) -> tuple[Propeller, ...]:
-    if root.propellers and not root.floating_base:
-        raise root.error("propellers carry a base that floats; set floating_base: true", "propellers")
+def read_propellers(
+    root: TreeFile, frames: Mapping[str, Frame], floating_base: bool
+) -> tuple[Propeller, ...]:
+    """Return the propellers of a file, whose base floats."""
+    if root.propellers and not floating_base:
+        how = "give it a free joint" if isinstance(root, MjcfFile) else "set floating_base: true"
+        raise root.error(f"propellers carry a base that floats; {how}", "propellers")
     return tuple(_propeller(entry, frames) for entry in root.propellers)
 
 

@@ -89,8 +89,11 @@ class _Loader(yaml.SafeLoader):
 
 def read_yaml(path: str | os.PathLike[str]) -> YamlText:
     """Read one YAML document. Raises ModelError with file and line."""
-    name = os.fspath(path)
-    content = read_file(path, MOST_BYTES)
+    return parse_yaml(read_file(path, MOST_BYTES), os.fspath(path))
+
+
+def parse_yaml(content: bytes | str, name: str) -> YamlText:
+    """Read one YAML document from its text; `name` is what errors call it. Raises ModelError with line."""
     try:
         node = _composed(content)
         if node is None:
@@ -107,7 +110,7 @@ def read_yaml(path: str | os.PathLike[str]) -> YamlText:
 
 
 @lru_cache(maxsize=2)  # the file of a robot is read for its kind, for its text, and for what it says
-def _composed(content: str) -> yaml.Node | None:
+def _composed(content: bytes | str) -> yaml.Node | None:
     loader = _Loader(content)
     try:
         return loader.get_single_node()

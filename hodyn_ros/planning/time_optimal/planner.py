@@ -159,7 +159,7 @@ class _Search:
         inside = (self.knots[:-1, None] + widths * np.arange(_DENSE) / _DENSE).ravel()
         # both sides of where a derivative of the path may jump
         self.breaks, self.gap = breaks, _BESIDE * (end - begin)
-        inside = inside[np.abs(breaks[:, None] - inside).min(axis=0) > self.gap]
+        inside = inside[_apart(inside, breaks) > self.gap]
         self.u = np.sort(np.concatenate([inside, breaks[:-1] + self.gap, breaks[1:] - self.gap]))
         self.path = PathDynamics.of(demand, motion, self.u)
         self.dense = Stations(self.padded, self.u)
@@ -175,7 +175,7 @@ class _Search:
         """Return the optimum with all stations that it takes: the exchange method, as in `retime`."""
         stations = np.zeros(len(self.u), dtype=bool)
         stations[::_EVERY] = True
-        stations |= np.abs(self.breaks[:, None] - self.u).min(axis=0) <= 2.0 * self.gap
+        stations |= _apart(self.u, self.breaks) <= 2.0 * self.gap
         stations[: 2 * _DENSE] = stations[-2 * _DENSE :] = True
         coefficients, gap = self._first_guess(), 1.0
         optimum: Optimum | None = None
@@ -330,10 +330,17 @@ def _breakpoints(path: Trajectory) -> Array:
     return np.concatenate([[begin], inside[np.diff(inside, prepend=begin) > near], [end]])
 
 
+def _apart(places: Array, breaks: Array) -> Array:
+    """Return how far places (N,) are from the nearest of increasing breakpoints; there may be many."""
+    after = np.searchsorted(breaks, places)
+    beside = breaks[np.clip([after - 1, after], 0, len(breaks) - 1)]
+    return np.asarray(np.abs(beside - places).min(axis=0))
+
+
 def _knots(begin: float, end: float, pieces: int, breaks: Array) -> Array:
     """Return knots of even pieces of a path, and its breakpoints in place of those beside them."""
     even = np.linspace(begin, end, pieces + 1)
-    apart = np.abs(breaks[:, None] - even).min(axis=0) > _APART * (end - begin) / pieces
+    apart = _apart(even, breaks) > _APART * (end - begin) / pieces
     return np.sort(np.concatenate([even[apart], breaks]))
 
 

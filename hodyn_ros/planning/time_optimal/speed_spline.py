@@ -76,7 +76,8 @@ def _basis(knots: Array, u: Array, interval: NDArray[np.intp]) -> Array:
     count = len(knots) - DEGREE - 1
     result = np.empty((len(u), SPEEDS, DEGREE + 1))
     at = (interval - DEGREE)[:, None] + np.arange(DEGREE + 1)
-    every = BSpline(knots, np.eye(count), DEGREE)
+    # no more than six neighbours differ from zero anywhere: as many columns tell them apart
+    every = BSpline(knots, np.eye(DEGREE + 1)[np.arange(count) % (DEGREE + 1)], DEGREE)
     for k in range(SPEEDS):
-        result[:, k] = np.take_along_axis(every(u, nu=k), at, axis=1)
+        result[:, k] = np.take_along_axis(every(u, nu=k), at % (DEGREE + 1), axis=1)
     return result

@@ -9,7 +9,7 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.feedforward.feedforward import Status
-from hodyn_ros.guard.guard_config import End, FirstEffort, GuardConfig
+from hodyn_ros.guard.guard_config import End, FirstEffort, GuardConfig, Rejoin
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, choice, specs_of, value
 
 # What `stop_on` names, by the bits of a feedforward's status.
@@ -27,6 +27,7 @@ _STATUS = {
 NOTHING = "nothing"
 _COARSE = 0.05  # [rad or m] by which positions on joint_states may jump
 ENDS = tuple(end.value for end in End)
+_REJOINS = tuple(rejoin.value for rejoin in Rejoin)
 
 
 def guard_settings(*, end: str, **defaults: float) -> tuple[ParameterSpec, ...]:
@@ -47,11 +48,23 @@ def guard_settings(*, end: str, **defaults: float) -> tuple[ParameterSpec, ...]:
             "they go to zero.",
             read_only=True,
         ),
+        ParameterSpec(
+            "rejoin",
+            Rejoin.GAP.value,
+            "When a robot that has stopped may join a motion by itself: never, only when the service ~/start "
+            "asks for it; gap, after an end or a gap of the stream of feedforwards alone; always.",
+            read_only=True,
+        ),
     )
 
 
 def guard_config(
-    node: Node, *, feedback: bool, first_effort: FirstEffort, end: str | None = None
+    node: Node,
+    *,
+    feedback: bool,
+    first_effort: FirstEffort,
+    end: str | None = None,
+    efforts_act: bool = True,
 ) -> GuardConfig:
     """Return what the parameters of a node say; `end` in place of its parameter. Raises InputError."""
     numbers = {spec.name: value(node, spec.name) for spec in specs_of(GuardConfig)}
@@ -65,6 +78,8 @@ def guard_config(
         stop_on=_status(value(node, "stop_on")),
         end=End(choice(node, "end", ENDS) if end is None else end),
         first_effort=first_effort,
+        rejoin=Rejoin(choice(node, "rejoin", _REJOINS)),
+        efforts_act=efforts_act,
     )
 
 

@@ -6,6 +6,7 @@ from math import factorial
 
 import numpy as np
 import pytest
+from conditioning import SLACK, largest, moved_back_by_rounding
 from linkages import robot_of, shipped, three_rps
 from numpy.typing import NDArray
 from oracles.mechanisms import four_bar
@@ -38,6 +39,16 @@ def test_coordinates_come_back_from_bodies(name: str, body: str, task: str) -> N
     robot = robot_of(four_bar()) if name == "four-bar" else shipped(f"{name}.yaml")
     y = motion(robot, 5)
     moved = robot.forward_kinematics(y)
+
+    def of_body(y: Array) -> Array:
+        robot.reset()
+        found = robot.forward_kinematics(y)
+        pose, twists = found.pose_of(body), found.in_representation("hybrid").twists_of(body)[:4]
+        if task == "position":
+            return np.vstack([pose[:3, 3], twists[:, 3:]])
+        return np.vstack([pose[:3].ravel(), np.hstack([twists, twists])])
+
+    bound = 2.0 * SLACK * moved_back_by_rounding(of_body, y)  # there and back
     for frame, representation in (("world", "spatial"), ("body", "body_fixed")):
         twists = robot.forward_kinematics(y, representation=representation).twists_of(body)  # type: ignore[arg-type]
         found = robot.inverse_kinematics(
@@ -48,7 +59,7 @@ def test_coordinates_come_back_from_bodies(name: str, body: str, task: str) -> N
             seed=y[0] + 0.05,
             task=task,  # type: ignore[arg-type]
         )
-        assert relative(found, y) < 1e-12
+        assert (largest(found - y) <= bound).all()
     # the next one starts there
     again = robot.inverse_kinematics(moved.pose_of(body), body=body, task=task)  # type: ignore[arg-type]
     np.testing.assert_allclose(again, y[:1], atol=1e-13)

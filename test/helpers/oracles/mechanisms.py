@@ -159,6 +159,18 @@ def four_bar() -> Mechanism:
 
 
 @cache
+def parallelogram() -> Mechanism:
+    """Two cranks of equal length; at -0.6 rad all lie in line, where it may change into crossed cranks."""
+    b = Builder(gravity=(0.0, -9.81, 0.0), seed=11)
+    end = 0.2 * np.array([np.cos(0.6), np.sin(0.6), 0.0])
+    crank = b.body(-1, Z, (0, 0, 0))
+    coupler = b.body(crank, Z, end)
+    rocker = b.body(-1, Z, (0.5, 0, 0))
+    loop = Closed("hinge", coupler, rocker, end + np.array([0.5, 0.0, 0.0]), np.array(Z))
+    return Mechanism(b.tree(), (loop,), (0,), (0,))
+
+
+@cache
 def slider_crank() -> Mechanism:
     """Crank and connecting rod in a tilted plane; the slide is closed by a hinge, the crank is driven."""
     b = Builder(seed=2)

@@ -38,12 +38,25 @@ def efforts(robot: Mechanism, q: Array, order: int, base: Base | None = None) ->
     return mp.to_float(exact_efforts(robot, q, order, base))
 
 
-def exact_efforts(robot: Mechanism, q: Exact | Array, order: int, base: Base | None = None) -> Exact:
-    """Return the same in many digits."""
-    with mp.digits(_DIGITS):
-        start = _Mechanism(robot, q, base)
+def exact_efforts(
+    robot: Mechanism,
+    q: Exact | Array,
+    order: int,
+    base: Base | None = None,
+    near: Array | None = None,
+    finer: int = 1,
+) -> Exact:
+    """Return the same in many digits.
+
+    `near`: positions of all joints that no other moves, from which Newton's method starts instead of home;
+    `finer`: by which factor more digits there are, and in the step of the differences.
+    """
+    with mp.digits(_DIGITS * finer):
+        start = _Mechanism(robot, q, base, _DIGITS * finer)
+        if near is not None:
+            start.s[0] = mp.exact(near)
         reach = order // 2 + 1
-        step = mp.mpfr(10) ** _STEP
+        step = mp.mpfr(10) ** (_STEP * finer)
         counts = [0, *(sign * i for i in range(1, reach + 1) for sign in (1, -1))]
         values = np.array([start.efforts_at(i * step) for i in counts], dtype=object)
         # the polynomial through the values, its coefficients those of a power series in t / step
@@ -74,7 +87,8 @@ def exact_accelerations(robot: Mechanism, state: Exact | Array, given: Exact | A
 class _Mechanism:
     """A mechanism, followed from its home to a motion at time zero, and from there to times nearby."""
 
-    def __init__(self, robot: Mechanism, q: Exact | Array, base: Base | None) -> None:
+    def __init__(self, robot: Mechanism, q: Exact | Array, base: Base | None, digits: int = _DIGITS) -> None:
+        self.digits = digits
         self.robot, self.tree, self.base = robot, robot.tree, base
         self.y = mp.taylor(mp.exact(q), len(q))
         self.prescribed = base is not None and robot.platform is None
@@ -99,7 +113,7 @@ class _Mechanism:
             if self.solver is None or t == 0:
                 self.solver = _inverse(self._picked(self._jacobian(s, pose, leader)))
             s, pose = _moved(s, pose, -(self.solver @ rows), 0)
-            if max(abs(x) for x in rows) < mp.mpfr(10) ** (-_DIGITS + 10):
+            if max(abs(x) for x in rows) < mp.mpfr(10) ** (-self.digits + 10):
                 break
         else:
             raise ValueError("the loops of the reference do not close")

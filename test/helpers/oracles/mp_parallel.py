@@ -27,7 +27,7 @@ Exact = NDArray[np.object_]
 def joint_motion(robot: Parallel, pose: ArrayLike, twists: ArrayLike, frame: Frame) -> list[Exact]:
     """Return the derivatives (orders + 1, joints) of the joints of every limb, near the home pose."""
     poses = _platform_poses(pose, twists, frame)
-    return [mp.derivatives(_joint_series(tree, poses)) for tree in robot.limbs]
+    return [mp.derivatives(joint_series(tree, poses)) for tree in robot.limbs]
 
 
 def inverse_dynamics(
@@ -37,8 +37,12 @@ def inverse_dynamics(
     frame: Frame,
     load: Load | None = None,
     preload: ArrayLike | None = None,
+    near: list[NDArray[np.float64]] | None = None,
 ) -> Exact:
-    """Return the driven forces (order + 1, driven) and their derivatives from order + 2 twists."""
+    """Return the driven forces (order + 1, driven) and their derivatives from order + 2 twists.
+
+    `near`: joint positions of the limbs, by default those at home, from which theirs are found.
+    """
     poses = _platform_poses(pose, twists, frame)
     orders = len(poses) - 2
     loads = [] if load is None else [load]
@@ -46,7 +50,7 @@ def inverse_dynamics(
     wrench = mp.inverse_dynamics(
         robot.body(), np.zeros((orders + 2, 0)), base=motion, loads=loads
     ).base_wrench
-    matrix, right = _equations(robot, poses, mp.taylor(wrench, orders))
+    matrix, right = _equations(robot, poses, mp.taylor(wrench, orders), near)
     if preload is None:
         return mp.derivatives(_solve(matrix, right)[:, : robot.n_driven])
     return mp.derivatives(_nearest(matrix, right, mp.taylor(mp.exact(preload), orders), robot.n_driven))
@@ -58,10 +62,15 @@ def _platform_poses(pose: ArrayLike, twists: ArrayLike, frame: Frame) -> Exact:
     return mp.base_poses(base, mp.taylor(given, len(given)), len(given) + 1)
 
 
-def _joint_series(tree: Tree, poses: Exact) -> Exact:
-    """Find joint series whose end pose is that of the platform, one coefficient after the other."""
+def joint_series(tree: Tree, poses: Exact, near: ArrayLike | None = None) -> Exact:
+    """Find joint series whose end pose is that of the platform, one coefficient after the other.
+
+    From positions `near`, by default zero.
+    """
     terms, n = len(poses), tree.n_joints
     q = mp.exact(np.zeros((terms, n)))
+    if near is not None:
+        q[0] = mp.exact(near)
     for _ in range(9):
         correction, jacobian = _towards(tree, q[:1], poses[:1])
         q[0] += _least_squares(jacobian, correction)
@@ -84,15 +93,17 @@ def _towards(tree: Tree, q: Exact, poses: Exact) -> tuple[Exact, Exact]:
     return twist, np.array([screw[0] for screw in motion.screws], dtype=object).T
 
 
-def _equations(robot: Parallel, poses: Exact, wrench: Exact) -> tuple[Exact, Exact]:
+def _equations(
+    robot: Parallel, poses: Exact, wrench: Exact, near: list[NDArray[np.float64]] | None = None
+) -> tuple[Exact, Exact]:
     """Return A and b of `A (u; w_1; w_2; ...) = b` as series."""
     free, terms = list(robot.free), len(poses) - 2
     rows = sum(tree.n_joints for tree in robot.limbs) + len(robot.balanced)
     width = robot.n_driven + len(free) * len(robot.limbs)
     matrix, right = mp.exact(np.zeros((terms, rows, width))), mp.exact(np.zeros((terms, rows)))
     row, drive, column = 0, 0, robot.n_driven
-    for tree, driven in zip(robot.limbs, robot.driven):
-        q = _joint_series(tree, poses)
+    for limb, (tree, driven) in enumerate(zip(robot.limbs, robot.driven)):
+        q = joint_series(tree, poses, None if near is None else near[limb])
         here = slice(row, row + tree.n_joints)
         torques = mp.inverse_dynamics(tree, mp.derivatives(q)).torques
         right[:, here] = mp.taylor(torques, terms)

@@ -165,15 +165,18 @@ def start_node(
     environment: Mapping[str, str] | None = None,
     within: Sequence[str] = (),
     cold: bool = False,
+    names: Mapping[str, str] | None = None,
 ) -> RosProcess:
     """Start `python -m hodyn_ros.nodes.<module>` with parameters, all its topics in a namespace.
 
     It reports how it is doing ten times as often as by default, so that tests need not wait for it.
 
-    `within` is a command that runs the command after it, such as `ip netns exec NAME`.
+    `within` is a command that runs the command after it, such as `ip netns exec NAME`; `names` are other
+    ones for its topics.
     """
     given = {"diagnostic_updater.period": 0.1, **(parameters or {})}
     rules = [item for name, value in given.items() for item in ("-p", f"{name}:={_yaml(value)}")]
+    rules += [item for old, new in (names or {}).items() for item in ("-r", f"{old}:={new}")]
     if namespace:
         rules += ["-r", f"__ns:=/{namespace}"]
     command = [*within, sys.executable, "-m", f"hodyn_ros.nodes.{module}", "--ros-args", *rules]

@@ -1,0 +1,168 @@
+"""The call of `Robot` that says how accurate the answer of another call is."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from hodyn_ros.checks import real_array
+from hodyn_ros.digits import (
+    BEGIN,
+    DRAWS,
+    Accuracy,
+    accuracy,
+    asked_for,
+    natural_rates,
+    rounded,
+    rounded_pose,
+    sizes_by_order,
+)
+from hodyn_ros.dynamics.calls.description import RobotProperties
+from hodyn_ros.dynamics.kinematics.forward_kinematics import Kinematics
+from hodyn_ros.dynamics.loops.digit_check import begun_beside
+from hodyn_ros.dynamics.natural_loads import natural_loads
+from hodyn_ros.errors import HodynError, InputError
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.closure import robot_size
+
+Asked = Literal[
+    "inverse_dynamics",
+    "forward_dynamics",
+    "hybrid_dynamics",
+    "joint_motion",
+    "forward_kinematics",
+    "inverse_kinematics",
+    "motion_from_drives",
+    "motion_from_frames",
+]
+_POSITIONS = ("q", "state", "drives", "seed")  # arguments that begin with positions
+_NUMBERS = (*_POSITIONS, "torques", "given", "base_wrench", "preload", "pose", "twists", "weights")
+
+
+class AccuracyCalls(RobotProperties):
+    """What is known of the accuracy of answers."""
+
+    def accuracy(self, call: Asked, *arguments: Any, **named: Any) -> Accuracy:
+        """Estimate how accurate the answer of a call is, by derivative order.
+
+        `call`: its name; then its arguments, of one sample: `robot.accuracy("inverse_dynamics", q).digits`
+        are the digits (order + 1,) that the torques and their derivatives have left, of the largest number of
+        their order, or of a hundredth of what is natural for a motion as fast where that is larger. `errors`
+        and `sizes` (parts, order + 1) are what they follow from, by part of the answer: those of a base come
+        apart from those of joints; poses and positions stand in the row of order 0. `holds` is the highest
+        order with six digits, with fewer of which a call near a singular pose refuses.
+
+        The call is made four times, of arguments that differ by their rounding, and of a robot with loops
+        from positions nearby: takes four times as long, and goes on from where the first ends. Constants of
+        the robot count as exact. Raises what the call raises, but for refusals by this rule.
+        """
+        if call not in get_args(Asked):
+            raise InputError(f"there is no accuracy of {call!r}; ask for one of {sorted(get_args(Asked))}")
+        method, rng = getattr(self, call), np.random.default_rng(0)
+        bound = inspect.signature(method).bind(*arguments, **named)
+        given = {name: _of_one_sample(name, value) for name, value in bound.arguments.items()}
+        with asked_for(), self._from_here() as memory:
+            found = parts_of(method(**given))
+            left = None if memory is None else memory.copy()
+            others = []
+            for _ in range(DRAWS):
+                beside = {name: self._rounded(name, value, rng) for name, value in given.items()}
+                if memory is not None and left is not None and self.closure is not None:
+                    memory[:] = begun_beside(self.closure, left, rng)
+                try:
+                    others.append(parts_of(method(**beside)))
+                except HodynError:
+                    others.append(None)
+            if memory is not None and left is not None:
+                memory[:] = left
+        return accuracy(found, others, [self._natural(call, part, given) for part in found])
+
+    @contextmanager
+    def _from_here(self) -> Iterator[Array | None]:
+        """Give the memory of a robot with loops, which is what it was where this fails."""
+        memory = None if self._looped is None else self._looped.memory
+        before = None if memory is None else memory.copy()
+        try:
+            yield memory
+        except HodynError:
+            if memory is not None and before is not None:
+                memory[:] = before
+            raise
+
+    def _rounded(self, name: str, value: Any, rng: np.random.Generator) -> Any:
+        if isinstance(value, BaseMotion):
+            return BaseMotion.computed(rounded_pose(value.pose, rng), rounded(value.twists, rng), value.frame)
+        if name == "wrenches" and value is not None:
+            return [AppliedWrench(one.body, rounded(one.values, rng), frame=one.frame) for one in value]
+        if name == "independent" and value is not None:
+            return {joint: self._rounded("q", np.atleast_1d(one), rng) for joint, one in value.items()}
+        if name not in _NUMBERS or value is None:
+            return value
+        if name == "seed":
+            far = BEGIN * self._position_sizes(name, len(value))
+            return value + far * rng.uniform(-1.0, 1.0, len(value))
+        array = np.atleast_2d(value)
+        floor: Array | float = self._position_sizes(name, array.shape[-1]) if name in _POSITIONS else 0.0
+        array = rounded_pose(array, rng) if name == "pose" else rounded(array, rng, floor)
+        return array.reshape(np.shape(value))
+
+    def _position_sizes(self, name: str, count: int) -> Array | float:
+        tree = self._tree
+        names = self.driven_joints if name == "drives" else self.joint_names
+        joints = [tree.joint_names.index(joint) for joint in names]
+        turning = tree.screws[tree.first_jointed_body :][joints][:, :3].any(axis=1)
+        return np.where(turning, 1.0, robot_size(tree)) if len(joints) == count else 1.0
+
+    def _natural(self, call: Asked, part: Array, given: dict[str, Any]) -> Array:
+        """Return what is natural for a part of an answer."""
+        own = sizes_by_order(part)
+        if call == "inverse_dynamics":
+            motion, base = given.get("q"), given.get("base")
+            speeds = [] if motion is None else sizes_by_order(np.asarray(motion)[1:])
+            twists = [] if base is None else sizes_by_order(base.in_frame("body").twists)
+            count = max(len(speeds), len(twists))
+            both = [max([*speeds[k : k + 1], *twists[k : k + 1]]) for k in range(count)]
+            return natural_loads(self._tree, both, len(part))
+        if call in ("forward_dynamics", "hybrid_dynamics"):
+            state = given.get("state")
+            speeds = [0.0] if state is None else sizes_by_order(np.asarray(state)[1:2])
+            return natural_rates([*speeds, *own], len(part) + 2)[2:]
+        return natural_rates(own[1:], len(part))
+
+
+def _of_one_sample(name: str, value: Any) -> Any:
+    """Return an argument, whose numbers are an array; InputError for a batch."""
+    if name in _NUMBERS and value is not None:
+        value = real_array(name, value, "one sample")
+    most = 3 if name in ("pose", "twists") else 2  # of several frames
+    if (isinstance(value, np.ndarray) and value.ndim > most) or (
+        isinstance(value, BaseMotion) and value.batch
+    ):
+        raise InputError("the accuracy is that of one sample, not of a batch")
+    return value
+
+
+def parts_of(answer: Any) -> list[Array]:
+    """Return the parts of an answer that `Accuracy` speaks of, each with the order on its first axis."""
+    if isinstance(answer, tuple):
+        return [part for one in answer for part in parts_of(one)]
+    if isinstance(answer, np.ndarray):
+        return [answer] if answer.size else []
+    if isinstance(answer, Kinematics):
+        return [_moving(answer.poses, answer.twists)]
+    if isinstance(answer, BaseMotion):
+        return [_moving(answer.pose, answer.twists)]
+    return []
+
+
+def _moving(poses: Array, twists: Array) -> Array:
+    """Return poses and the derivatives of their twists as rows by order."""
+    rows = np.zeros((len(twists) + 1, max(poses.size, twists[0].size if len(twists) else 0)))
+    rows[0, : poses.size] = poses.ravel()
+    rows[1:, : twists[:1].size] = twists.reshape(len(twists), -1)
+    return rows

@@ -1,0 +1,223 @@
+"""How many digits compiled calls of robots with loops have left, and from where on that has to be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, Literal, TypeVar
+
+import numpy as np
+
+from hodyn_ros.codegen.sample_loop import Remembering, SampleLoop
+from hodyn_ros.digits import (
+    BEGIN,
+    DRAWS,
+    Accuracy,
+    accuracy,
+    is_asked_for,
+    natural_rates,
+    refuse_without_digits,
+    rounded,
+    rounded_pose,
+)
+from hodyn_ros.dynamics.loops.closing import Known
+from hodyn_ros.dynamics.natural_loads import natural_loads
+from hodyn_ros.engine.series.validity import FLAT, flatness_of
+from hodyn_ros.errors import HodynError
+from hodyn_ros.formulations.embedding import LoopMotion, Place
+from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.closure import Closure
+
+ENOUGH = 7.5  # digits expected, with more of which nothing has to be asked
+_TYPICAL = 12.5  # digits far from singular poses
+_EPSILON = float(np.finfo(np.float64).eps)
+_SWAY = 1.25  # factor by which what says how near a singular pose is may grow far from one
+
+What = Literal["efforts", "accelerations", "joints", "drives"]
+_NAMES = {
+    "efforts": "the inverse dynamics",
+    "accelerations": "the forward dynamics",
+    "joints": "the motion of the joints",
+    "drives": "the motion found from the drives",
+}
+_GROWTH = {"efforts": 3, "accelerations": 3, "joints": 1, "drives": 1}  # of the power at order 0
+
+
+@dataclass(eq=False)
+class DigitCheck:
+    """Judges results of one call of a robot with loops.
+
+    `function(*arguments, memory)` returns a table that counts where its number at `bad` is below one; `names`
+    are those of the arguments. `parts(table)`: the answers in it, each with the order on its first axis.
+    """
+
+    closure: Closure
+    what: What
+    function: Callable[..., Array]
+    names: Sequence[str]
+    bad: int
+    parts: Callable[[Array], list[Array]]
+    shapes: Sequence[tuple[str, tuple[int, int]]]  # of the arguments, by name
+    held: Sequence[int] = ()  # parts of hybrid dynamics that are efforts
+
+    def refuse(self, table: Array, arguments: Sequence[Array], memory: Array) -> None:
+        """Refuse a result where too few digits are left; SingularError. `memory`: that after the call."""
+        if is_asked_for():
+            return
+        refuse_without_digits(
+            self.estimate(table, arguments, memory),
+            f"{_NAMES[self.what]} of robot {self.closure.tree.name!r}",
+            "keep away from this pose",
+        )
+
+    def estimate(self, table: Array, arguments: Sequence[Array], memory: Array) -> Accuracy:
+        """Estimate the accuracy of a result, as `hodyn_ros.digits` says."""
+        rng, others = np.random.default_rng(0), []
+        found = self.parts(table)
+        for _ in range(DRAWS):
+            start = begun_beside(self.closure, memory, rng)
+            beside = [self._rounded(name, array, rng) for name, array in zip(self.names, arguments)]
+            other = self.function(*beside, start)
+            others.append(self.parts(other) if other.item(self.bad) < 1.0 else None)
+        return accuracy(found, others, self._natural(found, arguments))
+
+    def sure(self, place: Place, basis: Array) -> float:
+        """Return below which number at `bad` enough digits are left that nothing has to be asked.
+
+        By what is left at a generic place of a motion as fast as the robot is large: an error grows with a
+        power of the distance from a singular pose, the higher the higher the order. `basis` (6, delta): the
+        body-fixed twists that a platform can have.
+        """
+        closure = self.closure
+        pose = None
+        if closure.leader is not None:
+            pose = LoopMotion(closure, place).body_pose(closure.leader)
+        memory = memory_of(closure, Known(place, place.joints[list(closure.joints)], pose))
+        arguments = [self._generic(name, shape, place, pose, basis) for name, shape in self.shapes]
+        try:
+            table = self.function(*arguments, memory)
+        except HodynError:
+            return 0.0
+        if not table.item(self.bad) < 1.0:
+            return 0.0
+        digits = self.estimate(table, arguments, memory).digits
+        if digits.min() < ENOUGH:
+            return 0.0
+        powers = np.arange(len(digits)) + _GROWTH[self.what]
+        grows = float((10.0 ** (2.0 * (digits - ENOUGH) / powers)).min())
+        return min((_SWAY * flatness_of(table.item(self.bad)) + grows) * FLAT**2, 1.0)
+
+    def _generic(
+        self, name: str, shape: tuple[int, int], place: Place, pose: Array | None, basis: Array
+    ) -> Array:
+        closure, rng = self.closure, np.random.default_rng(1)
+        moving = rng.uniform(-1.0, 1.0, shape)
+        if name in ("the motion", "the state", "the motion of the drives"):
+            joints = list(closure.driven if "drives" in name else closure.joints)
+            moving *= self._position_sizes(name)
+            moving[0] = place.joints[joints]
+        elif name == "the pose" and pose is not None:
+            moving = pose
+        elif name in ("the twists", "the twist") and pose is not None:
+            twists = rng.uniform(-1.0, 1.0, (max(shape[0], 1), basis.shape[1])) @ basis.T
+            moving = BaseMotion(pose, twists, frame="body").in_frame("world").twists[: shape[0]]
+        elif name in ("the efforts", "the preload"):
+            moving *= natural_loads(closure.tree, [1.0], 1)
+        else:
+            moving *= 0.0
+        return np.ascontiguousarray(moving)
+
+    def _rounded(self, name: str, array: Array, rng: np.random.Generator) -> Array:
+        array = np.asarray(array, dtype=np.float64)
+        if name in ("the motion", "the state", "the motion of the drives"):
+            return rounded(array, rng, self._position_sizes(name))
+        if name == "the pose":
+            return rounded_pose(array, rng)
+        return rounded(array, rng)
+
+    def _natural(self, found: Sequence[Array], arguments: Sequence[Array]) -> list[Array]:
+        """Return what is natural for each part."""
+        speeds, result = self._speeds(dict(zip(self.names, arguments))), []
+        for number, part in enumerate(found):
+            if self.what == "accelerations" and number not in self.held:
+                own = np.abs(part).max(axis=1, initial=0.0)
+                result.append(natural_rates([speeds[0], *own], len(part) + 2)[2:])
+            elif self.what in ("efforts", "accelerations"):
+                result.append(natural_loads(self.closure.tree, speeds, len(part)))
+            else:
+                result.append(natural_rates(speeds, len(part)))
+        return result
+
+    def _speeds(self, given: dict[str, Array]) -> list[float]:
+        """Return the sizes of all derivatives of the motion given, from the first on."""
+        rows: list[Array] = []
+        for name, array in given.items():
+            if name in ("the motion", "the state", "the motion of the drives"):
+                rows.append(np.abs(array[1:]) / self._position_sizes(name))
+            elif name in ("the twists", "the twist"):
+                shifted = np.array(array, dtype=np.float64)
+                shifted[:, 3:] += np.cross(shifted[:, :3], given["the pose"][:3, 3])
+                rows.append(np.abs(shifted) / np.repeat([1.0, self.closure.size], 3))
+        count = max((len(row) for row in rows), default=0)
+        return [
+            max((float(row[k].max(initial=0.0)) for row in rows if k < len(row)), default=0.0)
+            for k in range(count)
+        ]
+
+    def _position_sizes(self, name: str) -> Array:
+        tree = self.closure.tree
+        joints = list(self.closure.driven if "drives" in name else self.closure.joints)
+        turning = tree.screws[tree.first_jointed_body :][joints][:, :3].any(axis=1)
+        return np.where(turning, 1.0, self.closure.size)
+
+
+Kernel = TypeVar("Kernel", bound=Remembering)
+
+
+@dataclass(eq=False)
+class CheckedCall(Generic[Kernel]):
+    """Compiled code whose results are judged where their number at `bad` is not below `sure`."""
+
+    call: Kernel
+    check: DigitCheck
+    sure: float
+
+    def counts(self, table: Array, arguments: Sequence[Array], memory: Array) -> bool:
+        """Whether a result counts; SingularError where too few of its digits are left."""
+        bad = table.item(self.call.bad)
+        if bad < self.sure:
+            return True
+        if bad < 1.0:
+            self.check.refuse(table, arguments, memory)
+            return True
+        return False
+
+    @cached_property
+    def samples(self) -> SampleLoop[Kernel]:
+        """The same of batches."""
+        return SampleLoop(self.call, sure=self.sure)
+
+
+def unsure_from(order: int, what: What) -> float:
+    """Return from which square of the inverse of a margin on results that are not compiled are checked."""
+    grows: float = 10.0 ** (2.0 * (_TYPICAL - ENOUGH) / (order + _GROWTH[what]))
+    return _SWAY + grows
+
+
+def begun_beside(closure: Closure, memory: Array, rng: np.random.Generator) -> Array:
+    """Return a memory from which iterations begin a little beside another.
+
+    Where rods spin, by its rounding alone: by how far they have spun follows from the way.
+    """
+    n, result = len(closure.leading), memory.copy()
+    far = _EPSILON if any(loop.kind == "spin" for loop in closure.loops) else BEGIN
+    result[0, :n] += far * closure.scale[closure.first :] * rng.uniform(-1.0, 1.0, n)
+    return result
+
+
+def memory_of(closure: Closure, known: Known) -> Array:
+    """Return the memory (1, N) of a robot that stands at a known place."""
+    leading = known.place.joints[list(closure.leading)]
+    return np.concatenate([leading, [] if known.pose is None else known.pose.ravel()])[None]

@@ -1,0 +1,55 @@
+"""What a shell and a reader of help get: completed names, whole paragraphs, and hints at a misspelt file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import typer
+from command_line import run
+from test_cli import run_cold
+
+from hodyn_ros.cli.app import _files, app
+from hodyn_ros.errors import InputError
+from hodyn_ros.share import find
+
+
+def test_files_are_completed_shipped_ones_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "panda_mine.yaml").touch()
+    (tmp_path / "robots").mkdir()
+    (tmp_path / "robots" / "arm.yaml").touch()
+    assert {"panda.yaml", "panda.urdf"} < set(_files("panda"))
+    assert _files("panda")[-1] == "panda_mine.yaml"
+    assert _files("robots/a") == ["robots/arm.yaml"]
+    assert _files("nowhere/a") == []
+
+
+def test_paragraphs_of_help_are_as_wide_as_the_terminal() -> None:
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    texts = {name: command.help for name, command in commands.items()}
+    assert len(texts) > 10 and all(texts.values())
+    assert [name for name, text in texts.items() if "\n" in text.replace("\n\n", "")] == []
+
+
+@pytest.mark.parametrize(("wrong", "meant"), [("panda.yml", "panda.yaml"), ("pandda.urdf", "panda.urdf")])
+def test_a_misspelt_shipped_file_is_suggested(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], wrong: str, meant: str
+) -> None:
+    assert run(monkeypatch, "show", wrong) == 2
+    assert capsys.readouterr().err.endswith(f"did you mean '{meant}'?\n")
+
+
+def test_a_misspelt_file_of_ones_own_is_suggested(tmp_path: Path) -> None:
+    (tmp_path / "arm.yaml").touch()
+    with pytest.raises(InputError, match=f"did you mean '{tmp_path / 'arm.yaml'}'"):
+        find("config", tmp_path / "arm.yml")
+    with pytest.raises(InputError, match="it ships: .*panda.yaml"):
+        find("config", "nothing_like_that")
+
+
+def test_without_the_extras_the_command_says_in_one_line_how_to_get_them() -> None:
+    result = run_cold("import sys; sys.modules['typer'] = None; import hodyn_ros.cli.app")
+    assert (result.returncode, result.stdout) == (2, "")
+    (line,) = result.stderr.splitlines()
+    assert line == "error: hodyn needs typer, which plain `pip install .` leaves out: pip install '.[all]'"

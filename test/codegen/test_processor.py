@@ -1,0 +1,115 @@
+"""The processor that code is made for: what can be named, what is refused, and that code is kept apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+from oracles.cases import make_case, relative_errors
+
+from hodyn_ros import InputError, Robot
+from hodyn_ros.codegen import processor
+from hodyn_ros.codegen.processor import NATIVE, VARIABLE, WITHOUT_FMA, lanes, target
+
+X86 = "fma" in dict(llvm.get_host_cpu_features())
+HERE = [name for name, has in dict(llvm.get_host_cpu_features()).items() if has]
+
+
+@pytest.fixture(autouse=True)
+def not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+
+
+@pytest.fixture
+def old_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let LLVM say that this machine has nothing beyond the level x86-64-v2."""
+    features = dict.fromkeys(["sse2", "cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"], True)
+    monkeypatch.setattr(llvm, "get_host_cpu_features", lambda: features | {"fma": False, "avx512f": False})
+    processor._target.cache_clear()
+    yield
+    processor._target.cache_clear()
+
+
+def named(monkeypatch: pytest.MonkeyPatch, name: str) -> tuple[str, set[str]]:
+    monkeypatch.setenv(VARIABLE, name)
+    cpu, features = target()
+    return cpu, set(features.split(","))
+
+
+def test_without_a_name_it_is_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    assert target() == given
+    for name in ("", NATIVE):
+        monkeypatch.setenv(VARIABLE, name)
+        assert target() == given
+
+
+@pytest.mark.skipif(not X86, reason="these are names of x86-64")
+class TestNames:
+    def test_levels_use_what_they_bring(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv(VARIABLE, "none")
+        with pytest.raises(InputError) as refused:
+            target()
+        possible = str(refused.value).partition("possible on this machine: ")[2].split()
+        assert possible[:2] == [NATIVE, "x86-64-v2"]
+        fused = {name: "+fma" in named(monkeypatch, name)[1] for name in possible}
+        assert not any(has for name, has in fused.items() if name.endswith(WITHOUT_FMA) or "v2" in name)
+        assert all(has for name, has in fused.items() if re.fullmatch(r"x86-64-v[34]|znver\d", name))
+        for name in possible:
+            cpu, features = named(monkeypatch, name)
+            assert cpu == (llvm.get_host_cpu_name() if name.startswith(NATIVE) else name.split(",")[0])
+            assert {each[1:] for each in features if each.startswith("+")} <= set(HERE)
+            assert lanes() == (8 if "+avx512f" in features else 4)
+
+    def test_nothing_that_rests_on_fma_is_left(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        _, features = named(monkeypatch, NATIVE + WITHOUT_FMA)
+        assert "-fma" in features
+        assert not [each for each in features if each.startswith(("+fma", "+avx512", "+avx10"))]
+
+    def test_an_unknown_name_is_told_the_possible_ones(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv(VARIABLE, "x86-64-v9")
+        wanted = r"HODYN_PROCESSOR=x86-64-v9: .* no processor known here; possible .*: native x86-64-v2"
+        with pytest.raises(InputError, match=wanted):
+            make_robot().compile(1)
+
+    @pytest.mark.usefixtures("old_machine")
+    @pytest.mark.parametrize("name", ["x86-64-v3", "x86-64-v4", "znver1", "znver4", "x86-64-v3,-fma"])
+    def test_what_this_machine_cannot_run_is_refused(
+        self, name: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv(VARIABLE, name)
+        possible = "possible on this machine: native x86-64-v2 native,-fma x86-64-v2,-fma"
+        with pytest.raises(InputError, match="this machine lacks avx, avx2, bmi") as refused:
+            target()
+        assert str(refused.value).endswith(possible)
+
+
+def make_robot() -> Robot:
+    return Robot.from_screws(**CASE.tree.arguments())
+
+
+CASE = make_case(72, 4, 2)
+
+
+@pytest.mark.skipif(not X86, reason="these are names of x86-64")
+def test_code_of_processors_is_kept_apart_and_differs_by_rounding(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HODYN_CACHE_DIR", str(tmp_path))
+    exact, found, kept = CASE.exact_efforts(), {}, 0
+    for name in (NATIVE, NATIVE + WITHOUT_FMA, "x86-64-v2"):
+        monkeypatch.setenv(VARIABLE, name)
+        robot = make_robot()
+        found[name] = robot.compile(2)(CASE.q)
+        batch = robot.compile_batch(2)(np.repeat(CASE.q[None], 9, 0))
+        assert (batch == found[name]).all()
+        assert relative_errors(found[name], exact).max() < 1e-14
+        assert len(list(tmp_path.iterdir())) > kept
+        kept = len(list(tmp_path.iterdir()))
+    assert (found["x86-64-v2"] == found[NATIVE + WITHOUT_FMA]).all()
+    if "fma" in HERE:
+        assert (found["x86-64-v2"] != found[NATIVE]).any()

@@ -1,0 +1,296 @@
+"""The checks of the guard one by one: signals against each other, motion against efforts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from hodyn_ros import Robot, share
+from hodyn_ros.control.motor_pd import Reference
+from hodyn_ros.errors import InputError
+from hodyn_ros.feedforward.feedforward import Status
+from hodyn_ros.guard.command_guard import CommandGuard
+from hodyn_ros.guard.feedforward_stream import FeedforwardStream
+from hodyn_ros.guard.guard_config import End, GuardConfig, GuardLimits, Rejoin
+from hodyn_ros.guard.guarded_robot import effort_model, guard_limits
+from hodyn_ros.guard.measured_motion import MeasuredMotion
+from hodyn_ros.guard.momentum_residual import GAIN, RATE_OVER, MomentumResidual
+from hodyn_ros.guard.reasons import Fault, Obstacle, Progress, Reason, State, StreamError
+from hodyn_ros.guard.transitions import Motion
+
+MS = 1_000_000  # [ns]
+EPOCH = 1_700_000_000 * 1000 * MS
+
+
+# figures and reasons
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        *[("timeout", value) for value in (50.0, 0.0, np.nan, np.inf)],
+        *[("speed_margin", 11.0), ("join_within", -0.1), ("drive_timeout", 0.0), ("deceleration", np.inf)],
+    ],
+)
+def test_a_figure_out_of_its_range_is_refused_by_its_name(name: str, value: float) -> None:
+    with pytest.raises(InputError, match=f"{name} must be within"):
+        GuardConfig(**{name: value})
+
+
+def test_each_reason_has_words_with_its_figures() -> None:
+    for cause in (*Fault, *Obstacle, *Progress):
+        text = str(Reason(cause, "elbow", 1.25, 0.5, note="more"))
+        assert text.startswith(cause.value)
+        assert "{" not in text
+    found = Reason(Fault.TRACKING, "elbow", 0.25, 0.1)
+    assert str(found) == "tracking error: joint 'elbow' is 0.25 rad or m off its reference, 0.1 are allowed"
+    assert found.fault is Fault.TRACKING
+    assert not found.start_pose
+    assert "motors let go" in str(Reason(Fault.VELOCITY, "elbow", tripped=True))
+    assert Reason(Obstacle.POSE).fault is None
+    assert Reason(Obstacle.POSE).start_pose
+
+
+# measurements against each other
+
+
+def measured(seconds: float, position, velocity, period: int = MS) -> MeasuredMotion:
+    """What one joint shows that is at `position(t)` and says `velocity(t)`."""
+    motion = MeasuredMotion(["a"], GuardConfig(), np.array([2.4]))
+    for k in range(round(1e9 * seconds / period)):
+        t, now = 1e-9 * k * period, EPOCH + k * period
+        motion.take(now, now, np.array([position(t)]), np.array([velocity(t)]))
+    return motion
+
+
+@pytest.mark.parametrize("lag, noise, scale", [(0.003, 0.0, 1.0), (0.0, 0.01, 1.0), (0.0, 0.0, 1.04)])
+def test_velocities_may_be_filtered_noisy_and_a_little_wrong(lag: float, noise: float, scale: float) -> None:
+    random = np.random.default_rng(1)
+    found = measured(
+        2.0,
+        lambda t: 0.4 * np.sin(4 * t) + 1e-5 * random.normal(),
+        lambda t: scale * 1.6 * np.cos(4 * (t - lag)) + noise * random.normal(),
+    )
+    assert found.contradiction() is None
+    assert found.rate[0] == pytest.approx(1.6 * np.cos(8.0), abs=0.1)
+
+
+def test_a_joint_at_rest_whose_velocity_is_noisy_is_not_frozen() -> None:
+    random = np.random.default_rng(2)
+    assert measured(5.0, lambda t: 0.3, lambda t: 0.01 * random.normal()).contradiction() is None
+
+
+@pytest.mark.parametrize("says", [lambda v: 0.0, lambda v: -v, lambda v: 2.0 * v, lambda v: 0.7 * v])
+def test_velocities_that_positions_do_not_confirm_contradict_them(says) -> None:
+    found = measured(0.1, lambda t: 1.5 * t, lambda t: says(1.5)).contradiction()
+    assert found is not None
+    assert (found.cause, found.joint) == (Fault.CONTRADICTION, "a")
+
+
+@pytest.mark.parametrize("velocity", [1.5, 0.05])
+def test_a_position_that_stays_the_same_although_the_joint_moves_is_frozen(velocity: float) -> None:
+    moving = measured(0.2, lambda t: velocity * t, lambda t: velocity)
+    assert moving.contradiction() is None
+    frozen = measured(0.2 + 0.01 / velocity, lambda t: velocity * min(t, 0.2), lambda t: velocity)
+    found = frozen.contradiction()
+    assert found is not None
+    assert found.cause in (Fault.FROZEN, Fault.CONTRADICTION)
+
+
+@pytest.mark.parametrize("velocity", [1e308, -1e7, np.inf])
+def test_an_impossible_velocity_is_not_taken(velocity: float) -> None:
+    motion = MeasuredMotion(["a", "b"], GuardConfig(), np.array([2.4, 2.4]))
+    motion.take(EPOCH, EPOCH, np.zeros(2), np.zeros(2))
+    with pytest.raises(StreamError, match="velocity of joint 'b'"):
+        motion.take(EPOCH + MS, EPOCH + MS, np.zeros(2), np.array([0.0, velocity]))
+    assert motion.stamp == EPOCH
+    motion.take(EPOCH + MS, EPOCH + MS, np.zeros(2), np.array([0.0, np.nan]))  # is not measured
+    assert motion.unknown.tolist() == [False, True]
+
+
+# the motion against the efforts
+
+
+def test_the_residual_follows_what_acts_on_a_pendulum_besides() -> None:
+    """Against SciPy: mass 2 kg, 0.5 m, rotor 0.3 kg m^2, friction 0.8; 6 N.m act from 0.5 s on."""
+    inertia, weight, rubs = 2.0 * 0.25 + 0.3, 2.0 * 9.81 * 0.5, 0.8
+
+    def effort(t: float) -> float:
+        return 5.0 * np.sin(3.0 * t)
+
+    def besides(t: float) -> float:
+        return 6.0 * (t > 0.5)
+
+    def rates(t: float, x: np.ndarray) -> list[float]:
+        return [x[1], (effort(t) + besides(t) - weight * np.sin(x[0]) - rubs * x[1]) / inertia]
+
+    times = np.arange(0.0, 1.0, 1e-3)
+    moved = solve_ivp(rates, (0.0, 1.0), [0.0, 0.0], t_eval=times, rtol=1e-10, atol=1e-12, max_step=1e-3).y
+    residual = MomentumResidual(
+        lambda m: inertia * m.acceleration + weight * np.sin(m.position) + rubs * m.velocity, np.array([5.0])
+    )
+    rate, found = np.zeros(1), []
+    for k, t in enumerate(times):
+        if k:
+            step = (moved[0, k] - moved[0, k - 1]) / 1e-3
+            rate = rate + (1 - np.exp(-1e-3 / RATE_OVER)) * (step - rate)
+        mean = np.array([0.5 * (effort(t) + effort(t - 1e-3))])
+        residual.update(EPOCH + k * MS, moved[:1, k], rate, mean)
+        found.append(residual.value[0])
+    found = np.array(found)
+    assert np.abs(found[:500]).max() < 0.25
+    assert found[-1] == pytest.approx(6.0, abs=0.25)
+    # two lags, of the rate and of the filter, one after the other
+    late = times[500:] - 0.5
+    slow, quick = 1 / GAIN, RATE_OVER
+    expected = 6.0 * (1 - (slow * np.exp(-late / slow) - quick * np.exp(-late / quick)) / (slow - quick))
+    np.testing.assert_allclose(found[500:], expected, atol=0.5)
+
+
+def test_what_is_allowed_follows_from_the_uncertainty_of_the_robot(tmp_path) -> None:
+    text = share.find("config", "panda.yaml").read_text(encoding="utf-8")
+    path = tmp_path / "panda.yaml"
+
+    def allowed(uncertainty: str) -> np.ndarray:
+        path.write_text(text + f"\nuncertainty: {uncertainty}\n", encoding="utf-8")
+        robot = Robot.from_config(path)
+        return np.asarray(guard_limits(robot, robot.joint_names, motor=True).mismatch)
+
+    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    bare = allowed("{efforts: 0.1, stiffness: 0, friction: 0}")
+    np.testing.assert_allclose(bare, 0.1 * robot.limits.effort)
+    np.testing.assert_allclose(allowed("{efforts: 0.2, stiffness: 0}"), 2 * bare)
+    assert (allowed("{efforts: 0.1}") > bare).all()
+    heavy = allowed("{efforts: 0.1, stiffness: 0, payload: 3}") - bare
+    # no more than the weight at full reach, and what its acceleration adds
+    assert 0.5 * 3 * 9.8 * 0.855 < heavy[1] < 3 * (9.8 + 15.0) * 1.0
+    assert (heavy >= 0.0).all()
+    gone = robot.with_drives(robot.require_drives().specs)
+    assert gone.uncertainty == robot.uncertainty
+
+
+def test_without_a_model_or_limits_nothing_is_held_against_efforts() -> None:
+    eye = [np.eye(3)]
+    robot = Robot.from_screws(
+        [-1], [[0, 0, 1, 0, 0, 0]], [np.eye(4)], [1.0], [[0.1, 0, 0]], eye, joint_names=["a"]
+    )
+    assert np.isinf(np.asarray(guard_limits(robot, ["a"], motor=False).mismatch)).all()
+
+
+# feedforwards
+
+
+def stream() -> FeedforwardStream:
+    limits = GuardLimits(2.0, 50.0, 1000.0, 5.0)
+    return FeedforwardStream(
+        ["a"], GuardConfig(), np.array([2.2]), limits, lambda motion: 3.0 * motion.acceleration
+    )
+
+
+def feedforward(position: float = 0.0, velocity: float = 0.0, acceleration: float = 0.0, **more) -> Reference:
+    rows = [more.get("effort", 3.0 * acceleration), more.get("rate", 0.0), more.get("second", 0.0)]
+    return Reference(np.array([[position], [velocity], [acceleration]]), np.array(rows)[:, None])
+
+
+@pytest.mark.parametrize(
+    "wrong, says",
+    [
+        ({"acceleration": 1e4}, "derivative 1 of the velocity"),
+        ({"rate": 1e5}, "derivative 1 of the effort"),
+        ({"second": 1e7}, "derivative 2 of the effort"),
+        ({"effort": 6.0}, "motion explains them"),
+        ({"position": 0.1}, "position of joint 'a' steps"),
+        ({"velocity": 0.5}, "velocity of joint 'a' steps"),
+    ],
+)
+def test_every_order_of_a_feedforward_is_held_against_the_others(wrong: dict[str, float], says: str) -> None:
+    found = stream()
+    for k in range(3):
+        found.take(EPOCH + k * MS, EPOCH + k * MS, feedforward(), Status.OK, True)
+    with pytest.raises(StreamError, match=says) as error:
+        found.take(EPOCH + 3 * MS, EPOCH + 3 * MS, feedforward(**wrong), Status.OK, True)
+    assert error.value.reason.joint == "a"
+    assert error.value.reason.value > error.value.reason.limit > 0.0
+    assert found.stamp == EPOCH + 2 * MS  # it is not followed
+
+
+def test_efforts_beside_the_model_may_change_slowly() -> None:
+    found = stream()
+    for k in range(4000):  # 20 N.m in four seconds, as of gravity that is turned
+        one = feedforward(effort=5e-3 * k, rate=5.0)
+        assert found.take(EPOCH + k * MS, EPOCH + k * MS, one, Status.OK, True).smooth
+    with pytest.raises(StreamError, match="motion explains them"):
+        late = feedforward(effort=5e-3 * 4000 + 5.0, rate=5.0)
+        found.take(EPOCH + 4000 * MS, EPOCH + 4000 * MS, late, Status.OK, True)
+
+
+# starting again
+
+
+def guarded(rejoin: Rejoin) -> CommandGuard:
+    config = GuardConfig(settle=0.01, fade=0.05, rejoin=rejoin, end=End.HOLD)
+    return CommandGuard(["a"], config, GuardLimits(2.0, 50.0))
+
+
+def run(guard: CommandGuard, ms: range, status: Status = Status.OK, feeds: bool = True) -> State:
+    for k in ms:
+        now = EPOCH + k * MS
+        guard.measure(now, now, np.zeros(1), np.zeros(1))
+        if feeds:
+            guard.follow(now, now, feedforward(), status)
+        guard.command(now)
+    return guard.state
+
+
+@pytest.mark.parametrize("rejoin", Rejoin)
+def test_it_joins_again_by_itself_only_where_it_may(rejoin: Rejoin) -> None:
+    guard = guarded(rejoin)
+    assert not guard.start()  # there is nothing to start yet
+    assert run(guard, range(100)) is State.FOLLOWING
+    # a gap of the stream
+    assert run(guard, range(100, 400), feeds=False) is State.STOPPED
+    after_gap = State.STOPPED if rejoin is Rejoin.NEVER else State.FOLLOWING
+    assert run(guard, range(400, 500)) is after_gap
+    if rejoin is Rejoin.NEVER:
+        assert guard.reason.cause is Obstacle.NOT_ASKED
+        assert guard.start()
+    assert run(guard, range(500, 600)) is State.FOLLOWING
+    # any other fault
+    run(guard, range(600, 610), status=Status.NEAR_SINGULARITY)
+    assert run(guard, range(610, 900)) is (State.FOLLOWING if rejoin is Rejoin.ALWAYS else State.STOPPED)
+    if rejoin is not Rejoin.ALWAYS:
+        assert guard.reason.cause is Obstacle.NOT_ASKED
+        assert guard.start()
+        assert run(guard, range(900, 1000)) is State.FOLLOWING
+    guard.stop()
+    run(guard, range(1000, 1300))
+    assert not guard.start()  # it is shutting down
+
+
+def test_nothing_is_commanded_after_a_hold_up_until_it_is_asked_to_start() -> None:
+    guard = guarded(Rejoin.GAP)
+    assert run(guard, range(100)) is State.FOLLOWING
+    assert run(guard, range(300, 400)) is State.STOPPED
+    assert guard.ended
+    assert guard.faults[Fault.HELD_UP] == 1
+    assert guard.start()
+    assert run(guard, range(400, 500)) is State.FOLLOWING
+
+
+def test_a_clock_that_steps_is_told_from_a_process_that_was_held_up() -> None:
+    guard = guarded(Rejoin.GAP)
+    assert run(guard, range(100)) is State.FOLLOWING
+    guard.command(EPOCH + 1100 * MS, elapsed=1e-3)
+    assert guard.reason.cause is Fault.CLOCK
+    assert guard.state is State.STOPPING
+    assert not guard.ended
+
+
+def test_the_model_of_a_stop_takes_joints_in_any_order() -> None:
+    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    names = robot.joint_names[::-1]
+    forward, back = (effort_model(robot, order, motor=True) for order in (robot.joint_names, names))
+    assert forward is not None and back is not None
+    rows = np.random.default_rng(3).normal(size=(3, 7))
+    np.testing.assert_allclose(back(Motion(*rows[:, ::-1])), forward(Motion(*rows))[::-1], rtol=1e-12)

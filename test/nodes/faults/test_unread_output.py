@@ -1,0 +1,117 @@
+"""Nodes that command, whose output nobody reads, under a flood of bytes that are no messages.
+
+For each of them the middleware writes a line, so that a pipe is soon full. Whoever writes more waits until
+somebody reads, and would command nothing meanwhile.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import struct
+import termios
+import time
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+
+from rclpy.serialization import serialize_message
+from ros_processes import child_environment
+from ros_talk import Talk
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, Header
+from sweeps import some
+from warm_python import WarmProcess
+
+from hodyn_ros import Robot, share
+from hodyn_ros.feedforward.model import FeedforwardModel
+from hodyn_ros.msg import FeedforwardTorque
+from hodyn_ros.ros.conversions.fields import float64s
+from hodyn_ros.ros.conversions.messages import time_message, write_feedforward_torque
+
+FULL = 60_000  # [bytes] in a pipe for 65,536: the next lines have no room
+TOLERANT = {"timeout": 0.5, "measurement_timeout": 0.5}
+CONSUMERS = {
+    "controller_node": ("motor_states", "effort_commands", Float64MultiArray, {"latency": 0.2}),
+    "forward_effort_node": ("joint_states", "effort_commands", Float64MultiArray, {}),
+    "motor_reference_node": ("joint_states", "motor_references", JointState, {}),
+}
+
+
+class Standing:
+    """What a Panda gets that is to stand where it is."""
+
+    def __init__(self) -> None:
+        robot = Robot.from_config(share.find("config", "panda.yaml"))
+        model = FeedforwardModel(robot, 2)
+        motion = np.zeros((model.motion_orders, robot.n_joints))
+        motion[0] = [0.0, -0.3, 0.0, -2.2, 0.0, 2.0, 0.8]
+        self.names, self._feedforward = list(robot.joint_names), model.compute(motion)
+
+    def feedforward(self) -> FeedforwardTorque:
+        return write_feedforward_torque(self._now(), self.names, self._feedforward, 1e-4)
+
+    def state(self) -> JointState:
+        state = JointState(header=self._now(), name=self.names)
+        state.position = float64s(self._feedforward.motor_positions[0])
+        state.velocity = float64s(np.zeros(len(self.names)))
+        return state
+
+    def _now(self) -> Header:
+        return Header(stamp=time_message(time.time_ns()))
+
+
+def waiting_in(pipe: int) -> int:
+    """Return how many bytes lie in a pipe."""
+    (count,) = struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))
+    return int(count)
+
+
+@pytest.mark.parametrize("node", some(CONSUMERS, "forward_effort_node"))
+def test_a_log_that_nobody_reads_does_not_keep_a_node_from_commanding(node: str) -> None:
+    measured, commanded, kind, more = CONSUMERS[node]
+    standing = Standing()
+    given = {"robot_config": "panda.yaml", **TOLERANT, **more}
+    if node != "controller_node":
+        given["joints"] = f"[{', '.join(standing.names)}]"
+    rules = [word for name, value in given.items() for word in ("-p", f"{name}:={value}")]
+    command = ["-m", f"hodyn_ros.nodes.{node}", "--ros-args", *rules, "-r", f"__ns:=/unread_{node}"]
+    unread, theirs = os.pipe()
+    process = WarmProcess(command, child_environment(), (0, theirs, theirs))
+    os.close(theirs)
+    try:
+        with Talk(f"unread_{node}") as talk:
+            feedforwards = talk.publisher(FeedforwardTorque, "feedforward_torque")
+            states = talk.publisher(JointState, measured)
+            commands = talk.hear_nothing_yet(kind, commanded)
+
+            def send_sound() -> bool:
+                states.publish(standing.state())
+                feedforwards.publish(standing.feedforward())
+                talk.pause(0.005)
+                return len(commands) > 20
+
+            whole = bytes(serialize_message(standing.feedforward()))
+            names = whole.index(b"panda_joint1\0") - 8  # where it says how many there are
+            broken = whole[:names] + b"\xff\xff\xff\xff" + whole[names + 4 :]
+
+            def send_broken() -> bool:
+                for _ in range(50):
+                    feedforwards.publish(broken)
+                talk.pause(0.005)
+                return waiting_in(unread) > FULL
+
+            talk.wait_until(send_broken, "so much output that there is no room for more")
+            send_broken()
+            del commands[:]
+            talk.wait_until(send_sound, "commands")
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20.0) == 0
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        os.close(unread)
