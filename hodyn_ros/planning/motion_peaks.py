@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from hodyn_ros.lie.jets import Array
 from hodyn_ros.planning.extrema import Extrema, find_extrema, has_extrema
 from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.peaks import Peaks
@@ -43,7 +44,8 @@ class MotionPeaks:
         Times are those of the motion as given; nothing is said of columns that were not looked for.
         """
         if found is None:
-            found = Peaks(*np.zeros((4, len(self.known))), 0)
+            nothing = np.zeros(len(self.known))
+            found = Peaks(nothing, nothing, nothing, nothing, 0)
         if not self.known.any():
             return found
         extrema, at = self._extrema, (self._orders, self._joints)
@@ -53,10 +55,19 @@ class MotionPeaks:
         sizes = np.where(self._demand.one_sided[self.known], relative, np.abs(relative))
         higher = np.argmax(sizes, axis=0)[None]
         times = np.stack([extrema.highest_times[at], extrema.lowest_times[at]])
-        result = [array.copy() for array in found[:4]]
-        for array, both in zip(result, (sizes, times, relative, np.zeros_like(sizes))):
-            array[self.known] = np.take_along_axis(both, higher, axis=0)[0]
-        return Peaks(*result, found.evaluations + extrema.evaluations)
+
+        def joined(others: Array, both: Array) -> Array:
+            result = others.copy()
+            result[self.known] = np.take_along_axis(both, higher, axis=0)[0]
+            return result
+
+        return Peaks(
+            joined(found.sizes, sizes),
+            joined(found.times, times),
+            joined(found.values, relative),
+            joined(found.errors, np.zeros_like(sizes)),
+            found.evaluations + extrema.evaluations,
+        )
 
 
 def _coordinate(demand: LimitSet, column: int) -> int | None:
