@@ -12,8 +12,8 @@ from io import StringIO
 
 import numpy as np
 import viser
-from viser._messages import RunJavascriptMessage
 from numpy.typing import NDArray
+from viser._messages import RunJavascriptMessage
 
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array
