@@ -61,8 +61,9 @@ def motor_reference(mode: FeedforwardMode, train: DriveTrain, feedforward: Feedf
     efforts = link_efforts.copy()
     stiff = min(len(feedforward.motor_efforts), count - 2)
     efforts[:stiff] = feedforward.motor_efforts[:stiff] - train.motor_inertia * deflections[2 : stiff + 2]
-    if mode is FeedforwardMode.OFFSET:
-        return Reference(positions[:2], efforts[:2])
+    if mode is FeedforwardMode.OFFSET:  # the motion itself is known with all its derivatives
+        deflections[:2] = 0.0
+        efforts = efforts[:2]
     return Reference(positions[:count] - deflections, efforts)
 
 

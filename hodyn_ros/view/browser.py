@@ -28,7 +28,7 @@ Colour = tuple[int, int, int]
 _PERIOD = 1.0 / 30.0  # [s] between two pictures
 _BODY, _LOOP, _GHOST, _SPRING = (68, 119, 170), (34, 136, 51), (238, 160, 60), (238, 102, 119)
 _JOINT = (40, 60, 90)
-_LINE, _DOT, _AXES = 0.022, 0.024, 0.07  # shares of the robot's size
+_LINE, _DOT, _AXES = 0.034, 0.034, 0.07  # shares of the robot's size
 _NOWHERE = np.zeros((1, 2, 3))
 
 
@@ -129,7 +129,7 @@ class Browser:
         title = json.dumps(f"{scene.robot.name} - hodyn view")
         server.gui._websock_interface.queue_message(RunJavascriptMessage(source=f"document.title = {title};"))
         server.initial_camera.look_at = middle
-        server.initial_camera.position = middle + size * np.array([0.85, -0.95, 0.42])
+        server.initial_camera.position = middle + size * np.array([0.68, -0.76, 0.34])
         cell = 10.0 ** np.floor(np.log10(size))
         server.scene.add_grid(
             "/ground",

@@ -18,6 +18,7 @@ from hodyn_ros.view.track import Instant, Track, drive_limits, track_of_motion
 from hodyn_ros.view.visuals import read_looks
 
 _BAG_ENDS = (".mcap", ".db3", ".zstd")
+_USUAL = 1.0 / 3.0  # share of the limits of efforts that motions use
 _UNKNOWN = 1e-3  # [rad] largest deflection that is expected of a robot whose file says too little
 
 
@@ -66,14 +67,14 @@ def _track(robot: Robot, source: str, duration: float | None, namespace: str) ->
 
 
 def _largest(robot: Robot, track: Track | None) -> float:
-    """Return the largest deflection [rad or m] of a track, or else that under the largest efforts.
+    """Return the largest deflection [rad or m] of a track, or else that under a usual share of the limits.
 
-    What is live comes later: springs drawn too wide would hide the robot.
+    What is live comes later: springs that are drawn too wide would hide the robot.
     """
     if track is not None and track.deflections is not None and np.isfinite(track.deflections).any():
         return float(np.nanmax(np.abs(track.deflections)))
     train = robot.drive_train
     if train is None:
         return _UNKNOWN
-    bent = robot.limits.effort / train.stiffness
-    return float(max(bent[np.isfinite(bent)], default=_UNKNOWN))
+    bent = _USUAL * robot.limits.effort / train.stiffness
+    return float(max(bent[np.isfinite(bent) & (bent > 0.0)], default=_UNKNOWN))

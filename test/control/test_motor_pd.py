@@ -75,7 +75,8 @@ def test_references_of_the_modes(panda: Robot, motion: object, order: int) -> No
     np.testing.assert_allclose(rigid.efforts, expected, rtol=1e-12, atol=1e-10)
 
     offset = motor_reference(FeedforwardMode.OFFSET, drives, feedforward)
-    bent = q[:2] + feedforward.efforts[:2] / drives.stiffness
+    bent = q[: order + 1].copy()
+    bent[:2] += feedforward.efforts[:2] / drives.stiffness
     np.testing.assert_allclose(offset.positions, bent, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(offset.efforts, expected[:2], rtol=1e-12, atol=1e-10)
 

@@ -154,6 +154,7 @@ def test_a_browser_shows_the_robot_and_its_controls(panda: tuple[Browser, Player
         text = shown.wait_for("document.body.innerText.includes('panda_joint7') && document.body.innerText")
         for words in ("Torques of the drives", "Deflection ×", "Time [s]", "of 87 N·m"):
             assert words in text
+        shown.wait_for("document.title == 'panda - hodyn view'")
         shown.wait_for(f"{button('Pause')} && ({button('Pause')}.click(), true)")
         shown.wait_for(f"!!{button('Play')}")
         assert not player.playing
