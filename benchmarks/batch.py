@@ -177,11 +177,12 @@ def _with_loops() -> dict[str, tuple[Contender, Contender]]:
         torques = np.array(robot.inverse_dynamics(q))[:, :1]
         looped.accelerations_of_samples(_FEWER, q[:, :2], torques, None)  # which compiles, as the others do
         robot.inverse_dynamics(q[0])
-        run = partial(_run, looped, looped.memory.copy())
+        run, joint_motion = partial(_run, looped, looped.memory.copy()), looped._joint_call(_ORDER)
+        assert joint_motion is not None
         made = {
             "efforts, r = 2": (looped._effort_loops[_ORDER, (), False], [q]),
             "accelerations, r = 0": (looped._forward_loops[0, ()], [q[:, :2], torques]),
-            "joint motion, r = 2": (looped._joint_call(_ORDER).samples, [q[:, : _ORDER + 1]]),
+            "joint motion, r = 2": (joint_motion.samples, [q[:, : _ORDER + 1]]),
             "mass matrix, r = 0": (looped.product_loop("mass_matrix", 0), [q[:, :1]]),
         }
         for work, (loop, arrays) in made.items():

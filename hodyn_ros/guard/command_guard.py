@@ -272,7 +272,7 @@ class CommandGuard:
         )  # by the slower of two clocks, unless it stands still
         self._late = real > _LATE * self._period
         real = min(real, _LATE * self._period)
-        since = min(real, 2.0 * self._period)
+        since = min(real, 1.5 * self._period)
         self._period += (_GROWS if real > self._period else _EASES_OFF) * (real - self._period)
         self._t += real
         if self._issued is not None:

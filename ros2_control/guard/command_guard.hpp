@@ -250,7 +250,7 @@ private:
     real = passed > 0.0 ? std::min(real, passed) : real;  // by the slower of two clocks, unless it stands still
     late_ = real > command_guard::kLate * period_;
     real = std::min(real, command_guard::kLate * period_);
-    const double since = std::min(real, 2.0 * period_);
+    const double since = std::min(real, 1.5 * period_);
     period_ += (real > period_ ? command_guard::kGrows : command_guard::kEasesOff) * (real - period_);
     t_ += real;
     if (has_issued_) {

@@ -172,14 +172,6 @@ def case_of(seed: int) -> Case:
 
 # What is beyond the bars to this day; a test says when it is no more.
 OPEN: tuple[Case, ...] = (
-    Case(  # a guard takes its period for longer after each hold-up, and then steps by 2.5 N.m
-        LOOSE.name,
-        "at full speed",
-        (
-            Lie("process", "held up, keeps the last", (), 55.0, 141),
-            Lie("process", "held up, keeps the last", (), 63.0, 74),
-        ),
-    ),
     Case(
         "motor references",
         "at full speed",

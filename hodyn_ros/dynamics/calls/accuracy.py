@@ -69,7 +69,7 @@ class AccuracyCalls(RobotProperties):
         with asked_for(), self._from_here() as memory:
             found = parts_of(method(**given))
             left = None if memory is None else memory.copy()
-            others = []
+            others: list[list[Array] | None] = []
             for _ in range(DRAWS):
                 beside = {name: self._rounded(name, value, rng) for name, value in given.items()}
                 if memory is not None and left is not None and self.closure is not None:
@@ -123,8 +123,8 @@ class AccuracyCalls(RobotProperties):
         own = sizes_by_order(part)
         if call == "inverse_dynamics":
             motion, base = given.get("q"), given.get("base")
-            speeds = [] if motion is None else sizes_by_order(np.asarray(motion)[1:])
-            twists = [] if base is None else sizes_by_order(base.in_frame("body").twists)
+            speeds = [] if motion is None else sizes_by_order(np.asarray(motion)[1:]).tolist()
+            twists = [] if base is None else sizes_by_order(base.in_frame("body").twists).tolist()
             count = max(len(speeds), len(twists))
             both = [max([*speeds[k : k + 1], *twists[k : k + 1]]) for k in range(count)]
             return natural_loads(self._tree, both, len(part))
