@@ -19,6 +19,8 @@ from hodyn_ros.lie.se3 import Array
 _VELOCITY = 10.0  # [1/s] by which what holds for steps of positions holds for those of velocities
 _HORIZON = 0.05  # [s] over which no derivative may change what it is one of by more than the joint can do
 _TWICE = 2.0  # what the joint can do, as limits are stated with care
+_COMPARED_OVER = 0.1  # [s] that a derivative and what it is one of are compared over
+_APART = 2.0  # times the step that two feedforwards may disagree by: so far may they go apart meanwhile
 _UNEXPLAINED_OVER = 0.5  # [s] that changes of what the model does not explain are looked at over
 
 
@@ -59,6 +61,7 @@ class FeedforwardStream:
         self._model = model if np.isfinite(self._mismatch).any() else None
         self._nothing = np.zeros(n)
         self._positions = self._efforts = np.zeros((0, n))
+        self._apart = np.zeros((2, n))  # of positions and velocities from their derivatives, lately
         self._motions: dict[int, Motion] = {}  # by instant, since the last feedforward
 
     @property
@@ -92,7 +95,11 @@ class FeedforwardStream:
         beside = self._unexplained(reference)
         accepted = Acceptance(0.0, True)
         if goes_on:
-            jump = self._jump(positions, since) or self._change_beside(beside, following)
+            jump = (
+                self._jump(positions, since)
+                or self._parting(positions, since)
+                or self._change_beside(beside, following)
+            )
             if jump is not None:
                 if not following:
                     self._keep(stamp, reference, status, beside, np.inf)
@@ -134,6 +141,8 @@ class FeedforwardStream:
         self.stamp, self.status = stamp, status
         self._positions, self._efforts = reference.positions[:3], reference.efforts
         self._motions.clear()
+        if np.isinf(since):
+            self._apart = np.zeros_like(self._apart)
         if beside is None or self.beside is None or np.isinf(since):
             self.beside = beside
         else:
@@ -182,6 +191,32 @@ class FeedforwardStream:
                     value=float(step[joint]),
                     limit=float(tolerance + explained[joint]),
                 )
+        return None
+
+    def _parting(self, positions: Array, h: float) -> StreamError | None:
+        """Return how far a motion has gone away from its own derivatives, None where it goes with them.
+
+        By what steps are more, or less, than the derivatives at both of their ends say.
+        """
+        last, orders = self._positions, max(min(len(positions), len(self._positions)) - 1, 0)
+        for order, name, unit in ((0, "position", "rad or m"), (1, "velocity", "rad/s or m/s"))[:orders]:
+            step = positions[order] - last[order]
+            least = h * np.minimum(last[order + 1], positions[order + 1])
+            most = h * np.maximum(last[order + 1], positions[order + 1])
+            outside = step - np.minimum(np.maximum(step, least), most)
+            self._apart[order] = np.exp(-h / _COMPARED_OVER) * (self._apart[order] + outside)
+            apart = np.abs(self._apart[order])
+            tolerance = _APART * self._config.reference_step * (1.0, _VELOCITY)[order]
+            if not np.count_nonzero(apart > tolerance):
+                continue
+            joint = int(np.argmax(apart))
+            return StreamError(
+                f"the {name} of joint {self._names[joint]!r} has gone {apart[joint]:.3g} {unit} away from "
+                "what its derivative says; look at what computes the motion",
+                joint=self._names[joint],
+                value=float(apart[joint]),
+                limit=tolerance,
+            )
         return None
 
     def _unexplained(self, reference: Reference) -> Array | None:

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <optional>
@@ -34,7 +35,7 @@ public:
     const Limits & limits, const EffortModel & model, bool alone)
   : beside(joints), last_(joints, position_rows, effort_rows), config_(config), fastest_(std::move(fastest)),
     strongest_(limits.effort), mismatch_(limits.mismatch), model_(model), alone_(alone), new_beside_(joints),
-    motion_(joints)
+    motion_(joints), apart_{Vector(joints), Vector(joints)}
   {
     watches_ = std::any_of(mismatch_.begin(), mismatch_.end(), [](double most) { return std::isfinite(most); });
   }
@@ -65,6 +66,9 @@ public:
     const bool explained = find_unexplained(reference);
     if (goes_on) {
       std::optional<Reason> jump = find_jump(reference.positions, since);
+      if (!jump) {
+        jump = find_parting(reference.positions, since);
+      }
       if (!jump && explained) {
         jump = find_change_beside(following);
       }
@@ -141,6 +145,31 @@ private:
     std::copy_n(from.numbers.begin(), to.rows * to.n, to.numbers.begin());
   }
 
+  // How far a motion has gone away from its own derivatives, by what steps are more, or less, than the derivatives
+  // at both of their ends say.
+  std::optional<Reason> find_parting(const Series & positions, double h)
+  {
+    using namespace feedforward_stream;
+    const Series & last = last_.positions;
+    const std::size_t rows = std::min({positions.rows, last.rows, std::size_t{3}});
+    for (std::size_t order = 0; order + 1 < rows; ++order) {
+      const double tolerance = kApart * config_.reference_step * (order == 0 ? 1.0 : kVelocity);
+      Vector & apart = apart_[order];
+      std::size_t worst = 0;
+      for (std::size_t j = 0; j < positions.n; ++j) {
+        const double one = last.at(order + 1, j), two = positions.at(order + 1, j);
+        const double way = positions.at(order, j) - last.at(order, j);
+        const double outside = way - std::min(std::max(way, h * std::min(one, two)), h * std::max(one, two));
+        apart[j] = std::exp(-h / kComparedOver) * (apart[j] + outside);
+        worst = std::abs(apart[j]) > std::abs(apart[worst]) ? j : worst;
+      }
+      if (std::abs(apart[worst]) > tolerance) {
+        return Reason{Cause::kReferenceStep, static_cast<int>(worst), std::abs(apart[worst]), tolerance};
+      }
+    }
+    return std::nullopt;
+  }
+
   void keep(Instant at, const Reference & reference, unsigned bits, bool explained, double since)
   {
     stamp = at;
@@ -149,6 +178,11 @@ private:
     copy(reference.positions, 3, last_.positions);
     copy(reference.efforts, reference.efforts.rows, last_.efforts);
     positions_ = last_.positions.rows;
+    if (std::isinf(since)) {
+      for (Vector & apart : apart_) {
+        std::fill(apart.begin(), apart.end(), 0.0);
+      }
+    }
     if (!explained || !has_beside || std::isinf(since)) {
       has_beside = explained;
       std::swap(beside, new_beside_);
@@ -269,5 +303,6 @@ private:
   bool watches_ = false;
   Vector new_beside_;  // as `beside`, of the feedforward that is looked at
   Motion motion_;
+  std::array<Vector, 2> apart_;  // of positions and velocities from their derivatives, lately
 };
 }  // namespace hodyn_ros::guard

@@ -349,6 +349,10 @@ constexpr double kVelocity = 10.0;
 constexpr double kHorizon = 0.05;
 // what the joint can do, as limits are stated with care
 constexpr double kTwice = 2.0;
+// [s] that a derivative and what it is one of are compared over
+constexpr double kComparedOver = 0.1;
+// times the step that two feedforwards may disagree by: so far may they go apart meanwhile
+constexpr double kApart = 2.0;
 // [s] that changes of what the model does not explain are looked at over
 constexpr double kUnexplainedOver = 0.5;
 }  // namespace feedforward_stream

@@ -215,6 +215,25 @@ def test_every_order_of_a_feedforward_is_held_against_the_others(wrong: dict[str
     assert found.stamp == EPOCH + 2 * MS  # it is not followed
 
 
+def test_a_motion_that_leaves_its_own_derivatives_is_seen() -> None:
+    """Positions that freeze while velocities go on, by less than a step each."""
+    found = stream()
+    with pytest.raises(StreamError, match="position of joint 'a' has gone") as error:
+        for k in range(100):
+            one = feedforward(position=1e-3 * min(k, 50), velocity=1.0)
+            found.take(EPOCH + k * MS, EPOCH + k * MS, one, Status.OK, True)
+    assert 50 < k < 65
+    assert error.value.reason.fault is Fault.REFERENCE_STEP
+    again = stream()
+    for k in range(100):  # 50 Hz, the acceleration in steps
+        t, brakes = 0.02 * k, k > 50
+        velocity = min(t, 1.0) - max(t - 1.0, 0.0)
+        position = 0.5 * min(t, 1.0) ** 2 + max(t - 1.0, 0.0) - 0.5 * max(t - 1.0, 0.0) ** 2
+        one = feedforward(position=position, velocity=velocity, acceleration=1.0 - 2.0 * brakes)
+        now = EPOCH + 20 * k * MS
+        again.take(now, now, one, Status.OK, False)
+
+
 def test_efforts_beside_the_model_may_change_slowly() -> None:
     found = stream()
     for k in range(4000):  # 20 N.m in four seconds, as of gravity that is turned
