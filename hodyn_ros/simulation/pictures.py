@@ -67,7 +67,8 @@ def _draw_joints(ax: Axes, times: Array, values: Array, names: NDArray[np.str_])
 
 def _draw_errors(ax: Axes, recordings: Mapping[str, Recording], begin: float, end: float) -> None:
     ax.set_yscale("log")
-    top, heights = 0.0, []
+    top = 0.0
+    heights: list[float] = []
     for mode, recording in recordings.items():
         errors = tracking(recording, begin, end)
         times, rms = windowed_rms(errors.times - begin, errors.errors)
