@@ -25,6 +25,7 @@ MODE_STYLES = {
 }
 _WINDOW = 0.1  # [s] over which errors are taken together
 _HEADROOM = 1.6  # between a curve and its label, as a factor
+_LETTERS = 2.5  # height of a label, as a factor
 
 
 def check_file_type(path: Path) -> None:
@@ -67,6 +68,7 @@ def _draw_joints(ax: Axes, times: Array, values: Array, names: NDArray[np.str_])
 def _draw_errors(ax: Axes, recordings: Mapping[str, Recording], begin: float, end: float) -> None:
     ax.set_yscale("log")
     top = 0.0
+    heights: list[float] = []
     for mode, recording in recordings.items():
         errors = tracking(recording, begin, end)
         times, rms = windowed_rms(errors.times - begin, errors.errors)
@@ -74,11 +76,14 @@ def _draw_errors(ax: Axes, recordings: Mapping[str, Recording], begin: float, en
         ax.plot(times, rms, color=colour, linewidth=1.8)
         # where it is as high as the curve gets under the words, so that they never meet
         height = float(rms[: len(rms) // 2 + 1].max()) * _HEADROOM
+        if any(1.0 / _LETTERS < height / other < _LETTERS for other in heights):
+            height = float(rms.min()) / _LETTERS  # below two curves that are alike
+        heights.append(height)
         ax.text(
             0.02 * (end - begin), height, f"{label}, {errors.rms:.1e} rad", color=colour, fontweight="bold"
         )
         top = max(top, height)
-    ax.set_ylim(top=2.5 * top)
+    ax.set_ylim(bottom=min(heights) / _HEADROOM, top=2.5 * top)
 
 
 def windowed_rms(times: Array, errors: Array) -> tuple[Array, Array]:
