@@ -586,13 +586,16 @@ class CommandGuard:
     def _first_effort(self, start: Motion, acts: float) -> Array:
         """Return the efforts (n,) that the joints carry before the first command.
 
-        Those of the model, as a feedforward may be false from the start; from there they fade to it.
+        Those of the feedforward, no further from the model than efforts may step, as it may be false from the
+        start; from there they fade to it.
         """
         if self.config.first_effort is FirstEffort.ZERO:
             return self._nothing
-        if self._model is None:
-            return self.desired.effort(self._instant(acts))
-        return _within(self._model(start), self._limiter.limit)
+        effort = self.desired.effort(self._instant(acts))
+        if self._model is not None:
+            known = self._model(start)
+            effort = known + _within(effort - known, self.config.effort_step)
+        return _within(effort, self._limiter.limit)
 
     def _begin_to_stop(self, reason: Reason) -> None:
         fault = reason.fault
@@ -732,5 +735,5 @@ class CommandGuard:
         return float(Fading(np.ones(1), np.zeros(1), self._release_from, self.config.fade).at(t).position[0])
 
 
-def _within(values: Array, most: Array) -> Array:
+def _within(values: Array, most: Array | float) -> Array:
     return np.minimum(np.maximum(values, -most), most)

@@ -129,6 +129,10 @@ class FeedforwardConsumer(Node, ABC):
         """Return the reading of the clock [ns]."""
         return int(self.get_clock().now().nanoseconds)
 
+    def steady(self) -> float:
+        """Return the reading of a clock that nobody sets [s]."""
+        return time.monotonic()
+
     def _take_feedforward(self, data: bytes) -> None:
         try:
             stamp, feedforward = self._feedforward_reader.read(data)
@@ -190,7 +194,7 @@ class FeedforwardConsumer(Node, ABC):
         """
         if self.get_clock().ros_time_is_active:
             return None
-        now, steady = self.now(), time.monotonic()
+        now, steady = self.now(), self.steady()
         before, self._clocks = self._clocks, (now, steady)
         at_before, self._at = self._at, at
         if before is None:

@@ -651,13 +651,15 @@ private:
   // model, as a feedforward may be false from the start.
   void begin_anew(double acts)
   {
-    if (config.first_effort == FirstEffort::kFeedforward && model_) {
-      model_(scratch_, issued.effort);
-      for (std::size_t j = 0; j < joints(); ++j) {
-        issued.effort[j] = within(issued.effort[j], limiter_.limit()[j]);
-      }
-    } else if (config.first_effort == FirstEffort::kFeedforward) {
+    if (config.first_effort == FirstEffort::kFeedforward) {
       desired.effort(instant(acts), issued.effort);
+      if (model_) {
+        model_(scratch_, effort_);
+      }
+      for (std::size_t j = 0; j < joints(); ++j) {
+        const double known = model_ ? effort_[j] : issued.effort[j];
+        issued.effort[j] = within(known + within(issued.effort[j] - known, config.effort_step), limiter_.limit()[j]);
+      }
     } else if (config.first_effort == FirstEffort::kZero) {
       std::fill(issued.effort.begin(), issued.effort.end(), 0.0);
     } else {

@@ -39,6 +39,9 @@ class Node(ForwardEffortNode):
     def now(self) -> int:
         return self.instant
 
+    def steady(self) -> float:
+        return 1e-9 * self.instant
+
     def send(self, at: int, command: GuardedCommand) -> bool:
         self.sent.append(command.effort.tobytes())
         return super().send(at, command)

@@ -199,7 +199,7 @@ def test_a_stop_without_measurements_ends_with_an_empty_command(robot: Robot, st
             a.wait(10)
             a.want(standing)
         a.talk.wait_until(lambda: not len(a.commands[-1].data), "the end of the commands")
-        a.talk.wait_for_line(a.node, "following -> stopping: no measurement: no sound measurement for 0.05 s")
+        a.talk.wait_for_line(a.node, "following -> stopping: no measurement: no sound one for 0.05 s")
         a.talk.wait_for_line(a.node, "stopping -> stopped")
         efforts = np.array([command.data for command in a.commands[count:-1]])
         assert 3 <= len(efforts) <= 25
