@@ -101,7 +101,8 @@ def natural_rates(rates: Sequence[float] | Array, orders: int) -> Array:
     first on.
     """
     speeds = [float(rate) ** (1.0 / k) for k, rate in enumerate(rates, 1)]
-    return np.array([max(speeds[:k], default=0.0) ** k for k in range(orders)])
+    with np.errstate(over="ignore"):  # numbers that are far too large are as natural as any
+        return np.array([np.float64(max(speeds[:k], default=0.0)) ** k for k in range(orders)])
 
 
 _asked: ContextVar[bool] = ContextVar("asked", default=False)

@@ -12,6 +12,7 @@ _EXTRA_OF = {
     "lz4": "bags",
     "clarabel": "identify",
     "viser": "view",
+    "websockets": "view",
     "trimesh": "view",
     "pyarrow": "parquet",
 }

@@ -62,14 +62,19 @@ NODES = {
         subscribes=("joint_trajectory", "joint_targets", "pose_targets", "joint_states"),
     ),
     "controller_node": Access(
-        publishes=("effort_commands",), subscribes=("feedforward_torque", "motor_states")
+        publishes=("effort_commands",),
+        subscribes=("feedforward_torque", "motor_states"),
+        serves=("~/start",),
     ),
     "forward_effort_node": Access(
-        publishes=("effort_commands",), subscribes=("feedforward_torque", "joint_states", *_MANAGER)
+        publishes=("effort_commands",),
+        subscribes=("feedforward_torque", "joint_states", *_MANAGER),
+        serves=("~/start",),
     ),
     "motor_reference_node": Access(
         publishes=("position_commands", "velocity_commands", "effort_commands", "motor_references"),
         subscribes=("feedforward_torque", "joint_states", *_MANAGER),
+        serves=("~/start",),
     ),
     "trajectory_filter": Access(
         publishes=("filtered_joint_trajectory",),

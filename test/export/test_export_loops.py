@@ -28,7 +28,7 @@ STRAIGHT = (
     r"  \(void\)\w+;"
     r"|  const double x\d+ = (q|pose|twists|reached|memory->leading|a\d)\[\d+\];"
     r"|  const double w\d+ = work\[\d+\];"
-    rf"|  const double x\d+ = ({OPERAND} [-+*/] {OPERAND}|(sin|cos)\({OPERAND}\));"
+    rf"|  const double x\d+ = ({OPERAND} [-+*/] {OPERAND}|(sin|cos|fabs)\({OPERAND}\));"
     rf"|  (tau|motion|base_wrench|work)\[\d+\] = -?{OPERAND};"
     r"|  double work\[\d+\];|  part\d+\([\w>, -]+\);"
 )
@@ -202,7 +202,7 @@ class TestForm:
             "int i;",
             *copy,
             *(["reached[#] = #;"] if name == "panda_hand" else newton),
-            f"if (!(# < # && all_finite(q, #){finite})) {{",
+            f"if (!(-# < # && all_finite(q, #){finite})) {{",
             "return ROBOT_FAILED;",
             "}",
             copy[0],

@@ -56,6 +56,7 @@ EXTRAS = {
     "identify": {"clarabel": {Path("hodyn_ros/identification/consistency.py")}},
     "view": {
         "viser": {Path("hodyn_ros/view/browser.py")},
+        "websockets": {Path("hodyn_ros/view/own_pages.py")},
         "trimesh": {Path("hodyn_ros/view/meshes.py")},
     },
 }

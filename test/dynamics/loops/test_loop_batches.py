@@ -93,7 +93,7 @@ def test_lanes_round_as_single_samples_do(name: str, lanes: int, monkeypatch: py
             found = looped.accelerations_of_samples(COUNT, given.state[0], u, given.base)
             loop, arrays = looped._forward_loops[ORDER, ()], given.state
         kernel = loop.call
-        assert kernel.in_lanes(kernel.batch_rows) is not None and found.shape[0] == COUNT
+        assert kernel.in_lanes(kernel.batch_rows, 1.0) is not None and found.shape[0] == COUNT
         for i, arguments in enumerate(zip(*arrays)):
             positions = memory.copy()
             table = kernel.function(*map(np.ascontiguousarray, arguments), positions)
