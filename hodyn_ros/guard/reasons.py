@@ -51,7 +51,7 @@ class Obstacle(str, Enum):
     SETTLING = "all has been sound for a moment only"
     UNKNOWN_POSE = "start pose invalid: where the robot stands is not known"
     NO_POSITIONS = "start pose invalid: the feedforward holds no motor positions"
-    POSE = "start pose invalid: the robot stands elsewhere"
+    POSE = "start pose invalid"
     SPEED = "start pose invalid: the motion is under way"
 
 

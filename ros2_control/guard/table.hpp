@@ -139,7 +139,7 @@ inline const char * name_of(Cause value)
     "all has been sound for a moment only",
     "start pose invalid: where the robot stands is not known",
     "start pose invalid: the feedforward holds no motor positions",
-    "start pose invalid: the robot stands elsewhere",
+    "start pose invalid",
     "start pose invalid: the motion is under way",
     "feedforward and robot fit together",
     "the robot is on the motion",

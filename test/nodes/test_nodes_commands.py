@@ -21,6 +21,7 @@ from ros_processes import RosProcess, start_node
 from ros_talk import Talk
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header
+from std_srvs.srv import Trigger
 
 from hodyn_ros.feedforward.feedforward import Feedforward, Status
 from hodyn_ros.msg import FeedforwardTorque
@@ -250,9 +251,11 @@ def test_a_second_publisher_and_limits_exceeded_end_the_following() -> None:
             b.node, "following -> stopping: reference discontinuity: the position of joint 'a'"
         )
         assert np.abs(np.diff(found, axis=0)).max() < 0.5
-        b.follow(260, 520, commands)
-        b.send(520, feedforward(520)._replace(status=Status.POSITION_LIMIT_EXCEEDED))
-        b.tick_and_hear(520, commands)
+        b.follow(260, 420, commands)
+        assert b.talk.call(Trigger, "forward_effort_node/start", Trigger.Request()).success
+        b.follow(420, 620, commands)
+        b.send(620, feedforward(620)._replace(status=Status.POSITION_LIMIT_EXCEEDED))
+        b.tick_and_hear(620, commands)
         b.talk.wait_for_line(
             b.node,
             "stopping: feedforward beyond limits: the feedforward has the status POSITION_LIMIT_EXCEEDED",
