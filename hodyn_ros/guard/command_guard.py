@@ -132,6 +132,7 @@ class CommandGuard:
         self._t = 0.0  # [s] own time
         self._now: int | None = None
         self._period = MILLISECOND  # [s] between two commands, as it mostly is
+        self._commanded = self._paced = False  # whether it was asked for commands before, and twice
         self._late = False  # whether the last two were much further apart
         self._astray = 0.0  # [s] by which the clock has gone otherwise than time, lately
         self._interrupted: Reason | None = None  # how the last two commands were apart
@@ -270,6 +271,10 @@ class CommandGuard:
         real = (
             min(real, passed) if passed > 0.0 else real
         )  # by the slower of two clocks, unless it stands still
+        if not self._paced and real > 0.0 and self._interrupted is None and self.state is State.WAITING:
+            self._period = real  # the first is the best guess
+            self._paced = self._commanded
+        self._commanded = True
         self._late = real > _LATE * self._period
         real = min(real, _LATE * self._period)
         since = min(real, 1.5 * self._period)

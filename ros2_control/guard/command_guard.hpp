@@ -248,6 +248,11 @@ private:
     }
     real = is_known ? real : period_;
     real = passed > 0.0 ? std::min(real, passed) : real;  // by the slower of two clocks, unless it stands still
+    if (!paced_ && real > 0.0 && !interrupted_ && state == State::kWaiting) {
+      period_ = real;  // the first is the best guess
+      paced_ = commanded_;
+    }
+    commanded_ = true;
     late_ = real > command_guard::kLate * period_;
     real = std::min(real, command_guard::kLate * period_);
     const double since = std::min(real, 1.5 * period_);
@@ -962,6 +967,7 @@ private:
   double taken_at_ = -kInfinite;  // and when that was [s] own time
   int jumps_ = 0;                 // of measured positions since then,
   Reason measured_jump_;                 // and the first of them
+  bool commanded_ = false, paced_ = false;  // whether it was asked for commands before, and twice
   double astray_ = 0.0;           // [s] by which the clock has gone otherwise than time, lately
   double t_ = 0.0;                                // [s] own time
   double period_ = effort_limiter::kMillisecond;  // [s] between two commands, as it mostly is
