@@ -129,6 +129,8 @@ def refuse_without_digits(
 
     `what`: the answer in words; `instead`: what to do besides asking for fewer orders.
     """
+    if is_asked_for():
+        return
     digits, holds = found.digits, found.holds
     if holds == len(digits) - 1:
         return
