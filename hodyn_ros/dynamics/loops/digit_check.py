@@ -184,9 +184,12 @@ class CheckedCall(Generic[Kernel]):
     check: DigitCheck
     sure: float
 
+    def __post_init__(self) -> None:
+        self.function, self.bad = self.call.function, self.call.bad
+
     def counts(self, table: Array, arguments: Sequence[Array], memory: Array) -> bool:
         """Whether a result counts; SingularError where too few of its digits are left."""
-        bad = table.item(self.call.bad)
+        bad = table.item(self.bad)
         if bad < self.sure:
             return True
         if bad < 1.0:
