@@ -21,6 +21,7 @@ from hodyn_ros.lie.se3 import Array
 
 FEWEST = 6.0  # digits; with fewer left a call refuses
 DRAWS = 3
+CLOSING = 2.0  # gain of robots with loops: numbers that close them are rounded once, the same in every trial
 BEGIN = 1e-7  # [rad], and of the robot's size: how far off iterations begin, besides
 _ROUNDING = 4.0 * float(np.finfo(np.float64).eps)  # of the input, and of what the robot was made from
 _FULL = -float(np.log10(np.finfo(np.float64).eps))
@@ -51,12 +52,15 @@ class Accuracy(NamedTuple):
 
 
 def accuracy(
-    found: Sequence[Array], others: Sequence[Sequence[Array] | None], natural: Sequence[Array]
+    found: Sequence[Array],
+    others: Sequence[Sequence[Array] | None],
+    natural: Sequence[Array],
+    gain: float = 1.0,
 ) -> Accuracy:
     """Estimate the accuracy of the parts of an answer, each with the order on its first axis.
 
     `others`: the same of input that was rounded, None where that cannot be computed; `natural` (orders,) of
-    each part: what is natural for such a motion.
+    each part: what is natural for such a motion; `gain`: by how much more than by these an answer may be off.
     """
     rows = [sizes_by_order(part) for part in found]
     errors = np.array([10.0**-_FULL * row for row in rows])
@@ -64,7 +68,7 @@ def accuracy(
         apart = np.full(errors.shape, np.inf)
         if other is not None:
             for p, (part, beside) in enumerate(zip(found, other)):
-                apart[p] = sizes_by_order(beside - part)
+                apart[p] = gain * sizes_by_order(beside - part)
         errors = np.maximum(errors, np.nan_to_num(apart, nan=np.inf, posinf=np.inf))
     sizes = np.maximum(np.array(rows), _NATURAL * np.array(natural))
     return Accuracy(errors, sizes)
@@ -130,6 +134,8 @@ def refuse_without_digits(
 
     `what`: the answer in words; `instead`: what to do besides asking for fewer orders.
     """
+    if is_asked_for():
+        return
     digits, holds = found.digits, found.holds
     if holds == len(digits) - 1:
         return

@@ -43,7 +43,7 @@ class Remembering(Protocol):
         """Rows of the result that are wanted of many samples."""
         ...
 
-    def in_lanes(self, rows: slice, sure: float) -> MachineCode | None:
+    def in_lanes(self, rows: slice, sure: float = 1.0) -> MachineCode | None:
         """Code for several samples at a time."""
         ...
 

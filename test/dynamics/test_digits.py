@@ -179,14 +179,16 @@ def test_true_errors_are_within_ten_times_what_is_estimated(kind: str) -> None:
     assert digits.shape == found.shape
 
 
+SLOW = {"6-UPS on limbs, inverse dynamics": 250, "loops, inverse dynamics": 250}  # calls, of others 500
+STUDY = [(kind, order) for kind in KINDS for order in (2, 6) if order == 2 or not kind.startswith("6-UPS")]
+
+
 @pytest.mark.thorough
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("order", [2, 6])
+@pytest.mark.parametrize(("kind", "order"), STUDY)
 def test_ten_thousand_random_calls(kind: str, order: int) -> None:
     """In 99 % of calls near singular poses the error is within ten times its estimate, at each order."""
-    share = {"6-UPS on limbs, inverse dynamics": 0.1, "loops, inverse dynamics": 0.4}.get(kind, 1.2)
-    found, _ = run(kind, range(int(420 * share)), 2 if kind.startswith("6-UPS") else order)
-    assert len(found) > 100 * share
+    found, _ = run(kind, range(SLOW.get(kind, 500)), order)
+    assert len(found) > 80, "calls with an answer"
     assert ((found <= 10.0).mean(axis=0) >= 0.99).all(), (found <= 10.0).mean(axis=0)
 
 

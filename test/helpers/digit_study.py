@@ -13,6 +13,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+import gmpy2
 import numpy as np
 from linkages import robot_of
 from numpy.typing import NDArray
@@ -350,7 +351,7 @@ def euler(rng: np.random.Generator, order: int) -> Trial:
 def _root(square: Any) -> Any:
     """Return the square root of a series."""
     root = square.copy()
-    root[0] = mp.sqrt(square[0])
+    root[0] = gmpy2.sqrt(square[0])
     for k in range(1, len(square)):
         root[k] = (square[k] - sum(root[i] * root[k - i] for i in range(1, k))) / (2 * root[0])
     return root
@@ -361,7 +362,7 @@ def _angle(y: Any, x: Any) -> Any:
     both, rates = np.stack([x, y], axis=1), mp.derivative(np.stack([y, x], axis=1))
     right = mp.inner(np.stack([x[:-1], -y[:-1]], axis=1), rates) if len(x) > 1 else []
     square, angle = mp.inner(both, both), x.copy()
-    angle[0] = mp.atan2(y[0], x[0])
+    angle[0] = gmpy2.atan2(y[0], x[0])
     for k in range(1, len(x)):
         known = sum(square[i] * (k - i) * angle[k - i] for i in range(1, k))
         angle[k] = (right[k - 1] - known) / (k * square[0])

@@ -12,6 +12,7 @@ import numpy as np
 from hodyn_ros.checks import real_array
 from hodyn_ros.digits import (
     BEGIN,
+    CLOSING,
     DRAWS,
     Accuracy,
     accuracy,
@@ -80,7 +81,8 @@ class AccuracyCalls(RobotProperties):
                     others.append(None)
             if memory is not None and left is not None:
                 memory[:] = left
-        return accuracy(found, others, [self._natural(call, part, given) for part in found])
+        natural = [self._natural(call, part, given) for part in found]
+        return accuracy(found, others, natural, 1.0 if self.closure is None else CLOSING)
 
     @contextmanager
     def _from_here(self) -> Iterator[Array | None]:

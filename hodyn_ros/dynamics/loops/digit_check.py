@@ -12,6 +12,7 @@ import numpy as np
 from hodyn_ros.codegen.sample_loop import Remembering, SampleLoop
 from hodyn_ros.digits import (
     BEGIN,
+    CLOSING,
     DRAWS,
     Accuracy,
     accuracy,
@@ -81,7 +82,7 @@ class DigitCheck:
             beside = [self._rounded(name, array, rng) for name, array in zip(self.names, arguments)]
             other = self.function(*beside, start)
             others.append(self.parts(other) if other.item(self.bad) < 1.0 else None)
-        return accuracy(found, others, self._natural(found, arguments))
+        return accuracy(found, others, self._natural(found, arguments), CLOSING)
 
     def sure(self, place: Place, basis: Array) -> float:
         """Return below which number at `bad` enough digits are left that nothing has to be asked.
@@ -184,9 +185,12 @@ class CheckedCall(Generic[Kernel]):
     check: DigitCheck
     sure: float
 
+    def __post_init__(self) -> None:
+        self.function, self.bad = self.call.function, self.call.bad
+
     def counts(self, table: Array, arguments: Sequence[Array], memory: Array) -> bool:
         """Whether a result counts; SingularError where too few of its digits are left."""
-        bad = table.item(self.call.bad)
+        bad = table.item(self.bad)
         if bad < self.sure:
             return True
         if bad < 1.0:

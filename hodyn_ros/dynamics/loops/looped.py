@@ -73,11 +73,14 @@ class LoopedDynamics(LoopedEfforts, LoopedAccelerations, LoopedMatrices):
         checked = self._drive_calls[order]
         if checked is None:
             return into(call)
-        function, columns = checked.call.function, self._drive_columns(order)
+        function, bad, sure = checked.function, checked.bad, checked.sure
+        columns = self._drive_columns(order)
 
         def quickly(*arguments: Array) -> Array:
             table: Array = function(*arguments, self.memory)
-            return table[:1, :columns] if checked.counts(table, arguments, self.memory) else call(*arguments)
+            if table.item(bad) < sure or checked.counts(table, arguments, self.memory):
+                return table[:1, :columns]
+            return call(*arguments)
 
         return into(quickly)
 
@@ -118,8 +121,10 @@ class LoopedDynamics(LoopedEfforts, LoopedAccelerations, LoopedMatrices):
         checked = self._drive_calls.get(order)
         if checked is None:
             return None
-        table = checked.call.function(drives, *base, self.memory)
-        if not checked.counts(table, [drives, *base], self.memory):
+        table = checked.function(drives, *base, self.memory)
+        if not table.item(checked.bad) < checked.sure and not checked.counts(
+            table, [drives, *base], self.memory
+        ):
             return None
         row, k, platform, behind = table[0], len(self.closure.joints), None, 0
         if self.closure.platform is not None:

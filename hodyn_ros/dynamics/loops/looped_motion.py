@@ -192,8 +192,10 @@ class LoopedMotion:
         return None if checked is None else self._moved_joints(checked, y, *given)
 
     def _moved_joints(self, checked: CheckedCall[LoopKernel], *motion: Array) -> Array | None:
-        table: Array = checked.call.function(*motion, self.memory)
-        return table[:-1] if checked.counts(table, motion, self.memory) else None
+        table: Array = checked.function(*motion, self.memory)
+        if table.item(checked.bad) < checked.sure or checked.counts(table, motion, self.memory):
+            return table[:-1]
+        return None
 
     def joints_at_once(self, q: Array | None, base: BaseMotion | None) -> Array | None:
         """Return what `joint_motion` does, of arguments that are not checked, if compiled code can."""

@@ -67,7 +67,7 @@ class DirectKinematics(LimbCall):
         """Rows of the result that batches are of: the only one."""
         return slice(0, 1)
 
-    def in_lanes(self, rows: slice, sure: float) -> MachineCode | None:
+    def in_lanes(self, rows: slice, sure: float = 1.0) -> MachineCode | None:
         """Return None: lanes hold limbs of one sample."""
         return None
 

@@ -292,7 +292,7 @@ class ParallelKernel(LimbCall):
         """Rows of the result that batches are of: efforts, or the force in task space."""
         return slice(0, self.order + 1)
 
-    def in_lanes(self, rows: slice, sure: float) -> MachineCode | None:
+    def in_lanes(self, rows: slice, sure: float = 1.0) -> MachineCode | None:
         """Return None: lanes hold limbs of one sample."""
         return None
 

@@ -19,25 +19,27 @@ from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.canonical import CanonicalBody
 from hodyn_ros.engine.series.orthogonal import Column, Orthogonal
 from hodyn_ros.engine.series.turn import Turn
-from hodyn_ros.engine.series.validity import following_step
+from hodyn_ros.engine.series.validity import CLOSED, following_step
 from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, dot, scale, subtract
 
 Screw = tuple[Vector, Vector]
 Pose = tuple[tuple[Vector, Vector, Vector], Vector]  # columns of the rotation, translation
 
 POSE = 12  # numbers at the beginning of the motion of the platform that a limb takes
+_APART = 1e-8  # [rad], and of the length of the platform, before the last step of Newton's method
 
 
 def newton_step(limb: LimbConstants, length: float, constants: Stack, platform: Stack, state: Stack) -> Stack:
     """Improve the joint positions of a limb.
 
     `platform` (1, ...): its pose first, (3, 4) by rows; `state` (1, N + 1): positions, and the
-    square of the length of the step after this one, as of `following_step`.
+    square of the length of the step after this one, as of `following_step`, but no less than what says that
+    the end was `_APART` or farther from the platform: a limb with fewer than six joints may not reach it.
     """
-    row, factors = _improved(limb, length, constants, platform, state)
+    positions, step, apart, factors = _improved(limb, length, constants, platform, state)
     gains = [1.0 if body.rotation_gain else 1.0 / length**2 for body in limb.chain]
     flat = sum(gain * inverse for gain, inverse in zip(gains, factors.inverses))
-    return [[*row[:-1], following_step(row[-1], flat)]]
+    return [[*positions, following_step(step, flat) + apart * apart * (CLOSED / _APART**4)]]
 
 
 def newton_step_of_drives(
@@ -45,12 +47,12 @@ def newton_step_of_drives(
 ) -> Stack:
     """Improve the joint positions of a limb, and say what its drives move by the platform.
 
-    As `newton_step`, but after the positions comes the square of the step, and then for each drive the wrench
-    (6,) against its unit force, in the world frame at the positions before: its power with the twist of the
-    platform is the drive's rate.
+    As `newton_step`, but after the positions come the squares of the distance before and of the step, added,
+    and then for each drive the wrench (6,) against its unit force, in the world frame at the positions
+    before: its power with the twist of the platform is the drive's rate.
     """
-    row, factors = _improved(limb, length, constants, platform, state)
-    return [[*row, *_against_drives(limb, length, _pose(constants[0]), factors)]]
+    positions, step, apart, factors = _improved(limb, length, constants, platform, state)
+    return [[*positions, step + apart, *_against_drives(limb, length, _pose(constants[0]), factors)]]
 
 
 def drive_rates(
@@ -75,8 +77,11 @@ def drive_rates(
 
 def _improved(
     limb: LimbConstants, length: float, constants: Stack, platform: Stack, state: Stack
-) -> tuple[list[Scalar], Orthogonal]:
-    """Return positions and the square of the step to them, and the factors of the Jacobian before."""
+) -> tuple[list[Scalar], Scalar, Scalar, Orthogonal]:
+    """Return positions, squares of the step to them and of the distance before, and the Jacobian's factors.
+
+    Lengths are measured in that of the platform.
+    """
     frame, attachment = _pose(constants[0]), _pose(constants[0][POSE:])
     goal = _compose(_compose(_inverse(frame), _pose(platform[0])), attachment)
     positions = state[0][: len(limb.chain)]
@@ -88,10 +93,12 @@ def _improved(
     apart = subtract(goal[1], end[1])
     twist = [*turned, *add(apart, cross(end[1], turned))]
     factors = _factors(screws, length)
-    step, square = factors.solve(_scaled(twist, 1.0 / length)), 0.0
+    step = factors.solve(_scaled(twist, 1.0 / length))
+    square: Scalar = 0.0
     for body, change in zip(limb.chain, step):
         square = square + change * change * (1.0 if body.rotation_gain else 1.0 / length**2)
-    return [*(p + s for p, s in zip(positions, step)), square], factors
+    distance = dot(turned, turned) + dot(apart, apart) * (1.0 / length**2)
+    return [p + s for p, s in zip(positions, step)], square, distance, factors
 
 
 def _against_drives(limb: LimbConstants, length: float, frame: Pose, factors: Orthogonal) -> list[Scalar]:

@@ -127,7 +127,7 @@ class LoopFunction(Call):
         """Rows of the result that batches are of: by default all but the last."""
         return slice(0, self.result[0] - 1)
 
-    def in_lanes(self, rows: slice, sure: float) -> MachineCode | None:
+    def in_lanes(self, rows: slice, sure: float = 1.0) -> MachineCode | None:
         """Return the bare C function of `driver_text` for batches, which writes some rows of the result.
 
         None around the generic code of a large tree.
@@ -349,7 +349,7 @@ class LoopFromDrives(LoopFunction):
             finds_pose=self._finds_pose,
         )
 
-    def in_lanes(self, rows: slice, sure: float) -> MachineCode | None:
+    def in_lanes(self, rows: slice, sure: float = 1.0) -> MachineCode | None:
         """Return the bare C function for batches; None where a pose is found, which lanes do not remember."""
         return None if self._finds_pose else super().in_lanes(rows, sure)
 

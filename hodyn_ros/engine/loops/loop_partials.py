@@ -134,7 +134,7 @@ class LoopPartials(LoopFunction):
         parts: Array = table[..., :-1, :].reshape(*batch, self.parts, rows, -1).swapaxes(-3, -2)
         return parts.reshape(*batch, self.orders, rows // self.orders, -1)[..., :directions]
 
-    def in_lanes(self, rows: slice, sure: float) -> None:
+    def in_lanes(self, rows: slice, sure: float = 1.0) -> None:
         """Return None: lanes are directions."""
 
     def _compiled_end(self, trace: Callable[..., Stack], shapes: Sequence[Shape], limit: float) -> int:

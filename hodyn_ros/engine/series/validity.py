@@ -42,7 +42,7 @@ def unless_small(wrong: Scalar) -> Scalar:
 
     So what is added, which says how near a singular pose is, can be read from the sum.
     """
-    return abs(wrong - 0.5) + (wrong - 0.5)
+    return abs(wrong - 0.5) + wrong - 0.5
 
 
 def overflow(values: Sequence[Sequence[Scalar]]) -> Scalar:
