@@ -133,7 +133,7 @@ def run(
                 executor.spin_once(HOUSEKEEPING_PERIOD)  # returns right behind a sample
             between_samples()
         if rclpy.ok():
-            _stop(nodes, executor, signals, failures)
+            _stop(nodes, executor, signals, failures, output.where)
     except (ExternalShutdownException, ROSInterruptException):
         return 0
     except Exception:
@@ -141,7 +141,7 @@ def run(
             raise
         return 0  # as above
     finally:
-        _end_within(nodes)
+        _end_within(nodes, output.where)
         # ros2 launch passes on the SIGINT that the terminal has sent to everybody; once is enough, to the
         # very end of the process: that of Python takes longer than that of the node.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -156,12 +156,14 @@ def run(
     return 0
 
 
-def _stop(nodes: Sequence[Node], executor: Executor, signals: _Signals, failures: MiddlewareFailures) -> None:
+def _stop(
+    nodes: Sequence[Node], executor: Executor, signals: _Signals, failures: MiddlewareFailures, log: int
+) -> None:
     """Serve nodes that stop first until they have stopped, their time is over, or another signal comes."""
     stopping = [node for node in nodes if isinstance(node, StopsFirst) and node.stopping()]
     within = max((node.stop_within for node in stopping), default=0.0)
     end = time.monotonic() + within
-    _end_within(nodes, within)
+    _end_within(nodes, log, within)
     while rclpy.ok() and signals.count < 2 and time.monotonic() < end:
         if all(node.stopped for node in stopping):
             return
@@ -169,11 +171,11 @@ def _stop(nodes: Sequence[Node], executor: Executor, signals: _Signals, failures
             executor.spin_once(_LOOK_WHILE_STOPPING)
 
 
-def _end_within(nodes: Sequence[Node], more: float = 0.0) -> None:
-    """End the process then, by a thread that needs neither the interpreter nor signals."""
+def _end_within(nodes: Sequence[Node], log: int, more: float = 0.0) -> None:
+    """End the process then, by a thread that needs no interpreter and no signal; `log`: a descriptor."""
     seconds = more + max((getattr(node, "end_within", _END_WITHIN) for node in nodes), default=_END_WITHIN)
     if seconds < float("inf"):
-        faulthandler.dump_traceback_later(seconds, exit=True, file=2)
+        faulthandler.dump_traceback_later(seconds, exit=True, file=log)
 
 
 def _fail(error: Exception) -> int:

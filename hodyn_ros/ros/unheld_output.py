@@ -29,12 +29,15 @@ class UnheldOutput:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+        self.where = (
+            descriptor  # what is written there arrives without the thread, which needs the interpreter
+        )
         self._thread: Thread | None = None
         with suppress(OSError):  # it may be closed
             mode = os.fstat(descriptor).st_mode
             if stat.S_ISREG(mode) or (stat.S_ISCHR(mode) and not os.isatty(descriptor)):
                 return  # nobody waits for a file, nor for /dev/null
-            self._where = os.dup(descriptor)
+            self.where = os.dup(descriptor)
             self._source, writer = os.pipe()
             os.set_blocking(writer, False)
             with suppress(OSError, AttributeError):  # the user may not, or this is no Linux; 64 kB do as well
@@ -49,7 +52,7 @@ class UnheldOutput:
         while piece := os.read(self._source, _PIECE):
             with suppress(OSError):  # nobody can read any more
                 while piece:
-                    piece = piece[os.write(self._where, piece) :]
+                    piece = piece[os.write(self.where, piece) :]
             time.sleep(_PAUSE)
 
     def close(self) -> None:
@@ -60,4 +63,4 @@ class UnheldOutput:
             os.close(nobody)
             self._thread.join(_LAST)
             if not self._thread.is_alive():
-                os.dup2(self._where, self._descriptor)
+                os.dup2(self.where, self._descriptor)

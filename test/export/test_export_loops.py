@@ -202,7 +202,7 @@ class TestForm:
             "int i;",
             *copy,
             *(["reached[#] = #;"] if name == "panda_hand" else newton),
-            f"if (!(-# < # && all_finite(q, #){finite})) {{",
+            f"if (!(# < # && all_finite(q, #){finite})) {{",
             "return ROBOT_FAILED;",
             "}",
             copy[0],

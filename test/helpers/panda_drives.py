@@ -16,12 +16,12 @@ MIXED = {
 PAIR = {1: "variable_stiffness: {type: agonist_antagonist, spring: 300000}"}
 
 
-def write_panda(path: Path, more: Mapping[int, str]) -> Path:
-    """Write the shipped Panda with one more line in the drives of some joints, counted from 0."""
+def write_panda(path: Path, more: Mapping[int, str], end: str = "") -> Path:
+    """Write the shipped Panda with one more line in some drives, joints counted from 0, and at the end."""
     text = Path(share.find("config", "panda.yaml")).read_text(encoding="utf-8")
     head, *drives = text.split("    drive:\n")
     for joint, drive in enumerate(drives):
         line = f"      {more[joint]}\n" if joint in more else ""
         head += "    drive:\n" + line + drive
-    path.write_text(head, encoding="utf-8")
+    path.write_text(f"{head}\n{end}\n", encoding="utf-8")
     return path

@@ -20,6 +20,7 @@ from ros_processes import RosProcess, start_node
 from ros_talk import Talk
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header
+from std_srvs.srv import Trigger
 
 from hodyn_ros import Robot, share
 from hodyn_ros.feedforward.feedforward import Feedforward
@@ -122,10 +123,12 @@ def arm(robot: Robot, namespace: str, **parameters: object) -> Iterator[Arm]:
         assert "Traceback" not in node.output()
 
 
-def test_one_command_for_each_measurement(robot: Robot, standing: Feedforward) -> None:
+def test_one_command_for_each_measurement(robot: Robot, standing: Feedforward, tmp_path: Path) -> None:
     assert robot.drive_train is not None
     theta = standing.motor_positions[0]
-    with arm(robot, "cn_pd") as a:
+    # it is moved by hand, as no efforts would move it
+    moved = write_panda(tmp_path / "moved.yaml", {}, "uncertainty: {efforts: 10}")
+    with arm(robot, "cn_pd", robot_config=str(moved)) as a:
         a.wait(10)
         a.measure(theta)
         a.reason("waiting: no feedforward")
@@ -208,8 +211,8 @@ def test_a_stop_without_measurements_ends_with_an_empty_command(robot: Robot, st
         )
         values = a.talk.status("controller_node", lambda status, _: status.message.startswith("stopped"))
         assert int(values["commands without a new measurement"]) >= len(efforts)
-        # they come again: the motion is joined as at the start
-        count = len(a.commands)
+        # they come again: when it is asked to, the motion is joined as at the start
+        assert a.talk.call(Trigger, "controller_node/start", Trigger.Request()).success
         for _ in range(100):  # as often as this machine, busy with other tests, lets one of the two be late
             a.wait(10)
             a.want(standing)
