@@ -188,9 +188,9 @@ def test_batches_of_float32_lose_some_of_its_roundings(what: Any) -> None:
     def by_order(result: Array, order: int) -> Array:
         if what != "forward_kinematics":
             return np.moveaxis(result.reshape(count, order + 1, -1), 1, 0)
-        poses, twists = result[:, 0, :16], result[:, 0, 16:].reshape(count, -1, 6)  # side by side
-        padded = np.pad(twists, ((0, 0), (0, 0), (0, 10)))
-        return np.concatenate([poses[None], np.moveaxis(padded, 1, 0)])
+        twists = result[..., 16:].reshape(*result.shape[:2], -1, 6)  # of all bodies, beside their poses
+        padded = np.pad(twists, ((0, 0), (0, 0), (0, 0), (0, 10)))
+        return np.concatenate([result[None, ..., :16], np.moveaxis(padded, 2, 0)])
 
     for order in ORDERS[what]:
         whole, halves = (robot.compile_batch(order, what, dtype=kind) for kind in (np.float64, np.float32))

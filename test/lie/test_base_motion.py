@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from conditioning import SLACK, largest, moved_by_rounding
 from numpy.typing import NDArray
 
 from hodyn_ros import BaseMotion, InputError
@@ -51,7 +52,14 @@ def test_there_and_back(batch: tuple[int, ...]) -> None:
     body = base.in_frame("body")
     assert body.frame == "body" and body.batch == batch
     assert not body.twists.flags.writeable
-    close(body.in_frame("world").twists, base.twists)
+    there_and_back = body.in_frame("world").twists
+
+    def back(twists: Array) -> Array:
+        found = BaseMotion(body.pose, twists, frame="body").in_frame("world").twists
+        return found.reshape(-1, 4, 6)
+
+    bound = 2.0 * SLACK * moved_by_rounding(back, body.twists)
+    assert (largest(there_and_back.reshape(-1, 4, 6) - base.twists.reshape(-1, 4, 6)) <= bound).all()
     close(body.pose_derivatives(), base.pose_derivatives())
     wrenches = rng.standard_normal((*batch, 3, 6))
     found = base.wrenches_in_body(wrenches)
