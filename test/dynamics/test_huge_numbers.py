@@ -122,6 +122,7 @@ OF_TREES: Calls = {
     "forward_kinematics": kinematics,
     "inverse_kinematics": inverse_kinematics,
     "inverse_dynamics": inverse_dynamics,
+    "accuracy": lambda r, x: r.accuracy("inverse_dynamics", *stack(r, x, 5)),
     "drive_state": of_motion("drive_state", 5),
     "with_tree": lambda r, x: r.with_tree(r.tree),
     "with_drives": lambda r, x: r.with_drives(None),

@@ -325,7 +325,7 @@ def test_the_command_says_what_is_wrong_in_a_line(
 ) -> None:
     (tmp_path / "run.csv").write_bytes(BINARY)
     out = tmp_path / "found"
-    assert run(monkeypatch, "identify", tmp_path / "run.csv", tmp_path / "arm.yaml", "--out", out) == 2
+    assert run(monkeypatch, "identify", tmp_path / "arm.yaml", tmp_path / "run.csv", "--out", out) == 2
     assert "is no table of numbers" in " ".join(capsys.readouterr().err.split())
     assert not out.exists()
 

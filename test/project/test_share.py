@@ -43,7 +43,9 @@ def test_a_path_that_exists_is_returned_as_it_is(tmp_path: Path, monkeypatch: py
 
 def test_an_unknown_name_is_refused_with_what_there_is(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(prefix))
-    with pytest.raises(InputError, match=r"'pandda\.yaml'.*config/.*extra\.yaml, .*panda\.yaml"):
+    with pytest.raises(InputError, match=r"'pandda\.yaml'.*config/; did you mean 'panda\.yaml'\?"):
         share.find("config", "pandda.yaml")
+    with pytest.raises(InputError, match=r"'unlike'.*config/; it ships: .*extra\.yaml, .*panda\.yaml"):
+        share.find("config", "unlike")
     with pytest.raises(InputError, match="ships: none"):
         share.find("nothing_of_this_kind", "panda.yaml")
