@@ -146,11 +146,13 @@ def run(
         # very end of the process: that of Python takes longer than that of the node.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        for node in nodes:
-            node.destroy_node()
-        rclpy.try_shutdown()
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # rclpy has put back what was there before it
-        output.close()
+        try:
+            for node in nodes:
+                node.destroy_node()  # which may end the process, with a line that says why
+        finally:
+            rclpy.try_shutdown()
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # rclpy has put back what was there before it
+            output.close()
         if args is not None:  # else the process ends as well, which takes destructors of the middleware
             faulthandler.cancel_dump_traceback_later()
     return 0

@@ -29,9 +29,7 @@ class UnheldOutput:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self.where = (
-            descriptor  # what is written there arrives without the thread, which needs the interpreter
-        )
+        self.where = descriptor  # for who cannot wait for the thread, which needs the interpreter
         self._thread: Thread | None = None
         with suppress(OSError):  # it may be closed
             mode = os.fstat(descriptor).st_mode

@@ -93,7 +93,8 @@ def test_a_robot_without_drives_is_refused_by_its_name() -> None:
 
 
 STOPPING = """
-import sys
+import signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as "nohup make test" would have it ignored
 from rclpy.duration import Duration
 from rclpy.node import Node
 from std_msgs.msg import Int64
