@@ -177,7 +177,7 @@ class FeedforwardConsumer(Node, ABC):
         self.guard.transitions.clear()
         if self.guard.reason.start_pose:
             self.get_logger().warning(str(self.guard.reason), throttle_duration_sec=_REMINDER)
-        if command is not None:
+        if command is not None and not self._held_up():
             self._saturated += command.saturated
             self._limited += command.rate_limited
             if self.send(at + round(1e9 * self.guard.config.lead), command):
@@ -185,6 +185,15 @@ class FeedforwardConsumer(Node, ABC):
                 self._commands.tick()
         elif self._commanding and self.guard.ended:
             self._end()
+
+    def _held_up(self) -> bool:
+        """Whether this process was held up since it began a command, which drives would no longer expect.
+
+        It is not sent; the next one finds how much time has passed.
+        """
+        if self._clocks is None or self.get_clock().ros_time_is_active:
+            return False
+        return self.steady() - self._clocks[1] > self.guard.config.drive_timeout
 
     def _elapsed(self, at: int) -> float | None:
         """Return how long [s] ago the last command was, whatever the clock has done since.

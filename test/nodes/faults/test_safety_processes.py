@@ -148,6 +148,9 @@ def test_a_controller_that_freezes_leaves_the_brakes_to_the_driver_and_is_carefu
     with arm("safe_frozen") as a:
         a.start("simulator_node", "controller_node", "dynamics_node", "trajectory_node")
         a.follow()
+        last = len(a.commands)
+        a.talk.wait_until(lambda: len(a.commands) > last, "a command")
+        a.talk.pause(0.002)  # not while it sends one, which would arrive when it goes on
         os.kill(a.nodes["controller_node"].pid, signal.SIGSTOP)
         a.wait_for("simulator_node", "no command for 1 s: the brakes are on")
         # until then the arm was driven by the last efforts; what follows is the controller's
@@ -156,6 +159,7 @@ def test_a_controller_that_freezes_leaves_the_brakes_to_the_driver_and_is_carefu
         os.kill(a.nodes["controller_node"].pid, signal.SIGCONT)
         a.wait_for("controller_node", "following -> stopped: held up")
         a.talk.wait_until(lambda: len(a.commands) > count, "the end of the commands")
+        a.talk.pause(0.5)
         assert not any(len(message.data) for message in a.commands[count:])  # the brakes are on, and stay on
         a.check(count, links)
 
