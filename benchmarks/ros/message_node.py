@@ -21,7 +21,7 @@ class MessageNode(DynamicsNode):
 
     def _take(self, data: bytes, info: dict[str, Any]) -> None:
         assert self._pipeline is not None
-        self._pipeline.model.at_once = None
+        self._pipeline.model.whole_arm = None
         msg = deserialised(data, DesiredMotion)
         self._one_publisher.check(msg, info)
         answer = self._pipeline.answer(msg, self._wrenches.now())

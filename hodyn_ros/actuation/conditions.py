@@ -26,8 +26,8 @@ def require(margin: Scalar, rejection: Callable[[], str]) -> None:
 
 def worst(values: Scalar) -> str:
     """Write the number that is farthest from zero."""
-    flat = np.ravel(values)
-    return f"{flat[int(np.argmax(np.abs(flat)))]:g}"
+    entries = np.ravel(values)
+    return f"{entries[int(np.argmax(np.abs(entries)))]:g}"
 
 
 def is_positive(x: Scalar) -> Scalar:

@@ -28,8 +28,8 @@ def relative_degree(robot: Robot) -> int:
     """
     train = robot.require_drives()
     if train.commanded.any():
-        bad = train.joint_names[int(np.argmax(train.commanded))]
-        raise InputError(f"joint {bad!r} has a variable stiffness; this controller holds no stiffness")
+        joint = train.joint_names[int(np.argmax(train.commanded))]
+        raise InputError(f"joint {joint!r} has a variable stiffness; this controller holds no stiffness")
     for name, spec in zip(train.joint_names, train.specs):
         if spec.rotor is not None:
             raise InputError(

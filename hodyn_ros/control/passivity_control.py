@@ -104,8 +104,10 @@ class PassivityRegulator:
     def _positive(self, name: str, values: ArrayLike) -> Array:
         n = self._links.n_driven
         array = np.broadcast_to(np.asarray(values, dtype=np.float64), (n,)).copy()
-        bad = np.flatnonzero(~((array > 0.0) & np.isfinite(array)))
-        if len(bad):
-            joint = self.robot.driven_joints[int(bad[0])]
-            raise InputError(f"the {name} of joint {joint!r} is {array[bad[0]]:g}; it must be positive")
+        wrong_joints = np.flatnonzero(~((array > 0.0) & np.isfinite(array)))
+        if len(wrong_joints):
+            joint = self.robot.driven_joints[int(wrong_joints[0])]
+            raise InputError(
+                f"the {name} of joint {joint!r} is {array[wrong_joints[0]]:g}; it must be positive"
+            )
         return array

@@ -84,9 +84,9 @@ class FeedforwardModel:
         # the fastest call there is, for arms
         arm = robot.closure is None and not self.moves_base
         self._compiled = robot.compile(order) if arm and self._rotors is None else None
-        self.at_once: ArmFeedforward | None = None
+        self.whole_arm: ArmFeedforward | None = None
         if arm and n and self._fits_at_once():
-            self.at_once = ArmFeedforward(robot.tree, order, self._drive_train, self._limits, self._rotors)
+            self.whole_arm = ArmFeedforward(robot.tree, order, self._drive_train, self._limits, self._rotors)
 
     def _fits_at_once(self) -> bool:
         """Whether the code of all compiles in a second or two; few joints need the high orders of rotors."""
@@ -120,7 +120,7 @@ class FeedforwardModel:
         time derivatives, None for none. Raises OverflowingError where the motion is too large for numbers.
         """
         alone = wrenches is None and base is None
-        if alone and self.at_once is not None and (held := self.at_once(q)) is not None:
+        if alone and self.whole_arm is not None and (held := self.whole_arm(q)) is not None:
             return self._held(held)
         if self._compiled is not None and wrenches is None:
             if base is not None:

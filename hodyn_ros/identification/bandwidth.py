@@ -46,7 +46,11 @@ def best_data(model: TorqueModel, recording: JointRecording, freedom: Freedom) -
 
 
 def _score(
-    model: TorqueModel, data: Data, interval: tuple[float, float], free: NDArray[np.bool_], spread: Array
+    model: TorqueModel,
+    data: Data,
+    interval: tuple[float, float],
+    free: NDArray[np.bool_],
+    prior_deviations: Array,
 ) -> float:
     """Return the mean over joints of the logarithm of what is left of the variance of each half."""
     chosen = np.flatnonzero((data.effort_times >= interval[0]) & (data.effort_times <= interval[1]))
@@ -55,7 +59,7 @@ def _score(
     motion = data.motion(data.effort_times[chosen], np.zeros(model.n))
     columns = model.columns(motion, data.recording.at_motor)[:, measured]
     left = data.efforts[chosen][:, measured] - columns @ model.prior
-    scaled = columns[:, :, free] * spread[free]
+    scaled = columns[:, :, free] * prior_deviations[free]
     first = np.arange(len(chosen)) < len(chosen) // 2
     residual = np.empty_like(left)
     for half in (first, ~first):

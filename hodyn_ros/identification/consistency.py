@@ -67,8 +67,8 @@ def _cone(prior: Array, body: int) -> tuple[Array, Array]:
     """Return L (10, 10) and l (10,): `L pi - l` is the triangle of a body's pseudo-inertia, scaled to one."""
     places = slice(PER_BODY * body, PER_BODY * (body + 1))
     before = pseudo_inertias(prior[places])[0]
-    mass, spread = before[3, 3], np.trace(before[:3, :3])
-    sizes = np.r_[np.full(3, 1.0 / np.sqrt(spread)), 1.0 / np.sqrt(mass)]
+    mass, second_moment = before[3, 3], np.trace(before[:3, :3])
+    sizes = np.r_[np.full(3, 1.0 / np.sqrt(second_moment)), 1.0 / np.sqrt(mass)]
     each = pseudo_inertias(np.eye(PER_BODY)) * np.outer(sizes, sizes)
     weights = np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(2.0))[_ORDER]
     triangles = each[:, _ROWS[_ORDER], _COLUMNS[_ORDER]] * weights

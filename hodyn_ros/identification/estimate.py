@@ -74,9 +74,9 @@ class Rows:
     def weigh(self) -> None:
         """Estimate noise and weights from the residuals."""
         residual = self.measured - self.predicted
-        spread = 1.4826 * float(np.median(np.abs(residual - np.median(residual))))
+        scatter = 1.4826 * float(np.median(np.abs(residual - np.median(residual))))
         rms = float(np.sqrt(np.mean(residual**2)))
-        robust = max(spread, 1e-3 * rms, 1e-12)
+        robust = max(scatter, 1e-3 * rms, 1e-12)
         self.weights = np.minimum(1.0, _HUBER * robust / np.maximum(np.abs(residual), 1e-300))
         self.sigma = max(float(np.sqrt(np.mean(self.weights * residual**2))), 1e-12)
         self.repeated = correlation_length(residual * np.sqrt(self.weights))
@@ -190,10 +190,13 @@ def estimate(
     model: TorqueModel,
     data: Data,
     free: NDArray[np.bool_],
-    spread: Array,
+    prior_deviations: Array,
     progress: Callable[[float], None] | None = None,
 ) -> Estimate:
-    """Return what fits best; `free` (P,) says which parameters may leave the prior, `spread` (P,) how far."""
+    """Return what fits best.
+
+    `free` (P,) says which parameters may leave the prior, `prior_deviations` (P,) how far.
+    """
     measured = np.flatnonzero(data.recording.efforts.measured).tolist()
     springs = np.zeros((KINDS, len(data.elastic)))
     springs[COMPLIANCE] = [1.0 / model.specs[j].stiffness for j in data.elastic]
@@ -206,11 +209,11 @@ def estimate(
     normal = np.zeros((0, 0))
     for turn in range(_OUTER):
         groups, bends, systems = _linearised(model, data, now, measured, groups, bends)
-        now, normal = _solved(model, systems, now, start, free, spread, moving)
+        now, normal = _solved(model, systems, now, start, free, prior_deviations, moving)
         if progress is not None:
             progress((turn + 1) / _OUTER)
     groups, bends, systems = _linearised(model, data, now, measured, groups, bends)
-    prior = _prior_information(spread, free, len(moving))
+    prior = _prior_information(prior_deviations, free, len(moving))
     covariance = np.zeros((len(moving), len(moving)))
     covariance[np.ix_(moving, moving)] = _inverse((normal + prior)[np.ix_(moving, moving)])
     p = len(free)
@@ -241,8 +244,8 @@ def _linearised(
     bent: dict[int, Rows] = {}
     if len(data.elastic):
         for i, (j, part) in enumerate(zip(data.elastic, data.springs(model, now))):
-            told = part @ coefficients(model, now.parameters, now.springs[:, i], j)
-            rows = Rows(data.link_times, data.deflections[:, j], told)
+            modelled = part @ coefficients(model, now.parameters, now.springs[:, i], j)
+            rows = Rows(data.link_times, data.deflections[:, j], modelled)
             _weigh_as_before(rows, bends.get(j), float(np.std(data.deflections[:, j])))
             rows.repeated += data.motor_noise[j] / rows.sigma**2
             bent[j] = rows
@@ -285,13 +288,13 @@ def _solved(
     now: Unknowns,
     start: Unknowns,
     free: NDArray[np.bool_],
-    spread: Array,
+    prior_deviations: Array,
     moving: NDArray[np.bool_],
 ) -> tuple[Unknowns, Array]:
     """Solve the bilinear problem by Gauss-Newton; return the information of its rows as well."""
     p, size = len(now.parameters), len(moving)
     scale = np.ones(size)
-    scale[:p] = np.where(free, spread, 1.0)
+    scale[:p] = np.where(free, prior_deviations, 1.0)
     normal = np.zeros((size, size))
     for _ in range(_INNER):
         blocks, residuals = [], []
@@ -299,13 +302,13 @@ def _solved(
             jacobians = np.zeros((len(triangle), size))
             if kind == 0:
                 jacobians[:, :p], jacobians[:, -1] = triangle[:, :p], triangle[:, p]
-                told = triangle[:, :p] @ now.parameters + triangle[:, p] * now.effort_delay
+                modelled = triangle[:, :p] @ now.parameters + triangle[:, p] * now.effort_delay
             else:
                 i, part = kind - 1, triangle[:, :-1]
                 jacobians[:, :-1] = jacobian(model, part, now.parameters, now.springs, i)
-                told = part @ coefficients(model, now.parameters, now.springs[:, i], joint)
+                modelled = part @ coefficients(model, now.parameters, now.springs[:, i], joint)
             blocks.append(jacobians)
-            residuals.append(triangle[:, -1] - told)
+            residuals.append(triangle[:, -1] - modelled)
         rows = np.concatenate(blocks)
         normal = rows.T @ rows
         held = np.diag(1.0 / scale)[:p][free]
@@ -319,10 +322,10 @@ def _solved(
     return now, normal
 
 
-def _prior_information(spread: Array, free: NDArray[np.bool_], size: int) -> Array:
+def _prior_information(prior_deviations: Array, free: NDArray[np.bool_], size: int) -> Array:
     result = np.zeros((size, size))
     places = np.flatnonzero(free)
-    result[places, places] = spread[places] ** -2
+    result[places, places] = prior_deviations[places] ** -2
     return result
 
 

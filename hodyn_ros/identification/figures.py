@@ -21,14 +21,14 @@ _HIDDEN = "the motion hardly shows it; it stays near the file's"
 
 
 def base_figures(
-    model: TorqueModel, base: BaseParameters, parameters: Array, covariance: Array, spread: Array
+    model: TorqueModel, base: BaseParameters, parameters: Array, covariance: Array, prior_deviations: Array
 ) -> list[Figure]:
     """Return the base parameters; identified where the recording halves what the file leaves open."""
     values, before = base.combination @ parameters, base.combination @ model.prior
     deviations = np.sqrt(
         np.maximum(np.einsum("bi,ij,bj->b", base.combination, covariance, base.combination), 0.0)
     )
-    wide = np.sqrt((base.combination**2) @ spread**2)
+    wide = np.sqrt((base.combination**2) @ prior_deviations**2)
     figures = []
     for name, unit, value, deviation, prior, prior_spread in zip(
         base.names, base.units, values, deviations, before, wide

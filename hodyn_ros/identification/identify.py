@@ -69,15 +69,15 @@ def identify(
     doubts = check_plausible(model, data)
     if options.bandwidth is None:
         data = best_data(model, recording, lambda each: _freedom(model, each, options))
-    free, spread = _freedom(model, data, options)
-    found = estimate(model, data, free, spread, progress)
-    parameters, unknowns = _possible(model, found, free, spread)
+    free, prior_deviations = _freedom(model, data, options)
+    found = estimate(model, data, free, prior_deviations, progress)
+    parameters, unknowns = _possible(model, found, free, prior_deviations)
     terms = spring_terms(model, data, parameters, unknowns)
     for i, j in enumerate(data.elastic):
         if j in terms:
             unknowns.springs[:, i] = terms[j].spring
     heard = resonances(model, data, parameters, unknowns) if options.only == "all" else {}
-    result = _result(model, data, found, parameters, unknowns, terms, heard, free, spread)
+    result = _result(model, data, found, parameters, unknowns, terms, heard, free, prior_deviations)
     return replace(result, notes=(*(f"to be looked at: {doubt}" for doubt in doubts), *result.notes))
 
 
@@ -102,8 +102,8 @@ def _freedom(model: TorqueModel, data: Data, options: Options) -> tuple[NDArray[
     effort = np.where(np.isfinite(effort), effort, np.nanmax(effort))
     speed = np.maximum(np.std(motion.motor_velocity, axis=0), 1e-9)
     acceleration = np.maximum(np.std(motion.motor_acceleration, axis=0), 1e-9)
-    spread = model.scales(effort, speed, acceleration, options.trust)
-    free = spread > 0.0
+    prior_deviations = model.scales(effort, speed, acceleration, options.trust)
+    free = prior_deviations > 0.0
     unmeasured = ~data.recording.efforts.measured
     for kind in range(model.kinds):
         free[model.place(kind)] &= ~unmeasured
@@ -114,20 +114,22 @@ def _freedom(model: TorqueModel, data: Data, options: Options) -> tuple[NDArray[
         last[model.bodies - 10 : model.bodies] = True
         last[model.place(3)] = True
         free &= last
-    return free, np.where(free, spread, 0.0)
+    return free, np.where(free, prior_deviations, 0.0)
 
 
 def _possible(
-    model: TorqueModel, found: Estimate, free: NDArray[np.bool_], spread: Array
+    model: TorqueModel, found: Estimate, free: NDArray[np.bool_], prior_deviations: Array
 ) -> tuple[Array, Unknowns]:
     """Return the parameters nearest to the estimate that a robot can have, and what follows for the rest."""
     p = len(free)
     lower = np.full(p, -np.inf)
     lower[model.bodies :] = 0.0
     lower[model.place(3)] = -np.inf
-    information = found.information + np.diag(np.where(free, 1.0, 0.0) / np.where(free, spread, 1.0) ** 2)
+    information = found.information + np.diag(
+        np.where(free, 1.0, 0.0) / np.where(free, prior_deviations, 1.0) ** 2
+    )
     information[~free] = information[:, ~free] = 0.0
-    scale = np.where(free, spread, 1.0)
+    scale = np.where(free, prior_deviations, 1.0)
     best = found.unknowns.parameters
     possible = nearest_bodies(best, information, model.prior, lower, model.bodies)
     if np.array_equal(possible, best):
@@ -149,12 +151,12 @@ def _result(
     terms: Mapping[int, Terms],
     heard: Mapping[int, Resonance],
     free: NDArray[np.bool_],
-    spread: Array,
+    prior_deviations: Array,
 ) -> Identified:
     p = len(free)
     covariance = found.covariance
-    base = _base(model, data, found, free, spread)
-    figures = base_figures(model, base, parameters, covariance[:p, :p], spread)
+    base = _base(model, data, found, free, prior_deviations)
+    figures = base_figures(model, base, parameters, covariance[:p, :p], prior_deviations)
     figures += friction_figures(model, data, found, unknowns)
     figures += spring_figures(model, data, found, unknowns, terms, heard)
     delay = float(np.sqrt(covariance[-1, -1]))
@@ -186,7 +188,7 @@ def _result(
 
 
 def _base(
-    model: TorqueModel, data: Data, found: Estimate, free: NDArray[np.bool_], spread: Array
+    model: TorqueModel, data: Data, found: Estimate, free: NDArray[np.bool_], prior_deviations: Array
 ) -> BaseParameters:
     """Base parameters of the bodies and motors, from motion of any kind within the recorded range."""
     motion = data.motion(data.effort_times, np.zeros(model.n))
@@ -199,7 +201,7 @@ def _base(
     columns = model.columns(somewhere, data.recording.at_motor)[:, data.recording.efforts.measured]
     end = model.bodies + model.n
     rows = columns / np.maximum(np.nanstd(data.efforts, axis=0), 1e-12)[data.recording.efforts.measured, None]
-    scales = np.where(free, spread, 0.0)
+    scales = np.where(free, prior_deviations, 0.0)
     scales[end:] = 0.0
     if not scales.any():
         return BaseParameters(np.zeros((0, len(free))), (), ())
@@ -232,9 +234,9 @@ def fits(
     names = model.robot.joint_names
     motion = data.motion(data.effort_times - unknowns.effort_delay, data.late(unknowns))
     columns = model.columns(motion, data.recording.at_motor)
-    told, before = columns @ parameters, columns @ model.prior
+    predicted, before = columns @ parameters, columns @ model.prior
     efforts = [
-        Fit(names[j], data.effort_times, data.efforts[:, j], told[:, j], before[:, j])
+        Fit(names[j], data.effort_times, data.efforts[:, j], predicted[:, j], before[:, j])
         for j in np.flatnonzero(data.recording.efforts.measured)
     ]
     if not len(data.elastic):

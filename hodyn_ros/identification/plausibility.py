@@ -119,7 +119,7 @@ def _check_units(model: TorqueModel, data: Data) -> list[str]:
             f"are they currents, torques of the rotor{said}, or the efforts of another joint? Give "
             "effort_scale, N·m at the link for each unit, or mend the order of the joints"
         )
-        if comparison.deviations(j, pair, (slope - 1.0) * pair.told) > _SIGMA:
+        if comparison.deviations(j, pair, (slope - 1.0) * pair.predicted) > _SIGMA:
             raise InputError(text)
         doubts.append(text)
     return doubts
@@ -135,7 +135,7 @@ def _check_orders_and_signs(model: TorqueModel, data: Data) -> list[str]:
     comparison = _Comparison(model, data, motion)
     usual = comparison.pairs(motion, efforts)
     left = np.array([usual[j].left for j in range(model.n)])
-    asked = np.stack([usual[j].told for j in range(model.n)], axis=1)
+    asked = np.stack([usual[j].predicted for j in range(model.n)], axis=1)
     refused: list[tuple[float, str]] = []
     doubted: list[tuple[float, str]] = []
     for order, signs, said in () if left.max() < _WELL else _mistakes(model.robot.joint_names):
@@ -152,7 +152,8 @@ def _check_orders_and_signs(model: TorqueModel, data: Data) -> list[str]:
             better = (now[touched] < np.minimum(1.0 - _CLEAR**2, _BETTER * left[touched])).all()
             if better and now.mean() < left.mean():
                 apart = [
-                    comparison.deviations(j, pairs[j], pairs[j].told - before[:, j]) for j in touched.tolist()
+                    comparison.deviations(j, pairs[j], pairs[j].predicted - before[:, j])
+                    for j in touched.tolist()
                 ]
                 found = refused if np.linalg.norm(apart) > _SIGMA else doubted
                 found.append((float(np.log(now).mean()), said.format(what)))
@@ -165,19 +166,19 @@ class _Pair(NamedTuple):
     """The effort of a joint, measured (N,) and by the file (N,), without friction and an offset."""
 
     effort: Array
-    told: Array
+    predicted: Array
     friction: float  # RMS of the friction that fits best
 
     @property
     def left(self) -> float:
         """The share of the variance of the effort that the file does not explain."""
-        size = float(np.linalg.norm(self.effort) * np.linalg.norm(self.told))
-        return max(1.0 - max(float(self.effort @ self.told) / max(size, 1e-300), 0.0) ** 2, 1e-12)
+        size = float(np.linalg.norm(self.effort) * np.linalg.norm(self.predicted))
+        return max(1.0 - max(float(self.effort @ self.predicted) / max(size, 1e-300), 0.0) ** 2, 1e-12)
 
     @property
     def slope(self) -> float:
         """How many times the effort is that of the file."""
-        return float(self.effort @ self.told) / max(float(self.told @ self.told), 1e-300)
+        return float(self.effort @ self.predicted) / max(float(self.predicted @ self.predicted), 1e-300)
 
 
 class _Comparison:
@@ -187,23 +188,24 @@ class _Comparison:
         self._model, self._at_motor = model, data.recording.at_motor
         self._joints = np.flatnonzero(data.recording.efforts.measured).tolist()
         columns, ones = model.columns(motion, self._at_motor), np.ones(model.n)
-        spread = model.scales(ones, ones, ones, _FILE)[: model.bodies]
+        body_deviations = model.scales(ones, ones, ones, _FILE)[: model.bodies]
         # what each figure of a body may add to the effort (N, bodies), by joint
         self._errors = {
-            j: _without(self._own(columns, j), columns[:, j, : model.bodies] * spread) for j in self._joints
+            j: _without(self._own(columns, j), columns[:, j, : model.bodies] * body_deviations)
+            for j in self._joints
         }
 
     def pairs(self, motion: Motion, efforts: Array) -> dict[int, _Pair]:
         """Return what is measured (N, n), and told of a motion, by joint."""
         columns = self._model.columns(motion, self._at_motor)
-        told = columns @ self._model.prior
-        return {j: _pair(self._own(columns, j), efforts[:, j], told[:, j]) for j in self._joints}
+        predicted = columns @ self._model.prior
+        return {j: _pair(self._own(columns, j), efforts[:, j], predicted[:, j]) for j in self._joints}
 
     def deviations(self, j: int, pair: _Pair, apart: Array) -> float:
         """Return how many standard deviations two opinions of an effort are apart (N,)."""
         size = max(float(np.linalg.norm(apart)), 1e-300)
         of_file = np.linalg.norm(apart @ self._errors[j]) / size / np.sqrt(len(apart))
-        left = _rms(pair.effort - pair.slope * pair.told)
+        left = _rms(pair.effort - pair.slope * pair.predicted)
         doubt = np.linalg.norm([of_file, _SHAPE * pair.friction, left])
         return _rms(apart) / max(float(doubt), 1e-300)
 
@@ -238,11 +240,11 @@ def _mistakes(names: Sequence[str]) -> Iterator[tuple[NDArray[np.intp], Array, s
         )
 
 
-def _pair(own: Array, effort: Array, told: Array) -> _Pair:
+def _pair(own: Array, effort: Array, predicted: Array) -> _Pair:
     """Return efforts (N,) without what columns (N, k) of the joint's own explain."""
-    pair = _Pair(_without(own, effort), _without(own, told), 0.0)
-    remains = pair.effort - pair.slope * pair.told
-    return pair._replace(friction=float(np.std(effort - pair.slope * told - remains)))
+    pair = _Pair(_without(own, effort), _without(own, predicted), 0.0)
+    remains = pair.effort - pair.slope * pair.predicted
+    return pair._replace(friction=float(np.std(effort - pair.slope * predicted - remains)))
 
 
 def _deviation(values: Array, others: Array, residual: Array) -> float:
@@ -251,8 +253,8 @@ def _deviation(values: Array, others: Array, residual: Array) -> float:
     Residuals that are alike from sample to sample count as the fewer that they stand for.
     """
     free = values - others @ np.linalg.lstsq(others, values, rcond=None)[0]
-    spread = float(np.std(residual)) * np.sqrt(correlation_length(residual))
-    return spread / max(float(np.linalg.norm(free)), 1e-300)
+    deviation = float(np.std(residual)) * np.sqrt(correlation_length(residual))
+    return deviation / max(float(np.linalg.norm(free)), 1e-300)
 
 
 def _rms(values: Array) -> float:

@@ -50,7 +50,7 @@ def rates(fits_of: Sequence[Fit], bandwidth: float) -> dict[str, tuple[float, fl
 
 
 def _without_mean(fit: Fit) -> Fit:
-    def about_zero(told: np.ndarray) -> np.ndarray:
-        return np.asarray(told + (fit.measured - told).mean())
+    def about_zero(modelled: np.ndarray) -> np.ndarray:
+        return np.asarray(modelled + (fit.measured - modelled).mean())
 
     return Fit(fit.joint, fit.times, fit.measured, about_zero(fit.predicted), about_zero(fit.prior))

@@ -196,11 +196,11 @@ class SimulatorNode(Node):
             )
             return
         if not np.isfinite(effort).all():
-            bad = int(np.flatnonzero(~np.isfinite(effort))[0])
+            motor = int(np.flatnonzero(~np.isfinite(effort))[0])
             self._rejections.add(
                 MessageRejected(
                     Reason.NOT_FINITE,
-                    f"data holds {effort[bad]} for motor {self._motor_names[bad]!r}; send finite numbers",
+                    f"data holds {effort[motor]} for motor {self._motor_names[motor]!r}; send finite numbers",
                 )
             )
             return

@@ -99,8 +99,8 @@ class _Search:
 
     def _may_be_higher(self, k: int, series: Array, factor: Array) -> NDArray[np.bool_]:
         """Return in which pieces (pieces, n) a derivative may be beyond what is known."""
-        middle, spread = series[..., 0], np.abs(series[..., 1:]).sum(axis=-1)
-        bounds = factor * (np.stack([-middle, middle]) + spread)
+        middle, deviations = series[..., 0], np.abs(series[..., 1:]).sum(axis=-1)
+        bounds = factor * (np.stack([-middle, middle]) + deviations)
         known = self._sizes[:, k, None]
         return np.asarray((bounds > known + _HIGHER * np.abs(known)).any(axis=0))
 

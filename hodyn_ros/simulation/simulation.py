@@ -329,6 +329,6 @@ class RobotSimulation:
     def _numbers(name: str, values: ArrayLike, names: tuple[str, ...]) -> Array:
         array = shaped_array(name, values, (len(names),)).copy()
         if not np.isfinite(array).all():
-            bad = int(np.flatnonzero(~np.isfinite(array))[0])
-            raise InputError(f"{name} holds {array[bad]} for {names[bad]!r}; give finite numbers")
+            faulty = int(np.flatnonzero(~np.isfinite(array))[0])
+            raise InputError(f"{name} holds {array[faulty]} for {names[faulty]!r}; give finite numbers")
         return array

@@ -15,6 +15,7 @@ from oracles import mp_dynamics as mp
 from oracles.cases import make_case
 from oracles.differences import derivative
 from oracles.random_trees import Tree
+from sweeps import some
 
 from hodyn_ros import Robot
 
@@ -73,8 +74,10 @@ def test_partial_derivatives(which: str, seed: int, bodies: int, order: int) -> 
     assert_near(np.einsum("rkij,kj->rki", found, ways), exact)
 
 
-@pytest.mark.parametrize("name", ["four_bar", "slider_crank", "palletiser"])
-@pytest.mark.parametrize(("seed", "order"), [(0, 2), (1, 6)])
+LOOPS = [(name, *rest) for name in ("four_bar", "slider_crank", "palletiser") for rest in ((0, 2), (1, 6))]
+
+
+@pytest.mark.parametrize(("name", "seed", "order"), some(LOOPS, LOOPS[1], LOOPS[2], LOOPS[4]))
 def test_robots_with_loops(name: str, seed: int, order: int) -> None:
     """Efforts, and accelerations from them, also where the numbers that close the loops are rounded."""
     mechanism = getattr(mechanisms, name)()

@@ -101,7 +101,7 @@ def test_the_feedforward_moves_rotors_that_are_bodies(order: int, springs: bool)
     assert law.motion_orders == (order + 4 if springs else order) + 3
     q = motion(law.motion_orders)
     found = law.compute(q)
-    assert law.at_once is not None
+    assert law.whole_arm is not None
     again, readable = RotorCoupling(robot).feedforward(q, order)  # not compiled
     count = 3 if springs else order + 3
     # positions of the rotors as far as inverse dynamics of order 0 needs them
@@ -233,7 +233,7 @@ def test_every_link_may_carry_the_next_motor() -> None:
     ]
     robot = panda.with_drives(specs)
     law = FeedforwardModel(robot, 2)
-    assert law.at_once is not None and law.motion_orders == 2 * 7 + 2 + 1
+    assert law.whole_arm is not None and law.motion_orders == 2 * 7 + 2 + 1
     q = np.random.default_rng(1).uniform(-1.0, 1.0, (law.motion_orders, 7))
     efforts, readable = RotorCoupling(robot).feedforward(q, 2)
     for one, other in zip(law.compute(q), (efforts, *readable)):

@@ -45,7 +45,7 @@ STOPS = ["stopping", "stopped"]
 # Stamps and clocks off by a second are to a guard what those off by a minute are; and where commands need no
 # measurements, a stream is watched alike whoever carries the commands out.
 FAR = (" +1 s", " -1 s")
-STREAMS = ("feedforwards: ", "feedforwards NaN", "measurements: ", "measurements NaN", "clock ", "status: ")
+STREAMS = ("feedforwards", "measurements: ", "measurements NaN", "clock ", "status: ")
 RUN = [
     (consumer, case)
     for consumer, case in GRID

@@ -126,8 +126,8 @@ class _Search:
     def improved(self, x: Array, cost: float, goal: float) -> Array:
         """Return a motion of better condition, whose violations of `goal` times the limits cost."""
 
-        def value(flat: Array) -> tuple[float, Array]:
-            joints = self.samples(flat.reshape(x.shape))
+        def value(coefficients: Array) -> tuple[float, Array]:
+            joints = self.samples(coefficients.reshape(x.shape))
             condition, slopes = self.visibility.smooth_condition(np.ascontiguousarray(joints[:, :3]))
             penalty, gradient = self.room.penalty(joints, goal)
             gradient *= cost

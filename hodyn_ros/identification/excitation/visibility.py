@@ -72,15 +72,15 @@ class Visibility:
         """
         rows = self.rows(joints)
         count, n, size = rows.shape
-        flat = rows.reshape(-1, size)
-        values, vectors = np.linalg.eigh(flat.T @ flat / count)
+        samples = rows.reshape(-1, size)
+        values, vectors = np.linalg.eigh(samples.T @ samples / count)
         if not values[-1] > 0.0:
             raise InputError("this motion shows nothing; does the robot have masses?")
         values = np.maximum(values, 1e-14 * values[-1])
         up, down = (values / values[-1]) ** _POWER, (values[0] / values) ** _POWER
         value = 0.5 * (np.log(values[-1] / values[0]) + (np.log(up.sum()) + np.log(down.sum())) / _POWER)
         slopes = 0.5 * (up / up.sum() - down / down.sum()) / values
-        gradient = (2.0 / count) * (flat @ (vectors * slopes) @ vectors.T).reshape(count, n, size)
+        gradient = (2.0 / count) * (samples @ (vectors * slopes) @ vectors.T).reshape(count, n, size)
         result = np.empty_like(joints)
         for order in range(3):
             for joint in range(n):

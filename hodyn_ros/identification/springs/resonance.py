@@ -246,8 +246,8 @@ class _Fit:
         return _split(self._missed(response) * self._weights(response))
 
     def _missed(self, response: Array) -> Array:
-        told = np.einsum("wfij,wfj->wfi", response, self.spectra.motors)
-        return np.asarray(self.spectra.efforts - told)
+        predicted = np.einsum("wfij,wfj->wfi", response, self.spectra.motors)
+        return np.asarray(self.spectra.efforts - predicted)
 
     def _weights(self, response: Array) -> Array:
         seen = np.abs(response) ** 2 @ self.spectra.motor_noise
@@ -343,5 +343,5 @@ class _Fit:
 
 
 def _split(values: Array) -> Array:
-    flat = values.ravel()
-    return np.concatenate([flat.real, flat.imag])
+    components = values.ravel()
+    return np.concatenate([components.real, components.imag])

@@ -65,8 +65,8 @@ class PathUsage:
         """Return the same, and the derivatives (N, 5, columns) by y."""
         found = path.rates_with_slopes(y)
         if self.linear_weights is not None:
-            flat = found.reshape(len(found), -1, 2 * self.order)
-            both = self._linear(flat, self.linear_weights).reshape(len(y), 1 + SPEEDS, -1)
+            by_order = found.reshape(len(found), -1, 2 * self.order)
+            both = self._linear(by_order, self.linear_weights).reshape(len(y), 1 + SPEEDS, -1)
             return self._multiplied(self.offset + both[:, 0], both[:, 1:])
         rates, slopes = found[:, :, 0], found[:, :, 1:]
         sizes = np.abs(rates)

@@ -127,8 +127,8 @@ def all_finite(values: Array) -> bool:
     """Return whether all numbers are finite."""
     # The sum of their squares tells at once, unless they are so large that it overflows.
     # vdot, unlike dot, does not warn of that.
-    flat = values.ravel()
-    return math.isfinite(np.vdot(flat, flat)) or bool(np.isfinite(flat).all())
+    numbers = values.ravel()
+    return math.isfinite(np.vdot(numbers, numbers)) or bool(np.isfinite(numbers).all())
 
 
 def check_finite(stack: Array, joints: JointOrder, places: Places, labels: Sequence[str]) -> None:
