@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -150,7 +151,7 @@ def test_a_controller_that_freezes_leaves_the_brakes_to_the_driver_and_is_carefu
         a.follow()
         last = len(a.commands)
         a.talk.wait_until(lambda: len(a.commands) > last, "a command")
-        a.talk.pause(0.002)  # not while it sends one, which would arrive when it goes on
+        time.sleep(0.002)  # not while it sends one, which would arrive when it goes on
         os.kill(a.nodes["controller_node"].pid, signal.SIGSTOP)
         a.wait_for("simulator_node", "no command for 1 s: the brakes are on")
         # until then the arm was driven by the last efforts; what follows is the controller's
