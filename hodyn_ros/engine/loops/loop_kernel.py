@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from hodyn_ros.codegen.driver_end import kept_where_good
-from hodyn_ros.codegen.emit import kernel_text, lane_function_text
+from hodyn_ros.codegen.codes import TooLong as TooLong
+from hodyn_ros.codegen.codes import straight_line
+from hodyn_ros.codegen.emit import lane_function_text
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Call, Function, Shape, Stack, traced
-from hodyn_ros.codegen.literals import literal
 from hodyn_ros.codegen.llvm import MachineCode, compile_text
 from hodyn_ros.codegen.object_cache import ObjectCache
 from hodyn_ros.codegen.processor import lanes
+from hodyn_ros.codegen.program import Code, Copy, Index, Program, Run, Statement, View, arrays
+from hodyn_ros.codegen.program_llvm import compile_program
 from hodyn_ros.codegen.tracer import Graph
 from hodyn_ros.engine.kernels import KernelSpec, fits_straight_line, inverse_dynamics
 from hodyn_ros.engine.large_trees.inverse import load_arguments
@@ -23,20 +24,15 @@ from hodyn_ros.engine.loops.loop_efforts import EffortCode, solution_width
 from hodyn_ros.engine.loops.loop_lanes import driver_text
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces, LoopCode
 from hodyn_ros.engine.loops.loop_products import VECTORS, FrameMotion, FromDrivesCode, Product, product_code
+from hodyn_ros.engine.newton import ITERATIONS, newton, where_right
 from hodyn_ros.engine.series.validity import ARRIVED
 from hodyn_ros.lie.motion import Frame
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
 _LARGEST = 2000  # bodies times (order + 2)^2 of what takes some seconds to compile
-_ITERATIONS = 8  # of Newton's method; from a warm start two or three do
-
 
 What = Literal["efforts", "joints", "solution"]
-
-
-class TooLong(Exception):
-    """Code would take too long to compile."""
 
 
 def compiles(closure: Closure, order: int, what: What = "efforts") -> bool:
@@ -58,15 +54,14 @@ class LoopTraces(NamedTuple):
     """What a call repeats and ends with, as functions of scalars, for code in another language.
 
     `step(q, [pose,] state (1, n + 1))` and `end(q, [pose, twists,] others..., memory (1, n), state)`: see
-    `_driver_text` for how they belong together. `bad` is the place in the result of the number that must be
+    `LoopFunction` for how they belong together. `bad` is the place in the result of the number that must be
     below one.
     """
 
     step: Callable[..., Stack]
     end: Callable[..., Stack]
     bad: int
-    iterations: int = _ITERATIONS
-    arrived: float = ARRIVED
+    iterations: int = ITERATIONS
 
 
 class LoopFunction(Call):
@@ -98,24 +93,39 @@ class LoopFunction(Call):
         self._n_positions = n = len(code.closure.leading)
         memory = 1, n + (16 if code.keeps_pose or finds_pose else 0)
         super().__init__([*told, *others, ("memory", memory)], result)
-        self._alive: list[Any] = [tree]
+        self._tree, self._alive = tree, list[Any]()
         shapes, state = [shape for _, shape in self.arguments], (1, n + 1)
         known = [shape for _, shape in told]
-        step = self._compiled(code.newton_step, [*known[:2], state])
-        around: _TreeCode | None = None
+        given = arrays(f"a{i}" for i in range(len(shapes)))
+        motion, remembered = given[: len(told)], given[-1]
+        positions, out = View("state"), View("out")
+        step = straight_line(code.newton_step, [*known[:2], state])
+        local: dict[str, Index | int] = {"state": n + 1}
+        around: list[Statement] = []
+        results: list[View] = []
         if tree is None:
             last = self._compiled_end(end, [*shapes, state], limit)
         else:
-            joints = self._compiled(code.joint_motion, [*known, state])
-            around = _TreeCode(joints, tree.code.address, tree.arguments[0][1], tree.result)
-            last = self._compiled(end, [*shapes, state, tree.result])
-        floating = code.closure.tree.floating_base
-        counts, pose = (len(shapes), len(told), len(code.loads)), None
+            joints = straight_line(code.joint_motion, [*known, state])
+            around, results = _around_tree(code, tree, joints, given, motion, local)
+            last = straight_line(end, [*shapes, state, tree.result])
+        remember = [Copy(remembered, positions, n)]
         if code.keeps_pose or finds_pose:
-            pose = "ptr %out" if finds_pose else "ptr %a1"
-        text = _driver_text(*counts, floating, n, step, around, last, self.bad, pose)
-        self._program = compile_text(text, "hodyn_kernel", None)
-        self._bind(self._program.address)
+            remember.append(Copy(remembered.at(n), out if finds_pose else given[1], 16))
+        program = Program(
+            "hodyn_kernel",
+            [*given, out],
+            local,
+            [
+                Copy(positions, remembered, n),
+                newton([Run(step, [*motion[:2], positions, positions])], positions.at(n)),
+                *around,
+                Run(last, [*given, positions, *results, out]),
+                where_right(out.at(self.bad), remember),
+            ],
+        )
+        self.compiled = compile_program(program)
+        self._bind(self.compiled.address)
 
     @property
     def bad(self) -> int:
@@ -132,7 +142,7 @@ class LoopFunction(Call):
 
         None around the generic code of a large tree.
         """
-        if self._alive[0] is not None:
+        if self._tree is not None:
             return None
         shapes, n = [shape for _, shape in self.arguments], self._n_positions
         state = 1, n + 1
@@ -142,7 +152,7 @@ class LoopFunction(Call):
         graph, outputs, (_, columns) = traced(self._end, [*shapes, state])
         stored = outputs[rows.start * columns : rows.stop * columns]
         end = self._lane_function(graph, outputs, [*shapes[:-1], None, None], stored, [outputs[self.bad]])
-        limits = ARRIVED, _ITERATIONS, sure
+        limits = ARRIVED, ITERATIONS, sure
         text = driver_text(len(shapes) - 1, self._n_told, n, step, end, lanes(), limits)
         program = compile_text(text, "hodyn_samples", None)
         self._alive.append(program)
@@ -174,17 +184,31 @@ class LoopFunction(Call):
     def _check(self, out: Array) -> None:
         """Leave that to the number at `bad`."""
 
-    def _compiled_end(self, trace: Callable[..., Stack], shapes: Sequence[Shape], limit: float) -> int:
+    def _compiled_end(self, trace: Callable[..., Stack], shapes: Sequence[Shape], limit: float) -> Code:
         """Compile what a call ends with."""
-        return self._compiled(trace, shapes, limit)
+        return straight_line(trace, shapes, limit)
 
-    def _compiled(self, trace: Callable[..., Stack], shapes: Sequence[Shape], limit: float = np.inf) -> int:
-        graph, outputs, _ = traced(trace, shapes)
-        if graph.count_operations(outputs) > limit:
-            raise TooLong
-        code = compile_text(kernel_text(graph, outputs, len(shapes)), "hodyn_kernel", ObjectCache.default())
-        self._alive.append(code)
-        return code.address
+
+def _around_tree(
+    code: LoopCode,
+    tree: Function,
+    joints: Code,
+    given: Sequence[View],
+    motion: Sequence[View],
+    local: dict[str, Index | int],
+) -> tuple[list[Statement], list[View]]:
+    """Return the calls that move all joints and find the efforts of the tree, and where these are."""
+    (rows, columns), (_, width) = tree.arguments[0][1], tree.result
+    local |= {"joints": rows * columns, "tree": tree.result[0] * width}
+    moved, efforts = View("joints"), View("tree")
+    base = motion[1:] if code.closure.tree.floating_base else []
+    loads = given[len(motion) : len(motion) + len(code.loads)]
+    efforts_of_tree = Code("hodyn_kernel", tree.code.address, alive=tree)
+    calls: list[Statement] = [
+        Run(joints, [*motion, View("state"), moved]),
+        Run(efforts_of_tree, [moved, *base, *loads, efforts]),
+    ]
+    return calls, [efforts]
 
 
 class LoopKernel(LoopFunction):
@@ -352,73 +376,3 @@ class LoopFromDrives(LoopFunction):
     def in_lanes(self, rows: slice, sure: float = 1.0) -> MachineCode | None:
         """Return the bare C function for batches; None where a pose is found, which lanes do not remember."""
         return None if self._finds_pose else super().in_lanes(rows, sure)
-
-
-@dataclass(frozen=True)
-class _TreeCode:
-    """Addresses of what moves all joints, and of the efforts of the tree, with the sizes of their results."""
-
-    joints: int
-    efforts: int
-    motion: Shape
-    result: Shape
-
-
-def _driver_text(
-    n_arguments: int,
-    n_told: int,
-    n_loads: int,
-    floating: bool,
-    n: int,
-    step: int,
-    tree: _TreeCode | None,
-    end: int,
-    bad: int,
-    pose: str | None,
-) -> str:
-    """Write `void @hodyn_kernel(ptr argument..., ptr memory, ptr out)`: those told, loads, and a preload.
-
-    The code at `step` improves `n` positions; that at `end` writes `out`. Positions, and the numbers at
-    `pose` if there is one, go to the memory, from which the next call starts, if `out[bad]` is less than one.
-    """
-    names = [f"ptr %a{i}" for i in range(n_arguments)]
-    told, loads, memory = names[:n_told], names[n_told : n_told + n_loads], names[-1]
-
-    def call(address: int, *arguments: str) -> str:
-        return f"call void inttoptr (i64 {address} to ptr)({', '.join(arguments)})"
-
-    def copy(target: str, source: str, count: int) -> str:
-        size = f"i64 {8 * count}, i1 false"
-        return f"call void @llvm.memcpy.p0.p0.i64(ptr align 8 {target[4:]}, ptr align 8 {source[4:]}, {size})"
-
-    lines = [
-        f"define void @hodyn_kernel({', '.join(names)}, ptr %out) {{",
-        "entry:",
-        f"%state = alloca double, i64 {n + 1}, align 64",
-        *([f"%joints = alloca double, i64 {tree.motion[0] * tree.motion[1]}, align 64"] if tree else []),
-        *([f"%tree = alloca double, i64 {tree.result[0] * tree.result[1]}, align 64"] if tree else []),
-        copy("ptr %state", memory, n),
-        f"%error_at = getelementptr double, ptr %state, i64 {n}",
-        "br label %newton",
-        "newton:",
-        "%round = phi i64 [0, %entry], [%next, %newton]",
-        call(step, *told[:2], "ptr %state", "ptr %state"),
-        "%error = load double, ptr %error_at, align 8",
-        "%next = add i64 %round, 1",
-        f"%far = fcmp ogt double %error, {literal(ARRIVED)}",
-        f"%early = icmp slt i64 %next, {_ITERATIONS}",
-        "%again = and i1 %far, %early",
-        "br i1 %again, label %newton, label %arrived",
-        "arrived:",
-    ]
-    results: list[str] = []
-    if tree:
-        results = ["ptr %tree"]
-        lines.append(call(tree.joints, *told, "ptr %state", "ptr %joints"))
-        lines.append(call(tree.efforts, "ptr %joints", *(told[1:] if floating else ()), *loads, *results))
-    lines.append(call(end, *names, "ptr %state", *results, "ptr %out"))
-    remember = [copy(memory, "ptr %state", n)]
-    if pose:
-        remember += [f"%pose_at = getelementptr double, {memory}, i64 {n}", copy("ptr %pose_at", pose, 16)]
-    lines += kept_where_good(bad, remember)
-    return "\n".join(lines) + "\n"
