@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from hodyn_ros.checks import finite_array
 from hodyn_ros.codegen.driver_end import kept_where_good
 from hodyn_ros.codegen.emit import kernel_text, lane_function_text
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Call, Function, Shape, Stack, traced
@@ -24,6 +26,7 @@ from hodyn_ros.engine.loops.loop_lanes import driver_text
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces, LoopCode
 from hodyn_ros.engine.loops.loop_products import VECTORS, FrameMotion, FromDrivesCode, Product, product_code
 from hodyn_ros.engine.series.validity import ARRIVED
+from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import Frame
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
@@ -89,15 +92,21 @@ class LoopFunction(Call):
         *,
         limit: float = np.inf,
         finds_pose: bool = False,
+        on_numbers: bool = False,
     ) -> None:
         """Trace and compile; raise TooLong where `end` has more operations than a limit.
 
         `finds_pose`: the result begins with the pose of a platform, which the memory takes from there.
+        `on_numbers`: compile nothing, and compute every call with the numbers that it is given.
         """
         self._step, self._end, self._n_told = code.newton_step, end, len(told)
         self._n_positions = n = len(code.closure.leading)
         memory = 1, n + (16 if code.keeps_pose or finds_pose else 0)
         super().__init__([*told, *others, ("memory", memory)], result)
+        self.on_numbers, self._finds_pose = on_numbers, finds_pose
+        if on_numbers:
+            self.function = self._with_numbers
+            return
         self._alive: list[Any] = [tree]
         shapes, state = [shape for _, shape in self.arguments], (1, n + 1)
         known = [shape for _, shape in told]
@@ -162,6 +171,32 @@ class LoopFunction(Call):
         self._alive.append(code)
         return code.address
 
+    def _with_numbers(self, *arguments: ArrayLike) -> Array:
+        """Compute one call as the compiled code does, by what that is traced from."""
+        (*arrays, memory), n = arguments, self._n_positions
+        if len(arguments) != len(self.arguments):
+            raise InputError(f"expected {len(self._asked)} arrays {self._asked}, found {len(arrays)}")
+        assert isinstance(memory, np.ndarray)
+        rows: list[Stack] = [
+            finite_array(name, values, shape).tolist()
+            for (name, shape), values in zip(self.arguments, arrays)
+        ]
+        state: Stack = [[*memory[0, :n].tolist(), 0.0]]
+        try:
+            with np.errstate(all="ignore"):
+                for _ in range(_ITERATIONS):
+                    state = self._step(*rows[: min(self._n_told, 2)], state)
+                    if not state[0][n] > ARRIVED:
+                        break
+                table = np.array(self._end(*rows, memory.tolist(), state), dtype=np.float64)
+        except (ZeroDivisionError, OverflowError):  # singular there, or numbers too large
+            return np.full(self.result, np.nan)
+        if table.item(self.bad) < 1.0:
+            memory[0, :n] = state[0][:n]
+            if memory.shape[1] > n:
+                memory[0, n:] = table.flat[:16] if self._finds_pose else np.ravel(rows[1])
+        return table
+
     @property
     def traces(self) -> LoopTraces:
         """What it is made of, all in straight-line code."""
@@ -215,6 +250,7 @@ class LoopKernel(LoopFunction):
         *,
         preload: bool = False,
         rows: Array | None = None,
+        on_numbers: bool = False,
     ) -> None:
         self.closure, self.what = closure, what
         self.order = order = order - 2 if what == "joints" else order
@@ -226,15 +262,16 @@ class LoopKernel(LoopFunction):
         if preload:
             others.append(("the preload", (order + 1, len(closure.driven))))
         if what == "joints":
-            super().__init__(code, told, others, (order + 4, closure.tree.n_joints), code.joints)
+            result = order + 4, closure.tree.n_joints
+            super().__init__(code, told, others, result, code.joints, on_numbers=on_numbers)
             return
         result, end = (2 * order + 6, closure.n_efforts), code.efforts
         if what == "solution":
             result, end = (3 * order + 7, solution_width(closure)), code.solution
             if rows is not None and len(rows) > len(chosen):
                 code.holding = LoopCode(closure, rows, order, loads)
-        if fits_straight_line(closure.tree, order):
-            super().__init__(code, told, others, result, end)
+        if on_numbers or fits_straight_line(closure.tree, order):
+            super().__init__(code, told, others, result, end, on_numbers=on_numbers)
             return
         # what is known of the loops stays straight-line code, around the generic code of the tree
         base: Frame | None = "world" if closure.tree.floating_base else None
@@ -283,6 +320,8 @@ class LoopAccelerations(LoopFunction):
         order: int,
         loads: LoadPlaces = (),
         prescribed: Sequence[int] | None = None,
+        *,
+        on_numbers: bool = False,
     ) -> None:
         self.order = order
         code = AccelerationCode(closure, chosen, order, loads)
@@ -295,7 +334,8 @@ class LoopAccelerations(LoopFunction):
         others += load_arguments(loads, order)
         result = order + 2, (k if prescribed is None else len(closure.driven)) + 6 * moved
         end = code.accelerations if prescribed is None else code.left_out
-        super().__init__(code, told, others, result, end, limit=STRAIGHT_LINE_LIMIT)
+        limit = STRAIGHT_LINE_LIMIT
+        super().__init__(code, told, others, result, end, limit=limit, on_numbers=on_numbers)
 
 
 class LoopProduct(LoopFunction):
@@ -308,7 +348,14 @@ class LoopProduct(LoopFunction):
     """
 
     def __init__(
-        self, closure: Closure, chosen: Array, order: int, what: Product, limit: float = STRAIGHT_LINE_LIMIT
+        self,
+        closure: Closure,
+        chosen: Array,
+        order: int,
+        what: Product,
+        limit: float = STRAIGHT_LINE_LIMIT,
+        *,
+        on_numbers: bool = False,
     ) -> None:
         """Trace and compile; raise TooLong beyond a limit of operations."""
         code = product_code(closure, chosen, order, what)
@@ -319,7 +366,7 @@ class LoopProduct(LoopFunction):
         self.shape: tuple[int, ...] = (columns,) if what in VECTORS else (rows, columns)
         orders = 1 if isinstance(what, FrameMotion) else order + 1
         result = orders * rows + 1, columns
-        super().__init__(code, told, code.others, result, code.matrices, limit=limit)
+        super().__init__(code, told, code.others, result, code.matrices, limit=limit, on_numbers=on_numbers)
 
 
 class LoopFromDrives(LoopFunction):
@@ -338,7 +385,6 @@ class LoopFromDrives(LoopFunction):
         if twin.base_given:
             told += [("the pose", (4, 4)), ("the twists", (order, 6))]
         result = 2, code.shape[1]
-        self._finds_pose = closure.platform is not None
         super().__init__(
             code,
             told,
@@ -346,7 +392,7 @@ class LoopFromDrives(LoopFunction):
             result,
             code.matrices,
             limit=STRAIGHT_LINE_LIMIT,
-            finds_pose=self._finds_pose,
+            finds_pose=closure.platform is not None,
         )
 
     def in_lanes(self, rows: slice, sure: float = 1.0) -> MachineCode | None:
