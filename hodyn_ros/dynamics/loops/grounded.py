@@ -108,7 +108,7 @@ class Make(Protocol):
     """Makes the code of one call for a closure whose bodies come `shift` later."""
 
     def __call__(self, closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
-        """Compile, or raise TooLong; with `on_numbers` do neither."""
+        """Compile, or raise TooLong; with `on_numbers` compile nothing, or raise where that is no way."""
         ...
 
 
@@ -173,7 +173,10 @@ class DriftingFunction:
         if abs(base_turns(base, start)[1]) > _TURNED:
             joints = self._closure.spread[6:, 6:] @ memory[0, :n] + self._closure.offsets
             start = base.copy()
-            kernel = self._make(grounded(self._closure, Place(joints, start))[0], SHIFT, True)
+            try:
+                kernel = self._make(grounded(self._closure, Place(joints, start))[0], SHIFT, True)
+            except TooLong:
+                return np.full(self.result, np.nan)
         slides = base[:3, 3] - start[:3, 3]
         own = np.concatenate([slides, base_turns(base, start), memory[0]])[None]
         table: Array = kernel.function(*arrays, own)
