@@ -38,7 +38,7 @@ from hodyn_ros.formulations.closure_rows import (
 )
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
-from hodyn_ros.lie.se3 import Array
+from hodyn_ros.lie.se3 import Array, matvec
 from hodyn_ros.model.closure import Closure, Follower, LoopFrame
 
 
@@ -297,6 +297,37 @@ def tree_efforts(
     )
     whole = np.concatenate([ground, torques], axis=1) if closure.first else torques
     return whole @ closure.spread
+
+
+def inverse_dynamics(
+    chosen: Array,
+    moved: LoopMotion,
+    y: Array,
+    given: BaseMotion | None,
+    wrenches: Sequence[AppliedWrench] = (),
+    preload: Array | None = None,
+) -> Forces:
+    """Return efforts and multipliers from a motion y (order + 3, joints among the coordinates).
+
+    `moved`: its order 0, at which all loops are closed, which is extended. Other arguments as of `follow` and
+    `forces`.
+    """
+    follow(chosen, moved, y, given)
+    efforts = tree_efforts(moved.closure, moved, len(y) - 3, wrenches)
+    return forces(moved.closure, chosen, moved, efforts, preload)
+
+
+def loop_loads(chosen: Array, moved: LoopMotion, multipliers: Array) -> dict[str, Array]:
+    """Return by loop the wrench (order + 1, 6) that its body a exerts on b, in the world frame."""
+    orders = range(len(multipliers))
+    whole = np.zeros((len(orders), moved.n_loop_rows))
+    whole[:, chosen] = multipliers
+    bases = [moved.loop_wrenches(k) for k in orders]
+    loads = {}
+    for loop, part in zip(moved.closure.loops, moved.loop_slices):
+        columns, values = [w[part].T for w in bases], whole[:, part]
+        loads[loop.name] = np.array([product_derivative(columns, values, k, matvec) for k in orders])
+    return loads
 
 
 def forces(
