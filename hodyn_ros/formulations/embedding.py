@@ -335,18 +335,16 @@ def forces(
 ) -> Forces:
     """Return efforts and multipliers with their derivatives from the efforts Q (order + 1, m) of the tree.
 
-    `preload` (order + 1, drives): what redundant drives should come near. Without one, all is linear in Q,
-    which may have further axes.
+    `preload` (order + 1, drives): what redundant drives should come near.
     """
     rows, S = len(chosen), closure.effort_map
     jacobians = [J[chosen] for J in moved.J[: len(efforts)]]
     redundant = S.shape[1] > S.shape[0] - rows
-    further = efforts.shape[2:]
-    start = np.zeros((len(efforts), S.shape[1], *further)) if preload is None else preload
+    start = np.zeros((len(efforts), S.shape[1])) if preload is None else preload
     system = _least(jacobians[0], S) if redundant else np.concatenate([jacobians[0].T, S], axis=1)
     found: list[Array] = []
     for k, effort in enumerate(efforts):
-        right = np.zeros((len(system), *further))
+        right = np.zeros(len(system))
         right[: len(effort)] = effort - S @ start[k] if redundant else effort
         for i in range(1, k + 1):
             lower = jacobians[i].T @ found[k - i][:rows]
@@ -357,7 +355,7 @@ def forces(
     solution = np.array(found)
     u = solution[:, rows:]
     if redundant:
-        u = start + np.moveaxis(np.tensordot(u, S, (1, 0)), -1, 1)
+        u = start + u @ S
     return Forces(u, solution[:, :rows])
 
 

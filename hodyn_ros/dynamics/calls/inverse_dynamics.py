@@ -85,8 +85,8 @@ class InverseDynamicsCalls(RobotProperties):
         `base`: the motion of a floating base with order + 2 twists, one for all samples or one for each.
         `wrenches` that the environment applies to bodies. `formulation`: "spatial", "body_fixed", "hybrid" or
         "closed_form" as published, of robots with loops "embedding" or "limb_decomposition"; by default the
-        compiled engine. `preload` (driven,) or (order + 1, driven): what the efforts should come near, where there are more drives than coordinates; by default
-        they are those of least norm.
+        compiled engine. `preload` (driven,) or (order + 1, driven): what the efforts should come near, where
+        there are more drives than coordinates; by default they are those of least norm.
 
         Returns torques (order + 1, n) [N.m/s^k or N/s^k], or (N, order + 1, n) for a batch; with a floating
         base the pair (base wrench (order + 1, 6) in the world frame, torques). Raises InputError saying what

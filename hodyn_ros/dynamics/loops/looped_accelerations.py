@@ -25,28 +25,6 @@ from hodyn_ros.model.closure import Closure
 class LoopedAccelerations(LoopedMotion):
     """Forward and hybrid dynamics in the independent coordinates."""
 
-    def forward_dynamics(
-        self,
-        state: Array,
-        efforts: Array,
-        given: BaseMotion | None,
-        wrenches: Sequence[AppliedWrench] = (),
-    ) -> tuple[Array, Array | None]:
-        """Compute accelerations and derivatives (order + 1, k) of the coordinates from state and efforts.
-
-        `state` (2, k); `efforts` (order + 1, efforts) as `Closure.effort_map` takes them; `given`: pose and
-        spatial twist of platform or base, which then move freely. Returns also the spatial twist of platform
-        or base with its derivatives (order + 2, 6).
-        """
-        if self.platform is not None and given is not None:
-            twists = self._platform_forward(self.platform, given, efforts, wrenches)
-            if twists is not None:
-                return np.zeros((len(efforts), 0)), twists
-        rows = self.accelerations(state, efforts, given, wrenches)
-        if given is None:
-            return rows, None
-        return rows[:, 6:], np.concatenate([given.twists[:1], rows[:, :6]])
-
     def hybrid_dynamics(
         self,
         state: Array,
@@ -57,8 +35,9 @@ class LoopedAccelerations(LoopedMotion):
     ) -> tuple[Array, Array | None]:
         """Compute what is not given where some drives are moved and others push.
 
-        As `forward_dynamics`; `values` (order + 1, efforts) holds accelerations and their derivatives in the
-        `prescribed` columns, efforts in the others. Returns efforts in the prescribed columns, accelerations
+        `state` (2, k); `given`: pose and spatial twist of platform or base. `values` (order + 1, efforts), as
+        `Closure.effort_map` takes them, holds accelerations and their derivatives in the `prescribed`
+        columns, efforts in the others. Returns efforts in the prescribed columns, accelerations
         in those of the other drives, and the spatial twist of platform or base.
         """
         first = 6 if self.closure.base_given else 0
@@ -140,22 +119,6 @@ class LoopedAccelerations(LoopedMotion):
             table[:-1], table[-1] = twists[1:], 0.0
         return table
 
-    def _platform_forward(
-        self,
-        platform: PlatformDynamics,
-        given: BaseMotion,
-        efforts: Array,
-        wrenches: Sequence[AppliedWrench],
-    ) -> Array | None:
-        """Compute spatial twists of a platform on limbs (order + 2, 6), compiled where that is possible."""
-        places = self.places(wrenches)
-        twist = given.twists[:1]
-        platform.check_twists(given.pose, twist)
-        platform.check_loads(given, wrenches, 0)  # of higher orders, motion is not known yet
-        if not platform.compiles(len(efforts) - 1, places):
-            return None
-        return platform.forward_dynamics(given.pose, twist[0], efforts, wrenches, self.memory)
-
     def accelerations(
         self,
         state: Array,
@@ -163,7 +126,11 @@ class LoopedAccelerations(LoopedMotion):
         given: BaseMotion | None,
         wrenches: Sequence[AppliedWrench] = (),
     ) -> Array:
-        """Compute what `LoopAccelerations` returns but for its last row, from arguments as above."""
+        """Compute what `LoopAccelerations` returns but for its last row: accelerations by order.
+
+        `state` (2, k); `efforts` (order + 1, efforts) as `Closure.effort_map` takes them; `given`: pose and
+        spatial twist of platform or base, which then move freely.
+        """
         places = self.places(wrenches)
         motion = [] if given is None else [given.pose, np.ascontiguousarray(given.twists[:1])]
         pushes = [np.ascontiguousarray(efforts[:, :6])] if self.closure.base_given else []

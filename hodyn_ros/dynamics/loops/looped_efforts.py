@@ -321,38 +321,32 @@ class LoopedEfforts(LoopedMotion):
         names += [] if closure.leader is None else ["the pose", "the twists"]
         names += ["a wrench"] * len(loads) + ["the preload"] * preload
 
-        def checked(
-            *arguments: ArrayLike,
-        ) -> tuple[Array, BaseMotion | None, list[AppliedWrench], Array | None]:
+        def checked(*arguments: ArrayLike) -> tuple[Array, BaseMotion | None]:
             if len(arguments) != len(names):
                 raise InputError(f"expected {names}, found {len(arguments)} arguments")
             y, *rest = list(itertools.chain(still, arguments))
             base = None
             if closure.leader is not None:
                 base = BaseMotion(rest.pop(0), rest.pop(0))  # type: ignore[arg-type]
-            wrenches = [
+            for (body, frame), values in zip(loads, rest):
                 AppliedWrench(body, values, frame=frame)  # type: ignore[arg-type]
-                for (body, frame), values in zip(loads, rest)
-            ]
             stack, motion = coordinate_motion(closure, y, base, 2)
             if len(stack) != order + 3:
                 raise InputError(f"the motion must have {order + 3} rows, found {len(stack)}")
-            return stack, motion, wrenches, preload_rows(closure, rest[-1] if preload else None, order)
+            preload_rows(closure, rest[-1] if preload else None, order)
+            return stack, motion
 
         shapes = [(order + 3, len(closure.joints))] if closure.joints else []
         shapes += [] if closure.leader is None else [(4, 4), (order + 2, 6)]
         shapes += [(order + 1, 6)] * len(loads) + [(order + 1, len(closure.driven))] * preload
 
-        def check_of(function: Callable[..., Array], bad: int) -> DigitCheck:
-            def parts(table: Array) -> list[Array]:
-                efforts = table[: order + 1]
-                return [efforts[:, :6], efforts[:, 6:]] if closure.base_given else [efforts]
-
-            return DigitCheck(closure, "efforts", function, names, bad, parts, list(zip(names, shapes)))
+        def parts(table: Array) -> list[Array]:
+            efforts = table[: order + 1]
+            return [efforts[:, :6], efforts[:, 6:]] if closure.base_given else [efforts]
 
         function, kernel = self._effort_code(*key)
         memory, bad = self.memory, int(kernel.bad)
-        check = check_of(function, bad)
+        check = DigitCheck(closure, "efforts", function, names, bad, parts, list(zip(names, shapes)))
         sure = self.sure(check)
         whole = CheckedCall(kernel, check, sure, function)
         self._effort_loops[key] = sample_loop(kernel, kernel.batch_rows, sure)
@@ -360,7 +354,7 @@ class LoopedEfforts(LoopedMotion):
 
         @finite_result
         def slowly(result: Array, *arguments: ArrayLike) -> Array:
-            stack, motion, *_ = checked(*arguments)
+            stack, motion = checked(*arguments)
             arrays = [np.asarray(array, dtype=np.float64) for array in arguments]
             return self.finished(whole, result, arrays, stack, motion, held=True)
 

@@ -79,7 +79,9 @@ class LoopedMatrices(LoopedMotion):
         if call is None:
             return None
         table = call.function(q, *((base.pose, base.twists[:twists]) if base else ()), self.memory)
-        return self._rows(name, call, table) if table.item(call.bad) < 1.0 else None
+        if not table.item(call.bad) < 1.0:
+            return None
+        return self._rows(name, call, table) if self.drifts else table[:-1].reshape(-1, *call.call.shape)
 
     @finite_result
     def _carefully(self, name: str, q: ArrayLike | None, base: BaseMotion | None, *others: Any) -> Any:

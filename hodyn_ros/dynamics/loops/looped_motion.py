@@ -47,6 +47,9 @@ class LoopedMotion:
     def __init__(self, closure: Closure, frames: Mapping[str, Frame] = MappingProxyType({})) -> None:
         self.closure = closure
         self.frames = frames  # besides the bodies, by name
+        # whether components of the pose of a floating base follow from the others
+        self.drifts = closure.drifts and closure.tree.floating_base
+        self._own = slice(-closure.tree.n_joints, None)  # columns of joints, after those of a drifting base
         self.independence = find_independence(closure)
         on_limbs = closure.platform is not None and closure.platform.twists is not None
         self.platform = PlatformDynamics(closure) if on_limbs else None
@@ -67,11 +70,6 @@ class LoopedMotion:
         self._drive_calls: dict[int, Any] = {}
         self._base_calls: dict[int, LoopFunction | DriftingFunction] = {}
         self.partial_kernels: dict[tuple[str, int, LoadPlaces], Any] = {}
-
-    @property
-    def drifts(self) -> bool:
-        """Whether components of the pose of a floating base follow from the others."""
-        return self.closure.drifts and self.closure.tree.floating_base
 
     @property
     def known(self) -> Known:
@@ -216,9 +214,8 @@ class LoopedMotion:
         given = [] if base is None else [base.pose, np.ascontiguousarray(base.twists[: len(y) - 1])]
         arguments, checked = [np.ascontiguousarray(y), *given], self._joint_call(len(y) - 1)
         joints = self.finished(checked, checked.function(*arguments, self.memory), arguments, y, base)[:-1]
-        joints = joints[:, -self.closure.tree.n_joints :]  # those of a drifting base come first
         if self.drifts:
-            return joints, self._drifting_base(y, arguments)
+            return joints[:, self._own], self._drifting_base(y, arguments)
         return joints, base if self.closure.tree.floating_base else None
 
     def _drifting_base(self, y: Array, arguments: Sequence[Array]) -> BaseMotion:
@@ -246,7 +243,7 @@ class LoopedMotion:
     def _moved_joints(self, checked: CheckedCall, *motion: Array) -> Array | None:
         table: Array = checked.function(*motion, self.memory)
         if table.item(checked.bad) < checked.sure or checked.counts(table, motion, self.memory):
-            return table[:-1, -self.closure.tree.n_joints :]
+            return table[:-1, self._own]
         return None
 
     def joints_at_once(self, q: Array | None, base: BaseMotion | None) -> Array | None:
