@@ -32,6 +32,11 @@ def straight_line(trace: Trace, shapes: Sequence[Shape], limit: float = inf) -> 
     return Code("hodyn_kernel", code.address, computes(trace, shapes), code)
 
 
+def uncompiled(trace: Trace, shapes: Sequence[Shape]) -> Code:
+    """Return what can be carried out on numbers alone."""
+    return Code("hodyn_kernel", compute=computes(trace, shapes))
+
+
 def side_by_side(trace: Trace, shapes: Sequence[Shape]) -> Code:
     """Compile `void f(double *argument, ..., double *result, int64_t count)` of samples in lanes."""
     graph, outputs, _ = traced(trace, shapes)
@@ -49,16 +54,22 @@ def side_by_side(trace: Trace, shapes: Sequence[Shape]) -> Code:
 
 
 def computes(trace: Trace, shapes: Sequence[Shape]) -> Callable[..., None]:
-    """Return a trace as a function of flat arrays, the last of which it writes to."""
+    """Return a trace as a function of flat arrays that writes to the last one.
+
+    All numbers of that are NaN where machine code would divide by zero.
+    """
 
     def compute(*arrays: NDArray[np.float64]) -> None:
         *inputs, result = arrays
         stacks = [
-            [list(row) for row in x[: rows * columns].reshape(rows, columns)]
-            for x, (rows, columns) in zip(inputs, shapes)
+            x[: rows * columns].reshape(rows, columns).tolist() for x, (rows, columns) in zip(inputs, shapes)
         ]
-        with np.errstate(all="ignore"):
-            values = [value for row in trace(*stacks) for value in row]
+        try:
+            with np.errstate(all="ignore"):
+                values = [value for row in trace(*stacks) for value in row]
+        except (ZeroDivisionError, OverflowError):  # singular there, or numbers too large
+            result[:] = np.nan
+            return
         result[: len(values)] = values
 
     return compute

@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from hodyn_ros.checks import finite_array
 from hodyn_ros.codegen.codes import TooLong as TooLong
-from hodyn_ros.codegen.codes import straight_line
+from hodyn_ros.codegen.codes import straight_line, uncompiled
 from hodyn_ros.codegen.emit import lane_function_text
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Call, Function, Shape, Stack, traced
 from hodyn_ros.codegen.llvm import MachineCode, compile_text
@@ -16,6 +18,7 @@ from hodyn_ros.codegen.object_cache import ObjectCache
 from hodyn_ros.codegen.processor import lanes
 from hodyn_ros.codegen.program import Code, Copy, Index, Program, Run, Statement, View, arrays
 from hodyn_ros.codegen.program_llvm import compile_program
+from hodyn_ros.codegen.program_numbers import run
 from hodyn_ros.codegen.tracer import Graph
 from hodyn_ros.engine.kernels import KernelSpec, fits_straight_line, inverse_dynamics
 from hodyn_ros.engine.large_trees.inverse import load_arguments
@@ -26,6 +29,7 @@ from hodyn_ros.engine.loops.loop_motion import LoadPlaces, LoopCode
 from hodyn_ros.engine.loops.loop_products import VECTORS, FrameMotion, FromDrivesCode, Product, product_code
 from hodyn_ros.engine.newton import ITERATIONS, newton, where_right
 from hodyn_ros.engine.series.validity import ARRIVED
+from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import Frame
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
@@ -84,26 +88,32 @@ class LoopFunction(Call):
         *,
         limit: float = np.inf,
         finds_pose: bool = False,
+        on_numbers: bool = False,
     ) -> None:
         """Trace and compile; raise TooLong where `end` has more operations than a limit.
 
         `finds_pose`: the result begins with the pose of a platform, which the memory takes from there.
+        `on_numbers`: compile nothing, and compute every call with the numbers that it is given.
         """
         self._step, self._end, self._n_told = code.newton_step, end, len(told)
         self._n_positions = n = len(code.closure.leading)
         memory = 1, n + (16 if code.keeps_pose or finds_pose else 0)
         super().__init__([*told, *others, ("memory", memory)], result)
+        self.on_numbers, self._finds_pose = on_numbers, finds_pose
         self._tree, self._alive = tree, list[Any]()
         shapes, state = [shape for _, shape in self.arguments], (1, n + 1)
         known = [shape for _, shape in told]
         given = arrays(f"a{i}" for i in range(len(shapes)))
         motion, remembered = given[: len(told)], given[-1]
         positions, out = View("state"), View("out")
-        step = straight_line(code.newton_step, [*known[:2], state])
+        make = uncompiled if on_numbers else straight_line
+        step = make(code.newton_step, [*known[:2], state])
         local: dict[str, Index | int] = {"state": n + 1}
         around: list[Statement] = []
         results: list[View] = []
-        if tree is None:
+        if on_numbers:
+            last = uncompiled(end, [*shapes, state])
+        elif tree is None:
             last = self._compiled_end(end, [*shapes, state], limit)
         else:
             joints = straight_line(code.joint_motion, [*known, state])
@@ -112,7 +122,7 @@ class LoopFunction(Call):
         remember = [Copy(remembered, positions, n)]
         if code.keeps_pose or finds_pose:
             remember.append(Copy(remembered.at(n), out if finds_pose else given[1], 16))
-        program = Program(
+        self.program = Program(
             "hodyn_kernel",
             [*given, out],
             local,
@@ -124,7 +134,10 @@ class LoopFunction(Call):
                 where_right(out.at(self.bad), remember),
             ],
         )
-        self.compiled = compile_program(program)
+        if on_numbers:
+            self.function = self._with_numbers
+            return
+        self.compiled = compile_program(self.program)
         self._bind(self.compiled.address)
 
     @property
@@ -171,6 +184,18 @@ class LoopFunction(Call):
         code = compile_text(text, "hodyn_lanes", ObjectCache.default())
         self._alive.append(code)
         return code.address
+
+    def _with_numbers(self, *arguments: ArrayLike) -> Array:
+        """Compute one call as the compiled code does, by what that is traced from."""
+        *arrays, memory = arguments
+        if len(arguments) != len(self.arguments):
+            raise InputError(f"expected {len(self._asked)} arrays {self._asked}, found {len(arrays)}")
+        assert isinstance(memory, np.ndarray)
+        shaped = zip(self.arguments, arrays)
+        numbers = [finite_array(name, values, shape).reshape(-1) for (name, shape), values in shaped]
+        table = np.empty(self.result)
+        run(self.program, [*numbers, memory.reshape(-1), table.reshape(-1)])
+        return table
 
     @property
     def traces(self) -> LoopTraces:
@@ -239,6 +264,7 @@ class LoopKernel(LoopFunction):
         *,
         preload: bool = False,
         rows: Array | None = None,
+        on_numbers: bool = False,
     ) -> None:
         self.closure, self.what = closure, what
         self.order = order = order - 2 if what == "joints" else order
@@ -250,15 +276,16 @@ class LoopKernel(LoopFunction):
         if preload:
             others.append(("the preload", (order + 1, len(closure.driven))))
         if what == "joints":
-            super().__init__(code, told, others, (order + 4, closure.tree.n_joints), code.joints)
+            result = order + 4, closure.tree.n_joints
+            super().__init__(code, told, others, result, code.joints, on_numbers=on_numbers)
             return
         result, end = (2 * order + 6, closure.n_efforts), code.efforts
         if what == "solution":
             result, end = (3 * order + 7, solution_width(closure)), code.solution
             if rows is not None and len(rows) > len(chosen):
                 code.holding = LoopCode(closure, rows, order, loads)
-        if fits_straight_line(closure.tree, order):
-            super().__init__(code, told, others, result, end)
+        if on_numbers or fits_straight_line(closure.tree, order):
+            super().__init__(code, told, others, result, end, on_numbers=on_numbers)
             return
         # what is known of the loops stays straight-line code, around the generic code of the tree
         base: Frame | None = "world" if closure.tree.floating_base else None
@@ -307,6 +334,8 @@ class LoopAccelerations(LoopFunction):
         order: int,
         loads: LoadPlaces = (),
         prescribed: Sequence[int] | None = None,
+        *,
+        on_numbers: bool = False,
     ) -> None:
         self.order = order
         code = AccelerationCode(closure, chosen, order, loads)
@@ -319,7 +348,8 @@ class LoopAccelerations(LoopFunction):
         others += load_arguments(loads, order)
         result = order + 2, (k if prescribed is None else len(closure.driven)) + 6 * moved
         end = code.accelerations if prescribed is None else code.left_out
-        super().__init__(code, told, others, result, end, limit=STRAIGHT_LINE_LIMIT)
+        limit = STRAIGHT_LINE_LIMIT
+        super().__init__(code, told, others, result, end, limit=limit, on_numbers=on_numbers)
 
 
 class LoopProduct(LoopFunction):
@@ -332,7 +362,14 @@ class LoopProduct(LoopFunction):
     """
 
     def __init__(
-        self, closure: Closure, chosen: Array, order: int, what: Product, limit: float = STRAIGHT_LINE_LIMIT
+        self,
+        closure: Closure,
+        chosen: Array,
+        order: int,
+        what: Product,
+        limit: float = STRAIGHT_LINE_LIMIT,
+        *,
+        on_numbers: bool = False,
     ) -> None:
         """Trace and compile; raise TooLong beyond a limit of operations."""
         code = product_code(closure, chosen, order, what)
@@ -343,7 +380,7 @@ class LoopProduct(LoopFunction):
         self.shape: tuple[int, ...] = (columns,) if what in VECTORS else (rows, columns)
         orders = 1 if isinstance(what, FrameMotion) else order + 1
         result = orders * rows + 1, columns
-        super().__init__(code, told, code.others, result, code.matrices, limit=limit)
+        super().__init__(code, told, code.others, result, code.matrices, limit=limit, on_numbers=on_numbers)
 
 
 class LoopFromDrives(LoopFunction):
@@ -362,7 +399,6 @@ class LoopFromDrives(LoopFunction):
         if twin.base_given:
             told += [("the pose", (4, 4)), ("the twists", (order, 6))]
         result = 2, code.shape[1]
-        self._finds_pose = closure.platform is not None
         super().__init__(
             code,
             told,
@@ -370,7 +406,7 @@ class LoopFromDrives(LoopFunction):
             result,
             code.matrices,
             limit=STRAIGHT_LINE_LIMIT,
-            finds_pose=self._finds_pose,
+            finds_pose=closure.platform is not None,
         )
 
     def in_lanes(self, rows: slice, sure: float = 1.0) -> MachineCode | None:
