@@ -178,15 +178,14 @@ def _with_loops() -> dict[str, tuple[Contender, Contender]]:
         looped.accelerations_of_samples(_FEWER, q[:, :2], torques, None)  # which compiles, as the others do
         robot.inverse_dynamics(q[0])
         run, joint_motion = partial(_run, looped, looped.memory.copy()), looped._joint_call(_ORDER)
-        assert joint_motion is not None
         made = {
             "efforts, r = 2": (looped._effort_loops[_ORDER, (), False], [q]),
             "accelerations, r = 0": (looped._forward_loops[0, ()], [q[:, :2], torques]),
             "joint motion, r = 2": (joint_motion.samples, [q[:, : _ORDER + 1]]),
-            "mass matrix, r = 0": (looped.product_loop("mass_matrix", 0), [q[:, :1]]),
+            "mass matrix, r = 0": (looped.product_call("mass_matrix", 0).samples, [q[:, :1]]),
         }
         for work, (loop, arrays) in made.items():
-            assert loop is not None and loop.call.in_lanes is not None
+            assert isinstance(loop, SampleLoop) and loop.call.in_lanes is not None
             one_by_one: SampleLoop[Any] = SampleLoop(loop.call)
             one_by_one.__dict__["_in_lanes"] = None
             stacks = [np.ascontiguousarray(array) for array in arrays]

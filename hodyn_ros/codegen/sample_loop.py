@@ -11,8 +11,21 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Array, Shape
-from hodyn_ros.codegen.literals import literal
-from hodyn_ros.codegen.llvm import MachineCode, compile_text
+from hodyn_ros.codegen.llvm import MachineCode
+from hodyn_ros.codegen.program import (
+    Code,
+    Compare,
+    For,
+    Not,
+    Program,
+    Return,
+    Run,
+    Statement,
+    When,
+    arrays,
+    integer,
+)
+from hodyn_ros.codegen.program_llvm import CompiledProgram, compile_program
 from hodyn_ros.errors import HodynError
 
 _BLOCK = 64  # samples computed one by one before lanes are tried again
@@ -67,9 +80,21 @@ class SampleLoop(Generic[_Call]):
         self._sizes = [a * b for a, b in shapes]
 
     @cached_property
-    def _code(self) -> MachineCode:
-        text = _text(self.call.address, len(self._sizes) - 1, self._sizes[-1], self.call.bad, self._sure)
-        return compile_text(text, "hodyn_samples", None)
+    def _code(self) -> CompiledProgram:
+        """One sample after the other; returns how many count before the first that does not."""
+        i, count, (memory, out) = integer("i"), integer("count"), arrays(("memory", "out"))
+        inputs = arrays(f"a{k}" for k in range(len(self._sizes) - 1))
+        steps = [integer(f"step{k}") for k in range(len(inputs))]
+        result = out.at(i * self._sizes[-1])
+        moved = [view.at(i * step) for view, step in zip(inputs, steps)]
+        call = Run(Code("hodyn_kernel", self.call.address), [*moved, memory, result])
+        right = Compare(result.at(self.call.bad), "<", self._sure)
+        arguments = [x for pair in zip(inputs, steps) for x in pair]
+        sample: list[Statement] = [call, When(Not(right), [Return(i)])]
+        body: list[Statement] = [For(i, count, sample), Return(count)]
+        return compile_program(
+            Program("hodyn_samples", [*arguments, memory, out, count], {}, body, returns=True)
+        )
 
     @cached_property
     def _one_by_one(self) -> Callable[..., int]:
@@ -80,7 +105,7 @@ class SampleLoop(Generic[_Call]):
         code = self.call.in_lanes(self._rows, self._sure)
         return None if code is None else self._loop(code)
 
-    def _loop(self, code: MachineCode) -> Callable[..., int]:
+    def _loop(self, code: MachineCode | CompiledProgram) -> Callable[..., int]:
         kinds = [ctypes.c_void_p, ctypes.c_int64] * (len(self._sizes) - 1)
         kinds += [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64]
         return ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(code.address)
@@ -160,42 +185,3 @@ def naming_sample(number: int) -> Iterator[None]:
         error.args = (f"sample {number}: {error}",)
         error.sample = number
         raise
-
-
-def _text(address: int, n_arguments: int, result: int, bad: int, sure: float) -> str:
-    """Write `i64 @hodyn_samples(ptr argument, i64 stride, ..., ptr memory, ptr out, i64 count)`.
-
-    It returns how many samples count before the first that does not. Strides and `result` are in numbers.
-    """
-    given = "".join(f"ptr %a{i}, i64 %s{i}, " for i in range(n_arguments))
-    lines = [
-        f"define i64 @hodyn_samples({given}ptr %memory, ptr %out, i64 %count) {{",
-        "entry:",
-        "%any = icmp sgt i64 %count, 0",
-        "br i1 %any, label %sample, label %none",
-        "none:",
-        "ret i64 0",
-        "sample:",
-        "%i = phi i64 [0, %entry], [%next, %good]",
-    ]
-    for i in range(n_arguments):
-        lines += [f"%o{i} = mul i64 %i, %s{i}", f"%p{i} = getelementptr double, ptr %a{i}, i64 %o{i}"]
-    places = "".join(f"ptr %p{i}, " for i in range(n_arguments))
-    lines += [
-        f"%offset = mul i64 %i, {result}",
-        "%place = getelementptr double, ptr %out, i64 %offset",
-        f"call void inttoptr (i64 {address} to ptr)({places}ptr %memory, ptr %place)",
-        f"%bad_at = getelementptr double, ptr %place, i64 {bad}",
-        "%bad = load double, ptr %bad_at, align 8",
-        f"%counts = fcmp olt double %bad, {literal(sure)}",
-        "br i1 %counts, label %good, label %stop",
-        "good:",
-        "%next = add i64 %i, 1",
-        "%more = icmp slt i64 %next, %count",
-        "br i1 %more, label %sample, label %stop",
-        "stop:",
-        "%done = phi i64 [%i, %sample], [%next, %good]",
-        "ret i64 %done",
-        "}",
-    ]
-    return "\n".join(lines) + "\n"

@@ -38,7 +38,7 @@ from hodyn_ros.formulations.closure_rows import (
 )
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
-from hodyn_ros.lie.se3 import Array
+from hodyn_ros.lie.se3 import Array, matvec
 from hodyn_ros.model.closure import Closure, Follower, LoopFrame
 
 
@@ -299,23 +299,52 @@ def tree_efforts(
     return whole @ closure.spread
 
 
+def inverse_dynamics(
+    chosen: Array,
+    moved: LoopMotion,
+    y: Array,
+    given: BaseMotion | None,
+    wrenches: Sequence[AppliedWrench] = (),
+    preload: Array | None = None,
+) -> Forces:
+    """Return efforts and multipliers from a motion y (order + 3, joints among the coordinates).
+
+    `moved`: its order 0, at which all loops are closed, which is extended. Other arguments as of `follow` and
+    `forces`.
+    """
+    follow(chosen, moved, y, given)
+    efforts = tree_efforts(moved.closure, moved, len(y) - 3, wrenches)
+    return forces(moved.closure, chosen, moved, efforts, preload)
+
+
+def loop_loads(chosen: Array, moved: LoopMotion, multipliers: Array) -> dict[str, Array]:
+    """Return by loop the wrench (order + 1, 6) that its body a exerts on b, in the world frame."""
+    orders = range(len(multipliers))
+    whole = np.zeros((len(orders), moved.n_loop_rows))
+    whole[:, chosen] = multipliers
+    bases = [moved.loop_wrenches(k) for k in orders]
+    loads = {}
+    for loop, part in zip(moved.closure.loops, moved.loop_slices):
+        columns, values = [w[part].T for w in bases], whole[:, part]
+        loads[loop.name] = np.array([product_derivative(columns, values, k, matvec) for k in orders])
+    return loads
+
+
 def forces(
     closure: Closure, chosen: Array, moved: LoopMotion, efforts: Array, preload: Array | None = None
 ) -> Forces:
     """Return efforts and multipliers with their derivatives from the efforts Q (order + 1, m) of the tree.
 
-    `preload` (order + 1, drives): what redundant drives should come near. Without one, all is linear in Q,
-    which may have further axes.
+    `preload` (order + 1, drives): what redundant drives should come near.
     """
     rows, S = len(chosen), closure.effort_map
     jacobians = [J[chosen] for J in moved.J[: len(efforts)]]
     redundant = S.shape[1] > S.shape[0] - rows
-    further = efforts.shape[2:]
-    start = np.zeros((len(efforts), S.shape[1], *further)) if preload is None else preload
+    start = np.zeros((len(efforts), S.shape[1])) if preload is None else preload
     system = _least(jacobians[0], S) if redundant else np.concatenate([jacobians[0].T, S], axis=1)
     found: list[Array] = []
     for k, effort in enumerate(efforts):
-        right = np.zeros((len(system), *further))
+        right = np.zeros(len(system))
         right[: len(effort)] = effort - S @ start[k] if redundant else effort
         for i in range(1, k + 1):
             lower = jacobians[i].T @ found[k - i][:rows]
@@ -326,7 +355,7 @@ def forces(
     solution = np.array(found)
     u = solution[:, rows:]
     if redundant:
-        u = start + np.moveaxis(np.tensordot(u, S, (1, 0)), -1, 1)
+        u = start + u @ S
     return Forces(u, solution[:, :rows])
 
 

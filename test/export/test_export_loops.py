@@ -187,26 +187,24 @@ class TestForm:
         for part in source.split("static void part")[1:]:
             lines = part.split("\n}\n")[0].splitlines()[2:]
             assert [line for line in lines if not re.fullmatch(STRAIGHT, line)] == []
-        copy = ["for (i = #; i < #; ++i) {", "reached[i] = memory->leading[i];", "}"]
+        copy = ["for (int k = #; k < #; ++k) {", "reached[k] = memory->leading[k];", "}"]
         given = ", pose" if "pose" in source else ""
         finite = " && all_finite(pose, #) && all_finite(twists, #)" if given else ""
         newton = [
-            "i = #;",
+            "int round# = #;",
             "do {",
             f"newton_step(q{given}, reached);",
-            "++i;",
-            "} while (i < # && (ROBOT_CONSTANT_TIME || reached[#] > #));",
+            "} while (++round# < # && (ROBOT_CONSTANT_TIME || reached[#] > #));",
         ]
         expected = [
             "double reached[#];",
-            "int i;",
             *copy,
             *(["reached[#] = #;"] if name == "panda_hand" else newton),
             f"if (!(# < # && all_finite(q, #){finite})) {{",
             "return ROBOT_FAILED;",
             "}",
             copy[0],
-            "memory->leading[i] = reached[i];",
+            "memory->leading[k] = reached[k];",
             "}",
             "return # > # ? ROBOT_NEAR_SINGULAR : ROBOT_OK;",
         ]

@@ -13,6 +13,7 @@ from oracles.random_trees import random_inertia
 from hodyn_ros import AppliedWrench, BaseMotion, Coupling, Loop, Robot, share
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, preload_rows
 from hodyn_ros.dynamics.loops.looped_efforts import LoopSolution
+from hodyn_ros.formulations import embedding
 from hodyn_ros.model.composite_joints import ball
 from hodyn_ros.model.drive_spec import series_elastic
 from hodyn_ros.model.frames import from_rpy
@@ -55,11 +56,25 @@ def readable_solution(
     wrenches: Sequence[AppliedWrench] = (),
     preload: Array | None = None,
 ) -> LoopSolution:
-    """Return what `solve` does, by the readable form alone."""
+    """Return what `solve` does, by the readable formulation alone."""
     looped = robot._looped
     assert looped is not None
     y, given = coordinate_motion(looped.closure, q, base, 2)
-    return looped.solve(y, given, wrenches, preload_rows(looped.closure, preload, len(y) - 3))
+    moved, margins = looped.begin(y, given)
+    looped.remember(moved, y[0], given)
+    rows, first = looped.independence.rows, 6 if looped.closure.base_given else 0
+    preloaded = preload_rows(looped.closure, preload, len(y) - 3)
+    forces = embedding.inverse_dynamics(rows, moved, y, given, wrenches, preloaded)
+    joints = moved.joint_motion()
+    return LoopSolution(
+        joints,
+        moved.base_motion,
+        joints[:, list(looped.closure.driven)],
+        forces.efforts[:, first:],
+        forces.efforts[:, :6] if first else None,
+        embedding.loop_loads(rows, moved, forces.multipliers),
+        lambda: margins,
+    )
 
 
 def motion_of(m: Mechanism, order: int, seed: int = 0) -> tuple[Array, BaseMotion | None]:

@@ -244,7 +244,7 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         elif what == "forward_kinematics":
             further = names, representation
         compiled = what in COMPILED or what == "forward_kinematics"
-        loop = looped.product_loop(what, order, *further) if compiled else None
+        product = looped.product_call(what, order, *further) if compiled and not looped.drifts else None
         partials = quick_call(looped, "efforts", order) if what == "inverse_dynamics_derivatives" else None
         n_given, rows = 0 if looped.closure.leader is None else 2, order + 1
         rows += _FURTHER.get(what, 0)
@@ -253,9 +253,9 @@ class CompileCalls(KinematicCalls, MatrixCalls):
             if len(arguments) != 1 + n_given or np.shape(arguments[0]) != (rows, self.n_joints):
                 besides = ", pose and twists of base or platform" * bool(n_given)
                 raise InputError(f"expected a motion of shape {(rows, self.n_joints)}{besides}")
-            if loop is not None:
-                found = loop.call.function(*arguments, looped.memory)
-                if found.item(loop.call.bad) < 1.0:
+            if product is not None:
+                found = product.function(*arguments, looped.memory)
+                if found.item(product.bad) < 1.0:
                     return found[:-1]
             if partials is not None and (changes := partials(*arguments)) is not None:
                 return changes.reshape(-1, changes.shape[-1])

@@ -17,7 +17,6 @@ from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_efforts import LoopSolution
 from hodyn_ros.dynamics.motion_stack import applied
 from hodyn_ros.engine import kernels
-from hodyn_ros.engine.loops.loop_kernel import compiles
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import INVERSE_DYNAMICS
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, Frame
@@ -85,9 +84,9 @@ class InverseDynamicsCalls(RobotProperties):
         `q` (order + 3, n): positions and their derivatives [rad or m, /s^k]; a batch is (N, order + 3, n).
         `base`: the motion of a floating base with order + 2 twists, one for all samples or one for each.
         `wrenches` that the environment applies to bodies. `formulation`: "spatial", "body_fixed", "hybrid" or
-        "closed_form" as published; by default the compiled engine. `preload` (driven,) or (order + 1,
-        driven): what the efforts should come near, where there are more drives than coordinates; by default
-        they are those of least norm.
+        "closed_form" as published, of robots with loops "embedding" or "limb_decomposition"; by default the
+        compiled engine. `preload` (driven,) or (order + 1, driven): what the efforts should come near, where
+        there are more drives than coordinates; by default they are those of least norm.
 
         Returns torques (order + 1, n) [N.m/s^k or N/s^k], or (N, order + 1, n) for a batch; with a floating
         base the pair (base wrench (order + 1, 6) in the world frame, torques). Raises InputError saying what
@@ -178,7 +177,7 @@ class InverseDynamicsCalls(RobotProperties):
         looped = self._need_loops("solve")
         y, given = coordinate_motion(looped.closure, q, base, 2)
         arguments = y, given, self._loads(wrenches), preload_rows(looped.closure, preload, len(y) - 3)
-        return looped.quick_solution(*arguments) or looped.solve(*arguments)
+        return looped.solve(*arguments)
 
     def is_compiled(self, order: int) -> bool:
         """Whether efforts of an order are computed by compiled code; those of some loops are not."""
@@ -196,12 +195,16 @@ class InverseDynamicsCalls(RobotProperties):
         looped = self._need_loops("this")
         closure, loads = looped.closure, self._loads(wrenches)
         if formulation is not None:
-            if formulation != "limb_decomposition":
+            if formulation not in ("embedding", "limb_decomposition"):
                 raise InputError(
                     f"robots with loops have no formulation {formulation!r}; leave it out, or choose "
-                    "'limb_decomposition' for a platform on limbs"
+                    "'embedding', or 'limb_decomposition' for a platform on limbs"
                 )
             y, given = coordinate_motion(closure, q, base, 2)
+            if formulation == "embedding":
+                preloaded = preload_rows(closure, preload, len(y) - 3)
+                efforts = looped.by_embedding(y, given, loads, preloaded)
+                return split(efforts) if closure.base_given else efforts
             if given is None:
                 raise InputError(f"robot {self.name!r} has no platform for 'limb_decomposition'")
             shortened = BaseMotion(given.pose, given.twists[: len(y) - 1])
@@ -210,7 +213,7 @@ class InverseDynamicsCalls(RobotProperties):
         count, y, given = coordinate_motions(closure, q, base, 2)
         order = y.shape[-2] - 3
         preloaded = preload_rows(closure, preload, order)
-        if looped.only_coupled and one_base and (count or not compiles(closure, order)):
+        if looped.only_coupled and one_base and (count or not looped.is_compiled(order)):
             found = looped.follow(y, given, loads)
         elif count:
             found = looped.efforts_of_samples(count, y, given, loads, preloaded)

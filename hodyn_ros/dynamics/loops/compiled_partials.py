@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from hodyn_ros.codegen.kernel import LaneKernel
-from hodyn_ros.codegen.sample_loop import SampleLoop
 from hodyn_ros.dynamics.loops.coordinate_motion import sample_of
+from hodyn_ros.dynamics.loops.digit_check import Samples, sample_loop
+from hodyn_ros.dynamics.loops.grounded import DriftingFunction, is_compiled, shifted
 from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
 from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
 from hodyn_ros.dynamics.loops.looped_motion import KEPT, LoopedMotion
-from hodyn_ros.engine.loops.loop_kernel import TooLong, compiles
+from hodyn_ros.engine.loops.loop_kernel import TooLong
 from hodyn_ros.engine.loops.loop_matrices import Matrix
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
 from hodyn_ros.engine.loops.loop_partials import (
@@ -28,6 +29,7 @@ from hodyn_ros.engine.loops.loop_partials import (
 )
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.closure import Closure
 
 _Made = TypeVar("_Made")
 _ROWS = 2**11  # directions of several samples at a time, that what they take stays in the cache
@@ -139,7 +141,7 @@ def quick_call(
     kernel = None if looped.independence.idle and of == "accelerations" else _of_one(looped, of, order, ())
     if kernel is None:
         return lambda *arrays: None
-    function, bad, changes, memory = kernel.function, kernel.bad, kernel.changes, looped.memory
+    function, bad, changes, memory = kernel.function, kernel.bad, _changes(kernel), looped.memory
 
     def call(*arrays: Array) -> Array | None:
         table = function(*arrays, memory)
@@ -159,20 +161,31 @@ def _by_motion(changes: Array, count: int) -> Array:
     return changes.reshape(*batch, orders, rows, orders + 2, count).swapaxes(-3, -2)
 
 
-def _of_one(looped: LoopedMotion, of: Differentiated, order: int, places: LoadPlaces) -> LoopPartials | None:
+def _of_one(
+    looped: LoopedMotion, of: Differentiated, order: int, places: LoadPlaces
+) -> LoopPartials | DriftingFunction | None:
     """Return the code of single calls; None where there is none."""
+    chosen = looped.independence.given
 
-    def make() -> LoopPartials | None:
+    def code(closure: Closure, shift: int, on_numbers: bool) -> LoopPartials:
+        if on_numbers:
+            raise TooLong
+        return LoopPartials(closure, chosen, order, of, shifted(places, shift))
+
+    def make() -> LoopPartials | DriftingFunction | None:
         with suppress(TooLong):
-            return LoopPartials(looped.closure, looped.independence.given, order, of, places)
+            if looped.drifts:
+                return DriftingFunction(looped.closure, order, code)
+            return code(looped.closure, 0, False)
         return None
 
-    return _kept(looped, (of, order, places), make)
+    found: LoopPartials | DriftingFunction | None = _kept(looped, (of, order, places), make)
+    return found
 
 
 def _called(
     looped: LoopedMotion,
-    kernel: LoopPartials | None,
+    kernel: LoopPartials | DriftingFunction | None,
     arrays: Sequence[Array],
     approach: Callable[[], object],
 ) -> Array | None:
@@ -184,7 +197,14 @@ def _called(
     if not table.item(kernel.bad) < 1.0:
         approach()
         table = kernel.function(*arrays, looped.memory)
-    return kernel.changes(table) if table.item(kernel.bad) < 1.0 else None
+    return _changes(kernel)(table) if table.item(kernel.bad) < 1.0 else None
+
+
+def _changes(kernel: LoopPartials | DriftingFunction) -> Callable[[Array], Array]:
+    """Return what takes results to changes."""
+    code: Any = kernel.near if isinstance(kernel, DriftingFunction) else kernel
+    changes: Callable[[Array], Array] = code.changes
+    return changes
 
 
 def _accelerations_of_samples(
@@ -235,7 +255,7 @@ def _one_after_the_other(
     if kernel is None:
         return None
     key = f"samples of {of}", order, places
-    loop = _kept(looped, key, lambda: SampleLoop(kernel, slice(0, kernel.result[0])))
+    loop: Samples | None = _kept(looped, key, lambda: sample_loop(kernel, slice(0, kernel.result[0])))
     assert loop is not None
     start, left = memory.copy(), []
 
@@ -251,7 +271,7 @@ def _one_after_the_other(
     if left:
         memory[:] = start
         return None
-    return kernel.changes(tables)
+    return _changes(kernel)(tables)
 
 
 def _kernel(
@@ -261,21 +281,21 @@ def _kernel(
     places: LoadPlaces,
 ) -> LaneKernel | None:
     closure, chosen = looped.closure, looped.independence.given
+    if looped.drifts:
+        return None
     return _kept(looped, (make.__name__, order, places), lambda: make(closure, chosen, order, places))
 
 
-def _kept(
-    looped: LoopedMotion, key: tuple[str, int, LoadPlaces], make: Callable[[], _Made | None]
-) -> _Made | None:
+def _kept(looped: LoopedMotion, key: tuple[str, int, LoadPlaces], make: Callable[[], _Made]) -> _Made | None:
     """Return what was made before, or what is made now; None where there is no code."""
-    if not compiles(looped.closure, key[1]):
+    if not is_compiled(looped.closure, key[1]):
         return None
     kernels = looped.partial_kernels
     if key not in kernels:
         if len(kernels) >= KEPT:
             del kernels[next(iter(kernels))]
         kernels[key] = make()
-    found: _Made | None = kernels[key]
+    found: _Made = kernels[key]
     return found
 
 

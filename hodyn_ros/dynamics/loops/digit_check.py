@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 
-from hodyn_ros.codegen.sample_loop import Remembering, SampleLoop
+from hodyn_ros.codegen.sample_loop import Remembering, SampleLoop, one_by_one
 from hodyn_ros.digits import (
     BEGIN,
     CLOSING,
@@ -23,7 +23,9 @@ from hodyn_ros.digits import (
     rounded_pose,
 )
 from hodyn_ros.dynamics.loops.closing import Known
+from hodyn_ros.dynamics.loops.grounded import DriftingFunction
 from hodyn_ros.dynamics.natural_loads import natural_loads
+from hodyn_ros.engine.loops.loop_kernel import LoopFunction
 from hodyn_ros.engine.series.validity import FLAT, flatness_of
 from hodyn_ros.errors import HodynError
 from hodyn_ros.formulations.embedding import LoopMotion, Place
@@ -32,7 +34,6 @@ from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
 ENOUGH = 7.5  # digits expected, with more of which nothing has to be asked
-_TYPICAL = 12.5  # digits far from singular poses
 _EPSILON = float(np.finfo(np.float64).eps)
 _SWAY = 1.25  # factor by which what says how near a singular pose is may grow far from one
 
@@ -174,42 +175,6 @@ class DigitCheck:
         return np.where(turning, 1.0, self.closure.size)
 
 
-Kernel = TypeVar("Kernel", bound=Remembering)
-
-
-@dataclass(eq=False)
-class CheckedCall(Generic[Kernel]):
-    """Compiled code whose results are judged where their number at `bad` is not below `sure`."""
-
-    call: Kernel
-    check: DigitCheck
-    sure: float
-
-    def __post_init__(self) -> None:
-        self.function, self.bad = self.call.function, self.call.bad
-
-    def counts(self, table: Array, arguments: Sequence[Array], memory: Array) -> bool:
-        """Whether a result counts; SingularError where too few of its digits are left."""
-        bad = table.item(self.bad)
-        if bad < self.sure:
-            return True
-        if bad < 1.0:
-            self.check.refuse(table, arguments, memory)
-            return True
-        return False
-
-    @cached_property
-    def samples(self) -> SampleLoop[Kernel]:
-        """The same of batches."""
-        return SampleLoop(self.call, sure=self.sure)
-
-
-def unsure_from(order: int, what: What) -> float:
-    """Return from which square of the inverse of a margin on results that are not compiled are checked."""
-    grows: float = 10.0 ** (2.0 * (_TYPICAL - ENOUGH) / (order + _GROWTH[what]))
-    return _SWAY + grows
-
-
 def begun_beside(closure: Closure, memory: Array, rng: np.random.Generator) -> Array:
     """Return a memory from which iterations begin a little beside another.
 
@@ -225,3 +190,63 @@ def memory_of(closure: Closure, known: Known) -> Array:
     """Return the memory (1, N) of a robot that stands at a known place."""
     leading = known.place.joints[list(closure.leading)]
     return np.concatenate([leading, [] if known.pose is None else known.pose.ravel()])[None]
+
+
+class OneByOne:
+    """Stands in for a `SampleLoop` where samples are computed one by one, by what does those that fail."""
+
+    def __init__(self, rows: slice) -> None:
+        self._rows = rows
+
+    def run(
+        self,
+        count: int,
+        arrays: Sequence[Array],
+        memory: Array,
+        failed: Callable[[int], Array],
+        out: Array | None = None,
+    ) -> Array:
+        """Return rows of the results (count, ...) as `SampleLoop.run` does."""
+        return one_by_one(count, lambda i: failed(i)[self._rows], out)
+
+
+Samples = SampleLoop[Any] | OneByOne
+
+
+def sample_loop(call: Remembering | DriftingFunction, rows: slice, sure: float = 1.0) -> Samples:
+    """Return what computes many samples of a call, some rows of each result."""
+    if isinstance(call, DriftingFunction) or (isinstance(call, LoopFunction) and call.on_numbers):
+        return OneByOne(rows)
+    return SampleLoop(call, rows, sure)
+
+
+class CheckedCall:
+    """A call whose results are judged where their number at `bad` is not below `sure`.
+
+    `function`: what takes the arguments, by default that of the code; `check` is None of what is not judged.
+    """
+
+    def __init__(
+        self,
+        call: Any,
+        check: DigitCheck | None,
+        sure: float = 1.0,
+        function: Callable[..., Array] | None = None,
+    ) -> None:
+        self.call, self.check, self.sure = call, check, sure
+        self.function: Callable[..., Array] = call.function if function is None else function
+        self.bad = int(call.bad)
+
+    def counts(self, table: Array, arguments: Sequence[Array], memory: Array) -> bool:
+        """Whether a result counts; SingularError where too few of its digits are left."""
+        bad = table.item(self.bad)
+        if not bad < 1.0:
+            return False
+        if not bad < self.sure and self.check is not None:
+            self.check.refuse(table, arguments, memory)
+        return True
+
+    @cached_property
+    def samples(self) -> Samples:
+        """The same of batches."""
+        return sample_loop(self.call, self.call.batch_rows, self.sure)

@@ -1,16 +1,27 @@
-"""A robot on a floating base, written as one on the ground: its base hangs on six joints."""
+"""A robot on a floating base, written as one on the ground: its base hangs on six joints.
+
+So robots are computed whose base drifts, as components of its pose follow from others. What makes the code of
+a call of any robot with loops stands here too.
+"""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 
+from hodyn_ros.codegen.kernel import Shape
+from hodyn_ros.dynamics.loops.closing import home
+from hodyn_ros.engine.loops.loop_kernel import LoopFunction, TooLong, compiles
+from hodyn_ros.engine.loops.loop_motion import LoadPlaces
 from hodyn_ros.formulations.embedding import Place
-from hodyn_ros.lie.se3 import Ad, Array, inverse
+from hodyn_ros.lie.se3 import Ad, Array, exp, inverse
 from hodyn_ros.model.closure import Closure, LoopFrame, PlatformRows
 from hodyn_ros.model.tree import TreeModel
 
+_TURNED = 0.5  # [rad] from where on the joints of a base are written anew; they are singular at a right angle
 SHIFT = 5  # by which indices of bodies grow; those of joints grow by one more
 _NAMES = tuple(f"slide or turn {i} of the base" for i in range(6))
 
@@ -73,3 +84,103 @@ def _grounded(tree: TreeModel, base: Array) -> TreeModel:
 
 def _padded(values: Array) -> Array:
     return np.concatenate([np.zeros((SHIFT, *values.shape[1:])), values])
+
+
+def base_turns(base: Array, start: Array) -> Array:
+    """Return the turns about x, y and z that follow each other outward from `start` to the pose of a base."""
+    R = base[:3, :3] @ start[:3, :3].T
+    turns: Array = np.array(
+        [np.arctan2(-R[1, 2], R[2, 2]), np.arcsin(np.clip(R[0, 2], -1.0, 1.0)), np.arctan2(-R[0, 1], R[0, 0])]
+    )
+    return turns
+
+
+def base_pose(joints: Array, start: Array) -> Array:
+    """Return the pose (4, 4) of a base from the positions (6,) of its joints, zero at `start`."""
+    (a, b, c), result = joints[3:], start.copy()
+    about_x, about_y, about_z = exp(np.eye(3, 6) * np.array([[a], [b], [c]]))[:, :3, :3]
+    result[:3, :3] = about_x @ about_y @ about_z @ start[:3, :3]
+    result[:3, 3] += joints[:3]
+    return result
+
+
+class Make(Protocol):
+    """Makes the code of one call for a closure whose bodies come `shift` later."""
+
+    def __call__(self, closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
+        """Compile, or raise TooLong; with `on_numbers` compile nothing, or raise where that is no way."""
+        ...
+
+
+def loop_code(closure: Closure, order: int, derivative: int, make: Make) -> LoopFunction | DriftingFunction:
+    """Return the code of a call of an order, compiled if that takes some seconds at most.
+
+    `derivative`: the highest of the motion that it takes; where a coupling is not smooth enough for that, no
+    result counts.
+    """
+    code: LoopFunction | DriftingFunction
+    if closure.drifts and closure.tree.floating_base:
+        code = DriftingFunction(closure, order, make)
+    else:
+        code = _made(closure, order, make, 0)
+    limits = [one.function.smoothness for one in closure.followers]
+    if any(limit is not None and limit < derivative for limit in limits):
+        code.function = lambda *arguments: np.full(code.result, np.nan)  # type: ignore[method-assign]
+    return code
+
+
+def is_compiled(closure: Closure, order: int) -> bool:
+    """Whether inverse dynamics of an order is compiled."""
+    if closure.drifts and closure.tree.floating_base:
+        closure, _ = grounded(closure, home(closure).place)
+    return compiles(closure, order)
+
+
+def shifted(loads: LoadPlaces, shift: int) -> LoadPlaces:
+    """Return where wrenches act if bodies come `shift` later."""
+    return tuple((body + shift, frame) for body, frame in loads)
+
+
+def _made(closure: Closure, order: int, make: Make, shift: int) -> LoopFunction:
+    if compiles(closure, order):
+        with suppress(TooLong):
+            return make(closure, shift, False)
+    return make(closure, shift, True)
+
+
+class DriftingFunction:
+    """A call of a robot whose floating base has components of its pose that follow from others.
+
+    The code is that of the same robot on the ground, whose base hangs on six joints. These are at zero at
+    home; where the base has turned far from there, the code is made anew.
+    """
+
+    on_numbers = True  # one call at a time
+
+    def __init__(self, closure: Closure, order: int, make: Make) -> None:
+        start = home(closure).place
+        assert start.base is not None
+        self._closure, self._make, self._start = closure, make, start.base
+        self.near = _made(grounded(closure, start)[0], order, make, SHIFT)
+        memory = 1, len(closure.leading) + 16
+        self.arguments: tuple[tuple[str, Shape], ...] = (*self.near.arguments[:-1], ("memory", memory))
+        self.result, self.bad, self.batch_rows = self.near.result, self.near.bad, self.near.batch_rows
+
+    def function(self, *arguments: Array) -> Array:
+        """Compute one call; the last argument is the memory."""
+        (*arrays, memory), n = arguments, len(self._closure.leading)
+        base, start, kernel = memory[0, n:].reshape(4, 4), self._start, self.near
+        if abs(base_turns(base, start)[1]) > _TURNED:
+            joints = self._closure.spread[6:, 6:] @ memory[0, :n] + self._closure.offsets
+            start = base.copy()
+            try:
+                kernel = self._make(grounded(self._closure, Place(joints, start))[0], SHIFT, True)
+            except TooLong:
+                return np.full(self.result, np.nan)
+        slides = base[:3, 3] - start[:3, 3]
+        own = np.concatenate([slides, base_turns(base, start), memory[0]])[None]
+        table: Array = kernel.function(*arrays, own)
+        if table.item(self.bad) < 1.0:
+            memory[0, :n] = own[0, 6 : 6 + n]
+            memory[0, n:] = base_pose(own[0, :6], start).ravel()
+        return table

@@ -3,70 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from functools import cached_property
-from math import comb
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_result
-from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, drive_rows, sample_of
 from hodyn_ros.dynamics.loops.digit_check import CheckedCall
-from hodyn_ros.dynamics.loops.independence import conditions, mass_of
-from hodyn_ros.dynamics.loops.looped_motion import KEPT, SINGULAR, LoopedMotion
+from hodyn_ros.dynamics.loops.grounded import DriftingFunction, loop_code, shifted
+from hodyn_ros.dynamics.loops.looped_motion import KEPT, LoopedMotion
 from hodyn_ros.dynamics.loops.platform_dynamics import PlatformDynamics
-from hodyn_ros.engine.loops.loop_kernel import LoopAccelerations, TooLong, compiles
+from hodyn_ros.engine.loops.loop_kernel import LoopAccelerations, LoopFunction
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
-from hodyn_ros.errors import InputError, SingularError
-from hodyn_ros.formulations import embedding
-from hodyn_ros.formulations.embedding import LoopMotion
+from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.closure import Closure
 
 
 class LoopedAccelerations(LoopedMotion):
     """Forward and hybrid dynamics in the independent coordinates."""
-
-    def forward_dynamics(
-        self,
-        state: Array,
-        efforts: Array,
-        given: BaseMotion | None,
-        wrenches: Sequence[AppliedWrench] = (),
-    ) -> tuple[Array, Array | None]:
-        """Compute accelerations and derivatives (order + 1, k) of the coordinates from state and efforts.
-
-        `state` (2, k); `efforts` (order + 1, efforts) as `Closure.effort_map` takes them; `given`: pose and
-        spatial twist of platform or base, which then move freely. Returns also the spatial twist of platform
-        or base with its derivatives (order + 2, 6).
-
-        With `z' = F y'`, M the mass matrix of the tree and e = Q - S u, which the loops balance, `F^T e = 0`:
-        at order k `F^T M F y^(k+2) = - sum_{i>=1} C(k,i) F^(i)T e^(k-i) - F^T e^(k)`, e^(k) with y^(k+2) = 0.
-        """
-        if self.platform is not None and given is not None:
-            twists = self._platform_forward(self.platform, given, efforts, wrenches)
-            if twists is not None:
-                return np.zeros((len(efforts), 0)), twists
-        leads, columns = self.closure.leader, list(self.closure.joints)
-
-        def found(state: Array, given: BaseMotion | None, efforts: Array) -> tuple[LoopMotion, Array]:
-            moved, _ = self.accelerate(state, efforts, (), given, wrenches)
-            rows = moved.joint_motion()[2:, columns]
-            return moved, rows if leads is None else np.concatenate(
-                [np.array(moved.twists_of(leads))[1:], rows], axis=1
-            )
-
-        with self._kept_on_error():
-            moved, rows = found(state, given, efforts)
-            margin = conditions(self.closure, moved, self.independence.rows)[0]
-            self.judge(
-                "accelerations", margin, rows, lambda *others: found(*others)[1], state, given, [efforts]
-            )
-        if leads is None:
-            return rows, None
-        return rows[:, 6:], np.array(moved.twists_of(leads))
 
     def hybrid_dynamics(
         self,
@@ -78,61 +35,63 @@ class LoopedAccelerations(LoopedMotion):
     ) -> tuple[Array, Array | None]:
         """Compute what is not given where some drives are moved and others push.
 
-        As `forward_dynamics`; `values` (order + 1, efforts) holds accelerations and their derivatives in the
-        `prescribed` columns, efforts in the others. Returns efforts in the prescribed columns, accelerations
+        `state` (2, k); `given`: pose and spatial twist of platform or base. `values` (order + 1, efforts), as
+        `Closure.effort_map` takes them, holds accelerations and their derivatives in the `prescribed`
+        columns, efforts in the others. Returns efforts in the prescribed columns, accelerations
         in those of the other drives, and the spatial twist of platform or base.
-
-        With P the columns of S that are prescribed, at order k
-
-            F^T M F y^(k+2) - F^T P u_p^(k) = ...,   P^T F y^(k+2) = a_p^(k) - P^T z^(k+2) at y^(k+2) = 0
         """
-        closure, first = self.closure, 6 if self.closure.base_given else 0
+        first = 6 if self.closure.base_given else 0
         drives = tuple(place - first for place in prescribed)
-        kernel = self._hybrid_kernel(values, drives, wrenches)
-        if kernel is not None:
-            motion = [] if given is None else [given.pose, given.twists[:1]]
-            loads = [load.up_to(len(values) - 1) for load in wrenches]
-            arrays = [state, *motion, values[:, first:], *([values[:, :6]] if first else []), *loads]
-            arrays = [np.ascontiguousarray(array) for array in arrays]
-            table = kernel.call.function(*arrays, self.memory)
-            if kernel.counts(table, arrays, self.memory):
-                if given is None:
-                    return table[:-1], None
-                of_base = values if min(drives, default=0) < 0 else table[:-1]
-                twists = np.concatenate([given.twists[:1], of_base[:, :6]])
-                return table[:-1, 6 - first :], twists
-        moved, efforts = self.accelerate(state, values, prescribed, given, wrenches)
-        rates = np.array(moved.rates[1:]) @ closure.effort_map
-        found = rates.copy()
-        found[:, list(prescribed)] = efforts[:, list(prescribed)]
-        return found, None if closure.leader is None else np.array(moved.twists_of(closure.leader))
+        call = self._hybrid_call(values, drives, wrenches)
+        motion = [] if given is None else [given.pose, given.twists[:1]]
+        loads = [load.up_to(len(values) - 1) for load in wrenches]
+        arrays = [state, *motion, values[:, first:], *([values[:, :6]] if first else []), *loads]
+        arrays = [np.ascontiguousarray(array) for array in arrays]
+        table = self.finished(
+            call,
+            call.function(*arrays, self.memory),
+            arrays,
+            state,
+            given,
+            derivative=len(values) + 1,
+            prescribed=prescribed,
+        )
+        if given is None:
+            return table[:-1], None
+        of_base = values if min(drives, default=0) < 0 else table[:-1]
+        twists = np.concatenate([given.twists[:1], of_base[:, :6]])
+        return table[:-1, 6 - first :], twists
 
-    def _hybrid_kernel(
+    def _hybrid_call(
         self, values: Array, drives: tuple[int, ...], wrenches: Sequence[AppliedWrench]
-    ) -> CheckedCall[LoopAccelerations] | None:
-        """Return the code of hybrid dynamics; None where there is none."""
+    ) -> CheckedCall:
+        """Return the code of hybrid dynamics."""
+        if self.independence.idle:
+            raise InputError(self.independence.idle)
         order, loads = len(values) - 1, self.places(wrenches)
-        if self.independence.idle or not compiles(self.closure, order):
-            return None
         key = order, loads, drives
-        if key not in self._hybrid_kernels:
-            if len(self._hybrid_kernels) >= KEPT:
-                del self._hybrid_kernels[next(iter(self._hybrid_kernels))]
-            self._hybrid_kernels[key] = None
-            with suppress(TooLong):
-                code = LoopAccelerations(self.closure, self.independence.given, order, loads, drives)
-                self._hybrid_kernels[key] = self._checked_hybrid(code, drives)
-        return self._hybrid_kernels[key]
+        if key not in self._hybrid_calls:
+            if len(self._hybrid_calls) >= KEPT:
+                del self._hybrid_calls[next(iter(self._hybrid_calls))]
+            self._hybrid_calls[key] = self._checked_hybrid(self._forward_code(order, loads, drives), drives)
+        return self._hybrid_calls[key]
 
     @cached_property
-    def _hybrid_kernels(
-        self,
-    ) -> dict[tuple[int, LoadPlaces, tuple[int, ...]], CheckedCall[LoopAccelerations] | None]:
+    def _hybrid_calls(self) -> dict[tuple[int, LoadPlaces, tuple[int, ...]], CheckedCall]:
         return {}
 
-    def _checked_hybrid(
-        self, code: LoopAccelerations, drives: tuple[int, ...]
-    ) -> CheckedCall[LoopAccelerations]:
+    def _forward_code(
+        self, order: int, loads: LoadPlaces, drives: Sequence[int] | None = None
+    ) -> LoopFunction | DriftingFunction:
+        chosen = self.independence.given
+
+        def make(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
+            places = shifted(loads, shift)
+            return LoopAccelerations(closure, chosen, order, places, drives, on_numbers=on_numbers)
+
+        return loop_code(self.closure, order, order + 2, make)
+
+    def _checked_hybrid(self, code: LoopFunction | DriftingFunction, drives: tuple[int, ...]) -> CheckedCall:
         """Return code of hybrid dynamics, efforts and accelerations judged apart, and those of a base."""
         first = 0 if self.closure.leader is None else 6
         held = [first + place for place in drives if place >= 0]
@@ -144,77 +103,21 @@ class LoopedAccelerations(LoopedMotion):
             code, "accelerations", lambda table: [table[:-1, group] for group in groups], efforts
         )
 
-    def accelerate(
-        self,
-        state: Array,
-        values: Array,
-        prescribed: Sequence[int],
-        given: BaseMotion | None,
-        wrenches: Sequence[AppliedWrench],
-    ) -> tuple[LoopMotion, Array]:
-        """Return the motion that follows from what is given of the drives, and all efforts."""
-        closure, rows = self.closure, self.independence.rows
-        if self.independence.idle:
-            raise InputError(self.independence.idle)
-        efforts = values.copy()
-        efforts[:, list(prescribed)] = 0.0
-        moved, _ = self.locate(state[0], given, len(efforts) + 1)
-        P = closure.effort_map[:, list(prescribed)]
-        twist = None if given is None else given.twists[0]
-        moved.extend(embedding.next_rate(rows, moved, state[1], twist))
-        still = np.zeros(state.shape[1])
-        mass = mass_of(closure, moved)
-        unbalanced: list[Array] = []
-        for k, effort in enumerate(efforts):
-            trial = embedding.next_rate(rows, moved, still, None if twist is None else np.zeros(6))
-            joints, base = _with(moved, trial)
-            open_by = (self.tree_efforts(joints, base, wrenches) @ closure.spread)[k]
-            open_by = open_by - closure.effort_map @ effort
-            F = embedding.distribution(rows, moved, k)
-            right = F[0].T @ open_by
-            for i in range(1, k + 1):
-                right = right + comb(k, i) * (F[i].T @ unbalanced[k - i])
-            system, moving = F[0].T @ mass @ F[0], P.T @ F[0]
-            if len(moving):
-                self._check_prescribed(moving)
-                zeros = np.zeros((len(moving), len(moving)))
-                system = np.block([[system, -moving.T], [moving, zeros]])
-            missing = values[k, list(prescribed)] - P.T @ trial
-            found = np.linalg.solve(system, np.concatenate([-right, missing]))
-            split = len(found) - len(moving)
-            change = F[0] @ found[:split]
-            efforts[k, list(prescribed)] = found[split:]
-            unbalanced.append(open_by + mass @ change - P @ found[split:])
-            moved.extend(trial + change)
-        self.remember(moved, state[0], given)
-        return moved, efforts
-
-    def _check_prescribed(self, moving: Array) -> None:
-        """Refuse drives that cannot be moved as one likes, from what they move by the coordinates."""
-        sized = moving / np.maximum(np.linalg.norm(moving, axis=1, keepdims=True), np.finfo(float).tiny)
-        least = float(np.linalg.svd(sized, compute_uv=False)[-1]) if len(sized) <= sized.shape[1] else 0.0
-        if least < SINGULAR:
-            raise SingularError(
-                f"the prescribed joints of robot {self.closure.tree.name!r} cannot all be moved freely there "
-                f"(smallest singular value {least:.3g}); prescribe fewer",
-                1.0 / max(least, 1e-300),
-            )
-
-    def _platform_forward(
+    def _by_limbs(
         self,
         platform: PlatformDynamics,
-        given: BaseMotion,
-        efforts: Array,
-        wrenches: Sequence[AppliedWrench],
-    ) -> Array | None:
-        """Compute spatial twists of a platform on limbs (order + 2, 6), compiled where that is possible."""
-        places = self.places(wrenches)
-        twist = given.twists[:1]
-        platform.check_twists(given.pose, twist)
-        platform.check_loads(given, wrenches, 0)  # of higher orders, motion is not known yet
-        if not platform.compiles(len(efforts) - 1, places):
-            return None
-        return platform.forward_dynamics(given.pose, twist[0], efforts, wrenches, self.memory)
+        code: LoopFunction | DriftingFunction,
+        places: LoadPlaces,
+        *arguments: Array,
+    ) -> Array:
+        """Compute the table of `code` for a platform on limbs, arguments as of `LoopAccelerations`."""
+        _, pose, twist, efforts, *loads, memory = arguments
+        wrenches = [AppliedWrench(body, load, frame=frame) for (body, frame), load in zip(places, loads)]
+        twists = platform.forward_dynamics(pose, twist[0], efforts, wrenches, memory)
+        table = np.full(code.result, np.nan)
+        if twists is not None:
+            table[:-1], table[-1] = twists[1:], 0.0
+        return table
 
     def accelerations(
         self,
@@ -223,7 +126,11 @@ class LoopedAccelerations(LoopedMotion):
         given: BaseMotion | None,
         wrenches: Sequence[AppliedWrench] = (),
     ) -> Array:
-        """Compute what `LoopAccelerations` returns but for its last row, from arguments as above."""
+        """Compute what `LoopAccelerations` returns but for its last row: accelerations by order.
+
+        `state` (2, k); `efforts` (order + 1, efforts) as `Closure.effort_map` takes them; `given`: pose and
+        spatial twist of platform or base, which then move freely.
+        """
         places = self.places(wrenches)
         motion = [] if given is None else [given.pose, np.ascontiguousarray(given.twists[:1])]
         pushes = [np.ascontiguousarray(efforts[:, :6])] if self.closure.base_given else []
@@ -249,14 +156,13 @@ class LoopedAccelerations(LoopedMotion):
         """
 
         def alone(i: int) -> Array:
-            return self.accelerations(state[i], efforts[i], sample_of(given, i), wrenches)
+            found = self.accelerations(state[i], efforts[i], sample_of(given, i), wrenches)
+            return np.concatenate([found, np.zeros((1, found.shape[1]))])
 
         key = efforts.shape[1] - 1, self.places(wrenches)
         self.check_loads(given, wrenches, 0)
         self.forward_call(*key)
-        loop = self._forward_loops.get(key)
-        if loop is None:
-            return one_by_one(count, alone, out)
+        loop = self._forward_loops[key]
         motion = [] if given is None else [given.pose, given.twists[..., :1, :]]
         drives = [efforts]
         if self.closure.base_given:
@@ -277,11 +183,23 @@ class LoopedAccelerations(LoopedMotion):
 
     def _forward_made(self, order: int, loads: LoadPlaces) -> Callable[..., Array]:
         closure = self.closure
-        n_given = 0 if closure.leader is None else 2
+        if self.independence.idle:
+            raise InputError(self.independence.idle)
+        n_given, moved = (0, 0) if closure.leader is None else (2, 6)
         count = 2 + n_given + closure.base_given + len(loads)
 
+        def parts(table: Array) -> list[Array]:
+            return [part for part in (table[:-1, :moved], table[:-1, moved:]) if part.size]
+
+        code = self._forward_code(order, loads)
+        if code.on_numbers and self.platform is not None and self.platform.compiles(order, loads):
+            code.function = partial(self._by_limbs, self.platform, code, loads)  # type: ignore[method-assign]
+        checked = self.checked(code, "accelerations", parts)
+        self._forward_loops[order, loads] = checked.samples
+        function, memory, bad, sure = checked.function, self.memory, checked.bad, checked.sure
+
         @finite_result
-        def carefully(*arguments: ArrayLike) -> Array:
+        def slowly(result: Array, *arguments: ArrayLike) -> Array:
             if len(arguments) != count:
                 raise InputError(f"expected {count} arguments, found {len(arguments)}")
             state, *rest = arguments
@@ -291,42 +209,13 @@ class LoopedAccelerations(LoopedMotion):
             u = drive_rows(closure, drives, rest.pop(0) if closure.base_given else None)
             if len(y) != 2 or len(u) != order + 1:
                 raise InputError(f"expected a state of 2 rows and efforts of {order + 1}")
-            wrenches = [
+            for (body, frame), values in zip(loads, rest):
                 AppliedWrench(body, values, frame=frame)  # type: ignore[arg-type]
-                for (body, frame), values in zip(loads, rest)
-            ]
-            joints, twists = self.forward_dynamics(y, u, given, wrenches)
-            return joints if twists is None else np.concatenate([twists[1:], joints], axis=1)
-
-        if self.independence.idle or not compiles(closure, order):
-            return carefully
-        try:
-            kernel = LoopAccelerations(closure, self.independence.given, order, loads)
-        except TooLong:
-            return carefully
-        moved = 0 if closure.leader is None else 6
-
-        def parts(table: Array) -> list[Array]:
-            return [part for part in (table[:-1, :moved], table[:-1, moved:]) if part.size]
-
-        checked = self.checked(kernel, "accelerations", parts)
-        self._forward_loops[order, loads] = checked.samples
-        function, memory, bad, sure = kernel.function, self.memory, kernel.bad, checked.sure
+            arrays = [np.asarray(array, dtype=np.float64) for array in arguments]
+            return self.finished(checked, result, arrays, y, given, derivative=order + 2)[:-1]
 
         def quickly(*arguments: Array) -> Array:
             result: Array = function(*arguments, memory)
-            if result.item(bad) < sure or checked.counts(result, arguments, memory):
-                return result[:-1]
-            return carefully(*arguments)
+            return result[:-1] if result.item(bad) < sure else slowly(result, *arguments)
 
         return quickly
-
-
-def _with(moved: LoopMotion, rate: Array) -> tuple[Array, BaseMotion | None]:
-    """Return the motion of joints and base with one more derivative of z'."""
-    closure = moved.closure
-    joints = np.concatenate([moved.joint_motion(), (closure.spread[closure.first :] @ rate)[None]])
-    if moved.place.base is None:
-        return joints, None
-    twists = np.array([*(r[:6] for r in moved.rates), rate[:6]])
-    return joints, BaseMotion(moved.place.base, twists)

@@ -12,22 +12,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_result, into
-from hodyn_ros.codegen.sample_loop import SampleLoop, one_by_one
+from hodyn_ros.codegen.sample_loop import SampleLoop
 from hodyn_ros.dynamics.loops.closing import home
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, preload_rows, sample_of
-from hodyn_ros.dynamics.loops.digit_check import CheckedCall, DigitCheck
+from hodyn_ros.dynamics.loops.digit_check import CheckedCall, DigitCheck, Samples, sample_loop
+from hodyn_ros.dynamics.loops.grounded import SHIFT, DriftingFunction, is_compiled, loop_code, shifted
 from hodyn_ros.dynamics.loops.independence import conditions
 from hodyn_ros.dynamics.loops.looped_motion import KEPT, LoopedMotion
 from hodyn_ros.dynamics.loops.platform_dynamics import sums_of
 from hodyn_ros.engine.limbs.kernel import ParallelKernel
-from hodyn_ros.engine.loops.loop_kernel import LoopKernel, compiles
+from hodyn_ros.engine.loops.loop_kernel import LoopFunction, LoopKernel
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
-from hodyn_ros.errors import InputError, OverflowingError, SingularError
+from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.formulations import embedding
 from hodyn_ros.formulations.embedding import LoopMotion, Place
-from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
-from hodyn_ros.lie.se3 import Array, matvec
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.closure import Closure
 
 _NEAR = 0.1  # share of the distance to singularity at home from which a pose counts as near a singular one
 
@@ -66,72 +67,23 @@ class LoopedEfforts(LoopedMotion):
         preload: Array | None = None,
     ) -> LoopSolution:
         """Compute motion, efforts and loads from the motion of the coordinates, y (order + 3, k)."""
-
-        def again(y: Array, given: BaseMotion | None, *preload: Array) -> Array:
-            return _rows(self._solved(y, given, wrenches, *preload))
-
-        with self._kept_on_error():
-            found = self._solved(y, given, wrenches, preload)
-            margin = min(found.motion_margin, found.drive_margin)
-            preloads = [] if preload is None else [preload]
-            self.judge("efforts", margin, _rows(found), again, y, given, preloads)
-            return found
-
-    def _solved(
-        self,
-        y: Array,
-        given: BaseMotion | None,
-        wrenches: Sequence[AppliedWrench],
-        preload: Array | None = None,
-    ) -> LoopSolution:
-        """Return what `solve` does, however few digits are left."""
-        with self._kept_on_error():
-            closure, rows = self.closure, self.independence.rows
-            order = len(y) - 3
-            self.check_loads(given, wrenches, order)
-            moved, margins = self.move(y, given)
-            self.check_held(margins[1])
-            efforts = self.tree_efforts(moved.joint_motion(), moved.base_motion, wrenches)
-            forces = embedding.forces(closure, rows, moved, efforts @ closure.spread, preload)
-            if not np.isfinite(forces.efforts).all():
-                raise OverflowingError("the result overflows: the numbers given are too large")
-            joints = moved.joint_motion()
-            base = 6 if closure.base_given else 0
-            return LoopSolution(
-                joints,
-                moved.base_motion,
-                np.ascontiguousarray(joints[:, list(closure.driven)]),
-                np.ascontiguousarray(forces.efforts[:, base:]),
-                np.ascontiguousarray(forces.efforts[:, :6]) if base else None,
-                self._loads(moved, forces.multipliers, order),
-                lambda: margins,
-            )
-
-    def quick_solution(
-        self,
-        y: Array,
-        given: BaseMotion | None,
-        wrenches: Sequence[AppliedWrench] = (),
-        preload: Array | None = None,
-    ) -> LoopSolution | None:
-        """Return what `solve` does by compiled code; None where that does not find it."""
         closure, order = self.closure, len(y) - 3
-        kernel = self._solution_kernel(order, self.places(wrenches), preload is not None)
-        if kernel is None:
-            return None
+        kernel = self._solution_call(order, self.places(wrenches), preload is not None)
         self.check_loads(given, wrenches, order)
         motion = [] if given is None else [given.pose, np.ascontiguousarray(given.twists[: order + 2])]
         others = [load.up_to(order) for load in wrenches] + ([] if preload is None else [preload])
         arguments = [y, *motion, *others]
-        table = kernel.call.function(*arguments, self.memory)
-        if not kernel.counts(table, arguments, self.memory):
-            return None
+        table = kernel.function(*arguments, self.memory)
+        table = self.finished(kernel, table, arguments, y, given, held=True)
         n, base = closure.tree.n_joints, 6 if closure.base_given else 0
         efforts = table[: order + 1, : closure.n_efforts]
-        joints = np.ascontiguousarray(table[order + 1 : 2 * order + 4, :n])
+        ahead = SHIFT + 1 if self.drifts else 0  # joints of a base on the ground
+        joints = np.ascontiguousarray(table[order + 1 : 2 * order + 4, ahead : ahead + n])
         loads = table[2 * order + 4 : 3 * order + 5]
         moving = given if closure.tree.floating_base else None
-        if moving is not None:
+        if self.drifts:
+            moving = self._drifting_base(y, arguments[: 1 + len(motion)])
+        elif moving is not None:
             moving = BaseMotion(moving.pose, moving.twists[: order + 2])
 
         positions = joints[0].copy()  # whoever writes to the joints' motion later does not change the margins
@@ -157,27 +109,33 @@ class LoopedEfforts(LoopedMotion):
             margins,
         )
 
-    def _solution_kernel(
-        self, order: int, loads: LoadPlaces, preload: bool
-    ) -> CheckedCall[LoopKernel] | None:
-        """Return the kernel of a solution, if there is one."""
-        closure, chosen = self.closure, self.independence
-        if not compiles(closure, order):
-            return None
-        key = order, loads, preload
-        if key not in self._solutions:
-            if len(self._solutions) >= KEPT:
-                del self._solutions[next(iter(self._solutions))]
-            kernel = LoopKernel(
-                closure, chosen.given, order, loads, "solution", preload=preload, rows=chosen.rows
+    def _solution_call(self, order: int, loads: LoadPlaces, preload: bool) -> CheckedCall:
+        """Return the code of a solution."""
+        closure, chosen, key = self.closure, self.independence, (order, loads, preload)
+        if key in self._solutions:
+            return self._solutions[key]
+        if len(self._solutions) >= KEPT:
+            del self._solutions[next(iter(self._solutions))]
+
+        def make(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
+            return LoopKernel(
+                closure,
+                chosen.given,
+                order,
+                shifted(loads, shift),
+                "solution",
+                preload=preload,
+                rows=chosen.rows,
+                on_numbers=on_numbers,
             )
 
-            def parts(table: Array) -> list[Array]:
-                efforts, first = table[: order + 1, : closure.n_efforts], 6 if closure.base_given else 0
-                loads = table[2 * order + 4 : 3 * order + 5]
-                return [part for part in (efforts[:, :first], efforts[:, first:], loads) if part.size]
+        def parts(table: Array) -> list[Array]:
+            efforts, first = table[: order + 1, : closure.n_efforts], 6 if closure.base_given else 0
+            loads = table[2 * order + 4 : 3 * order + 5]
+            return [part for part in (efforts[:, :first], efforts[:, first:], loads) if part.size]
 
-            self._solutions[key] = self.checked(kernel, "efforts", parts)
+        code = loop_code(closure, order, order + 2, make)
+        self._solutions[key] = self.checked(code, "efforts", parts)
         return self._solutions[key]
 
     def efforts(
@@ -223,8 +181,7 @@ class LoopedEfforts(LoopedMotion):
 
         Each sample stays on the branch of the one before, several at a time in lanes where there is code.
         """
-        rows = slice(0, y.shape[-2] - 2)
-        return self._tables_of_samples(self._effort_loops, rows, count, y, base, wrenches, preload, out)
+        return self._tables_of_samples(self._effort_loops, count, y, base, wrenches, preload, out)
 
     def drive_tables(
         self,
@@ -235,12 +192,11 @@ class LoopedEfforts(LoopedMotion):
         preload: Array | None = None,
     ) -> Array:
         """Compute what `drive_table` does of each sample of a batch, as `efforts_of_samples` does."""
-        return self._tables_of_samples(self._drive_loops, slice(None), count, y, base, wrenches, preload)
+        return self._tables_of_samples(self._drive_loops, count, y, base, wrenches, preload)
 
     def _tables_of_samples(
         self,
-        loops: Mapping[tuple[int, LoadPlaces, bool], SampleLoop],
-        rows: slice,
+        loops: Mapping[tuple[int, LoadPlaces, bool], Samples],
         count: int,
         y: Array,
         base: BaseMotion | None,
@@ -256,13 +212,12 @@ class LoopedEfforts(LoopedMotion):
         key = order, self.places(wrenches), preload is not None
         self.check_loads(base, wrenches, order)
         self._call(*key)
-        loop = loops.get(key)
-        if loop is None:
-            return one_by_one(count, lambda i: alone(i)[rows], out)
+        loop = loops[key]
         motion = [] if base is None else [base.pose, base.twists[..., : order + 2, :]]
-        told = [] if isinstance(loop.call, ParallelKernel) else [y]
+        on_limbs = isinstance(loop, SampleLoop) and isinstance(loop.call, ParallelKernel)
+        told = [] if on_limbs else [y]
         loads = [load.up_to(order) for load in wrenches]
-        if loads and isinstance(loop.call, ParallelKernel):
+        if loads and on_limbs:
             loads = sums_of([frame for _, frame in key[1]], loads, order)
         preloads = [] if preload is None else [preload]
         return loop.run(count, [*told, *motion, *loads, *preloads], self.memory, alone, out)
@@ -271,8 +226,8 @@ class LoopedEfforts(LoopedMotion):
         """Return `f([y (order + 3, k),] [pose (4, 4), twists (order + 2, 6)], out=None)`.
 
         It returns efforts (order + 1, efforts) and, with `drives`, the motion of the driven joints below them
-        (2 order + 4, efforts), compiled where that is possible; what the kernel cannot do is left to `solve`,
-        which does it or says what is wrong. Twists are spatial; y is left out where no joint is a coordinate.
+        (2 order + 4, efforts), compiled where that takes some seconds at most. Twists are spatial; y is left
+        out where no joint is a coordinate.
         """
         call, rows = self._call(order, ()), slice(0, 2 * order + 4 if drives else order + 1)
         return into(lambda *arguments: call(*arguments)[rows])
@@ -290,13 +245,31 @@ class LoopedEfforts(LoopedMotion):
                 "'limb_decomposition' is for"
             )
         self.check_loads(base, wrenches, len(base.twists) - 2)
-        moved, margins = self.move(np.zeros((len(base.twists) + 1, 0)), base)
+        moved, margins = self.begin(np.zeros((len(base.twists) + 1, 0)), base)
         self.check_held(margins[1])
+        self.remember(moved, np.zeros(0), base)
         return self.platform.decomposed(moved.place.joints, base, wrenches, preload)
 
+    def by_embedding(
+        self,
+        y: Array,
+        given: BaseMotion | None,
+        wrenches: Sequence[AppliedWrench] = (),
+        preload: Array | None = None,
+    ) -> Array:
+        """Compute the efforts (order + 1, efforts) by the embedding of the loops in readable NumPy."""
+        self.check_loads(given, wrenches, len(y) - 3)
+        moved, margins = self.begin(y, given)
+        self.check_held(margins[1])
+        self.remember(moved, y[0], given)
+        rows = self.independence.rows
+        return embedding.inverse_dynamics(rows, moved, y, given, wrenches, preload).efforts
+
     def is_compiled(self, order: int) -> bool:
-        """Whether efforts of an order are computed by compiled code, but where that fails."""
-        return compiles(self.closure, order) or (self.platform is not None and self.platform.compiles(order))
+        """Whether efforts of an order are computed by compiled code."""
+        if self.platform is not None and self.platform.compiles(order):
+            return True
+        return is_compiled(self.closure, order)
 
     def is_near_singular(
         self, order: int, table: Array, wrenches: Sequence[AppliedWrench] = (), preload: bool = False
@@ -348,83 +321,65 @@ class LoopedEfforts(LoopedMotion):
         names += [] if closure.leader is None else ["the pose", "the twists"]
         names += ["a wrench"] * len(loads) + ["the preload"] * preload
 
-        def checked(
-            *arguments: ArrayLike,
-        ) -> tuple[Array, BaseMotion | None, list[AppliedWrench], Array | None]:
+        def checked(*arguments: ArrayLike) -> tuple[Array, BaseMotion | None]:
             if len(arguments) != len(names):
                 raise InputError(f"expected {names}, found {len(arguments)} arguments")
             y, *rest = list(itertools.chain(still, arguments))
             base = None
             if closure.leader is not None:
                 base = BaseMotion(rest.pop(0), rest.pop(0))  # type: ignore[arg-type]
-            wrenches = [
+            for (body, frame), values in zip(loads, rest):
                 AppliedWrench(body, values, frame=frame)  # type: ignore[arg-type]
-                for (body, frame), values in zip(loads, rest)
-            ]
             stack, motion = coordinate_motion(closure, y, base, 2)
             if len(stack) != order + 3:
                 raise InputError(f"the motion must have {order + 3} rows, found {len(stack)}")
-            return stack, motion, wrenches, preload_rows(closure, rest[-1] if preload else None, order)
+            preload_rows(closure, rest[-1] if preload else None, order)
+            return stack, motion
 
         shapes = [(order + 3, len(closure.joints))] if closure.joints else []
         shapes += [] if closure.leader is None else [(4, 4), (order + 2, 6)]
         shapes += [(order + 1, 6)] * len(loads) + [(order + 1, len(closure.driven))] * preload
 
-        def check_of(function: Callable[..., Array], bad: int) -> DigitCheck:
-            def parts(table: Array) -> list[Array]:
-                efforts = table[: order + 1]
-                return [efforts[:, :6], efforts[:, 6:]] if closure.base_given else [efforts]
+        def parts(table: Array) -> list[Array]:
+            efforts = table[: order + 1]
+            return [efforts[:, :6], efforts[:, 6:]] if closure.base_given else [efforts]
 
-            return DigitCheck(closure, "efforts", function, names, bad, parts, list(zip(names, shapes)))
-
-        @finite_result
-        def carefully(*arguments: ArrayLike) -> Array:
-            return _table(self.solve(*checked(*arguments)))
-
-        @finite_result
-        def approach(*arguments: ArrayLike) -> Array:
-            stack, motion, *_ = checked(*arguments)
-            moved, margins = self.begin(stack, motion)
-            self.check_held(margins[1])
-            self.remember(moved, stack[0], motion)
-            return moved.place.joints
-
-        memory, kernel = self.memory, self._effort_kernel(*key)
-        if kernel is None:
-            return carefully
-        function, bad = kernel.function, kernel.bad
-        if isinstance(kernel, ParallelKernel) and self.platform is not None:
-            function, bad = self.platform.call(*key)
-        elif still:
-            function = partial(function, *still)
-        check = check_of(function, bad)
+        function, kernel = self._effort_code(*key)
+        memory, bad = self.memory, int(kernel.bad)
+        check = DigitCheck(closure, "efforts", function, names, bad, parts, list(zip(names, shapes)))
         sure = self.sure(check)
-        self._effort_loops[key] = SampleLoop(kernel, sure=sure)
-        self._drive_loops[key] = SampleLoop(kernel, slice(0, kernel.result[0]), sure)
+        whole = CheckedCall(kernel, check, sure, function)
+        self._effort_loops[key] = sample_loop(kernel, kernel.batch_rows, sure)
+        self._drive_loops[key] = sample_loop(kernel, slice(0, kernel.result[0]), sure)
+
+        @finite_result
+        def slowly(result: Array, *arguments: ArrayLike) -> Array:
+            stack, motion = checked(*arguments)
+            arrays = [np.asarray(array, dtype=np.float64) for array in arguments]
+            return self.finished(whole, result, arrays, stack, motion, held=True)
 
         def call(*arguments: Array) -> Array:
             result: Array = function(*arguments, memory)
-            if result.item(bad) < sure:
-                return result
-            if not result.item(bad) < 1.0:  # as after a long way, on which this goes ahead
-                approach(*arguments)
-                result = function(*arguments, memory)
-                if not result.item(bad) < 1.0:
-                    return carefully(*arguments)
-            if not result.item(bad) < sure:
-                check.refuse(result, arguments, memory)
-            return result
+            return result if result.item(bad) < sure else slowly(result, *arguments)
 
         return call
 
-    def _effort_kernel(
+    def _effort_code(
         self, order: int, loads: LoadPlaces, preload: bool
-    ) -> LoopKernel | ParallelKernel | None:
+    ) -> tuple[Callable[..., Array], LoopFunction | DriftingFunction | ParallelKernel]:
+        """Return what computes efforts, and the code behind it."""
         if self.platform is not None and self.platform.compiles(order, loads):
-            return self.platform.effort_kernel(order, bool(loads), preload)
-        if not compiles(self.closure, order):
-            return None
-        return LoopKernel(self.closure, self.independence.given, order, loads, preload=preload)
+            function, _ = self.platform.call(order, loads, preload)
+            return function, self.platform.effort_kernel(order, bool(loads), preload)
+        chosen = self.independence.given
+
+        def make(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
+            places = shifted(loads, shift)
+            return LoopKernel(closure, chosen, order, places, preload=preload, on_numbers=on_numbers)
+
+        code = loop_code(self.closure, order, order + 2, make)
+        still = [] if self.closure.joints else [np.zeros((order + 3, 0))]
+        return partial(code.function, *still) if still else code.function, code
 
     def follow(self, y: Array, base: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()) -> Array:
         """Compute the efforts (..., order + 1, efforts) of a robot with couplings alone.
@@ -452,34 +407,3 @@ class LoopedEfforts(LoopedMotion):
         ratios = spread @ np.linalg.inv(spread[joints])
         offsets = closure.offsets - ratios @ closure.offsets[joints]
         return ratios, offsets, closure.spread @ np.linalg.inv(closure.effort_map).T
-
-    def _loads(self, moved: LoopMotion, multipliers: Array, order: int) -> Mapping[str, Array]:
-        whole = np.zeros((order + 1, moved.n_loop_rows))
-        whole[:, self.independence.rows] = multipliers
-        wrenches = np.array([moved.loop_wrenches(k) for k in range(order + 1)])
-        loads: dict[str, Array] = {}
-        for loop, part in zip(self.closure.loops, moved.loop_slices):
-            bases = [w[part].T for w in wrenches]
-            values = whole[:, part]
-            loads[loop.name] = np.array(
-                [product_derivative(bases, values, k, matvec) for k in range(order + 1)]
-            )
-        return MappingProxyType(loads)
-
-
-def _rows(one: LoopSolution) -> Array:
-    """Return all efforts of a solution (order + 1, efforts)."""
-    return one.efforts if one.base_wrench is None else np.concatenate([one.base_wrench, one.efforts], axis=1)
-
-
-def _table(one: LoopSolution) -> Array:
-    """Return a solution in the form of `LoopKernel`."""
-    base = 0 if one.base_wrench is None else 6
-    order, columns = len(one.efforts) - 1, base + one.efforts.shape[1]
-    table = np.zeros((2 * order + 6, columns))
-    if one.base_wrench is not None:
-        table[: order + 1, :6] = one.base_wrench
-    table[: order + 1, base:] = one.efforts
-    table[order + 1 : -2, base:] = one.drives
-    table[-1] = 1.0 / min(one.motion_margin, one.drive_margin) ** 2
-    return table

@@ -7,34 +7,31 @@ is skew, as it is for the tree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from functools import cached_property
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array, finite_result
-from hodyn_ros.codegen.sample_loop import SampleLoop, each_sample, one_by_one
-from hodyn_ros.dynamics.calls.matrices import MatrixCalls
+from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT
+from hodyn_ros.codegen.sample_loop import each_sample, one_by_one
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motions, sample_of
+from hodyn_ros.dynamics.loops.digit_check import CheckedCall, OneByOne
+from hodyn_ros.dynamics.loops.grounded import SHIFT, DriftingFunction, loop_code
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
-from hodyn_ros.dynamics.matrices import DynamicMatrices, JacobianFrame, representation
+from hodyn_ros.dynamics.matrices import DynamicMatrices, representation
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.dynamics.regressors import by_parameter
-from hodyn_ros.engine.loops.loop_kernel import LoopProduct, TooLong, compiles
+from hodyn_ros.engine.loops.loop_kernel import LoopFunction, LoopProduct
 from hodyn_ros.engine.loops.loop_matrices import MATRICES
 from hodyn_ros.engine.loops.loop_products import FrameJacobian, FrameMotion
+from hodyn_ros.engine.recursions.regressor import PER_BODY
 from hodyn_ros.errors import InputError
-from hodyn_ros.formulations import embedding
-from hodyn_ros.formulations.embedding import LoopMotion
-from hodyn_ros.lie.leibniz import product_derivative
-from hodyn_ros.lie.motion import BaseMotion, adjoint_derivatives, wrenches_to_body, wrenches_to_world
-from hodyn_ros.lie.representations import convert_screws
-from hodyn_ros.lie.se3 import Array, matvec
+from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.readers.assembly import Frame
-from hodyn_ros.model.tree import TreeModel
 
 RATES = {  # derivatives of the motion beyond the order of the result
     "coriolis_matrix": 1,
@@ -44,25 +41,12 @@ RATES = {  # derivatives of the motion beyond the order of the result
     "slotine_li_regressor": 1,
     "regressor": 2,
 }
+_BY_PARAMETER = ("regressor", "slotine_li_regressor")  # with a column for each parameter
 COMPILED = {
     *MATRICES,
     *("jacobian", "drive_jacobian", "com", "com_jacobian"),
     *("centroidal_momentum", "centroidal_momentum_matrix", "regressor"),
 }
-
-
-class TreeMatrices(MatrixCalls):
-    """The matrices of a tree, whatever its bodies weigh."""
-
-    def __init__(self, tree: TreeModel, frames: Mapping[str, Frame]) -> None:
-        self._tree, self.frames, self._looped = tree, frames, None
-
-    @property
-    def model(self) -> TreeModel:
-        """The tree of bodies."""
-        return self._tree
-
-    tree = model
 
 
 class LoopedMatrices(LoopedMotion):
@@ -71,11 +55,6 @@ class LoopedMatrices(LoopedMotion):
     These are in the order of the closure: the body-fixed twist of a prescribed base, joints, rows of a
     platform.
     """
-
-    @cached_property
-    def tree_matrices(self) -> TreeMatrices:
-        """The matrices of the tree."""
-        return TreeMatrices(self.closure.tree, self.frames)
 
     def computed(self, name: str, q: ArrayLike | None, base: BaseMotion | None, *others: Any) -> Any:
         """Compute what the call of `Robot` of that name returns."""
@@ -96,28 +75,22 @@ class LoopedMatrices(LoopedMotion):
         twists = len(q) - 1
         if base and len(base.twists) < twists:
             return None
-        loop = self._product_loops.get((name, twists - RATES.get(name, 0), *others))
-        if loop is None:
+        call = self._products.get((name, twists - RATES.get(name, 0), *others))
+        if call is None:
             return None
-        return self._product(loop, q, *((base.pose, base.twists[:twists]) if base else ()))
+        table = call.function(q, *((base.pose, base.twists[:twists]) if base else ()), self.memory)
+        if not table.item(call.bad) < 1.0:
+            return None
+        return self._rows(name, call, table) if self.drifts else table[:-1].reshape(-1, *call.call.shape)
 
     @finite_result
     def _carefully(self, name: str, q: ArrayLike | None, base: BaseMotion | None, *others: Any) -> Any:
         count, y, given = coordinate_motions(self.closure, q, base, RATES.get(name, 0))
         if count:
             return self._of_samples(name, count, y, given, others)
-        order = len(y) - 1 - RATES.get(name, 0)
-        loop = self.product_loop(name, order, *others) if name in COMPILED else None
-        if loop is not None:
-            motion = [] if given is None else [given.pose, np.ascontiguousarray(given.twists[: len(y) - 1])]
-            found = self._product(loop, y, *motion)
-            if found is not None:
-                return found
-        if name not in MATRICES:
+        if name not in COMPILED:
             return getattr(self, name)(y, given, *others)
-        matrices = self._matrices(y, given, RATES.get(name, 0))
-        parts = {"mass_matrix": matrices.mass, "coriolis_matrix": matrices.coriolis}
-        return parts.get(name, matrices.gravity)
+        return self._product(name, len(y) - 1 - RATES.get(name, 0), y, given, *others)
 
     def _of_samples(
         self, name: str, count: int, y: Array, given: BaseMotion | None, others: tuple[Any, ...]
@@ -137,44 +110,65 @@ class LoopedMatrices(LoopedMotion):
         if name == "parameter_derivatives":
             return DynamicMatrices(*map(np.array, zip(*each_sample(count, alone))))
         order = y.shape[1] - 1 - RATES.get(name, 0)
-        loop = self.product_loop(name, order, *others) if name in COMPILED else None
-        if loop is None:
-            if name == "com":
-                return self.tree_matrices.com(*self.joint_motion_of_samples(count, y, given))
+        if name not in COMPILED or isinstance(self.product_call(name, order, *others).samples, OneByOne):
             return one_by_one(count, alone)
-        columns = loop.call.shape[-1]
+        call = self.product_call(name, order, *others)
+        columns = call.call.shape[-1]
         motion = [] if given is None else [given.pose, given.twists[..., : y.shape[1] - 1, :]]
-        found = loop.run(count, [y, *motion], self.memory, lambda i: alone(i).reshape(-1, columns))
-        return found.reshape(count, order + 1, *loop.call.shape)
+        found = call.samples.run(count, [y, *motion], self.memory, lambda i: alone(i).reshape(-1, columns))
+        return found.reshape(count, order + 1, *call.call.shape)
 
-    def product_loop(self, name: str, order: int, *others: Any) -> SampleLoop[LoopProduct] | None:
-        """Return the compiled code of what the call of that name returns, if there is any."""
+    def product_call(self, name: str, order: int, *others: Any) -> CheckedCall:
+        """Return the code of what the call of that name returns."""
         key = name, order, *others
-        if key not in self._product_loops:
+        if key not in self._products:
+            self._products[key] = CheckedCall(self._product_code(name, order, others), None)
+        return self._products[key]
+
+    def _product_code(
+        self, name: str, order: int, others: Sequence[Any], limit: float = STRAIGHT_LINE_LIMIT
+    ) -> LoopFunction | DriftingFunction:
+        tree, chosen = self.closure.tree, self.independence.given
+
+        def make(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
             what: Any = name
             if name == "jacobian":
-                frame = find_frame(self.closure.tree, self.frames, others[0])
+                body, pose = find_frame(tree, self.frames, others[0])
+                frame = Frame(body + shift if body >= 0 else body, pose)
                 what = FrameJacobian(frame, representation(others[1]))
             if name == "forward_kinematics":
-                frames = [find_frame(self.closure.tree, self.frames, one) for one in others[0]]
-                what = FrameMotion(frames, others[1])
-            self._product_loops[key] = None
-            if compiles(self.closure, order):
-                with suppress(TooLong):
-                    made = LoopProduct(self.closure, self.independence.given, order, what)
-                    self._product_loops[key] = SampleLoop(made)
-        return self._product_loops[key]
+                frames = [find_frame(tree, self.frames, one) for one in others[0]]
+                what = FrameMotion([Frame(body + shift, pose) for body, pose in frames], others[1])
+            return LoopProduct(closure, chosen, order, what, limit, on_numbers=on_numbers)
 
-    def _product(self, loop: SampleLoop[LoopProduct], *motion: Array) -> Array | None:
-        """Compute what compiled code does, (order + 1, ...), if it can."""
-        table: Array = loop.call.function(*motion, self.memory)
-        return table[:-1].reshape(-1, *loop.call.shape) if table.item(loop.call.bad) < 1.0 else None
+        return loop_code(self.closure, order, order + RATES.get(name, 0), make)
+
+    def _product(
+        self,
+        name: str,
+        order: int,
+        y: Array,
+        given: BaseMotion | None,
+        *others: Any,
+        reference: Sequence[Array] = (),
+    ) -> Array:
+        """Compute what the call of that name returns, (order + 1, ...)."""
+        call = self.product_call(name, order, *others)
+        motion = [] if given is None else [given.pose, np.ascontiguousarray(given.twists[: len(y) - 1])]
+        arrays = [np.ascontiguousarray(y), *motion, *reference]
+        table = call.function(*arrays, self.memory)
+        table = self.finished(call, table, arrays, y, given, held=name == "regressor")
+        return self._rows(name, call, table)
+
+    def _rows(self, name: str, call: CheckedCall, table: Array) -> Array:
+        """Return the rows of all orders, without those of bodies that hold a drifting base on the ground."""
+        code: Any = call.call.near if isinstance(call.call, DriftingFunction) else call.call
+        rows: Array = table[:-1].reshape(-1, *code.shape)
+        return rows[..., PER_BODY * SHIFT :] if self.drifts and name in _BY_PARAMETER else rows
 
     def dynamic_matrices(self, y: Array, given: BaseMotion | None) -> DynamicMatrices:
         """Compute the matrices by order for y (order + 2, k), and the motion of platform or base."""
         order = len(y) - 2
-        if any(self.product_loop(name, order) is None for name in MATRICES):
-            return self._matrices(y, given, 1)
         return DynamicMatrices(
             *(self.computed(name, y[: order + 1 + RATES.get(name, 0)], given) for name in MATRICES)
         )
@@ -182,70 +176,16 @@ class LoopedMatrices(LoopedMotion):
     def compile_matrices(self, order: int) -> None:
         """Compile the matrices of one order, however long that takes."""
         for name in MATRICES:
-            made = LoopProduct(self.closure, self.independence.given, order, name, float("inf"))
-            self._product_loops[name, order] = SampleLoop(made)
-
-    def com(self, y: Array, given: BaseMotion | None) -> Array:
-        """Compute the centre of mass (order + 1, 3) in the world, y (order + 1, k)."""
-        return self.tree_matrices.com(*self.joint_motion(y, given))
-
-    def _matrices(self, y: Array, given: BaseMotion | None, rates: int) -> DynamicMatrices:
-        """Compute the matrices by order for y (order + 1 + rates, k) in NumPy.
-
-        Without a rate (`rates` 0) no Coriolis matrix, which is left empty.
-        """
-        order = len(y) - 1 - rates
-        moved, F = self._moved(y, given)
-        q, base, tree = moved.joint_motion(), moved.base_motion, self.tree_matrices
-        mass, gravity = tree.mass_matrix(q[: order + 1], base), tree.gravity_torque(q[: order + 1], base)
-        coriolis = tree.coriolis_matrix(q, base) if rates else np.zeros((0, *mass.shape[1:]))
-        return _in_coordinates(DynamicMatrices(mass, coriolis, gravity), F)
-
-    def regressor(self, y: Array, given: BaseMotion | None) -> Array:
-        """Compute Y (order + 1, efforts, 10 bodies), efforts being linear in parameters; y (order + 3, k).
-
-        The wrench on a prescribed base, whose rows come first, is body-fixed. Redundant drives have least
-        norm.
-        """
-        closure = self.closure
-        moved, margins = self.move(y, given)
-        self.check_held(margins[1])
-        base = moved.base_motion
-        of_tree = self.tree_matrices.regressor(moved.joint_motion(), base)
-        if base is not None:
-            twists = base.in_frame("body").twists
-            pushes = wrenches_to_world(base.pose, twists, np.swapaxes(of_tree[:, :6], 1, 2))
-            of_tree = np.concatenate([np.swapaxes(pushes, 1, 2), of_tree[:, 6:]], axis=1)
-        reduced = np.moveaxis(np.tensordot(of_tree, closure.spread, (1, 0)), -1, 1)
-        found = embedding.forces(closure, self.independence.rows, moved, reduced).efforts
-        if base is None or not closure.base_given:
-            return found
-        pushes = wrenches_to_body(base.pose, twists, np.swapaxes(found[:, :6], 1, 2))
-        return np.concatenate([np.swapaxes(pushes, 1, 2), found[:, 6:]], axis=1)
-
-    def com_jacobian(self, y: Array, given: BaseMotion | None) -> Array:
-        """Compute the Jacobian (order + 1, 3, coordinates) of the centre of mass, y (order + 1, k)."""
-        return self._of_velocities(self.tree_matrices.com_jacobian, y, given)
-
-    def centroidal_momentum_matrix(self, y: Array, given: BaseMotion | None) -> Array:
-        """Compute the matrix (order + 1, 6, coordinates) of the centroidal momentum, y (order + 1, k)."""
-        return self._of_velocities(self.tree_matrices.centroidal_momentum_matrix, y, given)
-
-    def centroidal_momentum(self, y: Array, given: BaseMotion | None) -> Array:
-        """Compute the momentum (order + 1, 6) about the centre of mass, y (order + 2, k)."""
-        return self.tree_matrices.centroidal_momentum(*self.joint_motion(y, given))
+            self._products[name, order] = CheckedCall(self._product_code(name, order, (), float("inf")), None)
 
     def parameter_derivatives(self, y: Array, given: BaseMotion | None) -> DynamicMatrices:
         """Compute the derivatives of the matrices by every dynamic parameter, y (order + 2, k)."""
-        loop = self.product_loop("parameter_derivatives", len(y) - 2)
-        if loop is not None:
-            motion = [] if given is None else [given.pose, np.ascontiguousarray(given.twists[: len(y) - 1])]
-            rows = self._product(loop, y, *motion)
-            if rows is not None:
-                return by_parameter(rows)
-        moved, F = self._moved(y, given)
-        found = self.tree_matrices.parameter_derivatives(moved.joint_motion(), moved.base_motion)
-        return _in_coordinates(found, F)
+        found = by_parameter(self._product("parameter_derivatives", len(y) - 2, y, given))
+        if not self.drifts:
+            return found
+        return DynamicMatrices(
+            *(part[:, PER_BODY * SHIFT :] for part in (found.mass, found.coriolis, found.gravity))
+        )
 
     def slotine_li_regressor(
         self, y: Array, given: BaseMotion | None, reference: ArrayLike | None, twists: ArrayLike | None
@@ -254,24 +194,8 @@ class LoopedMatrices(LoopedMotion):
 
         `y` (order + 2, k); `reference` (order + 3, k), and `twists` (order + 2, 6) of base or platform.
         """
-        rates = self._reference(len(y), reference, twists)
-        loop = self.product_loop("slotine_li_regressor", len(y) - 2)
-        if loop is not None:
-            motion = [] if given is None else [given.pose, np.ascontiguousarray(given.twists[: len(y) - 1])]
-            found = self._product(loop, y, *motion, np.ascontiguousarray(rates))
-            if found is not None:
-                return found
-        moved, F = self._moved(y, given)
-        first = self.closure.first
-        speeds = np.array([product_derivative(F, rates, k, matvec) for k in range(len(y))])
-        of_tree = self.tree_matrices.slotine_li_regressor(
-            moved.joint_motion(),
-            np.concatenate([np.zeros((1, speeds.shape[1] - first)), speeds[:, first:]]),
-            moved.base_motion,
-            speeds[:, :first] if first else None,
-        )
-        Ft = [np.swapaxes(one, 0, 1) for one in F]
-        return np.array([product_derivative(Ft, of_tree, k, np.matmul) for k in range(len(y) - 1)])
+        rates = np.ascontiguousarray(self._reference(len(y), reference, twists))
+        return self._product("slotine_li_regressor", len(y) - 2, y, given, reference=[rates])
 
     def _reference(self, orders: int, joints: ArrayLike | None, twists: ArrayLike | None) -> Array:
         """Return the velocities (orders, coordinates) of a reference by order."""
@@ -296,69 +220,3 @@ class LoopedMatrices(LoopedMotion):
             return np.concatenate([twists, rates], axis=1)
         rows = np.linalg.lstsq(closure.directions, twists.T, rcond=None)[0].T
         return np.concatenate([rates, rows], axis=1)
-
-    def _of_velocities(self, of_tree: Callable[..., Array], y: Array, given: BaseMotion | None) -> Array:
-        """Compute what takes velocities of the coordinates to something from what takes those of the tree."""
-        moved, F = self._moved(y, given)
-        found = of_tree(moved.joint_motion(), moved.base_motion)
-        return np.array([product_derivative(found, F, k, np.matmul) for k in range(len(y))])
-
-    def _moved(self, y: Array, given: BaseMotion | None) -> tuple[LoopMotion, list[Array]]:
-        """Return the motion of the tree, and F by order."""
-        moved, _ = self.move(y, given)
-        return moved, self._distribution(moved, len(y) - 1)
-
-    def jacobian(self, y: Array, given: BaseMotion | None, body: str | int, frame: JacobianFrame) -> Array:
-        """Compute the Jacobian (order + 1, 6, coordinates) of a body or named frame, y (order + 1, k)."""
-
-        def of_tree(q: Array, base: BaseMotion | None) -> Array:
-            return self.tree_matrices.jacobian(q, body, frame, base)
-
-        return self._of_velocities(of_tree, y, given)
-
-    def drive_jacobian(self, y: Array, given: BaseMotion | None) -> Array:
-        """Compute what the driven joints move by the coordinates, (order + 1, driven, coordinates)."""
-        closure = self.closure
-        moved, _ = self.move(y, given)
-        drives = [closure.first + joint for joint in closure.driven]
-        return np.array([one[drives] for one in self._distribution(moved, len(y) - 1)])
-
-    def _distribution(self, moved: LoopMotion, order: int) -> list[Array]:
-        """Return F by order, to all velocities of the tree, the twist of a base body-fixed."""
-        closure = self.closure
-        F = [closure.spread @ one for one in embedding.distribution(self.independence.rows, moved, order)]
-        if not closure.first:
-            return F
-        base = moved.base_motion
-        assert base is not None
-        if closure.base_given:
-            adjoints = adjoint_derivatives(base.pose, base.in_frame("body").twists, order)
-            given = [one[:, :6] for one in F]
-            F = [
-                np.concatenate([product_derivative(given, adjoints, k, np.matmul), one[:, 6:]], axis=1)
-                for k, one in enumerate(F)
-            ]
-        columns = np.array([one[:6].T for one in F])
-        twists = np.array(base.twists)[:, None, :]
-        turned = convert_screws(columns, base.pose, twists, "spatial", "body_fixed")
-        return [np.concatenate([turned[k].T, one[6:]]) for k, one in enumerate(F)]
-
-
-def _in_coordinates(of_tree: DynamicMatrices, F: Sequence[Array]) -> DynamicMatrices:
-    """Return `F^T M F`, `F^T (C F + M F')` and `F^T g` by order; matrices may have axes before their rows."""
-    mass, coriolis, gravity = of_tree
-    Ft = [one.T for one in F]
-
-    def carried(values: Sequence[Array], product: Callable[[Array, Array], Array]) -> Array:
-        return np.array([product_derivative(Ft, values, k, product) for k in range(len(values))])
-
-    def times(values: Array, columns: Sequence[Array]) -> list[Array]:
-        return [product_derivative(values, columns, k, np.matmul) for k in range(len(values))]
-
-    turned = [a + b for a, b in zip(times(coriolis, F), times(mass, F[1:]))] if len(coriolis) else []
-    empty = np.zeros((0, *mass.shape[1:-2], F[0].shape[1], F[0].shape[1]))
-    return DynamicMatrices(
-        carried(times(mass, F), np.matmul),
-        carried(turned, np.matmul) if turned else empty,
-        carried(list(gravity), matvec),
-    )

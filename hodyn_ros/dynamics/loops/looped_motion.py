@@ -12,22 +12,18 @@ import numpy as np
 
 from hodyn_ros.checks import check_result, into
 from hodyn_ros.codegen.kernel import Function
-from hodyn_ros.codegen.sample_loop import SampleLoop, one_by_one
+from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.dynamics.loops.closing import MOST_STEPS, Known, home, reach
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, sample_of
-from hodyn_ros.dynamics.loops.digit_check import (
-    CheckedCall,
-    DigitCheck,
-    Kernel,
-    What,
-    memory_of,
-    unsure_from,
-)
+from hodyn_ros.dynamics.loops.digit_check import CheckedCall, DigitCheck, Samples, What, memory_of
+from hodyn_ros.dynamics.loops.grounded import DriftingFunction, loop_code
 from hodyn_ros.dynamics.loops.independence import conditions, find_independence
 from hodyn_ros.dynamics.loops.platform_dynamics import PlatformDynamics
 from hodyn_ros.engine import kernels
-from hodyn_ros.engine.loops.loop_kernel import LoopKernel, LoopProduct, compiles
+from hodyn_ros.engine.loops.loop_kernel import LoopFunction, LoopKernel, LoopProduct
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
+from hodyn_ros.engine.loops.loop_products import FrameMotion
+from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.errors import ConvergenceError, HodynError, InputError, SingularError
 from hodyn_ros.formulations import embedding
 from hodyn_ros.formulations.embedding import LoopMotion, Place
@@ -51,6 +47,9 @@ class LoopedMotion:
     def __init__(self, closure: Closure, frames: Mapping[str, Frame] = MappingProxyType({})) -> None:
         self.closure = closure
         self.frames = frames  # besides the bodies, by name
+        # whether components of the pose of a floating base follow from the others
+        self.drifts = closure.drifts and closure.tree.floating_base
+        self._own = slice(-closure.tree.n_joints, None)  # columns of joints, after those of a drifting base
         self.independence = find_independence(closure)
         on_limbs = closure.platform is not None and closure.platform.twists is not None
         self.platform = PlatformDynamics(closure) if on_limbs else None
@@ -60,15 +59,16 @@ class LoopedMotion:
         self.known = start
         self._kernels: dict[tuple[int, kernels.KernelSpec], Function] = {}
         self._calls: dict[tuple[int, LoadPlaces, bool], Callable[..., Array]] = {}
-        self._effort_loops: dict[tuple[int, LoadPlaces, bool], SampleLoop] = {}
-        self._drive_loops: dict[tuple[int, LoadPlaces, bool], SampleLoop] = {}
-        self._forward_loops: dict[tuple[int, LoadPlaces], SampleLoop] = {}
+        self._effort_loops: dict[tuple[int, LoadPlaces, bool], Samples] = {}
+        self._drive_loops: dict[tuple[int, LoadPlaces, bool], Samples] = {}
+        self._forward_loops: dict[tuple[int, LoadPlaces], Samples] = {}
         self._flat_at_home: dict[tuple[int, LoadPlaces, bool], float] = {}
-        self._solutions: dict[tuple[int, LoadPlaces, bool], CheckedCall[LoopKernel]] = {}
-        self._joint_loops: dict[int, CheckedCall[LoopKernel]] = {}
+        self._solutions: dict[tuple[int, LoadPlaces, bool], CheckedCall] = {}
+        self._joint_loops: dict[int, CheckedCall] = {}
         self._forward_calls: dict[tuple[int, LoadPlaces], Callable[..., Array]] = {}
-        self._product_loops: dict[tuple[Any, ...], SampleLoop[LoopProduct] | None] = {}
+        self._products: dict[tuple[Any, ...], CheckedCall] = {}
         self._drive_calls: dict[int, Any] = {}
+        self._base_calls: dict[int, LoopFunction | DriftingFunction] = {}
         self.partial_kernels: dict[tuple[str, int, LoadPlaces], Any] = {}
 
     @property
@@ -144,26 +144,66 @@ class LoopedMotion:
             self.known = before
             raise
 
-    def move(self, y: Array, given: BaseMotion | None) -> tuple[LoopMotion, tuple[float, float]]:
-        """Return the motion from that of the coordinates, y (orders + 1, k), and its margins.
+    def begin(self, y: Array, given: BaseMotion | None) -> tuple[LoopMotion, tuple[float, float]]:
+        """Find where the motion of the coordinates y (orders + 1, k) begins: its order 0, as of `locate`.
 
         `given`: the motion of platform or base, with spatial twists.
         """
-        moved, margins = self.begin(y, given)
-        embedding.follow(self.independence.rows, moved, y, given)
-        check_result(*moved.rates)
-        self.remember(moved, y[0], given)
-        return moved, margins
-
-    def begin(self, y: Array, given: BaseMotion | None) -> tuple[LoopMotion, tuple[float, float]]:
-        """Find where a motion as of `move` begins: its order 0 and margins, as of `locate`."""
         if self.platform is not None and given is not None:
             self.platform.check_twists(given.pose, given.twists[: len(y) - 1])
         return self.locate(y[0], given, len(y) - 1)
 
+    def finished(
+        self,
+        checked: CheckedCall,
+        table: Array,
+        arguments: Sequence[Array],
+        y: Array,
+        given: BaseMotion | None,
+        *,
+        derivative: int | None = None,
+        held: bool = False,
+        prescribed: Sequence[int] = (),
+    ) -> Array:
+        """Return the result of a call, or say what is wrong, from the first table that its code returned.
+
+        Where Newton's method did not arrive, the robot is taken there in short steps. `y`, `given` and
+        `derivative` as of `begin` and `locate`; `held`: whether drives have to hold the robot; `prescribed`:
+        efforts whose motion is given instead.
+        """
+        if checked.counts(table, arguments, self.memory):
+            return table
+        with self._kept_on_error():
+            moved, margins = self.begin(y, given)
+            self.closure.check_curves(moved.place.joints, derivative or len(y) - 1)
+            if held:
+                self.check_held(margins[1])
+            self.check_prescribed(moved, prescribed)
+            self.remember(moved, y[0], given)
+            table = checked.function(*arguments, self.memory)
+            if not checked.counts(table, arguments, self.memory):
+                check_result(table)
+                raise self._singular(moved, margins[0]) if not held else self._not_held(min(margins))
+        return table
+
+    def check_prescribed(self, moved: LoopMotion, prescribed: Sequence[int]) -> None:
+        """Refuse drives that cannot be moved as one likes; SingularError."""
+        if not prescribed:
+            return
+        F = embedding.distribution(self.independence.rows, moved, 0)[0]
+        moving = self.closure.effort_map[:, list(prescribed)].T @ F
+        sized = moving / np.maximum(np.linalg.norm(moving, axis=1, keepdims=True), np.finfo(float).tiny)
+        least = float(np.linalg.svd(sized, compute_uv=False)[-1]) if len(sized) <= sized.shape[1] else 0.0
+        if least < SINGULAR:
+            raise SingularError(
+                f"the prescribed joints of robot {self.closure.tree.name!r} cannot all be moved freely there "
+                f"(smallest singular value {least:.3g}); prescribe fewer",
+                1.0 / max(least, 1e-300),
+            )
+
     def remember(self, moved: LoopMotion, y: Array, given: BaseMotion | None) -> None:
         """Start from there the next time."""
-        pose = moved.place.base if given is None else given.pose
+        pose = moved.place.base if given is None or self.drifts else given.pose
         self.known = Known(moved.place, y.copy(), pose)
 
     def joint_motion(self, y: Array, base: BaseMotion | None) -> tuple[Array, BaseMotion | None]:
@@ -172,35 +212,44 @@ class LoopedMotion:
         `base`: that of platform or base, with spatial twists.
         """
         given = [] if base is None else [base.pose, np.ascontiguousarray(base.twists[: len(y) - 1])]
-        joints = self.quick_joint_motion(y, *given)
-        if joints is not None:
-            return joints, base if self.closure.tree.floating_base else None
-        with self._kept_on_error():
-            moved, margins = self.move(y, base)
-            joints = moved.joint_motion()
-            self.judge(
-                "joints", margins[0], joints, lambda *given: self.move(*given)[0].joint_motion(), y, base
-            )
-        return joints, moved.base_motion
+        arguments, checked = [np.ascontiguousarray(y), *given], self._joint_call(len(y) - 1)
+        joints = self.finished(checked, checked.function(*arguments, self.memory), arguments, y, base)[:-1]
+        if self.drifts:
+            return joints[:, self._own], self._drifting_base(y, arguments)
+        return joints, base if self.closure.tree.floating_base else None
+
+    def _drifting_base(self, y: Array, arguments: Sequence[Array]) -> BaseMotion:
+        """Return the motion of a floating base, some of which follows; it was found just now."""
+        order = len(y) - 1
+        if order not in self._base_calls:
+            chosen = self.independence.given
+
+            def make(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
+                what = FrameMotion([Frame(shift, np.eye(4))], "spatial")
+                return LoopProduct(closure, chosen, order, what, on_numbers=on_numbers)
+
+            self._base_calls[order] = loop_code(self.closure, order, order, make)
+        row = self._base_calls[order].function(*arguments, self.memory)[0]
+        twists = row[POSE:].reshape(order, 6) if order else np.zeros((1, 6))
+        return BaseMotion.computed(row[:POSE].reshape(4, 4), twists)
 
     def quick_joint_motion(self, y: Array, *given: Array) -> Array | None:
         """Return the motion of all joints by compiled code; None where that does not find it.
 
         `given`: pose (4, 4) and spatial twists (orders, 6) of platform or base.
         """
-        checked = self._joint_call(len(y) - 1)
-        return None if checked is None else self._moved_joints(checked, y, *given)
+        return self._moved_joints(self._joint_call(len(y) - 1), y, *given)
 
-    def _moved_joints(self, checked: CheckedCall[LoopKernel], *motion: Array) -> Array | None:
+    def _moved_joints(self, checked: CheckedCall, *motion: Array) -> Array | None:
         table: Array = checked.function(*motion, self.memory)
         if table.item(checked.bad) < checked.sure or checked.counts(table, motion, self.memory):
-            return table[:-1]
+            return table[:-1, self._own]
         return None
 
     def joints_at_once(self, q: Array | None, base: BaseMotion | None) -> Array | None:
         """Return what `joint_motion` does, of arguments that are not checked, if compiled code can."""
         if (base is None) is not (self.closure.leader is None) or (
-            base is not None and base.frame != "world"
+            base is not None and (base.frame != "world" or self.drifts)
         ):
             return None
         order = len(q) - 1 if q is not None else 0 if base is None else len(base.twists)
@@ -226,7 +275,7 @@ class LoopedMotion:
         def call(*arguments: Array) -> Array:
             if len(arguments) != count:
                 raise InputError(f"expected {count} arrays, found {len(arguments)}")
-            found = None if checked is None else self._moved_joints(checked, *still, *arguments)
+            found = self._moved_joints(checked, *still, *arguments)
             if found is not None:
                 return found
             y, *motion = still + list(arguments)
@@ -249,25 +298,28 @@ class LoopedMotion:
             joints, found[i] = self.joint_motion(np.ascontiguousarray(y[i]), sample_of(base, i))
             return joints
 
-        checked = self._joint_call(order)
-        if checked is None:
+        def whole(i: int) -> Array:
+            return np.concatenate([alone(i), np.zeros((1, closure.tree.n_joints))])
+
+        if self.drifts:
             joints = one_by_one(count, alone)
             bases = [moving for moving in found.values() if moving is not None]
-            if not bases:
-                return joints, None
             poses, twists = np.array([one.pose for one in bases]), np.array([one.twists for one in bases])
             return joints, BaseMotion(poses, twists)
         given = [] if base is None else [base.pose, base.twists[..., :order, :]]
-        joints = checked.samples.run(count, [y, *given], self.memory, alone)
+        joints = self._joint_call(order).samples.run(count, [y, *given], self.memory, whole)
         return joints, base if closure.tree.floating_base else None
 
-    def _joint_call(self, order: int) -> CheckedCall[LoopKernel] | None:
-        """Return the compiled motion of all joints."""
-        if not compiles(self.closure, max(order - 2, 0), "joints"):
-            return None
+    def _joint_call(self, order: int) -> CheckedCall:
+        """Return the code of the motion of all joints."""
         if order not in self._joint_loops:
-            kernel = LoopKernel(self.closure, self.independence.given, order, (), "joints")
-            self._joint_loops[order] = self.checked(kernel, "joints", lambda table: [table[:-1]])
+            chosen = self.independence.given
+
+            def make(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
+                return LoopKernel(closure, chosen, order, (), "joints", on_numbers=on_numbers)
+
+            code = loop_code(self.closure, max(order - 2, 0), order, make)
+            self._joint_loops[order] = self.checked(code, "joints", lambda table: [table[:-1]])
         return self._joint_loops[order]
 
     def tree_efforts(
@@ -303,9 +355,11 @@ class LoopedMotion:
         """Refuse a pose at which coordinates do not determine the motion, from its margin; SingularError."""
         if margin >= SINGULAR:
             return
-        closure = self.closure
-        raise SingularError(
-            f"the pose of robot {closure.tree.name!r} is singular: its coordinates do not determine the "
+        raise self._singular(moved, margin)
+
+    def _singular(self, moved: LoopMotion, margin: float) -> SingularError:
+        return SingularError(
+            f"the pose of robot {self.closure.tree.name!r} is singular: its coordinates do not determine the "
             f"motion of {moved.idle_loops(self.independence.rows)} there (smallest singular value "
             f"{margin:.3g}); keep away from this pose",
             1.0 / max(margin, 1e-300),
@@ -314,77 +368,27 @@ class LoopedMotion:
     def check_held(self, margin: float) -> None:
         """Refuse a pose at which drives do not hold the robot, from their margin; SingularError."""
         if margin < SINGULAR:
-            raise SingularError(
-                f"the pose of robot {self.closure.tree.name!r} is singular: its driven joints do not hold it "
-                f"there (smallest singular value {margin:.3g}); keep away from this pose",
-                1.0 / max(margin, 1e-300),
-            )
+            raise self._not_held(margin)
 
-    def judge(
-        self,
-        what: What,
-        margin: float,
-        found: Array,
-        again: Callable[..., Array],
-        y: Array,
-        given: BaseMotion | None,
-        others: Sequence[Array] = (),
-    ) -> None:
-        """Refuse a result (orders, ...) that is not compiled where too few of its digits are left.
-
-        `again(y, given, *others)` computes it once more; `margin`: the smallest singular value there, without
-        units.
-        """
-        if max(margin, 1e-9) ** -2 <= unsure_from(len(found) - 1, what):
-            return
-        names = ["the state" if what == "accelerations" else "the motion"]
-        names += [] if given is None else ["the pose", "the twists"]
-        names += ["the efforts"] * len(others)
-
-        def rows(*arrays: Array) -> Array:
-            y, *rest = arrays
-            base = None if given is None else BaseMotion.computed(rest.pop(0), rest.pop(0))
-            answer = again(y, base, *rest)
-            return np.concatenate([answer, np.zeros((1, answer.shape[1]))])
-
-        check = DigitCheck(
-            self.closure, what, self.elsewhere(rows), names, -1, lambda table: [table[:-1]], ()
+    def _not_held(self, margin: float) -> SingularError:
+        return SingularError(
+            f"the pose of robot {self.closure.tree.name!r} is singular: its driven joints do not hold it "
+            f"there (smallest singular value {margin:.3g}); keep away from this pose",
+            1.0 / max(margin, 1e-300),
         )
-        motion = [] if given is None else [given.pose, given.twists]
-        whole = np.concatenate([found, np.zeros((1, found.shape[1]))])
-        check.refuse(whole, [y, *motion, *others], self.memory)
-
-    def elsewhere(self, function: Callable[..., Array]) -> Callable[..., Array]:
-        """Return `f(*arguments, memory)`, which begins at a memory and leaves the robot where it is.
-
-        Where there is no answer, what it returns is not a number.
-        """
-
-        def call(*arguments: Array) -> Array:
-            *others, memory = arguments
-            here = self.memory.copy(), self._base
-            self.memory[:] = memory
-            try:
-                return function(*others)
-            except HodynError:
-                return np.full((1, 1), np.nan)
-            finally:
-                self.memory[:], self._base = here
-
-        return call
 
     def checked(
         self,
-        kernel: Kernel,
+        code: LoopFunction | DriftingFunction,
         what: What,
         parts: Callable[[Array], list[Array]],
         held: Sequence[int] = (),
-    ) -> CheckedCall[Kernel]:
-        """Return a kernel whose results are refused where too few digits are left; see `DigitCheck`."""
-        shapes = kernel.arguments[:-1]
+    ) -> CheckedCall:
+        """Return a call whose results are refused where too few digits are left; see `DigitCheck`."""
+        shapes = code.arguments[:-1]
         names = [name for name, _ in shapes]
-        check = DigitCheck(self.closure, what, kernel.function, names, kernel.bad, parts, shapes, held)
-        return CheckedCall(kernel, check, self.sure(check))
+        check = DigitCheck(self.closure, what, code.function, names, code.bad, parts, shapes, held)
+        return CheckedCall(code, check, self.sure(check))
 
     def sure(self, check: DigitCheck) -> float:
         """Return below which number at `bad` results need no check of their digits."""

@@ -150,7 +150,7 @@ def forward_dynamics_partials(
 
     Entry [r, k] is by the coordinates (k = 0), their rates (k = 1), and derivative k - 2 of the efforts; with
     more efforts than coordinates, columns beyond these are zero for k < 2. Arguments as of
-    `LoopedAccelerations.forward_dynamics`; motion of base or platform, and wrenches on a base, are
+    `LoopedAccelerations.accelerations`; motion of base or platform, and wrenches on a base, are
     body-fixed, and wrenches given stay as they are.
     """
     compiled = _compiled_forward(looped, state, efforts, given, wrenches)
@@ -302,8 +302,8 @@ def _responses(
     pushes, first = [], e - drives.shape[1]
     if given is not None and first:
         still = np.concatenate([np.zeros((order + 1, 6)), drives], axis=1)
-        twists = looped.forward_dynamics(state, still, given, wrenches)[1]
-        assert twists is not None
+        moving = looped.accelerations(state, still, given, wrenches)
+        twists = np.concatenate([given.twists[:1], moving[:, :6]])
         in_body = np.swapaxes(units[:, :6], 1, 2)
         in_world = wrenches_to_world(given.pose, twists_to_body(given.pose, twists), in_body)
         pushes = [[[Dual(0.0, change) for change in row.T] for row in in_world]]

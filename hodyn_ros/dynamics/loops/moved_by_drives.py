@@ -10,7 +10,7 @@ import numpy as np
 from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.dynamics.kinematics.forward_kinematics import forward_kinematics
 from hodyn_ros.dynamics.loops.closing import Known
-from hodyn_ros.dynamics.loops.grounded import SHIFT, grounded
+from hodyn_ros.dynamics.loops.grounded import SHIFT, base_turns, grounded
 from hodyn_ros.dynamics.loops.independence import choose_coordinates
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.engine.loops.loop_kernel import LoopFromDrives, TooLong, compiles
@@ -82,7 +82,7 @@ class MovedByDrives:
         if self.start is None or self._is_there:
             return True
         base = self._looped.known.place.base
-        return base is None or abs(_turns(base, self.start)[1]) < _TURNED
+        return base is None or abs(base_turns(base, self.start)[1]) < _TURNED
 
     @property
     def _is_there(self) -> bool:
@@ -120,7 +120,7 @@ class MovedByDrives:
         joints, base = known.joints, known.base
         if self.start is not None and base is not None:
             slides = base[:3, 3] - self.start[:3, 3]
-            joints, base = np.concatenate([slides, _turns(base, self.start), joints]), None
+            joints, base = np.concatenate([slides, base_turns(base, self.start), joints]), None
         self.twin.known = Known(Place(joints, base), joints[list(self.twin.closure.joints)], base)
 
     def _platform(self, joints: Array, given: BaseMotion | None) -> BaseMotion:
@@ -139,12 +139,3 @@ class MovedByDrives:
             row = kernel.function(np.ascontiguousarray(joints), *base)[0]
             pose, twists = row[:POSE].reshape(4, 4), row[POSE:].reshape(-1, 6)
         return BaseMotion(pose, twists if order else np.zeros((1, 6)))
-
-
-def _turns(base: Array, start: Array) -> Array:
-    """Return the turns about x, y and z that follow each other outward from `start` to the pose of a base."""
-    R = base[:3, :3] @ start[:3, :3].T
-    turns: Array = np.array(
-        [np.arctan2(-R[1, 2], R[2, 2]), np.arcsin(np.clip(R[0, 2], -1.0, 1.0)), np.arctan2(-R[0, 1], R[0, 0])]
-    )
-    return turns

@@ -13,17 +13,18 @@ from math import factorial
 from typing import Any
 
 from hodyn_ros.codegen.kernel import Shape
-from hodyn_ros.codegen.llvm import MachineCode
+from hodyn_ros.codegen.program import Code, Run, Statement, View, arrays
 from hodyn_ros.engine.large_trees.inverse import TreeFunction, load_arguments, tree_code, write_pose
 from hodyn_ros.engine.large_trees.steps import Steps
-from hodyn_ros.engine.large_trees.tree_loads import ARGUMENTS, Loads, load_lines, load_texts, scratch_lines
+from hodyn_ros.engine.large_trees.tree_loads import APPLIED, Loads, each_load, load_texts, scratch
 from hodyn_ros.engine.large_trees.tree_loops import (
-    base_lines,
-    give_base,
-    give_column,
-    pass_lines,
-    take_column,
-    tree_text,
+    BASE_CONSTANTS,
+    OUT,
+    Column,
+    base_columns,
+    base_of,
+    each_body,
+    tree_program,
 )
 from hodyn_ros.engine.large_trees.tree_memory import (
     CONSTANTS,
@@ -184,7 +185,7 @@ def _write_base(steps: Steps, base: FloatingBase, body: Body, k: int) -> None:
 @cache
 def _hybrid_code(
     order: int, frame: Frame | None, loaded: bool, prescribed: bool, base_prescribed: bool
-) -> MachineCode:
+) -> Code:
     """Compile the loops and steps of one order, with applied wrenches and prescribed joints or without."""
     record = _record(order)
     places = record.places
@@ -192,55 +193,44 @@ def _hybrid_code(
     variants = (*FREE, *PRESCRIBED) if prescribed else FREE
     texts = [text for variant in variants for text in _body_texts(variant, record)]
     texts += _base_texts(record, frame, base_prescribed) if frame else []
-    take_state = take_column("state", places["state"], 2)
-    take_given = take_column("given", places["given"], order + 1)
-    body = [
-        *pass_lines(
-            "start",
-            "outward",
-            first,
-            record,
-            lambda step: take_state(step) + take_given(step),
-            variants=variants,
-        ),
-        *pass_lines("articulate", "inward", first, record, variants=variants),
+    state = Column(View("state"), places["state"], 2)
+    given = Column(View("given"), places["given"], order + 1)
+    body: list[Statement] = [
+        each_body("start", "outward", first, record, [state, given], variants=variants),
+        each_body("articulate", "inward", first, record, variants=variants),
     ]
-    if loaded:
-        body = [*scratch_lines(order), *body]
+    pose, twist, base_given, found = arrays(("pose", "twist", "base_given", "found_base"))
+    own = [base_of(record), BASE_CONSTANTS]
+
+    def base_step(name: str, before: View, after: View) -> list[Statement]:
+        return [Run(Code(f"{name}_base"), [before, *own, after])]
+
+    local = scratch(order) if loaded else {}
     if frame:
-        body = [
-            f"%found_base = alloca double, i64 {6 * (order + 1)}, align 8",
-            *base_lines(record),
-            "call void @start_base(ptr %pose, ptr %base, ptr %base_constants, ptr %twist)",
-            *body,
-        ]
+        local |= {found.buffer: 6 * (order + 1)}
+        body = [*base_step("start", pose, twist), *body]
         if not base_prescribed:
-            body.append("call void @factor_base(ptr %pose, ptr %base, ptr %base_constants, ptr %twist)")
+            body += base_step("factor", pose, twist)
     for k in range(order + 1):
         if frame:
-            body.append(f"call void @bias{k}_base(ptr %pose, ptr %base, ptr %base_constants, ptr %twist)")
+            body += base_step(f"bias{k}", pose, twist)
         if base_prescribed:
-            body.append(
-                f"call void @move{k}_base(ptr %twist, ptr %base, ptr %base_constants, ptr %base_given)"
-            )
-        body += pass_lines(f"bias{k}", "outward", first, record, variants=variants)
+            body += base_step(f"move{k}", twist, base_given)
+        body.append(each_body(f"bias{k}", "outward", first, record, variants=variants))
         if loaded:
             target = k, places["wrench"], places["wrench"] + 3
             texts += load_texts(f"load{k}", record, k + 1, [target], frame is not None)
-            body += load_lines(f"load{k}", record, frame is not None)
-        body += pass_lines(f"gather{k}", "inward", first, record, variants=variants)
+            body += each_load(f"load{k}", record, frame is not None)
+        body.append(each_body(f"gather{k}", "inward", first, record, variants=variants))
         if frame:
-            solving = f"close{k}_base" if base_prescribed else f"release{k}_base"
-            body.append(
-                f"call void @{solving}(ptr %base_given, ptr %base, ptr %base_constants, ptr %found_base)"
-            )
-        given_back = give_column(places["found"] + k, k, 1, columns)
-        body += pass_lines(f"solve{k}", "outward", first, record, after=given_back, variants=variants)
+            body += base_step(f"close{k}" if base_prescribed else f"release{k}", base_given, found)
+        solved = Column(OUT, places["found"] + k, 1, k, columns)
+        body.append(each_body(f"solve{k}", "outward", first, record, after=[solved], variants=variants))
     if frame:
-        body += give_base("%found_base", 0, order + 1)
-    arguments = ["state", "given", *(["pose", "twist", "base_given"] if frame else [])]
-    arguments += ARGUMENTS if loaded else []
-    return tree_code(tree_text("hodyn_tree", arguments, record, body), texts)
+        body += base_columns(found, order + 1)
+    arguments = [*arrays(("state", "given")), *([pose, twist, base_given] if frame else [])]
+    arguments += APPLIED if loaded else []
+    return tree_code(tree_program(arguments, local, record, body), texts)
 
 
 class TreeHybridKernel(TreeFunction):

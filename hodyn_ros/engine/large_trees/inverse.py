@@ -11,36 +11,40 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from functools import cache
 from math import factorial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hodyn_ros.codegen.emit import loop_text
 from hodyn_ros.codegen.kernel import Function, Shape
-from hodyn_ros.codegen.llvm import MachineCode, compile_text
 from hodyn_ros.codegen.object_cache import ObjectCache
+from hodyn_ros.codegen.program import Code, Copy, Index, Program, Run, Statement, View, arrays
+from hodyn_ros.codegen.program_llvm import compile_program, llvm_text
 from hodyn_ros.codegen.sincos import sincos_function
 from hodyn_ros.engine.large_trees.steps import Steps
 from hodyn_ros.engine.large_trees.tree_loads import (
-    ARGUMENTS,
+    APPLIED,
     Loads,
+    each_load,
     load_constants,
-    load_lines,
     load_plan,
     load_texts,
-    scratch_lines,
+    scratch,
 )
 from hodyn_ros.engine.large_trees.tree_loops import (
-    base_lines,
-    give_base,
-    give_column,
-    pass_lines,
-    take_column,
-    tree_text,
+    BASE_CONSTANTS,
+    CONSTANTS,
+    OUT,
+    PLAN,
+    Column,
+    base_columns,
+    base_of,
+    each_body,
+    tree_program,
 )
 from hodyn_ros.engine.large_trees.tree_memory import (
-    CONSTANTS,
+    CONSTANTS as OF_BODY,
+)
+from hodyn_ros.engine.large_trees.tree_memory import (
     KINDS,
     N_CONSTANTS,
     NOTHING,
@@ -137,7 +141,7 @@ def _base_texts(record: Record, frame: Frame) -> list[Text]:
     steps, order = Steps("base", record, 4), record.order
     graph = steps.graph
     pose = [[graph.input(PARENT, 4 * i + j) for j in range(4)] for i in range(4)]
-    gravity = [graph.input(CONSTANTS, N_CONSTANTS + i) for i in range(3)]
+    gravity = [graph.input(OF_BODY, N_CONSTANTS + i) for i in range(3)]
     twists = [[graph.input(3, 6 * k + i) * (1.0 / factorial(k)) for i in range(6)] for k in range(order + 2)]
     base = FloatingBase(pose, gravity, frame)
     recursion = Recursion([traced_body(graph, JointKind.BASE)], (0.0, 0.0, 0.0), base)
@@ -158,47 +162,43 @@ def _base_texts(record: Record, frame: Frame) -> list[Text]:
 
 
 @cache
-def _inverse_code(order: int, frame: Frame | None, loaded: bool) -> MachineCode:
+def _inverse_code(order: int, frame: Frame | None, loaded: bool) -> Code:
     """Compile the loops and steps of inverse dynamics of one order, with applied wrenches or without."""
     record = _record(order)
     texts = [text for kind in KINDS for text in _body_texts(kind, record)]
     texts += _base_texts(record, frame) if frame else []
     first, columns = (1, 6) if frame else (0, 0)
-    loads: list[str] = []
+    joints = Column(View("q"), record.places["q"], order + 3)
+    torques = Column(OUT, record.places["torque"], order + 1, skipped=columns)
+    body: list[Statement] = [each_body("outward", "outward", first, record, [joints])]
     if loaded:
         moment, force = (record.places[name] for name in ("moment", "force"))
         targets = [(k, moment + 3 * k, force + 3 * k) for k in range(order + 1)]
         texts += load_texts("load", record, order + 1, targets, frame is not None)
-        loads = [*scratch_lines(order), *load_lines("load", record, frame is not None)]
-    body = [
-        *pass_lines("outward", "outward", first, record, take_column("q", record.places["q"], order + 3)),
-        *loads,
-        *pass_lines(
-            "inward",
-            "inward",
-            first,
-            record,
-            after=give_column(record.places["torque"], 0, order + 1, columns),
-        ),
-    ]
+        body += each_load("load", record, frame is not None)
+    body.append(each_body("inward", "inward", first, record, after=[torques]))
+    arguments, local = [View("q")], scratch(order) if loaded else {}
     if frame:
+        pose, twists, wrench = arrays(("pose", "twists", "wrench"))
+        local |= {"wrench": 6 * (order + 1)}
+        arguments += [pose, twists]
+        base = [pose, base_of(record), BASE_CONSTANTS]
         body = [
-            f"%wrench = alloca double, i64 {6 * (order + 1)}, align 8",
-            *base_lines(record),
-            "call void @outward_base(ptr %pose, ptr %base, ptr %base_constants, ptr %twists)",
+            Run(Code("outward_base"), [*base, twists]),
             *body,
-            "call void @inward_base(ptr %pose, ptr %base, ptr %base_constants, ptr %wrench)",
-            *give_base("%wrench", 0, order + 1),
+            Run(Code("inward_base"), [*base, wrench]),
+            *base_columns(wrench, order + 1),
         ]
-    arguments = ["q", *(["pose", "twists"] if frame else []), *(ARGUMENTS if loaded else [])]
-    return tree_code(tree_text("hodyn_tree", arguments, record, body), texts)
+    arguments += APPLIED if loaded else []
+    return tree_code(tree_program(arguments, local, record, body), texts)
 
 
-def tree_code(loops: str, steps: Sequence[Text]) -> MachineCode:
+def tree_code(program: Program, steps: Sequence[Text]) -> Code:
     """Compile loops with their steps; kept on disk, as they serve every robot."""
     widths = sorted(set().union(*(width for _, width in steps)))
-    parts = [loops, *(text for text, _ in steps), *(sincos_function(width) for width in widths)]
-    return compile_text("".join(parts), "hodyn_tree", ObjectCache.default())
+    beside = [*(text for text, _ in steps), *(sincos_function(width) for width in widths)]
+    code = compile_program(program, ObjectCache.default(), "".join(beside))
+    return Code(program.name, code.address, alive=code)
 
 
 class TreeFunction(Function):
@@ -213,7 +213,7 @@ class TreeFunction(Function):
         model: TreeModel,
         arguments: Sequence[tuple[str, Shape]],
         result: Shape,
-        code: MachineCode,
+        code: Code,
         loads: Loads = (),
         prescribed: Collection[int] = (),
     ) -> None:
@@ -228,30 +228,27 @@ class TreeFunction(Function):
         gravity = model.gravity.tolist()
         ground = [-g for g in gravity] + [0.0] * N_CONSTANTS
         constants = [ground, *[[*constants_of(body), *gravity] for body in bodies]]
-        # what the code below points to has to live as long
-        self._data = [np.array(plan, dtype=np.int64), np.array(constants, dtype=np.float64)]
-        self._tree_code = code
-        given = [f"ptr %a{i}" for i in range(len(arguments))]
-        lines = [f"define void @hodyn_kernel({', '.join(given)}, ptr %out) {{"]
-        passed = given
+        data = {"plan": np.array(plan, dtype=np.int64), "constants": np.array(constants, dtype=np.float64)}
+        given, passed = arrays(f"a{i}" for i in range(len(arguments))), []
+        local, body = {}, list[Statement]()
+        plain = len(given) - len(loads)
         if loads:
-            plain = len(given) - len(loads)
-            self._data += [load_plan(model, bodies, loads), load_constants(bodies, loads)]
-            passed = [*given[:plain], "ptr %applied", *map(_pointer, self._data[2:])]
-            lines.append(f"%applied = alloca ptr, i64 {len(loads)}, align 8")
-            for i, wrench in enumerate(given[plain:]):
-                lines += [
-                    f"%load{i} = getelementptr ptr, ptr %applied, i64 {i}",
-                    f"store {wrench}, ptr %load{i}, align 8",
-                ]
-        passed = [*passed, "ptr %out", *map(_pointer, self._data[:2])]
-        lines += [
-            f"call void inttoptr (i64 {code.address} to ptr)({', '.join(passed)}, i64 {model.n_bodies}, "
-            f"i64 {model.n_joints})",
-            "ret void",
-            "}",
-        ]
-        super().__init__("\n".join(lines) + "\n", arguments, result, cache=None)
+            rows, columns = arguments[-1][1]
+            local["applied"] = len(loads) * rows * columns
+            data |= {
+                "load_plan": load_plan(model, bodies, loads),
+                "placements": load_constants(bodies, loads),
+            }
+            passed = arrays(("applied", "load_plan", "placements"))
+            body = [
+                Copy(passed[0].at(i * rows * columns), wrench, rows * columns)
+                for i, wrench in enumerate(given[plain:])
+            ]
+        everything = [*given[:plain], *passed, OUT, PLAN, CONSTANTS]
+        body.append(Run(code, [*everything, Index.of(model.n_bodies), Index.of(model.n_joints)]))
+        program = Program("hodyn_kernel", [*given, OUT], local, body, data)
+        self._alive = program  # what its text points to
+        super().__init__(llvm_text(program), arguments, result, cache=None)
 
     def _batch_text(self) -> str:
         shapes = [shape for _, shape in self.arguments]
@@ -274,7 +271,3 @@ class TreeKernel(TreeFunction):
 def load_arguments(loads: Loads, order: int) -> list[tuple[str, Shape]]:
     """Return names and shapes of applied wrenches."""
     return [(f"wrench on body {body}", (order + 1, 6)) for body, _ in loads]
-
-
-def _pointer(array: NDArray[Any]) -> str:
-    return f"ptr inttoptr (i64 {array.ctypes.data} to ptr)"

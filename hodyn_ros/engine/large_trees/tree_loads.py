@@ -1,7 +1,7 @@
 """Wrenches that the environment applies to bodies, in the loops of the generic kernels.
 
-The loops are the same for any number of wrenches on any bodies. They get an array of pointers to the values
-of each wrench, %applied, a plan of them, %applied_plan, and constants of each, %applied_constants. The plan
+The loops are the same for any number of wrenches on any bodies. They get the values of the wrenches one after
+the other, `applied`, a plan of them, `applied_plan`, and constants of each, `applied_constants`. The plan
 begins with their number; then it has for each the record of its body, whether it is given in the world frame,
 and the way outward to its body: where in the plan it stands, over how many joints, kind and record of each.
 """
@@ -17,7 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hodyn_ros.codegen.emit import function_text
+from hodyn_ros.codegen.program import Choose, Code, For, Look, Run, Statement, View, arrays, integer
 from hodyn_ros.codegen.tracer import Graph
+from hodyn_ros.engine.large_trees.tree_loops import BASE_CONSTANTS, RECORDS, base_of
+from hodyn_ros.engine.large_trees.tree_loops import CONSTANTS as LOOP_CONSTANTS
 from hodyn_ros.engine.large_trees.tree_memory import (
     BLOCK,
     CONSTANTS,
@@ -42,7 +45,8 @@ from hodyn_ros.model.tree import JointKind, TreeModel
 Loads = Sequence[tuple[int, Frame]]  # body and frame of each
 Target = tuple[int, int, int]  # order, index of the moment, of the force
 
-ARGUMENTS = ("applied", "applied_plan", "applied_constants")
+APPLIED = arrays(("applied", "applied_plan", "applied_constants"))
+_NOW = View("applied_now")
 _ENTRY = 4  # numbers of a wrench in the plan
 _PLACEMENT = 12  # constants of a wrench: where the user's frame of its body lies in the engine's
 
@@ -71,9 +75,9 @@ def load_constants(bodies: Sequence[CanonicalBody], loads: Loads) -> Array:
     return np.array([[*p[:3, :3].ravel(), *p[:3, 3]] for p in placements])
 
 
-def scratch_lines(order: int) -> list[str]:
-    """Make room for one wrench; at the entry of the function."""
-    return [f"%applied_now = alloca double, i64 {6 * (order + 1)}, align 8"]
+def scratch(order: int) -> dict[str, int]:
+    """Return the local memory for one wrench."""
+    return {_NOW.buffer: 6 * (order + 1)}
 
 
 def load_texts(
@@ -165,83 +169,34 @@ def _stores(argument: int, wrenches: Sequence[Spatial]) -> list[tuple[int, int, 
     ]
 
 
-def load_lines(name: str, record: Record, floating: bool) -> list[str]:
-    """Write the loop over all wrenches, with the steps of the same name."""
-    lines = [
-        f"%{name}_count = load i64, ptr %applied_plan, align 8",
-        f"br label %{name}_start",
-        f"{name}_start:",
-        f"%{name}_any = icmp sgt i64 %{name}_count, 0",
-        f"br i1 %{name}_any, label %{name}, label %{name}_done",
-        f"{name}:",
-        f"%{name}_i = phi i64 [0, %{name}_start], [%{name}_next, %{name}_placed]",
-        f"%{name}_given_at = getelementptr ptr, ptr %applied, i64 %{name}_i",
-        f"%{name}_given = load ptr, ptr %{name}_given_at, align 8",
-        f"%{name}_row = mul i64 %{name}_i, {_ENTRY}",
-    ]
-    for i, part in enumerate(("number", "frame", "way", "joints")):
-        lines += [
-            f"%{name}_{part}_place = add i64 %{name}_row, {1 + i}",
-            f"%{name}_{part}_at = getelementptr i64, ptr %applied_plan, i64 %{name}_{part}_place",
-            f"%{name}_{part} = load i64, ptr %{name}_{part}_at, align 8",
-        ]
-    lines += [
-        *_address(f"{name}_own", "records", f"%{name}_number", record.size),
-        *_address(f"{name}_constants", "applied_constants", f"%{name}_i", _PLACEMENT),
-        f"call void @{name}_take(ptr %{name}_given, ptr %applied_now, ptr %{name}_constants)",
-        f"%{name}_is_world = icmp ne i64 %{name}_frame, 0",
-        f"br i1 %{name}_is_world, label %{name}_world, label %{name}_body",
-        f"{name}_body:",
-        f"call void @{name}_settle(ptr %applied_now, ptr %{name}_own, ptr %{name}_constants)",
-        f"br label %{name}_placed",
-        f"{name}_world:",
-    ]
+def each_load(name: str, record: Record, floating: bool) -> list[Statement]:
+    """Return the loop over all wrenches, with the steps of the same name."""
+    size = record.size
+    wrench, plan, constants, now = (*APPLIED, _NOW)
+    count, load, number, frame, way, joints = map(
+        integer, ("loads", "load", "loaded_record", "frame", "way", "way_joints")
+    )
+    joint, kind, passed = map(integer, ("way_joint", "way_kind", "way_record"))
+    own = RECORDS.at(number * size)
+    placement = constants.at(load * _PLACEMENT)
+
+    def step(part: str, *arguments: View) -> Run:
+        return Run(Code(f"{name}_{part}"), arguments)
+
+    outward: list[Statement] = []
     if floating:
-        lines.append(
-            f"call void @{name}_carry_base(ptr %pose, ptr %base, ptr %base_constants, ptr %applied_now)"
-        )
-    cases = " ".join(f"i64 {i}, label %{name}_{kind.value}" for i, kind in enumerate(KINDS))
-    lines += [
-        f"%{name}_any_joint = icmp sgt i64 %{name}_joints, 0",
-        f"br i1 %{name}_any_joint, label %{name}_walk, label %{name}_placed",
-        f"{name}_walk:",
-        f"%{name}_j = phi i64 [0, %{name}_world], [%{name}_j_next, %{name}_walked]",
-        *_address(f"{name}_joint_at", "applied_plan", f"%{name}_j", 2, "i64", f"%{name}_way"),
-        f"%{name}_kind = load i64, ptr %{name}_joint_at, align 8",
-        f"%{name}_record_at = getelementptr i64, ptr %{name}_joint_at, i64 1",
-        f"%{name}_record = load i64, ptr %{name}_record_at, align 8",
-        *_address(f"{name}_passed", "records", f"%{name}_record", record.size),
-        *_address(f"{name}_passed_constants", "constants", f"%{name}_record", BLOCK),
-        f"switch i64 %{name}_kind, label %{name}_walked [{cases}]",
+        outward.append(step("carry_base", View("pose"), base_of(record), BASE_CONSTANTS, now))
+    through = [now, RECORDS.at(passed * size), LOOP_CONSTANTS.at(passed * BLOCK)]
+    carried = {i: [step(f"carry_{one.value}", *through)] for i, one in enumerate(KINDS)}
+    looked = [Look(kind, plan.at(2 * joint + way)), Look(passed, plan.at(2 * joint + way + 1))]
+    outward.append(For(joint, joints, [*looked, Choose(kind, carried)]))
+    entries = [
+        Look(entry, plan.at(load * _ENTRY + 1 + i)) for i, entry in enumerate((number, frame, way, joints))
     ]
-    for kind in KINDS:
-        lines += [
-            f"{name}_{kind.value}:",
-            f"call void @{name}_carry_{kind.value}(ptr %applied_now, ptr %{name}_passed, "
-            f"ptr %{name}_passed_constants)",
-            f"br label %{name}_walked",
-        ]
-    return [
-        *lines,
-        f"{name}_walked:",
-        f"%{name}_j_next = add i64 %{name}_j, 1",
-        f"%{name}_farther = icmp slt i64 %{name}_j_next, %{name}_joints",
-        f"br i1 %{name}_farther, label %{name}_walk, label %{name}_placed",
-        f"{name}_placed:",
-        f"call void @{name}_place(ptr %applied_now, ptr %{name}_own, ptr %{name}_constants)",
-        f"%{name}_next = add i64 %{name}_i, 1",
-        f"%{name}_more = icmp slt i64 %{name}_next, %{name}_count",
-        f"br i1 %{name}_more, label %{name}, label %{name}_done",
-        f"{name}_done:",
+    body: list[Statement] = [
+        *entries,
+        step("take", wrench.at(load * (6 * (record.order + 1))), now, placement),
+        Choose(frame, {0: [step("settle", now, own, placement)], 1: outward}),
+        step("place", now, own, placement),
     ]
-
-
-def _address(
-    name: str, array: str, index: str, size: int, element: str = "double", start: str = "0"
-) -> list[str]:
-    """Find element `start + index size` of an array."""
-    return [
-        f"%{name}_offset = mul i64 {index}, {size}",
-        f"%{name}_place = add i64 %{name}_offset, {start}",
-        f"%{name} = getelementptr {element}, ptr %{array}, i64 %{name}_place",
-    ]
+    return [Look(count, plan), For(load, count, body)]

@@ -13,18 +13,17 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from math import factorial
 
-from hodyn_ros.codegen.driver_end import kept_where_good
+from hodyn_ros.codegen.codes import side_by_side, straight_line
 from hodyn_ros.codegen.kernel import Call, Shape, Stack
-from hodyn_ros.codegen.literals import literal
 from hodyn_ros.codegen.llvm import MachineCode
-from hodyn_ros.engine.limbs.driver import copied
+from hodyn_ros.codegen.program import Code, Copy, Run, Statement, View, arrays
 from hodyn_ros.engine.limbs.kernel import JUMP, RIGID, LimbCall
 from hodyn_ros.engine.limbs.limb_code import POSE, drive_rates, newton_step_of_drives
 from hodyn_ros.engine.limbs.platform_code import basis_of, center, moved_pose, nearness
 from hodyn_ros.engine.loops.loop_kernel import LoopTraces
+from hodyn_ros.engine.newton import ITERATIONS_FROM_DRIVES, newton, where_right
 from hodyn_ros.engine.series.orthogonal import Orthogonal
 from hodyn_ros.engine.series.validity import (
-    ARRIVED,
     CLOSED,
     FLAT,
     distance_from_rigid,
@@ -35,7 +34,6 @@ from hodyn_ros.engine.series.validity import (
 from hodyn_ros.engine.series.vectors import Scalar, Vector, cross, dot, subtract
 from hodyn_ros.model.parallel.model import ParallelModel
 
-_ITERATIONS = 10  # of Newton's method; from a warm start three or four do
 _AGREE = 1e-9  # share of the fastest drive, and of the robot's size, in which redundant drives may differ
 
 
@@ -55,7 +53,7 @@ class DirectKinematics(LimbCall):
         Call.__init__(
             self, [("the motion of the drives", drives), ("the memory", memory)], (1, 17 + 6 * order)
         )
-        self._bind(self._finish(self._text(drives, memory)))
+        self._compile(drives, memory)
 
     @property
     def bad(self) -> int:
@@ -84,7 +82,7 @@ class DirectKinematics(LimbCall):
     @property
     def traces(self) -> LoopTraces:
         """What it does, one limb after the other."""
-        return LoopTraces(self._one_step, self._one_end, self.bad, _ITERATIONS, ARRIVED)
+        return LoopTraces(self._one_step, self._one_end, self.bad, ITERATIONS_FROM_DRIVES)
 
     def _one_step(self, drives: Stack, state: Stack) -> Stack:
         n, pose = self.model.n_joints, [state[0][self.model.n_joints : self.n_positions]]
@@ -102,7 +100,7 @@ class DirectKinematics(LimbCall):
         twists: list[Stack] = []
         for k in range(max(self.order, 1)):
             given = [pose, *([stack[0][:6]] for stack in twists)]
-            rates = [self._of_group(g, drive_rates, (k,), given, stack[0]) for g, stack in enumerate(states)]
+            rates = [self._of_group(g, drive_rates, given, stack[0]) for g, stack in enumerate(states)]
             twists.append(self._solve(k, drives, *twists[:1], *rates))
         return self._end(drives, memory, [[*pose[0], state[0][-1]]], *states, *twists)
 
@@ -111,14 +109,13 @@ class DirectKinematics(LimbCall):
         result = []
         for g, group in enumerate(self.groups):
             begin = [positions[place] for limb in group for place in self.places(limb)]
-            result.append(self._of_group(g, newton_step_of_drives, (), [pose], begin))
+            result.append(self._of_group(g, newton_step_of_drives, [pose], begin))
         return result
 
     def _of_group(
         self,
         g: int,
         trace: Callable[..., Stack],
-        orders: tuple[int, ...],
         given: Sequence[Stack],
         states: Sequence[Scalar],
     ) -> Stack:
@@ -128,86 +125,61 @@ class DirectKinematics(LimbCall):
         for i, limb in enumerate(group):
             constants: Stack = [[float(x) for x in self.limbs[limb].numbers]]
             state = [list(states[i * size : (i + 1) * size])]
-            row += trace(self.limbs[group[0]], self.model.length, *orders, constants, *given, state)[0]
+            row += trace(self.limbs[group[0]], self.model.length, constants, *given, state)[0]
         return [row]
 
-    def _text(self, drives: Shape, memory: Shape) -> str:
-        """Write `void @hodyn_kernel(ptr drives, ptr memory, ptr out)`."""
+    def _compile(self, drives: Shape, memory: Shape) -> None:
+        """Write and compile the program."""
         model, order, groups = self.model, self.order, self.groups
-        pose, twist = (1, POSE * self.widest + 1), (1, 6 * self.widest)
+        pose, twist = (1, POSE * self.widest + 1), (1, 6 * self.widest + 1)
+        solved = (1, twist[1] + self._factors_size + 1)
         states = [(1, len(group) * self._state_size(group)) for group in groups]
-        rates = [
-            [(1, len(group) * self._rates_size(group, k)) for group in groups] for k in range(max(order, 1))
+        limbs = [self.group(g, f"state{g}", self._state_size(group)) for g, group in enumerate(groups)]
+        of_limbs = [group.states for group in limbs]
+        local = {"pose": pose[1]} | {view.buffer: size for view, (_, size) in zip(of_limbs, states)}
+        led_by, remembered, at, out = arrays(("drives", "memory", "pose", "out"))
+        shapes = [
+            [(1, len(self.limbs[group[0]].numbers)), (1, POSE), (1, self._state_size(group))]
+            for group in groups
         ]
-        solved = (1, twist[1] + self._factors_size + 2)
-        buffers: list[tuple[str, int]] = [("pose", pose[1])]
-        buffers += [(f"state{g}", shape[1]) for g, shape in enumerate(states)]
-        buffers += [(f"rates{g}_{k}", shape[1]) for k, row in enumerate(rates) for g, shape in enumerate(row)]
-        buffers += [(f"twist{k}", solved[1] if not k else twist[1] + 1) for k in range(max(order, 1))]
-        of_limbs = [f"state{g}" for g in range(len(groups))]
 
-        def call(address: int, *names: str) -> str:
-            arguments = ", ".join(f"ptr %{name}" for name in names)
-            return f"call void inttoptr (i64 {address} to ptr)({arguments})"
+        def of_group(g: int, trace: Callable[..., Stack], *more: Shape) -> Code:
+            numbers, platform, state = shapes[g]
+            limb = self.limbs[groups[g][0]]
+            return side_by_side(partial(trace, limb, model.length), [numbers, platform, *more, state])
 
-        constants = [self.constants(group) for group in groups]
-        shapes = [(1, numbers.shape[1]) for numbers in constants]
-
-        def of_group(g: int, address: int, *names: str) -> str:
-            first = f"ptr inttoptr (i64 {constants[g].ctypes.data} to ptr)"
-            rest = ", ".join(f"ptr %{name}" for name in names)
-            return f"call void inttoptr (i64 {address} to ptr)({first}, {rest}, i64 {len(groups[g])})"
-
-        newton = [
-            self._lanes(
-                partial(newton_step_of_drives, self.limbs[group[0]], model.length),
-                [shapes[g], (1, POSE), (1, self._state_size(group))],
-            )
-            for g, group in enumerate(groups)
+        steps = [
+            group.run(of_group(g, newton_step_of_drives), at, group.states, group.states)
+            for g, group in enumerate(limbs)
         ]
-        steps = [of_group(g, newton[g], "pose", f"state{g}", f"state{g}") for g in range(len(groups))]
-        begin = self._straight(self._begin, [memory])
-        move = self._straight(self._move, [drives, pose, *states])
-        lines = [
-            "define void @hodyn_kernel(ptr %drives, ptr %memory, ptr %out) {",
-            "entry:",
-            *(f"%{name} = alloca double, i64 {size}, align 64" for name, size in buffers),
-            call(begin, "memory", "pose"),
-            *self._copies("in", to_memory=False),
-            f"%error_at = getelementptr double, ptr %pose, i64 {pose[1] - 1}",
-            "br label %newton",
-            "newton:",
-            "%round = phi i64 [0, %entry], [%next, %newton]",
-            *steps,
-            call(move, "drives", "pose", *of_limbs, "pose"),
-            "%error = load double, ptr %error_at, align 8",
-            "%next = add i64 %round, 1",
-            f"%far = fcmp ogt double %error, {literal(ARRIVED)}",
-            f"%early = icmp slt i64 %next, {_ITERATIONS}",
-            "%again = and i1 %far, %early",
-            "br i1 %again, label %newton, label %arrived",
-            "arrived:",
+        move = Run(straight_line(self._move, [drives, pose, *states]), [led_by, at, *of_limbs, at])
+        body: list[Statement] = [
+            Run(straight_line(self._begin, [memory]), [remembered, at]),
+            *(copy for group in limbs for copy in group.recall(remembered)),
+            newton([*steps, move], at.at(pose[1] - 1), ITERATIONS_FROM_DRIVES),
             *steps,  # to where the platform has gone last
         ]
-        twists: list[str] = []
+        twists: list[View] = []
         for k in range(max(order, 1)):
-            for g, group in enumerate(groups):
-                rate = self._lanes(
-                    partial(drive_rates, self.limbs[group[0]], model.length, k),
-                    [shapes[g], (1, POSE), *[(1, 6)] * k, (1, self._state_size(group))],
-                )
-                lines.append(of_group(g, rate, "pose", *twists, f"state{g}", f"rates{g}_{k}"))
-            of_rates = [f"rates{g}_{k}" for g in range(len(groups))]
-            told, given = (["twist0"], [solved]) if k else ([], [])
-            solve = self._straight(partial(self._solve, k), [drives, *given, *rates[k]])
-            lines.append(call(solve, "drives", *told, *of_rates, f"twist{k}"))
-            twists.append(f"twist{k}")
-        twist_shapes = [solved, *[(1, twist[1] + 1)] * (len(twists) - 1)]
-        end = self._straight(self._end, [drives, memory, pose, *states, *twist_shapes])
-        lines.append(call(end, "drives", "memory", "pose", *of_limbs, *twists, "out"))
-        remember = self._copies("out", to_memory=True)
-        remember += copied("pose_out", "out", 0, "memory", model.n_joints, 16)
-        return "\n".join([*lines, *kept_where_good(self.bad, remember)]) + "\n"
+            rates = [View(f"rates{g}_{k}") for g in range(len(groups))]
+            sizes = [(1, len(group) * self._rates_size(group, k)) for group in groups]
+            for g, group in enumerate(limbs):
+                code = of_group(g, drive_rates, *[(1, 6)] * k)
+                body.append(group.run(code, at, *twists, group.states, rates[g]))
+            solve = straight_line(partial(self._solve, k), [drives, *[solved] * (k > 0), *sizes])
+            found = View(f"twist{k}")
+            body.append(Run(solve, [led_by, *twists[:1], *rates, found]))
+            twists.append(found)
+            local |= {view.buffer: size for view, (_, size) in zip(rates, sizes)}
+            local[found.buffer] = twist[1] if k else solved[1]
+        end = straight_line(self._end, [drives, memory, pose, *states, solved, *[twist] * (len(twists) - 1)])
+        remember = [copy for group in limbs for copy in group.remember(remembered)]
+        remember.append(Copy(remembered.at(model.n_joints), out, 16))
+        body += [
+            Run(end, [led_by, remembered, at, *of_limbs, *twists, out]),
+            where_right(out.at(self.bad), remember),
+        ]
+        self._finish([led_by, remembered, out], local, body)
 
     def _state_size(self, group: Sequence[int]) -> int:
         limb = self.limbs[group[0]]
@@ -221,21 +193,6 @@ class DirectKinematics(LimbCall):
     def _factors_size(self) -> int:
         delta, n = self.model.delta, self.model.n_driven
         return delta * (n + 1) + delta * (delta - 1) // 2
-
-    def _copies(self, name: str, *, to_memory: bool) -> list[str]:
-        """Copy positions of all joints between the memory and the states."""
-        lines = []
-        for g, group in enumerate(self.groups):
-            for i, limb in enumerate(group):
-                for joint, place in enumerate(self.places(limb)):
-                    at = i * self._state_size(group) + joint
-                    ends = (
-                        (f"state{g}", at, "memory", place)
-                        if to_memory
-                        else ("memory", place, f"state{g}", at)
-                    )
-                    lines += copied(f"{name}{place}", *ends, 1)
-        return lines
 
     def _of_limbs(self, stacks: Sequence[Stack]) -> list[Sequence[Scalar]]:
         """Return the part of each limb of what the groups of limbs have computed."""

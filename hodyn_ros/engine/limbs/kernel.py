@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import factorial
@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hodyn_ros.codegen.emit import batch_text, kernel_text
-from hodyn_ros.codegen.kernel import Call, Stack, traced
-from hodyn_ros.codegen.llvm import MachineCode, compile_text
-from hodyn_ros.codegen.object_cache import ObjectCache
-from hodyn_ros.codegen.processor import lanes
-from hodyn_ros.engine.limbs.driver import GroupCode, driver_text
+from hodyn_ros.codegen.codes import side_by_side, straight_line
+from hodyn_ros.codegen.kernel import Call, Stack
+from hodyn_ros.codegen.llvm import MachineCode
+from hodyn_ros.codegen.program import Copy, Program, Run, Statement, Sum, View, arrays
+from hodyn_ros.codegen.program_llvm import compile_program
+from hodyn_ros.engine.limbs.driver import LimbGroup
 from hodyn_ros.engine.limbs.limb_code import limb_motion, limb_result_size, newton_step
 from hodyn_ros.engine.limbs.limb_constants import LimbConstants, limb_constants
 from hodyn_ros.engine.limbs.platform_code import (
@@ -25,11 +25,11 @@ from hodyn_ros.engine.limbs.platform_code import (
     drive_series,
     platform_motion,
 )
+from hodyn_ros.engine.newton import newton, where_right
 from hodyn_ros.engine.series.validity import CLOSED, FLAT, overflow, unless_small
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.parallel.model import ParallelModel
 
-Trace = Callable[..., Stack]
 What = Literal["drives", "task"]
 
 # what makes a result unusable, one and more together count as 1
@@ -61,13 +61,6 @@ class LimbCall(Call):
         self.limbs = [limb_constants(limb, model.platform, center(model)) for limb in model.limbs]
         self.groups = _groups(self.limbs, model.size)
         self.widest = max(len(group) for group in self.groups)
-        self._alive: list[Any] = []
-
-    def constants(self, group: Sequence[int]) -> Array:
-        """Return the numbers that the code of limbs of one build is given, which live as long as this."""
-        numbers = np.array([self.limbs[limb].numbers for limb in group])
-        self._alive.append(numbers)
-        return numbers
 
     def places(self, limb: int) -> list[int]:
         """Return where the joints of a limb, from the ground on, stand in the memory of a kernel."""
@@ -95,25 +88,17 @@ class LimbCall(Call):
     def _check(self, out: Array) -> None:
         """Leave it to `bad` to say what is wrong."""
 
-    def _straight(self, trace: Trace, shapes: Sequence[tuple[int, int]]) -> int:
-        graph, outputs, _ = traced(trace, shapes)
-        return self._compiled(kernel_text(graph, outputs, len(shapes)), "hodyn_kernel")
+    def group(self, number: int, states: str, size: int) -> LimbGroup:
+        """Return a group of limbs with its states in a buffer, of a size each."""
+        places = [self.places(limb) for limb in self.groups[number]]
+        return LimbGroup(View(f"constants{number}"), View(states), size, places)
 
-    def _lanes(self, trace: Trace, shapes: Sequence[tuple[int, int]]) -> int:
-        graph, outputs, _ = traced(trace, shapes)
-        text = batch_text(graph, outputs, [rows * columns for rows, columns in shapes], lanes())
-        return self._compiled(text, "hodyn_batch")
-
-    def _compiled(self, text: str, name: str) -> int:
-        code: MachineCode = compile_text(text, name, ObjectCache.default())
-        self._alive.append(code)
-        return code.address
-
-    def _finish(self, text: str) -> int:
+    def _finish(self, arguments: Sequence[View], local: Mapping[str, int], body: Sequence[Statement]) -> None:
         """Compile the program that calls the codes of the robot."""
-        program = compile_text(text, "hodyn_kernel", None)
-        self._alive.append(program)
-        return program.address
+        numbers = [np.array([self.limbs[limb].numbers for limb in group]) for group in self.groups]
+        constants = {f"constants{g}": values for g, values in enumerate(numbers)}
+        self.compiled = compile_program(Program("hodyn_kernel", arguments, local, body, constants))
+        self._bind(self.compiled.address)
 
 
 class ParallelKernel(LimbCall):
@@ -145,25 +130,27 @@ class ParallelKernel(LimbCall):
         inputs = ["pose", "twists", *["body_wrench", "world_wrench"][: len(loads_shapes)]]
         given_shapes = [(4, 4), (order + 2, 6), *loads_shapes]
         platform_size = widest * motion_size + (order + 1) * 6 + 1
-        platform_code = self._straight(platform, given_shapes)
-        codes = []
-        for group in groups:
+        work, memory, out = arrays(("work", "memory", "out"))
+        body: list[Statement] = [Run(straight_line(platform, given_shapes), [*arrays(inputs), work])]
+        remember: list[Statement] = []
+        buffers: dict[str, int] = {}
+        for g, group in enumerate(groups):
             limb = every[group[0]]
             n, size = len(limb.chain), limb_result_size(limb, order)
-            constants = self.constants(group)
-            shapes = [(1, constants.shape[1]), (1, motion_size), (1, n + 1)]
-            codes.append(
-                GroupCode(
-                    self._lanes(partial(newton_step, limb, model.length), shapes),
-                    self._lanes(
-                        partial(limb_motion, limb, model.length, model.gravity.tolist(), order), shapes
-                    ),
-                    constants.ctypes.data,
-                    len(group),
-                    n,
-                    size,
-                )
+            limbs, motion = self.group(g, f"states{g}", n + 1), View(f"motions{g}")
+            shapes = [(1, len(limb.numbers)), (1, motion_size), (1, n + 1)]
+            step = side_by_side(partial(newton_step, limb, model.length), shapes)
+            moved = side_by_side(
+                partial(limb_motion, limb, model.length, model.gravity.tolist(), order), shapes
             )
+            errors = Sum([limbs.states.at(i * (n + 1) + n) for i in range(len(group))])
+            body += [
+                *limbs.recall(memory),
+                newton([limbs.run(step, work, limbs.states, limbs.states)], errors),
+                limbs.run(moved, work, limbs.states, motion),
+            ]
+            remember += limbs.remember(memory)
+            buffers |= {limbs.states.buffer: len(group) * (n + 1), motion.buffer: len(group) * size}
 
         def end(work: Stack, *others: Stack) -> Stack:
             buffers, (memory, *preload) = others[: 2 * len(groups)], others[2 * len(groups) :]
@@ -180,28 +167,17 @@ class ParallelKernel(LimbCall):
                 preload[0] if preload else None,
             )
 
-        buffer_shapes = []
-        for group, code in zip(groups, codes):
-            buffer_shapes += [(1, len(group) * (code.joints + 1)), (1, len(group) * code.result)]
         n_memory = model.n_joints + 16
-        end_code = self._straight(end, [(1, platform_size), *buffer_shapes, (1, n_memory), *preload_shapes])
-        places = [[self.places(limb) for limb in group] for group in groups]
+        end_shapes = [(1, size) for size in (platform_size, *buffers.values(), n_memory)]
         names = [*inputs, *["preload"][: len(preload_shapes)]]
-        text = driver_text(
-            names,
-            inputs,
-            platform_size,
-            platform_code,
-            codes,
-            places,
-            end_code,
-            names[len(inputs) :],
-            self.bad,
-        )
-        address = self._finish(text)
+        given = arrays(names)
+        last = straight_line(end, [*end_shapes, *preload_shapes])
+        body.append(Run(last, [work, *arrays(buffers), memory, *given[len(inputs) :], out]))
+        remember.append(Copy(memory.at(model.n_joints), given[0], 16))
+        body.append(where_right(out.at(self.bad), remember))
         said = [f"the {name.replace('_', ' ')}" for name in (*names, "memory")]
         Call.__init__(self, list(zip(said, [*given_shapes, *preload_shapes, (1, n_memory)])), self.shape)
-        self._bind(address)
+        self._finish([*given, memory, out], {"work": platform_size, **buffers}, body)
 
     def _end(
         self,

@@ -56,15 +56,16 @@ def newton_step_of_drives(
 
 
 def drive_rates(
-    limb: LimbConstants, length: float, k: int, constants: Stack, platform: Stack, *others: Stack
+    limb: LimbConstants, length: float, constants: Stack, platform: Stack, *others: Stack
 ) -> Stack:
     """Return Taylor coefficient k of the drives' rates while that of the platform's twist is zero, as a row.
 
-    `others`: the Taylor coefficients 0 to k - 1 of the twist (1, 6) in the world frame, and the state. For
+    `others`: the k Taylor coefficients before it of the twist (1, 6) in the world frame, and the state. For
     k = 0, where that is zero, the row has instead how near the Jacobian is to a singular one, and the
     wrenches of `newton_step_of_drives`.
     """
     *twists, state = others
+    k = len(twists)
     frame = _pose(constants[0])
     _, start = _chain(limb.chain, _shifted(state[0][: len(limb.chain)], constants))
     factors = _factors(start, length)

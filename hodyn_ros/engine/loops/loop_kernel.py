@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from hodyn_ros.codegen.driver_end import kept_where_good
-from hodyn_ros.codegen.emit import kernel_text, lane_function_text
+from hodyn_ros.checks import finite_array
+from hodyn_ros.codegen.codes import TooLong as TooLong
+from hodyn_ros.codegen.codes import straight_line, uncompiled
+from hodyn_ros.codegen.emit import lane_function_text
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Call, Function, Shape, Stack, traced
-from hodyn_ros.codegen.literals import literal
 from hodyn_ros.codegen.llvm import MachineCode, compile_text
 from hodyn_ros.codegen.object_cache import ObjectCache
 from hodyn_ros.codegen.processor import lanes
+from hodyn_ros.codegen.program import Code, Copy, Index, Program, Run, Statement, View, arrays
+from hodyn_ros.codegen.program_llvm import compile_program
+from hodyn_ros.codegen.program_numbers import run
 from hodyn_ros.codegen.tracer import Graph
 from hodyn_ros.engine.kernels import KernelSpec, fits_straight_line, inverse_dynamics
 from hodyn_ros.engine.large_trees.inverse import load_arguments
@@ -23,20 +27,16 @@ from hodyn_ros.engine.loops.loop_efforts import EffortCode, solution_width
 from hodyn_ros.engine.loops.loop_lanes import driver_text
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces, LoopCode
 from hodyn_ros.engine.loops.loop_products import VECTORS, FrameMotion, FromDrivesCode, Product, product_code
+from hodyn_ros.engine.newton import ITERATIONS, newton, where_right
 from hodyn_ros.engine.series.validity import ARRIVED
+from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import Frame
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
 _LARGEST = 2000  # bodies times (order + 2)^2 of what takes some seconds to compile
-_ITERATIONS = 8  # of Newton's method; from a warm start two or three do
-
 
 What = Literal["efforts", "joints", "solution"]
-
-
-class TooLong(Exception):
-    """Code would take too long to compile."""
 
 
 def compiles(closure: Closure, order: int, what: What = "efforts") -> bool:
@@ -58,15 +58,14 @@ class LoopTraces(NamedTuple):
     """What a call repeats and ends with, as functions of scalars, for code in another language.
 
     `step(q, [pose,] state (1, n + 1))` and `end(q, [pose, twists,] others..., memory (1, n), state)`: see
-    `_driver_text` for how they belong together. `bad` is the place in the result of the number that must be
+    `LoopFunction` for how they belong together. `bad` is the place in the result of the number that must be
     below one.
     """
 
     step: Callable[..., Stack]
     end: Callable[..., Stack]
     bad: int
-    iterations: int = _ITERATIONS
-    arrived: float = ARRIVED
+    iterations: int = ITERATIONS
 
 
 class LoopFunction(Call):
@@ -89,33 +88,57 @@ class LoopFunction(Call):
         *,
         limit: float = np.inf,
         finds_pose: bool = False,
+        on_numbers: bool = False,
     ) -> None:
         """Trace and compile; raise TooLong where `end` has more operations than a limit.
 
         `finds_pose`: the result begins with the pose of a platform, which the memory takes from there.
+        `on_numbers`: compile nothing, and compute every call with the numbers that it is given.
         """
         self._step, self._end, self._n_told = code.newton_step, end, len(told)
         self._n_positions = n = len(code.closure.leading)
         memory = 1, n + (16 if code.keeps_pose or finds_pose else 0)
         super().__init__([*told, *others, ("memory", memory)], result)
-        self._alive: list[Any] = [tree]
+        self.on_numbers, self._finds_pose = on_numbers, finds_pose
+        self._tree, self._alive = tree, list[Any]()
         shapes, state = [shape for _, shape in self.arguments], (1, n + 1)
         known = [shape for _, shape in told]
-        step = self._compiled(code.newton_step, [*known[:2], state])
-        around: _TreeCode | None = None
-        if tree is None:
+        given = arrays(f"a{i}" for i in range(len(shapes)))
+        motion, remembered = given[: len(told)], given[-1]
+        positions, out = View("state"), View("out")
+        make = uncompiled if on_numbers else straight_line
+        step = make(code.newton_step, [*known[:2], state])
+        local: dict[str, Index | int] = {"state": n + 1}
+        around: list[Statement] = []
+        results: list[View] = []
+        if on_numbers:
+            last = uncompiled(end, [*shapes, state])
+        elif tree is None:
             last = self._compiled_end(end, [*shapes, state], limit)
         else:
-            joints = self._compiled(code.joint_motion, [*known, state])
-            around = _TreeCode(joints, tree.code.address, tree.arguments[0][1], tree.result)
-            last = self._compiled(end, [*shapes, state, tree.result])
-        floating = code.closure.tree.floating_base
-        counts, pose = (len(shapes), len(told), len(code.loads)), None
+            joints = straight_line(code.joint_motion, [*known, state])
+            around, results = _around_tree(code, tree, joints, given, motion, local)
+            last = straight_line(end, [*shapes, state, tree.result])
+        remember = [Copy(remembered, positions, n)]
         if code.keeps_pose or finds_pose:
-            pose = "ptr %out" if finds_pose else "ptr %a1"
-        text = _driver_text(*counts, floating, n, step, around, last, self.bad, pose)
-        self._program = compile_text(text, "hodyn_kernel", None)
-        self._bind(self._program.address)
+            remember.append(Copy(remembered.at(n), out if finds_pose else given[1], 16))
+        self.program = Program(
+            "hodyn_kernel",
+            [*given, out],
+            local,
+            [
+                Copy(positions, remembered, n),
+                newton([Run(step, [*motion[:2], positions, positions])], positions.at(n)),
+                *around,
+                Run(last, [*given, positions, *results, out]),
+                where_right(out.at(self.bad), remember),
+            ],
+        )
+        if on_numbers:
+            self.function = self._with_numbers
+            return
+        self.compiled = compile_program(self.program)
+        self._bind(self.compiled.address)
 
     @property
     def bad(self) -> int:
@@ -132,7 +155,7 @@ class LoopFunction(Call):
 
         None around the generic code of a large tree.
         """
-        if self._alive[0] is not None:
+        if self._tree is not None:
             return None
         shapes, n = [shape for _, shape in self.arguments], self._n_positions
         state = 1, n + 1
@@ -142,7 +165,7 @@ class LoopFunction(Call):
         graph, outputs, (_, columns) = traced(self._end, [*shapes, state])
         stored = outputs[rows.start * columns : rows.stop * columns]
         end = self._lane_function(graph, outputs, [*shapes[:-1], None, None], stored, [outputs[self.bad]])
-        limits = ARRIVED, _ITERATIONS, sure
+        limits = ARRIVED, ITERATIONS, sure
         text = driver_text(len(shapes) - 1, self._n_told, n, step, end, lanes(), limits)
         program = compile_text(text, "hodyn_samples", None)
         self._alive.append(program)
@@ -162,6 +185,18 @@ class LoopFunction(Call):
         self._alive.append(code)
         return code.address
 
+    def _with_numbers(self, *arguments: ArrayLike) -> Array:
+        """Compute one call as the compiled code does, by what that is traced from."""
+        *arrays, memory = arguments
+        if len(arguments) != len(self.arguments):
+            raise InputError(f"expected {len(self._asked)} arrays {self._asked}, found {len(arrays)}")
+        assert isinstance(memory, np.ndarray)
+        shaped = zip(self.arguments, arrays)
+        numbers = [finite_array(name, values, shape).reshape(-1) for (name, shape), values in shaped]
+        table = np.empty(self.result)
+        run(self.program, [*numbers, memory.reshape(-1), table.reshape(-1)])
+        return table
+
     @property
     def traces(self) -> LoopTraces:
         """What it is made of, all in straight-line code."""
@@ -174,17 +209,31 @@ class LoopFunction(Call):
     def _check(self, out: Array) -> None:
         """Leave that to the number at `bad`."""
 
-    def _compiled_end(self, trace: Callable[..., Stack], shapes: Sequence[Shape], limit: float) -> int:
+    def _compiled_end(self, trace: Callable[..., Stack], shapes: Sequence[Shape], limit: float) -> Code:
         """Compile what a call ends with."""
-        return self._compiled(trace, shapes, limit)
+        return straight_line(trace, shapes, limit)
 
-    def _compiled(self, trace: Callable[..., Stack], shapes: Sequence[Shape], limit: float = np.inf) -> int:
-        graph, outputs, _ = traced(trace, shapes)
-        if graph.count_operations(outputs) > limit:
-            raise TooLong
-        code = compile_text(kernel_text(graph, outputs, len(shapes)), "hodyn_kernel", ObjectCache.default())
-        self._alive.append(code)
-        return code.address
+
+def _around_tree(
+    code: LoopCode,
+    tree: Function,
+    joints: Code,
+    given: Sequence[View],
+    motion: Sequence[View],
+    local: dict[str, Index | int],
+) -> tuple[list[Statement], list[View]]:
+    """Return the calls that move all joints and find the efforts of the tree, and where these are."""
+    (rows, columns), (_, width) = tree.arguments[0][1], tree.result
+    local |= {"joints": rows * columns, "tree": tree.result[0] * width}
+    moved, efforts = View("joints"), View("tree")
+    base = motion[1:] if code.closure.tree.floating_base else []
+    loads = given[len(motion) : len(motion) + len(code.loads)]
+    efforts_of_tree = Code("hodyn_kernel", tree.code.address, alive=tree)
+    calls: list[Statement] = [
+        Run(joints, [*motion, View("state"), moved]),
+        Run(efforts_of_tree, [moved, *base, *loads, efforts]),
+    ]
+    return calls, [efforts]
 
 
 class LoopKernel(LoopFunction):
@@ -215,6 +264,7 @@ class LoopKernel(LoopFunction):
         *,
         preload: bool = False,
         rows: Array | None = None,
+        on_numbers: bool = False,
     ) -> None:
         self.closure, self.what = closure, what
         self.order = order = order - 2 if what == "joints" else order
@@ -226,15 +276,16 @@ class LoopKernel(LoopFunction):
         if preload:
             others.append(("the preload", (order + 1, len(closure.driven))))
         if what == "joints":
-            super().__init__(code, told, others, (order + 4, closure.tree.n_joints), code.joints)
+            result = order + 4, closure.tree.n_joints
+            super().__init__(code, told, others, result, code.joints, on_numbers=on_numbers)
             return
         result, end = (2 * order + 6, closure.n_efforts), code.efforts
         if what == "solution":
             result, end = (3 * order + 7, solution_width(closure)), code.solution
             if rows is not None and len(rows) > len(chosen):
                 code.holding = LoopCode(closure, rows, order, loads)
-        if fits_straight_line(closure.tree, order):
-            super().__init__(code, told, others, result, end)
+        if on_numbers or fits_straight_line(closure.tree, order):
+            super().__init__(code, told, others, result, end, on_numbers=on_numbers)
             return
         # what is known of the loops stays straight-line code, around the generic code of the tree
         base: Frame | None = "world" if closure.tree.floating_base else None
@@ -283,6 +334,8 @@ class LoopAccelerations(LoopFunction):
         order: int,
         loads: LoadPlaces = (),
         prescribed: Sequence[int] | None = None,
+        *,
+        on_numbers: bool = False,
     ) -> None:
         self.order = order
         code = AccelerationCode(closure, chosen, order, loads)
@@ -295,7 +348,8 @@ class LoopAccelerations(LoopFunction):
         others += load_arguments(loads, order)
         result = order + 2, (k if prescribed is None else len(closure.driven)) + 6 * moved
         end = code.accelerations if prescribed is None else code.left_out
-        super().__init__(code, told, others, result, end, limit=STRAIGHT_LINE_LIMIT)
+        limit = STRAIGHT_LINE_LIMIT
+        super().__init__(code, told, others, result, end, limit=limit, on_numbers=on_numbers)
 
 
 class LoopProduct(LoopFunction):
@@ -308,7 +362,14 @@ class LoopProduct(LoopFunction):
     """
 
     def __init__(
-        self, closure: Closure, chosen: Array, order: int, what: Product, limit: float = STRAIGHT_LINE_LIMIT
+        self,
+        closure: Closure,
+        chosen: Array,
+        order: int,
+        what: Product,
+        limit: float = STRAIGHT_LINE_LIMIT,
+        *,
+        on_numbers: bool = False,
     ) -> None:
         """Trace and compile; raise TooLong beyond a limit of operations."""
         code = product_code(closure, chosen, order, what)
@@ -319,7 +380,7 @@ class LoopProduct(LoopFunction):
         self.shape: tuple[int, ...] = (columns,) if what in VECTORS else (rows, columns)
         orders = 1 if isinstance(what, FrameMotion) else order + 1
         result = orders * rows + 1, columns
-        super().__init__(code, told, code.others, result, code.matrices, limit=limit)
+        super().__init__(code, told, code.others, result, code.matrices, limit=limit, on_numbers=on_numbers)
 
 
 class LoopFromDrives(LoopFunction):
@@ -338,7 +399,6 @@ class LoopFromDrives(LoopFunction):
         if twin.base_given:
             told += [("the pose", (4, 4)), ("the twists", (order, 6))]
         result = 2, code.shape[1]
-        self._finds_pose = closure.platform is not None
         super().__init__(
             code,
             told,
@@ -346,79 +406,9 @@ class LoopFromDrives(LoopFunction):
             result,
             code.matrices,
             limit=STRAIGHT_LINE_LIMIT,
-            finds_pose=self._finds_pose,
+            finds_pose=closure.platform is not None,
         )
 
     def in_lanes(self, rows: slice, sure: float = 1.0) -> MachineCode | None:
         """Return the bare C function for batches; None where a pose is found, which lanes do not remember."""
         return None if self._finds_pose else super().in_lanes(rows, sure)
-
-
-@dataclass(frozen=True)
-class _TreeCode:
-    """Addresses of what moves all joints, and of the efforts of the tree, with the sizes of their results."""
-
-    joints: int
-    efforts: int
-    motion: Shape
-    result: Shape
-
-
-def _driver_text(
-    n_arguments: int,
-    n_told: int,
-    n_loads: int,
-    floating: bool,
-    n: int,
-    step: int,
-    tree: _TreeCode | None,
-    end: int,
-    bad: int,
-    pose: str | None,
-) -> str:
-    """Write `void @hodyn_kernel(ptr argument..., ptr memory, ptr out)`: those told, loads, and a preload.
-
-    The code at `step` improves `n` positions; that at `end` writes `out`. Positions, and the numbers at
-    `pose` if there is one, go to the memory, from which the next call starts, if `out[bad]` is less than one.
-    """
-    names = [f"ptr %a{i}" for i in range(n_arguments)]
-    told, loads, memory = names[:n_told], names[n_told : n_told + n_loads], names[-1]
-
-    def call(address: int, *arguments: str) -> str:
-        return f"call void inttoptr (i64 {address} to ptr)({', '.join(arguments)})"
-
-    def copy(target: str, source: str, count: int) -> str:
-        size = f"i64 {8 * count}, i1 false"
-        return f"call void @llvm.memcpy.p0.p0.i64(ptr align 8 {target[4:]}, ptr align 8 {source[4:]}, {size})"
-
-    lines = [
-        f"define void @hodyn_kernel({', '.join(names)}, ptr %out) {{",
-        "entry:",
-        f"%state = alloca double, i64 {n + 1}, align 64",
-        *([f"%joints = alloca double, i64 {tree.motion[0] * tree.motion[1]}, align 64"] if tree else []),
-        *([f"%tree = alloca double, i64 {tree.result[0] * tree.result[1]}, align 64"] if tree else []),
-        copy("ptr %state", memory, n),
-        f"%error_at = getelementptr double, ptr %state, i64 {n}",
-        "br label %newton",
-        "newton:",
-        "%round = phi i64 [0, %entry], [%next, %newton]",
-        call(step, *told[:2], "ptr %state", "ptr %state"),
-        "%error = load double, ptr %error_at, align 8",
-        "%next = add i64 %round, 1",
-        f"%far = fcmp ogt double %error, {literal(ARRIVED)}",
-        f"%early = icmp slt i64 %next, {_ITERATIONS}",
-        "%again = and i1 %far, %early",
-        "br i1 %again, label %newton, label %arrived",
-        "arrived:",
-    ]
-    results: list[str] = []
-    if tree:
-        results = ["ptr %tree"]
-        lines.append(call(tree.joints, *told, "ptr %state", "ptr %joints"))
-        lines.append(call(tree.efforts, "ptr %joints", *(told[1:] if floating else ()), *loads, *results))
-    lines.append(call(end, *names, "ptr %state", *results, "ptr %out"))
-    remember = [copy(memory, "ptr %state", n)]
-    if pose:
-        remember += [f"%pose_at = getelementptr double, {memory}, i64 {n}", copy("ptr %pose_at", pose, 16)]
-    lines += kept_where_good(bad, remember)
-    return "\n".join(lines) + "\n"

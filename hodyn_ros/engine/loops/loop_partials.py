@@ -20,6 +20,8 @@ from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, LaneKernel, Shape, Sta
 from hodyn_ros.codegen.llvm import compile_text
 from hodyn_ros.codegen.object_cache import ObjectCache
 from hodyn_ros.codegen.processor import lanes
+from hodyn_ros.codegen.program import Code, Copy, Index, Program, Run, Statement, View, arrays
+from hodyn_ros.codegen.program_llvm import compile_program
 from hodyn_ros.codegen.split import split
 from hodyn_ros.codegen.tracer import Graph
 from hodyn_ros.engine.large_trees.inverse import load_arguments
@@ -137,7 +139,7 @@ class LoopPartials(LoopFunction):
     def in_lanes(self, rows: slice, sure: float = 1.0) -> None:
         """Return None: lanes are directions."""
 
-    def _compiled_end(self, trace: Callable[..., Stack], shapes: Sequence[Shape], limit: float) -> int:
+    def _compiled_end(self, trace: Callable[..., Stack], shapes: Sequence[Shape], limit: float) -> Code:
         """Compile what changes nothing once, and what follows from changes in all directions."""
         (rows, directions), width = self.shape, lanes()
         graph, outputs, _ = traced(trace, [*shapes, (1, directions)])
@@ -150,35 +152,22 @@ class LoopPartials(LoopFunction):
         text = lane_function_text(moving, changes[:rows], [0, None], width, [], changes[:rows])
         each = compile_text(text, "hodyn_lanes", cache)
         units = _side_by_side(directions, width)
-        names = ", ".join(f"ptr %a{i}" for i in range(len(shapes)))
-        place = self.parts * rows * width
-        lines = [
-            f"define void @hodyn_kernel({names}, ptr %out) {{",
-            f"%kept = alloca double, i64 {n + len(wrong)}, align 64",
-            f"%changes = alloca double, i64 {rows * width}, align 64",
-            f"call void inttoptr (i64 {once.address} to ptr)({names}, ptr %kept)",
+        given, out, nothing = arrays(f"a{i}" for i in range(len(shapes))), View("out"), Index({})
+        fixed, changed, size = View("kept"), View("changes"), rows * width
+        body: list[Statement] = [
+            Run(Code("hodyn_kernel", once.address, alive=once), [*given, fixed]),
+            Copy(out.at(self.parts * size), fixed.at(n), len(wrong)),
         ]
-        for i in range(len(wrong)):
-            lines += [
-                f"%from{i} = getelementptr double, ptr %kept, i64 {n + i}",
-                f"%wrong{i} = load double, ptr %from{i}, align 8",
-                f"%to{i} = getelementptr double, ptr %out, i64 {place + i}",
-                f"store double %wrong{i}, ptr %to{i}, align 8",
-            ]
-        size = 8 * rows * width
+        in_lanes = Code("hodyn_lanes", each.address, alive=each)
         for part in range(self.parts):
-            at = units.ctypes.data + 8 * part * directions * width
-            lines += [
-                f"call void inttoptr (i64 {each.address} to ptr)(ptr %kept, i64 0, "
-                f"ptr inttoptr (i64 {at} to ptr), i64 0, i64 0, i64 0, ptr %out, ptr %changes)",
-                f"%part{part} = getelementptr i8, ptr %out, i64 {part * size}",
-                f"call void @llvm.memcpy.p0.p0.i64(ptr align 8 %part{part}, ptr align 64 %changes, "
-                f"i64 {size}, i1 false)",
+            unit = View("units").at(part * directions * width)
+            body += [
+                Run(in_lanes, [fixed, nothing, unit, nothing, nothing, nothing, out, changed]),
+                Copy(out.at(part * size), changed, size),
             ]
-        lines += ["ret void", "}", "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"]
-        whole = compile_text("\n".join(lines) + "\n", "hodyn_kernel", None)
-        self._alive += [once, each, whole, units]
-        return whole.address
+        local = {"kept": n + len(wrong), "changes": size}
+        whole = compile_program(Program("hodyn_kernel", [*given, out], local, body, {"units": units}))
+        return Code("hodyn_kernel", whole.address, alive=whole)
 
 
 class _Change:

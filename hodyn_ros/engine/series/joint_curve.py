@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,7 +19,7 @@ def curve(function: JointFunction, x: Scalar, count: int) -> list[Scalar]:
         low, period = float(breaks[0]), float(breaks[-1] - breaks[0])
         x = x - period * np.floor((x - low) * (1.0 / period))
     center, *about = (
-        x.looked_up(breaks[:-1].tolist(), [function.centers.tolist(), *pieces])
+        _looked_up(x, breaks[:-1].tolist(), [function.centers.tolist(), *pieces])
         if len(breaks) > 2
         else [float(function.centers[0]), *(piece[0] for piece in pieces)]
     )
@@ -27,6 +28,14 @@ def curve(function: JointFunction, x: Scalar, count: int) -> list[Scalar]:
         for m in range(len(about) - 2, k - 1, -1):
             about[m] = about[m] + distance * about[m + 1]
     return [*about, *[0.0] * count][:count]
+
+
+def _looked_up(x: Scalar, starts: list[float], rows: Sequence[Sequence[float]]) -> list[Scalar]:
+    """Return from each of `rows` the number of the interval that x lies in, as of `Traced.looked_up`."""
+    if not isinstance(x, float):
+        return list(x.looked_up(starts, rows))
+    place = max(bisect_right(starts, x) - 1, 0)
+    return [row[place] for row in rows]
 
 
 def slopes(function: JointFunction, motion: Sequence[Scalar]) -> list[Scalar]:

@@ -93,7 +93,7 @@ def along_directions(
         f"  static const int of_direction[{count}] = {{{_numbers(columns.of_direction)}}};",
         f"  static const int of_row[{len(columns.of_row)}] = {{{_numbers(columns.of_row)}}};",
         f"  double kept[{len(kept)}], direction[{count}], change[{len(changes)}];",
-        "  int j;",
+        "  int i, j;",
         *code.lines,
         *[f"  kept[{i}] = {code.text(value)};" for i, value in enumerate(kept)],
     ]

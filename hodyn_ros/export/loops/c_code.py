@@ -7,13 +7,14 @@ from collections.abc import Callable
 import numpy as np
 
 from hodyn_ros.codegen.kernel import traced
+from hodyn_ros.codegen.program import Code, Copy, Put, Run, View, arrays
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.engine.newton import newton
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_function import (
     ALL_FINITE,
     CFunction,
     Memory,
-    copied,
     finite_conditions,
 )
 from hodyn_ros.export.c_text import comment_block, number
@@ -23,6 +24,7 @@ from hodyn_ros.export.loops.from_drives import motion_from_drives
 from hodyn_ros.export.loops.partials import forward_derivatives, inverse_derivatives
 from hodyn_ros.export.loops.plan import Plan
 from hodyn_ros.export.loops.products import com, forward_kinematics, jacobian, joint_motion, matrix, regressor
+from hodyn_ros.export.program_c import statement_lines
 from hodyn_ros.export.request import Request
 from hodyn_ros.export.straight_line import StraightLine, Tables
 
@@ -69,7 +71,7 @@ def loop_function(robot: Robot, request: Request, what: str, tables: Tables) -> 
         f"  if (!({' && '.join(counts)})) {{",
         f"    return {macro}_FAILED;",
         "  }",
-        *copied(f"memory->{plan.remembered}", "reached", plan.n),
+        *statement_lines([Copy(View(f"memory->{plan.remembered}"), View("reached"), plan.n)]),
         *body.stores,
         f"  return {answer};",
     ]
@@ -102,19 +104,12 @@ def _memory(plan: Plan) -> Memory:
 
 def _newton(plan: Plan, iterates: bool, macro: str) -> list[str]:
     """Write Newton's method for the positions, from those in the memory."""
-    n, traces = plan.n, plan.kernel.traces
-    start = [f"  double reached[{n + 1}];", "  int i;", *copied("reached", f"memory->{plan.remembered}", n)]
-    if not iterates:
-        return [*start, f"  reached[{n}] = 0.0;"]
-    far = f"({macro}_CONSTANT_TIME || reached[{n}] > {number(traces.arrived)})"
-    return [
-        *start,
-        "  i = 0;",
-        "  do {",
-        f"    {plan.step}({', '.join([*_step_arguments(plan), 'reached'])});",
-        "    ++i;",
-        f"  }} while (i < {traces.iterations} && {far});",
-    ]
+    reached, memory = View("reached"), View(f"memory->{plan.remembered}")
+    error = reached.at(plan.n)
+    step = Run(Code(plan.step), [*arrays(_step_arguments(plan)), reached])
+    found = newton([step], error, plan.kernel.traces.iterations) if iterates else Put(error, 0.0)
+    begun = statement_lines([Copy(reached, memory, plan.n), found], always=f"{macro}_CONSTANT_TIME")
+    return [f"  double reached[{plan.n + 1}];", *begun]
 
 
 def _newton_step(plan: Plan, tables: Tables) -> tuple[list[str], int]:

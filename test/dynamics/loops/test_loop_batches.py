@@ -82,12 +82,12 @@ def test_lanes_round_as_single_samples_do(name: str, lanes: int, monkeypatch: py
             arrays = [y, given.base.pose, given.base.twists[:, :ORDER]] if moves else [y]
             if call == "joints":
                 found = looped.joint_motion_of_samples(COUNT, y, given.base)[0]
-                loop = looped._joint_loops[ORDER]
+                loop = looped._joint_loops[ORDER].samples
             else:
                 rows = len(robot.mass_matrix(y[0], sample(given.base, 0))[0])
                 robot.reset()
                 found = robot.mass_matrix(y, given.base).reshape(COUNT, -1, rows)
-                loop = looped._product_loops["mass_matrix", ORDER]
+                loop = looped._products["mass_matrix", ORDER].samples
         else:
             u = given.efforts if given.push is None else np.concatenate([given.push, given.efforts], axis=2)
             found = looped.accelerations_of_samples(COUNT, given.state[0], u, given.base)

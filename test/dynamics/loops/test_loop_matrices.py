@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from linkages import motion_of, robot_of, shipped, three_rps
+from linkages import motion_of, readable_solution, robot_of, shipped, three_rps
 from numpy.typing import NDArray
 from oracles.mechanisms import MECHANISMS
 from oracles.motions import random_stack
 from sweeps import some
 
 from hodyn_ros import BaseMotion, InputError, Robot, share
-from hodyn_ros.dynamics.loops import compiled_partials
+from hodyn_ros.dynamics.loops import compiled_partials, grounded
 from hodyn_ros.dynamics.loops.looped_matrices import COMPILED, RATES
 from hodyn_ros.engine.loops.loop_matrices import MATRICES
 from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.motion import wrenches_to_body
 from hodyn_ros.lie.se3 import exp
 
 Array = NDArray[np.float64]
@@ -148,7 +149,9 @@ def test_matrices_change_as_their_derivatives_say(cases: dict[str, Case], name: 
 
 
 @pytest.mark.parametrize("name", some(MECHANISMS, "flying cam", "hinged 3-RRR"))
-def test_compiled_derivatives_are_those_of_numpy(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_derivatives_computed_with_numbers_are_those_of_compiled_code(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mechanism = MECHANISMS[name]()
     robot = robot_of(mechanism)
     looped, order = robot._looped, 0 if name == "6-UPS" else 1  # else it would be too long
@@ -156,63 +159,91 @@ def test_compiled_derivatives_are_those_of_numpy(name: str, monkeypatch: pytest.
     y, base = motion_of(mechanism, order)
     if base is not None:
         base = BaseMotion(base.pose, base.twists[: order + 1], frame=base.frame)
-    calls = robot.matrix_derivatives, robot.parameter_derivatives
-    found = [vars(calls[0](y[: order + 2], base)).values(), calls[1](y[: order + 2], base)]
+    found = vars(robot.matrix_derivatives(y[: order + 2], base)).values()
     assert looped.partial_kernels["mass_matrix", order, ()] is not None
-    assert looped._product_loops["parameter_derivatives", order] is not None
-    looped._product_loops["parameter_derivatives", order] = None
     monkeypatch.setattr(compiled_partials, "of_matrix", lambda *arguments: None)
-    expected = [vars(calls[0](y[: order + 2], base)).values(), calls[1](y[: order + 2], base)]
-    for ours, theirs in zip(found, expected):
-        for a, b in zip(ours, theirs, strict=True):
-            close(a, b)
+    expected = vars(robot.matrix_derivatives(y[: order + 2], base)).values()
+    for a, b in zip(found, expected, strict=True):
+        close(a, b)
 
 
-def test_large_matrices_can_be_compiled_all_the_same(cases: dict[str, Case]) -> None:
+def test_large_matrices_can_be_compiled_all_the_same(
+    cases: dict[str, Case], monkeypatch: pytest.MonkeyPatch
+) -> None:
     own = Robot.from_config(share.find("config", "planar_3rrr.yaml"))  # shares no compiled matrices
     case, again = Case("planar_3rrr", own), cases["planar_3rrr"]
     looped = case.robot._looped
     assert looped is not None
-    looped._product_loops.update({(name, 0): None for name in MATRICES})
-    expected = case.robot.dynamic_matrices(*case.motion(1))
-    assert set(looped._product_loops.values()) == {None}
+    with monkeypatch.context() as large:
+        large.setattr(grounded, "compiles", lambda *_: False)
+        expected = case.robot.dynamic_matrices(*case.motion(1))
+    assert all(looped.product_call(name, 0).call.on_numbers for name in MATRICES)
     case.robot.compile_matrices(0)
-    assert None not in looped._product_loops.values()
+    assert not any(looped.product_call(name, 0).call.on_numbers for name in MATRICES)
     for one in (case, again):
         for found, right in zip(one.robot.dynamic_matrices(*one.motion(1)), expected):
             close(found, right)
 
 
 @pytest.mark.parametrize("name", some(MECHANISMS, "RSSR", "ankle with rods", "hinged 3-RRR", "cams"))
-def test_compiled_products_are_those_of_the_formulations(name: str) -> None:
-    m = MECHANISMS[name]()
-    robot = robot_of(m)
-    looped, compiled = robot._looped, 0
-    assert looped is not None
+def test_products_computed_with_numbers_are_those_of_compiled_code(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mechanism, compiled = MECHANISMS[name](), 0
+    robot, plain = robot_of(mechanism), robot_of(mechanism)
+    looped = robot._looped
+    assert looped is not None and plain._looped is not None
     for order in (0, 2):
-        y, base = motion_of(m, order)
+        y, base = motion_of(mechanism, order)
         body = robot.tree.body_names[-1]
         for call in sorted(COMPILED):
             others = (body, "body") if call == "jacobian" else ()
             rows = order + 1 + RATES.get(call, 0)
             moved = BaseMotion(base.pose, base.twists[: max(rows - 1, 1)]) if base is not None else None
-            found = looped.computed(call, y[:rows], moved, *others)
-            key = (call, order, *others)
-            loop = looped._product_loops[key]
-            if loop is None:
+            if looped.product_call(call, order, *others).call.on_numbers:
                 assert order or name == "6-UPS", call
                 continue
             compiled += 1
-            looped._product_loops[key] = None
-            expected = looped.computed(call, y[:rows], moved, *others)
+            found = looped.computed(call, y[:rows], moved, *others)
+            with monkeypatch.context() as without_code:
+                without_code.setattr(grounded, "compiles", lambda *_: False)
+                expected = plain._looped.computed(call, y[:rows], moved, *others)
+            assert plain._looped.product_call(call, order, *others).call.on_numbers
             assert found.shape == expected.shape, call
             sizes = np.abs(expected).reshape(order + 1, -1).max(axis=1)
             errors = np.abs(found - expected).reshape(order + 1, -1).max(axis=1)
             assert (errors <= np.maximum(1e-11 * sizes, 1e-13 * sizes.max())).all(), call
-            looped._product_loops[key] = loop
             batch = looped.computed(call, np.stack([y[:rows]] * 2), moved, *others)
             assert np.abs(batch - found).max() <= 1e-12 * sizes.max()
     assert compiled > len(COMPILED)
+
+
+@pytest.mark.parametrize("name", some(MECHANISMS, "RSSR", "ankle with rods", "planar 3-RRR", "hinged 3-RRR"))
+def test_matrices_balance_the_efforts_of_the_readable_formulation(name: str) -> None:
+    """`M v' + C v + g = J^T u` and its derivatives, v the rates of the coordinates."""
+    mechanism, order = MECHANISMS[name](), 1
+    robot = robot_of(mechanism)
+    y, base = motion_of(mechanism, order)
+    one = readable_solution(robot, y, base)
+    rates, pushes = y[1:], np.zeros((order + 1, 0))
+    short = base
+    if base is not None and robot.closure is not None:
+        twists, short = base.in_frame("body").twists, BaseMotion(base.pose, base.twists[: order + 1])
+        if one.base_wrench is None:
+            along = np.linalg.pinv(robot.closure.directions)
+            rates = np.concatenate([rates, twists @ along.T], axis=1)
+        else:
+            rates = np.concatenate([twists, rates], axis=1)
+            pushes = wrenches_to_body(base.pose, twists, one.base_wrench)
+    moved = y[: order + 2], short
+    mass, coriolis, gravity = robot.dynamic_matrices(*moved)
+    of_drives = np.swapaxes(robot.drive_jacobian(*moved), 1, 2)
+    for k in range(order + 1):
+        held = product_derivative(of_drives, one.efforts, k)
+        held[: pushes.shape[1]] += pushes[k]
+        parts = [product_derivative(mass, rates[1:], k), product_derivative(coriolis, rates, k), gravity[k]]
+        size = max(np.abs(part).max() for part in [*parts, held])
+        assert np.abs(sum(parts) - held).max() < 1e-11 * size
 
 
 def test_what_cannot_be_is_said_in_one_line(cases: dict[str, Case]) -> None:

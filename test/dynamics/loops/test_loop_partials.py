@@ -338,7 +338,7 @@ class TestPlatformsThatDrift:
 
         assert np.abs(slope(rate)[[0, 1, 5]] - A[:3] @ change).max() < 1e-10 * np.abs(change).max()
 
-    @pytest.mark.parametrize("floating", [False, True])  # which is not compiled
+    @pytest.mark.parametrize("floating", [False, True])
     def test_where_the_rest_of_a_pose_is_given_otherwise(self, floating: bool) -> None:
         robot = three_rps(floating)
         pose = from_rpy(np.array([0.02, 0.01, 0.64]), np.array([0.05, -0.04, 0.03]))

@@ -13,22 +13,9 @@ from oracles.motions import random_stack
 from sweeps import some
 
 from hodyn_ros import AppliedWrench, BaseMotion, ConvergenceError
-from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts, LoopSolution
+from hodyn_ros.dynamics.loops.looped_efforts import LoopSolution
 
 Array = NDArray[np.float64]
-
-
-@pytest.fixture
-def only_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let `Robot.solve` leave nothing to the readable form."""
-    found = LoopedEfforts.quick_solution
-
-    def alone(*arguments: object) -> LoopSolution:
-        one = found(*arguments)  # type: ignore[arg-type]
-        assert one is not None, "this is not compiled"
-        return one
-
-    monkeypatch.setattr(LoopedEfforts, "quick_solution", alone)
 
 
 def compare(found: LoopSolution, expected: LoopSolution) -> None:
@@ -57,7 +44,6 @@ def compare(found: LoopSolution, expected: LoopSolution) -> None:
     assert found.drive_margin == pytest.approx(expected.drive_margin, rel=1e-11)
 
 
-@pytest.mark.usefixtures("only_compiled")
 @pytest.mark.parametrize("name", some(MECHANISMS, *FEW, "ankle", "ankle with rods", "palletiser"))
 @pytest.mark.parametrize("loaded", [False, True])
 def test_as_the_readable_form(name: str, loaded: bool) -> None:
@@ -80,7 +66,6 @@ def test_as_the_readable_form(name: str, loaded: bool) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.usefixtures("only_compiled")
 @pytest.mark.parametrize("name", ["delta", "palletiser", "humanoid_leg", "panda_hand", "gough_stewart_6ups"])
 @pytest.mark.parametrize("order", [0, 3])
 def test_robots_of_the_package(name: str, order: int) -> None:
@@ -101,7 +86,6 @@ def test_robots_of_the_package(name: str, order: int) -> None:
     compare(robot.solve(q, base), expected)
 
 
-@pytest.mark.usefixtures("only_compiled")
 def test_redundant_drives_and_their_preload() -> None:
     mechanism = planar_3rrr(True)
     robot = robot_of(mechanism)
@@ -113,7 +97,6 @@ def test_redundant_drives_and_their_preload() -> None:
         compare(robot.solve(y, base, preload=given), expected)
 
 
-@pytest.mark.usefixtures("only_compiled")
 def test_cutting_a_loop_seen_from_a_moving_body_and_pushing_with_its_load_changes_nothing() -> None:
     """The loops of the ankle begin at the shank, which the joints before it move."""
     mechanism = ankle()
@@ -130,7 +113,6 @@ def test_cutting_a_loop_seen_from_a_moving_body_and_pushing_with_its_load_change
     assert (np.abs(efforts - held).max(axis=1) <= 1e-11 * np.abs(one.efforts).max(axis=1)).all()
 
 
-@pytest.mark.usefixtures("only_compiled")
 @pytest.mark.parametrize("loaded", [False, True])
 def test_loads_in_directions_in_which_a_platform_cannot_move(loaded: bool) -> None:
     robot = shipped("planar_3rrr.yaml")

@@ -21,12 +21,11 @@ from sweeps import THOROUGH, some
 
 from hodyn_ros import AppliedWrench, BaseMotion, Coupling, Loop, ParallelRobot, Robot, share
 from hodyn_ros.dynamics.kinematics.forward_kinematics import forward_kinematics
-from hodyn_ros.dynamics.loops.closing import home
 from hodyn_ros.dynamics.loops.looped_efforts import LoopSolution
 from hodyn_ros.engine.kernels import fits_straight_line
 from hodyn_ros.engine.loops.loop_kernel import compiles
-from hodyn_ros.engine.loops.loop_matrices import MATRICES
 from hodyn_ros.errors import ConvergenceError, InputError, ModelError, SingularError
+from hodyn_ros.formulations import embedding
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.motion import wrenches_to_body
 from hodyn_ros.lie.se3 import ad, exp
@@ -133,7 +132,7 @@ class TestCompiled:
     def test_efforts_of_drives_and_base(self, name: str) -> None:
         mechanism = MECHANISMS[name]()
         for order in orders_of(name):
-            fast, slow = compiled_alone(robot_of(mechanism)), robot_of(mechanism)
+            fast, slow = robot_of(mechanism), robot_of(mechanism)
             y, base = motion_of(mechanism, order, seed=order)
             wrenches = [
                 AppliedWrench(1, np.arange(6.0 * order + 6).reshape(order + 1, 6), frame="body"),
@@ -157,7 +156,8 @@ class TestCompiled:
                 base = BaseMotion(base.pose, base.twists[: max(order, 1)])
             looped = slow._looped
             assert looped is not None
-            moved, _ = looped.move(y, base)
+            moved, _ = looped.begin(y, base)
+            embedding.follow(looped.independence.rows, moved, y, base)
             expected = forward_kinematics(slow.tree, moved.joint_motion(), moved.base_motion)
             found = fast.forward_kinematics(y, base)
             for part in ("poses", "twists", "screws"):
@@ -212,30 +212,40 @@ class TestCompiledAccelerations:
     def test_accelerations_under_drives_wrenches_and_a_push(self, name: str) -> None:
         mechanism, order = MECHANISMS[name](), min(orders_of(name)[-1], 2)
         robot = robot_of(mechanism)
-        looped, rng = robot._looped, np.random.default_rng(4)
-        assert looped is not None
+        closure, rng = robot.closure, np.random.default_rng(4)
+        assert closure is not None
         y, base = motion_of(mechanism, order, seed=3)
         wrenches = [
             AppliedWrench(1, rng.normal(size=(order + 1, 6)), frame="body"),
             AppliedWrench(mechanism.tree.n_bodies - 1, rng.normal(size=(order + 1, 6))),
         ]
-        efforts = rng.normal(size=(order + 1, looped.closure.n_efforts))
-        given = None if base is None else base.in_frame("world")
-        expected, twists = looped.forward_dynamics(y[:2], efforts, given, wrenches)
-        looped.known = home(looped.closure)
-        vars(looped)["forward_dynamics"] = None  # it must not be called
+        efforts = rng.normal(size=(order + 1, closure.n_efforts))
         if base is None:
-            found = robot.forward_dynamics(y[:2], efforts, wrenches=wrenches)
-            assert relative_errors(found, expected).max() < 1e-11
+            found, moving = robot.forward_dynamics(y[:2], efforts, wrenches=wrenches), None
+        else:
+            push = {"base_wrench": efforts[:, :6]} if closure.base_given else {}
+            drives = efforts[:, 6:] if closure.base_given else efforts
+            start = BaseMotion(base.pose, base.twists[:1])
+            found, moved = robot.forward_dynamics(y[:2], drives, start, wrenches=wrenches, **push)
+            moving = BaseMotion(base.pose, np.concatenate([base.twists[:1], moved]))
+        self.check_motion(robot, np.concatenate([y[:2], found]), moving, wrenches, efforts)
+
+    @staticmethod
+    def check_motion(
+        robot: Robot, y: Array, base: BaseMotion | None, wrenches: list[AppliedWrench], efforts: Array
+    ) -> None:
+        """Hold the efforts that the readable formulation finds from a motion against those that made it."""
+        again = _whole(readable_solution(robot, y, base, wrenches))
+        closure = robot.closure
+        assert closure is not None
+        if closure.n_efforts <= closure.n_coordinates:
+            assert relative_errors(again, efforts).max() < 1e-9
             return
-        assert twists is not None
-        push = {}
-        if looped.closure.base_given:
-            push, efforts = {"base_wrench": efforts[:, :6]}, efforts[:, 6:]
-        found, moved = robot.forward_dynamics(y[:2], efforts, base, wrenches=wrenches, **push)
-        assert relative_errors(moved, twists[1:]).max() < 1e-11
-        if y.shape[1]:
-            assert relative_errors(found, expected).max() < 1e-11
+        short = None if base is None else BaseMotion(base.pose, base.twists[: len(efforts)])
+        of_drives = np.swapaxes(robot.drive_jacobian(y[: len(efforts) + 1], short), 1, 2)
+        for k in range(len(efforts)):  # others do the same to the coordinates
+            done, right = (product_derivative(of_drives, u, k) for u in (again, efforts))
+            assert np.abs(done - right).max() < 1e-9 * np.abs(right).max()
 
     @pytest.mark.parametrize("name", ["planar_3rrr.yaml", "gough_stewart_6ups.yaml"])
     def test_platforms_on_limbs_under_wrenches(self, name: str) -> None:
@@ -250,10 +260,9 @@ class TestCompiledAccelerations:
             AppliedWrench(robot.tree.n_bodies - 1, rng.normal(size=(order + 1, 6))),
         ]
         efforts = rng.normal(size=(order + 1, len(looped.closure.driven)))
-        expected = looped.forward_dynamics(np.zeros((2, 0)), efforts, given, wrenches)[1]
-        vars(looped)["forward_dynamics"] = None  # it must not be called
         _, moved = robot.forward_dynamics(None, efforts, given, wrenches=wrenches)
-        assert expected is not None and relative_errors(moved, expected[1:]).max() < 1e-11
+        moving = BaseMotion(pose, np.concatenate([given.twists[:1], moved]))
+        self.check_motion(robot, np.zeros((order + 3, 0)), moving, wrenches, efforts)
 
     def test_calls_with_a_base_go_on_with_their_code(self) -> None:
         mechanism = MECHANISMS["ankle"]()
@@ -274,24 +283,6 @@ class TestCompiledAccelerations:
         np.testing.assert_allclose(turned[0], first[0], rtol=1e-10)
         with pytest.raises(InputError, match="the efforts"):
             robot.forward_dynamics(y[:2], efforts * np.nan, base, push)
-
-    @pytest.mark.parametrize("name", some(MECHANISMS, *FEW))
-    def test_matrices_with_their_rates(self, name: str) -> None:
-        mechanism = MECHANISMS[name]()
-        order = 1 if name in SHORT or THOROUGH and mechanism.tree.n_joints <= 8 else 0
-        robot = robot_of(mechanism)
-        looped = robot._looped
-        assert looped is not None
-        y, base = motion_of(mechanism, order, seed=2)
-        given = None if base is None else base.in_frame("world")
-        expected = looped._matrices(y[: order + 2], given, 1)
-        for part, of_it in zip(MATRICES, expected):
-            if looped.product_loop(part, order) is None:
-                assert name == "6-UPS" and part == "coriolis_matrix"  # too long
-                continue
-            found = looped.computed(part, y[: order + 1 + (part == "coriolis_matrix")], given)
-            for a, b in zip(found, of_it, strict=True):
-                assert np.abs(a - b).max() < 1e-11 * max(np.abs(of_it[0]).max(), np.abs(b).max())
 
     @pytest.mark.parametrize("name", ["four-bar", "ankle", "planar 3-RRR"])
     def test_everything_that_is_compiled_for_one_order(self, name: str) -> None:
@@ -340,7 +331,7 @@ class TestRedundantDrives:
     @pytest.mark.parametrize("preloaded", [False, True])
     def test_efforts_of_least_norm_or_nearest_to_a_preload(self, name: str, preloaded: bool) -> None:
         mechanism = replace(MECHANISMS[name](), driven=self.CASES[name])
-        slow, fast = robot_of(mechanism), compiled_alone(robot_of(mechanism))
+        slow, fast = robot_of(mechanism), robot_of(mechanism)
         whole, moving = motion_of(mechanism, 6)
         every = range(7) if THOROUGH else (4,) if preloaded else (0, 2, 6)
         for order in every if name == "hinged 3-RRR" else orders_of(name)[-1:]:
@@ -798,7 +789,7 @@ class TestCurves:
         at = np.array([-1.0, -0.6, -0.3, 0.1, 0.4, 0.8, 1.1, 1.5])
         table = at, np.append(np.cos(2.0 * at[:-1]), np.cos(-2.0))
         robots = [self.cam(table=table, degree=5, periodic=periodic) for _ in range(2)]
-        fast, slow = compiled_alone(robots[0]), robots[1]
+        fast, slow = robots[0], robots[1]
         y = np.random.default_rng(1).uniform(-0.5, 0.5, (5, 2))
         places = [*at[:3], *np.linspace(-0.55, 1.4, 14), *at[3:], 1.5 + 1e-13]
         for y[0, 0] in sorted(places) + (list(np.linspace(1.6, 13.0, 40)) if periodic else []):
@@ -1105,18 +1096,6 @@ class TestDescriptions:
         y, _ = motion_of(mechanism, 2)
         found, exact = robot_of(tilted).inverse_dynamics(y), robot_of(mechanism).inverse_dynamics(y)
         assert relative_errors(found, exact).max() < 1e-4
-
-
-def compiled_alone(robot: Robot) -> Robot:
-    """Return a robot that does not go on where its compiled code gives up."""
-    looped = robot._looped
-    assert looped is not None
-
-    def refused(*_: object) -> LoopSolution:
-        raise AssertionError("the compiled code gave up")
-
-    vars(looped)["solve"] = refused
-    return robot
 
 
 def _joined(found: Array | tuple[Array, Array]) -> Array:

@@ -1,0 +1,124 @@
+"""Floating bases of which components follow from the others, as of a 3-RPS."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from linkages import readable_solution, three_rps
+from numpy.typing import NDArray
+from oracles.cases import relative_errors
+
+from hodyn_ros import AppliedWrench, BaseMotion, Robot
+from hodyn_ros.dynamics.loops.grounded import base_pose, base_turns
+from hodyn_ros.dynamics.loops.looped_matrices import COMPILED, RATES
+from hodyn_ros.lie.se3 import exp
+
+Array = NDArray[np.float64]
+ORDER = 1
+
+
+def motion_of(robot: Robot, tilt: float = 0.0, seed: int = 0) -> BaseMotion:
+    """Return a motion of the platform, tilted about x; what of it follows is given as something else."""
+    pose = robot.home[1]
+    assert pose is not None
+    turned = pose @ exp(np.array([tilt, 0.0, 0.0, 0.0, 0.0, 0.05]))
+    return BaseMotion(turned, 0.3 * np.random.default_rng(seed).normal(size=(ORDER + 2, 6)))
+
+
+@pytest.fixture(scope="module")
+def robot() -> Robot:
+    return three_rps(floating=True)
+
+
+def test_everything_that_moves_and_holds(robot: Robot) -> None:
+    base, rng = motion_of(robot, 0.1), np.random.default_rng(1)
+    wrenches = [
+        AppliedWrench(0, rng.normal(size=(ORDER + 1, 6)), frame="body"),
+        AppliedWrench(robot.tree.n_bodies - 1, rng.normal(size=(ORDER + 1, 6))),
+    ]
+    expected = readable_solution(robot, None, base, wrenches)
+    assert robot.is_compiled(ORDER) and expected.base is not None
+    found = robot.solve(None, base, wrenches)
+    assert relative_errors(found.joints, expected.joints).max() < 1e-12
+    assert relative_errors(found.efforts, expected.efforts).max() < 1e-12
+    for name, load in expected.loads.items():
+        assert relative_errors(found.loads[name], load).max() < 1e-11
+    assert found.base is not None
+    np.testing.assert_allclose(found.base.pose, expected.base.pose, atol=1e-14)
+    assert relative_errors(found.base.twists, expected.base.twists).max() < 1e-12
+    assert found.drive_margin == pytest.approx(expected.drive_margin, rel=1e-11)
+    for formulation in (None, "embedding"):
+        efforts = robot.inverse_dynamics(None, base, wrenches, formulation=formulation)
+        assert relative_errors(efforts, expected.efforts).max() < 1e-12
+    moved = robot.forward_kinematics(None, BaseMotion(base.pose, base.twists[:ORDER]))
+    np.testing.assert_allclose(moved.poses[0], expected.base.pose, atol=1e-14)
+    assert relative_errors(moved.twists[:, 0], expected.base.twists[:ORDER]).max() < 1e-12
+
+
+@pytest.mark.parametrize("tilt", [0.55, -0.6])
+def test_far_from_home_code_is_made_for_where_the_base_is(tilt: float) -> None:
+    robot = three_rps(floating=True)
+    pose = robot.home[1]
+    assert pose is not None
+    for part in np.linspace(0.2, 1.0, 5):
+        base = motion_of(robot, part * tilt)
+        found = robot.inverse_dynamics(None, base)
+        other = three_rps(floating=True)
+        assert robot.positions is not None
+        other.reset(robot.positions)
+        assert relative_errors(found, readable_solution(other, None, base).efforts).max() < 1e-11
+
+
+def test_forward_dynamics_finds_the_motion_again(robot: Robot) -> None:
+    base = motion_of(robot, 0.1, seed=2)
+    one = robot.solve(None, base)
+    assert one.base is not None  # which moves as it has to
+    _, twists = robot.forward_dynamics(None, one.efforts, BaseMotion(one.base.pose, one.base.twists[:1]))
+    assert relative_errors(twists, one.base.twists[1:]).max() < 1e-11
+
+
+def test_products_are_those_of_the_robot_built_up_from_the_ground(robot: Robot) -> None:
+    grounded = three_rps(floating=False)
+    looped, other = robot._looped, grounded._looped
+    assert looped is not None and other is not None
+    base = motion_of(robot, 0.1, seed=3)
+    for name in sorted(set(COMPILED) - {"regressor"}):
+        twists = 1 + RATES.get(name, 0)
+        moved = BaseMotion(base.pose, base.twists[:twists])
+        others = ("body6", "body") if name == "jacobian" else ()
+        found, expected = (one.computed(name, None, moved, *others) for one in (looped, other))
+        for a, b in zip(found, expected, strict=True):
+            assert np.abs(a - b).max() < 1e-11 * np.abs(b).max(), name
+
+
+def test_parameters_are_those_of_its_own_bodies(robot: Robot) -> None:
+    base = motion_of(robot, 0.1, seed=4)
+    parameters = robot.dynamic_parameters()
+    regressor = robot.regressor(None, base)
+    assert relative_errors(regressor @ parameters, robot.inverse_dynamics(None, base)).max() < 1e-11
+    short = BaseMotion(base.pose, base.twists[:1])
+    matrices, by_parameter = robot.dynamic_matrices(None, short), robot.parameter_derivatives(None, short)
+    for whole, parts in zip(matrices, by_parameter):
+        assert (
+            np.abs(np.tensordot(parameters, parts[0], (0, 0)) - whole[0]).max() < 1e-11 * np.abs(whole).max()
+        )
+    Y = robot.slotine_li_regressor(None, None, short, np.ones((2, 6)))
+    assert Y.shape[-1] == len(parameters)
+
+
+def test_batches_are_their_samples(robot: Robot) -> None:
+    bases = [motion_of(robot, tilt) for tilt in (0.1, 0.12, 0.14)]
+    batch = BaseMotion(np.array([one.pose for one in bases]), np.array([one.twists for one in bases]))
+    found = robot.inverse_dynamics(None, batch)
+    moved = robot.forward_kinematics(None, batch)
+    for i, one in enumerate(bases):
+        assert relative_errors(found[i], robot.inverse_dynamics(None, one)).max() < 1e-12
+        np.testing.assert_allclose(moved.poses[i], robot.forward_kinematics(None, one).poses, atol=1e-13)
+
+
+def test_a_pose_of_the_six_joints_is_that_of_their_turns() -> None:
+    start = exp(np.array([0.3, -0.2, 0.4, 1.0, 2.0, 3.0]))
+    joints = np.array([0.1, -0.2, 0.3, 0.5, -0.4, 0.7])
+    base = base_pose(joints, start)
+    np.testing.assert_allclose(base_turns(base, start), joints[3:], atol=1e-15)
+    np.testing.assert_allclose(base[:3, 3] - start[:3, 3], joints[:3], atol=1e-15)
