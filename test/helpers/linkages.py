@@ -55,7 +55,7 @@ def readable_solution(
     wrenches: Sequence[AppliedWrench] = (),
     preload: Array | None = None,
 ) -> LoopSolution:
-    """Return what `solve` does, by the readable form alone."""
+    """Return what `solve_loops` does, by the readable form alone."""
     looped = robot._looped
     assert looped is not None
     y, given = coordinate_motion(looped.closure, q, base, 2)
@@ -87,7 +87,7 @@ def shipped(name: str) -> Robot:
 
 @cache
 def _shipped(name: str) -> Robot:
-    return Robot.from_config(share.find("config", name))
+    return Robot.load(share.find("config", name))
 
 
 def with_drives(robot: Robot, stiffness: object, inertia: object) -> Robot:

@@ -19,10 +19,9 @@ from hodyn_ros.dynamics.loops.compiled_partials import quick_call
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, drive_rows
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_matrices import COMPILED
-from hodyn_ros.dynamics.matrices import FRAMES
 from hodyn_ros.engine import kernels
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.motion import BaseMotion, Frame
+from hodyn_ros.lie.motion import BaseMotion, BaseRepresentation
 from hodyn_ros.lie.representations import Representation, check_representation
 from hodyn_ros.lie.se3 import Array
 
@@ -188,7 +187,7 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         frames: Sequence[str | int] | None,
         representation: Representation,
     ) -> Call:
-        base: Frame | None = "world" if self.model.floating_base else None
+        base: BaseRepresentation | None = "spatial" if self.model.floating_base else None
         if what in ("inverse_dynamics", "forward_dynamics"):
             kind: Literal["inverse", "hybrid"] = "inverse" if what == "inverse_dynamics" else "hybrid"
             return self._kernel(kind, order, kernels.KernelSpec(base=base))
@@ -226,7 +225,10 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         if what == "inverse_dynamics":
             return looped.compile(order)
         if what == "inverse_kinematics":
-            self._refuse_platform(looped)
+            if looped.closure.platform is not None:
+                raise InputError(
+                    f"there is no compiled inverse kinematics of robot {self.name!r}, which a platform moves"
+                )
             moved = frames or [last_body(self._tree)]
             return into(looped.compiled_frames.compiled(order, moved, representation))
         if what == "forward_dynamics":
@@ -240,7 +242,7 @@ class CompileCalls(KinematicCalls, MatrixCalls):
 
         further: tuple[Any, ...] = ()
         if what == "jacobian":
-            further = names[0], FRAMES[representation]
+            further = names[0], representation
         elif what == "forward_kinematics":
             further = names, representation
         compiled = what in COMPILED or what == "forward_kinematics"
@@ -250,9 +252,9 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         rows += _FURTHER.get(what, 0)
 
         def compute(*arguments: Array) -> Array:
-            if len(arguments) != 1 + n_given or np.shape(arguments[0]) != (rows, self.n_joints):
+            if len(arguments) != 1 + n_given or np.shape(arguments[0]) != (rows, self.n_coordinates):
                 besides = ", pose and twists of base or platform" * bool(n_given)
-                raise InputError(f"expected a motion of shape {(rows, self.n_joints)}{besides}")
+                raise InputError(f"expected a motion of shape {(rows, self.n_coordinates)}{besides}")
             if loop is not None:
                 found = loop.call.function(*arguments, looped.memory)
                 if found.item(loop.call.bad) < 1.0:
@@ -310,10 +312,10 @@ class CompileCalls(KinematicCalls, MatrixCalls):
             if what == "forward_kinematics":
                 return self._poses_of_loops(looped, q, base, names, representation)
             if what == "jacobian":
-                found = self.jacobian(q, names[0], FRAMES[representation], base)
+                found = self.jacobian(q, body=names[0], representation=representation, base=base)
             elif forward:
                 found = getattr(self, what)(q, rest[0], base, *rest[1:])
-                found = np.concatenate(found[::-1], axis=2) if isinstance(found, tuple) else found
+                found = np.concatenate(found, axis=2) if isinstance(found, tuple) else found
             else:
                 found = getattr(self, what)(q, base)
                 found = np.concatenate(found, axis=2) if isinstance(found, tuple) else found

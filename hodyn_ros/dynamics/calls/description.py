@@ -13,12 +13,13 @@ from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.actuation.propellers import Propellers
 from hodyn_ros.checks import finite_array
 from hodyn_ros.codegen.kernel import Function
+from hodyn_ros.dynamics.calls.results import BaseAndJoints
 from hodyn_ros.dynamics.loops.closing import home
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.mobility import check_mobility
 from hodyn_ros.engine import kernels
 from hodyn_ros.errors import InputError, ModelError
-from hodyn_ros.lie.motion import AppliedWrench, Frame
+from hodyn_ros.lie.motion import AppliedWrench, BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.arrays import counted
 from hodyn_ros.model.closure import Closure
@@ -59,7 +60,7 @@ class RobotProperties:
         self.limits = limits if limits is not None else JointLimits.unlimited(len(self.driven_joints))
         if coordinate_limits is None and self.driven_joints == self.joint_names:
             coordinate_limits = self.limits
-        self.coordinate_limits = coordinate_limits or JointLimits.unlimited(self.n_joints)
+        self.coordinate_limits = coordinate_limits or JointLimits.unlimited(self.n_coordinates)
         # the drives of the driven joints, of any kind; None where nothing is known of them
         self.drive_train = None if drives is None else DriveTrain.of(drives, self.driven_joints)
         if propellers and not model.floating_base:
@@ -74,7 +75,7 @@ class RobotProperties:
         self._compiled_with_base: dict[Any, Callable[..., Any]] = {}  # by shape and frame of the twists
         self._kernels: dict[tuple[str, int, kernels.KernelSpec], Function] = {}
         self._forward: dict[Any, Callable[..., Array]] = {}  # forward dynamics by shapes
-        self._forward_with_base: dict[Any, Callable[..., tuple[Array, Array]]] = {}  # by shape and frame
+        self._forward_with_base: dict[Any, Callable[..., BaseAndJoints]] = {}  # by shape and frame
         self._moving: dict[Any, Callable[..., Array]] = {}  # kinematics by shape and representation
         self._frame_kernels: dict[Any, Function | None] = {}
 
@@ -101,7 +102,7 @@ class RobotProperties:
     def home(self) -> tuple[Array, Array | None]:
         """Positions (n,) at the zero configuration, and the pose (4, 4) of base or platform there."""
         if self._looped is None:
-            return np.zeros(self.n_joints), np.eye(4) if self._tree.floating_base else None
+            return np.zeros(self.n_coordinates), np.eye(4) if self._tree.floating_base else None
         start = home(self._looped.closure)
         return start.y, start.pose
 
@@ -170,10 +171,26 @@ class RobotProperties:
         return self._tree.joint_names if closure is None else _names(self._tree, closure.joints)
 
     @property
-    def n_joints(self) -> int:
-        """Number of joints n, of those that are independent coordinates."""
+    def n_coordinates(self) -> int:
+        """Number n of columns of q: of the joints, with loops of those that are independent coordinates.
+
+        The pose of a platform moves besides, as `base`.
+        """
         closure = self.closure
         return self._tree.n_joints if closure is None else len(closure.joints)
+
+    @property
+    def n_joints(self) -> int:
+        """Number of joints of a robot that is no more than a tree.
+
+        Raises InputError for one with couplings or loops, of which not all joints are coordinates.
+        """
+        if self._looped is not None:
+            raise InputError(
+                f"robot {self.name!r} has couplings or loops: take `n_coordinates`, the number of columns of "
+                "q, or `tree.n_joints`, that of all joints"
+            )
+        return self._tree.n_joints
 
     @property
     def driven_joints(self) -> tuple[str, ...]:
@@ -263,11 +280,8 @@ def check_order(order: int, found: str) -> None:
         )
 
 
-def load_places(model: TreeModel, loads: Sequence[AppliedWrench]) -> tuple[tuple[int, Frame], ...]:
+def load_places(
+    model: TreeModel, loads: Sequence[AppliedWrench]
+) -> tuple[tuple[int, BaseRepresentation], ...]:
     """Return where wrenches act: the bodies, and the frames that they are given in."""
-    return tuple((model.body_index(load.body), load.frame) for load in loads)
-
-
-def split(efforts: Array) -> tuple[Array, Array]:
-    """Split what a kernel returns for a floating base into the base's columns and those of the joints."""
-    return np.ascontiguousarray(efforts[..., :6]), np.ascontiguousarray(efforts[..., 6:])
+    return tuple((model.body_index(load.body), load.representation) for load in loads)

@@ -292,7 +292,7 @@ class LoopedAccelerations(LoopedMotion):
             if len(y) != 2 or len(u) != order + 1:
                 raise InputError(f"expected a state of 2 rows and efforts of {order + 1}")
             wrenches = [
-                AppliedWrench(body, values, frame=frame)  # type: ignore[arg-type]
+                AppliedWrench(body, values, representation=frame)  # type: ignore[arg-type]
                 for (body, frame), values in zip(loads, rest)
             ]
             joints, twists = self.forward_dynamics(y, u, given, wrenches)

@@ -358,7 +358,7 @@ class LoopedEfforts(LoopedMotion):
             if closure.leader is not None:
                 base = BaseMotion(rest.pop(0), rest.pop(0))  # type: ignore[arg-type]
             wrenches = [
-                AppliedWrench(body, values, frame=frame)  # type: ignore[arg-type]
+                AppliedWrench(body, values, representation=frame)  # type: ignore[arg-type]
                 for (body, frame), values in zip(loads, rest)
             ]
             stack, motion = coordinate_motion(closure, y, base, 2)

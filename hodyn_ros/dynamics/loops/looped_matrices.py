@@ -20,7 +20,7 @@ from hodyn_ros.codegen.sample_loop import SampleLoop, each_sample, one_by_one
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motions, sample_of
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
-from hodyn_ros.dynamics.matrices import DynamicMatrices, JacobianFrame, representation
+from hodyn_ros.dynamics.matrices import DynamicMatrices
 from hodyn_ros.dynamics.motion_stack import given
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.dynamics.regressors import by_parameter
@@ -32,7 +32,7 @@ from hodyn_ros.formulations import embedding
 from hodyn_ros.formulations.embedding import LoopMotion
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.motion import BaseMotion, adjoint_derivatives, wrenches_to_body, wrenches_to_world
-from hodyn_ros.lie.representations import convert_screws
+from hodyn_ros.lie.representations import Representation, check_representation, convert_screws
 from hodyn_ros.lie.se3 import Array, matvec
 from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.tree import TreeModel
@@ -88,7 +88,9 @@ class LoopedMatrices(LoopedMotion):
     ) -> Array | None:
         """Compute a product that is compiled from a motion as compiled code takes it, or return None."""
         moves = type(base) is BaseMotion
-        if moves != (self.closure.leader is not None) or (base and (base.frame != "world" or base.batch)):
+        if moves != (self.closure.leader is not None) or (
+            base and (base.representation != "spatial" or base.batch)
+        ):
             return None
         if q is None and base:
             q = np.zeros((len(base.twists) + 1, 0))
@@ -155,7 +157,8 @@ class LoopedMatrices(LoopedMotion):
             what: Any = name
             if name == "jacobian":
                 frame = find_frame(self.closure.tree, self.frames, others[0])
-                what = FrameJacobian(frame, representation(others[1]))
+                check_representation(others[1])
+                what = FrameJacobian(frame, others[1])
             if name == "forward_kinematics":
                 frames = [find_frame(self.closure.tree, self.frames, one) for one in others[0]]
                 what = FrameMotion(frames, others[1])
@@ -214,7 +217,7 @@ class LoopedMatrices(LoopedMotion):
         base = moved.base_motion
         of_tree = self.tree_matrices.regressor(moved.joint_motion(), base)
         if base is not None:
-            twists = base.in_frame("body").twists
+            twists = base.in_representation("body_fixed").twists
             pushes = wrenches_to_world(base.pose, twists, np.swapaxes(of_tree[:, :6], 1, 2))
             of_tree = np.concatenate([np.swapaxes(pushes, 1, 2), of_tree[:, 6:]], axis=1)
         reduced = np.moveaxis(np.tensordot(of_tree, closure.spread, (1, 0)), -1, 1)
@@ -309,11 +312,13 @@ class LoopedMatrices(LoopedMotion):
         moved, _ = self.move(y, given)
         return moved, self._distribution(moved, len(y) - 1)
 
-    def jacobian(self, y: Array, given: BaseMotion | None, body: str | int, frame: JacobianFrame) -> Array:
+    def jacobian(
+        self, y: Array, given: BaseMotion | None, body: str | int, representation: Representation
+    ) -> Array:
         """Compute the Jacobian (order + 1, 6, coordinates) of a body or named frame, y (order + 1, k)."""
 
         def of_tree(q: Array, base: BaseMotion | None) -> Array:
-            return self.tree_matrices.jacobian(q, body, frame, base)
+            return self.tree_matrices.jacobian(q, base, body=body, representation=representation)
 
         return self._of_velocities(of_tree, y, given)
 
@@ -333,7 +338,7 @@ class LoopedMatrices(LoopedMotion):
         base = moved.base_motion
         assert base is not None
         if closure.base_given:
-            adjoints = adjoint_derivatives(base.pose, base.in_frame("body").twists, order)
+            adjoints = adjoint_derivatives(base.pose, base.in_representation("body_fixed").twists, order)
             given = [one[:, :6] for one in F]
             F = [
                 np.concatenate([product_derivative(given, adjoints, k, np.matmul), one[:, 6:]], axis=1)

@@ -24,7 +24,7 @@ from hodyn_ros.engine.loops.loop_lanes import driver_text
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces, LoopCode
 from hodyn_ros.engine.loops.loop_products import VECTORS, FrameMotion, FromDrivesCode, Product, product_code
 from hodyn_ros.engine.series.validity import ARRIVED
-from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
@@ -237,7 +237,7 @@ class LoopKernel(LoopFunction):
             super().__init__(code, told, others, result, end)
             return
         # what is known of the loops stays straight-line code, around the generic code of the tree
-        base: Frame | None = "world" if closure.tree.floating_base else None
+        base: BaseRepresentation | None = "spatial" if closure.tree.floating_base else None
         kernel = inverse_dynamics(closure.tree, order, KernelSpec(base=base, loads=loads))
         super().__init__(code, told, others, result, end, kernel)
 

@@ -32,13 +32,17 @@ class Case:
             self.q: Array | None = y[: order + 2]
             self.rates = y[1 : order + 3]
             if self.base is not None:
-                self.rates = np.hstack([self.base.in_frame("body").twists[: order + 2], self.rates])
+                self.rates = np.hstack(
+                    [self.base.in_representation("body_fixed").twists[: order + 2], self.rates]
+                )
             return
         self.robot, self.q = robot or shipped(f"{name}.yaml"), None
         directions, pose = self.directions, self.robot.home[1]
         assert pose is not None
         self.rates = 0.5 * random_stack(5, order + 2, directions.shape[1])
-        self.base = BaseMotion(pose @ exp(directions[:, 0] * 0.05), self.rates @ directions.T, frame="body")
+        self.base = BaseMotion(
+            pose @ exp(directions[:, 0] * 0.05), self.rates @ directions.T, representation="body_fixed"
+        )
 
     @property
     def directions(self) -> Array:
@@ -49,7 +53,7 @@ class Case:
         """Return the motion up to derivative `order`."""
         base = self.base
         if base is not None:
-            base = BaseMotion(base.pose, base.twists[:order], frame=base.frame)
+            base = BaseMotion(base.pose, base.twists[:order], representation=base.representation)
         return None if self.q is None else self.q[: order + 1], base
 
     def displaced(self, coordinate: int, step: float) -> tuple[Array | None, BaseMotion | None]:
@@ -58,13 +62,13 @@ class Case:
         if base is None:
             assert q is not None
             return self.turned(q, coordinate, step), None
-        base = base.in_frame("body")
+        base = base.in_representation("body_fixed")
         n = self.directions.shape[1]
         if coordinate >= n:
             assert q is not None
             return self.turned(q, coordinate - n, step), base
         pose = base.pose @ exp(step * self.directions[:, coordinate])
-        return q, BaseMotion(pose, base.twists, frame="body")
+        return q, BaseMotion(pose, base.twists, representation="body_fixed")
 
     @staticmethod
     def turned(q: Array, joint: int, step: float) -> Array:
@@ -155,7 +159,7 @@ def test_compiled_derivatives_are_those_of_numpy(name: str, monkeypatch: pytest.
     assert looped is not None
     y, base = motion_of(mechanism, order)
     if base is not None:
-        base = BaseMotion(base.pose, base.twists[: order + 1], frame=base.frame)
+        base = BaseMotion(base.pose, base.twists[: order + 1], representation=base.representation)
     calls = robot.matrix_derivatives, robot.parameter_derivatives
     found = [vars(calls[0](y[: order + 2], base)).values(), calls[1](y[: order + 2], base)]
     assert looped.partial_kernels["mass_matrix", order, ()] is not None
@@ -169,7 +173,7 @@ def test_compiled_derivatives_are_those_of_numpy(name: str, monkeypatch: pytest.
 
 
 def test_large_matrices_can_be_compiled_all_the_same(cases: dict[str, Case]) -> None:
-    own = Robot.from_config(share.find("config", "planar_3rrr.yaml"))  # shares no compiled matrices
+    own = Robot.load(share.find("config", "planar_3rrr.yaml"))  # shares no compiled matrices
     case, again = Case("planar_3rrr", own), cases["planar_3rrr"]
     looped = case.robot._looped
     assert looped is not None
@@ -193,7 +197,7 @@ def test_compiled_products_are_those_of_the_formulations(name: str) -> None:
         y, base = motion_of(m, order)
         body = robot.tree.body_names[-1]
         for call in sorted(COMPILED):
-            others = (body, "body") if call == "jacobian" else ()
+            others = (body, "body_fixed") if call == "jacobian" else ()
             rows = order + 1 + RATES.get(call, 0)
             moved = BaseMotion(base.pose, base.twists[: max(rows - 1, 1)]) if base is not None else None
             found = looped.computed(call, y[:rows], moved, *others)
@@ -233,17 +237,19 @@ def test_what_cannot_be_is_said_in_one_line(cases: dict[str, Case]) -> None:
 
 def test_compiled_calls_go_far_in_small_steps() -> None:
     """Further than code goes at once, as that might change the branch."""
-    robot = Robot.from_config(share.find("config", "palletiser.yaml"))
+    robot = Robot.load(share.find("config", "palletiser.yaml"))
     home = robot.home[0]
     for what in ("mass_matrix", "coriolis_matrix", "jacobian"):
         rows = 2 if what == "coriolis_matrix" else 1
-        q = np.zeros((rows, robot.n_joints))
+        q = np.zeros((rows, robot.n_coordinates))
         q[0] = home - np.array([0.05, 0.5, 0.5, 0.05])
         q[1:] = 0.3
         robot.reset()
         found = robot.compile(0, what)(q)
         robot.reset()
         expected = (
-            robot.jacobian(q, robot.tree.body_names[-1]) if what == "jacobian" else getattr(robot, what)(q)
+            robot.jacobian(q, body=robot.tree.body_names[-1])
+            if what == "jacobian"
+            else getattr(robot, what)(q)
         )
         np.testing.assert_allclose(found, expected[0], rtol=0.0, atol=1e-12 * np.abs(expected).max())
