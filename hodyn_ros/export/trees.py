@@ -209,7 +209,7 @@ def _matrix(part: str, name: str, what: str) -> Callable[[Robot, Request], _Plan
                 words.by_order(what, m, order),
                 *_first(robot),
             ],
-            robot.compile(order, what),  # type: ignore[arg-type]
+            robot.compile(order, what),
             _motion_chooser(robot),
         )
 
@@ -300,7 +300,6 @@ _PLANS: dict[str, Callable[[Robot, Request], _Plan]] = {
     "inverse_dynamics_derivatives": _derivatives,
     "forward_dynamics_derivatives": _forward_derivatives,
 }
-OFFERED = tuple(_PLANS)
 
 
 def _velocities(robot: Robot) -> int:

@@ -13,24 +13,26 @@ from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.engine import kernels
 from hodyn_ros.engine.large_trees.forward import TreeHybridKernel
 from hodyn_ros.engine.large_trees.inverse import TreeKernel
-from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.motion import BaseRepresentation
 
 pytestmark = pytest.mark.thorough
 
 ORDER = 3 if THOROUGH else 2
-FRAMES: list[Frame | None] = [None, "body_fixed", "spatial"]
+FRAMES: list[BaseRepresentation | None] = [None, "body_fixed", "spatial"]
 
 sizes = pytest.mark.parametrize("n_bodies", some([1, 2, 5, 9], 1, 5))
 bases = pytest.mark.parametrize("frame", FRAMES, ids=["fixed", "body_fixed", "spatial"])
 
 
-def robot_of(seed: int, n_bodies: int, frame: Frame | None) -> Robot:
+def robot_of(seed: int, n_bodies: int, frame: BaseRepresentation | None) -> Robot:
     return Robot.from_screws(**random_tree(seed, n_bodies, floating_base=frame is not None).arguments())
 
 
 @bases
 @sizes
-def test_inverse_dynamics_is_that_of_straight_line_code(n_bodies: int, frame: Frame | None) -> None:
+def test_inverse_dynamics_is_that_of_straight_line_code(
+    n_bodies: int, frame: BaseRepresentation | None
+) -> None:
     robot = robot_of(210 + n_bodies, n_bodies, frame)
     arguments = [random_stack(1, ORDER + 3, robot.n_coordinates)]
     if frame:
@@ -50,7 +52,9 @@ def test_inverse_dynamics_is_that_of_straight_line_code(n_bodies: int, frame: Fr
 
 @bases
 @sizes
-def test_forward_dynamics_is_that_of_straight_line_code(n_bodies: int, frame: Frame | None) -> None:
+def test_forward_dynamics_is_that_of_straight_line_code(
+    n_bodies: int, frame: BaseRepresentation | None
+) -> None:
     robot = robot_of(230 + n_bodies, n_bodies, frame)
     arguments = [random_stack(1, 2, robot.n_coordinates), random_stack(2, ORDER + 1, robot.n_coordinates)]
     if frame:
@@ -71,7 +75,7 @@ def test_forward_dynamics_is_that_of_straight_line_code(n_bodies: int, frame: Fr
 )
 @pytest.mark.parametrize("n_bodies", some([2, 4, 6], 4))
 def test_hybrid_dynamics_is_that_of_straight_line_code(
-    n_bodies: int, frame: Frame | None, base_prescribed: bool
+    n_bodies: int, frame: BaseRepresentation | None, base_prescribed: bool
 ) -> None:
     robot = robot_of(250 + n_bodies, n_bodies, frame)
     n = robot.n_coordinates
@@ -94,7 +98,7 @@ def test_hybrid_dynamics_is_that_of_straight_line_code(
         assert (np.abs(found - expected) <= 1e-11 * scale).all()  # as above
 
 
-def loads_of(n_bodies: int) -> tuple[tuple[int, Frame], ...]:
+def loads_of(n_bodies: int) -> tuple[tuple[int, BaseRepresentation], ...]:
     """Return wrenches in both frames, on the first and the last body and one between, two on the same."""
     last = n_bodies - 1
     return (
@@ -108,7 +112,9 @@ def loads_of(n_bodies: int) -> tuple[tuple[int, Frame], ...]:
 
 @bases
 @sizes
-def test_applied_wrenches_are_those_of_straight_line_code(n_bodies: int, frame: Frame | None) -> None:
+def test_applied_wrenches_are_those_of_straight_line_code(
+    n_bodies: int, frame: BaseRepresentation | None
+) -> None:
     robot = robot_of(270 + n_bodies, n_bodies, frame)
     loads = loads_of(n_bodies)
     wrenches = [random_stack(10 + i, ORDER + 1, 6) for i in range(len(loads))]
@@ -142,7 +148,7 @@ def test_applied_wrenches_are_those_of_straight_line_code(n_bodies: int, frame: 
 
 
 @bases
-def test_large_robots_take_it(frame: Frame | None) -> None:
+def test_large_robots_take_it(frame: BaseRepresentation | None) -> None:
     robot = robot_of(250, 120, frame)
     n = robot.n_coordinates
     q = 0.3 * random_stack(5, 4, n)
@@ -165,7 +171,7 @@ def test_large_robots_take_it(frame: Frame | None) -> None:
 
 
 @bases
-def test_large_robots_under_wrenches_with_prescribed_joints(frame: Frame | None) -> None:
+def test_large_robots_under_wrenches_with_prescribed_joints(frame: BaseRepresentation | None) -> None:
     """Inverse dynamics in another formulation, then the engine's; then hybrid dynamics of the same motion."""
     robot = robot_of(255, 60, frame)
     n = robot.n_coordinates

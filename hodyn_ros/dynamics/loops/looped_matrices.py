@@ -23,6 +23,7 @@ from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.matrices import DynamicMatrices
 from hodyn_ros.dynamics.motion_stack import given
 from hodyn_ros.dynamics.named_frames import find_frame
+from hodyn_ros.dynamics.operations import PRODUCTS, RATES
 from hodyn_ros.dynamics.regressors import by_parameter
 from hodyn_ros.engine.loops.loop_kernel import LoopProduct, TooLong, compiles
 from hodyn_ros.engine.loops.loop_matrices import MATRICES
@@ -36,20 +37,6 @@ from hodyn_ros.lie.representations import Representation, check_representation, 
 from hodyn_ros.lie.se3 import Array, matvec
 from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.tree import TreeModel
-
-RATES = {  # derivatives of the motion beyond the order of the result
-    "coriolis_matrix": 1,
-    "centroidal_momentum": 1,
-    "dynamic_matrices": 1,
-    "parameter_derivatives": 1,
-    "slotine_li_regressor": 1,
-    "regressor": 2,
-}
-COMPILED = {
-    *MATRICES,
-    *("jacobian", "drive_jacobian", "com", "com_jacobian"),
-    *("centroidal_momentum", "centroidal_momentum_matrix", "regressor"),
-}
 
 
 class TreeMatrices(MatrixCalls):
@@ -80,7 +67,7 @@ class LoopedMatrices(LoopedMotion):
 
     def computed(self, name: str, q: ArrayLike | None, base: BaseMotion | None, *others: Any) -> Any:
         """Compute what the call of `Robot` of that name returns."""
-        found = self._quickly(name, q, base, others) if name in COMPILED else None
+        found = self._quickly(name, q, base, others) if name in PRODUCTS else None
         return self._carefully(name, q, base, *others) if found is None else found
 
     def _quickly(
@@ -99,18 +86,18 @@ class LoopedMatrices(LoopedMotion):
         twists = len(q) - 1
         if base and len(base.twists) < twists:
             return None
-        loop = self._product_loops.get((name, twists - RATES.get(name, 0), *others))
+        loop = self._product_loops.get((name, twists - RATES[name], *others))
         if loop is None:
             return None
         return self._product(loop, q, *((base.pose, base.twists[:twists]) if base else ()))
 
     @finite_result
     def _carefully(self, name: str, q: ArrayLike | None, base: BaseMotion | None, *others: Any) -> Any:
-        count, y, given = coordinate_motions(self.closure, q, base, RATES.get(name, 0))
+        count, y, given = coordinate_motions(self.closure, q, base, RATES[name])
         if count:
             return self._of_samples(name, count, y, given, others)
-        order = len(y) - 1 - RATES.get(name, 0)
-        loop = self.product_loop(name, order, *others) if name in COMPILED else None
+        order = len(y) - 1 - RATES[name]
+        loop = self.product_loop(name, order, *others) if name in PRODUCTS else None
         if loop is not None:
             motion = [] if given is None else [given.pose, np.ascontiguousarray(given.twists[: len(y) - 1])]
             found = self._product(loop, y, *motion)
@@ -118,7 +105,7 @@ class LoopedMatrices(LoopedMotion):
                 return found
         if name not in MATRICES:
             return getattr(self, name)(y, given, *others)
-        matrices = self._matrices(y, given, RATES.get(name, 0))
+        matrices = self._matrices(y, given, RATES[name])
         parts = {"mass_matrix": matrices.mass, "coriolis_matrix": matrices.coriolis}
         return parts.get(name, matrices.gravity)
 
@@ -128,7 +115,7 @@ class LoopedMatrices(LoopedMotion):
         """Compute a batch, each sample on the branch of the one before: in lanes, or one by one."""
         if name == "dynamic_matrices":
             parts = [
-                self._of_samples(what, count, y[:, : y.shape[1] - 1 + RATES.get(what, 0)], given, ())
+                self._of_samples(what, count, y[:, : y.shape[1] - 1 + RATES[what]], given, ())
                 for what in MATRICES
             ]
             return DynamicMatrices(*parts)
@@ -139,8 +126,8 @@ class LoopedMatrices(LoopedMotion):
 
         if name == "parameter_derivatives":
             return DynamicMatrices(*map(np.array, zip(*each_sample(count, alone))))
-        order = y.shape[1] - 1 - RATES.get(name, 0)
-        loop = self.product_loop(name, order, *others) if name in COMPILED else None
+        order = y.shape[1] - 1 - RATES[name]
+        loop = self.product_loop(name, order, *others) if name in PRODUCTS else None
         if loop is None:
             if name == "com":
                 return self.tree_matrices.com(*self.joint_motion_of_samples(count, y, given))
@@ -180,7 +167,7 @@ class LoopedMatrices(LoopedMotion):
         if any(self.product_loop(name, order) is None for name in MATRICES):
             return self._matrices(y, given, 1)
         return DynamicMatrices(
-            *(self.computed(name, y[: order + 1 + RATES.get(name, 0)], given) for name in MATRICES)
+            *(self.computed(name, y[: order + 1 + RATES[name]], given) for name in MATRICES)
         )
 
     def compile_matrices(self, order: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +14,8 @@ from sweeps import some
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot, share
 from hodyn_ros.codegen import sample_loop
-from hodyn_ros.dynamics.calls.compiling import Compiled
 from hodyn_ros.dynamics.loops import compiled_partials
+from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.engine.loops import loop_kernel
 from hodyn_ros.errors import ConvergenceError, InputError
 from hodyn_ros.lie.se3 import exp
@@ -187,7 +187,9 @@ def test_batches_are_the_samples_one_by_one(call: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", some(["palletiser", "flying cam", "planar 3-RRR"], "planar 3-RRR"))
-@pytest.mark.parametrize("what", [one for one in get_args(Compiled) if one != "drive_state"])
+@pytest.mark.parametrize(
+    "what", [name for name, one in OPERATIONS.items() if one.batched or name == "inverse_kinematics"]
+)
 def test_compiled_batches_are_compiled_calls_of_each_sample(what: Any, name: str) -> None:
     mechanism, count = MECHANISMS[name](), 3
     given, robot, alone = Samples(mechanism, count), robot_of(mechanism), robot_of(mechanism)

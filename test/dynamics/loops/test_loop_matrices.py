@@ -12,7 +12,7 @@ from sweeps import some
 
 from hodyn_ros import BaseMotion, InputError, Robot, share
 from hodyn_ros.dynamics.loops import compiled_partials
-from hodyn_ros.dynamics.loops.looped_matrices import COMPILED, RATES
+from hodyn_ros.dynamics.operations import PRODUCTS, RATES
 from hodyn_ros.engine.loops.loop_matrices import MATRICES
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.se3 import exp
@@ -196,9 +196,9 @@ def test_compiled_products_are_those_of_the_formulations(name: str) -> None:
     for order in (0, 2):
         y, base = motion_of(m, order)
         body = robot.tree.body_names[-1]
-        for call in sorted(COMPILED):
+        for call in sorted(PRODUCTS):
             others = (body, "body_fixed") if call == "jacobian" else ()
-            rows = order + 1 + RATES.get(call, 0)
+            rows = order + 1 + RATES[call]
             moved = BaseMotion(base.pose, base.twists[: max(rows - 1, 1)]) if base is not None else None
             found = looped.computed(call, y[:rows], moved, *others)
             key = (call, order, *others)
@@ -216,7 +216,7 @@ def test_compiled_products_are_those_of_the_formulations(name: str) -> None:
             looped._product_loops[key] = loop
             batch = looped.computed(call, np.stack([y[:rows]] * 2), moved, *others)
             assert np.abs(batch - found).max() <= 1e-12 * sizes.max()
-    assert compiled > len(COMPILED)
+    assert compiled > len(PRODUCTS)
 
 
 def test_what_cannot_be_is_said_in_one_line(cases: dict[str, Case]) -> None:

@@ -26,7 +26,7 @@ from hodyn_ros import (
 from hodyn_ros.engine.limbs.kernel import ParallelKernel
 from hodyn_ros.errors import HodynError
 from hodyn_ros.formulations import limb_decomposition
-from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import exp
 from hodyn_ros.model.parallel.closure import model_of
 from hodyn_ros.model.parallel.model import ParallelModel
@@ -44,7 +44,7 @@ def build(arrays: Parallel) -> Robot:
     return ParallelRobot.from_screws(**arrays.arguments())
 
 
-def at(pose: Array, twists: Array = REST, frame: Frame = "body_fixed") -> BaseMotion:
+def at(pose: Array, twists: Array = REST, frame: BaseRepresentation = "body_fixed") -> BaseMotion:
     return BaseMotion(pose, twists, representation=frame)
 
 
@@ -204,7 +204,7 @@ def test_a_reset_to_where_it_was_goes_on_from_there(hinge: Robot) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("frame", ["body_fixed", "spatial"])
 @pytest.mark.parametrize("arrays", [PLATFORM, TRIANGLE, HINGE])
-def test_drives_tell_the_motion(arrays: Parallel, frame: Frame) -> None:
+def test_drives_tell_the_motion(arrays: Parallel, frame: BaseRepresentation) -> None:
     robot, delta = build(arrays), arrays.dof.shape[1]
     pose = arrays.placement @ exp(arrays.dof @ np.full(delta, 0.07))
     given = at(pose, random_stack(3, 4, delta) @ arrays.dof.T).in_representation(frame)
@@ -532,7 +532,7 @@ def test_bad_input_is_refused(
     if compiled_before:
         platform.inverse_dynamics(None, at(PLATFORM.placement))
     given = {"q": None, "pose": PLATFORM.placement, "twists": REST, "representation": "spatial", **change}
-    q, pose, twists, frame = (given.pop(name) for name in ("q", "pose", "twists", "frame"))
+    q, pose, twists, frame = (given.pop(name) for name in ("q", "pose", "twists", "representation"))
     before = platform.positions
     with pytest.raises(InputError, match=message):
         platform.inverse_dynamics(q, BaseMotion(pose, twists, representation=frame), **given)
@@ -555,7 +555,9 @@ def test_a_motion_of_the_platform_has_to_be_given(platform: Robot) -> None:
 
 
 @pytest.mark.parametrize("frame", ["body_fixed", "spatial"])
-def test_twists_outside_of_the_degrees_of_freedom_are_refused(hinge: Robot, frame: Frame) -> None:
+def test_twists_outside_of_the_degrees_of_freedom_are_refused(
+    hinge: Robot, frame: BaseRepresentation
+) -> None:
     twists = np.zeros((4, 6))
     twists[0, 3] = 1.0
     twists[2, 2] = 1e-3
@@ -572,7 +574,9 @@ def test_twists_outside_of_the_degrees_of_freedom_are_refused(hinge: Robot, fram
 
 
 @pytest.mark.parametrize("frame", ["body_fixed", "spatial"])
-def test_nothing_holds_the_platform_against_a_turn_on_its_hinge(hinge: Robot, frame: Frame) -> None:
+def test_nothing_holds_the_platform_against_a_turn_on_its_hinge(
+    hinge: Robot, frame: BaseRepresentation
+) -> None:
     pose = moved(HINGE.placement, 0.1, 0.05)
     x, y = pose[:2, 3] if frame == "spatial" else (0.0, 0.0)
     force = np.array([[2.0, 3.0], [-1.0, 5.0]])
