@@ -19,8 +19,10 @@ _Result = TypeVar("_Result")
 _ORTHOGONAL = 1e-9  # by which the columns of a rotation may fail to be orthonormal
 
 
-def real_array(name: str, values: ArrayLike, shape: str) -> Array:
+def real_array(name: str, values: ArrayLike | None, shape: str) -> Array:
     """Return values as a C-contiguous float64 array; `shape` says in the error what was expected."""
+    if values is None:
+        raise InputError(f"{name} is None; give an array of shape {shape}")
     try:
         array = np.asarray(values)
         if np.iscomplexobj(array):
@@ -37,7 +39,7 @@ def check_finite(name: str, array: Array) -> None:
         raise InputError(f"{name} holds NaN or infinite numbers, first at index {place}")
 
 
-def shaped_array(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
+def shaped_array(name: str, values: ArrayLike | None, shape: tuple[int, ...]) -> Array:
     """Return values as a C-contiguous float64 array of a known shape."""
     array = real_array(name, values, str(shape))
     if array.shape != shape:
@@ -45,7 +47,7 @@ def shaped_array(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
     return array
 
 
-def finite_array(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
+def finite_array(name: str, values: ArrayLike | None, shape: tuple[int, ...]) -> Array:
     """Return values as a C-contiguous float64 array of a known shape, all numbers finite."""
     array = shaped_array(name, values, shape)
     check_finite(name, array)

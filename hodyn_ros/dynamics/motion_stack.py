@@ -73,21 +73,12 @@ def motion_stack(
     That of the base is put into the representation `frame`. Raises InputError saying what was expected and
     found.
     """
-    joints = joint_stack(model, given(q), rates, "the motion")
+    joints = joint_stack(model, q, rates, "the motion")
     motion = fitting_base(model, base, joints.q.shape[-2] - 1, joints.batch)
     return joints if motion is None else replace(joints, base=motion.in_representation(frame))
 
 
-def given(values: ArrayLike | None) -> ArrayLike:
-    """Return values; raises InputError for None, which only robots that a platform moves may be given."""
-    if values is None:
-        raise InputError(
-            "the motion of the joints is None; give their positions and derivatives, by order on axis 0"
-        )
-    return values
-
-
-def joint_stack(model: TreeModel, q: ArrayLike, rates: int, name: str) -> MotionStack:
+def joint_stack(model: TreeModel, q: ArrayLike | None, rates: int, name: str) -> MotionStack:
     """Check the motion of the joints alone, as in `motion_stack`; `name` says in errors what it is."""
     n = model.n_joints
     rows = f"order + {rates + 1}"

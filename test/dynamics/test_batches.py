@@ -208,6 +208,8 @@ def test_batches_of_float32_lose_some_of_its_roundings(what: Any) -> None:
         found = halves(*arrays, out=out)
         assert found is out and found.dtype == np.float32
         unit = moved_by_rounding(lambda *x, f=whole, r=order: by_order(f(*x), r), *doubles)
+        if what.startswith("forward_dynamics"):
+            unit *= robot.n_joints  # which are eliminated one after the other, and each rounds the rest
         errors = largest(by_order(found - right, order))
         assert (errors > 1e-9 * largest(by_order(right, order))).all()
         assert (errors <= SLACK * unit * (SINGLE / ROUNDING)).all()

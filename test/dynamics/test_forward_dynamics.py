@@ -284,7 +284,7 @@ def spoiled(values: Array, value: float) -> Array:
         ([["a"] * 4] * 2, TORQUES, ["numbers"]),
         (STATE, [["a"] * 4], ["numbers"]),
         (STATE + 1j, TORQUES, ["real"]),
-        (None, TORQUES, ["is None; give their positions"]),
+        (None, TORQUES, [r"\(2, 4\)"]),
     ],
 )
 def test_bad_input_is_refused_with_expected_and_found(state: Any, torques: Any, words: list[str]) -> None:

@@ -223,7 +223,7 @@ class TestBadInput:
             (STATE, GIVEN[:0], r"\(order \+ 1, 4\).*\(0, 4\)"),
             (np.full((2, 4), np.inf), GIVEN, "state.*infinite"),
             (STATE, np.full((3, 4), np.nan), "NaN"),
-            (None, GIVEN, "is None; give their positions"),
+            (None, GIVEN, r"state.*\(2, 4\)"),
             (STATE, None, r"\(order \+ 1, 4\)"),
         ],
     )

@@ -623,7 +623,7 @@ BAD_MOTIONS = {
     "NaN in a batch": (np.stack([Q, spoiled(Q, np.nan)]), [r"\(1, 1, 2\)"]),
     "text": ([["a"] * 4] * 3, ["numbers"]),
     "ragged": ([[1.0] * 4, [1.0] * 3, [1.0] * 4], [r"\(order \+ 3, 4\)"]),
-    "nothing": (None, [r"is None; give their positions"]),
+    "nothing": (None, [r"\(order \+ 3, 4\)"]),
     "complex": (Q + 1j, ["real"]),
 }
 

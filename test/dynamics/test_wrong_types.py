@@ -130,5 +130,5 @@ def test_numbers_whose_torques_overflow(robot: Robot, flyer: Robot, formulation:
 @pytest.mark.parametrize("call", ["inverse_dynamics", "forward_kinematics", "mass_matrix", "gravity_torque"])
 def test_no_motion_at_all(robot: Robot, flyer: Robot, call: str) -> None:
     for each in (robot, flyer):
-        with pytest.raises(InputError, match="the motion of the joints is None; give their positions"):
+        with pytest.raises(InputError, match="the motion is None; give an array of shape"):
             getattr(each, call)(None)

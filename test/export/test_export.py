@@ -184,8 +184,6 @@ class TestWhat:
             scale = np.abs(expected).max()
             np.testing.assert_allclose(whole.ravel(), expected.ravel(), rtol=0.0, atol=1e-11 * scale)
 
-    def test_everything_is_offered(self) -> None:
-
     @needs_c
     @pytest.mark.parametrize("floating", (False, True), ids=("fixed", "floating"))
     def test_partial_derivatives_of_forward_dynamics(self, floating: bool, tmp_path: Path) -> None:

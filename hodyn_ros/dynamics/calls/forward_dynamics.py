@@ -25,7 +25,6 @@ from hodyn_ros.dynamics.loops.coordinate_motion import (
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.mobility import check_pose
 from hodyn_ros.dynamics.motion_stack import applied
-from hodyn_ros.dynamics.motion_stack import given as given_motion
 from hodyn_ros.engine import kernels
 from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, BaseRepresentation, twists_to_body
@@ -127,7 +126,7 @@ class ForwardDynamicsCalls(AccuracyCalls):
         base_wrench: ArrayLike | None,
         wrenches: Sequence[AppliedWrench] | None,
     ) -> Array | BaseAndJoints:
-        found = self._hybrid(given_motion(state), torques, base, base_wrench, wrenches, (), False)
+        found = self._hybrid(state, torques, base, base_wrench, wrenches, (), False)
         order = found.shape[-2] - 1
         if order > _SURE_ORDER and not is_asked_for():
             self._refuse_amplified(state, torques, base, base_wrench, wrenches)
@@ -198,7 +197,7 @@ class ForwardDynamicsCalls(AccuracyCalls):
         if self._looped is not None:
             return self._looped_hybrid(state, given, prescribed, base, base_wrench, wrenches, prescribe_base)
         moved = prescribed_joints(self.model, prescribed)
-        found = self._hybrid(given_motion(state), given, base, base_wrench, wrenches, moved, prescribe_base)
+        found = self._hybrid(state, given, base, base_wrench, wrenches, moved, prescribe_base)
         return found if base is None else base_and_joints(found)
 
     @finite_result
@@ -363,7 +362,7 @@ class ForwardDynamicsCalls(AccuracyCalls):
 
     def _hybrid(
         self,
-        state: ArrayLike,
+        state: ArrayLike | None,
         given: ArrayLike,
         base: BaseMotion | None,
         base_wrench: ArrayLike | None,
@@ -380,7 +379,7 @@ class ForwardDynamicsCalls(AccuracyCalls):
 
     def _hybrid_problem(
         self,
-        state: ArrayLike,
+        state: ArrayLike | None,
         given: ArrayLike,
         base: BaseMotion | None,
         base_wrench: ArrayLike | None,

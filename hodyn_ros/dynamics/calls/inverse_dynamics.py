@@ -17,7 +17,6 @@ from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, coordi
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_efforts import LoopSolution
 from hodyn_ros.dynamics.motion_stack import applied
-from hodyn_ros.dynamics.motion_stack import given as given_motion
 from hodyn_ros.engine import kernels
 from hodyn_ros.engine.loops.loop_kernel import compiles
 from hodyn_ros.errors import InputError
@@ -111,7 +110,7 @@ class InverseDynamicsCalls(RobotProperties):
             return self._looped_inverse(q, base, wrenches, formulation, preload)
         if preload is not None:
             raise self._no_preload()
-        motion = self._motion(given_motion(q))
+        motion = self._motion(q)
         order = motion.shape[-2] - 3
         base_motion = fitting_base(self.model, base, order + 2, motion.shape[:-2])
         loads = self._loads(wrenches)
@@ -291,7 +290,7 @@ class InverseDynamicsCalls(RobotProperties):
             self._compiled[order + 3, self.n_coordinates] = kernel.function
         return kernel
 
-    def _motion(self, q: ArrayLike) -> Array:
+    def _motion(self, q: ArrayLike | None) -> Array:
         n = self.n_coordinates
         shapes = f"(order + 3, {n}) or (N, order + 3, {n})"
         motion = real_array("the motion", q, shapes)

@@ -28,7 +28,6 @@ from hodyn_ros.dynamics.loops.coordinate_motion import (
 )
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_frames import solve_frames
-from hodyn_ros.dynamics.motion_stack import given as given_motion
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.engine.recursions.kinematics import frame_motion
 from hodyn_ros.errors import InputError
@@ -83,7 +82,7 @@ class KinematicCalls(RobotProperties):
             check_representation(representation)
             q, base = self._joints_of_loops(self._looped, q, base)
         tree = self._tree
-        stack, moving = checked_motion(tree, given_motion(q), base, representation)
+        stack, moving = checked_motion(tree, q, base, representation)
         order = stack.shape[-2] - 1
         bodies = tuple(tree.body_names)
         kernel = self._frame_kernel(order, bodies, representation, True) if order <= HIGHEST_ORDER else None
@@ -194,7 +193,7 @@ class KinematicCalls(RobotProperties):
     @finite_result
     def _joint_motion(self, q: ArrayLike | None, base: BaseMotion | None) -> Array:
         if self._looped is None:
-            return checked_motion(self._tree, given_motion(q), base, "spatial")[0]
+            return checked_motion(self._tree, q, base, "spatial")[0]
         return self._joints_of_loops(self._looped, q, base)[0]
 
     def _joints_of_loops(

@@ -14,7 +14,7 @@ from hodyn_ros.checks import finite_result
 from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.dynamics import centroid, matrices, regressors
 from hodyn_ros.dynamics.matrices import DynamicMatrices
-from hodyn_ros.dynamics.motion_stack import MotionStack, applied, given, joint_stack, motion_stack
+from hodyn_ros.dynamics.motion_stack import MotionStack, applied, joint_stack, motion_stack
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.engine import matrix_kernels
 from hodyn_ros.engine.kernels import KernelSpec
@@ -316,7 +316,7 @@ class MatrixCalls(ABC):
         base_reference: ArrayLike | None,
     ) -> Array:
         stack = motion_stack(self.model, q, base, 1)
-        reference = joint_stack(self.model, given(qr), 2, "the reference")
+        reference = joint_stack(self.model, qr, 2, "the reference")
         rates = regressors.reference_velocities(self.model, stack, reference, base_reference)
         kernel = self._matrix_kernel(matrix_kernels.slotine_li_regressors, stack.order)
         if kernel is None:

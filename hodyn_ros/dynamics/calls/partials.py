@@ -42,7 +42,6 @@ from hodyn_ros.dynamics.loops.looped_partials import (
 )
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
 from hodyn_ros.dynamics.motion_stack import MotionStack, applied, motion_stack
-from hodyn_ros.dynamics.motion_stack import given as given_motion
 from hodyn_ros.dynamics.partials import LinearisedDynamics
 from hodyn_ros.engine import matrix_kernels
 from hodyn_ros.engine.direction_lanes import (
@@ -242,9 +241,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
                 state, given, prescribed, base, base_wrench, wrenches, prescribe_base, True
             )
         moved = prescribed_joints(self.model, prescribed)
-        problem = self._hybrid_problem(
-            given_motion(state), given, base, base_wrench, wrenches, moved, prescribe_base
-        )
+        problem = self._hybrid_problem(state, given, base, base_wrench, wrenches, moved, prescribe_base)
         order, m, n = problem.order, self._m, self.n_coordinates
         shape = (order + 1, order + 3, m, m)
         kernel = self._partial_kernel(order, problem.setting)
@@ -260,7 +257,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         if problem.setting.base == "spatial":
             assert base is not None
             problem = self._hybrid_problem(
-                given_motion(state),
+                state,
                 given,
                 base.in_representation("body_fixed"),
                 base_wrench,
@@ -367,7 +364,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         if self._looped is not None:
             return self._linearised_loops(self._looped, state, torques, base)
         n, m = self.model.n_joints, self._m
-        values = finite_array("the state", given_motion(state), (2, n))
+        values = finite_array("the state", state, (2, n))
         effort = finite_array("the torques", torques, (n,))
         motion = fitting_base(self.model, base, 1)
         by_position, by_velocity, by_torque = self.forward_dynamics_derivatives(values, effort[None], base)[0]

@@ -200,7 +200,7 @@ def forward_kinematics(
 
 
 def checked_motion(
-    model: TreeModel, q: ArrayLike, base: BaseMotion | None, representation: Representation
+    model: TreeModel, q: ArrayLike | None, base: BaseMotion | None, representation: Representation
 ) -> tuple[Array, BaseMotion | None]:
     """Check what forward kinematics is given; returns the stack, and the motion of a floating base."""
     check_representation(representation)

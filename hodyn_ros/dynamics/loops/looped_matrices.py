@@ -21,7 +21,6 @@ from hodyn_ros.dynamics.calls.matrices import MatrixCalls
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motions, sample_of
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.matrices import DynamicMatrices
-from hodyn_ros.dynamics.motion_stack import given
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.dynamics.operations import PRODUCTS, RATES
 from hodyn_ros.dynamics.regressors import by_parameter
@@ -269,7 +268,7 @@ class LoopedMatrices(LoopedMotion):
         closure, k = self.closure, len(self.closure.joints)
         rates = np.zeros((orders, 0))
         if k or joints is not None:
-            rates = finite_array("the reference", given(joints), (orders + 1, k))[1:]
+            rates = finite_array("the reference", joints, (orders + 1, k))[1:]
         if closure.leader is None:
             if twists is not None:
                 raise InputError(
