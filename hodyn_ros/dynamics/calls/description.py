@@ -53,23 +53,19 @@ class RobotProperties:
         `coordinate_limits`: of the joints that are coordinates, where these are others. `propellers`: of a
         floating base. `uncertainty`: how far the robot may be from all this.
         """
-        self.uncertainty = RobotUncertainty() if uncertainty is None else uncertainty
+        self._uncertainty = RobotUncertainty() if uncertainty is None else uncertainty
         self._tree = model
         self._looped = None if closure is None else LoopedDynamics(closure, frames or {})
         self._massless = [] if closure is not None else check_mobility(model)
-        self.limits = limits if limits is not None else JointLimits.unlimited(len(self.driven_joints))
+        self._limits = limits if limits is not None else JointLimits.unlimited(len(self.driven_joints))
         if coordinate_limits is None and self.driven_joints == self.joint_names:
-            coordinate_limits = self.limits
-        self.coordinate_limits = coordinate_limits or JointLimits.unlimited(self.n_coordinates)
-        # the drives of the driven joints, of any kind; None where nothing is known of them
-        self.drive_train = None if drives is None else DriveTrain.of(drives, self.driven_joints)
+            coordinate_limits = self._limits
+        self._coordinate_limits = coordinate_limits or JointLimits.unlimited(self.n_coordinates)
+        self._drive_train = None if drives is None else DriveTrain.of(drives, self.driven_joints)
         if propellers and not model.floating_base:
             raise ModelError(f"robot {model.name!r} has propellers, but a base that does not float")
-        # None where nothing is known of them
-        self.propellers = Propellers.of(propellers) if propellers else None
-        self.frames: Mapping[str, NamedFrame] = MappingProxyType(
-            dict(frames or {})
-        )  # besides the bodies, by name
+        self._propellers = Propellers.of(propellers) if propellers else None
+        self._frames: Mapping[str, NamedFrame] = MappingProxyType(dict(frames or {}))
         # inverse dynamics by shape of the motion, or of the twists
         self._compiled: dict[tuple[int, ...], Callable[..., Any]] = {}
         self._compiled_with_base: dict[Any, Callable[..., Any]] = {}  # by shape and frame of the twists
@@ -78,6 +74,36 @@ class RobotProperties:
         self._forward_with_base: dict[Any, Callable[..., BaseAndJoints]] = {}  # by shape and frame
         self._moving: dict[Any, Callable[..., Array]] = {}  # kinematics by shape and representation
         self._frame_kernels: dict[Any, Function | None] = {}
+
+    @property
+    def limits(self) -> JointLimits:
+        """Limits of the driven joints."""
+        return self._limits
+
+    @property
+    def coordinate_limits(self) -> JointLimits:
+        """Limits of the joints that are coordinates."""
+        return self._coordinate_limits
+
+    @property
+    def drive_train(self) -> DriveTrain | None:
+        """The drives of the driven joints, of any kind; None where nothing is known of them."""
+        return self._drive_train
+
+    @property
+    def propellers(self) -> Propellers | None:
+        """The propellers of a floating base; None where nothing is known of them."""
+        return self._propellers
+
+    @property
+    def frames(self) -> Mapping[str, NamedFrame]:
+        """Named frames besides those of the bodies."""
+        return self._frames
+
+    @property
+    def uncertainty(self) -> RobotUncertainty:
+        """How far the robot may be from all this."""
+        return self._uncertainty
 
     @property
     def name(self) -> str:

@@ -55,8 +55,12 @@ def _quick(call: Callable[..., Array]) -> Callable[..., Array]:
 class MatrixCalls(ABC):
     """Matrices of a robot by order; `Robot` says what they have in common."""
 
-    frames: Mapping[str, NamedFrame]
     _looped: LoopedDynamics | None
+
+    @property
+    @abstractmethod
+    def frames(self) -> Mapping[str, NamedFrame]:
+        """Named frames besides those of the bodies."""
 
     @property
     @abstractmethod

@@ -42,7 +42,7 @@ class TreeMatrices(MatrixCalls):
     """The matrices of a tree, whatever its bodies weigh."""
 
     def __init__(self, tree: TreeModel, frames: Mapping[str, Frame]) -> None:
-        self._tree, self.frames, self._looped = tree, frames, None
+        self._tree, self._frames, self._looped = tree, frames, None
 
     @property
     def model(self) -> TreeModel:
@@ -50,6 +50,11 @@ class TreeMatrices(MatrixCalls):
         return self._tree
 
     tree = model
+
+    @property
+    def frames(self) -> Mapping[str, Frame]:
+        """Named frames besides those of the bodies."""
+        return self._frames
 
 
 class LoopedMatrices(LoopedMotion):
