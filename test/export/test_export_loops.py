@@ -317,8 +317,8 @@ def test_matrices_and_jacobians(name: str, order: int, tmp_path: Path) -> None:
             base = BaseMotion(
                 home[1], twists @ closure.directions.T, representation="body_fixed"
             ).in_representation("spatial")
-        asked: tuple[str, ...] = (body,) if what == "jacobian" else ()
-        expected = getattr(robot, what)(q if k or base is None else None, *asked, base=base)[: order + 1]
+        asked = {"body": body} if what == "jacobian" else {}
+        expected = getattr(robot, what)(q if k or base is None else None, **asked, base=base)[: order + 1]
         given = [q] if k else []
         given += [] if base is None else [np.ascontiguousarray(base.pose)]
         given += [] if base is None or rows == 1 else [base.twists[: rows - 1].copy()]

@@ -147,8 +147,8 @@ class TestPlatforms:
         assert joints.shape == (5, 0) and platform is not None
         np.testing.assert_allclose(platform.pose, moved.pose_of("body6"), atol=1e-12)
         assert relative(platform.twists, moved.twists_of("body6")) < 1e-11
-        with pytest.raises(InputError, match="a platform moves robot 'robot'; motion_from_frames returns"):
-            robot.inverse_kinematics(pose, body="body6")
+        with pytest.raises(InputError, match="no compiled inverse kinematics of robot 'robot'"):
+            robot.compile(0, "inverse_kinematics")
 
     def test_of_limbs(self) -> None:
         robot = shipped("gough_stewart_6ups.yaml")

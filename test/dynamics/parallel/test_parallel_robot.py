@@ -398,7 +398,7 @@ def test_where_drives_do_not_hold_the_platform_it_moves_all_the_same(platform: R
     """The motion that forces cause is determined there, and the task space is in balance with it."""
     twist = random_stack(2, 1, 6)
     forces = random_stack(5, 3, 6, rate=1.0)
-    found = platform.forward_dynamics(None, forces, at(QUARTER, twist))[1]
+    found = platform.forward_dynamics(None, forces, at(QUARTER, twist)).base
     limbs = model(platform)
     twists = np.concatenate([twist, found])
     positions = np.concatenate(PLATFORM.of_limbs(joints_of(platform)))
@@ -586,7 +586,7 @@ def test_nothing_holds_the_platform_against_a_turn_on_its_hinge(
     good = AppliedWrench("platform", through, representation=frame)
     start = at(pose, REST[:1])
     forces = hinge.inverse_dynamics(None, at(pose), good)
-    assert np.isfinite(hinge.forward_dynamics(None, forces, start, wrenches=good)[1]).all()
+    assert np.isfinite(hinge.forward_dynamics(None, forces, start, wrenches=good).base).all()
     beside = through.copy()
     beside[0, 2] += 0.1
     bad = AppliedWrench("platform", beside, representation=frame)
