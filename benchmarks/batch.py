@@ -96,12 +96,12 @@ def _beside_frax() -> tuple[str, Contender, Contender] | None:
     """Return frax's name, torques of order 0 of a batch by ours, and by frax; both on one core."""
     urdf = Path(share.find("config", "panda.urdf"))
     robot = Robot(Robot.from_urdf(urdf).model.with_gravity((0.0, 0.0, -libraries.GRAVITY)))
-    motions = np.random.default_rng(9).uniform(-1.0, 1.0, size=(_PEERS, 3, robot.n_joints))
+    motions = np.random.default_rng(9).uniform(-1.0, 1.0, size=(_PEERS, 3, robot.n_coordinates))
     library = libraries.frax_batch(urdf, motions)
     if library is None:
         return None
     name, theirs = library
-    ours, out = robot.compile_batch(0), np.empty((_PEERS, 1, robot.n_joints))
+    ours, out = robot.compile_batch(0), np.empty((_PEERS, 1, robot.n_coordinates))
     check(name, np.asarray(theirs()), ours(motions, out=out)[:, 0])
 
     def timed(call: Callable[[], object], passes: int) -> float:
@@ -168,7 +168,7 @@ def _with_loops() -> dict[str, tuple[Contender, Contender]]:
     """Return batches of robots with loops in lanes, each beside the same samples in a compiled loop."""
     found = {}
     for file, name in (("delta", "Delta with parallelograms"), ("palletiser", "palletiser")):
-        robot = Robot.from_config(share.find("config", f"{file}.yaml"))
+        robot = Robot.load(share.find("config", f"{file}.yaml"))
         path = read_motion(share.find("config", f"{file}_motion.yaml")).for_joints(robot.joint_names)
         times = 0.3 + 1e-3 * np.arange(_FEWER)
         q = np.array([path.sample(float(t), _ORDER + 2).joints for t in times])

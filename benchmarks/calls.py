@@ -23,7 +23,7 @@ def measure(stage: Stage) -> Section:
     title = "other calls, from Python"
     stage.say(f"{title}: compiling", 0.0)
     robot = robots.panda()
-    n, body = robot.n_joints, robot.model.body_names[-1]
+    n, body = robot.n_coordinates, robot.model.body_names[-1]
     twin = pinocchio_tree.build(robot.model)
     data = twin.createData()
     q = np.random.default_rng(7).uniform(-1.0, 1.0, size=(3, n))
@@ -107,7 +107,7 @@ def measure(stage: Stage) -> Section:
 
 def _inverse_kinematics(robot: Any) -> list[Contender]:
     """Return inverse kinematics from the position of a sample before, and forward kinematics beside it."""
-    q = np.random.default_rng(8).uniform(-1.0, 1.0, size=(5, robot.n_joints))
+    q = np.random.default_rng(8).uniform(-1.0, 1.0, size=(5, robot.n_coordinates))
     q[0] = 0.2 * q[0] + [0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785]
     moved = robot.forward_kinematics(q)
     body = robot.model.body_names[-1]

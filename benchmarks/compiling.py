@@ -25,7 +25,7 @@ def measure(stage: Stage) -> Section:
         ("7-joint arm, r = 5", lambda: kernels.inverse_dynamics(panda, 5)),
         (
             "aerial manipulator, forward dynamics, r = 5",
-            lambda: kernels.hybrid_dynamics(aerial, 5, KernelSpec(base="world")),
+            lambda: kernels.hybrid_dynamics(aerial, 5, KernelSpec(base="spatial")),
         ),
     ]
     rows = []

@@ -87,7 +87,7 @@ def main() -> None:
     print("| robot | what | order | lines | object [bytes] | C over Python | Python [µs] |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for name, what, orders in _ROWS:
-        robot = Robot.from_config(share.find("config", f"{name}.yaml"))
+        robot = Robot.load(share.find("config", f"{name}.yaml"))
         for order in orders:
             written = "inverse_dynamics" if what == "feedforward" else what
             code = c_source(robot, order, "robot", what=written)
@@ -104,7 +104,7 @@ def main() -> None:
 
 def _driven() -> Iterator[tuple[str, Robot, float | None]]:
     """Yield the Panda with drives of every kind, and the period between two calls where springs remember."""
-    panda = Robot.from_config(share.find("config", "panda.yaml"))
+    panda = Robot.load(share.find("config", "panda.yaml"))
     bodies = panda.tree.body_names
     for kind, spec in {PLAIN: LINEAR, **KINDS}.items():
         robot = panda.with_drives([spec] * panda.n_joints)

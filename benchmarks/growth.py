@@ -89,7 +89,7 @@ def _generic(name: str) -> str:
 def _contenders(name: str, robot: Robot, order: int) -> list[Contender]:
     """Return `robot.compile` and the generic code, held against the published recursion in NumPy."""
     rng = np.random.default_rng(7)
-    q = rng.uniform(-1.0, 1.0, size=(order + 3, robot.n_joints))
+    q = rng.uniform(-1.0, 1.0, size=(order + 3, robot.n_coordinates))
     arguments = {"q": q}
     if robot.model.floating_base:
         pose, twists = robots.samples("pose", (4, 4), 1, rng)[0], rng.uniform(-1.0, 1.0, size=(order + 2, 6))
@@ -98,7 +98,7 @@ def _contenders(name: str, robot: Robot, order: int) -> list[Contender]:
         arguments |= {"pose": base.pose, "twists": base.twists}
     else:
         right = np.asarray(robot.inverse_dynamics(q, formulation="body_fixed"))
-    generic = TreeKernel(robot.model, order, "world" if robot.model.floating_base else None)
+    generic = TreeKernel(robot.model, order, "spatial" if robot.model.floating_base else None)
     contenders = []
     for contender, f in ((name, robot.compile(order)), (_generic(name), generic.function)):
         check(contender, f(*arguments.values()), right)

@@ -22,7 +22,7 @@ def measure(stage: Stage) -> Section:
     stage.say(f"{title}: loading", 0.0)
     urdf = Path(share.find("config", "panda.urdf"))
     robot = Robot(Robot.from_urdf(urdf).model.with_gravity((0.0, 0.0, -libraries.GRAVITY)))
-    q = np.random.default_rng(7).uniform(-1.0, 1.0, size=(3, robot.n_joints))
+    q = np.random.default_rng(7).uniform(-1.0, 1.0, size=(3, robot.n_coordinates))
     torques = np.asarray(robot.inverse_dynamics(q, formulation="body_fixed"))
     ours = {"f": robot.compile(0), "g": robot.compile(0, "forward_dynamics"), "q": q}
     ours |= {"state": q[:2].copy(), "torques": torques}

@@ -65,7 +65,7 @@ def _way(name: str, way: str) -> str:
 
 def _contenders(file: str) -> list[Contender]:
     name, motion = _ROBOTS[file]
-    robot = Robot.from_config(share.find("config", f"{file}.yaml"))
+    robot = Robot.load(share.find("config", f"{file}.yaml"))
     assert robot.closure is not None
     calls = {"inverse_dynamics": robot.compile(_ORDER)}
     calls |= {way: robot.compile(_ORDER + 2, way) for way in _WAYS}  # type: ignore[arg-type]
@@ -95,6 +95,8 @@ def _motions(robot: Robot, name: str) -> list[tuple[Array, ...]]:
         if sample.pose is None or sample.twists is None:
             motions.append((np.ascontiguousarray(sample.joints),))
         else:
-            base = BaseMotion(sample.pose, sample.twists[: _ORDER + 2], frame="body").in_frame("world")
+            base = BaseMotion(
+                sample.pose, sample.twists[: _ORDER + 2], representation="body_fixed"
+            ).in_representation("spatial")
             motions.append((base.pose, np.ascontiguousarray(base.twists)))
     return motions + motions[::-1]

@@ -83,16 +83,16 @@ def _names(file: str) -> tuple[str, str]:
 
 
 def _accelerations(file: str) -> list[Contender]:
-    robot = Robot.from_config(share.find("config", f"{file}.yaml"))
+    robot = Robot.load(share.find("config", f"{file}.yaml"))
     motions = [motion[0] for motion in _motions(robot, file)]
     return pinocchio_loops.accelerations(_names(file), robot, _BALLS[file], motions)
 
 
 def _contender(file: str, name: str) -> Contender:
-    robot = Robot.from_config(share.find("config", f"{file}.yaml"))
+    robot = Robot.load(share.find("config", f"{file}.yaml"))
     motions = _motions(robot, file)
     for motion in motions[:_SAMPLES:16]:
-        one, found = robot.solve(*motion), _efforts(robot, motion)
+        one, found = robot.solve_loops(*motion), _efforts(robot, motion)
         parts = [one.efforts] if one.base_wrench is None else [one.base_wrench, one.efforts]
         check(name, found, np.hstack(parts))
     names = {"f": robot.inverse_dynamics, "motion": itertools.cycle(motions)}
@@ -114,6 +114,8 @@ def _motions(robot: Robot, file: str) -> list[tuple[Array] | tuple[Array, BaseMo
         if sample.pose is None or sample.twists is None:
             motions.append((joints,))
         else:
-            base = BaseMotion(sample.pose, sample.twists[: _ORDER + 2], frame="body").in_frame("world")
+            base = BaseMotion(
+                sample.pose, sample.twists[: _ORDER + 2], representation="body_fixed"
+            ).in_representation("spatial")
             motions.append((joints, base))
     return motions + motions[::-1]

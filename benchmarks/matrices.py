@@ -85,7 +85,7 @@ def _forward_partials() -> list[Contender]:
     robot = robots.panda()
     twin = pinocchio_tree.build(robot.model)
     data = twin.createData()
-    state, torques = np.split(np.random.default_rng(9).uniform(-1.0, 1.0, size=(3, robot.n_joints)), [2])
+    state, torques = np.split(np.random.default_rng(9).uniform(-1.0, 1.0, size=(3, robot.n_coordinates)), [2])
     right = [np.array(part) for part in pin.computeABADerivatives(twin, data, *state, torques[0])]
     right[2] = np.triu(right[2]) + np.triu(right[2], 1).T
     function = robot.compile(0, "forward_dynamics_derivatives")
@@ -116,7 +116,7 @@ def _partials(orders: tuple[int, ...]) -> list[Contender]:
     robot = robots.panda()
     twin = pinocchio_tree.build(robot.model)
     data = twin.createData()
-    q = np.random.default_rng(7).uniform(-1.0, 1.0, size=(3 + max(orders), robot.n_joints))
+    q = np.random.default_rng(7).uniform(-1.0, 1.0, size=(3 + max(orders), robot.n_coordinates))
     right = np.stack([np.array(part) for part in pin.computeRNEADerivatives(twin, data, *q[:3])])
     names: dict[str, Any] = {"f": pin.computeRNEADerivatives, "model": twin, "data": data}
     names |= {"q": q[0].copy(), "v": q[1].copy(), "a": q[2].copy()}
@@ -133,7 +133,7 @@ def _partials(orders: tuple[int, ...]) -> list[Contender]:
 def _matrices(orders: tuple[int, ...]) -> list[Contender]:
     robot = humanoid()
     tree = JointTree.of(robot.model)
-    q = np.random.default_rng(7).uniform(-1.0, 1.0, size=(2 + max(orders), robot.n_joints))
+    q = np.random.default_rng(7).uniform(-1.0, 1.0, size=(2 + max(orders), robot.n_coordinates))
     contenders = []
     for order in orders:
         motion = q[: order + 2].copy()

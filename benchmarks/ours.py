@@ -40,12 +40,12 @@ class Compiled:
 def inverse_dynamics(robot: Robot, order: int) -> Compiled:
     """Compile inverse dynamics and hold it against the published recursion in NumPy."""
     floating = robot.model.floating_base
-    setting = KernelSpec(base="body" if floating else None)
+    setting = KernelSpec(base="body_fixed" if floating else None)
     compiled = _copies(lambda: kernels.inverse_dynamics(robot.model, order, setting))
     for i, found in enumerate(compiled.expected):
         q, *base = (argument[i] for argument in compiled.arguments)
         if floating:
-            motion = BaseMotion(base[0], base[1], frame="body")
+            motion = BaseMotion(base[0], base[1], representation="body_fixed")
             wrench, torques = robot.inverse_dynamics(q, base=motion, formulation="body_fixed")
             right = np.hstack([wrench, torques])
         else:
@@ -56,7 +56,7 @@ def inverse_dynamics(robot: Robot, order: int) -> Compiled:
 
 def forward_dynamics(robot: Robot, order: int) -> Compiled:
     """Compile forward dynamics of a floating robot and hold it against its own inverse dynamics."""
-    compiled = _copies(lambda: kernels.hybrid_dynamics(robot.model, order, KernelSpec(base="world")))
+    compiled = _copies(lambda: kernels.hybrid_dynamics(robot.model, order, KernelSpec(base="spatial")))
     for i, found in enumerate(compiled.expected):
         state, torques, pose, twist, wrench = (argument[i] for argument in compiled.arguments)
         motion = BaseMotion(pose, np.vstack([twist, found[:, :6]]))

@@ -76,7 +76,7 @@ def _row(times: Times, name: str, peer: str, against: str = "", *, faster: bool 
 def _formulations(order: int) -> list[Contender]:
     """Return the published formulations in NumPy, and the compiled recursion."""
     robot = robots.panda()
-    q = np.random.default_rng(7).uniform(-1.0, 1.0, size=(order + 3, robot.n_joints))
+    q = np.random.default_rng(7).uniform(-1.0, 1.0, size=(order + 3, robot.n_coordinates))
     right = np.asarray(robot.inverse_dynamics(q, formulation=_PUBLISHED))
     names = {"robot": robot, "q": q, "f": robot.compile(order)}
     calls = {name: f"robot.inverse_dynamics(q, formulation={name!r})" for name in INVERSE_DYNAMICS}
@@ -98,7 +98,7 @@ def _forward(links: int, order: int) -> Contender:
     """Return forward dynamics of a floating tree, held against its own inverse dynamics."""
     robot = robots.tree(5, links, floating_base=True)
     rng = np.random.default_rng(7)
-    q = rng.uniform(-1.0, 1.0, size=(order + 3, robot.n_joints))
+    q = rng.uniform(-1.0, 1.0, size=(order + 3, robot.n_coordinates))
     pose = robots.samples("pose", (4, 4), 1, rng)[0]
     base = BaseMotion(pose, rng.uniform(-1.0, 1.0, size=(order + 2, 6)))
     wrench, torques = robot.inverse_dynamics(q, base=base)
@@ -118,14 +118,14 @@ def _casadi(order: int) -> tuple[list[Contender], float]:
     """Return the largest tree by this package and by CasADi, and how long CasADi took to build [s]."""
     robot = robots.tree(5, _LINKS[-1], floating_base=True)
     rng = np.random.default_rng(7)
-    q = rng.uniform(-1.0, 1.0, size=(order + 3, robot.n_joints))
+    q = rng.uniform(-1.0, 1.0, size=(order + 3, robot.n_coordinates))
     pose = robots.samples("pose", (4, 4), 1, rng)[0]
-    base = BaseMotion(pose, rng.uniform(-1.0, 1.0, size=(order + 2, 6)), frame="body")
+    base = BaseMotion(pose, rng.uniform(-1.0, 1.0, size=(order + 2, 6)), representation="body_fixed")
     started = time.perf_counter()
     buffer, evaluate = casadi_rnea.efforts_of_tree(robot.model, order).buffer()
     built = time.perf_counter() - started
     given = [pose[:3, :3].T.copy(), base.twists.copy(), q]  # CasADi stores columns together
-    out = np.empty((order + 1, 6 + robot.n_joints))
+    out = np.empty((order + 1, 6 + robot.n_coordinates))
     for i, array in enumerate(given):
         buffer.set_arg(i, memoryview(array.data))
     buffer.set_res(0, memoryview(out.data))
@@ -133,7 +133,7 @@ def _casadi(order: int) -> tuple[list[Contender], float]:
     wrench, torques = robot.inverse_dynamics(q, base, formulation=_PUBLISHED)
     right = np.hstack([base.wrenches_in_body(wrench), torques])
     check(f"CasADi, order {order}", out, right)
-    spatial = base.in_frame("world")
+    spatial = base.in_representation("spatial")
     names: dict[str, Any] = {"f": robot.compile(order), "q": q, "pose": pose, "V": spatial.twists}
     names["out"] = np.empty_like(out)
     found = names["f"](q, pose, spatial.twists)

@@ -31,7 +31,7 @@ def measure(stage: Stage) -> Section:
     """Time kinematics and forces with their derivatives, one call from Python, on poses that move."""
     title = "Gough-Stewart platform, one call from Python"
     contenders = [pinocchio_tree.rnea_call(PINOCCHIO, six_joint_arm())]
-    platform = Robot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
+    platform = Robot.load(share.find("config", "gough_stewart_6ups.yaml"))
     for order in stage.orders:
         stage.say(f"{title}: compiling order {order}", 0.0)
         contenders.append(_contender(_moving(order), platform, order))
@@ -108,7 +108,7 @@ def six_joint_arm() -> Robot:
 
 def _with_legs(count: int) -> Robot:
     """Return a platform on that many legs, on a ring, at least six; more than six are redundant drives."""
-    closure = Robot.from_config(share.find("config", "gough_stewart_6ups.yaml")).closure
+    closure = Robot.load(share.find("config", "gough_stewart_6ups.yaml")).closure
     assert closure is not None
     model = model_of(closure)
     limbs = []
@@ -137,7 +137,7 @@ def _contender(name: str, robot: Robot, order: int) -> Contender:
     poses, twists = _motion(robot, order)
     dynamics = robot.compile(order)
     for pose, rates in zip(poses[::16], twists[::16]):
-        check(name, dynamics(pose, rates), robot.solve(None, BaseMotion(pose, rates)).efforts)
+        check(name, dynamics(pose, rates), robot.solve_loops(None, BaseMotion(pose, rates)).efforts)
     following = _endless(poses, twists)
     return python_call(name, "f(*next(motion))", {"f": dynamics, "motion": following})
 

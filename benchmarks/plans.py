@@ -31,7 +31,7 @@ _GRID = 1000  # intervals of toppra
 
 def panda() -> Robot:
     """Return the Panda with elastic drives and the limits of its data sheet."""
-    return Robot.from_config(share.find("config", "panda.yaml"))
+    return Robot.load(share.find("config", "panda.yaml"))
 
 
 def random_path(robot: Robot, seed: int, at_rest: bool = True) -> WaypointSpline:
@@ -101,7 +101,7 @@ def _reference_rows(found: dict[int, float]) -> list[Row]:
 
 def _toppra_rows(robot: Robot, seeds: range, stage: Stage) -> list[Row]:
     limits = replace(
-        JointLimits.unlimited(robot.n_joints), velocity=robot.limits.velocity, effort=robot.limits.effort
+        JointLimits.unlimited(robot.n_coordinates), velocity=robot.limits.velocity, effort=robot.limits.effort
     )
     plain = Robot(robot.tree, limits)
     ratios = []

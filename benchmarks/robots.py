@@ -16,12 +16,12 @@ _LENGTH = 0.12  # of a link [m]
 
 def panda() -> Robot:
     """Return the 7-joint arm."""
-    return Robot.from_config(share.find("config", "panda.yaml"))
+    return Robot.load(share.find("config", "panda.yaml"))
 
 
 def aerial_manipulator() -> Robot:
     """Return the floating robot of Ali et al., Table 3: 7 bodies."""
-    return Robot.from_config(share.find("config", "aerial_manipulator.yaml"))
+    return Robot.load(share.find("config", "aerial_manipulator.yaml"))
 
 
 def tree(arms: int, links: int, *, floating_base: bool) -> Robot:

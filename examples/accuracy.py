@@ -69,7 +69,7 @@ class Instant:
 
     def exact_base(self, twists: int, near: Near) -> Base | None:
         """For exact ones; `near` rounds."""
-        return None if self.pose is None else Base(self.pose, near(self.twists[:twists]), "world")
+        return None if self.pose is None else Base(self.pose, near(self.twists[:twists]), "spatial")
 
 
 def instants(name: str, order: int) -> list[Instant]:
@@ -87,7 +87,7 @@ def instants(name: str, order: int) -> list[Instant]:
 
 def errors_of_tree(robot: Robot, at: Instant, order: int, seed: int) -> Found:
     """Return errors and limits of inverse, forward and hybrid dynamics; every second joint is prescribed."""
-    tree, n = Tree.of(robot.model), robot.n_joints
+    tree, n = Tree.of(robot.model), robot.n_coordinates
     efforts = robot.inverse_dynamics(at.q, at.base(order + 2))
     wrench, torques = efforts if isinstance(efforts, tuple) else (None, efforts)
     state = at.base(1)
@@ -96,7 +96,9 @@ def errors_of_tree(robot: Robot, at: Instant, order: int, seed: int) -> Found:
     ours = {
         "inverse": efforts,
         "forward": robot.forward_dynamics(at.q[:2], torques, state, wrench),
-        "hybrid": robot.hybrid_dynamics(at.q[:2], given, np.flatnonzero(~free).tolist(), state, wrench),
+        "hybrid": robot.hybrid_dynamics(
+            at.q[:2], given, state, wrench, prescribed=np.flatnonzero(~free).tolist()
+        ),
     }
 
     def inverse(near: Near) -> mp.Exact:
@@ -231,7 +233,7 @@ def main(
             mechanism = palletiser()
             compute = partial(errors_of_loops, mechanism)
         else:
-            robot = Robot.from_config(share.find("config", f"{of}.yaml"))
+            robot = Robot.load(share.find("config", f"{of}.yaml"))
             compute = partial(errors_of_partials if name == "partials" else errors_of_tree, robot)
         several = [
             compute(at, order, seed) for seed, at in enumerate(instants(of, order)[: 1 if quick else None])

@@ -270,7 +270,7 @@ def main(
 ) -> None:
     """Fly the aerial manipulator of Ali et al.: inverse dynamics of order 5, forward dynamics back."""
     console = Console(stderr=True)
-    robot = Robot.from_config(share.find("config", "aerial_manipulator.yaml"))
+    robot = Robot.load(share.find("config", "aerial_manipulator.yaml"))
     times = np.linspace(0.0, HORIZON, SAMPLES, endpoint=False)
     order = 3 if quick else ORDER
     flight = table_3_flight(times[:: 50 if quick else 1], order)

@@ -98,7 +98,7 @@ def draw_elastic_joint(path: Path) -> Path:
 
 def draw_message(path: Path) -> Path:
     """Draw what a consumer makes of messages at 50 Hz, and the error against their age."""
-    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    robot = Robot.load(share.find("config", "panda.yaml"))
     motion = read_trajectory(share.find("config", "panda_validation.yaml"))
     joint, period = 1, 0.02
     stamps = np.arange(1.0, 1.2, period)
@@ -146,7 +146,9 @@ def draw_twists(path: Path) -> Path:
     corners = np.array([[-0.5, -0.3], [0.5, -0.3], [0.5, 0.3], [-0.5, 0.3]])
     origin, turn = placement[:2, 3], placement[:2, :2]
     for ax, name, title in zip(
-        axes[0], ("hybrid", "body_fixed", "spatial"), ("HYBRID", 'BODY, frame="body"', 'WORLD, frame="world"')
+        axes[0],
+        ("hybrid", "body_fixed", "spatial"),
+        ("HYBRID", 'BODY, representation="body_fixed"', 'WORLD, representation="spatial"'),
     ):
         bare(ax, title)
         v = convert_screws(hybrid, placement, hybrid, "hybrid", name)[0, 3:5]
@@ -189,7 +191,7 @@ def draw_twists(path: Path) -> Path:
 
 def draw_floating_base(path: Path) -> Path:
     """Draw the aerial manipulator, and the wrench on its base while the arms swing."""
-    drone = Robot.from_config(share.find("config", "aerial_manipulator.yaml"))
+    drone = Robot.load(share.find("config", "aerial_manipulator.yaml"))
     figure, axes = grid(
         1,
         2,

@@ -148,7 +148,7 @@ def main(
 ) -> None:
     """Track a fast motion with springs of many stiffnesses, and with wrong inertias."""
     console = Console(stderr=True)
-    panda = Robot.from_config(share.find("config", "panda.yaml"))
+    panda = Robot.load(share.find("config", "panda.yaml"))
     duration = 0.2 if quick else MOTION.duration
     stiffnesses = STIFFNESSES[3:5] if quick else STIFFNESSES
     feedforwards = ("none", "rigid", "elastic")

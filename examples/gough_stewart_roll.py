@@ -45,7 +45,7 @@ def platform_motion(robot: Robot, t: float) -> BaseMotion:
     pose[1:3, 1:3] = [[cosine, -sine], [sine, cosine]]
     twists = np.zeros((ORDER + 2, 6))
     twists[:, 0] = angle[1:]
-    return BaseMotion(pose, twists, frame="body")
+    return BaseMotion(pose, twists, representation="body_fixed")
 
 
 def simulate(robot: Robot) -> tuple[Array, Array, Array]:
@@ -132,7 +132,7 @@ def main(
 ) -> None:
     """Draw Figures 3, 4 and 5 of Mueller et al. for the platform in `config/`."""
     console = Console()
-    robot = Robot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
+    robot = Robot.load(share.find("config", "gough_stewart_6ups.yaml"))
     times, motion, forces = simulate(robot)
     first = kinematics_picture(robot, times, motion)
     second = derivatives_picture(robot, times, motion, forces)

@@ -85,7 +85,7 @@ def main(
     quick: Annotated[bool, typer.Option(help="Fewer samples.")] = False,
 ) -> None:
     """Identify the parameters of a simulated Panda from noisy torques; print and draw how good they are."""
-    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    robot = Robot.load(share.find("config", "panda.yaml"))
     excitation = read_trajectory(share.find("config", "panda_excitation.yaml"))
     validation = read_trajectory(share.find("config", "panda_validation.yaml"))
     measured_at = np.linspace(0.0, PERIOD, 300 if quick else 2000, endpoint=False)

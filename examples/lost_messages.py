@@ -38,7 +38,7 @@ class Run(NamedTuple):
 
 def exact_efforts(count: int, order: int) -> Array:
     """Return the torques of the Panda and their derivatives (count, order + 1, n), one each millisecond."""
-    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    robot = Robot.load(share.find("config", "panda.yaml"))
     motion = read_trajectory(share.find("config", "panda_excitation.yaml"))
     times = START + 1e-3 * np.arange(count)
     samples = motion.sample(times, order + 2)

@@ -67,7 +67,7 @@ def main(
     ] = False,
 ) -> None:
     """Let the arm follow in both simulators, and draw the errors."""
-    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    robot = Robot.load(share.find("config", "panda.yaml"))
     study = TrackingStudy(robot, MOTION, 0.2 if quick else None, 0.1, LOOP)
     shares = (0.0,) if quick else SHARES
     errors: dict[str, dict[FeedforwardMode, list[float]]] = {

@@ -40,7 +40,7 @@ POINTS = (5, 9)  # of it
 def panda(gravity: bool = True) -> Robot:
     """Return the Panda, its inertias about the centres of mass, as identified."""
     path = share.find("config", "panda.yaml")
-    return Robot.from_config(path) if gravity else Robot.from_config(path, gravity=(0.0, 0.0, 0.0))
+    return Robot.load(path) if gravity else Robot.load(path, gravity=(0.0, 0.0, 0.0))
 
 
 def torques_of_published_figures(motion: Array) -> Array:
@@ -72,7 +72,7 @@ def differentiated(
     powers = offsets[None, :].astype(float) ** np.arange(points)[:, None]
     moments = np.where(np.arange(points) == order, float(factorial(order)), 0.0)
     weights = np.linalg.solve(powers, moments)
-    result = np.zeros((len(times), robot.n_joints))
+    result = np.zeros((len(times), robot.n_coordinates))
     for offset, weight in zip(offsets, weights):
         motion = trajectory.sample(times + offset * step, 2)
         result += weight / step**order * robot.inverse_dynamics(motion)[:, 0]

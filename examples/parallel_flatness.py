@@ -116,7 +116,7 @@ def main(
 ) -> None:
     """Control the planar 3-RRR with exact state, sampled, and with encoders that round and are noisy."""
     console = Console(stderr=True)
-    robot = Robot.from_config(share.find("config", "planar_3rrr.yaml"))
+    robot = Robot.load(share.find("config", "planar_3rrr.yaml"))
     duration = 0.1 if quick else MOTION.duration
     cases = {
         "exact state, 1 kHz": (0.0, 0.0),

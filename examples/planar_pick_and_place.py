@@ -80,7 +80,7 @@ def tool_motion(t: float) -> BaseMotion:
     pose[:2, 3] = start + part[0] * (end - start)
     twists = np.zeros((ORDER + 2, 6))
     twists[:, 3:5] = np.outer(part[1:], end - start)
-    return BaseMotion(pose, twists, frame="body")
+    return BaseMotion(pose, twists, representation="body_fixed")
 
 
 def simulate(robot: Robot, preload: float) -> dict[str, Array]:
@@ -133,7 +133,7 @@ def main(
 ) -> None:
     """Draw the torques of Mueller et al., section VI-B, for the mechanism in `config/`."""
     console = Console()
-    robot = Robot.from_config(share.find("config", "planar_3rrr.yaml"))
+    robot = Robot.load(share.find("config", "planar_3rrr.yaml"))
     plain, preloaded = simulate(robot, 0.0), simulate(robot, PRELOAD)
     console.print(f"largest torque {np.abs(plain['torque']).max():.3g} N·m")
     console.print(f"largest deflection of a spring {np.abs(plain['spring']).max():.3g} rad")

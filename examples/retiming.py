@@ -33,7 +33,7 @@ _QUANTITIES = ("motor torque", "motor torque rate")
 
 def careful_panda() -> Robot:
     """Return the Panda with a tighter limit on torque rates."""
-    panda = Robot.from_config(share.find("config", "panda.yaml"))
+    panda = Robot.load(share.find("config", "panda.yaml"))
     limits = replace(panda.limits, effort_rate=np.full(panda.n_joints, RATE))
     return Robot(panda.model, limits, panda.drive_train, panda.frames)
 

@@ -176,7 +176,7 @@ def main(
     quick: Annotated[bool, typer.Option("--quick", help="1.2 s only.")] = False,
 ) -> None:
     """Follow chunks by splines and by a stream planner."""
-    panda = Robot.from_config(share.find("config", "panda.yaml"))
+    panda = Robot.load(share.find("config", "panda.yaml"))
     duration = 1.2 if quick else DURATION
     messages = chunks(duration)
     times = PERIOD * np.arange(round(duration / PERIOD) + 1)

@@ -110,7 +110,7 @@ def main(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer instants.")] = False,
 ) -> None:
     """Compare the motor torques with and without making a planner's trajectory dense."""
-    found = compare(Robot.from_config(share.find("config", "panda.yaml")), 1231 if quick else 12301)
+    found = compare(Robot.load(share.find("config", "panda.yaml")), 1231 if quick else 12301)
     jumps = np.abs(np.diff(found.quintic, axis=0)).max(axis=0)
     print("largest [N·m]   sparse, missed   dense, missed   jumps of the controller's own motion")
     for joint in range(found.exact.shape[1]):

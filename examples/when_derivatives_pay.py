@@ -91,7 +91,7 @@ def rubbing(robot: Robot, share_of_it: float) -> Robot:
 
 def run_all(path: WaypointSpline, softer: Sequence[int], cases: Sequence[str]) -> Errors:
     """Return root mean squares over the joints and the fastest motion along a path."""
-    panda = Robot.from_config(share.find("config", "panda.yaml"))
+    panda = Robot.load(share.find("config", "panda.yaml"))
     errors: Errors = {case: {mode.value: [] for mode in CASES[case].modes} for case in cases}
     runs = [(case, mode) for case in cases for mode in CASES[case].modes]
     for soft in softer:

@@ -5,7 +5,7 @@ import signal
 import sys
 from importlib import import_module
 from pkgutil import extend_path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 # `python -m hodyn_ros.nodes.NAME`: Ctrl-C in the second or two of the imports would print where they stood.
 if sys.argv[:1] == ["-m"] and any(argument.startswith("hodyn_ros.nodes.") for argument in sys.orig_argv):
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from hodyn_ros.actuation.compiled_motors import MotorMotion
     from hodyn_ros.actuation.drive_train import DriveTrain
     from hodyn_ros.actuation.propellers import Propellers
+    from hodyn_ros.dynamics.calls.inverse_dynamics import DriveState
+    from hodyn_ros.dynamics.calls.results import BaseAndJoints, CoordinateMotion
     from hodyn_ros.dynamics.group_robot import GroupRobot
     from hodyn_ros.dynamics.kinematics.forward_kinematics import Kinematics
     from hodyn_ros.dynamics.parallel_robot import ParallelRobot
@@ -35,10 +37,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AppliedWrench",
+    "BaseAndJoints",
     "BaseMotion",
     "ConvergenceError",
+    "CoordinateMotion",
     "Coupling",
     "DriveSpec",
+    "DriveState",
     "DriveTrain",
     "GroupRobot",
     "HodynError",
@@ -65,10 +70,13 @@ __all__ = [
 # Each is imported when it is asked for, as all of them take a second, and a command or a node needs few.
 _HOMES = {
     "AppliedWrench": "lie.motion",
+    "BaseAndJoints": "dynamics.calls.results",
     "BaseMotion": "lie.motion",
     "ConvergenceError": "errors",
+    "CoordinateMotion": "dynamics.calls.results",
     "Coupling": "model.loops",
     "DriveSpec": "model.drive_spec",
+    "DriveState": "dynamics.calls.inverse_dynamics",
     "DriveTrain": "actuation.drive_train",
     "GroupRobot": "dynamics.group_robot",
     "HodynError": "errors",
@@ -94,7 +102,7 @@ _HOMES = {
 
 if not TYPE_CHECKING:
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> object:
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
@@ -103,4 +111,4 @@ if not TYPE_CHECKING:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

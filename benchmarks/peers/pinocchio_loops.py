@@ -33,7 +33,7 @@ def accelerations(
     driven = [robot.tree.joint_names.index(name) for name in robot.driven_joints]
     ours, theirs = [], []
     for y in motions:
-        one = robot.solve(y[:3])
+        one = robot.solve_loops(y[:3])
         tau = np.zeros(robot.tree.n_joints)
         tau[driven] = one.efforts[0]
         ours.append((y[:2].copy(), one.efforts[:1].copy()))

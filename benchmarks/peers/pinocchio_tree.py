@@ -57,7 +57,7 @@ def rnea_call(name: str, robot: Robot) -> Contender:
     """Return `pinocchio.rnea` called from Python, checked against this package first."""
     twin = build(robot.model)
     data = twin.createData()
-    q = np.random.default_rng(7).uniform(-1.0, 1.0, size=(3, robot.n_joints))
+    q = np.random.default_rng(7).uniform(-1.0, 1.0, size=(3, robot.n_coordinates))
     right = np.asarray(robot.inverse_dynamics(q, formulation="body_fixed"))
     check("pinocchio.rnea", pin.rnea(twin, data, q[0], q[1], q[2])[None], right)
     names = {

@@ -19,9 +19,9 @@ _SAMPLES = 1000
 
 def messages() -> list[DesiredMotion]:
     """Return the samples of one swing, for whoever sends them to give them stamps."""
-    robot = Robot.from_config(find("config", ROBOT))
+    robot = Robot.load(find("config", ROBOT))
     middle = 0.5 * (robot.limits.position_lower + robot.limits.position_upper)
-    phase = 2.0 * np.pi * np.arange(_SAMPLES)[:, None] / _SAMPLES + np.arange(robot.n_joints)
+    phase = 2.0 * np.pi * np.arange(_SAMPLES)[:, None] / _SAMPLES + np.arange(robot.n_coordinates)
     orders = np.arange(ORDERS)[:, None, None]
     swing = _AMPLITUDE * (2.0 * np.pi) ** orders * np.sin(phase + 0.5 * np.pi * orders)
     swing[0] += middle

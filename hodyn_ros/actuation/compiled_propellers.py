@@ -8,12 +8,12 @@ import numpy as np
 
 from hodyn_ros.codegen.kernel import Program, Shape, Stack
 from hodyn_ros.lie.jets import multiply, power, to_derivatives, to_taylor
-from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 
 
 def propeller_program(
-    allocation: Array, inverse: Array, tilts: Sequence[bool], orders: int, frame: Frame | None
+    allocation: Array, inverse: Array, tilts: Sequence[bool], orders: int, frame: BaseRepresentation | None
 ) -> Program:
     """Return what computes thrusts, tilts and what is left of a wrench (orders, 6) on the base, by order.
 
@@ -27,7 +27,7 @@ def propeller_program(
         jet = to_taylor(np.array(wrench, dtype=object))
         if motion:
             pose, twists = (np.array(part, dtype=object) for part in motion)
-            jet = _in_body(jet, pose, to_taylor(twists), frame == "body")
+            jet = _in_body(jet, pose, to_taylor(twists), frame == "body_fixed")
         parts = jet @ inverse.T
         left = jet - parts @ allocation.T
         thrusts, angles, ends, column = [], [], [], 0

@@ -26,7 +26,7 @@ from hodyn_ros.checks import check_finite, finite_array, finite_result, real_arr
 from hodyn_ros.codegen.kernel import Kernel, Program
 from hodyn_ros.errors import InputError, ModelError, OverflowingError, SingularError
 from hodyn_ros.lie.jets import power, to_derivatives, to_taylor
-from hodyn_ros.lie.motion import BaseMotion, Frame
+from hodyn_ros.lie.motion import BaseMotion, BaseRepresentation
 from hodyn_ros.lie.se3 import Ad, Array, inverse
 from hodyn_ros.model.propeller import Propeller
 
@@ -55,7 +55,9 @@ class Propellers:
         self.names = tuple(propeller.name for propeller in self.propellers)
         if not self.propellers or len(set(self.names)) < len(self.names):
             raise ModelError(f"propellers need names of their own, one at least; found {list(self.names)}")
-        self._kernels: dict[tuple[int, Frame | None], Kernel] = {}  # by numbers of orders and frames of bases
+        self._kernels: dict[
+            tuple[int, BaseRepresentation | None], Kernel
+        ] = {}  # by numbers of orders and frames of bases
         self.tilts = any(propeller.tilts for propeller in self.propellers)
         self.reaches_all = bool(np.linalg.matrix_rank(self._scaled, rtol=_RANK) == 6)
 
@@ -118,7 +120,7 @@ class Propellers:
                     f"{base.twists.shape}"
                 )
             arrays += base.arrays(max(orders - 1, 1), batch)
-        kernel = self._kernel(orders, None if base is None else base.frame)
+        kernel = self._kernel(orders, None if base is None else base.representation)
         try:
             found = kernel.batch(*arrays) if batch else kernel.function(*arrays)
         except OverflowingError:
@@ -132,13 +134,13 @@ class Propellers:
             tilts[..., 0, :] = np.where([p.tilts for p in self.propellers], np.arctan2(across, along), 0.0)
         return PropellerMotion(thrusts, tilts, left)
 
-    def _kernel(self, orders: int, frame: Frame | None) -> Kernel:
+    def _kernel(self, orders: int, frame: BaseRepresentation | None) -> Kernel:
         kernel = self._kernels.get((orders, frame))
         if kernel is None:
             kernel = self._kernels[orders, frame] = Kernel(*self.program(orders, frame))
         return kernel
 
-    def program(self, orders: int, frame: Frame | None) -> Program:
+    def program(self, orders: int, frame: BaseRepresentation | None) -> Program:
         """Return what `motion` compiles: `hodyn_ros.actuation.compiled_propellers.propeller_program`."""
         tilts = [propeller.tilts for propeller in self.propellers]
         return propeller_program(self.allocation, self._inverse, tilts, orders, frame)

@@ -21,6 +21,7 @@ from hodyn_ros.cli.figures import (
     sheet_figures,
 )
 from hodyn_ros.cli.robot_first import robot_first
+from hodyn_ros.dynamics.operations import EXPORTED_OF_TREES, EXPORTED_WITH_LOOPS
 from hodyn_ros.errors import FigureWarning, HodynError, InputError
 from hodyn_ros.extras import missing_extra
 from hodyn_ros.ros_presence import require_ros
@@ -171,10 +172,8 @@ def export(
     what: Annotated[
         list[str] | None,
         typer.Option(
-            help="What to export in C, once or more: inverse_dynamics, forward_dynamics, forward_kinematics, "
-            "jacobian, com, mass_matrix, coriolis_matrix, gravity_torque, regressor, "
-            "inverse_dynamics_derivatives, forward_dynamics_derivatives, propeller_thrusts; of robots with "
-            "loops also joint_motion, motion_from_drives.",
+            help=f"What to export in C, once or more: {', '.join(EXPORTED_OF_TREES)}, propeller_thrusts; "
+            f"of robots with loops also {', '.join(EXPORTED_WITH_LOOPS)}.",
             show_default="inverse_dynamics",
         ),
     ] = None,

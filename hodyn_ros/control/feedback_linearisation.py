@@ -126,9 +126,9 @@ class FeedbackLinearisation:
         """
         degree, k = self.degree, self._links.size
         if isinstance(desired, BaseMotion):
-            if self._links.joints_only or self.robot.n_joints:
+            if self._links.joints_only or self.robot.n_coordinates:
                 raise InputError("joints are coordinates; give their motion, and not that of a platform")
-            desired = self._links.coordinates(np.empty((degree + 1, self.robot.n_joints)), desired)
+            desired = self._links.coordinates(np.empty((degree + 1, self.robot.n_coordinates)), desired)
         wanted = np.asarray(desired, dtype=np.float64)
         if wanted.ndim != 2 or len(wanted) <= degree or wanted.shape[1] != k:
             raise InputError(

@@ -69,7 +69,7 @@ class Links:
         self._home_pose = robot.home[1]
         self._armature = np.zeros(self.n_driven) if armature is None else armature
         self._forward = not robot.moves_base and not self._armature.any()
-        self.size = robot.n_joints + len(rows)  # k
+        self.size = robot.n_coordinates + len(rows)  # k
         self._unit = np.eye(self.size)
         self._first = 0 if base is None or platform is not None else 6  # column of the drives, after a base's
 
@@ -85,11 +85,13 @@ class Links:
         """
         if self.joints_only:
             return motion, None if self.base is None else self.base(time)
-        n = self.robot.n_joints
+        n = self.robot.n_coordinates
         jets = motion[:, n:] @ self._platform_rows.T
         assert self._home_pose is not None
         pose = self._home_pose @ exp(jets[0])
-        return np.ascontiguousarray(motion[:, :n]), BaseMotion(pose, body_twists(jets), frame="body")
+        return np.ascontiguousarray(motion[:, :n]), BaseMotion(
+            pose, body_twists(jets), representation="body_fixed"
+        )
 
     def coordinates(self, joints: Array, platform: BaseMotion | None = None) -> Array:
         """Return x and its derivatives (orders + 1, k) from those of joints and platform.
@@ -101,7 +103,7 @@ class Links:
         assert self._home_pose is not None
         rows = self._platform_rows
         jets = log(inverse(self._home_pose) @ platform.pose)
-        rates = coordinate_rates(jets, platform.in_frame("body").twists[: len(joints) - 1])
+        rates = coordinate_rates(jets, platform.in_representation("body_fixed").twists[: len(joints) - 1])
         return np.concatenate([joints, np.concatenate([jets[None], rates]) @ rows], axis=1)
 
     def drives(self, motion: Array, time: float = 0.0, preload: Array | None = None) -> DriveState:
@@ -120,8 +122,8 @@ class Links:
         if platform is None:
             found: Array = self.robot.forward_dynamics(q, efforts)
             return found
-        joints, twists = self.robot.forward_dynamics(q, efforts, platform)
-        n = self.robot.n_joints
+        twists, joints = self.robot.forward_dynamics(q, efforts, platform)
+        n = self.robot.n_coordinates
         jets = self._platform_rows @ state[0, n:]
         rates = coordinate_rates(jets, np.concatenate([platform.twists, twists])) @ self._platform_rows
         return np.concatenate([joints, rates[1:]], axis=1)
@@ -175,7 +177,7 @@ class Links:
         joints = [q] if q.shape[1] or base is None else []
         if base is None:
             return joints
-        spatial = base.in_frame("world")
+        spatial = base.in_representation("spatial")
         return [*joints, spatial.pose, np.ascontiguousarray(spatial.twists[:2])]
 
     @cached_property
@@ -194,14 +196,14 @@ class Links:
 
     def _accelerated(self, arguments: list[Array], x: Array) -> Iterator[list[Array]]:
         """Yield arguments with a unit of one coordinate's acceleration more, one after the other."""
-        for i in range(self.robot.n_joints):
+        for i in range(self.robot.n_coordinates):
             stack = arguments[0].copy()
             stack[2, i] += 1.0
             yield [stack, *arguments[1:]]
         if not self.joints_only:
             *joints, pose, twists = arguments
             rows = self._platform_rows
-            turns = Ad(pose) @ differential(rows @ x[self.robot.n_joints :]) @ rows
+            turns = Ad(pose) @ differential(rows @ x[self.robot.n_coordinates :]) @ rows
             for direction in turns.T:
                 yield [*joints, pose, np.array([twists[0], twists[1] + direction])]
 

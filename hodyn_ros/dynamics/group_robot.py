@@ -7,12 +7,13 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_finite, finite_array, finite_result, real_array, rigid_pose
 from hodyn_ros.dynamics import centroid, matrices, partials, regressors
-from hodyn_ros.dynamics.matrices import DynamicMatrices, JacobianFrame, MatrixDerivatives
+from hodyn_ros.dynamics.matrices import DynamicMatrices, MatrixDerivatives
 from hodyn_ros.dynamics.partials import LinearisedDynamics
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations.body_jacobians import BodyJacobians, JointMotion
 from hodyn_ros.formulations.parameters import dynamic_parameters
 from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.representations import Representation, check_representation
 from hodyn_ros.lie.se3 import Array, exp, log
 from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.readers.assembly import Frame
@@ -101,10 +102,13 @@ class GroupRobot:
         return matrices.matrix_derivatives(*self._bodies(motion, 1))
 
     @finite_result
-    def jacobian(self, motion: JointMotion, body: str | int, frame: JacobianFrame = "world") -> Array:
+    def jacobian(
+        self, motion: JointMotion, body: str | int, representation: Representation = "spatial"
+    ) -> Array:
         """Compute the Jacobian of a body, (order, m) velocities -> (order + 1, 6, m)."""
+        check_representation(representation)
         place = Frame(self.tree.body_index(body), np.eye(4))
-        return matrices.jacobian(self._bodies(motion, 0)[0], place, frame)
+        return matrices.jacobian(self._bodies(motion, 0)[0], place, representation)
 
     @finite_result
     def com(self, motion: JointMotion) -> Array:

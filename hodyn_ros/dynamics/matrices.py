@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from hodyn_ros.dynamics.motion_stack import in_place
-from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import dynamic_matrices as published
 from hodyn_ros.formulations.body_jacobians import BodyJacobians
 from hodyn_ros.formulations.state_derivatives import state_derivatives
@@ -18,9 +17,6 @@ from hodyn_ros.lie.representations import Representation, convert_screws
 from hodyn_ros.lie.se3 import Ad, Array, inverse
 from hodyn_ros.model.readers.assembly import Frame
 
-JacobianFrame = Literal["world", "body", "hybrid"]
-_REPRESENTATIONS: dict[str, Representation] = {"world": "spatial", "body": "body_fixed", "hybrid": "hybrid"}
-FRAMES: dict[Representation, JacobianFrame] = {"spatial": "world", "body_fixed": "body", "hybrid": "hybrid"}
 _PUBLISHED = {
     "mass": published.mass_matrices,
     "coriolis": published.coriolis_matrices,
@@ -92,20 +88,13 @@ def matrix_derivatives(bodies: BodyJacobians, order: int) -> MatrixDerivatives:
     )
 
 
-def representation(frame: JacobianFrame) -> Representation:
-    """Return what the frame of a Jacobian means; InputError for an unknown one."""
-    if not isinstance(frame, str) or frame not in _REPRESENTATIONS:
-        raise InputError(f"frame must be one of {list(_REPRESENTATIONS)}, found {frame!r}")
-    return _REPRESENTATIONS[frame]
-
-
-def jacobian(bodies: BodyJacobians, place: Frame, frame: JacobianFrame) -> Array:
-    """Return the Jacobian (order + 1, 6, m) of a frame on a body, `frame` being that of its twist."""
+def jacobian(bodies: BodyJacobians, place: Frame, representation: Representation) -> Array:
+    """Return the Jacobian (order + 1, 6, m) of a frame on a body, of its twist in `representation`."""
     if place.body < 0:
         return np.zeros((*bodies.batch, bodies.motion.order + 1, 6, bodies.tree.n_velocities))
     carry = Ad(inverse(place.pose))
     columns = [np.swapaxes(carry @ J[..., place.body, :, :], -1, -2) for J in bodies.J]  # (..., m, 6)
     twists = [(V[..., place.body, :] @ carry.T)[..., None, :] for V in bodies.V]
     pose = (bodies.poses[..., place.body, :, :] @ place.pose)[..., None, :, :]
-    found = convert_screws(np.stack(columns), pose, twists, "body_fixed", representation(frame))
+    found = convert_screws(np.stack(columns), pose, twists, "body_fixed", representation)
     return in_place(list(np.swapaxes(found, -1, -2)), bodies.batch)

@@ -12,7 +12,7 @@ from hodyn_ros.checks import check_finite, real_array
 from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations.body_jacobians import BodyJacobians, joint_motion
-from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, Frame
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.tree import TreeModel
@@ -41,13 +41,13 @@ class MotionStack:
         joints = [self.q[..., k + 1, :] for k in range(self.order + 1)]
         if self.base is None:
             return joints
-        _, twists = self.base.in_frame("body").arrays(self.order + 1, self.batch)
+        _, twists = self.base.in_representation("body_fixed").arrays(self.order + 1, self.batch)
         return [np.concatenate([twists[..., k, :], w], axis=-1) for k, w in enumerate(joints)]
 
     @property
-    def frame(self) -> Frame:
+    def frame(self) -> BaseRepresentation:
         """The representation of the twists of the base."""
-        return "body" if self.base is None else self.base.frame
+        return "body_fixed" if self.base is None else self.base.representation
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -62,7 +62,11 @@ class MotionStack:
 
 
 def motion_stack(
-    model: TreeModel, q: ArrayLike | None, base: BaseMotion | None, rates: int, frame: Frame = "body"
+    model: TreeModel,
+    q: ArrayLike | None,
+    base: BaseMotion | None,
+    rates: int,
+    frame: BaseRepresentation = "body_fixed",
 ) -> MotionStack:
     """Check a motion whose result of order r needs `rates` derivatives more than r.
 
@@ -71,7 +75,7 @@ def motion_stack(
     """
     joints = joint_stack(model, q, rates, "the motion")
     motion = fitting_base(model, base, joints.q.shape[-2] - 1, joints.batch)
-    return joints if motion is None else replace(joints, base=motion.in_frame(frame))
+    return joints if motion is None else replace(joints, base=motion.in_representation(frame))
 
 
 def joint_stack(model: TreeModel, q: ArrayLike | None, rates: int, name: str) -> MotionStack:

@@ -34,4 +34,3 @@ class ParallelRobot:
     """
 
     from_screws = staticmethod(_as_robot(ParallelModel.build))
-    from_config = Robot.from_config

@@ -39,8 +39,9 @@ class Robot(
 ):
     """A tree of rigid bodies, on the ground or floating, with its dynamics of any order.
 
-    Build one with `from_urdf`, `from_mjcf`, `from_config` or `from_screws`. Its calls stand by subject in the
-    files of `hodyn_ros.dynamics.calls`. All raise InputError saying what was expected and found.
+    Build one with `load` from a file of any kind, `from_urdf` and `from_mjcf`, which take texts and more
+    arguments, or `from_screws`. Its calls stand by subject in the files of
+    `hodyn_ros.dynamics.calls`. All raise InputError saying what was expected and found.
 
     Calls that return matrices take a derivative stack `q` (orders, n), or a batch (N, orders, n), and return
     as many orders as it determines, the order on axis 0 (axis 1 of a batch). The m velocities are q' or, with
@@ -119,8 +120,8 @@ class Robot(
         return cls.of(read_mjcf_robot(path_or_xml, root, keyframe, coordinates, driven, friction))
 
     @classmethod
-    def from_config(cls, path: str | Path, gravity: ArrayLike | None = None) -> Robot:
-        """Read a robot with its drives and limits from a YAML file as in `config/`, or from URDF or MJCF.
+    def load(cls, path: str | Path, gravity: ArrayLike | None = None) -> Robot:
+        """Read a robot from a file by what it is: YAML as in `config/`, with drives and limits, URDF, MJCF.
 
         `gravity` (3,) [m/s^2], pointing down, overrides the file's. Raises ModelError naming file and place.
         """

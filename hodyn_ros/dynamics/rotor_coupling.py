@@ -60,12 +60,12 @@ class RotorCoupling:
 
     def __init__(self, robot: Robot) -> None:
         self.robot, self.train = robot, robot.require_drives()
-        if robot.closure is not None or robot.moves_base or self.train.n_motors != robot.n_joints:
+        if robot.closure is not None or robot.moves_base or self.train.n_motors != robot.n_coordinates:
             raise ModelError(
                 f"robot {robot.name!r} has rotors that turn with their carriers, which are for trees on the "
                 "ground with one motor a joint; leave out `rotor` of its drives"
             )
-        self.all = [rotor for j in range(robot.n_joints) if (rotor := self._rotor(j)) is not None]
+        self.all = [rotor for j in range(robot.n_coordinates) if (rotor := self._rotor(j)) is not None]
         self.needed_orders(0)
 
     @classmethod
@@ -89,8 +89,8 @@ class RotorCoupling:
         The torque of a joint holds the second derivatives of all rotors beyond it. So each of their springs
         needs two orders more, `2 (n - 1)` more at the tip of an arm whose bodies each carry the next motor.
         """
-        needed = np.full(self.robot.n_joints, order)
-        for _ in range(self.robot.n_joints + 1):
+        needed = np.full(self.robot.n_coordinates, order)
+        for _ in range(self.robot.n_coordinates + 1):
             before = needed.copy()
             for rotor in self.all:
                 if self.train.elastic[rotor.joint] and rotor.path:
@@ -120,7 +120,7 @@ class RotorCoupling:
         twists = self.robot.forward_kinematics(q, representation="body_fixed").twists
 
         def torques(level: int, loads: Sequence[_Load]) -> Array:
-            wrenches = [AppliedWrench(body, values, frame="body") for body, values in loads]
+            wrenches = [AppliedWrench(body, values, representation="body_fixed") for body, values in loads]
             return self.robot.inverse_dynamics(q[: level + 3], wrenches=wrenches)
 
         turning = {rotor.body: twists[:, rotor.body, :3] for rotor in self.all}
@@ -142,7 +142,7 @@ class RotorCoupling:
         }
 
         def torques(level: int, loads: Sequence[_Load]) -> Array:
-            setting = KernelSpec(loads=tuple((body, "body") for body, _ in loads))
+            setting = KernelSpec(loads=tuple((body, "body_fixed") for body, _ in loads))
             trace, _ = inverse_dynamics_trace(model, level, setting)
             given = [values[: level + 1].tolist() for _, values in loads]
             missing = [[[0.0] * 6] * (level + 1 - len(values)) for values in given]
@@ -165,7 +165,7 @@ class RotorCoupling:
         `turning`: body-fixed angular velocities of carriers by order; `inverse_dynamics` of an order under
         wrenches in the frames of their bodies.
         """
-        needed, n = self.needed_orders(order), self.robot.n_joints
+        needed, n = self.needed_orders(order), self.robot.n_coordinates
         rotors = {rotor.joint: rotor for rotor in self.all}
         loads = [_load(rotor, q[:, j], turning) for j, rotor in rotors.items() if not self.train.elastic[j]]
         count = order - 1 if self.train.elastic.any() else order + 1
@@ -190,10 +190,10 @@ class RotorCoupling:
 
     def coupling(self, state: Array, motor_rates: Array) -> CouplingTerms:
         """Return what is added at positions and velocities (2, n), under velocities (n,) of the motors."""
-        n = self.robot.n_joints
+        n = self.robot.n_coordinates
         inertia, on_links, on_motors = np.zeros((n, n)), np.zeros(n), np.zeros(n)
         for joint, body, axis, share, _ in self.all:
-            jacobian, rate = self.robot.jacobian(state, body, "body")[:, :3]
+            jacobian, rate = self.robot.jacobian(state, body=body, representation="body_fixed")[:, :3]
             inertia[:, joint] = share * (axis @ jacobian)
             turning = np.cross(jacobian @ state[1], axis)
             on_links += share * motor_rates[joint] * (turning @ jacobian)

@@ -25,7 +25,7 @@ from hodyn_ros.engine.matrix_kernels import bracket_rows, dynamic_matrices_trace
 from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.vectors import cross, dot
-from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.tree import TreeModel
 
@@ -33,7 +33,7 @@ _ROWS = 4096  # directions at a time, of all samples together
 
 
 def inverse_dynamics_changes(
-    model: TreeModel, order: int, loads: tuple[tuple[int, Frame], ...] = ()
+    model: TreeModel, order: int, loads: tuple[tuple[int, BaseRepresentation], ...] = ()
 ) -> LaneKernel | None:
     """Compile `q (order + 3, n), ..., change (order + 3, m) -> change of Q (order + 1, m)`.
 
@@ -42,7 +42,7 @@ def inverse_dynamics_changes(
     Applied wrenches, (order + 1, 6) each, stay as they are. None where one direction has more
     operations than `STRAIGHT_LINE_LIMIT`.
     """
-    setting = KernelSpec(base="body" if model.floating_base else None, loads=loads)
+    setting = KernelSpec(base="body_fixed" if model.floating_base else None, loads=loads)
 
     def trace(q: Stack, *others: Stack) -> Stack:
         *given, change = others
@@ -65,7 +65,7 @@ def hybrid_dynamics_changes(model: TreeModel, order: int, setting: KernelSpec) -
     (order + 3, m)` of positions, velocities and derivatives of what is given. Of a base all are body-fixed;
     the wrench on it stays as it is in the world where the robot moves away. None as above.
     """
-    assert setting.base != "world"
+    assert setting.base != "spatial"
 
     def trace(state: Stack, given: Stack, *others: Stack) -> Stack:
         *rest, change = others

@@ -15,7 +15,7 @@ from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.applied import AppliedWrench
 from hodyn_ros.engine.series.canonical import canonical_bodies
 from hodyn_ros.engine.series.floating_base import FloatingBase
-from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.model.tree import TreeModel
 
 _STRAIGHT_LINE_LIMIT = 500
@@ -33,8 +33,8 @@ class KernelSpec:
     likewise.
     """
 
-    base: Frame | None = None
-    loads: tuple[tuple[int, Frame], ...] = ()
+    base: BaseRepresentation | None = None
+    loads: tuple[tuple[int, BaseRepresentation], ...] = ()
     prescribed: tuple[int, ...] = ()
     base_prescribed: bool = False
 

@@ -18,7 +18,7 @@ from hodyn_ros.engine.recursions.partials import Load, add_load, applied_loads, 
 from hodyn_ros.engine.recursions.regressor import parameter_derivatives, regressor, slotine_li_regressor
 from hodyn_ros.engine.series.canonical import canonical_bodies
 from hodyn_ros.engine.series.series import Series, coefficient
-from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.tree import TreeModel
 
@@ -29,7 +29,7 @@ MOMENTA: dict[str, Callable[[Composite], Rows]] = {
     "centroidal_momentum": lambda tree: [momentum(tree)],
 }
 
-Loads = Sequence[tuple[int, Frame]]  # body and frame of every applied wrench
+Loads = Sequence[tuple[int, BaseRepresentation]]  # body and frame of every applied wrench
 
 
 def dynamic_matrices(

@@ -52,7 +52,7 @@ def hybrid_dynamics_derivatives_trace(model: TreeModel, order: int, setting: Ker
         loads = list(setting.loads)
         wrenches = [_wrench_series(values, order) for values in rest]
         if setting.base and not setting.base_prescribed:  # it stays as it is where the base moves
-            loads.append((0, "world"))
+            loads.append((0, "spatial"))
             wrenches.append(_wrench_series(others[2], order))
         center = None if pose is None else [row[3] for row in pose[:3]]
         applied = applied_loads(tree, loads, wrenches, center)

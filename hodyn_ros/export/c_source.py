@@ -7,24 +7,23 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from hodyn_ros.dynamics.operations import EXPORTED, EXPORTED_WITH_LOOPS
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_function import CFunction, Memory
 from hodyn_ros.export.c_text import checked_name, comment_block, name_from, string
 from hodyn_ros.export.header import header_lines, name_arrays
-from hodyn_ros.export.loops.c_code import OFFERED as WITH_LOOPS
 from hodyn_ros.export.loops.c_code import loop_function
 from hodyn_ros.export.motors import BOTH, left_out, motor_functions, rotor_feedforward, turning_rotors
 from hodyn_ros.export.propellers import THRUSTS, propeller_function
 from hodyn_ros.export.request import Request
 from hodyn_ros.export.self_test import self_test
 from hodyn_ros.export.straight_line import Tables
-from hodyn_ros.export.trees import OFFERED, tree_function
+from hodyn_ros.export.trees import tree_function
 from hodyn_ros.lie.representations import Representation, check_representation
 
 _HIGHEST_ORDER = 30
-OF_LOOPS = tuple(what for what in WITH_LOOPS if what not in OFFERED)
-ALL = (*OFFERED, *OF_LOOPS, THRUSTS)
+ALL = (*EXPORTED, THRUSTS)
 
 
 @dataclass(frozen=True)
@@ -80,8 +79,10 @@ def c_source(
     if period is not None and not 0.0 < period < np.inf:
         raise InputError(f"the period must be positive and finite, found {period!r} s")
     wanted = _checked([what] if isinstance(what, str) else what, frames, wrenches)
-    if robot.closure is None and set(wanted) & set(OF_LOOPS):
-        raise InputError(f"{' and '.join(OF_LOOPS)} are of robots with couplings or loops; leave them out")
+    if robot.closure is None and set(wanted) & set(EXPORTED_WITH_LOOPS):
+        raise InputError(
+            f"{' and '.join(EXPORTED_WITH_LOOPS)} are of robots with couplings or loops; leave them out"
+        )
     prefix = checked_name(name_from(robot.name) if name is None else name)
     tables = Tables()
     request = Request(prefix, int(order), tuple(frames or ()), representation, period, tuple(wrenches))

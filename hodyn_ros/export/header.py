@@ -26,7 +26,7 @@ def header_lines(
     looped, fails = robot.closure is not None, any(function.fails for function in functions)
     figures = {
         "ORDER": order,
-        "JOINTS": robot.n_joints,
+        "JOINTS": robot.n_coordinates,
         **({"DRIVEN": len(robot.driven_joints)} if looped else {}),
         "FLOATING_BASE": int(robot.tree.floating_base),
         "HAS_MOTORS": int(any(function.name == "motor_feedforward" for function in functions)),
@@ -75,7 +75,7 @@ def header_lines(
 
 def name_arrays(robot: Robot, prefix: str) -> list[tuple[str, int]]:
     """Return names and lengths of the arrays of joint names."""
-    arrays = [(f"{prefix}_joint_names", robot.n_joints)] if robot.n_joints else []
+    arrays = [(f"{prefix}_joint_names", robot.n_coordinates)] if robot.n_coordinates else []
     if robot.closure is not None:
         arrays.append((f"{prefix}_driven_names", len(robot.driven_joints)))
     return arrays
@@ -107,7 +107,7 @@ def _conventions(robot: Robot, fails: bool) -> list[str]:
     if robot.closure is None:
         lines += ["Joints, in the order of every array:", *_joints(robot.tree, robot.joint_names)]
     else:
-        if robot.n_joints:
+        if robot.n_coordinates:
             lines += ["Joints, in the order of q:", *_joints(robot.tree, robot.joint_names)]
         lines += ["Driven joints, in the order of tau and motion:", *_joints(robot.tree, robot.driven_joints)]
     lines += ["", "Derivative k of joint j stands at [k * joints + j], in the joint's unit per s^k.", ""]

@@ -15,7 +15,7 @@ REACH = 2.0  # of positions without limits, and of all derivatives [rad or m, /s
 
 def joint_motion(robot: Robot, rows: int, random: Random) -> Array:
     """Return positions within the limits and derivatives (rows, n) of the joints of a tree."""
-    q = numbers(random, rows, robot.n_joints)
+    q = numbers(random, rows, robot.n_coordinates)
     lower = np.maximum(robot.limits.position_lower, -REACH)
     upper = np.minimum(robot.limits.position_upper, REACH)
     # limits that lie beyond the reach altogether are kept all the same

@@ -364,7 +364,7 @@ def rotor_feedforward(robot: Robot, request: Request, tables: Tables) -> CFuncti
 
     Raises InputError where damped springs would have to remember, or numbers are too many.
     """
-    rotors, order, n = RotorCoupling(robot), request.order, robot.n_joints
+    rotors, order, n = RotorCoupling(robot), request.order, robot.n_coordinates
     if request.period is not None and rotors.train.damped.any():
         raise InputError(
             f"robot {robot.name!r} has damped springs and rotors that turn with the bodies that carry them: "

@@ -31,7 +31,7 @@ def propeller_function(robot: Robot, request: Request, what: str, tables: Tables
             f"robot {robot.name!r} has no propellers, which {what} is of; its file may name them"
         )
     order, n = request.order, len(propellers.names)
-    trace, arguments = propellers.program(order + 1, "world")
+    trace, arguments = propellers.program(order + 1, "spatial")
     inputs = dict(zip(("base_wrench", "pose", "twists"), [shape for _, shape in arguments]))
     graph, outputs, (_, columns) = traced(trace, list(inputs.values()))
     if propellers.reaches_all:  # what is left is rounding
@@ -93,4 +93,4 @@ def _wrench(propellers: Propellers, base: BaseMotion, order: int, random: Random
     in_body[0] += propellers.wrench(
         5.0 + motions.numbers(random, 1, n)[0], motions.numbers(random, 1, n, 0.5)[0]
     )
-    return wrenches_to_world(base.pose, base.in_frame("body").twists, in_body)
+    return wrenches_to_world(base.pose, base.in_representation("body_fixed").twists, in_body)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from hodyn_ros.codegen.kernel import Shape
-from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.model.tree import TreeModel
 
@@ -36,6 +36,6 @@ class Request:
         """Return the shapes of the arrays of wrenches."""
         return dict.fromkeys(self.wrench_names, (self.order + 1, 6))
 
-    def loads(self, model: TreeModel) -> tuple[tuple[int, Frame], ...]:
+    def loads(self, model: TreeModel) -> tuple[tuple[int, BaseRepresentation], ...]:
         """Return body and frame of every wrench; InputError for an unknown body."""
-        return tuple((model.body_index(body), "world") for body in self.wrenches)
+        return tuple((model.body_index(body), "spatial") for body in self.wrenches)

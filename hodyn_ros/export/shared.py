@@ -93,7 +93,7 @@ def _table(robot: Robot, order: int, code: CSource, stiff: CSource | None, diges
     coordinates = f"{code.name}_joint_names" if robot.joint_names else "0"
     figures = [
         *("HODYN_ROBOT_ABI", "sizeof(hodyn_robot)", string(robot.name), string(digest)),
-        *map(str, (order, robot.n_joints, n, rows, int(main.name == BOTH))),
+        *map(str, (order, robot.n_coordinates, n, rows, int(main.name == BOTH))),
         *(coordinates, f"{code.name}_{names}"),
         *(f"limit_{name}" for name in _LIMITS),
         *(

@@ -20,7 +20,7 @@ from hodyn_ros.export import motions, words
 from hodyn_ros.export.c_function import Cases, CFunction
 from hodyn_ros.export.request import Request
 from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
-from hodyn_ros.lie.motion import BaseMotion, Frame
+from hodyn_ros.lie.motion import BaseMotion, BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 
 
@@ -81,7 +81,7 @@ def _cases(plan: _Plan, shapes: list[Shape]) -> Cases:
 
 
 def _inverse_dynamics(robot: Robot, request: Request) -> _Plan:
-    model, order, n = robot.model, request.order, robot.n_joints
+    model, order, n = robot.model, request.order, robot.n_coordinates
     setting = _setting(robot, request)
     wrench = {"base_wrench": ((order + 1, 6), 6)} if model.floating_base else {}
     return _Plan(
@@ -100,12 +100,12 @@ def _inverse_dynamics(robot: Robot, request: Request) -> _Plan:
 
 
 def _setting(robot: Robot, request: Request) -> kernels.KernelSpec:
-    base: Frame | None = "world" if robot.model.floating_base else None
+    base: BaseRepresentation | None = "spatial" if robot.model.floating_base else None
     return kernels.KernelSpec(base=base, loads=request.loads(robot.model))
 
 
 def _forward_dynamics(robot: Robot, request: Request) -> _Plan:
-    model, order, n = robot.model, request.order, robot.n_joints
+    model, order, n = robot.model, request.order, robot.n_coordinates
     floating = model.floating_base
     setting = _setting(robot, request)
     torques, chosen = (
@@ -205,11 +205,11 @@ def _matrix(part: str, name: str, what: str) -> Callable[[Robot, Request], _Plan
             {name: ((order + 1, size), m)},
             [
                 words.motion(rates),
-                *_base(robot, rates - 1, "body"),
+                *_base(robot, rates - 1, "body_fixed"),
                 words.by_order(what, m, order),
                 *_first(robot),
             ],
-            robot.compile(order, what),  # type: ignore[arg-type]
+            robot.compile(order, what),
             _motion_chooser(robot),
         )
 
@@ -224,7 +224,7 @@ def _regressor(robot: Robot, request: Request) -> _Plan:
         {"regressor": ((order + 1, m * columns), columns)},
         [
             words.motion(order + 2),
-            *_base(robot, order + 1, "body"),
+            *_base(robot, order + 1, "body_fixed"),
             words.regressor(m, robot.model.n_bodies, order),
         ],
         robot.compile(order, "regressor"),
@@ -236,12 +236,12 @@ def _derivatives(robot: Robot, request: Request) -> _Plan:
     order, m = request.order, _velocities(robot)
 
     def compute(q: Array, *base: Array) -> Array:
-        moving = BaseMotion(*base, frame="body") if base else None
+        moving = BaseMotion(*base, representation="body_fixed") if base else None
         return robot.inverse_dynamics_derivatives(q, moving)
 
     about = [
         words.motion(order + 2),
-        *_base(robot, order + 1, "body"),
+        *_base(robot, order + 1, "body_fixed"),
         f"derivatives: matrix ({m}, {m}) by rows of torque derivative r (0 to {order}) by derivative k of q "
         f"(0 to {order + 2}), from [(r * {order + 3} + k) * {m * m}] on.",
     ]
@@ -300,11 +300,10 @@ _PLANS: dict[str, Callable[[Robot, Request], _Plan]] = {
     "inverse_dynamics_derivatives": _derivatives,
     "forward_dynamics_derivatives": _forward_derivatives,
 }
-OFFERED = tuple(_PLANS)
 
 
 def _velocities(robot: Robot) -> int:
-    return robot.n_joints + (6 if robot.model.floating_base else 0)
+    return robot.n_coordinates + (6 if robot.model.floating_base else 0)
 
 
 def _first(robot: Robot) -> list[str]:
@@ -318,7 +317,7 @@ def _moved_inputs(robot: Robot) -> list[str]:
     return ["q", *(["pose", "twists"] if robot.model.floating_base else [])]
 
 
-def _base(robot: Robot, order: int, frame: Frame = "world") -> list[str]:
+def _base(robot: Robot, order: int, frame: BaseRepresentation = "spatial") -> list[str]:
     return words.base(order, frame=frame) if robot.model.floating_base else []
 
 

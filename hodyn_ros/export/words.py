@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hodyn_ros.export.request import Request
-from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.representations import Representation
 
 _TWISTS: dict[Representation, str] = {
@@ -26,14 +26,14 @@ def joints(name: str, of: Sequence[str], order: int) -> str:
     return f"{name}: positions{derivatives} of {', '.join(of)}."
 
 
-def base(order: int, what: str = "base", frame: Frame = "world") -> list[str]:
+def base(order: int, what: str = "base", frame: BaseRepresentation = "spatial") -> list[str]:
     """Say what the pose and the twists of a base are, up to derivative `order` of the twist."""
     pose = f"pose: homogeneous matrix of the {what} in the world, row by row [m]."
     if order < 0:
         return [pose]
-    place = "in world axes at the world origin" if frame == "world" else "in its axes at its origin"
+    place = "in world axes at the world origin" if frame == "spatial" else "in its axes at its origin"
     rates = f", and its derivatives up to order {order}" if order else ""
-    kind = "spatial" if frame == "world" else "body-fixed"
+    kind = "spatial" if frame == "spatial" else "body-fixed"
     return [pose, f"twists: {kind} twist of the {what} (wx wy wz vx vy vz), {place} [rad/s, m/s]{rates}."]
 
 

@@ -12,7 +12,7 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.feedforward.payload import Payload
-from hodyn_ros.lie.motion import FRAMES, Frame
+from hodyn_ros.feedforward.wrench_frames import WRENCH_FRAMES, WrenchFrame
 from hodyn_ros.model.keys import key
 from hodyn_ros.model.limits import JointLimits
 
@@ -64,7 +64,7 @@ class FeedforwardConfig:
     wrench_bodies: tuple[str, ...] = key(
         "Bodies with a measured external wrench, each on the topic external_wrench/<body>.", default=()
     )
-    wrench_frame: Frame = key(
+    wrench_frame: WrenchFrame = key(
         "Frame that measured wrenches are given and filtered in: body (axes and origin of the body, or of a "
         "frame fixed to it) or world (axes and origin of the world).",
         default="body",
@@ -81,9 +81,9 @@ class FeedforwardConfig:
             )
         if len(set(self.wrench_bodies)) < len(self.wrench_bodies):
             raise InputError(f"parameter 'wrench_bodies' is {list(self.wrench_bodies)}; name every body once")
-        if self.wrench_frame not in FRAMES:
+        if self.wrench_frame not in WRENCH_FRAMES:
             raise InputError(
-                f"parameter 'wrench_frame' is {self.wrench_frame!r}; choose one of {', '.join(FRAMES)}"
+                f"parameter 'wrench_frame' is {self.wrench_frame!r}; choose one of {', '.join(WRENCH_FRAMES)}"
             )
         self.payload  # noqa: B018  to reject what no body has
 

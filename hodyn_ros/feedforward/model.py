@@ -14,7 +14,8 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.arm_feedforward import ArmFeedforward
 from hodyn_ros.feedforward.feedforward import Feedforward, Status
 from hodyn_ros.feedforward.limits import FeedforwardLimits
-from hodyn_ros.lie.motion import FRAMES, AppliedWrench, BaseMotion, Frame
+from hodyn_ros.feedforward.wrench_frames import WRENCH_FRAMES, WrenchFrame
+from hodyn_ros.lie.motion import BASE_REPRESENTATIONS, AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.limits import JointLimits
 
@@ -26,7 +27,7 @@ class FeedforwardModel:
 
     `order` of the efforts; `limits` of the joints that have efforts, by default those of the robot; `clamp`
     holds efforts within them. The environment pushes `wrench_bodies` with wrenches that are represented in
-    `wrench_frame`, "world" or "body" as in `AppliedWrench`. `motor_*` come out as far as the drives of the
+    `wrench_frame`, "world" or "body". `motor_*` come out as far as the drives of the
     robot and the order allow: motor positions to `order`, motor efforts to `order - 2` (to `order` when all
     drives are rigid); without drives, or for an elastic joint at an order below 2, they have no rows.
     `thrusts` and `tilts` are those of the robot's propellers (`propellers`, their names), to `order`.
@@ -46,7 +47,7 @@ class FeedforwardModel:
         clamp: bool = False,
         limits: JointLimits | None = None,
         wrench_bodies: Sequence[str] = (),
-        wrench_frame: Frame = "body",
+        wrench_frame: WrenchFrame = "body",
     ) -> None:
         if order < 0:
             raise InputError(f"the order must be 0 or higher, found {order}")
@@ -60,7 +61,7 @@ class FeedforwardModel:
         self.wrench_bodies = tuple(wrench_bodies)
         for body in self.wrench_bodies:
             robot.tree.body_index(body)
-        self.wrench_frame: Frame = wrench_frame
+        self.wrench_frame: WrenchFrame = wrench_frame
         self.propellers = () if robot.propellers is None else robot.propellers.names
         self.has_drives = robot.drive_train is not None
         self._limits = FeedforwardLimits.of(robot.limits if limits is None else limits, robot.drive_train)
@@ -158,8 +159,8 @@ class FeedforwardModel:
             if self._compiled is not None:  # what computes where drives cannot follow
                 self._finished(q, self._compiled(q), self._no_wrench)
             return
-        for frame in FRAMES:
-            base = BaseMotion(pose, np.zeros((self.order + 2, 6)), frame=frame)
+        for representation in BASE_REPRESENTATIONS:
+            base = BaseMotion(pose, np.zeros((self.order + 2, 6)), representation=representation)
             self.compute(q, base, self._no_wrenches())
 
     def _no_wrenches(self) -> Array | None:
@@ -168,7 +169,7 @@ class FeedforwardModel:
 
     def _applied(self, wrenches: Array) -> list[AppliedWrench]:
         return [
-            AppliedWrench(body, values, frame=self.wrench_frame)
+            AppliedWrench(body, values, representation=WRENCH_FRAMES[self.wrench_frame])
             for body, values in zip(self.wrench_bodies, wrenches, strict=True)
         ]
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 import numpy as np
 
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Ad, Array, inverse
 
 WORLD = "world"
+WrenchFrame = Literal["world", "body"]
+WRENCH_FRAMES: dict[WrenchFrame, BaseRepresentation] = {"world": "spatial", "body": "body_fixed"}
 
 
-def wrench_frames(robot: Robot, body: str, frame: Frame) -> Mapping[str, Array]:
+def wrench_frames(robot: Robot, body: str, frame: WrenchFrame) -> Mapping[str, Array]:
     """Return by name the matrices (6, 6) that take wrenches on a body into its representation `frame`.
 
     With "world" that is the world alone; with "body" the body itself, and the named frames that are fixed to

@@ -35,7 +35,7 @@ class BodyFixedMotion:
         for j, parent in enumerate(model.parents):
             if base is not None and j == 0:
                 self.poses.append(base.pose)
-                self.twists.append(list(base.in_frame("body").twists[: len(q) - 1]))
+                self.twists.append(list(base.in_representation("body_fixed").twists[: len(q) - 1]))
                 self.transports.append([])
                 self.screws.append(np.zeros(6))
                 continue
@@ -94,7 +94,7 @@ def inverse_dynamics(
     for wrench in wrenches:
         j = model.body_index(wrench.body)
         values = wrench.up_to(orders[-1])
-        if wrench.frame == "world":
+        if wrench.representation == "spatial":
             values = wrenches_to_body(motion.poses[j], motion.twists[j], values)
         transmitted[j] = [w - value for w, value in zip(transmitted[j], values)]
 

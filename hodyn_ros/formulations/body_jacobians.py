@@ -46,7 +46,7 @@ def joint_motion(tree: JointTree, q: Array, base: BaseMotion | None = None) -> J
     poses += [exp_screw(tree.subspaces[k][:, 0], q[0][..., k - first]) for k in range(first, tree.n_bodies)]
     rates = list(q[1:])
     if base is not None:
-        twists = np.moveaxis(base.in_frame("body").twists, -2, 0)
+        twists = np.moveaxis(base.in_representation("body_fixed").twists, -2, 0)
         rates = [
             np.concatenate([np.broadcast_to(twist, (*rate.shape[:-1], 6)), rate], axis=-1)
             for twist, rate in zip(twists, rates)

@@ -53,7 +53,7 @@ def velocities(q: Array, base: BaseMotion | None = None) -> list[Array]:
     rates = list(q[1:])
     if base is None:
         return rates
-    twists = base.in_frame("body").twists
+    twists = base.in_representation("body_fixed").twists
     return [
         np.concatenate([np.broadcast_to(twist, (*rate.shape[:-1], 6)), rate], axis=-1)
         for twist, rate in zip(twists, rates)
@@ -240,7 +240,7 @@ def _applied_wrenches(
         j = model.body_index(wrench.body)
         rows = slice(6 * j, 6 * j + 6)
         values = wrench.up_to(order)
-        if wrench.frame == "world":
+        if wrench.representation == "spatial":
             values = wrenches_to_body(system.poses[j], [twist[..., rows] for twist in system.V], values)
         for r in range(order + 1):
             result[r, ..., rows] += values[r]

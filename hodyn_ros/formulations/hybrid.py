@@ -16,11 +16,11 @@ from hodyn_ros.formulations.moving_inertia import inertia_derivatives
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.representations import (
+    Representation,
     angular_part,
     convert_screws,
     convert_wrenches,
     linear_part,
-    of_frame,
     shifting,
     turning,
 )
@@ -46,7 +46,8 @@ class HybridMotion:
         for j, parent in enumerate(model.parents):
             if base is not None and j == 0:
                 self.poses.append(base.pose)
-                given, source = base.twists[: len(q) - 1], of_frame(base.frame)
+                source: Representation = base.representation
+                given = base.twists[: len(q) - 1]
                 self.twists.append(list(convert_screws(given, base.pose, given, source, "hybrid")))
                 self.screws.append([])
                 self.transports.append([])
@@ -119,7 +120,7 @@ def inverse_dynamics(
         )
     for wrench in wrenches:
         j = model.body_index(wrench.body)
-        source = of_frame(wrench.frame)
+        source: Representation = wrench.representation
         rates = convert_screws(motion.twists[j], motion.poses[j], motion.twists[j], "hybrid", source)
         values = convert_wrenches(wrench.up_to(orders[-1]), motion.poses[j], rates, source, "hybrid")
         transmitted[j] = [w - value for w, value in zip(transmitted[j], values)]

@@ -29,7 +29,7 @@ class SpatialMotion:
 
     def __init__(self, model: TreeModel, q: Array, base: BaseMotion | None) -> None:
         self._model = model
-        self._base_twists = None if base is None else base.in_frame("world").twists
+        self._base_twists = None if base is None else base.in_representation("spatial").twists
         self._speeds: list[Array] = []
         self._brackets: list[list[Array]] = [[] for _ in model.parents]
         self._at_rest = np.zeros((*q.shape[1:-1], 6))
@@ -95,7 +95,7 @@ def inverse_dynamics(
     for wrench in wrenches:
         j = model.body_index(wrench.body)
         values = wrench.up_to(orders[-1])
-        if wrench.frame == "body":
+        if wrench.representation == "body_fixed":
             values = _to_world(motion, j, values)
         transmitted[j] = [w - value for w, value in zip(transmitted[j], values)]
 

@@ -48,7 +48,7 @@ class TorqueModel:
     """
 
     def __init__(self, robot: Robot, transmission: Array | None = None) -> None:
-        self.robot, self.n = robot, robot.n_joints
+        self.robot, self.n = robot, robot.n_coordinates
         self.transmission = transmission
         train = robot.drive_train
         self.specs = (DriveSpec(),) * self.n if train is None else train.specs

@@ -26,7 +26,7 @@ from hodyn_ros.digits import (
 from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.lie.jets import multiply, sin_cos, to_derivatives, to_taylor
 from hodyn_ros.lie.leibniz import product_derivative
-from hodyn_ros.lie.motion import BaseMotion, Frame
+from hodyn_ros.lie.motion import BaseMotion, BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 
 _SINGULAR = 1e-6  # of the cosine of the pitch
@@ -34,7 +34,7 @@ _ROUNDING = float(np.finfo(np.float64).eps)
 _UNSURE = 1e-8  # share of a derivative from which on it is tried how much of it is rounding
 
 
-def euler_base(coordinates: ArrayLike, frame: Frame = "world") -> BaseMotion:
+def euler_base(coordinates: ArrayLike, representation: BaseRepresentation = "spatial") -> BaseMotion:
     """Return the motion of a base from its coordinates and their derivatives.
 
     `coordinates` (orders + 1, 6), or a batch (N, orders + 1, 6): x, y, z [m], roll, pitch, yaw [rad], then
@@ -47,7 +47,9 @@ def euler_base(coordinates: ArrayLike, frame: Frame = "world") -> BaseMotion:
     twists = np.stack([product_derivative(maps, rates, k) for k in range(len(rates))])
     pose = np.zeros((*stack.shape[1:-1], 4, 4))
     pose[..., :3, :3], pose[..., :3, 3], pose[..., 3, 3] = rotation, stack[0, ..., :3], 1.0
-    return BaseMotion(pose, np.moveaxis(twists, 0, -2), frame="body").in_frame(frame)
+    return BaseMotion(pose, np.moveaxis(twists, 0, -2), representation="body_fixed").in_representation(
+        representation
+    )
 
 
 def euler_coordinates(base: BaseMotion) -> Array:
@@ -96,7 +98,7 @@ def _accuracy(base: BaseMotion, found: Array) -> Accuracy:
     for _ in range(DRAWS):
         pose = base.pose * (1.0 + _ROUNDING * rng.uniform(-1.0, 1.0, base.pose.shape))
         off = _ROUNDING * rng.uniform(-1.0, 1.0, 3)
-        beside = _coordinates(BaseMotion.computed(pose, rounded(base.twists, rng), base.frame), off)
+        beside = _coordinates(BaseMotion.computed(pose, rounded(base.twists, rng), base.representation), off)
         turns = 2.0 * np.pi * np.round((beside[0, 3:] - found[0, 3:]) / (2.0 * np.pi))
         beside[0, 3:] -= turns
         others.append([beside[:, :3], beside[:, 3:]])
@@ -119,7 +121,7 @@ def _coordinates(base: BaseMotion, off: Array | float = 0.0) -> Array:
     ]
     turns = np.stack(angles, axis=-1) * (1.0 + off)
     found = [np.concatenate([base.pose[..., :3, 3], turns], axis=-1)]
-    twists = np.moveaxis(base.in_frame("body").twists, -2, 0)
+    twists = np.moveaxis(base.in_representation("body_fixed").twists, -2, 0)
     for k in range(base.orders):
         # the next derivative counts with the map itself, which is known; what lower ones do is subtracted
         maps, _ = _velocity_maps(np.stack([*found, np.zeros_like(found[0])]))

@@ -16,8 +16,8 @@ from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.se3 import Ad, Array, ad, hat, inverse
 
 Stack = Sequence[Array] | Array  # derivatives by order
-Frame = Literal["world", "body"]
-FRAMES: tuple[Frame, ...] = ("world", "body")
+BaseRepresentation = Literal["spatial", "body_fixed"]
+BASE_REPRESENTATIONS: tuple[BaseRepresentation, ...] = ("spatial", "body_fixed")
 
 
 def _finite(name: str, values: ArrayLike) -> Array:
@@ -33,10 +33,12 @@ def _finite(name: str, values: ArrayLike) -> Array:
     return array
 
 
-def check_frame(frame: str) -> None:
-    """Reject an unknown frame with InputError."""
-    if not isinstance(frame, str) or frame not in FRAMES:
-        raise InputError(f"frame must be one of {list(FRAMES)}, found {frame!r}")
+def check_base_representation(representation: str) -> None:
+    """Reject what neither base motions nor wrenches are given in, with InputError."""
+    if not isinstance(representation, str) or representation not in BASE_REPRESENTATIONS:
+        raise InputError(
+            f"representation must be one of {list(BASE_REPRESENTATIONS)}, found {representation!r}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,17 +46,17 @@ class BaseMotion:
     """Pose and twists by order of a floating base, in world or in body representation.
 
     `pose` (4, 4) in the world [m]; `twists` (orders, 6): the twist `(omega; v)` [rad/s, m/s] and its time
-    derivatives. `frame="world"` means the spatial twist (world axes, at the world origin), `"body"` the
-    body-fixed one (body axes, at the body origin). Inverse dynamics of order r needs r + 2 twists. A batch of
-    N motions is (N, 4, 4) and (N, orders, 6).
+    derivatives. `representation="spatial"` means the spatial twist (world axes, at the world origin),
+    `"body_fixed"` the body-fixed one (body axes, at the body origin). Inverse dynamics of order r
+    needs r + 2 twists. A batch of N motions is (N, 4, 4) and (N, orders, 6).
     """
 
     pose: Array
     twists: Array
-    frame: Frame = field(default="world", kw_only=True)
+    representation: BaseRepresentation = field(default="spatial", kw_only=True)
 
     def __post_init__(self) -> None:
-        check_frame(self.frame)
+        check_base_representation(self.representation)
         pose, twists = rigid_poses("the base pose", self.pose), _finite("the base twists", self.twists)
         batch = pose.shape[:-2]
         if twists.shape[:-2] != batch or twists.shape[-1:] != (6,) or twists.ndim < 2 or not twists.shape[-2]:
@@ -65,12 +67,14 @@ class BaseMotion:
         object.__setattr__(self, "twists", twists)
 
     @classmethod
-    def computed(cls, pose: Array, twists: Array, frame: Frame = "world") -> BaseMotion:
+    def computed(
+        cls, pose: Array, twists: Array, representation: BaseRepresentation = "spatial"
+    ) -> BaseMotion:
         """Return a motion that needs no check, as compiled code has found it."""
         pose.setflags(write=False)
         twists.setflags(write=False)
         motion = object.__new__(cls)
-        motion.__dict__.update(pose=pose, twists=twists, frame=frame)
+        motion.__dict__.update(pose=pose, twists=twists, representation=representation)
         return motion
 
     @property
@@ -92,26 +96,28 @@ class BaseMotion:
 
     def one(self, i: int) -> BaseMotion:
         """Return one sample of a batch."""
-        return BaseMotion.computed(self.pose[i], self.twists[i], self.frame)
+        return BaseMotion.computed(self.pose[i], self.twists[i], self.representation)
 
-    def in_frame(self, frame: Frame) -> BaseMotion:
-        """Return the same motion in the representation `frame`."""
-        check_frame(frame)
-        if frame == self.frame:
+    def in_representation(self, representation: BaseRepresentation) -> BaseMotion:
+        """Return the same motion in another representation."""
+        check_base_representation(representation)
+        if representation == self.representation:
             return self
-        twists = self._converted(twists_to_world if frame == "world" else twists_to_body, self.twists)
-        return BaseMotion.computed(self.pose, twists, frame)
+        twists = self._converted(
+            twists_to_world if representation == "spatial" else twists_to_body, self.twists
+        )
+        return BaseMotion.computed(self.pose, twists, representation)
 
-    def twists_in(self, frame: Frame, orders: int) -> Array:
-        """Return as many twists of one sample in the representation `frame`, (orders, 6)."""
+    def twists_in(self, representation: BaseRepresentation, orders: int) -> Array:
+        """Return as many twists of one sample in another representation, (orders, 6)."""
         twists = self.twists[:orders]
-        if frame == self.frame or not orders:
+        if representation == self.representation or not orders:
             return twists
-        return (twists_to_world if frame == "world" else twists_to_body)(self.pose, twists)
+        return (twists_to_world if representation == "spatial" else twists_to_body)(self.pose, twists)
 
     def pose_derivatives(self) -> Array:
         """Return the pose and its time derivatives (orders + 1, 4, 4); Ali et al., eq. 20."""
-        return self._converted(pose_derivatives, self.in_frame("world").twists)
+        return self._converted(pose_derivatives, self.in_representation("spatial").twists)
 
     def _converted(self, convert: Callable[..., Array], *stacks: Array) -> Array:
         """Return what a function below makes of the pose and of stacks, the order behind the batch."""
@@ -126,7 +132,7 @@ class BaseMotion:
         are in body axes, about the body origin, with their derivatives. Needs as many twists as derivatives.
         """
         wrenches = np.asarray(world_wrenches, dtype=np.float64)
-        return self._converted(wrenches_to_body, self.in_frame("body").twists, wrenches)
+        return self._converted(wrenches_to_body, self.in_representation("body_fixed").twists, wrenches)
 
 
 @compiled
@@ -224,16 +230,16 @@ class AppliedWrench:
     """A wrench that the environment applies to a body, with its time derivatives.
 
     `body` is the name or the index of the body; `values` (orders, 6) the wrench `(m; f)` [N.m, N] and its
-    derivatives, the rest counting as zero. `frame="world"`: world axes, about the world origin; `"body"`:
-    body axes, about the body origin.
+    derivatives, the rest counting as zero. `representation="spatial"`: world axes, about the world
+    origin; `"body_fixed"`: body axes, about the body origin.
     """
 
     body: str | int
     values: Array
-    frame: Frame = field(default="world", kw_only=True)
+    representation: BaseRepresentation = field(default="spatial", kw_only=True)
 
     def __post_init__(self) -> None:
-        check_frame(self.frame)
+        check_base_representation(self.representation)
         values = _finite(f"the wrench on body {self.body!r}", self.values)
         if values.ndim == 1:
             values = values[None]

@@ -16,7 +16,7 @@ import numpy as np
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.compiled import compiled
 from hodyn_ros.lie.leibniz import product_derivative
-from hodyn_ros.lie.motion import Frame, Stack, adjoint_derivatives, wrenches_to_world
+from hodyn_ros.lie.motion import Stack, adjoint_derivatives, wrenches_to_world
 from hodyn_ros.lie.se3 import Array, inverse
 from hodyn_ros.lie.se3 import pose as pose_of
 
@@ -26,13 +26,8 @@ REPRESENTATIONS: tuple[Representation, ...] = ("spatial", "body_fixed", "hybrid"
 
 def check_representation(representation: str) -> None:
     """Reject an unknown representation with InputError."""
-    if representation not in REPRESENTATIONS:
+    if not isinstance(representation, str) or representation not in REPRESENTATIONS:
         raise InputError(f"representation must be one of {list(REPRESENTATIONS)}, found {representation!r}")
-
-
-def of_frame(frame: Frame) -> Representation:
-    """Return the representation that "world" or "body" means where base motions and wrenches are given."""
-    return "spatial" if frame == "world" else "body_fixed"
 
 
 def convert_screws(

@@ -160,7 +160,7 @@ class DynamicsNode(LifecycleNode):
         name = value(self, "robot_config")
         if name:
             path = share.find("config", name)
-            files, robot = RobotFiles.from_file(path), Robot.from_config(path)
+            files, robot = RobotFiles.from_file(path), Robot.load(path)
         else:
             files = self._description.robot_files(value(self, "floating_base"))
             robot = files.robot()

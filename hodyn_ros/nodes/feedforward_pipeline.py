@@ -16,6 +16,7 @@ from hodyn_ros.errors import ConvergenceError, HodynError, InputError, Overflowi
 from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.feedforward.feedforward import Feedforward
 from hodyn_ros.feedforward.robot_files import RobotFiles
+from hodyn_ros.feedforward.wrench_frames import WRENCH_FRAMES
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.ros.conversions.layout import instant
@@ -64,7 +65,7 @@ class FeedforwardPipeline:
         model = self.model
         self._reader = MotionReader(model)
         self._writer = AnswerWriter(
-            model.joint_names, model.propellers, model.wrench_bodies, model.wrench_frame
+            model.joint_names, model.propellers, model.wrench_bodies, WRENCH_FRAMES[model.wrench_frame]
         )
 
     def changed(self, config: FeedforwardConfig) -> FeedforwardPipeline:

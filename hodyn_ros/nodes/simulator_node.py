@@ -170,7 +170,9 @@ class SimulatorNode(Node):
             raise InputError(f"{trajectory}: {error}") from error
         if start.pose is None or start.twists is None:
             return start.joints[0]
-        return links.coordinates(start.joints, BaseMotion(start.pose, start.twists, frame="body"))[0]
+        return links.coordinates(
+            start.joints, BaseMotion(start.pose, start.twists, representation="body_fixed")
+        )[0]
 
     def _now(self) -> int:
         return int(self.get_clock().now().nanoseconds)

@@ -177,10 +177,10 @@ class StreamNode(Node):
         """Return the robot with the limits that parameters give."""
         given = {name: value(self, name) for name in ("acceleration", "jerk") if value(self, name)}
         for name, numbers in given.items():
-            if len(numbers) != robot.n_joints:
+            if len(numbers) != robot.n_coordinates:
                 raise InputError(
                     f"parameter {name!r} has {len(numbers)} numbers; give one for each of the "
-                    f"{robot.n_joints} joints"
+                    f"{robot.n_coordinates} joints"
                 )
         if not given:
             return robot

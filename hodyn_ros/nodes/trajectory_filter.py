@@ -169,7 +169,7 @@ class TrajectoryFilter(Node):
             raise InputError(f"parameter 'limits' is {self._limits!r}; choose reject or pass")
         robot = FeedforwardConfig(
             **{setting.name: value(self, setting.name) for setting in LOAD_SETTINGS}
-        ).robot(Robot.from_config(path))
+        ).robot(Robot.load(path))
         if robot.platform is not None:
             raise InputError(
                 f"{path} describes a robot that its platform moves; its drives follow from the platform, so "

@@ -56,7 +56,7 @@ class DemandAlong:
         columns = self.motion.trajectory.sample(times[order], self.demand.order)
         powers = np.power(speed, np.arange(self.demand.order + 1.0))[:, None]
         try:
-            found = self.demand.relative(self.motion.of_columns(columns * powers, frame="world"))
+            found = self.demand.relative(self.motion.of_columns(columns * powers, representation="spatial"))
         except SampleError as error:
             time = times[order[error.sample]]
             raise InputError(f"at {time:.6g} s of the motion: {error}") from error

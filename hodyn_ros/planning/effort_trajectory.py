@@ -75,9 +75,9 @@ class EffortFilter:
         drives = robot.drive_train
         if side == "motor" and drives is None:
             raise InputError(f"robot {name!r} has no drives in its file; use efforts of the link side")
-        if side == "motor" and drives is not None and drives.n_motors != robot.n_joints:
+        if side == "motor" and drives is not None and drives.n_motors != robot.n_coordinates:
             raise InputError(
-                f"robot {name!r} has {drives.n_motors} motors for {robot.n_joints} joints, and a joint "
+                f"robot {name!r} has {drives.n_motors} motors for {robot.n_coordinates} joints, and a joint "
                 "trajectory holds one effort per joint"
             )
         self.robot = robot
@@ -92,7 +92,7 @@ class EffortFilter:
     def __call__(self, waypoints: Waypoints, present: PresentState | None = None) -> EffortTrajectory:
         """Return the effort trajectory through waypoints; raises InputError for bad ones."""
         if present is None:
-            present = PresentState.unknown(self.robot.n_joints)
+            present = PresentState.unknown(self.robot.n_coordinates)
         started = start_from(waypoints, present, self.robot.joint_names, self.start_tolerance)
         dense = densify(started, self.period, self.ease)
         times = dense.times
@@ -122,7 +122,7 @@ class EffortFilter:
 
     def hold(self, positions: Array) -> Array:
         """Return the efforts (n,) of a robot that stands at positions (n,)."""
-        standing = np.zeros((1, 5, self.robot.n_joints))
+        standing = np.zeros((1, 5, self.robot.n_coordinates))
         standing[0, 0] = positions
         return self._efforts(standing)[0]
 

@@ -57,7 +57,7 @@ class MotionEvaluator:
         if motion.moves_base and not moves_base:
             raise InputError(f"the motion moves a base, but robot {self.name!r} has a fixed base")
         if moves_base and not motion.moves_base:
-            needed = "base and joints" if self.robot.n_joints else "a base alone"
+            needed = "base and joints" if self.robot.n_coordinates else "a base alone"
             platform = self.robot.platform
             what = "has a floating base" if platform is None else f"is moved by its platform {platform!r}"
             raise InputError(f"robot {self.name!r} {what}; give a motion of type pose with {needed}")
@@ -76,7 +76,7 @@ class MotionEvaluator:
             return joints, robot.inverse_dynamics(joints)
         base = sample.base
         if base is not None:
-            base = base.in_frame("world")
+            base = base.in_representation("spatial")
         try:
             motion, efforts, wrenches, _ = robot.drive_state(joints, base)
         except HodynError as error:

@@ -194,9 +194,7 @@ class Replay:
                 "--robot"
             )
         path = share.find("config", self._changes.robot)
-        pipeline = FeedforwardPipeline(
-            RobotFiles.from_file(path), Robot.from_config(path), FeedforwardConfig()
-        )
+        pipeline = FeedforwardPipeline(RobotFiles.from_file(path), Robot.load(path), FeedforwardConfig())
         return SettingsInterval(0, pipeline.settings(), False)
 
 

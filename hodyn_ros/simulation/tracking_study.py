@@ -153,7 +153,9 @@ class TrackingStudy:
             sample = sample.at_rest()
         if sample.pose is None or sample.twists is None:
             return sample.joints, None
-        return sample.joints, BaseMotion(sample.pose, sample.twists, frame="body").in_frame("world")
+        return sample.joints, BaseMotion(
+            sample.pose, sample.twists, representation="body_fixed"
+        ).in_representation("spatial")
 
     def _base(self, time: float) -> BaseMotion:
         base = self._desired(time)[1]

@@ -19,7 +19,7 @@ import numpy as np
 
 from hodyn_ros.codegen.kernel import Kernel, Stack
 from hodyn_ros.engine.series.series import Series, coefficient
-from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array, pose
 
 COORDINATES = ("x", "y", "z", "roll", "pitch", "yaw")
@@ -46,18 +46,20 @@ def poses(coordinates: Array) -> Array:
     return result
 
 
-def poses_and_twists(coordinates: Array, frame: Frame = "body") -> tuple[Array, Array]:
+def poses_and_twists(
+    coordinates: Array, representation: BaseRepresentation = "body_fixed"
+) -> tuple[Array, Array]:
     """Return poses (..., 4, 4), and twists `(omega; v)` (..., K, 6) by order [rad/s^k, m/s^k]; compiled.
 
     `coordinates` (..., K + 1, 6) and their time derivatives [m/s^k, rad/s^k]. The poses are relative to the
-    origin, and so are twists of `frame` "world"; to body-fixed ones it does not matter.
+    origin, and so are twists of `frame` "spatial"; to body-fixed ones it does not matter.
 
     >>> moving = np.array([[0, 0, 0, 0, 0, np.pi / 2], [1.0, 0, 0, 0, 0, 2.0]])
     >>> poses_and_twists(moving)[1].round(12) + 0.0
     array([[ 0.,  0.,  2.,  0., -1.,  0.]])
     """
     batch, rows = coordinates.shape[:-2], coordinates.shape[-2]
-    kernel = _kernel(rows, frame)
+    kernel = _kernel(rows, representation)
     if batch:
         many = np.ascontiguousarray(coordinates).reshape(-1, rows, len(COORDINATES))
         found = kernel.batch(many).reshape(*batch, *kernel.result)
@@ -68,11 +70,11 @@ def poses_and_twists(coordinates: Array, frame: Frame = "body") -> tuple[Array, 
 
 
 @cache
-def _kernel(rows: int, frame: Frame) -> Kernel:
-    return Kernel(partial(_trace, frame), [("the coordinates", (rows, len(COORDINATES)))])
+def _kernel(rows: int, representation: BaseRepresentation) -> Kernel:
+    return Kernel(partial(_trace, representation), [("the coordinates", (rows, len(COORDINATES)))])
 
 
-def _trace(frame: Frame, coordinates: Stack) -> Stack:
+def _trace(representation: BaseRepresentation, coordinates: Stack) -> Stack:
     """Return the twists by order, and the upper three rows of the pose in two rows."""
     place = coordinates[0]
     upper: list[list[Any]] = [[float(i == j) for j in range(3)] for i in range(3)]
@@ -82,28 +84,28 @@ def _trace(frame: Frame, coordinates: Stack) -> Stack:
         for row in upper:
             row[i], row[j] = row[i] * cosine + row[j] * sine, row[j] * cosine - row[i] * sine
     numbers = [number for row, along in zip(upper, place) for number in (*row, along)]
-    twists = [] if len(coordinates) == 1 else _twists(frame, coordinates)
+    twists = [] if len(coordinates) == 1 else _twists(representation, coordinates)
     return [*twists, numbers[:6], numbers[6:]]
 
 
-def _twists(frame: Frame, coordinates: Stack) -> Stack:
+def _twists(representation: BaseRepresentation, coordinates: Stack) -> Stack:
     orders = range(len(coordinates) - 1)
     places = [Series([row[c] / factorial(k) for k, row in zip(orders, coordinates)]) for c in range(6)]
     rates = [Series([row[c] / factorial(k) for k, row in zip(orders, coordinates[1:])]) for c in range(6)]
     angular: list[Any] = [0.0, 0.0, 0.0]
     velocity: list[Any] = rates[:3]
     # turn by turn from fixed to body axes, or back
-    for axis in (2, 1, 0) if frame == "body" else (0, 1, 2):
+    for axis in (2, 1, 0) if representation == "body_fixed" else (0, 1, 2):
         i, j = (axis + 1) % 3, (axis + 2) % 3
         cosine, sine = places[3 + axis].cos(), places[3 + axis].sin()
-        for vector in (angular, velocity) if frame == "body" else (angular,):
+        for vector in (angular, velocity) if representation == "body_fixed" else (angular,):
             a, b = vector[i], vector[j]
-            if frame == "body":
+            if representation == "body_fixed":
                 vector[i], vector[j] = a * cosine + b * sine, b * cosine - a * sine
             else:
                 vector[i], vector[j] = a * cosine - b * sine, b * cosine + a * sine
         angular[axis] = angular[axis] + rates[3 + axis]
-    if frame == "world":  # at the origin
+    if representation == "spatial":  # at the origin
         x, y, z = places[:3]
         wx, wy, wz = angular
         lever = (y * wz - z * wy, z * wx - x * wz, x * wy - y * wx)

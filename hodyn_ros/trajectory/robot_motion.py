@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import rigid_pose
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array
-from hodyn_ros.lie.motion import BaseMotion, Frame
+from hodyn_ros.lie.motion import BaseMotion, BaseRepresentation
 from hodyn_ros.lie.se3 import Ad
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.pose_coordinates import COORDINATES, poses_and_twists
@@ -29,16 +29,16 @@ class MotionSample(NamedTuple):
     twists: Array | None = None  # (order, 6) twist (omega; v) of the base and its derivatives, body-fixed
 
     @property
-    def frame(self) -> Frame:
+    def representation(self) -> BaseRepresentation:
         """The representation of the twists."""
-        return "body"
+        return "body_fixed"
 
     @property
     def base(self) -> BaseMotion | None:
         """The motion of base or platform at one time, as calls of a robot take it."""
         if self.pose is None or self.twists is None:
             return None
-        return BaseMotion(self.pose, self.twists, frame=self.frame)
+        return BaseMotion(self.pose, self.twists, representation=self.representation)
 
     def one(self, i: int) -> MotionSample:
         """Return one of N samples."""
@@ -65,9 +65,9 @@ class SpatialSample(MotionSample):
     __slots__ = ()
 
     @property
-    def frame(self) -> Frame:
+    def representation(self) -> BaseRepresentation:
         """The representation of the twists."""
-        return "world"
+        return "spatial"
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +202,7 @@ class RobotMotion:
         """
         return self.of_columns(self.trajectory.sample(t, order))
 
-    def of_columns(self, values: Array, frame: Frame = "body") -> MotionSample:
+    def of_columns(self, values: Array, representation: BaseRepresentation = "body_fixed") -> MotionSample:
         """Return samples (..., order + 1, columns) of the trajectory as motions of base and joints.
 
         The twists are those in the representation `frame`.
@@ -213,8 +213,8 @@ class RobotMotion:
             return MotionSample(joints)
         base = np.zeros((*values.shape[:-2], orders, len(COORDINATES)))
         base[..., self._places] = values[..., :moved]
-        poses, twists = poses_and_twists(base, frame)
+        poses, twists = poses_and_twists(base, representation)
         poses = self.origin @ poses
-        if frame == "body":
+        if representation == "body_fixed":
             return MotionSample(joints, poses, twists)
         return SpatialSample(joints, poses, twists @ Ad(self.origin).T)

@@ -38,7 +38,7 @@ SPECS = {
 
 @pytest.fixture(scope="module")
 def panda() -> Robot:
-    return Robot.from_config(share.find("config", "panda.yaml"))
+    return Robot.load(share.find("config", "panda.yaml"))
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def test_damped_springs_follow_their_equation_from_sample_to_sample(
     train = DriveTrain([DriveSpec(700.0, 0.3, spring_damping=damping)], ["joint"])
     found = train.follow(q, torques, 1e-3, start=[0.01])
     trajectory = read_trajectory(share.find("config", "panda_validation.yaml"))
-    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    robot = Robot.load(share.find("config", "panda.yaml"))
     inverse_dynamics = robot.compile(0)
 
     def rate(t: float, delta: Array) -> Array:
@@ -258,7 +258,7 @@ def write(tmp_path: Path) -> Writer:
 
 
 def spec_of(path: Path) -> DriveSpec:
-    specs = Robot.from_config(path).drive_train.specs
+    specs = Robot.load(path).drive_train.specs
     assert specs is not None
     return specs[0]
 
@@ -288,7 +288,7 @@ def test_a_file_says_everything_about_a_drive(write: Writer) -> None:
     assert found.variable_stiffness == VariableStiffnessSpec("cam", 800.0, 0.7, 0.02)
     table = "{torque: [-3, -2, -1, 1, 2, 3], deflection: [-0.3, -0.2, -0.1, 0.1, 0.2, 0.3]}"
     path = write(f"{{motor_inertia: 0.2, stiffness: 10, spring_table: {table}}}")
-    train = Robot.from_config(path).drive_train
+    train = Robot.load(path).drive_train
     assert train is not None
     assert train.feedforward(np.zeros((5, 1)), np.array([[1.5], [0], [0]])).position[0, 0] == pytest.approx(
         0.15
@@ -298,7 +298,7 @@ def test_a_file_says_everything_about_a_drive(write: Writer) -> None:
 @pytest.mark.parametrize(("limits", "torque"), [("torque: 50, current: 8", 40.0), ("current: 20", 100.0)])
 def test_a_limit_of_the_current_is_one_of_the_torque(write: Writer, limits: str, torque: float) -> None:
     figures = f"gear_ratio: 100, torque_constant: 0.05, limits: {{{limits}}}"
-    robot = Robot.from_config(write(f"{{motor_inertia: 0.2, stiffness: 800, {figures}}}"))
+    robot = Robot.load(write(f"{{motor_inertia: 0.2, stiffness: 800, {figures}}}"))
     assert robot.drive_train is not None
     assert robot.drive_train.effort_limits([1e3])[0] == pytest.approx(torque, rel=1e-15)
     swing = Cosines([0.5], [3.0], duration=2.0)
@@ -348,7 +348,7 @@ REJECTED = {
 def test_bad_drives_are_refused_by_name(case: str, write: Writer) -> None:
     drive, place, reason = REJECTED[case]
     with pytest.raises(ModelError) as caught:
-        Robot.from_config(write(drive))
+        Robot.load(write(drive))
     message = str(caught.value)
     assert place in message and reason in message
     assert "lever.yaml:" in message and "\n" not in message
@@ -356,12 +356,12 @@ def test_bad_drives_are_refused_by_name(case: str, write: Writer) -> None:
 
 def test_figures_in_other_units_are_warned_about_by_name(write: Writer) -> None:
     with pytest.warns(FigureWarning, match=r"joint 'hinge': a stiffness of 1e\+09 N·m/rad is unheard of"):
-        Robot.from_config(write("{motor_inertia: 1, stiffness: 1e9}"))
+        Robot.load(write("{motor_inertia: 1, stiffness: 1e9}"))
     with pytest.warns(FigureWarning, match=r"joint 'hinge': a motor inertia of 50000 kg m\^2"):
-        Robot.from_config(write("{motor_inertia: 5e4, stiffness: rigid}"))
+        Robot.load(write("{motor_inertia: 5e4, stiffness: rigid}"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Robot.from_config(share.find("config", "panda.yaml"))
+        Robot.load(share.find("config", "panda.yaml"))
 
 
 def test_limits_of_a_drive_go_before_those_of_its_joint(panda: Robot) -> None:

@@ -20,7 +20,7 @@ from hodyn_ros import (
     SingularError,
     share,
 )
-from hodyn_ros.lie.motion import FRAMES
+from hodyn_ros.lie.motion import BASE_REPRESENTATIONS
 from hodyn_ros.lie.se3 import exp_screw
 
 Array = NDArray[np.float64]
@@ -74,7 +74,7 @@ def test_six_tilted_propellers_give_any_wrench_and_its_derivatives() -> None:
 def test_a_wrench_in_the_world_is_turned_with_the_base() -> None:
     """The thrusts a moment later are the sum of their series, from the wrench and the pose at that moment."""
     propellers, orders, step = tilted(), 12, 0.02
-    moving = random_base(2, orders, "world")
+    moving = random_base(2, orders, "spatial")
     base = BaseMotion(moving.pose, moving.twists)
     wrench = random_stack(3, orders, 6)
     thrusts = propellers.motion(wrench, base).thrusts
@@ -111,7 +111,7 @@ def test_what_a_flat_quadpropeller_cannot_give_is_left() -> None:
 
 
 def test_the_aerial_manipulator_hovers_on_its_propellers() -> None:
-    robot = Robot.from_config(share.find("config", "aerial_manipulator.yaml"))
+    robot = Robot.load(share.find("config", "aerial_manipulator.yaml"))
     assert robot.propellers is not None
     propellers = tilted()
     np.testing.assert_allclose(robot.propellers.allocation, propellers.allocation, rtol=0, atol=1e-13)
@@ -168,13 +168,13 @@ def test_what_is_wrong_is_named() -> None:
 
 def test_a_base_in_any_frame_gives_the_same_thrusts() -> None:
     """And those of its wrench in the body frame, which NumPy turns there."""
-    base, wrench = random_base(6, 5, "world"), random_stack(7, 4, 6)
+    base, wrench = random_base(6, 5, "spatial"), random_stack(7, 4, 6)
     moving = BaseMotion(base.pose, base.twists)
     wrench[0, 5] += 30.0
     for propellers in (tilted(), tilting()):
         expected = propellers.motion(moving.wrenches_in_body(wrench))
-        for frame in FRAMES:
-            found = propellers.motion(wrench, moving.in_frame(frame))
+        for frame in BASE_REPRESENTATIONS:
+            found = propellers.motion(wrench, moving.in_representation(frame))
             for part, one in zip(found, expected, strict=True):
                 np.testing.assert_allclose(part, one, rtol=1e-10, atol=1e-10)
     with pytest.raises(InputError, match="needs 3 twists of each sample"):

@@ -99,7 +99,7 @@ def accelerations(text: str, efforts: dict[str, float]) -> dict[str, float]:
 
 def test_accelerations_are_those_of_mujoco(folder: Path) -> None:
     """On a stand, its spring stiff, its rod with as much inertia about its axis as it may have."""
-    robot = Robot.from_config(folder / "leg.yaml").with_drives(None)
+    robot = Robot.load(folder / "leg.yaml").with_drives(None)
     efforts = {"hip": 30.0, "knee": -20.0, "foot": 5.0}
     expected = accelerations(spring_leg(), efforts)
     q = np.array([robot.home[0], np.zeros(3)])
@@ -112,7 +112,7 @@ def test_accelerations_are_those_of_mujoco(folder: Path) -> None:
 
 
 def test_a_file_says_what_mjcf_does_not(folder: Path) -> None:
-    robot = Robot.from_config(folder / "leg.yaml")
+    robot = Robot.load(folder / "leg.yaml")
     assert robot.name == "leg_on_a_stand"
     assert not robot.tree.floating_base
     assert robot.limits.velocity.tolist() == [6.0] * 3
@@ -142,7 +142,7 @@ def test_what_a_file_says_wrongly_is_named(folder: Path, more: str, said: str) -
     kept = [line for line in FILE.splitlines()[:6] if not line.startswith(f"{key}:")]
     (folder / "leg.yaml").write_text("\n".join([*kept, more]))
     with pytest.raises(ModelError, match=said):
-        Robot.from_config(folder / "leg.yaml")
+        Robot.load(folder / "leg.yaml")
 
 
 SETTINGS = ("--set", "keyframe=home", "--set", "floating_base=false", "--set", "limits.velocity=2")
@@ -167,7 +167,7 @@ def test_commands_take_it(
     assert run(monkeypatch, "export", "leg.yaml", "--order", "0", "--out", "c") == 0
     assert "leg.yaml, SHA-256" in (folder / "c" / "leg_on_a_stand.c").read_text()
     assert run(monkeypatch, "export", "leg.yaml", "--lang", "mjcf", "--out", "m") == 0
-    again, robot = (Robot.from_config(folder / at) for at in ("m/leg_on_a_stand.xml", "leg.yaml"))
+    again, robot = (Robot.load(folder / at) for at in ("m/leg_on_a_stand.xml", "leg.yaml"))
     q = np.vstack([robot.home[0], np.full((2, 3), 0.3)])
     np.testing.assert_allclose(again.inverse_dynamics(q), robot.inverse_dynamics(q), rtol=1e-9)
     assert again.require_drives().stiffness[1] == 4000.0
@@ -175,7 +175,7 @@ def test_commands_take_it(
 
 def test_it_is_drawn(folder: Path) -> None:
     for name in ("leg.xml", "leg.yaml"):
-        robot = Robot.from_config(folder / name)
+        robot = Robot.load(folder / name)
         looks = read_looks(folder / name, robot)
         assert {visual.shape for visual in looks.visuals} == {"box", "capsule"}
         Scene(robot, looks.visuals)

@@ -65,7 +65,7 @@ def test_robots_of_all_kinds_are_shown(robot: str, wanted: list[str], tmp_path: 
 
 
 def test_figures_are_those_of_the_robot() -> None:
-    robot = Robot.from_config(PANDA)
+    robot = Robot.load(PANDA)
     assert robot.drive_train is not None
     lines = [line.split() for line in shown("panda.yaml").splitlines()]
     for i, name in enumerate(robot.joint_names):

@@ -40,7 +40,7 @@ joints:
 def make_pendulum(tmp_path: Path) -> Robot:
     file = tmp_path / "pendulum.yaml"
     file.write_text(PENDULUM)
-    return Robot.from_config(file)
+    return Robot.load(file)
 
 
 def swing() -> WaypointSpline:

@@ -167,7 +167,7 @@ def test_indices_are_polynomials() -> None:
 
 
 def test_newton_of_loops_goes_on_in_numbers_as_in_machine_code() -> None:
-    closure = Robot.from_config(share.find("config", "palletiser.yaml")).closure
+    closure = Robot.load(share.find("config", "palletiser.yaml")).closure
     assert closure is not None
     looped = LoopedDynamics(closure)
     kernel = LoopKernel(closure, looped.independence.given, 1)
@@ -178,7 +178,7 @@ def test_newton_of_loops_goes_on_in_numbers_as_in_machine_code() -> None:
 
 
 def test_limbs_side_by_side_are_the_same_one_after_the_other() -> None:
-    closure = Robot.from_config(share.find("config", "gough_stewart_6ups.yaml")).closure
+    closure = Robot.load(share.find("config", "gough_stewart_6ups.yaml")).closure
     assert closure is not None
     looped, model = LoopedDynamics(closure), model_of(closure)
     memory, rng = np.asarray(looped.memory), np.random.default_rng(5)

@@ -26,14 +26,14 @@ MOTION = read_trajectory(share.find("config", "panda_validation.yaml"))
 
 
 def panda_with(**figures: object) -> Robot:
-    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    robot = Robot.load(share.find("config", "panda.yaml"))
     assert robot.drive_train is not None
     specs = [DriveSpec(s.stiffness, s.motor_inertia, **figures) for s in robot.drive_train.specs]  # type: ignore[arg-type]
     return robot.with_drives(specs)
 
 
 def rigid_panda() -> Robot:
-    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    robot = Robot.load(share.find("config", "panda.yaml"))
     assert robot.drive_train is not None
     return robot.with_drives(series_elastic(np.full(7, np.inf), robot.drive_train.motor_inertia))
 

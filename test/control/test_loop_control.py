@@ -96,7 +96,7 @@ def test_a_platform_may_be_given_by_its_pose_and_twists() -> None:
     _, platform = links.given(x)
     assert platform is not None
     measured = Plant(robot).unpack(Plant(robot).consistent_state(motion.sample(0.12, 4)))
-    for given in (platform, platform.in_frame("world")):
+    for given in (platform, platform.in_representation("spatial")):
         np.testing.assert_allclose(law.efforts(given, measured), law.efforts(x, measured), rtol=1e-8)
     with pytest.raises(InputError, match="joints are coordinates"):
         FeedbackLinearisation.from_poles(elastic_delta(), POLES).efforts(platform, measured)

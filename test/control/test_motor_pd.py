@@ -23,7 +23,7 @@ MS = 1_000_000  # [ns]
 
 @pytest.fixture(scope="module")
 def panda() -> Robot:
-    return Robot.from_config(share.find("config", "panda.yaml"))
+    return Robot.load(share.find("config", "panda.yaml"))
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ SLACK = 8.0
 
 @pytest.fixture(scope="module")
 def robot() -> Robot:
-    return Robot.from_config(CONFIG / "aerial_manipulator.yaml")
+    return Robot.load(CONFIG / "aerial_manipulator.yaml")
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def found(robot: Robot, example: Any, flight: Any, efforts: Any) -> Any:
 
 
 def exact_base(flight: Any, sample: int, twists: int = ORDER + 2) -> Base:
-    return Base(flight.poses[sample], flight.twists[sample, :twists], "world")
+    return Base(flight.poses[sample], flight.twists[sample, :twists], "spatial")
 
 
 def exact_accelerations(tree: Tree, flight: Any, sample: int, torques: Any, wrench: Any) -> Array:
@@ -166,7 +166,7 @@ class TestTable3:
         poses[0, 2, 2] = mp.ONE
         poses[:, 0, 3], poses[:, 1, 3] = cosines, sines
         np.testing.assert_allclose(flight.poses[sample, :3], mp.to_float(poses[0]), atol=1e-15)
-        expected = mp.to_float(mp.derivatives(mp.twists_of(poses, "world")))
+        expected = mp.to_float(mp.derivatives(mp.twists_of(poses, "spatial")))
         np.testing.assert_allclose(
             flight.twists[sample], expected, atol=1e-14 * np.abs(expected).max(), rtol=1e-12
         )

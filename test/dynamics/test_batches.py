@@ -25,14 +25,16 @@ def robot_of(seed: int, floating_base: bool = False, bodies: int = 4) -> Robot:
     return Robot.from_screws(**random_tree(seed, bodies, floating_base=floating_base).arguments())
 
 
-def several(frame: Any = "world") -> tuple[BaseMotion, list[BaseMotion]]:
+def several(frame: Any = "spatial") -> tuple[BaseMotion, list[BaseMotion]]:
     each = [random_base(seed, ORDER, frame) for seed in range(COUNT)]
-    whole = BaseMotion(np.array([b.pose for b in each]), np.array([b.twists for b in each]), frame=frame)
-    return whole, [BaseMotion(b.pose, b.twists, frame=frame) for b in each]
+    whole = BaseMotion(
+        np.array([b.pose for b in each]), np.array([b.twists for b in each]), representation=frame
+    )
+    return whole, [BaseMotion(b.pose, b.twists, representation=frame) for b in each]
 
 
 def stacks(robot: Robot, rows: int) -> Array:
-    return np.array([random_stack(seed, rows, robot.n_joints) for seed in range(COUNT)])
+    return np.array([random_stack(seed, rows, robot.n_coordinates) for seed in range(COUNT)])
 
 
 def assert_same(found: Any, each: list[Any]) -> None:
@@ -52,9 +54,9 @@ def test_forward_and_hybrid_dynamics_on_the_ground() -> None:
     pull = [AppliedWrench(2, np.ones((1, 6)))]
     found = robot.forward_dynamics(q, torques, wrenches=pull)
     assert_same(found, [robot.forward_dynamics(*one, wrenches=pull) for one in zip(q, torques, strict=True)])
-    found = robot.hybrid_dynamics(q, torques, [1])
-    assert_same(found, [robot.hybrid_dynamics(*one, [1]) for one in zip(q, torques, strict=True)])
-    assert found.shape == (COUNT, ORDER + 1, robot.n_joints)
+    found = robot.hybrid_dynamics(q, torques, prescribed=[1])
+    assert_same(found, [robot.hybrid_dynamics(*one, prescribed=[1]) for one in zip(q, torques, strict=True)])
+    assert found.shape == (COUNT, ORDER + 1, robot.n_coordinates)
 
 
 CALLS: dict[str, Callable[[Robot, Array, Array, BaseMotion], Any]] = {
@@ -62,11 +64,13 @@ CALLS: dict[str, Callable[[Robot, Array, Array, BaseMotion], Any]] = {
     "published": lambda robot, q, _, base: robot.inverse_dynamics(q, base, formulation="spatial"),
     "forward dynamics": lambda robot, q, u, base: robot.forward_dynamics(q[..., :2, :], u, base),
     "hybrid dynamics": lambda robot, q, u, base: robot.hybrid_dynamics(
-        q[..., :2, :], u, [0], base, prescribe_base=True
+        q[..., :2, :], u, base, prescribed=[0], prescribe_base=True
     ),
     "kinematics": lambda robot, q, _, base: robot.forward_kinematics(q[..., : ORDER + 2, :], base).twists,
     "mass matrix": lambda robot, q, _, base: robot.mass_matrix(q[..., :2, :], base),
-    "Jacobian": lambda robot, q, _, base: robot.jacobian(q[..., :2, :], 1, "hybrid", base),
+    "Jacobian": lambda robot, q, _, base: robot.jacobian(
+        q[..., :2, :], body=1, representation="hybrid", base=base
+    ),
     "regressor": lambda robot, q, _, base: robot.regressor(q[..., :3, :], base),
     "adaptive": lambda robot, q, _, base: robot.slotine_li_regressor(
         q[..., :2, :], q[..., :3, :], base, base.twists[..., :2, :]
@@ -94,7 +98,7 @@ CALLS: dict[str, Callable[[Robot, Array, Array, BaseMotion], Any]] = {
 @pytest.mark.parametrize("name", CALLS)
 def test_every_sample_has_a_base_of_its_own(name: str) -> None:
     robot, call = robot_of(2, True, 3), CALLS[name]
-    frame = "body" if name == "hybrid dynamics" else "world"
+    frame = "body_fixed" if name == "hybrid dynamics" else "spatial"
     whole, each = several(frame)
     q, torques = stacks(robot, ORDER + 3), stacks(robot, ORDER + 1)
     assert_same(
@@ -136,9 +140,11 @@ def test_robots_too_large_for_compiled_partials_take_batches(monkeypatch: pytest
 
 
 def test_a_batch_of_base_motions_changes_frames_as_each_does() -> None:
-    whole, each = several("body")
+    whole, each = several("body_fixed")
     assert whole.batch == (COUNT,) and whole.orders == each[0].orders
-    assert_same(whole.in_frame("world").twists, [one.in_frame("world").twists for one in each])
+    assert_same(
+        whole.in_representation("spatial").twists, [one.in_representation("spatial").twists for one in each]
+    )
     wrenches = np.array([random_stack(seed, 2, 6) for seed in range(COUNT)])
     moved = [one.wrenches_in_body(wrench) for one, wrench in zip(each, wrenches, strict=True)]
     assert_same(whole.wrenches_in_body(wrenches), moved)
@@ -181,7 +187,7 @@ ORDERS: dict[Any, tuple[int, ...]] = {
 @pytest.mark.parametrize("what", ORDERS)
 def test_batches_of_float32_lose_some_of_its_roundings(what: Any) -> None:
     """Compared with doubles from the same numbers, by what one rounding of these to four bytes does."""
-    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    robot = Robot.load(share.find("config", "panda.yaml"))
     rng = np.random.default_rng(5)
     count = 1003  # which leaves lanes without a sample
 

@@ -24,11 +24,6 @@ pytestmark = pytest.mark.thorough
 
 Array = NDArray[np.float64]
 ORDERS = range(5) if THOROUGH else (0, 1, 3)
-JACOBIAN_FRAMES: dict[Representation, matrices.JacobianFrame] = {
-    "spatial": "world",
-    "body_fixed": "body",
-    "hybrid": "hybrid",
-}
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["ground", "floating"])
@@ -45,14 +40,18 @@ def make_frame(robot: Robot) -> Any:
 
 def motion(robot: Robot, rows: int, seed: int = 0) -> tuple[Array, BaseMotion | None]:
     rng = np.random.default_rng(seed)
-    q = rng.uniform(-1.0, 1.0, (rows, robot.n_joints))
+    q = rng.uniform(-1.0, 1.0, (rows, robot.n_coordinates))
     if not robot.model.floating_base:
         return q, None
     return q, BaseMotion(exp(rng.uniform(-1.0, 1.0, 6)), rng.uniform(-1.0, 1.0, (max(rows - 1, 1), 6)))
 
 
-def others(base: BaseMotion | None, count: int, frame: Any = "world") -> list[Array]:
-    return [] if base is None else [base.pose, np.ascontiguousarray(base.in_frame(frame).twists[:count])]
+def others(base: BaseMotion | None, count: int, frame: Any = "spatial") -> list[Array]:
+    return (
+        []
+        if base is None
+        else [base.pose, np.ascontiguousarray(base.in_representation(frame).twists[:count])]
+    )
 
 
 def close(found: Array, expected: Array) -> None:
@@ -81,14 +80,13 @@ def test_kinematics_are_those_of_the_readable_recursions(
 
 @pytest.mark.parametrize("representation", REPRESENTATIONS)
 def test_jacobians_are_those_of_the_readable_form(robot: Robot, representation: Representation) -> None:
-    frame = JACOBIAN_FRAMES[representation]
     for order in ORDERS:
         q, base = motion(robot, order + 1, order)
         bodies = motion_stack(robot.model, q, base, 0).bodies(JointTree.of(robot.model))
         for name in ("tool", 0, "corner"):
-            read = matrices.jacobian(bodies, find_frame(robot.model, robot.frames, name), frame)
+            read = matrices.jacobian(bodies, find_frame(robot.model, robot.frames, name), representation)
             for _ in range(2):
-                close(robot.jacobian(q, name, frame, base), read)
+                close(robot.jacobian(q, body=name, representation=representation, base=base), read)
             call = robot.compile(order, "jacobian", [name], representation)
             close(call(q, *others(base, order)).reshape(read.shape), read)
 
@@ -111,13 +109,13 @@ def test_matrices_are_those_of_the_calls(robot: Robot, what: Any, rows: int) -> 
         q, base = motion(robot, order + rows, order)
         expected = getattr(robot, what)(q, base)
         close(getattr(robot, what)(q, base), expected)
-        found = robot.compile(order, what)(q, *others(base, order + rows - 1, "body"))
+        found = robot.compile(order, what)(q, *others(base, order + rows - 1, "body_fixed"))
         close(found.reshape(expected.shape), expected)
 
 
 def test_forward_dynamics_is_that_of_the_call(robot: Robot) -> None:
     for order in range(3):
-        torques = np.random.default_rng(order).uniform(-1.0, 1.0, (order + 1, robot.n_joints))
+        torques = np.random.default_rng(order).uniform(-1.0, 1.0, (order + 1, robot.n_coordinates))
         state, base = motion(robot, 2, order)
         compiled = robot.compile(order, "forward_dynamics")
         if base is None:
@@ -125,7 +123,7 @@ def test_forward_dynamics_is_that_of_the_call(robot: Robot) -> None:
             np.testing.assert_array_equal(robot.forward_dynamics(state, torques), expected)
             close(compiled(state, torques), expected)
         else:
-            joints, twists = robot.forward_dynamics(state, torques, base)
+            twists, joints = robot.forward_dynamics(state, torques, base)
             found = compiled(state, torques, *others(base, 1), np.zeros((order + 1, 6)))
             close(found, np.concatenate([twists, joints], axis=1))
 
@@ -134,12 +132,12 @@ def test_batches_are_single_calls(robot: Robot) -> None:
     stacks = [motion(robot, 3, seed)[0] for seed in range(4)]
     _, base = motion(robot, 3)
     found = robot.forward_kinematics(np.array(stacks), base, "hybrid")
-    jacobians = robot.jacobian(np.array(stacks), "tool", "hybrid", base)
+    jacobians = robot.jacobian(np.array(stacks), body="tool", representation="hybrid", base=base)
     for i, q in enumerate(stacks):
         one = robot.forward_kinematics(q, base, "hybrid")
         close(found.poses[i], one.poses)
         close(found.twists[i], one.twists)
-        close(jacobians[i], robot.jacobian(q, "tool", "hybrid", base))
+        close(jacobians[i], robot.jacobian(q, body="tool", representation="hybrid", base=base))
 
 
 def test_a_kilometre_from_the_origin_costs_no_digits_near_the_robot() -> None:

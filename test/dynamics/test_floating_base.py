@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 TOLERANCE = 1e-12
 """Allowed error of orders 0 to 3, relative to the largest effort of the order."""
 
-both_frames = pytest.mark.parametrize("frame", ["world", "body"])
+both_frames = pytest.mark.parametrize("frame", ["spatial", "body_fixed"])
 
 
 def robot_of(tree: Tree) -> Robot:
@@ -31,13 +31,15 @@ def robot_of(tree: Tree) -> Robot:
 
 def motion_of(case: Case) -> BaseMotion:
     assert case.base is not None
-    return BaseMotion(case.base.pose, case.base.twists, frame=case.base.frame)
+    return BaseMotion(case.base.pose, case.base.twists, representation=case.base.representation)
 
 
 def efforts_of(case: Case, robot: Robot | None = None) -> Array:
     """Return what the default engine finds, the base wrench left of the torques."""
     robot = robot_of(case.tree) if robot is None else robot
-    wrenches = [AppliedWrench(load.body, load.values, frame=load.frame) for load in case.loads]
+    wrenches = [
+        AppliedWrench(load.body, load.values, representation=load.representation) for load in case.loads
+    ]
     return np.hstack(robot.inverse_dynamics(case.q, motion_of(case), wrenches))
 
 
@@ -60,7 +62,7 @@ class TestAgainstExactArithmetic:
         kinds=st.sampled_from([("helical",), ("prismatic",), ("prismatic", "helical")]),
         order=st.integers(0, 3),
         n_bodies=st.integers(2, 6),
-        frame=st.sampled_from(["world", "body"]),
+        frame=st.sampled_from(["spatial", "body_fixed"]),
         n_loads=st.integers(0, 2),
     )
     @examples(12, shrink=False)
@@ -92,7 +94,7 @@ class TestAgainstExactArithmetic:
         pitch = 0.07
         q = random_motion(4, tree, 3)
         q[:, 0] = pitch * q[:, 1]
-        base = random_base(5, 3, "body")
+        base = random_base(5, 3, "body_fixed")
         case = Case(tree, q, base, [])
         keep = [0, 2, 3]
         screw = tree.screws[2] + pitch * tree.screws[1]
@@ -169,15 +171,18 @@ class TestRepresentations:
         case = make_case(30, 5, 3, True)
         robot, base = robot_of(case.tree), motion_of(case)
         for first, second in zip(
-            robot.inverse_dynamics(case.q, base), robot.inverse_dynamics(case.q, base.in_frame("body"))
+            robot.inverse_dynamics(case.q, base),
+            robot.inverse_dynamics(case.q, base.in_representation("body_fixed")),
         ):
             assert relative_errors(second, first).max() <= TOLERANCE
 
     @both_frames
     def test_a_batch_over_one_base_motion(self, frame: Frame) -> None:
-        case = make_case(31, 4, 1, True, n_loads=1, frame=frame)
+        case = make_case(31, 4, 1, True, n_loads=1, representation=frame)
         robot, batch = robot_of(case.tree), random_stack(32, 9 * 4, 3).reshape(9, 4, 3)
-        wrenches = [AppliedWrench(load.body, load.values, frame=load.frame) for load in case.loads]
+        wrenches = [
+            AppliedWrench(load.body, load.values, representation=load.representation) for load in case.loads
+        ]
         found = np.concatenate(robot.inverse_dynamics(batch, motion_of(case), wrenches), axis=2)
         for sample, row in zip(batch, found):
             single = efforts_of(Case(case.tree, sample, case.base, case.loads), robot)
@@ -185,10 +190,10 @@ class TestRepresentations:
 
     @both_frames
     def test_more_twists_than_needed_do_not_matter(self, frame: Frame) -> None:
-        case = make_case(33, 4, 1, True, frame=frame)
+        case = make_case(33, 4, 1, True, representation=frame)
         robot, base = robot_of(case.tree), motion_of(case)
         assert case.base is not None
-        more = BaseMotion(case.base.pose, np.vstack([base.twists, np.ones((2, 6))]), frame=frame)
+        more = BaseMotion(case.base.pose, np.vstack([base.twists, np.ones((2, 6))]), representation=frame)
         for first, second in zip(robot.inverse_dynamics(case.q, base), robot.inverse_dynamics(case.q, more)):
             np.testing.assert_array_equal(first, second)
 
@@ -237,9 +242,11 @@ class TestCallsThatFollow:
         elif name == "slotine_li_regressor":
             more = {"qr": rng.standard_normal((4, 3)), "base_reference": rng.standard_normal((3, 6))}
         for seed in (1, 2):
-            base = random_base_motion(seed, 5).in_frame(frame)
+            base = random_base_motion(seed, 5).in_representation(frame)
             careful = robot_of(Tree.of(robot.model))
-            expected = numbers_of(getattr(careful, name)(q.tolist(), base=base.in_frame("world"), **more))
+            expected = numbers_of(
+                getattr(careful, name)(q.tolist(), base=base.in_representation("spatial"), **more)
+            )
             for _ in range(2):
                 for found, number in zip(numbers_of(call(q, base=base, **more)), expected, strict=True):
                     assert found.shape == number.shape
@@ -253,7 +260,7 @@ class TestCallsThatFollow:
         state, torques = rng.standard_normal((2, 3)), rng.standard_normal((2, 3))
         wrench = rng.standard_normal((2, 6)) if pushed else None
         for seed in (1, 2):
-            base = random_base_motion(seed, 1).in_frame(frame)
+            base = random_base_motion(seed, 1).in_representation(frame)
             careful = robot_of(Tree.of(robot.model))
             for name in ("forward_dynamics", "forward_dynamics_derivatives"):
                 expected = getattr(careful, name)(state.tolist(), torques.tolist(), base, wrench)
@@ -279,5 +286,5 @@ class TestCallsThatFollow:
 
 
 def random_base_motion(seed: int, orders: int) -> BaseMotion:
-    base = random_base(seed, orders, "world")
-    return BaseMotion(base.pose, base.twists, frame="world")
+    base = random_base(seed, orders, "spatial")
+    return BaseMotion(base.pose, base.twists, representation="spatial")

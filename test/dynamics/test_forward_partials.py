@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 
 def panda() -> Robot:
-    return Robot.from_config(share.find("config", "panda.yaml"))
+    return Robot.load(share.find("config", "panda.yaml"))
 
 
 def assert_exact(found: Array, expected: Array, tolerance: float) -> None:
@@ -52,15 +52,23 @@ class Exact:
         self.free = [i not in prescribed for i in range(n)]
         self.push = rng.normal(size=(order + 1, 6)) if case.base and not held else None
         self.loads = [
-            AppliedWrench(1, rng.normal(size=(order + 1, 6)), frame="body"),
+            AppliedWrench(1, rng.normal(size=(order + 1, 6)), representation="body_fixed"),
             AppliedWrench(case.tree.n_bodies - 1, rng.normal(size=(order + 1, 6))),
         ]
 
     def partials_of(self, robot: Robot) -> Array:
         """Return what a robot finds."""
-        base = self.case.base and BaseMotion(self.case.base.pose, self.case.base.twists, frame="body")
+        base = self.case.base and BaseMotion(
+            self.case.base.pose, self.case.base.twists, representation="body_fixed"
+        )
         return robot.hybrid_dynamics_derivatives(
-            self.state, self.given, self.prescribed, base, self.push, self.loads, self.held
+            self.state,
+            self.given,
+            base,
+            self.push,
+            self.loads,
+            prescribed=self.prescribed,
+            prescribe_base=self.held,
         )
 
     def solved(self, state: Any, given: Any, base: Base | None, push: Any) -> tuple[Any, Any]:
@@ -130,13 +138,13 @@ class Exact:
                 if i < first and k == 0:
                     twist = np.zeros((12, 6), dtype=object) * mp.ONE
                     twist[0, i] = step
-                    moved = mp.base_poses(Base(np.eye(4), twist, "body"), twist, 12)
+                    moved = mp.base_poses(Base(np.eye(4), twist, "body_fixed"), twist, 12)
                     pose = pose @ np.vstack([moved.sum(axis=0), [0, 0, 0, 1]])
                 elif i < first and (k == 1 or self.held):
                     twists[k - 1, i] += step
                 elif i < first and pushed is not None:
                     push = push + step * pushed(k - 2, i)
-                moving = Base(pose, twists, "body")
+                moving = Base(pose, twists, "body_fixed")
             if i >= first and k < 2:
                 state[k, i - first] += step
             elif i >= first:
@@ -173,25 +181,29 @@ def test_with_a_floating_base_they_are_exact(
 ) -> None:
     if lanes:
         in_lanes(monkeypatch)
-    exact = Exact(make_case(6, 2, order, True, branching=0.0, frame="body"), order, prescribed, held)
+    exact = Exact(
+        make_case(6, 2, order, True, branching=0.0, representation="body_fixed"), order, prescribed, held
+    )
     robot = Robot.from_screws(**exact.case.tree.arguments())
     assert_exact(exact.partials_of(robot), exact.partials(), 1e-11)
 
 
 def test_order_four_of_a_floating_base_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     in_lanes(monkeypatch)
-    exact = Exact(make_case(6, 2, 4, True, branching=0.0, frame="body"), 4)
+    exact = Exact(make_case(6, 2, 4, True, branching=0.0, representation="body_fixed"), 4)
     assert_exact(exact.partials_of(Robot.from_screws(**exact.case.tree.arguments())), exact.partials(), 1e-10)
 
 
 def test_the_response_to_forces_is_the_inverse_of_the_mass_matrix() -> None:
-    exact = Exact(make_case(6, 3, 0, True, frame="body"), 0)
+    exact = Exact(make_case(6, 3, 0, True, representation="body_fixed"), 0)
     robot = Robot.from_screws(**exact.case.tree.arguments())
     base = exact.case.base
     assert base is not None
     inverse = exact.partials_of(robot)[0, 2]
     np.testing.assert_allclose(inverse, inverse.T, rtol=0, atol=1e-12 * np.abs(inverse).max())
-    mass = robot.mass_matrix(exact.state[:1], BaseMotion(base.pose, base.twists, frame="body"))[0]
+    mass = robot.mass_matrix(
+        exact.state[:1], BaseMotion(base.pose, base.twists, representation="body_fixed")
+    )[0]
     np.testing.assert_allclose(inverse @ mass, np.eye(len(mass)), atol=1e-11)
 
 
@@ -213,16 +225,23 @@ def test_order_zero_is_pinocchios() -> None:
 
 
 @pytest.mark.parametrize(
-    ("frame", "held"), [(None, False), ("body", False), ("world", False), ("body", True), ("world", True)]
+    ("frame", "held"),
+    [(None, False), ("body_fixed", False), ("spatial", False), ("body_fixed", True), ("spatial", True)],
 )
 def test_every_way_finds_the_same_numbers(
     frame: Frame | None, held: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Straight-line code, lanes, what is partly compiled, and what is not."""
-    case, rng = make_case(8, 3, 1, frame is not None, frame=frame or "world"), np.random.default_rng(4)
+    case, rng = (
+        make_case(8, 3, 1, frame is not None, representation=frame or "spatial"),
+        np.random.default_rng(4),
+    )
     given, push = rng.normal(size=(2, case.tree.n_joints)), None
-    loads = [AppliedWrench(1, rng.normal(size=(2, 6)), frame="body"), AppliedWrench(2, rng.normal(size=6))]
-    base = case.base and BaseMotion(case.base.pose, case.base.twists, frame=case.base.frame)
+    loads = [
+        AppliedWrench(1, rng.normal(size=(2, 6)), representation="body_fixed"),
+        AppliedWrench(2, rng.normal(size=6)),
+    ]
+    base = case.base and BaseMotion(case.base.pose, case.base.twists, representation=case.base.representation)
     if base is not None and not held:
         push = rng.normal(size=(2, 6))
     batch = [np.array([x, 0.9 * x]) for x in (case.q, given)]
@@ -255,7 +274,7 @@ def test_inverse_dynamics_under_wrenches_is_exact() -> None:
     robot = Robot.from_screws(**case.tree.arguments())
     rng = np.random.default_rng(2)
     loads = [
-        AppliedWrench(2, rng.normal(size=(order + 1, 6)), frame="body"),
+        AppliedWrench(2, rng.normal(size=(order + 1, 6)), representation="body_fixed"),
         AppliedWrench(1, rng.normal(size=(order + 1, 6))),
     ]
     expected = np.empty((order + 1, order + 3, 3, 3))
@@ -282,9 +301,9 @@ def test_a_batch_is_every_sample_on_its_own() -> None:
 
 @pytest.mark.parametrize("floating", [False, True])
 def test_compiled_callables_return_the_rows_of_the_calls(floating: bool) -> None:
-    case = make_case(10, 3, 1, floating, frame="world")
+    case = make_case(10, 3, 1, floating, representation="spatial")
     robot = Robot.from_screws(**case.tree.arguments())
-    m = robot.n_joints + 6 * floating
+    m = robot.n_coordinates + 6 * floating
     state, torques, bases, push = case.q[:2], case.q[2:], [], []
     base = case.base and BaseMotion(case.base.pose, case.base.twists)
     if base is not None:
@@ -293,7 +312,7 @@ def test_compiled_callables_return_the_rows_of_the_calls(floating: bool) -> None
     named = robot.forward_dynamics_derivatives(state, torques, base, *push)
     np.testing.assert_array_equal(found.reshape(2, 4, m, m), named)
     if base is not None:
-        bases = [base.pose, base.in_frame("body").twists[:3].copy()]
+        bases = [base.pose, base.in_representation("body_fixed").twists[:3].copy()]
     found = robot.compile(1, "inverse_dynamics_derivatives")(case.q, *bases)
     named = robot.inverse_dynamics_derivatives(case.q, base)
     assert_exact(found.reshape(2, 4, m, m), named, 1e-13)
@@ -313,4 +332,4 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(InputError, match=r"the state must have shape \(2, 7\), found \(3, 7\)"):
         robot.forward_dynamics_derivatives(np.zeros((3, 7)), np.zeros((1, 7)))
     with pytest.raises(InputError, match="prescribed must be a list"):
-        robot.hybrid_dynamics_derivatives(np.zeros((2, 7)), np.zeros((1, 7)), "panda_joint1")
+        robot.hybrid_dynamics_derivatives(np.zeros((2, 7)), np.zeros((1, 7)), prescribed="panda_joint1")

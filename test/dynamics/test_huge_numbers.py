@@ -49,12 +49,12 @@ class Numbers:
         return pose
 
     def base(self, orders: int) -> BaseMotion:
-        frame = self.rng.choice(["world", "body"])
-        return BaseMotion(self.pose(), self(orders, 6), frame=frame)
+        frame = self.rng.choice(["spatial", "body_fixed"])
+        return BaseMotion(self.pose(), self(orders, 6), representation=frame)
 
 
 def stack(robot: Robot, numbers: Numbers, rows: int) -> tuple[Any, ...]:
-    q = numbers(rows, robot.n_joints)
+    q = numbers(rows, robot.n_coordinates)
     if robot.model.floating_base:
         return q, numbers.base(max(rows - 1, 1))
     return (q if numbers.rng.random() < 0.7 else np.stack([q, numbers(*q.shape)]),)
@@ -69,8 +69,8 @@ def named_base(robot: Robot, numbers: Numbers, twists: int) -> dict[str, Any]:
 
 
 def wrench(robot: Robot, numbers: Numbers, orders: int) -> list[AppliedWrench]:
-    frame = numbers.rng.choice(["world", "body"])
-    return [AppliedWrench(robot.model.body_names[-1], numbers(orders, 6), frame=frame)]
+    frame = numbers.rng.choice(["spatial", "body_fixed"])
+    return [AppliedWrench(robot.model.body_names[-1], numbers(orders, 6), representation=frame)]
 
 
 def kinematics(robot: Robot, numbers: Numbers) -> Iterator[Any]:
@@ -92,17 +92,17 @@ def inverse_dynamics(robot: Robot, numbers: Numbers) -> Iterator[Any]:
 
 def compiled(robot: Robot, numbers: Numbers) -> Any:
     base = [numbers.pose(), numbers(4, 6)] if robot.model.floating_base else []
-    return robot.compile(2)(numbers(5, robot.n_joints), *base)
+    return robot.compile(2)(numbers(5, robot.n_coordinates), *base)
 
 
 def reference(robot: Robot, numbers: Numbers) -> Any:
-    q, *base = (numbers(3, robot.n_joints), *([numbers.base(2)] if robot.model.floating_base else []))
+    q, *base = (numbers(3, robot.n_coordinates), *([numbers.base(2)] if robot.model.floating_base else []))
     more = {"base_reference": numbers(3, 6)} if base else {}
-    return robot.slotine_li_regressor(q, numbers(4, robot.n_joints), *base, **more)
+    return robot.slotine_li_regressor(q, numbers(4, robot.n_coordinates), *base, **more)
 
 
 def inverse_kinematics(robot: Robot, numbers: Numbers) -> Any:
-    reachable = robot.n_joints
+    reachable = robot.n_coordinates
     target = exp(0.3 * numbers.rng.standard_normal(6)) if numbers.rng.random() < 0.5 else numbers.pose()
     seed = 0.3 * numbers.rng.standard_normal(reachable)
     if not robot.model.floating_base and numbers.rng.random() < 0.7:
@@ -129,19 +129,19 @@ OF_TREES: Calls = {
     "require_drives": lambda r, x: r.require_drives(),
     "compile": compiled,
     "compile_batch": lambda r, x: r.compile_batch(0, "com")(
-        x(2, 1, r.n_joints), *([np.array([np.eye(4)] * 2), np.zeros((2, 0, 6))] if r.moves_base else [])
+        x(2, 1, r.n_coordinates), *([np.array([np.eye(4)] * 2), np.zeros((2, 0, 6))] if r.moves_base else [])
     ),
     "forward_dynamics": lambda r, x: r.forward_dynamics(
-        x(2, r.n_joints), x(3, r.n_joints), wrenches=wrench(r, x, 3), **named_base(r, x, 1)
+        x(2, r.n_coordinates), x(3, r.n_coordinates), wrenches=wrench(r, x, 3), **named_base(r, x, 1)
     ),
     "hybrid_dynamics": lambda r, x: r.hybrid_dynamics(
-        x(2, r.n_joints), x(2, r.n_joints), [0], **named_base(r, x, 1)
+        x(2, r.n_coordinates), x(2, r.n_coordinates), prescribed=[0], **named_base(r, x, 1)
     ),
     "forward_dynamics_derivatives": lambda r, x: r.forward_dynamics_derivatives(
-        x(2, r.n_joints), x(1, r.n_joints), wrenches=wrench(r, x, 1), **named_base(r, x, 1)
+        x(2, r.n_coordinates), x(1, r.n_coordinates), wrenches=wrench(r, x, 1), **named_base(r, x, 1)
     ),
     "hybrid_dynamics_derivatives": lambda r, x: r.hybrid_dynamics_derivatives(
-        x(2, r.n_joints), x(1, r.n_joints), [0], **named_base(r, x, 1)
+        x(2, r.n_coordinates), x(1, r.n_coordinates), prescribed=[0], **named_base(r, x, 1)
     ),
     "mass_matrix": of_motion("mass_matrix", 3),
     "coriolis_matrix": of_motion("coriolis_matrix", 3),
@@ -151,7 +151,7 @@ OF_TREES: Calls = {
     "coefficient_matrices": of_motion("coefficient_matrices", 3),
     "matrix_derivatives": of_motion("matrix_derivatives", 3),
     "jacobian": lambda r, x: r.jacobian(
-        x(3, r.n_joints), r.model.body_names[-1], "hybrid", **named_base(r, x, 2)
+        x(3, r.n_coordinates), body=r.model.body_names[-1], representation="hybrid", **named_base(r, x, 2)
     ),
     "com": of_motion("com", 3),
     "com_jacobian": of_motion("com_jacobian", 3),
@@ -163,7 +163,7 @@ OF_TREES: Calls = {
     "parameter_derivatives": of_motion("parameter_derivatives", 3),
     "inverse_dynamics_derivatives": of_motion("inverse_dynamics_derivatives", 4),
     "linearised_dynamics": lambda r, x: r.linearised_dynamics(
-        x(2, r.n_joints), x(r.n_joints), **named_base(r, x, 1)
+        x(2, r.n_coordinates), x(r.n_coordinates), **named_base(r, x, 1)
     ),
 }
 
@@ -178,7 +178,7 @@ def loops_from_frames(robot: Robot, numbers: Numbers) -> Any:
     robot.reset()
     q = np.vstack([0.1 * numbers.rng.standard_normal((1, 1)), numbers(2, 1)])
     moved, body = robot.forward_kinematics(q), robot.tree.body_names[-1]
-    return robot.motion_from_frames(moved.pose_of(body), moved.twists_of(body), body=body)
+    return robot.inverse_kinematics(moved.pose_of(body), moved.twists_of(body), body=body)
 
 
 OF_LOOPS: Calls = {
@@ -215,7 +215,7 @@ def platform(robot: Robot, numbers: Numbers, orders: int) -> BaseMotion:
     home = robot.home[1]
     pose = numbers.pose() if home is None or numbers.rng.random() > 0.85 else home
     dof = freedoms(robot)
-    return BaseMotion(pose, numbers(orders, dof.shape[1]) @ dof.T, frame="body")
+    return BaseMotion(pose, numbers(orders, dof.shape[1]) @ dof.T, representation="body_fixed")
 
 
 def load(robot: Robot, numbers: Numbers, orders: int) -> list[AppliedWrench]:
@@ -223,7 +223,11 @@ def load(robot: Robot, numbers: Numbers, orders: int) -> list[AppliedWrench]:
     if numbers.rng.random() < 0.3:
         return [AppliedWrench(robot.tree.body_names[1], numbers(orders, 6))]
     dof = freedoms(robot)
-    return [AppliedWrench(robot.tree.body_names[0], numbers(orders, dof.shape[1]) @ dof.T, frame="body")]
+    return [
+        AppliedWrench(
+            robot.tree.body_names[0], numbers(orders, dof.shape[1]) @ dof.T, representation="body_fixed"
+        )
+    ]
 
 
 def of_platform(name: str, orders: int) -> Callable[[Robot, Numbers], Any]:
@@ -250,12 +254,12 @@ def platform_kinematics(robot: Robot, numbers: Numbers) -> Any:
 def platform_from_frames(robot: Robot, numbers: Numbers) -> Any:
     robot.reset()
     base = platform(robot, numbers, 2)
-    return robot.motion_from_frames(base.pose, base.twists, body=robot.tree.body_names[0])
+    return robot.inverse_kinematics(base.pose, base.twists, body=robot.tree.body_names[0])
 
 
 def platform_jacobian(robot: Robot, numbers: Numbers) -> Any:
     base = platform(robot, numbers, 2)
-    return robot.jacobian(None, robot.tree.body_names[1], "hybrid", base=base)
+    return robot.jacobian(None, body=robot.tree.body_names[1], representation="hybrid", base=base)
 
 
 OF_PLATFORMS: Calls = {
@@ -313,7 +317,7 @@ OF_GROUPS: Calls = {
         )
     },
     "linearised_dynamics": of_groups("linearised_dynamics", 2),
-    "jacobian": lambda r, x: r.jacobian(motion_of(r, x, 2), 1),
+    "jacobian": lambda r, x: r.jacobian(motion_of(r, x, 2), body=1),
     "dynamic_parameters": lambda r, x: r.dynamic_parameters(),
     "slotine_li_regressor": lambda r, x: r.slotine_li_regressor(
         motion_of(r, x, 2), x(3, r.tree.n_velocities)
@@ -334,8 +338,8 @@ def robots() -> dict[str, Any]:
     return {
         "arm": Robot.from_screws(**random_tree(1, 3).arguments()),
         "flyer": Robot.from_screws(**random_tree(2, 2, floating_base=True).arguments()),
-        "gough_stewart": Robot.from_config(share.find("config", "gough_stewart_6ups.yaml")),
-        "planar": Robot.from_config(share.find("config", "planar_3rrr.yaml")),
+        "gough_stewart": Robot.load(share.find("config", "gough_stewart_6ups.yaml")),
+        "planar": Robot.load(share.find("config", "planar_3rrr.yaml")),
         "balls": GroupRobot(balls),
         "linkage": linkage(four_bar()),
     }

@@ -42,11 +42,11 @@ def robot_of(tree: Tree) -> Robot:
 
 
 def motion_of(base: Base | None) -> BaseMotion | None:
-    return None if base is None else BaseMotion(base.pose, base.twists, frame=base.frame)
+    return None if base is None else BaseMotion(base.pose, base.twists, representation=base.representation)
 
 
 def wrenches_of(loads: list[Load]) -> list[AppliedWrench]:
-    return [AppliedWrench(load.body, load.values, frame=load.frame) for load in loads]
+    return [AppliedWrench(load.body, load.values, representation=load.representation) for load in loads]
 
 
 def efforts_of(case: Case, formulation: str | None, robot: Robot | None = None) -> Array:
@@ -109,7 +109,7 @@ class TestAgainstExactArithmetic:
         assert_exact(case)
 
     def test_a_floating_body_without_joints(self) -> None:
-        assert_exact(make_case(23, 1, 3, True, n_loads=1, frame="body"))
+        assert_exact(make_case(23, 1, 3, True, n_loads=1, representation="body_fixed"))
 
     @formulations
     def test_a_robot_at_rest_far_from_the_world_origin(self, formulation: str | None) -> None:
@@ -131,8 +131,12 @@ class TestAgainstExactArithmetic:
 def test_order_0_is_that_of_pinocchio(case: Case) -> None:
     base = case.base
     if base is not None:
-        twists = BaseMotion(base.pose, base.twists, frame=base.frame).in_frame("body").twists
-        base = Base(base.pose, twists, "body")
+        twists = (
+            BaseMotion(base.pose, base.twists, representation=base.representation)
+            .in_representation("body_fixed")
+            .twists
+        )
+        base = Base(base.pose, twists, "body_fixed")
     wrench, torques = pinocchio_models.inverse_dynamics(case.tree, case.q, base)
     expected = torques[None]
     if wrench is not None and base is not None:
@@ -182,7 +186,7 @@ class TestBatches:
 
     @formulations
     def test_a_batch_over_one_base_motion(self, formulation: str | None) -> None:
-        case = make_case(32, 5, 2, True, n_loads=2, frame="body")
+        case = make_case(32, 5, 2, True, n_loads=2, representation="body_fixed")
         robot = robot_of(case.tree)
         batch = np.stack([case.q, random_motion(33, case.tree, 2), random_motion(34, case.tree, 2)])
         wrenches, torques = robot.inverse_dynamics(
@@ -271,7 +275,7 @@ class TestMechanics:
         twists[1, 3:] = tree.gravity
         wrench, torques = robot_of(tree).inverse_dynamics(
             q,
-            BaseMotion(random_pose(np.random.default_rng(45)), twists, frame="world"),
+            BaseMotion(random_pose(np.random.default_rng(45)), twists, representation="spatial"),
             formulation=formulation,
         )
         weight = tree.masses.sum() * 9.81
@@ -338,7 +342,7 @@ class TestMechanics:
 
 class TestAppliedWrenches:
     @formulations
-    @pytest.mark.parametrize("frame", ["world", "body"])
+    @pytest.mark.parametrize("frame", ["spatial", "body_fixed"])
     def test_missing_derivatives_of_a_wrench_count_as_zero(
         self, formulation: str | None, frame: Frame
     ) -> None:
@@ -347,11 +351,11 @@ class TestAppliedWrenches:
         values = random_stack(51, 1, 6)
         full = np.concatenate([values, np.zeros((3, 6))])
         expected = robot.inverse_dynamics(
-            case.q, wrenches=[AppliedWrench(4, full, frame=frame)], formulation=formulation
+            case.q, wrenches=[AppliedWrench(4, full, representation=frame)], formulation=formulation
         )
         for short in (values, values[0]):
             found = robot.inverse_dynamics(
-                case.q, wrenches=[AppliedWrench(4, short, frame=frame)], formulation=formulation
+                case.q, wrenches=[AppliedWrench(4, short, representation=frame)], formulation=formulation
             )
             np.testing.assert_array_equal(found, expected)
 
@@ -666,36 +670,36 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("pose", "twists", "frame", "words"),
         [
-            (np.eye(3), np.zeros((2, 6)), "world", r"\(4, 4\).*\(3, 3\)"),
-            (2.0 * np.eye(4), np.zeros((2, 6)), "world", "rotation"),
-            (np.diag([-1.0, 1.0, 1.0, 1.0]), np.zeros((2, 6)), "world", "rotation"),
-            (np.eye(4), np.zeros((2, 5)), "world", r"\(orders, 6\).*\(2, 5\)"),
-            (np.eye(4), np.zeros(6), "world", r"\(orders, 6\).*\(6,\)"),
-            (np.eye(4), np.zeros((0, 6)), "world", r"\(orders, 6\).*\(0, 6\)"),
-            (np.eye(4), np.full((2, 6), np.nan), "world", "NaN"),
-            (np.full((4, 4), np.inf), np.zeros((2, 6)), "world", "infinite"),
-            (np.eye(4), [["a"] * 6], "world", "numbers"),
-            (np.eye(4), np.zeros((2, 6)), "tool", r"world.*body.*'tool'"),
+            (np.eye(3), np.zeros((2, 6)), "spatial", r"\(4, 4\).*\(3, 3\)"),
+            (2.0 * np.eye(4), np.zeros((2, 6)), "spatial", "rotation"),
+            (np.diag([-1.0, 1.0, 1.0, 1.0]), np.zeros((2, 6)), "spatial", "rotation"),
+            (np.eye(4), np.zeros((2, 5)), "spatial", r"\(orders, 6\).*\(2, 5\)"),
+            (np.eye(4), np.zeros(6), "spatial", r"\(orders, 6\).*\(6,\)"),
+            (np.eye(4), np.zeros((0, 6)), "spatial", r"\(orders, 6\).*\(0, 6\)"),
+            (np.eye(4), np.full((2, 6), np.nan), "spatial", "NaN"),
+            (np.full((4, 4), np.inf), np.zeros((2, 6)), "spatial", "infinite"),
+            (np.eye(4), [["a"] * 6], "spatial", "numbers"),
+            (np.eye(4), np.zeros((2, 6)), "tool", r"spatial.*body_fixed.*'tool'"),
         ],
     )
     def test_a_bad_base_motion_is_refused(self, pose: Any, twists: Any, frame: Any, words: str) -> None:
         with pytest.raises(InputError, match=words):
-            BaseMotion(pose, twists, frame=frame)
+            BaseMotion(pose, twists, representation=frame)
 
     @pytest.mark.parametrize(
         ("values", "frame", "words"),
         [
-            (np.zeros((2, 5)), "world", r"\(orders, 6\).*\(2, 5\)"),
-            (np.zeros((1, 2, 6)), "world", r"\(orders, 6\).*\(1, 2, 6\)"),
-            (np.zeros((0, 6)), "world", r"\(orders, 6\).*\(0, 6\)"),
-            (np.full(6, np.nan), "world", "NaN"),
-            (["a"] * 6, "world", "numbers"),
-            (np.zeros(6), "tool", r"world.*body.*'tool'"),
+            (np.zeros((2, 5)), "spatial", r"\(orders, 6\).*\(2, 5\)"),
+            (np.zeros((1, 2, 6)), "spatial", r"\(orders, 6\).*\(1, 2, 6\)"),
+            (np.zeros((0, 6)), "spatial", r"\(orders, 6\).*\(0, 6\)"),
+            (np.full(6, np.nan), "spatial", "NaN"),
+            (["a"] * 6, "spatial", "numbers"),
+            (np.zeros(6), "tool", r"spatial.*body_fixed.*'tool'"),
         ],
     )
     def test_a_bad_wrench_is_refused(self, values: Any, frame: Any, words: str) -> None:
         with pytest.raises(InputError, match=words):
-            AppliedWrench(1, values, frame=frame)
+            AppliedWrench(1, values, representation=frame)
 
     @formulations
     @pytest.mark.parametrize("body", ["elbow", 4, -1, 1.5, None])

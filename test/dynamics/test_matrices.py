@@ -39,22 +39,27 @@ def forces(robot: Robot, q: np.ndarray, base: BaseMotion | None) -> np.ndarray:
     if base is None:
         return robot.inverse_dynamics(q, formulation="body_fixed")
     wrench, torques = robot.inverse_dynamics(q, base, formulation="body_fixed")
-    motion = base.in_frame("body")
+    motion = base.in_representation("body_fixed")
     return np.hstack([wrenches_to_body(motion.pose, motion.twists, wrench), torques])
 
 
 def velocities(q: np.ndarray, base: BaseMotion | None) -> np.ndarray:
-    return q[1:] if base is None else np.hstack([base.in_frame("body").twists[: len(q) - 1], q[1:]])
+    return (
+        q[1:]
+        if base is None
+        else np.hstack([base.in_representation("body_fixed").twists[: len(q) - 1], q[1:]])
+    )
 
 
 CASES = [
     pytest.param(
-        make_case(seed, 4, ORDER, floating, frame=frame), id=f"{'floating' if floating else 'fixed'}{seed}"
+        make_case(seed, 4, ORDER, floating, representation=frame),
+        id=f"{'floating' if floating else 'fixed'}{seed}",
     )
     for seed, floating, frame in (
-        *some([(1, False, "world"), (2, False, "world")], (2, False, "world")),
-        (3, True, "world"),
-        (4, True, "body"),
+        *some([(1, False, "spatial"), (2, False, "spatial")], (2, False, "spatial")),
+        (3, True, "spatial"),
+        (4, True, "body_fixed"),
     )
 ]
 FIXED, FLOATING = CASES[:-2], CASES[-2:]
@@ -83,7 +88,7 @@ def test_compiled_matrices_are_those_of_both_published_forms(case: Case) -> None
 @pytest.mark.parametrize("case", CASES)
 def test_mass_matrix_is_exact(case: Case) -> None:
     robot, base = robot_of(case)
-    exact = case.base and Base(case.base.pose, case.base.twists, "body")
+    exact = case.base and Base(case.base.pose, case.base.twists, "body_fixed")
     right = mp.to_float(mp.mass_matrix(case.tree, case.q[0], exact))
     assert closeness(robot.mass_matrix(case.q[:1], base), right[None]) < 1e-12
     peer = pinocchio_models.mass_matrix(case.tree, case.q[0], exact)
@@ -141,7 +146,7 @@ def test_batches_are_their_samples(floating: bool) -> None:
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize(
-    ("frame", "representation"), [("world", "spatial"), ("body", "body_fixed"), ("hybrid", "hybrid")]
+    ("frame", "representation"), [("spatial", "spatial"), ("body_fixed", "body_fixed"), ("hybrid", "hybrid")]
 )
 def test_jacobians_give_the_twists(case: Case, frame: str, representation: str) -> None:
     robot, base = robot_of(case)
@@ -149,7 +154,7 @@ def test_jacobians_give_the_twists(case: Case, frame: str, representation: str) 
     kinematics = robot.forward_kinematics(q, base, representation)
     rates = velocities(q, base)
     for body in robot.model.body_names if THOROUGH else robot.model.body_names[::3]:
-        jacobian = robot.jacobian(q, body, frame, base)
+        jacobian = robot.jacobian(q, body=body, representation=frame, base=base)
         found = np.stack([product_derivative(jacobian, rates, r) for r in range(len(rates))])
         assert closeness(found, kinematics.twists_of(body)) < 1e-11
         if base is None:
@@ -340,7 +345,7 @@ def test_joints_on_groups_are_exact(group_robot: GroupRobot) -> None:
 
 
 def test_trees_of_simple_joints_are_robots() -> None:
-    case = make_case(3, 3, 1, True, frame="body")
+    case = make_case(3, 3, 1, True, representation="body_fixed")
     robot, base = robot_of(case)
     assert base is not None
     tree = JointTree.of(robot.model)
@@ -350,7 +355,10 @@ def test_trees_of_simple_joints_are_robots() -> None:
     assert closeness(group.inverse_dynamics(motion), forces(robot, case.q, base)) < 1e-12
     for name in ("mass_matrix", "com", "centroidal_momentum", "regressor", "inverse_dynamics_derivatives"):
         assert closeness(getattr(group, name)(motion), getattr(robot, name)(case.q, base)) < 1e-11, name
-    assert closeness(group.jacobian(motion, "body2"), robot.jacobian(case.q, "body2", base=base)) < 1e-12
+    assert (
+        closeness(group.jacobian(motion, body="body2"), robot.jacobian(case.q, body="body2", base=base))
+        < 1e-12
+    )
 
 
 def test_wrong_groups_and_poses_are_refused(group_robot: GroupRobot) -> None:
@@ -384,7 +392,7 @@ def test_wrong_groups_and_poses_are_refused(group_robot: GroupRobot) -> None:
     with pytest.raises(InputError, match="needs 2 velocities .* found 1"):
         group_robot.inverse_dynamics(short)
     with pytest.raises(InputError, match=r"there is no body 'hand'; the tree has \['body1'"):
-        group_robot.jacobian(short, "hand")
+        group_robot.jacobian(short, body="hand")
 
 
 def test_bad_input_is_refused_with_what_was_expected() -> None:
@@ -400,12 +408,14 @@ def test_bad_input_is_refused_with_what_was_expected() -> None:
         robot.com(np.full((2, 3), np.nan))
     with pytest.raises(InputError, match="must hold real numbers"):
         robot.com(np.full((2, 3), 1j))
-    with pytest.raises(InputError, match=r"frame must be one of \['world', 'body', 'hybrid'\], found 'tool'"):
-        robot.jacobian(q, 0, "tool")
+    with pytest.raises(
+        InputError, match=r"representation must be one of \['spatial', 'body_fixed', 'hybrid'\], found 'tool'"
+    ):
+        robot.jacobian(q, body=0, representation="tool")
     with pytest.raises(InputError, match="the order must be 0 or a positive integer, found -1"):
         robot.compile_matrices(-1)
     with pytest.raises(InputError, match="there is no body or frame 'hand'"):
-        robot.jacobian(q, "hand")
+        robot.jacobian(q, body="hand")
     with pytest.raises(InputError, match="has a fixed base"):
         robot.mass_matrix(q, BaseMotion(np.eye(4), np.zeros((2, 6))))
     floating, _ = robot_of(make_case(1, 3, 1, True))

@@ -179,9 +179,11 @@ class TestPosesSingularByThemselves:
         free = np.array([joint != held for joint in range(3)])
         exact, efforts = mp.hybrid_dynamics(self.wrist, state, free, given, given)
         expected = np.where(free, mp.to_float(exact.joints), mp.to_float(efforts.torques))
-        np.testing.assert_allclose(robot.hybrid_dynamics(state, given, [held]), expected, rtol=1e-12)
+        np.testing.assert_allclose(
+            robot.hybrid_dynamics(state, given, prescribed=[held]), expected, rtol=1e-12
+        )
         with pytest.raises(InputError, match="pose is singular"):
-            robot.hybrid_dynamics(state, given, [1])
+            robot.hybrid_dynamics(state, given, prescribed=[1])
 
     def test_on_a_floating_base(self) -> None:
         arguments = self.wrist.arguments()
@@ -207,4 +209,4 @@ def test_an_overflow_is_an_error() -> None:
     with pytest.raises(InputError, match="overflow"):
         robot.forward_dynamics(np.full((2, 3), 1e200), np.ones((1, 3)))
     with pytest.raises(InputError, match="overflow"):
-        robot.hybrid_dynamics(np.zeros((2, 3)), np.full((3, 3), 1e300), ["joint2"])
+        robot.hybrid_dynamics(np.zeros((2, 3)), np.full((3, 3), 1e300), prescribed=["joint2"])

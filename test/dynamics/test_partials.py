@@ -30,7 +30,9 @@ ORDER = 2
 def robot_of(case: Case) -> tuple[Robot, BaseMotion | None]:
     robot = Robot.from_screws(**case.tree.arguments())
     base = case.base
-    return robot, None if base is None else BaseMotion(base.pose, base.twists, frame=base.frame)
+    return robot, None if base is None else BaseMotion(
+        base.pose, base.twists, representation=base.representation
+    )
 
 
 def assert_exact(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-12) -> None:
@@ -67,11 +69,11 @@ def _forces_beside(case: Case, k: int, i: int, step: Any) -> mp.Exact:
         twist = np.zeros((12, 6), dtype=object) * mp.ONE
         twist[0, i] = step
         # a displacement along a constant twist for unit time
-        moved = mp.base_poses(Base(np.eye(4), twist, "body"), twist, 12)
+        moved = mp.base_poses(Base(np.eye(4), twist, "body_fixed"), twist, 12)
         change = np.vstack([moved.sum(axis=0), [0, 0, 0, 1]])
         pose = pose @ change
-    found = mp.inverse_dynamics(case.tree, q, base=Base(pose, twists, "body"))
-    poses = mp.base_poses(Base(pose, twists, "body"), mp.taylor(twists, len(q) - 1), len(q))
+    found = mp.inverse_dynamics(case.tree, q, base=Base(pose, twists, "body_fixed"))
+    poses = mp.base_poses(Base(pose, twists, "body_fixed"), mp.taylor(twists, len(q) - 1), len(q))
     wrench = mp.wrench_to_body(poses, mp.taylor(found.base_wrench, len(q) - 2))
     return np.concatenate([mp.derivatives(wrench), found.torques], axis=1)
 
@@ -86,7 +88,7 @@ def test_partials_of_any_order_are_exact_on_the_ground(seed: int) -> None:
 
 
 def test_partials_of_any_order_are_exact_with_a_floating_base() -> None:
-    case = make_case(3, 2, ORDER, True, frame="body")
+    case = make_case(3, 2, ORDER, True, representation="body_fixed")
     robot, base = robot_of(case)
     assert_exact(robot.inverse_dynamics_derivatives(case.q, base), exact_partials(case, ORDER))
 
@@ -109,7 +111,7 @@ def test_partials_of_group_joints_are_exact() -> None:
             body = next(b for b, columns in enumerate(tree.columns) if columns.start <= i < columns.stop)
             twist = np.zeros((12, 6), dtype=object) * mp.ONE
             twist[0] = mp.exact(tree.subspaces[body][:, i - tree.columns[body].start]) * step
-            path = mp.base_poses(Base(np.eye(4), twist, "body"), twist, 12)
+            path = mp.base_poses(Base(np.eye(4), twist, "body_fixed"), twist, 12)
             moved[body] = moved[body] @ np.vstack([path.sum(axis=0), [0, 0, 0, 1]])
         return mp_groups.inverse_dynamics(tree, moved, changed)
 
@@ -142,7 +144,7 @@ def test_highest_partials_are_the_mass_matrix() -> None:
 
 def test_pinocchio_agrees() -> None:
     for seed, floating in ((1, False), (2, False), (3, True)):
-        case = make_case(seed, 7, 0, floating, frame="body")
+        case = make_case(seed, 7, 0, floating, representation="body_fixed")
         robot, base = robot_of(case)
         found = robot.inverse_dynamics_derivatives(case.q, base)[0]
         twin = pinocchio_models.build(case.tree)
@@ -157,7 +159,7 @@ def test_pinocchio_agrees() -> None:
 
 @pytest.mark.parametrize("floating", [False, True])
 def test_linearised_dynamics_is_exact(floating: bool) -> None:
-    case = make_case(6, 3, 0, floating, frame="body")
+    case = make_case(6, 3, 0, floating, representation="body_fixed")
     robot, base = robot_of(case)
     n = case.tree.n_joints
     m = n + (6 if floating else 0)
@@ -178,11 +180,11 @@ def test_linearised_dynamics_is_exact(floating: bool) -> None:
 
 
 def test_linearised_dynamics_of_group_joints_are_those_of_a_floating_robot() -> None:
-    case = make_case(6, 3, 0, True, frame="body")
+    case = make_case(6, 3, 0, True, representation="body_fixed")
     robot, base = robot_of(case)
     assert base is not None
     torques = np.linspace(-1.0, 1.0, case.tree.n_joints)
-    accelerations, base_acceleration = robot.forward_dynamics(case.q[:2], torques[None], base)
+    base_acceleration, accelerations = robot.forward_dynamics(case.q[:2], torques[None], base)
     group = GroupRobot(JointTree.of(robot.model))
     poses = [base.pose, *group.tree.joint_poses(np.concatenate([np.zeros(6), case.q[0]]))[1:]]
     rates = [
@@ -209,9 +211,9 @@ def _accelerations(case: Case, half: int, i: int, torques: Any, step: Any) -> mp
     else:
         twist = np.zeros((12, 6), dtype=object) * mp.ONE
         twist[0, i] = step
-        path = mp.base_poses(Base(np.eye(4), twist, "body"), twist, 12)
+        path = mp.base_poses(Base(np.eye(4), twist, "body_fixed"), twist, 12)
         pose = pose @ np.vstack([path.sum(axis=0), [0, 0, 0, 1]])
-    found = mp.forward_dynamics(case.tree, state, np.array([torques]), base=Base(pose, twists, "body"))
+    found = mp.forward_dynamics(case.tree, state, np.array([torques]), base=Base(pose, twists, "body_fixed"))
     return np.concatenate([found.base[0], found.joints[0]])
 
 

@@ -38,7 +38,7 @@ def exact_forces(case: Case, base: BaseMotion | None) -> np.ndarray:
     efforts = case.exact_efforts()
     if base is None:
         return efforts
-    motion = base.in_frame("body")
+    motion = base.in_representation("body_fixed")
     return np.hstack([wrenches_to_body(motion.pose, motion.twists, efforts[:, :6]), efforts[:, 6:]])
 
 
@@ -47,7 +47,7 @@ def exact_forces(case: Case, base: BaseMotion | None) -> np.ndarray:
     seed=st.integers(0, 2**32 - 1), bodies=st.integers(1, 5), order=st.integers(0, 3), floating=st.booleans()
 )
 def test_regressor_times_parameters_is_exact(seed: int, bodies: int, order: int, floating: bool) -> None:
-    case = make_case(seed, bodies, order, floating, frame="body")
+    case = make_case(seed, bodies, order, floating, representation="body_fixed")
     robot, base = robot_of(case)
     tree = JointTree.of(robot.model)
     published = GroupRobot(tree).regressor(joint_motion(tree, case.q, base))
@@ -83,7 +83,7 @@ def test_parameters_are_moments_of_mass() -> None:
 
 @pytest.mark.parametrize("floating", [False, True])
 def test_slotine_li_regressor(floating: bool) -> None:
-    case = make_case(7, 5, ORDER, floating, frame="body")
+    case = make_case(7, 5, ORDER, floating, representation="body_fixed")
     robot, base = robot_of(case)
     rng = np.random.default_rng(1)
     reference = rng.uniform(-1.0, 1.0, size=case.q.shape)
@@ -100,7 +100,7 @@ def test_slotine_li_regressor(floating: bool) -> None:
 
 @pytest.mark.parametrize("floating", [False, True])
 def test_compiled_forms_are_the_published_ones(floating: bool) -> None:
-    case = make_case(7, 4, ORDER, floating, frame="body")
+    case = make_case(7, 4, ORDER, floating, representation="body_fixed")
     robot, base = robot_of(case)
     tree = JointTree.of(robot.model)
     room = GroupRobot(tree)
@@ -121,12 +121,14 @@ def test_compiled_forms_are_the_published_ones(floating: bool) -> None:
 
 
 def test_batches_of_regressors_are_their_samples() -> None:
-    case = make_case(3, 4, 1, True, frame="body")
+    case = make_case(3, 4, 1, True, representation="body_fixed")
     robot, base = robot_of(case)
     assert base is not None
     rng = np.random.default_rng(3)
     q, qr, twists = (rng.uniform(-1.0, 1.0, shape) for shape in ((9, 2, 3), (9, 3, 3), (9, 2, 6)))
-    moving = BaseMotion(np.array([base.pose] * 9), rng.uniform(-1.0, 1.0, (9, 2, 6)), frame="body")
+    moving = BaseMotion(
+        np.array([base.pose] * 9), rng.uniform(-1.0, 1.0, (9, 2, 6)), representation="body_fixed"
+    )
     whole = robot.slotine_li_regressor(q, qr, moving, twists)
     parts = robot.parameter_derivatives(q, moving)
     for i in range(9):
@@ -145,7 +147,7 @@ def test_slotine_li_regressor_of_the_motion_itself_is_the_regressor() -> None:
 
 @pytest.mark.parametrize("floating", [False, True])
 def test_parameter_derivatives_are_differences_of_robots(floating: bool) -> None:
-    case = make_case(9, 4, ORDER, floating, frame="body")
+    case = make_case(9, 4, ORDER, floating, representation="body_fixed")
     robot, base = robot_of(case)
     other = make_case(10, 4, ORDER, floating).tree
     changed = replace(case.tree, masses=other.masses, coms=other.coms, inertias=other.inertias)
@@ -161,7 +163,7 @@ def test_parameter_derivatives_are_differences_of_robots(floating: bool) -> None
 
 def test_panda_has_43_identifiable_parameters() -> None:
     # Gaz et al. (2019) count as many dynamic coefficients of this arm
-    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    robot = Robot.load(share.find("config", "panda.yaml"))
     rng = np.random.default_rng(0)
     rows = [robot.regressor(rng.uniform(-1.0, 1.0, size=(3, 7)))[0] for _ in range(40)]
     assert np.linalg.matrix_rank(np.vstack(rows), tol=1e-9) == 43

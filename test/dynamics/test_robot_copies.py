@@ -16,9 +16,9 @@ from hodyn_ros.dynamics.calls import description
 
 @pytest.mark.parametrize("name", ["panda.yaml", "aerial_manipulator.yaml"])
 def test_copies_compute_the_same(name: str) -> None:
-    robot = Robot.from_config(share.find("config", name))
+    robot = Robot.load(share.find("config", name))
     base = [np.eye(4), random_stack(2, 4, 6)] if robot.model.floating_base else []
-    q = random_stack(1, 5, robot.n_joints)
+    q = random_stack(1, 5, robot.n_coordinates)
     expected = robot.compile(2)(q, *base)
     for twin in (copy.copy(robot), copy.deepcopy(robot), pickle.loads(pickle.dumps(robot))):
         assert twin is not robot
@@ -28,13 +28,13 @@ def test_copies_compute_the_same(name: str) -> None:
 
 
 def test_a_robot_with_friction_in_its_drives_keeps_it() -> None:
-    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    robot = Robot.load(share.find("config", "panda.yaml"))
     assert pickle.loads(pickle.dumps(robot)).drive_train.specs == robot.drive_train.specs
 
 
 def test_old_kernels_make_room_for_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(description, "_KEPT", 3)
-    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    robot = Robot.load(share.find("config", "panda.yaml"))
     q = random_stack(1, 3, 7)
     push = random_stack(2, 1, 6)
     found = [robot.inverse_dynamics(q, wrenches=[AppliedWrench(body, push)]) for body in range(7)]
@@ -72,7 +72,7 @@ def test_a_wrench_on_a_frame_of_a_body_is_sent_to_the_body() -> None:
     ],
 )
 def test_a_robot_says_in_one_line_what_it_is(name: str, words: str) -> None:
-    assert repr(Robot.from_config(share.find("config", name))) == words
+    assert repr(Robot.load(share.find("config", name))) == words
 
 
 def test_one_joint_is_one() -> None:

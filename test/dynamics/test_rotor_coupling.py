@@ -206,7 +206,7 @@ def test_only_the_complete_feedforward_follows_the_complete_equations(joints: in
 
 
 def test_without_a_carrier_the_model_is_the_reduced_one() -> None:
-    panda = Robot.from_config(share.find("config", "panda.yaml"))
+    panda = Robot.load(share.find("config", "panda.yaml"))
     assert RotorCoupling.of(panda) is None
     assert FeedforwardModel(panda, 2).motion_orders == 5
 
@@ -217,7 +217,7 @@ def test_a_robot_file_says_where_motors_sit(tmp_path: object) -> None:
     drives[3] = "      rotor: {body: panda_link3, axis: [0, -1, 0]}\n" + drives[3]
     path = tmp_path / "panda.yaml"  # type: ignore[operator]
     path.write_text("    drive:\n".join([head, *drives]), encoding="utf-8")
-    (rotor,) = RotorCoupling(Robot.from_config(path)).all
+    (rotor,) = RotorCoupling(Robot.load(path)).all
     assert (rotor.joint, rotor.body, rotor.path) == (3, 2, (2, 1, 0))
     assert rotor.axis.tolist() == [0.0, -1.0, 0.0]
 
@@ -225,7 +225,7 @@ def test_a_robot_file_says_where_motors_sit(tmp_path: object) -> None:
 @pytest.mark.thorough
 def test_every_link_may_carry_the_next_motor() -> None:
     """Seven joints: efforts of the motors hold the motion up to its derivative 2 n + 2, and are compiled."""
-    panda = Robot.from_config(share.find("config", "panda.yaml"))
+    panda = Robot.load(share.find("config", "panda.yaml"))
     links = panda.tree.body_names
     specs = [
         replace(spec, rotor=RotorSpec(links[j - 1]) if j else None)
@@ -262,7 +262,7 @@ def test_what_is_not_flat_is_refused() -> None:
         FeedforwardModel(robot, 2, wrench_bodies=["hand"])
     with pytest.raises(ModelError, match="has no direction"):
         RotorSpec("hand", (0.0, 0.0, 0.0))
-    leg = Robot.from_config(share.find("config", "delta.yaml"))
+    leg = Robot.load(share.find("config", "delta.yaml"))
     driven = [DriveSpec(500.0, 0.1, rotor=RotorSpec("base"))] * 3
     with pytest.raises(ModelError, match="for trees on the ground"):
         RotorCoupling(leg.with_drives(driven))

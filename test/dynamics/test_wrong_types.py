@@ -73,12 +73,14 @@ def test_a_single_wrench_needs_no_list(robot: Robot) -> None:
     )
 
 
-@pytest.mark.parametrize("frame", [None, 0, b"world", ["world"], np.array(["world", "body"]), "World"])
+@pytest.mark.parametrize(
+    "frame", [None, 0, b"spatial", ["spatial"], np.array(["spatial", "body_fixed"]), "World"]
+)
 def test_a_frame(frame: Any) -> None:
-    with pytest.raises(InputError, match=r"frame must be one of \['world', 'body'\], found"):
-        BaseMotion(np.eye(4), np.zeros((2, 6)), frame=frame)
-    with pytest.raises(InputError, match=r"frame must be one of \['world', 'body'\], found"):
-        AppliedWrench(0, np.zeros(6), frame=frame)
+    with pytest.raises(InputError, match=r"representation must be one of \['spatial', 'body_fixed'\], found"):
+        BaseMotion(np.eye(4), np.zeros((2, 6)), representation=frame)
+    with pytest.raises(InputError, match=r"representation must be one of \['spatial', 'body_fixed'\], found"):
+        AppliedWrench(0, np.zeros(6), representation=frame)
 
 
 @pytest.mark.parametrize("values", [np.zeros(6) + 1j, ["a"] * 6, {}, object()])
@@ -108,7 +110,7 @@ class TestOrdersOutOfReach:
         with pytest.raises(InputError, match=r"\(1000, 3\) have order 999.*30"):
             robot.forward_dynamics(np.zeros((2, 3)), np.zeros((1000, 3)))
         with pytest.raises(InputError, match=r"\(1000, 3\) have order 999.*30"):
-            robot.hybrid_dynamics(np.zeros((2, 3)), np.zeros((1000, 3)), [0])
+            robot.hybrid_dynamics(np.zeros((2, 3)), np.zeros((1000, 3)), prescribed=[0])
 
     def test_of_a_compiled_function(self, robot: Robot) -> None:
         with pytest.raises(InputError, match=r"order is 1000000000.*30"):

@@ -92,13 +92,13 @@ class TestReadings:
             np.testing.assert_allclose(row, one, rtol=1e-15, atol=1e-15 * np.abs(one).max())
             assert relative_errors(code, one).max() <= 1e-13
 
-    @pytest.mark.parametrize("frame", ["world", "body"])
+    @pytest.mark.parametrize("frame", ["spatial", "body_fixed"])
     def test_inverse_dynamics_of_a_floating_base(self, frame: Frame) -> None:
-        case = make_case(3, 5, 2, True, frame=frame)
+        case = make_case(3, 5, 2, True, representation=frame)
         assert case.base is not None
         model, robot = model_of(case.tree), Robot.from_screws(**case.tree.arguments())
         pose, twists = case.base.pose, case.base.twists
-        wrench, torques = robot.inverse_dynamics(case.q, BaseMotion(pose, twists, frame=frame))
+        wrench, torques = robot.inverse_dynamics(case.q, BaseMotion(pose, twists, representation=frame))
         one = read_inverse(model, case.q.tolist(), base=(pose.tolist(), twists.tolist(), frame))[..., 0]
         assert relative_errors(np.hstack([wrench, torques]), one).max() <= 1e-13
         factors = np.array([1.0, 0.5, -2.0])
@@ -130,7 +130,7 @@ class TestCanonicalFrames:
     def test_regrouping_mass_changes_no_result(self, seed: int) -> None:
         case = make_case(10 + seed, 8, 2, seed % 2 == 1, branching=0.4)
         model = model_of(case.tree)
-        base = case.base and (case.base.pose.tolist(), case.base.twists.tolist(), case.base.frame)
+        base = case.base and (case.base.pose.tolist(), case.base.twists.tolist(), case.base.representation)
         regrouped, plain = (
             read_inverse(model, case.q.tolist(), regroup=regroup, base=base)[..., 0]
             for regroup in (True, False)
@@ -302,13 +302,13 @@ class TestGenericCode:
             generic = TreeKernel(model_of(tree), order, None).function
             assert relative_errors(generic(q), straight(q)).max() <= 1e-13
 
-    @pytest.mark.parametrize("frame", ["world", "body"])
+    @pytest.mark.parametrize("frame", ["spatial", "body_fixed"])
     def test_so_it_is_on_a_floating_base(self, frame: Frame) -> None:
         for n_bodies in (1, 5):
-            case = make_case(50 + n_bodies, n_bodies, 1, True, frame=frame)
+            case = make_case(50 + n_bodies, n_bodies, 1, True, representation=frame)
             assert case.base is not None
             robot = Robot.from_screws(**case.tree.arguments())
-            motion = BaseMotion(case.base.pose, case.base.twists, frame=frame)
+            motion = BaseMotion(case.base.pose, case.base.twists, representation=frame)
             expected = np.hstack(robot.inverse_dynamics(case.q, motion))
             generic = TreeKernel(robot.model, 1, frame).function
             found = generic(case.q, motion.pose, motion.twists)

@@ -24,10 +24,9 @@ from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot
 from hodyn_ros.actuation.conditions import is_positive
 from hodyn_ros.codegen.kernel import Kernel, Stack, traced
 from hodyn_ros.codegen.tracer import Operation
-from hodyn_ros.dynamics.calls.compiling import Compiled
+from hodyn_ros.dynamics.operations import EXPORTED_OF_TREES
 from hodyn_ros.export import CSource, c_source, export_c, straight_line
 from hodyn_ros.export.straight_line import WRITTEN, StraightLine, Tables
-from hodyn_ros.export.trees import OFFERED
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import pose as pose_at
 from hodyn_ros.model.drive_spec import series_elastic
@@ -38,7 +37,7 @@ needs_cxx = pytest.mark.skipif(CXX is None, reason="there is no C++ compiler (c+
 
 
 def panda() -> Robot:
-    return Robot.from_config(CONFIG / "panda.yaml")
+    return Robot.load(CONFIG / "panda.yaml")
 
 
 def robot_of(tree: Tree) -> Robot:
@@ -70,12 +69,12 @@ class TestNumbers:
             library = compiled(code, tmp_path)
             assert getattr(library, f"{code.name}_self_test")() <= RELATIVE
             function = getattr(library, f"{code.name}_inverse_dynamics")
-            q, tau = random_motion(rng, tree, order), np.empty((order + 1, robot.n_joints))
+            q, tau = random_motion(rng, tree, order), np.empty((order + 1, robot.n_coordinates))
             if not floating:
                 call(function, q, tau)
                 assert_rows_close(tau, robot.inverse_dynamics(q, formulation="spatial"))
                 continue
-            base, wrench = random_base(rng, order, "world"), np.empty((order + 1, 6))
+            base, wrench = random_base(rng, order, "spatial"), np.empty((order + 1, 6))
             pose, twists = np.ascontiguousarray(base.pose), np.ascontiguousarray(base.twists[: order + 2])
             call(function, q, pose, twists, wrench, tau)
             expected = robot.compile(order)(q, pose, twists)
@@ -115,7 +114,7 @@ class TestNumbers:
 
 
 def aerial() -> Robot:
-    return Robot.from_config(CONFIG / "aerial_manipulator.yaml")
+    return Robot.load(CONFIG / "aerial_manipulator.yaml")
 
 
 def flier(tilting: bool) -> Robot:
@@ -137,10 +136,8 @@ def flier(tilting: bool) -> Robot:
 SMALL = tuple(robot_of(random_tree(5, 2, floating_base=floating)) for floating in (False, True))
 ROBOTS = (panda(), aerial()) if THOROUGH else SMALL  # all functions of a large one take a C compiler long
 
-# what C code of trees is not there for; motions of all joints and from drives are of loops alone
-LEFT_OUT = ("drive_state", "joint_motion", "motion_from_drives", "inverse_kinematics")
 LONG = "regressor", "forward_dynamics_derivatives"  # these take long to compile
-EVERYTHING = tuple(what for what in get_args(Compiled) if what not in LEFT_OUT)
+EVERYTHING = EXPORTED_OF_TREES
 
 
 class TestWhat:
@@ -154,9 +151,9 @@ class TestWhat:
         code = c_source(robot, order, "robot", what=chosen)
         library = compiled(code, tmp_path)
         assert library.robot_self_test() <= 1e-11
-        pose, _ = random_base(rng, 0, "world").pose, None
+        pose, _ = random_base(rng, 0, "spatial").pose, None
         values = {
-            "q": rng.uniform(-1.0, 1.0, (order + 3, robot.n_joints)),
+            "q": rng.uniform(-1.0, 1.0, (order + 3, robot.n_coordinates)),
             "pose": np.ascontiguousarray(pose),
         }
         values["twists"] = rng.uniform(-1.0, 1.0, (order + 2, 6))
@@ -178,7 +175,7 @@ class TestWhat:
                     found.append(np.full(int(size), np.nan))
             call(getattr(library, f"robot_{what}"), *given, *found)
             if what == "inverse_dynamics_derivatives":
-                base = BaseMotion(given[1], given[2], frame="body") if floating else None
+                base = BaseMotion(given[1], given[2], representation="body_fixed") if floating else None
                 expected = robot.inverse_dynamics_derivatives(given[0], base)
             else:
                 expected = robot.compile(order, what)(*given)
@@ -186,9 +183,6 @@ class TestWhat:
             whole = np.concatenate([one.reshape(rows, -1) for one in found], axis=1)
             scale = np.abs(expected).max()
             np.testing.assert_allclose(whole.ravel(), expected.ravel(), rtol=0.0, atol=1e-11 * scale)
-
-    def test_everything_is_offered(self) -> None:
-        assert set(EVERYTHING) == set(OFFERED)
 
     @needs_c
     @pytest.mark.parametrize("floating", (False, True), ids=("fixed", "floating"))
@@ -208,7 +202,7 @@ class TestWhat:
         assert library.flier_self_test() <= RELATIVE
         assert robot.propellers is not None
         rng = np.random.default_rng(4)
-        base = random_base(rng, order, "world")
+        base = random_base(rng, order, "spatial")
         pose, twists = np.ascontiguousarray(base.pose), np.ascontiguousarray(base.twists[: max(order, 1)])
         wrench = rng.normal(size=(order + 1, 6))
         wrench[0, 5] += 10.0
@@ -291,7 +285,7 @@ class TestWhat:
                 {"what": "motion_from_drives"},
                 "motion_from_drives are of robots with couplings",
             ),
-            ({"what": "jacobian", "representation": "world"}, "representation must be one of"),
+            ({"what": "jacobian", "representation": "spatial"}, "representation must be one of"),
         ),
     )
     def test_bad_wishes_give_one_line(self, arguments: dict[str, Any], words: str) -> None:
@@ -413,7 +407,7 @@ class TestLanguage:
 
     def test_the_recursion_is_straight_line_code(self) -> None:
         """No branch, no loop and no call but those of sine and cosine: constant time, and no memory."""
-        for robot in (panda(), Robot.from_config(CONFIG / "aerial_manipulator.yaml")):
+        for robot in (panda(), Robot.load(CONFIG / "aerial_manipulator.yaml")):
             source = c_source(robot, 2, "robot").source
             body = source.split("void robot_inverse_dynamics(")[1].split("\n}\n")[0].splitlines()[2:]
             operand = r"(x\d+|\d+(\.\d+)?(e[-+]?\d+)?)"
@@ -570,7 +564,7 @@ def test_the_page_has_outputs_in_their_order() -> None:
         (ROOT / "docs" / "export.md").read_text(encoding="utf-8"),
         re.MULTILINE,
     )
-    drone = Robot.from_config(CONFIG / "aerial_manipulator.yaml")
+    drone = Robot.load(CONFIG / "aerial_manipulator.yaml")
     header = c_source(drone, 0, what=[name for name, _ in table]).header
     for name, outputs in table:
         declared = re.search(rf"{name}\((.*?)\);", header, re.DOTALL)

@@ -32,7 +32,7 @@ def driven(specs: list[DriveSpec]) -> Robot:
 
 def palletiser() -> Robot:
     """Return the shipped one with a damped spring, and a spring that can be asked for too much."""
-    robot = Robot.from_config(share.find("config", "palletiser.yaml"))
+    robot = Robot.load(share.find("config", "palletiser.yaml"))
     assert robot.drive_train is not None
     wide = tuple(tuple(1e3 * np.array(row) / scale) for row, scale in zip(TABLE, (1.0, 1e3)))
     table = replace(TABULATED, motor_inertia=robot.drive_train.specs[1].motor_inertia, spring_table=wide)
@@ -54,7 +54,7 @@ def test_every_kind(kind: str, tmp_path: Path) -> None:
     assert library.robot_self_test() <= 1e-11
     train = robot.drive_train
     assert train is not None
-    for q, tau in zip(*stacks(robot.n_joints)):
+    for q, tau in zip(*stacks(robot.n_coordinates)):
         expected = train.feedforward(q, tau, deflection=np.full(train.n_joints, np.nan))
         rows = 5 if not train.elastic.any() else 3
         position, effort = np.empty((rows, train.n_motors)), np.empty((rows - 2, train.n_motors))
@@ -70,7 +70,7 @@ def test_what_springs_cannot_give(kind: str, tmp_path: Path) -> None:
     library = compiled(c_source(robot, 2, "robot"), tmp_path)
     train = robot.drive_train
     assert train is not None
-    (q, *_), (tau, *_) = stacks(robot.n_joints, 1)
+    (q, *_), (tau, *_) = stacks(robot.n_coordinates, 1)
     position, effort = np.zeros((3, train.n_motors)), np.zeros((1, train.n_motors))
     loads = [1e5 * np.ones_like(tau), np.where(np.arange(tau.shape[1]) == 1, np.nan, tau)]
     for load in loads:
@@ -89,7 +89,7 @@ def test_the_memory_of_damped_springs(kind: str, tmp_path: Path) -> None:
     assert library.robot_self_test() <= 1e-11
     train = robot.drive_train
     assert train is not None
-    q, tau = stacks(robot.n_joints)
+    q, tau = stacks(robot.n_coordinates)
     expected = train.follow(q, tau, PERIOD).motors
     memory = np.full(train.n_joints + 1, np.nan)  # as long as the struct at least
     call(library.robot_home, memory)

@@ -35,7 +35,7 @@ STRAIGHT = (
 
 
 def shipped(name: str) -> Robot:
-    return Robot.from_config(share.find("config", f"{name}.yaml"))
+    return Robot.load(share.find("config", f"{name}.yaml"))
 
 
 class Exported:
@@ -56,7 +56,7 @@ class Exported:
     def __call__(self, q: Array | None, base: BaseMotion | None = None) -> int:
         arrays = [self.memory, *([] if q is None else [np.ascontiguousarray(q)])]
         if base is not None:
-            twists = base.in_frame("world").twists[: self.order + 2]
+            twists = base.in_representation("spatial").twists[: self.order + 2]
             arrays += [np.ascontiguousarray(base.pose), np.ascontiguousarray(twists)]
         results = [*([] if self.wrench is None else [self.wrench]), self.tau, self.motion]
         return int(call(self.library.robot_inverse_dynamics, *arrays, *results))
@@ -88,7 +88,9 @@ def samples(name: str, order: int, count: int = 60) -> list[tuple[Array, BaseMot
         sample = motion.sample(float(time), order + 2)
         base = None
         if sample.pose is not None and sample.twists is not None:
-            base = BaseMotion(sample.pose, sample.twists, frame="body").in_frame("world")
+            base = BaseMotion(sample.pose, sample.twists, representation="body_fixed").in_representation(
+                "spatial"
+            )
         found.append((sample.joints, base))
     return found
 
@@ -107,7 +109,7 @@ def test_along_the_shipped_motion(name: str, order: int, tmp_path: Path) -> None
 
 def still(robot: Robot, change: Array, order: int) -> Array:
     """Return a pose at rest, given by the change of the coordinates from home."""
-    q = np.zeros((order + 3, robot.n_joints))
+    q = np.zeros((order + 3, robot.n_coordinates))
     q[0] = robot.home[0] + change
     return q
 
@@ -299,7 +301,7 @@ def test_matrices_and_jacobians(name: str, order: int, tmp_path: Path) -> None:
     robot = shipped(name)
     closure, home = robot.closure, robot.home
     assert closure is not None
-    body, k = robot.tree.body_names[-2], robot.n_joints
+    body, k = robot.tree.body_names[-2], robot.n_coordinates
     library = compiled(c_source(robot, order, "robot", what=list(MATRICES), frames=[body]), tmp_path)
     assert library.robot_self_test() <= RELATIVE
     memory, rng = np.empty(len(closure.leading)), np.random.default_rng(4)
@@ -310,9 +312,11 @@ def test_matrices_and_jacobians(name: str, order: int, tmp_path: Path) -> None:
         q[0] += home[0]
         if home[1] is not None:
             twists = rng.uniform(-0.3, 0.3, (max(rows - 1, 1), closure.directions.shape[1]))
-            base = BaseMotion(home[1], twists @ closure.directions.T, frame="body").in_frame("world")
-        asked: tuple[str, ...] = (body,) if what == "jacobian" else ()
-        expected = getattr(robot, what)(q if k or base is None else None, *asked, base=base)[: order + 1]
+            base = BaseMotion(
+                home[1], twists @ closure.directions.T, representation="body_fixed"
+            ).in_representation("spatial")
+        asked = {"body": body} if what == "jacobian" else {}
+        expected = getattr(robot, what)(q if k or base is None else None, **asked, base=base)[: order + 1]
         given = [q] if k else []
         given += [] if base is None else [np.ascontiguousarray(base.pose)]
         given += [] if base is None or rows == 1 else [base.twists[: rows - 1].copy()]
@@ -329,13 +333,13 @@ def near_home(robot: Robot, order: int, rng: np.random.Generator) -> tuple[Array
     """Return a motion that follows any other one without a jump."""
     closure, home = robot.closure, robot.home
     assert closure is not None
-    q, base = rng.uniform(-0.02, 0.02, (order + 1, robot.n_joints)), None
+    q, base = rng.uniform(-0.02, 0.02, (order + 1, robot.n_coordinates)), None
     q[0] += home[0]
     if home[1] is not None:
         pose = home[1] @ exp(closure.directions @ rng.uniform(-0.02, 0.02, closure.directions.shape[1]))
         twists = rng.uniform(-0.3, 0.3, (max(order, 1), closure.directions.shape[1])) @ closure.directions.T
-        base = BaseMotion(pose, twists, frame="body").in_frame("world")
-    return q if robot.n_joints else None, base
+        base = BaseMotion(pose, twists, representation="body_fixed").in_representation("spatial")
+    return q if robot.n_coordinates else None, base
 
 
 def arrays_of(q: Array | None, base: BaseMotion | None, order: int) -> list[Array]:
@@ -420,7 +424,7 @@ def test_a_platform_from_its_drives(name: str, order: int, tmp_path: Path) -> No
         if not drifts:
             np.testing.assert_allclose(found, base.pose, rtol=0.0, atol=1e-12)
             np.testing.assert_allclose(twists, base.twists[:order], rtol=0.0, atol=1e-11)
-        platform = robot.motion_from_drives(drives)[1]
+        platform = robot.motion_from_drives(drives).base
         assert platform is not None
         np.testing.assert_allclose(found, platform.pose, rtol=0.0, atol=1e-14)
         np.testing.assert_allclose(twists, platform.twists[:order], rtol=0.0, atol=1e-13)
@@ -453,7 +457,7 @@ def test_forward_dynamics(name: str, order: int, tmp_path: Path) -> None:
     code = c_source(robot, order, "robot", what="forward_dynamics")
     library = compiled(code, tmp_path)
     assert library.robot_self_test() <= RELATIVE
-    memory, k = np.empty(len(closure.leading)), robot.n_joints
+    memory, k = np.empty(len(closure.leading)), robot.n_coordinates
     call(library.robot_home, memory)
     base_rates, joints = np.empty((order + 1, 6)), np.empty((order + 1, k))
     rng = np.random.default_rng(1)
@@ -462,7 +466,7 @@ def test_forward_dynamics(name: str, order: int, tmp_path: Path) -> None:
         q[0] += home[0]
         if home[1] is not None:
             twists = rng.uniform(-0.3, 0.3, (order + 2, closure.directions.shape[1])) @ closure.directions.T
-            base = BaseMotion(home[1], twists, frame="body").in_frame("world")
+            base = BaseMotion(home[1], twists, representation="body_fixed").in_representation("spatial")
         found = robot.inverse_dynamics(q if k else None, base)  # type: ignore[arg-type]
         wrench, efforts = found if isinstance(found, tuple) else (None, found)
         arrays = [q[:2].copy()] if k else []
@@ -502,13 +506,13 @@ def test_partial_derivatives(name: str, order: int, tmp_path: Path) -> None:
     memory, rng = np.empty(len(closure.leading)), np.random.default_rng(5)
     call(library.robot_home, memory)
     for _ in range(2):
-        q, base = rng.uniform(-0.02, 0.02, (order + 3, robot.n_joints)), None
+        q, base = rng.uniform(-0.02, 0.02, (order + 3, robot.n_coordinates)), None
         q[0] += home[0]
         if home[1] is not None:
             pose = home[1] @ exp(closure.directions @ rng.uniform(-0.02, 0.02, closure.directions.shape[1]))
             twists = rng.uniform(-0.3, 0.3, (order + 2, closure.directions.shape[1])) @ closure.directions.T
-            base = BaseMotion(pose, twists, frame="body").in_frame("world")
-        motion = [q] if robot.n_joints else []
+            base = BaseMotion(pose, twists, representation="body_fixed").in_representation("spatial")
+        motion = [q] if robot.n_coordinates else []
         given = [] if base is None else [np.ascontiguousarray(base.pose), base.twists.copy()]
         told = q if motion else None
         expected = robot.inverse_dynamics_derivatives(told, base)
@@ -558,7 +562,10 @@ def test_a_platform_of_two_freedoms(tmp_path: Path) -> None:
     for _ in range(3):
         at = pose @ exp(directions @ rng.uniform(-0.03, 0.03, directions.shape[1]))
         twists = rng.uniform(-1.0, 1.0, (2, directions.shape[1])) @ directions.T
-        base, load = BaseMotion(at, twists, frame="body").in_frame("world"), rng.uniform(-5.0, 5.0, (1, 6))
+        base, load = (
+            BaseMotion(at, twists, representation="body_fixed").in_representation("spatial"),
+            rng.uniform(-5.0, 5.0, (1, 6)),
+        )
         given = np.ascontiguousarray(base.pose), np.ascontiguousarray(base.twists)
         assert call(library.robot_inverse_dynamics, memory, *given, load, tau, motion) == OK
         expected = readable_solution(robot, None, base, [AppliedWrench(body, load)])

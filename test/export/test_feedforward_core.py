@@ -154,7 +154,7 @@ def desired(k: int) -> Array:
 @pytest.mark.parametrize("link", [False, True])
 def test_core_does_what_the_nodes_do(library: ctypes.CDLL, panda: Path, link: bool) -> None:
     """DesiredMotion at 100 Hz, commands at 1 kHz; the stream stops at last."""
-    robot = Robot.from_config(PANDA)
+    robot = Robot.load(PANDA)
     names, train = robot.joint_names, robot.require_drives()
     gains = None if link else MotorGains.from_frequency(train.motor_inertia, 30.0, 1.0)
     core = Core(library, panda, gains=gains, first=ZERO, link=link)
@@ -210,7 +210,7 @@ def test_chained_references_are_followed_without_higher_derivatives(
     commands, states = run_chained(Core(library, panda, first=FEEDFORWARD), 1000)
     assert states[-1] is State.FOLLOWING
     q = np.concatenate([desired(999)[:3], np.zeros((2, 7))])
-    robot = Robot.from_config(PANDA)
+    robot = Robot.load(PANDA)
     motors = robot.require_drives().feedforward(q, robot.inverse_dynamics(q))
     assert np.allclose(commands[-1, 0], motors.position[0], rtol=1e-12)
     assert np.allclose(commands[-1, 2], motors.effort[0], rtol=1e-12)
@@ -345,7 +345,7 @@ def test_a_figure_out_of_its_range_is_refused(library: ctypes.CDLL, panda: Path)
 
 
 def test_the_table_says_how_far_efforts_and_motion_may_disagree(panda: Path) -> None:
-    text, robot = (panda.parent / "panda_table.c").read_text(), Robot.from_config(PANDA)
+    text, robot = (panda.parent / "panda_table.c").read_text(), Robot.load(PANDA)
     for name, motor in (("mismatch", False), ("motor_mismatch", True)):
         found = re.search(rf"limit_{name}\[7\] = {{(.*)}};", text)
         assert found is not None

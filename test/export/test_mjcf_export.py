@@ -37,7 +37,7 @@ def state_of(robot: Robot, q: Array, theta: Array, base: BaseMotion | None = Non
     model = mujoco.MjModel.from_xml_string(mjcf(robot).text)
     data = mujoco.MjData(model)
     if base is not None:
-        assert base.frame == "body"
+        assert base.representation == "body_fixed"
         data.qpos[:3] = base.pose[:3, 3]
         mujoco.mju_mat2Quat(data.qpos[3:7], base.pose[:3, :3].flatten())
         data.qvel[:3] = base.pose[:3, :3] @ base.twists[0, 3:]
@@ -100,11 +100,11 @@ def test_accelerations_of_a_floating_tree_with_a_universal_joint() -> None:
     q, theta, effort = moved(rng, 4)
     place = tree.placements[0].copy()
     place[:3, 3] += (0.1, 0.2, -0.3)
-    base = BaseMotion(place, rng.uniform(-1.0, 1.0, (1, 6)), frame="body")
+    base = BaseMotion(place, rng.uniform(-1.0, 1.0, (1, 6)), representation="body_fixed")
     model, data = state_of(robot, q, theta, base)
     data.ctrl[:] = effort
     mujoco.mj_forward(model, data)
-    joints, twists = bare.forward_dynamics(q, torques_of(robot, q, theta, effort)[0][None], base)
+    twists, joints = bare.forward_dynamics(q, torques_of(robot, q, theta, effort)[0][None], base)
     found = np.array([data.joint(name).qacc[0] for name in robot.joint_names])
     np.testing.assert_allclose(found, joints[0], rtol=1e-9)
     np.testing.assert_allclose(data.qacc[3:6], twists[0, :3], rtol=1e-9)
@@ -136,7 +136,7 @@ def test_accelerations_of_couplings_and_loops_from_rest(name: str) -> None:
     expected = {model.joint(j).name: solution[model.joint(j).dofadr[0]] for j in range(model.njnt)}
 
     home = dict(zip(robot.tree.joint_names, robot.closure.home))
-    q = np.array([[home[joint] for joint in robot.joint_names], np.zeros(robot.n_joints)])
+    q = np.array([[home[joint] for joint in robot.joint_names], np.zeros(robot.n_coordinates)])
     found = robot.forward_dynamics(q, (robot.drive_train.stiffness * turned)[None])[0]
     np.testing.assert_allclose(
         found, [expected[joint] for joint in robot.joint_names], rtol=1e-9, atol=1e-9 * np.abs(found).max()

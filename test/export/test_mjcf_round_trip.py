@@ -45,7 +45,7 @@ def read_again(robot: Robot) -> Robot:
 def feedforward(robot: Robot) -> Feedforward:
     """Return efforts, motors and thrusts for a motion near home."""
     rng = np.random.default_rng(1)
-    q = rng.uniform(-1.0, 1.0, (ORDER + 3, robot.n_joints))
+    q = rng.uniform(-1.0, 1.0, (ORDER + 3, robot.n_coordinates))
     start, pose = robot.home
     q[0] = start + 0.02 * q[0]
     base = None
@@ -54,7 +54,7 @@ def feedforward(robot: Robot) -> Feedforward:
         platform = None if robot.closure is None else robot.closure.platform
         if platform is not None and len(platform.rows) == 2:  # in its plane, without turns
             twists[:, [0, 1, 2, 5]] = 0.0
-        base = BaseMotion(pose, twists, frame="body")
+        base = BaseMotion(pose, twists, representation="body_fixed")
     return FeedforwardModel(robot, ORDER).compute(q, base)
 
 
@@ -168,7 +168,7 @@ def test_a_drive_of_a_file_is_laid_over_that_of_the_model(tmp_path: Path) -> Non
     file.write_text(
         "mjcf: servo.xml\nmjcf_friction: false\njoints: [{name: elbow, drive: {stiffness: 9000}}]"
     )
-    (spec,) = Robot.from_config(file).require_drives().specs
+    (spec,) = Robot.load(file).require_drives().specs
     expected = DriveSpec(9000.0, (0.003 + 0.001) * 50.0**2, spring_damping=0.5 * 50.0**2)
     assert spec.stiffness == expected.stiffness
     assert spec.spring_damping == pytest.approx(expected.spring_damping)

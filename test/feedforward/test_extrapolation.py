@@ -42,7 +42,7 @@ def test_the_bound_is_tight_and_refuses_nonsense() -> None:
 
 @pytest.fixture(scope="module")
 def robot() -> Robot:
-    return Robot.from_config(share.find("config", "panda.yaml"))
+    return Robot.load(share.find("config", "panda.yaml"))
 
 
 @pytest.fixture(scope="module")

@@ -106,7 +106,7 @@ def test_a_floating_base_gets_its_wrench() -> None:
     robot = arm(floating_base=True)
     pose = np.eye(4)
     pose[:3, 3] = [0.3, -0.2, 1.0]
-    base = BaseMotion(pose, np.random.default_rng(1).normal(size=(4, 6)), frame="body")
+    base = BaseMotion(pose, np.random.default_rng(1).normal(size=(4, 6)), representation="body_fixed")
     law = FeedforwardModel(robot, 2)
     law.warm_up()
     feedforward = law.compute(motion(2), base)
@@ -240,7 +240,7 @@ def test_the_series_follows_the_motion_with_its_order(order: int) -> None:
 
 def test_propellers_give_the_wrench_of_the_answer() -> None:
     """With their derivatives; and the status says where their limits are, and what they cannot give."""
-    robot = Robot.from_config(share.find("config", "aerial_manipulator.yaml"))
+    robot = Robot.load(share.find("config", "aerial_manipulator.yaml"))
     assert robot.propellers is not None
     six = robot.propellers.propellers
     rng = np.random.default_rng(5)

@@ -40,7 +40,7 @@ def test_motors_follow_from_motion_and_efforts_of_the_drives() -> None:
     robot, (y, base) = driven(), motion_of(MECHANISMS["ankle"](), 2)
     model = FeedforwardModel(robot, 2)
     assert model.joint_names == ("joint3", "joint4") and model.motion_joints == ("joint1", "joint2")
-    found, one = model.compute(y, base), robot.solve(y, base)
+    found, one = model.compute(y, base), robot.solve_loops(y, base)
     np.testing.assert_allclose(found.efforts, one.efforts, rtol=1e-12)
     np.testing.assert_allclose(found.base_wrenches, one.base_wrench, rtol=1e-12, atol=1e-12)
     theta = one.drives[:3] + one.efforts / STIFFNESS
@@ -50,7 +50,7 @@ def test_motors_follow_from_motion_and_efforts_of_the_drives() -> None:
 
 def test_limits_are_those_of_the_drives() -> None:
     y, base = motion_of(MECHANISMS["ankle"](), 2)
-    speed = float(np.abs(driven().solve(y, base).drives[1]).max())
+    speed = float(np.abs(driven().solve_loops(y, base).drives[1]).max())
     assert (
         FeedforwardModel(driven(velocity=0.99 * speed), 2).compute(y, base).status
         & Status.VELOCITY_LIMIT_EXCEEDED
@@ -69,7 +69,7 @@ def test_a_law_warms_up_at_home_in_the_representation_of_either_frame(name: str)
     y, base = motion_of(MECHANISMS[name](), 2)
     found = model.compute(y, base)
     if base is not None:
-        turned = base.in_frame("body")
+        turned = base.in_representation("body_fixed")
         np.testing.assert_allclose(found.efforts, model.compute(y, turned).efforts, rtol=1e-10, atol=1e-10)
 
 
@@ -84,7 +84,7 @@ def test_payload_and_gravity_are_those_of_the_settings() -> None:
     assert isinstance(changed, Robot)
     assert changed.tree.masses.sum() == pytest.approx(robot.tree.masses.sum() + 1.5)
     found = settings.model(changed).compute(y, base).efforts
-    expected = changed.solve(y, base).efforts
+    expected = changed.solve_loops(y, base).efforts
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     assert np.abs(found - plain.model(plain.robot(robot)).compute(y, base).efforts).max() > 0.1
 
@@ -106,7 +106,7 @@ def test_what_is_checked_is_the_motion_of_the_drives() -> None:
     subject = MotionEvaluator(robot)
     assert subject.joint_names == ("joint3", "joint4") and subject.prismatic == (True, True)
     stacks = [motion_of(MECHANISMS["ankle"](), 1, seed) for seed in range(3)]
-    bodies = [base.in_frame("body") for _, base in stacks if base is not None]
+    bodies = [base.in_representation("body_fixed") for _, base in stacks if base is not None]
     sample = MotionSample(
         np.array([y for y, _ in stacks]),
         np.array([base.pose for base in bodies]),
@@ -114,7 +114,7 @@ def test_what_is_checked_is_the_motion_of_the_drives() -> None:
     )
     motion, torques = subject.evaluate(sample)
     for i, (y, base) in enumerate(stacks):
-        one = robot.solve(y, base)
+        one = robot.solve_loops(y, base)
         np.testing.assert_allclose(motion[i], one.drives, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(torques[i], one.efforts, rtol=1e-9, atol=1e-9)
 
@@ -163,7 +163,7 @@ def test_near_a_dead_point_of_the_drives_a_feedforward_says_so_and_at_it_there_i
     for angle in (1.0, 0.7, 0.4, 0.2, 0.03):
         q[0] = angle - 1.0
         found[angle] = model.compute(q)
-        np.testing.assert_allclose(found[angle].efforts, robot.solve(q).efforts, rtol=1e-9)
+        np.testing.assert_allclose(found[angle].efforts, robot.solve_loops(q).efforts, rtol=1e-9)
     assert [angle for angle, one in found.items() if one.status] == [0.03]
     assert found[0.03].status is Status.NEAR_SINGULARITY
     q[0] = -1.0
@@ -176,7 +176,7 @@ def test_a_home_that_is_singular_itself_does_not_change_where_the_robot_is() -> 
     robot = slider_crank(0.0)
     q = np.zeros((3, 1))
     for q[0] in (0.2, 0.4, 0.6):
-        there = robot.solve(q).joints[0]
+        there = robot.solve_loops(q).joints[0]
     state = robot.drive_state(q)
     assert not state.near_singularity
     assert robot.positions is not None

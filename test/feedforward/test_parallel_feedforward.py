@@ -33,27 +33,27 @@ def planar_motion(x: float, y: float, orders: int = 4) -> BaseMotion:
     pose[:2, 3] = x, y
     twists = np.zeros((orders, 6))
     twists[:, 3:5] = random_stack(4, orders, 2)
-    return BaseMotion(pose, twists, frame="world")
+    return BaseMotion(pose, twists, representation="spatial")
 
 
 def test_the_law_of_a_platform_takes_its_pose_alone() -> None:
-    model = FeedforwardModel(Robot.from_config(PLANAR), 2)
+    model = FeedforwardModel(Robot.load(PLANAR), 2)
     assert model.joint_names == ("left_shoulder", "right_shoulder", "top_shoulder")
     assert model.motion_joints == ()
     assert model.moves_base
     assert model.has_drives
-    weightless = FeedforwardModel(Robot.from_config(PLATFORM, gravity=[0.0, 0.0, 0.0]), 0)
+    weightless = FeedforwardModel(Robot.load(PLATFORM, gravity=[0.0, 0.0, 0.0]), 0)
     assert not weightless.has_drives
     assert weightless.robot.gravity.tolist() == [0.0, 0.0, 0.0]
 
 
 def test_elastic_drives_follow_the_platform() -> None:
-    robot = Robot.from_config(PLANAR)
+    robot = Robot.load(PLANAR)
     model = FeedforwardModel(robot, 2)
     model.warm_up()
     base = planar_motion(0.05, -0.04)
     found = model.compute(NO_JOINTS, base)
-    state = robot.solve(None, base)
+    state = robot.solve_loops(None, base)
     assert robot.drive_train is not None
     motors = DriveTrain(series_elastic(robot.drive_train.stiffness, robot.drive_train.motor_inertia))
     expected = motors.feedforward(state.drives, state.efforts)
@@ -71,7 +71,7 @@ def test_elastic_drives_follow_the_platform() -> None:
 
 
 def test_near_a_singular_pose_the_status_says_so() -> None:
-    model = FeedforwardModel(Robot.from_config(PLANAR), 0)
+    model = FeedforwardModel(Robot.load(PLANAR), 0)
     for distance, near in ((0.1, False), (0.28035, True)):
         base = BaseMotion(planar_motion(0.0, -distance).pose, np.zeros((2, 6)))
         assert bool(model.compute(NO_JOINTS[:3], base).status & Status.NEAR_SINGULARITY) is near
@@ -83,7 +83,7 @@ def test_limits_are_those_of_the_driven_joints(tmp_path: Path) -> None:
     limited.write_text(
         text.replace("driven: true", "limits: {effort: 15, lower: -0.05}\n        driven: true")
     )
-    model = FeedforwardModel(Robot.from_config(limited), 0, clamp=True)
+    model = FeedforwardModel(Robot.load(limited), 0, clamp=True)
     home = BaseMotion(home_of(model.robot), np.zeros((2, 6)))
     found = model.compute(NO_JOINTS[:3], home)
     assert found.status == Status.EFFORT_LIMIT_EXCEEDED | Status.EFFORT_CLAMPED
@@ -95,7 +95,7 @@ def test_limits_are_those_of_the_driven_joints(tmp_path: Path) -> None:
 
 
 def test_a_failure_leaves_the_model_usable() -> None:
-    model = FeedforwardModel(Robot.from_config(PLANAR), 2)
+    model = FeedforwardModel(Robot.load(PLANAR), 2)
     base = planar_motion(0.02, 0.03)
     before = model.compute(NO_JOINTS, base)
     with pytest.raises(
@@ -118,7 +118,7 @@ def test_the_node_answers_motions_of_the_platform() -> None:
     from hodyn_ros.ros.conversions.fields import JointOrder, float64s
     from hodyn_ros.ros.conversions.messages import read_feedforward_torque, write_desired_motion
 
-    robot = Robot.from_config(PLATFORM)
+    robot = Robot.load(PLATFORM)
     twists = random_stack(1, 4, 6)
 
     def motion(second: int, pose: Array, representation: int, motion_twists: Array) -> DesiredMotion:
@@ -140,7 +140,7 @@ def test_the_node_answers_motions_of_the_platform() -> None:
         peer.wait_for_topics()
         answer = peer.answer_to(motion(1, near, DesiredMotion.BODY, twists))
         found = read_feedforward_torque(answer, JointOrder(robot.driven_joints))
-        expected = robot.inverse_dynamics(None, BaseMotion(near, twists, frame="body"))
+        expected = robot.inverse_dynamics(None, BaseMotion(near, twists, representation="body_fixed"))
         np.testing.assert_allclose(found.efforts, expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max())
         assert answer.header.frame_id == "map"
         assert not answer.base_wrenches

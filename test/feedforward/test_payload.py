@@ -34,7 +34,7 @@ def with_load_as_a_body(model: TreeModel, payload: Payload, place: np.ndarray) -
 
 
 def test_a_payload_counts_like_a_body_that_does_not_move_on_its_carrier() -> None:
-    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    robot = Robot.load(share.find("config", "panda.yaml"))
     payload = Payload(2.5, (0.03, -0.02, 0.11), (0.02, 0.001, -0.002, 0.03, 0.0005, 0.025))
     loaded = Robot(payload.on_tree(robot))
     other = Robot(with_load_as_a_body(robot.model, payload, np.eye(4)))
@@ -57,7 +57,7 @@ def test_a_payload_in_a_frame_behind_a_fixed_joint_is_seen_from_there() -> None:
 
 
 def test_the_platform_of_a_parallel_robot_carries() -> None:
-    robot = Robot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
+    robot = Robot.load(share.find("config", "gough_stewart_6ups.yaml"))
     payload = Payload(0.8, (0.01, 0.02, 0.05))
     home = robot.home[1]
     assert home is not None
@@ -81,7 +81,7 @@ def test_the_platform_of_a_parallel_robot_carries() -> None:
 )
 def test_the_limb_of_a_platform_carries(name: str, body: str) -> None:
     """At rest the power of the drives is that with which the payload is lifted, whatever the motion."""
-    robot = Robot.from_config(share.find("config", name), gravity=[0.0, -6.0, -7.0])
+    robot = Robot.load(share.find("config", name), gravity=[0.0, -6.0, -7.0])
     payload = Payload(0.8, (0.01, 0.02, 0.05), body=body)
     home, closure = robot.home[1], robot.closure
     assert home is not None and closure is not None and closure.platform is not None
@@ -90,7 +90,7 @@ def test_the_limb_of_a_platform_carries(name: str, body: str) -> None:
     more = loaded.inverse_dynamics(None, still)[0] - robot.inverse_dynamics(None, still)[0]
     assert closure.platform.twists is not None
     for twist in closure.platform.twists.T:
-        moving = BaseMotion(home, np.stack([twist, 0.0 * twist]), frame="body")
+        moving = BaseMotion(home, np.stack([twist, 0.0 * twist]), representation="body_fixed")
         frames = robot.forward_kinematics(None, moving)
         turning, speed = frames.twists_of(body)[0, :3], frames.twists_of(body)[0, 3:]
         centre = (frames.pose_of(body) @ [*payload.centre, 1.0])[:3]
@@ -132,6 +132,6 @@ def test_a_carrier_that_is_not_there_is_refused_by_name() -> None:
         Payload(1.0, body="hand").on_tree(Robot.from_urdf(HINGED_ARM))
     with pytest.raises(InputError, match="'payload_body' is 'base'; the robot has"):
         Payload(1.0, body="base").on_tree(Robot.from_urdf(HINGED_ARM))
-    platform = Robot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
+    platform = Robot.load(share.find("config", "gough_stewart_6ups.yaml"))
     with pytest.raises(InputError, match=r"'payload_body' is 'leg'; the robot has the bodies \['platform', "):
         Payload(1.0, body="leg").on_tree(platform)

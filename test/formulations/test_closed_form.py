@@ -27,7 +27,7 @@ both_bases = pytest.mark.parametrize("floating_base", [False, True], ids=["fixed
 
 
 def parts_of(case: Case) -> tuple[TreeModel, BaseMotion | None]:
-    base = case.base and BaseMotion(case.base.pose, case.base.twists, frame=case.base.frame)
+    base = case.base and BaseMotion(case.base.pose, case.base.twists, representation=case.base.representation)
     return TreeModel.build(**case.tree.arguments()), base
 
 
@@ -65,7 +65,7 @@ class TestMassMatrix:
     @pytest.mark.parametrize("branching", [0.0, 0.7])
     def test_derivatives_of_the_mass_matrix(self, floating_base: bool, branching: float) -> None:
         # the mass matrix in body-fixed velocities does not depend on the motion of the base
-        case = make_case(1, 5, 1, floating_base, branching=branching, frame="body")
+        case = make_case(1, 5, 1, floating_base, branching=branching, representation="body_fixed")
         exact = exact_mass_matrices(case.tree, case.q, case.base, 3)
         found = closed_form.mass_matrices(system_of(case), 3)
         for a, b in zip(found, exact, strict=True):
@@ -159,11 +159,11 @@ class TestKinematics:
     def test_derivatives_are_those_along_the_motion(self, floating_base: bool) -> None:
         """A, J, U and the forces of gravity leave their Taylor polynomials with the order after the last."""
         order = 3
-        case = make_case(6, 5, order - 2, floating_base, branching=0.3, frame="body")
+        case = make_case(6, 5, order - 2, floating_base, branching=0.3, representation="body_fixed")
         model, _ = parts_of(case)
         base = None
         if case.base is not None:  # at rest, so that its pose along the motion is known
-            base = BaseMotion(case.base.pose, np.zeros((order, 6)), frame="body")
+            base = BaseMotion(case.base.pose, np.zeros((order, 6)), representation="body_fixed")
         start = closed_form.system_matrices(model, case.q, base)
 
         def values(system: closed_form.SystemMatrices, order: int) -> list[list[Array]]:

@@ -23,7 +23,7 @@ def largest(values: mp.Exact) -> float:
 @pytest.mark.parametrize("floating_base", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_torques_and_mass_matrix_are_those_of_pinocchio(seed: int, floating_base: bool) -> None:
-    case = make_case(seed, 12, 0, floating_base, frame="body")
+    case = make_case(seed, 12, 0, floating_base, representation="body_fixed")
     wrench, torques = pinocchio_models.inverse_dynamics(case.tree, case.q, case.base)
     found = mp.inverse_dynamics(case.tree, case.q, base=case.base)
     scale = np.abs(torques).max()
@@ -47,7 +47,7 @@ def test_torques_and_mass_matrix_are_those_of_pinocchio(seed: int, floating_base
 
 @pytest.mark.parametrize("floating_base", [False, True])
 def test_accelerations_are_those_of_pinocchio(floating_base: bool) -> None:
-    case = make_case(5, 6, 0, floating_base, frame="body")
+    case = make_case(5, 6, 0, floating_base, representation="body_fixed")
     torques = random_stack(1, 1, case.tree.n_joints)
     base_rate, expected = pinocchio_models.forward_dynamics(case.tree, case.q[:2], torques[0], case.base)
     found = mp.forward_dynamics(case.tree, case.q[:2], torques, base=case.base)
@@ -122,7 +122,7 @@ def test_derivatives_are_those_of_torques_along_the_motion() -> None:
             assert largest(found[k] - value) < EXACT * largest(value), f"order {k}"
 
 
-@pytest.mark.parametrize("frame", ["world", "body"])
+@pytest.mark.parametrize("frame", ["spatial", "body_fixed"])
 def test_a_floating_base_led_by_a_joint_moves_like_the_body_on_that_joint(frame: str) -> None:
     fixed = make_case(8, 5, 3, branching=0.0)
     tree = fixed.tree
@@ -133,7 +133,7 @@ def test_a_floating_base_led_by_a_joint_moves_like_the_body_on_that_joint(frame:
     base = Base(
         pose=np.concatenate([leader[0], last_row]),
         twists=mp.derivatives(mp.twists_of(leader, frame)),
-        frame="world" if frame == "world" else "body",
+        representation="spatial" if frame == "spatial" else "body_fixed",
     )
     floating = type(tree)(**{**tree.arguments(), "floating_base": True})
     expected = mp.inverse_dynamics(tree, fixed.q).torques
@@ -145,7 +145,7 @@ def test_a_floating_base_led_by_a_joint_moves_like_the_body_on_that_joint(frame:
     assert largest(transmitted - expected[:, 0]) < EXACT * largest(expected)
 
 
-@pytest.mark.parametrize("frame", ["world", "body"])
+@pytest.mark.parametrize("frame", ["spatial", "body_fixed"])
 @pytest.mark.parametrize("floating_base", [False, True])
 def test_gravity_given_as_loads_is_gravity(floating_base: bool, frame: str) -> None:
     case = make_case(9, 5, 3, floating_base)
@@ -160,11 +160,11 @@ def test_gravity_given_as_loads_is_gravity(floating_base: bool, frame: str) -> N
     for body, pose in enumerate(motion.poses):
         weight = mp.taylor(mp.exact(tree.masses[body] * tree.gravity)[None], len(pose))
         arm = pose[:, :, :3] @ mp.exact(tree.coms[body]) + pose[:, :, 3]
-        if frame == "body":
+        if frame == "body_fixed":
             weight = mp.matmul(pose[:, :, :3].transpose(0, 2, 1), weight)
             arm = mp.taylor(mp.exact(tree.coms[body])[None], len(pose))
         values = mp.derivatives(np.concatenate([mp.cross(arm, weight), weight], axis=1))
-        loads.append(Load(body, values[:orders], "world" if frame == "world" else "body"))
+        loads.append(Load(body, values[:orders], "spatial" if frame == "spatial" else "body_fixed"))
     expected = mp.inverse_dynamics(tree, case.q, base=case.base)
     found = mp.inverse_dynamics(weightless, case.q, base=case.base, loads=loads)
     # m g is rounded to a double here
@@ -173,7 +173,7 @@ def test_gravity_given_as_loads_is_gravity(floating_base: bool, frame: str) -> N
 
 @pytest.mark.parametrize("floating_base", [False, True])
 def test_forward_dynamics_inverts_inverse_dynamics(floating_base: bool) -> None:
-    case = make_case(10, 6, 4, floating_base, n_loads=2, frame="body")
+    case = make_case(10, 6, 4, floating_base, n_loads=2, representation="body_fixed")
     efforts = mp.inverse_dynamics(case.tree, case.q, base=case.base, loads=case.loads)
     found = mp.forward_dynamics(
         case.tree,

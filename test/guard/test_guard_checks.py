@@ -154,10 +154,10 @@ def test_what_is_allowed_follows_from_the_uncertainty_of_the_robot(tmp_path) -> 
 
     def allowed(uncertainty: str) -> np.ndarray:
         path.write_text(text + f"\nuncertainty: {uncertainty}\n", encoding="utf-8")
-        robot = Robot.from_config(path)
+        robot = Robot.load(path)
         return np.asarray(guard_limits(robot, robot.joint_names, motor=True).mismatch)
 
-    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    robot = Robot.load(share.find("config", "panda.yaml"))
     bare = allowed("{efforts: 0.1, stiffness: 0, friction: 0}")
     np.testing.assert_allclose(bare, 0.1 * robot.limits.effort)
     np.testing.assert_allclose(allowed("{efforts: 0.2, stiffness: 0}"), 2 * bare)
@@ -307,7 +307,7 @@ def test_a_clock_that_steps_is_told_from_a_process_that_was_held_up() -> None:
 
 
 def test_the_model_of_a_stop_takes_joints_in_any_order() -> None:
-    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    robot = Robot.load(share.find("config", "panda.yaml"))
     names = robot.joint_names[::-1]
     forward, back = (effort_model(robot, order, motor=True) for order in (robot.joint_names, names))
     assert forward is not None and back is not None

@@ -12,7 +12,9 @@ def robot_of(case: Case) -> tuple[Robot, BaseMotion | None]:
     """Return the robot of a case, and the motion of its base where that floats."""
     robot = Robot.from_screws(**case.tree.arguments())
     base = case.base
-    return robot, None if base is None else BaseMotion(base.pose, base.twists, frame=base.frame)
+    return robot, None if base is None else BaseMotion(
+        base.pose, base.twists, representation=base.representation
+    )
 
 
 def closeness(found: np.ndarray, expected: np.ndarray) -> float:

@@ -72,12 +72,12 @@ def _moving_tree(rng: np.random.Generator, order: int, floating: bool) -> tuple[
     q = random_stack(rng, order + 3, case.tree.n_joints)
     base = case.base
     if base is not None:
-        base = Base(base.pose, rng.uniform(-1.5, 1.5, base.twists.shape), base.frame)
+        base = Base(base.pose, rng.uniform(-1.5, 1.5, base.twists.shape), base.representation)
     return case.tree, robot, q, base
 
 
 def _motion(base: Base | None) -> BaseMotion | None:
-    return None if base is None else BaseMotion(base.pose, base.twists, frame=base.frame)
+    return None if base is None else BaseMotion(base.pose, base.twists, representation=base.representation)
 
 
 def inverse_dynamics(rng: np.random.Generator, order: int, floating: bool = False) -> Trial:
@@ -100,8 +100,8 @@ def forward_dynamics(rng: np.random.Generator, order: int, floating: bool = Fals
         exact = mp.forward_dynamics(tree, q[:2], torques)
         return Trial([found], [exact.joints], robot.accuracy("forward_dynamics", q[:2], torques))
     push = mp.to_float(exact_efforts.base_wrench)
-    given = q[:2], torques, _motion(Base(base.pose, base.twists[:1], base.frame)), push
-    joints, of_base = robot.forward_dynamics(*given)
+    given = q[:2], torques, _motion(Base(base.pose, base.twists[:1], base.representation)), push
+    of_base, joints = robot.forward_dynamics(*given)
     exact = mp.forward_dynamics(tree, q[:2], torques, base=base, base_wrench=push)
     return Trial([joints, of_base], [exact.joints, exact.base], robot.accuracy("forward_dynamics", *given))
 
@@ -131,13 +131,13 @@ def inverse_kinematics(rng: np.random.Generator, order: int) -> Trial:
     q[0, joint] = d - (np.pi / 2 if joint == 2 else 0.0)
     motion = mp.kinematics(tree, mp.taylor(mp.exact(q), order + 2)).poses[-1]
     pose = np.vstack([mp.to_float(motion[0]), [0.0, 0.0, 0.0, 1.0]])
-    twists = mp.to_float(mp.derivatives(mp.twists_of(motion, "world")))[:order]
+    twists = mp.to_float(mp.derivatives(mp.twists_of(motion, "spatial")))[:order]
     start = q[0] + 0.05 * d * rng.uniform(-1.0, 1.0, 6)
     given = BaseMotion(pose, twists)
     accuracy = robot.accuracy("inverse_kinematics", given.pose, twists, seed=start)
     with _unrefused():
         found = robot.inverse_kinematics(given.pose, twists, seed=start)
-    base = Base(given.pose, twists, "world")
+    base = Base(given.pose, twists, "spatial")
     series = mp_parallel.joint_series(
         tree, mp.base_poses(base, mp.taylor(mp.exact(twists), order), order + 1), found[0]
     )
@@ -153,7 +153,7 @@ LINKAGES = ("four_bar", "slider_crank", "rssr", "palletiser", "parallelogram")
 def _edges(name: str) -> tuple[Robot, list[tuple[Array, Array]]]:
     """Return a robot, and singular positions with the directions in which they were met."""
     robot = robot_of(getattr(mechanisms, name)(), name=name)
-    home, rng, k = robot.home[0], np.random.default_rng(3), robot.n_joints
+    home, rng, k = robot.home[0], np.random.default_rng(3), robot.n_coordinates
     if name == "parallelogram":
         return robot, [(np.array([-0.6]), np.array([-1.0])), (np.array([-0.6]), np.array([1.0]))]
     looped, edges = robot._looped, []
@@ -215,7 +215,7 @@ def _near_singular(rng: np.random.Generator, name: str, rows: int) -> tuple[Robo
     if not edges:
         raise NoTrial
     at, way = edges[int(rng.integers(len(edges)))]
-    q = rng.uniform(-1.0, 1.0, (rows, robot.n_joints))
+    q = rng.uniform(-1.0, 1.0, (rows, robot.n_coordinates))
     q[0] = at - distance(rng) * way
     robot.reset()
     with _unrefused():
@@ -313,12 +313,14 @@ def platform_efforts(rng: np.random.Generator, order: int, name: str) -> Trial:
         for share in np.linspace(0.0, 0.95, 30):
             at = BaseMotion(oracle.placement @ exp(share * there * way), np.zeros((2, 6)))
             robot.inverse_dynamics(None, at)
-    base = BaseMotion(oracle.placement @ exp(there * way), twists, frame="body").in_frame("world")
+    base = BaseMotion(
+        oracle.placement @ exp(there * way), twists, representation="body_fixed"
+    ).in_representation("spatial")
     accuracy = robot.accuracy("inverse_dynamics", None, base)
     with _unrefused():
         found = robot.inverse_dynamics(None, base)
     near = oracle.of_limbs(robot.positions[:-16])
-    exact = mp_parallel.inverse_dynamics(oracle, base.pose, base.twists, "world", near=near)
+    exact = mp_parallel.inverse_dynamics(oracle, base.pose, base.twists, "spatial", near=near)
     return Trial([found], [exact], accuracy)
 
 
@@ -331,9 +333,9 @@ def euler(rng: np.random.Generator, order: int) -> Trial:
     x[0, 4] = (np.pi / 2 - distance(rng)) * rng.choice([-1.0, 1.0])
     base = euler_base(x)
     if order:
-        base = BaseMotion(base.pose, base.twists[:order], frame=base.frame)
+        base = BaseMotion(base.pose, base.twists[:order], representation=base.representation)
     poses = mp.base_poses(
-        Base(base.pose, base.twists, base.frame),
+        Base(base.pose, base.twists, base.representation),
         mp.taylor(mp.exact(base.twists), base.orders),
         base.orders + 1,
     )

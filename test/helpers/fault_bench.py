@@ -76,7 +76,7 @@ def robot_of(kind: str, viscous: float | None = None, coulomb: float = 0.0, payl
     if viscous is None:
         viscous = VISCOUS if kind == "efforts" else 0.0
     path = share.find("config", "panda.yaml")
-    panda = Robot.from_config(path)
+    panda = Robot.load(path)
     train = panda.require_drives()
     if kind != "efforts" and not viscous and not coulomb and not payload:
         return panda
@@ -84,7 +84,7 @@ def robot_of(kind: str, viscous: float | None = None, coulomb: float = 0.0, payl
     rubs = [FrictionSpec(float(viscous * b), float(coulomb * b), TRANSITION) for b in train.motor_inertia]
     rows = zip(stiffness, train.motor_inertia, rubs)
     specs = [DriveSpec(float(k), float(b), motor_friction=each) for k, b, each in rows]
-    plain = Robot.from_config(path, gravity=[0.0, 0.0, 0.0]) if kind == "efforts" else panda
+    plain = Robot.load(path, gravity=[0.0, 0.0, 0.0]) if kind == "efforts" else panda
     robot = plain.with_drives(specs)
     robot.uncertainty = RobotUncertainty(payload=payload)
     return robot
@@ -322,14 +322,14 @@ class Bench:
 
     def _stand_by(self) -> None:
         """Nothing is commanded: brakes, no efforts, or a drive that stays where it has been sent last."""
-        self.held = None if self.kind == "motors" else np.zeros(self.robot.n_joints)
+        self.held = None if self.kind == "motors" else np.zeros(self.robot.n_coordinates)
         if self.last is not None:
             self.stands_at = self.last.position
         self.last = None
 
     def _time_out(self) -> None:
         """The driver has waited for long enough: it brakes, or lets go where that is what stops it."""
-        self.held = None if self.kind == "motors" else np.zeros(self.robot.n_joints)
+        self.held = None if self.kind == "motors" else np.zeros(self.robot.n_coordinates)
         if self.kind == "references" and self.last is not None:
             self.stands_at = self.last.position
             self.last = self.last._replace(velocity=np.zeros(7))

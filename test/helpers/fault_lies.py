@@ -352,7 +352,7 @@ def _believed(kind: str, amount: float, consumer: str) -> Robot:
     carried = consumer == "efforts"  # the drives carry the weight themselves: what is left is the mistake
     gravity = 9.80665 * np.array([np.sin(turn), 0.0, carried - np.cos(turn)])
     path = share.find("config", "panda.yaml")
-    return Robot.from_config(path, gravity=gravity).with_drives(train.specs)
+    return Robot.load(path, gravity=gravity).with_drives(train.specs)
 
 
 def _model(lie: Lie, random: np.random.Generator) -> Act:

@@ -81,7 +81,7 @@ def _simulation(kind: str, stiffness: float, payload: float) -> RobotSimulation:
     """
     weightless = kind == "efforts" and not payload
     path = share.find("config", "panda.yaml")
-    robot = Robot.from_config(path, gravity=[0.0, 0.0, 0.0]) if weightless else Robot.from_config(path)
+    robot = Robot.load(path, gravity=[0.0, 0.0, 0.0]) if weightless else Robot.load(path)
     train = robot.require_drives()
     springs = np.full(7, np.inf) if kind == "efforts" else stiffness * train.stiffness
     if payload:

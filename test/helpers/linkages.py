@@ -102,7 +102,7 @@ def shipped(name: str) -> Robot:
 
 @cache
 def _shipped(name: str) -> Robot:
-    return Robot.from_config(share.find("config", name))
+    return Robot.load(share.find("config", name))
 
 
 def with_drives(robot: Robot, stiffness: object, inertia: object) -> Robot:

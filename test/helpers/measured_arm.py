@@ -54,7 +54,7 @@ def measured_arm(folder: Path) -> Robot:
     """Write the arm's file and read it."""
     path = folder / "arm.yaml"
     path.write_text(ARM)
-    return Robot.from_config(path)
+    return Robot.load(path)
 
 
 def swings(n: int = 3, scale: float = 1.0) -> FourierSeries:
@@ -75,7 +75,7 @@ def measured(
 ) -> JointRecording:
     """Return what sensors see: irregular stamps, encoders of 5 urad, efforts of 0.1 N·m."""
     random = np.random.default_rng(seed)
-    motion = motion or swings(robot.n_joints)
+    motion = motion or swings(robot.n_coordinates)
     count = round(duration * rate)
     times = 1.0 + np.arange(count) / rate + random.uniform(-2e-4, 2e-4, count)
 
@@ -87,7 +87,7 @@ def measured(
         friction = VISCOUS * speed + COULOMB * speed / np.sqrt(speed**2 + 1e-4) + OFFSET
         return q[:, 0], motors.position[:, 0], motors.effort[:, 0] + friction
 
-    shape = (count, robot.n_joints)
+    shape = (count, robot.n_coordinates)
     efforts = at(times - EFFORT_DELAY)[2] + 0.1 * noise * random.standard_normal(shape)
     motors = at(times)[1] + 5e-6 * noise * random.standard_normal(shape)
     links = at(times - LINK_DELAY)[0] + 5e-6 * noise * random.standard_normal(shape)

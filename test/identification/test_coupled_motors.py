@@ -56,7 +56,7 @@ def test_a_robot_file_says_by_a_coupling_that_a_motor_turns_with_two_joints(tmp_
     wrist = f"{bodies}  - {{name: carrier, mass: 0}}\njoints:\n{joints}{back}  - name: bend\n{rest}"
     wrist += "couplings: [{joint: back, of: lift, ratio: -1}]\n"
     (tmp_path / "wrist.yaml").write_text(wrist)
-    robot, arm = Robot.from_config(tmp_path / "wrist.yaml"), measured_arm(tmp_path)
+    robot, arm = Robot.load(tmp_path / "wrist.yaml"), measured_arm(tmp_path)
     q = np.random.default_rng(1).normal(size=(5, 3))
     state = robot.drive_state(q @ SHARED.T)
     np.testing.assert_allclose(state.motion, q @ SHARED.T, rtol=0, atol=1e-14)

@@ -79,7 +79,7 @@ def test_residuals_are_the_noise_of_the_sensors(found: Identified) -> None:
 def test_what_is_written_is_the_robot_with_its_sources(found: Identified, tmp_path: Path) -> None:
     path = tmp_path / "identified.yaml"
     path.write_text(robot_text(found, "made by a test"))
-    read = Robot.from_config(path)
+    read = Robot.load(path)
     random = np.random.default_rng(1)
     q = random.standard_normal((3, 3))
     np.testing.assert_allclose(

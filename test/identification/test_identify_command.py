@@ -72,7 +72,7 @@ def test_from_tables_to_a_robot_file(
     assert run(monkeypatch, "identify", guess, table, *arguments) == 0
     said = capsys.readouterr().out
     assert "stiffness of lift" in said and "second.csv, which was not used" in said
-    found = Robot.from_config(out)
+    found = Robot.load(out)
     assert found.drive_train is not None
     np.testing.assert_allclose(found.drive_train.stiffness, [4000, 3000, 2000], rtol=0.02)
     assert "identified from first.csv, standard deviation" in out.read_text()

@@ -46,7 +46,7 @@ def wrist(tmp_path_factory: pytest.TempPathFactory) -> Robot:
     )
     path: Path = tmp_path_factory.mktemp("wrist") / "wrist.yaml"
     path.write_text(bodies + TOOL)
-    return Robot.from_config(path)
+    return Robot.load(path)
 
 
 def sensed_at_links(wrist: Robot, seed: int, rate: float = 100.0) -> JointRecording:

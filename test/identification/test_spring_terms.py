@@ -80,7 +80,7 @@ def test_terms_predict_other_runs(arm: Robot) -> None:
 
 def test_frames_off_their_axes_are_written_on_them(tmp_path: Path) -> None:
     """The KR300 by Denavit and Hartenberg's standard convention: the file is the same robot."""
-    robot = Robot.from_config(share.find("config", "kuka_kr300.yaml"))
+    robot = Robot.load(share.find("config", "kuka_kr300.yaml"))
     home = np.deg2rad([0.0, -90.0, 90.0, 0.0, 0.0, 0.0])
     random = np.random.default_rng(0)
     times = np.arange(120) / 250.0
@@ -98,14 +98,14 @@ def test_frames_off_their_axes_are_written_on_them(tmp_path: Path) -> None:
     )  # fmt: skip
     path = tmp_path / "robot.yaml"
     path.write_text(robot_text(result))
-    read = Robot.from_config(path)
+    read = Robot.load(path)
     q = random.standard_normal((3, 6))
     np.testing.assert_allclose(read.inverse_dynamics(q), robot.inverse_dynamics(q), rtol=1e-9, atol=1e-6)
 
 
 def test_published_gravity_of_the_kr300_comes_out_at_its_start() -> None:
     """With the tool of 150 kg, 0.1 m before the flange, on axes 3, 4 and 5 [N·m]."""
-    robot = Robot.from_config(share.find("config", "kuka_kr300.yaml"))
+    robot = Robot.load(share.find("config", "kuka_kr300.yaml"))
     tree = robot.tree
     masses, coms = tree.masses.copy(), tree.coms.copy()
     masses[5], coms[5] = 150.0, [0.0, 0.0, 0.1]

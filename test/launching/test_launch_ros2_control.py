@@ -37,7 +37,7 @@ def test_controllers_and_node_have_the_joints_of_the_robot(
     file: str, node: str, interfaces: tuple[str, ...]
 ) -> None:
     nodes = parameters(file)
-    names = list(Robot.from_config(share.find("config", PANDA)).joint_names)
+    names = list(Robot.load(share.find("config", PANDA)).joint_names)
     assert nodes[node]["joints"] == names
     manager = nodes["controller_manager"]
     # positions come oftener than they are taken, or the limits of ros2_control clamp what comes late

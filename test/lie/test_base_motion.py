@@ -49,13 +49,13 @@ def test_arrays_and_lists(convert: Callable[..., Array], orders: int) -> None:
 def test_there_and_back(batch: tuple[int, ...]) -> None:
     rng = np.random.default_rng(3)
     base = BaseMotion(exp(rng.standard_normal((*batch, 6))), rng.standard_normal((*batch, 4, 6)))
-    body = base.in_frame("body")
-    assert body.frame == "body" and body.batch == batch
+    body = base.in_representation("body_fixed")
+    assert body.representation == "body_fixed" and body.batch == batch
     assert not body.twists.flags.writeable
-    there_and_back = body.in_frame("world").twists
+    there_and_back = body.in_representation("spatial").twists
 
     def back(twists: Array) -> Array:
-        found = BaseMotion(body.pose, twists, frame="body").in_frame("world").twists
+        found = BaseMotion(body.pose, twists, representation="body_fixed").in_representation("spatial").twists
         return found.reshape(-1, 4, 6)
 
     bound = 2.0 * SLACK * moved_by_rounding(back, body.twists)
@@ -66,11 +66,11 @@ def test_there_and_back(batch: tuple[int, ...]) -> None:
     assert found.shape == wrenches.shape
     if batch:
         close(found[7], base.one(7).wrenches_in_body(wrenches[7]))
-        close(body.twists[7], base.one(7).in_frame("body").twists)
+        close(body.twists[7], base.one(7).in_representation("body_fixed").twists)
 
 
 def test_what_overflows_is_said() -> None:
     rng = np.random.default_rng(4)
     pose = exp(rng.standard_normal(6))
     with pytest.raises(InputError, match="too large"):
-        BaseMotion(pose, 1e300 * np.ones((3, 6))).in_frame("body")
+        BaseMotion(pose, 1e300 * np.ones((3, 6))).in_representation("body_fixed")

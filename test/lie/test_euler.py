@@ -50,11 +50,11 @@ def exact_derivatives(coordinates: Array) -> Array:
     return np.array([[float(value) for value in row] for row in entries]).T.reshape(-1, 4, 4)
 
 
-@pytest.mark.parametrize("frame", ["world", "body"])
+@pytest.mark.parametrize("frame", ["spatial", "body_fixed"])
 def test_twists_from_euler_angles_move_the_pose_as_they_do(frame: str) -> None:
     coordinates = random_stack(1, ORDERS + 1, 6)
     base = euler_base(coordinates, frame)  # type: ignore[arg-type]
-    assert base.frame == frame and base.orders == ORDERS
+    assert base.representation == frame and base.orders == ORDERS
     expected = exact_derivatives(coordinates)
     found = base.pose_derivatives()
     for k in range(ORDERS + 1):
@@ -62,7 +62,7 @@ def test_twists_from_euler_angles_move_the_pose_as_they_do(frame: str) -> None:
         np.testing.assert_allclose(found[k], expected[k], rtol=0, atol=1e-13 * scale, err_msg=f"order {k}")
 
 
-@pytest.mark.parametrize("frame", ["world", "body"])
+@pytest.mark.parametrize("frame", ["spatial", "body_fixed"])
 def test_euler_angles_are_found_again(frame: str) -> None:
     coordinates = random_stack(2, ORDERS + 1, 6)
     found = euler_coordinates(euler_base(coordinates, frame))  # type: ignore[arg-type]
@@ -83,7 +83,7 @@ def test_a_batch_is_every_sample_on_its_own() -> None:
 def test_the_map_takes_rates_to_the_body_fixed_twist_with_all_derivatives() -> None:
     coordinates = random_stack(3, 3, 6)
     maps = euler_velocity_maps(coordinates)
-    base = euler_base(coordinates, "body")
+    base = euler_base(coordinates, "body_fixed")
     assert maps.shape == (2, 6, 6)
     np.testing.assert_allclose(maps[0] @ coordinates[1], base.twists[0], atol=1e-14)
     second = maps[1] @ coordinates[1] + maps[0] @ coordinates[2]
@@ -92,11 +92,11 @@ def test_the_map_takes_rates_to_the_body_fixed_twist_with_all_derivatives() -> N
 
 def test_power_is_the_same_in_both_coordinates() -> None:
     """Kinetic energy from `T^T M T` and the rates of the angles is that from the body-fixed velocities."""
-    robot = Robot.from_config(share.find("config", "aerial_manipulator.yaml"))
+    robot = Robot.load(share.find("config", "aerial_manipulator.yaml"))
     coordinates, q = random_stack(4, 2, 6), random_stack(5, 1, 6)
     mass = robot.mass_matrix(q, euler_base(random_stack(4, 2, 6)))[0]
     map_ = euler_velocity_maps(coordinates)[0]
-    rates, twist = coordinates[1], euler_base(coordinates, "body").twists[0]
+    rates, twist = coordinates[1], euler_base(coordinates, "body_fixed").twists[0]
     energy = rates @ (map_.T @ mass[:6, :6] @ map_) @ rates
     np.testing.assert_allclose(energy, twist @ mass[:6, :6] @ twist, rtol=1e-13)
 
@@ -116,7 +116,7 @@ def test_what_has_no_euler_angles_is_told() -> None:
 @pytest.mark.parametrize("representation", ["spatial", "body_fixed", "hybrid"])
 def test_poses_of_bodies_have_derivatives(representation: str) -> None:
     """They are those of the pose along the motion: checked by the sum of the Taylor series a little later."""
-    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    robot = Robot.load(share.find("config", "panda.yaml"))
     q = random_stack(6, 7, 7)
     step = 1e-2
     later = sum(q[k] * step**k / factorial(k) for k in range(7))
@@ -130,7 +130,7 @@ def test_poses_of_bodies_have_derivatives(representation: str) -> None:
 
 
 def test_the_base_of_a_batch_has_pose_derivatives_too() -> None:
-    one = random_base(7, 2, "world")
+    one = random_base(7, 2, "spatial")
     base = BaseMotion(np.array([one.pose, one.pose]), np.array([one.twists, one.twists]))
     single = BaseMotion(one.pose, one.twists).pose_derivatives()
     np.testing.assert_allclose(base.pose_derivatives(), [single, single], atol=1e-14)

@@ -189,7 +189,7 @@ class TestLoops:
         y[0] *= 0.1
         exact = mp_loops.efforts(Mechanism(Tree.of(robot.tree), closed, (0,), (0,)), y, order)
         assert relative_errors(robot.inverse_dynamics(y), exact).max() < 1e-12
-        assert robot.solve(y).motion_margin > 0.01
+        assert robot.solve_loops(y).motion_margin > 0.01
 
     def test_platforms_on_ball_joints(self) -> None:
         # a 3-RPS: hinge, slide and ball in each leg; the platform tilts and rises, and the rest follows
@@ -224,7 +224,7 @@ class TestLoops:
             Mechanism(tree, closed, (), (1, 3, 5), platform=(8, rows)),
             np.zeros((7, 0)),
             4,
-            Base(pose, twists, "world"),
+            Base(pose, twists, "spatial"),
         )
         found = robot.inverse_dynamics(None, BaseMotion(pose, twists))
         assert relative_errors(found, exact).max() < 1e-12
@@ -265,7 +265,7 @@ class TestLoops:
         same = Robot.from_screws(**given, floating_base=True)
         np.testing.assert_array_equal(same.model.screws, robot.model.screws)
         q = np.random.default_rng(7).uniform(-1.0, 1.0, (5, 4))
-        base = Base(np.eye(4), np.random.default_rng(8).uniform(-1.0, 1.0, (4, 6)), "world")
+        base = Base(np.eye(4), np.random.default_rng(8).uniform(-1.0, 1.0, (4, 6)), "spatial")
         exact = mp.inverse_dynamics(Tree.of(robot.model), q, base=base)
         _, torques = robot.inverse_dynamics(q, BaseMotion(base.pose, base.twists))
         assert relative_errors(torques, mp.to_float(exact.torques)).max() < 1e-12
@@ -274,7 +274,7 @@ class TestLoops:
 @pytest.mark.thorough
 class TestLimbs:
     def test_legs_of_a_platform(self) -> None:
-        platform = ParallelRobot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
+        platform = Robot.load(share.find("config", "gough_stewart_6ups.yaml"))
         assert platform.closure is not None
         model, limbs = model_of(platform.closure), []
         for limb in model.limbs:
@@ -297,7 +297,9 @@ class TestLimbs:
         assert robot.driven_joints[0] == "leg1_joint2"
         pose = spec.placement.copy()
         pose[:3, 3] += (0.01, -0.02, 0.03)
-        base = BaseMotion(pose, np.random.default_rng(0).uniform(-0.5, 0.5, (5, 6)), frame="body")
+        base = BaseMotion(
+            pose, np.random.default_rng(0).uniform(-0.5, 0.5, (5, 6)), representation="body_fixed"
+        )
         found, expected = (one.inverse_dynamics(None, base) for one in (robot, platform))
         assert np.abs(found / expected - 1.0).max() < 1e-11
 
@@ -473,7 +475,7 @@ def written(tmp_path: Path) -> Callable[[str], Path]:
 
 class TestRobotFiles:
     def test_freedoms_have_limits_and_places_of_their_own(self, written: Callable[[str], Path]) -> None:
-        robot = Robot.from_config(written(LEG))
+        robot = Robot.load(written(LEG))
         drift = [f"drift_{name}" for name in ("x", "y", "z", "rz", "ry", "rx")]
         names = ["slip_x", "slip_y", "slip_rz", "hip_rz", "hip_ry", *drift, "ankle_r1", "ankle_r2"]
         assert list(robot.joint_names) == names
@@ -488,11 +490,11 @@ class TestRobotFiles:
         drive = "drive: {motor_inertia: 0.1, stiffness: 900}"
         text = LEG.replace("ry: {limits", f"rz: {{{drive}}}\n      ry: {{{drive}, limits")
         with pytest.raises(ModelError, match="joint 'slip_x' has no drive, but others have"):
-            Robot.from_config(written(text))
+            Robot.load(written(text))
         with pytest.raises(
             ModelError, match="freedoms.rz.drive: joint 'hip_rz' has a drive, but is not among"
         ):
-            Robot.from_config(written(text + "driven: [slip_x]\n"))
+            Robot.load(written(text + "driven: [slip_x]\n"))
 
     @pytest.mark.parametrize(
         ("change", "said"),
@@ -517,5 +519,5 @@ class TestRobotFiles:
         self, written: Callable[[str], Path], change: tuple[str, str], said: str
     ) -> None:
         with pytest.raises(ModelError, match=said) as error:
-            Robot.from_config(written(LEG.replace(*change)))
+            Robot.load(written(LEG.replace(*change)))
         assert "\n" not in str(error.value)

@@ -132,7 +132,7 @@ def test_files_say_the_same(tmp_path: Path, convention: Any) -> None:
     )
     q = random_stack(RNG, 4, 2)
     np.testing.assert_allclose(
-        Robot.from_config(path).inverse_dynamics(q), expected.inverse_dynamics(q), rtol=1e-13, atol=1e-13
+        Robot.load(path).inverse_dynamics(q), expected.inverse_dynamics(q), rtol=1e-13, atol=1e-13
     )
 
 
@@ -142,7 +142,7 @@ def test_an_axis_beside_a_standard_table_is_refused(tmp_path: Path) -> None:
         FILE.replace("CONVENTION", "standard").replace("theta: 0.6}", "theta: 0.6}, axis: [0, 0, 1]")
     )
     with pytest.raises(ModelError, match=r"robot.yaml:\d+: joints\[0\].axis: .*'a'.* leave the axis out"):
-        Robot.from_config(path)
+        Robot.load(path)
 
 
 @pytest.mark.parametrize(

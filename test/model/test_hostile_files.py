@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hodyn_ros import ParallelRobot, Robot
+from hodyn_ros import Robot
 from hodyn_ros.dynamics.read_robot import read_robot
 from hodyn_ros.errors import HodynError, ModelError
 from hodyn_ros.feedforward.robot_files import RobotFiles
@@ -54,16 +54,16 @@ def test_what_is_no_regular_file_is_not_read(tmp_path: Path, device: str) -> Non
         pytest.skip("here it is a regular file")
     path = tmp_path / "robot.yaml"
     path.write_text(f"urdf: {device}\n")
-    for call in (read_robot, RobotFiles.from_file, Robot.from_config):
+    for call in (read_robot, RobotFiles.from_file, Robot.load):
         assert "is not a regular file" in quickly(call, path)
-    for call in (read_yaml, Robot.from_config, Robot.from_urdf, ParallelRobot.from_config, read_motion):
+    for call in (read_yaml, Robot.load, Robot.from_urdf, Robot.load, read_motion):
         assert "is not a regular file" in quickly(call, device)
 
 
 def test_a_file_that_is_too_large_is_said_to_be(tmp_path: Path) -> None:
     path = tmp_path / "robot.yaml"
     path.write_bytes(b"name: long\nbodies: [" + b"x, " * (MOST_BYTES // 2))
-    for call in (read_yaml, Robot.from_config, read_motion):
+    for call in (read_yaml, Robot.load, read_motion):
         assert "robot.yaml': it is larger than 4 MB" in quickly(call, path)
     path.write_bytes(b"x" * 10)
     assert read_file(path, 10) == b"x" * 10

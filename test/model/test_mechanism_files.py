@@ -54,7 +54,9 @@ def motion_at(name: str, time: float, order: int) -> tuple[Array, BaseMotion | N
     sample = motion.sample(time, order + 2)
     if sample.pose is None or sample.twists is None:
         return sample.joints, None
-    return sample.joints, BaseMotion(sample.pose, sample.twists, frame="body").in_frame("world")
+    return sample.joints, BaseMotion(
+        sample.pose, sample.twists, representation="body_fixed"
+    ).in_representation("spatial")
 
 
 def whole(found: Any) -> Array:
@@ -86,7 +88,7 @@ def mechanism_of(name: str) -> Mechanism:
 class TestEfforts:
     def test_orders_0_to_4_are_exact(self, name: str) -> None:
         y, base = motion_at(name, 0.37, 4)
-        given = None if base is None else Base(base.pose, base.twists, "world")
+        given = None if base is None else Base(base.pose, base.twists, "spatial")
         exact = mp_loops.efforts(mechanism_of(name), y, 4, given)
         found = whole(robot_of(name).inverse_dynamics(y, base))
         assert found.shape == exact.shape
@@ -99,7 +101,7 @@ class TestEfforts:
         assert compiles(robot.closure, order)
         for time in TIMES:
             y, base = motion_at(name, time, order)
-            one = robot.solve(y, base)
+            one = robot.solve_loops(y, base)
             parts = [one.efforts] if one.base_wrench is None else [one.base_wrench, one.efforts]
             expected = np.concatenate(parts, axis=1)
             assert relative_errors(whole(robot.inverse_dynamics(y, base)), expected).max() < 1e-11
@@ -156,9 +158,9 @@ def test_real_nodes_answer_the_motion(name: str) -> None:
     for motion, answer in pairs[::5]:
         assert tuple(answer.joint_names) == robot.driven_joints
         y = read_desired_motion(motion, JointOrder(robot.joint_names), 5)
-        base = read_base_motion(motion, 4).in_frame("world") if robot.moves_base else None
+        base = read_base_motion(motion, 4).in_representation("spatial") if robot.moves_base else None
         found = np.array([answer.efforts, answer.effort_rates, answer.effort_accelerations])
-        one = robot.solve(y, base)
+        one = robot.solve_loops(y, base)
         scale = np.abs(one.efforts).max() + np.abs(answer.base_wrenches or [0.0]).max()
         np.testing.assert_allclose(found, one.efforts, rtol=1e-9, atol=1e-11 * scale)
 
@@ -184,11 +186,11 @@ class TestDelta:
         del text["couplings"]
         path = tmp_path / "rods.yaml"
         path.write_text(yaml.safe_dump(text))
-        rods = Robot.from_config(path)
+        rods = Robot.load(path)
         assert rods.tree.n_joints == 6 + 3 + 12
         for time in TIMES:
             y, _ = motion_at("delta", time, 4)
-            one = rods.solve(y)
+            one = rods.solve_loops(y)
             turns = one.joints[:, [rods.tree.joint_index(f"to_{row}") for row in ("rx", "ry", "rz")]]
             np.testing.assert_allclose(turns / np.abs(y).max(axis=1, keepdims=True), 0.0, atol=1e-11)
             assert relative_errors(robot_of("delta").inverse_dynamics(y), one.efforts).max() < 1e-11
@@ -208,7 +210,7 @@ class TestPalletiser:
     def test_wrenches_and_power_of_a_load_at_the_tool(self) -> None:
         robot = robot_of("palletiser")
         y, _ = motion_at("palletiser", 0.8, 0)
-        one = robot.solve(y)
+        one = robot.solve_loops(y)
         tree = Robot(robot.tree)
         power = np.sum(tree.inverse_dynamics(one.joints)[0] * one.joints[1])
         assert np.sum(one.efforts[0] * one.drives[1]) == pytest.approx(power, rel=1e-11)
@@ -220,10 +222,10 @@ class TestLeg:
         base = BaseMotion(np.eye(4), np.zeros((2, 6)))
         y = np.zeros((3, 6))
         y[1] = [0.0, 0.0, 0.0, 0.0, 1.0, 0.0]
-        left, right = robot.solve(y, base).drives[1, 4:]
+        left, right = robot.solve_loops(y, base).drives[1, 4:]
         assert left == pytest.approx(right, rel=1e-12) and left > 0.0
         y[1] = [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
-        left, right = robot.solve(y, base).drives[1, 4:]
+        left, right = robot.solve_loops(y, base).drives[1, 4:]
         assert left == pytest.approx(-right, rel=1e-12) and left > 0.0
 
     def test_the_foot_stays_level_in_pitch(self) -> None:
@@ -234,7 +236,7 @@ class TestLeg:
 
 class TestPandaHand:
     def test_the_arm_is_that_of_panda_yaml(self) -> None:
-        arm, robot = Robot.from_config(file("panda.yaml")), robot_of("panda_hand")
+        arm, robot = Robot.load(file("panda.yaml")), robot_of("panda_hand")
         names = arm.joint_names
         assert robot.joint_names == (*names, "panda_finger_joint1")
         for mine, theirs in zip(robot.tree.body_names[:6], arm.tree.body_names[:6], strict=True):

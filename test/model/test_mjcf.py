@@ -125,7 +125,7 @@ class TestTrees:
     def test_mujoco_inverse_dynamics(self, seed: int, tmp_path: Path) -> None:
         path = RandomMjcf(seed, 2 + seed % 5, floating=False).write(tmp_path)
         robot = Robot.from_mjcf(path)
-        q = np.random.default_rng(seed).uniform(-1.0, 1.0, (3, robot.n_joints))
+        q = np.random.default_rng(seed).uniform(-1.0, 1.0, (3, robot.n_coordinates))
         reference = MujocoReference(mujoco.MjModel.from_xml_path(str(path)))
         expected = reference.tree_efforts(reference.move(robot.joint_names, q))
         found = robot.inverse_dynamics(q)[0]
@@ -139,10 +139,10 @@ class TestTrees:
         robot = Robot.from_mjcf(path)
         assert robot.tree.floating_base
         rng = np.random.default_rng(seed)
-        q, twists = rng.uniform(-1.0, 1.0, (3, robot.n_joints)), rng.uniform(-1.0, 1.0, (2, 6))
+        q, twists = rng.uniform(-1.0, 1.0, (3, robot.n_coordinates)), rng.uniform(-1.0, 1.0, (2, 6))
         pose = np.eye(4)
         pose[:3, :3], pose[:3, 3] = Rotation.random(random_state=seed).as_matrix(), rng.normal(size=3)
-        base = BaseMotion(pose, twists, frame="body")
+        base = BaseMotion(pose, twists, representation="body_fixed")
         wrench, efforts = robot.inverse_dynamics(q, base)
         if robot.drive_train is not None:
             efforts = efforts + robot.drive_train.motor_inertia * q[2]
@@ -252,7 +252,7 @@ def loop_error(robot: Robot, text: str, y: Array) -> float:
     """Return the relative deviation of drive efforts from those by MuJoCo's mass matrix and Jacobians."""
     closure = robot.closure
     assert closure is not None
-    solution = robot.solve(y)
+    solution = robot.solve_loops(y)
     assert relative(robot.inverse_dynamics(y)[0], solution.efforts[0]) < 1e-11
     reference = MujocoReference(mujoco.MjModel.from_xml_string(text), rotors=False)
     matrix = reference.move(robot.tree.joint_names, solution.joints[:3])
@@ -279,7 +279,7 @@ class TestLoops:
         assert [loop.name for loop in closure.loops] == ["pin"]
         assert robot.joint_names[-1:] == ("rocker",)
         rng = np.random.default_rng(0)
-        y = closure.home[list(closure.joints)] + rng.uniform(-0.1, 0.1, (3, robot.n_joints))
+        y = closure.home[list(closure.joints)] + rng.uniform(-0.1, 0.1, (3, robot.n_coordinates))
         assert loop_error(robot, text, y) < 1e-11
 
     def test_a_weld(self) -> None:
@@ -328,10 +328,10 @@ class TestLoops:
         y = np.random.default_rng(5).uniform(-0.1, 0.1, (3, 1))
         assert loop_error(below, text, y) < 1e-11
         y[0] = 0.0
-        assert abs(upper.solve(y).joints[0, 0]) < 1e-12
+        assert abs(upper.solve_loops(y).joints[0, 0]) < 1e-12
         line, crank, coupler = np.arctan2([0.3, 0.2, 0.1], [0.5, 0.1, 0.4])  # to the pin, at zero
         mirrored = [2.0 * (line - crank), 2.0 * (crank - coupler), 0.0]
-        np.testing.assert_allclose(below.solve(y).joints[0], mirrored, atol=1e-12)
+        np.testing.assert_allclose(below.solve_loops(y).joints[0], mirrored, atol=1e-12)
 
     def test_arguments_choose_coordinates_and_drives(self) -> None:
         robot = Robot.from_mjcf(four_bar(), coordinates=["coupler"], driven=["crank"])
@@ -518,7 +518,7 @@ def test_commands_take_files_of_mjcf(tmp_path: Path) -> None:
         "Drives,",
         "Bodies",
     ]
-    arm = Robot.from_config(tmp_path / "arm.xml")
+    arm = Robot.load(tmp_path / "arm.xml")
     assert arm.joint_names == ("j",)
     code, _ = export_c(tmp_path / "arm.xml", 1, tmp_path)
     assert "arm.xml, SHA-256" in code.source

@@ -18,7 +18,7 @@ Q = np.array([[0.3, -0.5, 0.7, -1.9, 0.4, 1.6, -0.8]])
 
 @pytest.fixture(scope="module")
 def robot() -> Robot:
-    return Robot.from_config(share.find("config", "panda.yaml"))
+    return Robot.load(share.find("config", "panda.yaml"))
 
 
 def test_torques_and_their_derivatives_are_those_of_the_yaml(robot: Robot) -> None:

@@ -103,7 +103,7 @@ class TestPropellers:
         assert reason in str(refused.value)
 
     def test_a_base_that_stands_has_none(self) -> None:
-        panda = Robot.from_config(share.find("config", "panda.yaml"))
+        panda = Robot.load(share.find("config", "panda.yaml"))
         with pytest.raises(ModelError, match="has propellers, but a base that does not float"):
             Robot(panda.model, propellers=[Propeller("one", np.eye(4))])
 
@@ -178,8 +178,8 @@ class TestPayload:
     def test_on_a_platform(self, tmp_path: Path) -> None:
         source = share.find("config", "gough_stewart_6ups.yaml")
         path = written(tmp_path, source.read_text() + "\npayload: {mass: 2, com: [0.1, 0, 0.05]}\n")
-        found = Robot.from_config(path).tree
-        expected = Payload(2.0, (0.1, 0.0, 0.05)).on_tree(Robot.from_config(source))
+        found = Robot.load(path).tree
+        expected = Payload(2.0, (0.1, 0.0, 0.05)).on_tree(Robot.load(source))
         np.testing.assert_array_equal(found.masses, expected.masses)
         np.testing.assert_array_equal(found.coms, expected.coms)
         np.testing.assert_array_equal(found.inertias, expected.inertias)
@@ -224,7 +224,7 @@ class TestLockedJoints:
     def test_of_a_urdf(self, tmp_path: Path) -> None:
         urdf = share.find("config", "panda.urdf")
         path = written(tmp_path, f"urdf: {urdf}\njoints: [{{name: panda_joint4, locked: -1.5}}]\n")
-        stiff, whole = Robot.from_config(path), Robot.from_urdf(urdf)
+        stiff, whole = Robot.load(path), Robot.from_urdf(urdf)
         rest = [0, 1, 2, 4, 5, 6]
         assert stiff.joint_names == tuple(whole.joint_names[i] for i in rest)
         q = random_stack(2, 4, 6)
@@ -271,7 +271,7 @@ class TestFrictionOfUrdf:
         with pytest.warns(
             FigureWarning, match="'one': the URDF's damping 0.5 and friction 0.1 do not count"
         ) as f:
-            robot = Robot.from_config(self.file(tmp_path))
+            robot = Robot.load(self.file(tmp_path))
         assert len(f) == 1 and robot.drive_train.specs is not None
         assert robot.drive_train.specs[0].link_friction == FrictionSpec()
         with warnings.catch_warnings():
@@ -281,7 +281,7 @@ class TestFrictionOfUrdf:
     def test_it_counts_in_the_drives_and_not_in_inverse_dynamics(self, tmp_path: Path) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            robot = Robot.from_config(self.file(tmp_path, "urdf_friction: true"))
+            robot = Robot.load(self.file(tmp_path, "urdf_friction: true"))
         assert robot.drive_train is not None and robot.drive_train is not None
         assert robot.drive_train.specs[0].link_friction == FrictionSpec(0.5, 0.1, 0.01)
         assert robot.drive_train.specs[1].link_friction == FrictionSpec(3.0)

@@ -20,7 +20,7 @@ from hodyn_ros.errors import HodynError
 from hodyn_ros.trajectory.files.reader import read_trajectory
 
 READERS: dict[str, Callable[[Path], Any]] = {
-    "robot.yaml": Robot.from_config,
+    "robot.yaml": Robot.load,
     "robot.urdf": Robot.from_urdf,
     "motion.yaml": read_trajectory,
 }

@@ -51,13 +51,13 @@ class Stream:
     """What a Panda gets that swings a little, as bytes."""
 
     def __init__(self) -> None:
-        self.robot = Robot.from_config(share.find("config", "panda.yaml"))
+        self.robot = Robot.load(share.find("config", "panda.yaml"))
         self.home, _ = self.robot.home
 
     def motion(self, instant: int) -> np.ndarray:
         time, orders = 1e-9 * (instant - START), np.arange(5)[:, None]
         swing = 0.02 * 2.0**orders * np.sin(2.0 * time + 0.5 * np.pi * orders)
-        motion = np.tile(swing, self.robot.n_joints)
+        motion = np.tile(swing, self.robot.n_coordinates)
         motion[0] += self.home
         return motion
 

@@ -46,7 +46,7 @@ SECOND = 1_000_000_000
 
 @pytest.fixture(scope="module")
 def panda() -> Robot:
-    return Robot.from_config(share.find("config", PANDA))
+    return Robot.load(share.find("config", PANDA))
 
 
 @pytest.fixture(scope="module")
@@ -265,7 +265,7 @@ def test_order_and_gravity_change_while_active_all_or_none(peer: Peer, clock: Cl
     stamp = clock.tick()
     stack = np.vstack([motion(stamp), np.zeros((1, 7))])
     answer = peer.answer_to(write_desired_motion(JOINTS, time_message(stamp), stack))
-    robot = Robot.from_config(share.find("config", PANDA), gravity=[0.0, 9.0, -3.0])
+    robot = Robot.load(share.find("config", PANDA), gravity=[0.0, 9.0, -3.0])
     expected = FeedforwardModel(robot, 3).compute(stack)
     assert_same(np.array(answer.efforts), expected.efforts[0])
     assert_same(np.array(answer.higher_effort_derivatives), expected.efforts[3])
@@ -360,7 +360,7 @@ def test_a_floating_base_is_answered_with_its_wrench(tmp_path: Path) -> None:
     (tmp_path / "flyer.urdf").write_text(URDF)
     config = tmp_path / "flyer.yaml"
     config.write_text("urdf: flyer.urdf\nfloating_base: true\n")
-    robot = Robot.from_config(config)
+    robot = Robot.load(config)
     twists = np.random.default_rng(2).normal(size=(4, 6))
     q = np.array([[0.3], [0.1], [-0.5], [2.0], [1.0]])
     msg = write_desired_motion(["hinge"], time_message(SECOND), q, "map")

@@ -42,7 +42,7 @@ HAND = "panda_link7"
 
 @pytest.fixture(scope="module")
 def panda() -> Robot:
-    return Robot.from_config(share.find("config", PANDA))
+    return Robot.load(share.find("config", PANDA))
 
 
 @pytest.fixture
@@ -218,7 +218,7 @@ def test_measured_wrenches_are_filtered_and_told(peer: Peer, node: RosProcess, p
         found = read_wrenches(answer)
         assert found is not None
         seen.append(found[0])
-        applied = AppliedWrench(HAND, found[0], frame="body")
+        applied = AppliedWrench(HAND, found[0], representation="body_fixed")
         expected = panda.inverse_dynamics(STACK, wrenches=[applied])
         np.testing.assert_allclose(answer.efforts, expected[0], rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(answer.effort_accelerations, expected[2], rtol=1e-12, atol=1e-12)
@@ -248,7 +248,7 @@ def test_measured_wrenches_are_filtered_and_told(peer: Peer, node: RosProcess, p
     np.testing.assert_allclose(answer.efforts, panda.inverse_dynamics(STACK)[0], rtol=1e-12, atol=1e-12)
     assert f"wrench on {HAND}: messages" not in peer.diagnostics()
     # and on, in the world: the topic's QoS parameters exist already
-    assert peer.set_parameters(wrench_bodies=[HAND], wrench_frame="world").successful
+    assert peer.set_parameters(wrench_bodies=[HAND], wrench_representation="spatial").successful
     there = wrench(push[:3], push[3:], "world")
     assert peer.set_parameters(wrench_timeout=60.0).successful
     Sensor(peer, HAND).publish_until(peer, there, f"wrench on {HAND}: messages", 1)
@@ -257,7 +257,9 @@ def test_measured_wrenches_are_filtered_and_told(peer: Peer, node: RosProcess, p
     found = read_wrenches(answer)
     assert found is not None
     assert found[0, 0].any()
-    expected = panda.inverse_dynamics(STACK, wrenches=[AppliedWrench(HAND, found[0], frame="world")])
+    expected = panda.inverse_dynamics(
+        STACK, wrenches=[AppliedWrench(HAND, found[0], representation="spatial")]
+    )
     np.testing.assert_allclose(answer.efforts, expected[0], rtol=1e-12, atol=1e-12)
 
 
@@ -307,7 +309,7 @@ def home_of(robot: Robot) -> NDArray[np.float64]:
 
 
 def platform_motion() -> DesiredMotion:
-    robot = Robot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
+    robot = Robot.load(share.find("config", "gough_stewart_6ups.yaml"))
     x, y, z = home_of(robot)[:3, 3]
     msg = DesiredMotion(base_pose=[Pose(position=Point(x=x, y=y, z=z), orientation=Quaternion(w=1.0))])
     msg.header.stamp = Stamps.next()
@@ -317,7 +319,7 @@ def platform_motion() -> DesiredMotion:
 
 def test_a_platform_is_pushed_too() -> None:
     config = "gough_stewart_6ups.yaml"
-    robot = Robot.from_config(share.find("config", config))
+    robot = Robot.load(share.find("config", config))
     name, leg = "platform", "leg1_body3"
     parameters = {"robot_config": config, "wrench_bodies": f"[{name}]", "wrench_timeout": 60.0}
     with start_node("dynamics_node", parameters, "pushed") as node, Peer("pushed") as peer:
@@ -330,7 +332,7 @@ def test_a_platform_is_pushed_too() -> None:
         assert found is not None
         assert found[0, 0, 5] < 0.0
         still = BaseMotion(home_of(robot), np.zeros((4, 6)))
-        applied = AppliedWrench(name, found[0], frame="body")
+        applied = AppliedWrench(name, found[0], representation="body_fixed")
         expected = robot.inverse_dynamics(None, still, [applied])
         np.testing.assert_allclose(answer.efforts, expected[0], rtol=1e-12, atol=1e-12)
         assert peer.set_parameters(payload_mass=5.0).successful
@@ -338,7 +340,7 @@ def test_a_platform_is_pushed_too() -> None:
         answer = peer.answer_to(platform_motion())
         found = read_wrenches(answer)
         assert found is not None
-        applied = AppliedWrench(name, found[0], frame="body")
+        applied = AppliedWrench(name, found[0], representation="body_fixed")
         expected = heavier.inverse_dynamics(None, still, [applied])
         np.testing.assert_allclose(answer.efforts, expected[0], rtol=1e-12, atol=1e-12)
         rejected = peer.set_parameters(wrench_bodies=["leg1"])
@@ -352,7 +354,9 @@ def test_a_platform_is_pushed_too() -> None:
         found = read_wrenches(answer)
         assert found is not None
         assert found[1, 0].any()
-        loads = [AppliedWrench(body, found[i], frame="body") for i, body in enumerate((name, leg))]
+        loads = [
+            AppliedWrench(body, found[i], representation="body_fixed") for i, body in enumerate((name, leg))
+        ]
         expected = heavier.inverse_dynamics(None, still, loads)
         np.testing.assert_allclose(answer.efforts, expected[0], rtol=1e-12, atol=1e-12)
         assert np.abs(expected[0] - heavier.inverse_dynamics(None, still, loads[:1])[0]).max() > 0.1

@@ -32,7 +32,7 @@ STACK = np.random.default_rng(4).normal(size=(5, 1))
 
 
 def pipeline_of(path: Path, chosen: FeedforwardConfig) -> FeedforwardPipeline:
-    return FeedforwardPipeline(RobotFiles.from_file(path), Robot.from_config(path), chosen)
+    return FeedforwardPipeline(RobotFiles.from_file(path), Robot.load(path), chosen)
 
 
 def same(one: FeedforwardTorque, other: FeedforwardTorque) -> bool:
@@ -175,7 +175,7 @@ def test_a_wrench_in_a_sensors_frame_is_seen_from_the_body() -> None:
     # a hinge at the world's origin feels the moment about its axis
     still = np.zeros((3, 1))
     pushed = robot.inverse_dynamics(
-        still, wrenches=[AppliedWrench("link", frames["tool"] @ wrench, frame="body")]
+        still, wrenches=[AppliedWrench("link", frames["tool"] @ wrench, representation="body_fixed")]
     )
     np.testing.assert_allclose(pushed - robot.inverse_dynamics(still), [[-expected[1]]], rtol=0.0, atol=1e-13)
 

@@ -36,7 +36,7 @@ Q[0] = [0.0, 0.3, 0.0, -1.5, 0.0, 1.8, 0.0]
 
 @pytest.fixture(scope="module")
 def robot() -> Robot:
-    return Robot.from_config(share.find("config", PANDA))
+    return Robot.load(share.find("config", PANDA))
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +159,7 @@ def test_one_command_for_each_measurement(robot: Robot, standing: Feedforward, t
 def test_drives_of_any_kind_with_one_motor_each(tmp_path: Path) -> None:
     """Motor friction and damped springs: the feedforward is that of the whole drive train."""
     path = write_panda(tmp_path / "mixed.yaml", MIXED)
-    robot = Robot.from_config(path)
+    robot = Robot.load(path)
     assert robot.drive_train is not None
     moving = Q + np.array([0.0, 0.04, 0.03, 0.02, 0.01])[:, None]
     law = FeedforwardModel(robot, 2)

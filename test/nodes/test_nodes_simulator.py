@@ -34,7 +34,7 @@ def test_it_rests_in_equilibrium_at_the_start_of_the_trajectory_a_thousand_times
         talk.wait_until(lambda: len(links) > 1500 and len(motors) > 1500, "states")
         values = talk.status("simulator_node", lambda status, values: "missed" in values)
         assert node.stop(signal.SIGINT) == 0, node.output()
-    robot = Robot.from_config(share.find("config", PANDA))
+    robot = Robot.load(share.find("config", PANDA))
     assert robot.drive_train is not None
     start = read_trajectory(share.find("config", EXCITATION)).sample(0.0, 0)[0]
     gravity = RobotSimulation(robot, start).gravity_effort()
@@ -102,7 +102,7 @@ def test_a_state_that_comes_late_does_not_feel_commands_after_its_stamp(
         node.destroy_node()
     finally:
         rclpy.try_shutdown()
-    robot = Robot.from_config(share.find("config", PANDA))
+    robot = Robot.load(share.find("config", PANDA))
     alone = RobotSimulation(robot, np.array(start))
     alone.advance(4e-3, first)
     assert list(published) == [begin, begin + 5_000_000]
@@ -142,7 +142,7 @@ def test_all_joints_of_a_robot_with_loops_are_published_until_a_loop_opens() -> 
         motors = talk.hear(JointState, "motor_states")
         publisher = talk.publisher(Float64MultiArray, "effort_commands")
         talk.wait_until(lambda: links and motors, "states")
-        robot = Robot.from_config(share.find("config", "delta.yaml"))
+        robot = Robot.load(share.find("config", "delta.yaml"))
         start = read_trajectory(share.find("config", "delta_motion.yaml")).sample(0.0, 2)
         start[1:] = 0.0
         state = robot.drive_state(start)
@@ -171,9 +171,9 @@ def test_a_platform_rests_where_its_motion_starts() -> None:
         motors = talk.hear(JointState, "motor_states")
         talk.wait_until(lambda: len(links) > 50 and len(motors) > 50, "states")
         assert node.stop(signal.SIGINT) == 0, node.output()
-    robot = Robot.from_config(share.find("config", "planar_3rrr.yaml"))
+    robot = Robot.load(share.find("config", "planar_3rrr.yaml"))
     start = read_motion(share.find("config", "planar_3rrr_motion.yaml")).sample(0.0, 2)
-    at_rest = BaseMotion(start.pose, np.zeros((2, 6)), frame="body")
+    at_rest = BaseMotion(start.pose, np.zeros((2, 6)), representation="body_fixed")
     state = robot.drive_state(np.zeros((3, 0)), at_rest)
     assert links[0].name == list(robot.tree.joint_names) and motors[0].name == list(robot.driven_joints)
     for message in (links[0], links[-1]):

@@ -74,7 +74,7 @@ def answers_of(robot: str) -> tuple[FeedforwardPipeline, Callable[[int], Desired
     """Return what answers the motions of a shipped robot, and its shipped motion at a stamp [ns]."""
     path, moved = share.find("config", robot), read_motion(share.find("config", ROBOTS[robot]))
     pipeline = FeedforwardPipeline(
-        RobotFiles.from_file(path), Robot.from_config(path), FeedforwardConfig(), StampFilter()
+        RobotFiles.from_file(path), Robot.load(path), FeedforwardConfig(), StampFilter()
     )
 
     def sample(stamp: int) -> DesiredMotion:
@@ -129,7 +129,7 @@ def test_dynamics_node_goes_on_after_poison() -> None:
     parameters = {"robot_config": "panda.yaml", "wrench_bodies": f"[{HAND}]", "wrench_timeout": 3600.0}
     path = share.find("config", "panda.yaml")
     chosen = FeedforwardConfig(wrench_bodies=(HAND,))
-    expected = FeedforwardPipeline(RobotFiles.from_file(path), Robot.from_config(path), chosen)
+    expected = FeedforwardPipeline(RobotFiles.from_file(path), Robot.load(path), chosen)
     with sound_node("dynamics_node", parameters, "poison") as node, Peer("poison") as peer:
         peer.wait_for_topics()
         sensor = peer.publisher(WrenchStamped, f"external_wrench/{HAND}")

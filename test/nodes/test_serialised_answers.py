@@ -44,8 +44,7 @@ class Both:
     def __init__(self, file: str) -> None:
         path = share.find("config", file)
         self.by_bytes, self.by_messages = (
-            FeedforwardPipeline(RobotFiles.from_file(path), Robot.from_config(path), CASES[file])
-            for _ in "ab"
+            FeedforwardPipeline(RobotFiles.from_file(path), Robot.load(path), CASES[file]) for _ in "ab"
         )
         self.model = self.by_bytes.model
 
@@ -114,7 +113,7 @@ def hold_against_each_other(file: str, count: int, seed: int) -> tuple[int, int]
     for sample in range(count):
         if rng.random() < 0.1:
             rng.shuffle(names)
-            orders, frame = model.motion_orders + int(rng.integers(3)), str(rng.choice(["", "world"]))
+            orders, frame = model.motion_orders + int(rng.integers(3)), str(rng.choice(["", "spatial"]))
         data = random_motion(rng, both, (sample + 1) * MILLISECOND, names, orders, frame)
         if rng.random() < 0.2:
             data = damaged(rng, data)
@@ -178,7 +177,7 @@ def test_a_stream_leaves_nothing_in_memory() -> None:
 def test_settings_are_those_of_the_pipeline_that_answered_bytes() -> None:
     path = share.find("config", "panda.yaml")
     pipeline = FeedforwardPipeline(
-        RobotFiles.from_file(path), Robot.from_config(path), replace(CASES["panda.yaml"], order=0)
+        RobotFiles.from_file(path), Robot.load(path), replace(CASES["panda.yaml"], order=0)
     )
     rng = np.random.default_rng(6)
     names = list(pipeline.model.motion_joints)

@@ -37,7 +37,7 @@ Change = Callable[[JointTrajectory], object]
 
 @pytest.fixture(scope="module")
 def panda() -> Robot:
-    return Robot.from_config(share.find("config", "panda.yaml"))
+    return Robot.load(share.find("config", "panda.yaml"))
 
 
 @pytest.fixture(scope="module")

@@ -97,7 +97,7 @@ def goals_at(controller: RosProcess) -> list[Any]:
 
 def weight(positions: np.ndarray) -> np.ndarray:
     """Return the efforts (n,) that a posture takes."""
-    panda = Robot.from_config(share.find("config", "panda.yaml"))
+    panda = Robot.load(share.find("config", "panda.yaml"))
     return panda.inverse_dynamics(np.stack([positions, 0.0 * positions, 0.0 * positions]))[0]
 
 

@@ -22,7 +22,7 @@ NAMES = tuple(f"panda_joint{i}" for i in range(1, 8))
 
 @pytest.fixture(scope="module")
 def panda() -> Robot:
-    return Robot.from_config(share.find("config", "panda.yaml"))
+    return Robot.load(share.find("config", "panda.yaml"))
 
 
 def planned(step: float = 0.1, end: float = 1.23, speed: float = 1.0) -> Waypoints:
@@ -173,7 +173,7 @@ def test_robots_and_settings_that_do_not_fit_are_refused(panda: Robot) -> None:
     with pytest.raises(InputError, match="'link' or of the 'motor', found 'both'"):
         EffortFilter(panda, "both")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="has a floating base"):
-        EffortFilter(Robot.from_config(share.find("config", "aerial_manipulator.yaml")))
+        EffortFilter(Robot.load(share.find("config", "aerial_manipulator.yaml")))
     for period in (0.0, float("nan")):
         with pytest.raises(InputError, match="the period must be positive"):
             EffortFilter(panda, period=period)
@@ -193,7 +193,7 @@ def test_a_crank_of_a_linkage_gets_the_effort_of_its_drive() -> None:
     with pytest.raises(InputError, match=r"name the driven joints as `coordinates`"):
         EffortFilter(robot_of(four_bar(), driven=["joint3"]))
     with pytest.raises(InputError, match="which a joint trajectory does not move"):
-        EffortFilter(Robot.from_config(share.find("config", "planar_3rrr.yaml")))
+        EffortFilter(Robot.load(share.find("config", "planar_3rrr.yaml")))
 
 
 @pytest.mark.parametrize("side", ["link", "motor"])

@@ -151,7 +151,7 @@ def jerk_limited(robot: Robot, joints: int) -> Robot:
 
 @pytest.fixture(scope="module")
 def panda() -> Robot:
-    return jerk_limited(Robot.from_config(share.find("config", "panda.yaml")), 7)
+    return jerk_limited(Robot.load(share.find("config", "panda.yaml")), 7)
 
 
 @pytest.mark.parametrize("seed", range(1000 if THOROUGH else 20))

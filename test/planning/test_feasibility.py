@@ -43,7 +43,7 @@ FAST = WaypointSpline([0.0, 0.4, 0.8], [UP_AND_DOWN[0], UP_AND_DOWN[1], UP_AND_D
 
 @pytest.fixture(scope="module")
 def panda() -> Robot:
-    return Robot.from_config(share.find("config", "panda.yaml"))
+    return Robot.load(share.find("config", "panda.yaml"))
 
 
 def pendulum(limit: JointLimit, spec: DriveSpec | None = None, gravity: float = 0.0) -> Robot:

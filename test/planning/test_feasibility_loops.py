@@ -19,7 +19,7 @@ MOTION = share.find("config", "humanoid_leg_motion.yaml")
 
 def leg(**changes: np.ndarray) -> Robot:
     """Return the shipped leg with other limits of its coordinates."""
-    robot = Robot.from_config(share.find("config", "humanoid_leg.yaml"))
+    robot = Robot.load(share.find("config", "humanoid_leg.yaml"))
     limits = replace(robot.coordinate_limits, **changes)
     return Robot(robot.tree, robot.limits, robot.drive_train, robot.frames, robot.closure, limits)
 

@@ -37,7 +37,7 @@ def limited(n: int, **bounds: float) -> JointLimits:
 def state_at(robot: Robot, motion: RobotMotion, time: float, order: int) -> DriveState:
     sample = motion.sample(time, order)
     assert sample.pose is not None and sample.twists is not None
-    return robot.drive_state(None, BaseMotion(sample.pose, sample.twists, frame="body"))
+    return robot.drive_state(None, BaseMotion(sample.pose, sample.twists, representation="body_fixed"))
 
 
 def instants(report: Report, duration: float) -> Array:
@@ -135,7 +135,7 @@ def test_the_joints_of_a_floating_base_are_held_to_their_limits(aerial: Robot) -
         sample = motion.sample(t, 3)
         assert sample.pose is not None and sample.twists is not None
         _, efforts = aerial.inverse_dynamics(
-            sample.joints, BaseMotion(sample.pose, sample.twists, frame="body")
+            sample.joints, BaseMotion(sample.pose, sample.twists, representation="body_fixed")
         )
         torques.append(efforts)
     for finding in report.findings:

@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 
 def aerial() -> Robot:
-    return Robot.from_config(share.find("config", "aerial_manipulator.yaml"))
+    return Robot.load(share.find("config", "aerial_manipulator.yaml"))
 
 
 def with_propellers(robot: Robot, propellers: list[Propeller]) -> Robot:
@@ -41,7 +41,7 @@ def test_thrusts_and_their_rates_are_held_to_their_limits_along_a_flight() -> No
     samples = motion.sample(np.linspace(0.0, 30.0, 1001), 3)
     thrusts = []
     for joints, pose, twists in zip(*samples, strict=True):
-        base = BaseMotion(pose, twists, frame="body")
+        base = BaseMotion(pose, twists, representation="body_fixed")
         wrench, _ = robot.inverse_dynamics(joints, base)
         thrusts.append(robot.propellers.motion(base.wrenches_in_body(wrench)).thrusts)
     largest = {"thrust": np.max(thrusts, axis=0)[0], "thrust rate": np.abs(thrusts).max(axis=0)[1]}

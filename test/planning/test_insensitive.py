@@ -100,7 +100,7 @@ def test_streams_swing_by_less_than_promised_and_than_motions_whose_jerk_jumps(
 @pytest.mark.thorough
 @pytest.mark.parametrize("error", [-0.2, 0.2])
 def test_a_panda_hardly_swings_where_its_springs_are_not_as_modelled(error: float) -> None:
-    panda = Robot.from_config(share.find("config", "panda.yaml"))
+    panda = Robot.load(share.find("config", "panda.yaml"))
     path = WaypointSpline([0.0, 1.0], [HOME, HOME + 0.3])
     plain, gentle = (
         time_optimal(path, panda, uncertainty=each, pieces=60).law for each in (None, Uncertainty(0.2))
@@ -166,7 +166,7 @@ def test_what_cannot_be_planned_for_is_refused() -> None:
 
 
 def test_shipped_robots_have_what_it_takes() -> None:
-    panda = Robot.from_config(share.find("config", "panda.yaml"))
+    panda = Robot.load(share.find("config", "panda.yaml"))
     path = RobotMotion.of(WaypointSpline([0.0, 1.0], [HOME, HOME + 0.1]))
     bounds = [Uncertainty(0.2, payload).torque_accelerations(panda, path) for payload in (0.0, 0.5)]
     assert (bounds[1] < bounds[0]).all() and (bounds[1] > 0.0).all()

@@ -47,7 +47,7 @@ class Message(NamedTuple):
 @cache
 def panda() -> Robot:
     """Return the Panda, with limits of acceleration and jerk (of its data sheet, the jerks a tenth)."""
-    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    robot = Robot.load(share.find("config", "panda.yaml"))
     acceleration = np.array([15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0])
     jerk = np.array([750.0, 375.0, 500.0, 625.0, 750.0, 1000.0, 1000.0])
     limits = replace(robot.limits, acceleration=acceleration, jerk=jerk)
@@ -259,7 +259,7 @@ def test_numbers_that_overflow_are_never_within_limits() -> None:
 
 @pytest.mark.parametrize(("name", "width"), [("planar_3rrr", 0.1), ("palletiser", 0.3)])
 def test_platforms_and_robots_with_loops_keep_the_limits_of_their_drives(name: str, width: float) -> None:
-    robot = Robot.from_config(share.find("config", f"{name}.yaml"))
+    robot = Robot.load(share.find("config", f"{name}.yaml"))
     drives = len(robot.driven_joints)
     limits = replace(
         JointLimits.unlimited(drives), velocity=np.full(drives, 0.5), effort_rate=np.full(drives, 1e6)
@@ -286,7 +286,7 @@ def test_platforms_and_robots_with_loops_keep_the_limits_of_their_drives(name: s
 def test_replanning_takes_about_a_millisecond() -> None:
     """In processor time, by medians, and with room for a machine that does other things."""
     for name, mode in [("panda", each) for each in Mode] + [("palletiser", Mode.INTERPOLATE)]:
-        robot = panda() if name == "panda" else Robot.from_config(share.find("config", f"{name}.yaml"))
+        robot = panda() if name == "panda" else Robot.load(share.find("config", f"{name}.yaml"))
         home = HOME if name == "panda" else robot.home[0]
         planner = StreamPlanner(robot, home, 0.0, StreamConfig(mode))
         times, lasted = 0.02 * np.arange(50), []
@@ -300,7 +300,7 @@ def test_replanning_takes_about_a_millisecond() -> None:
 
 
 def test_a_platform_is_not_led_where_its_loops_cannot_close() -> None:
-    robot = Robot.from_config(share.find("config", "planar_3rrr.yaml"))
+    robot = Robot.load(share.find("config", "planar_3rrr.yaml"))
     planner = StreamPlanner(robot, np.zeros(2), 0.0, StreamConfig(jump=10.0, delay=2.0))
     taken = planner.take([1.0], [[3.0, 0.0]], 0.0)
     assert not taken.followed and "reach of the loops" in taken.limit
@@ -328,7 +328,7 @@ def test_robots_and_settings_that_cannot_be_are_refused() -> None:
         StreamPlanner(panda(), HOME[:6], 0.0)
     with pytest.raises(InputError, match="spacing must lie between 0.001 and 0.5, found 0"):
         StreamConfig(spacing=0.0)
-    flying = Robot.from_config(share.find("config", "aerial_manipulator.yaml"))
+    flying = Robot.load(share.find("config", "aerial_manipulator.yaml"))
     with pytest.raises(InputError, match="streams move the joints of a robot on a fixed base"):
         StreamPlanner(flying, np.zeros(flying.n_joints), 0.0)
 

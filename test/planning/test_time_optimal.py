@@ -43,7 +43,7 @@ SPEEDS = np.array([1.3, 0.4, -0.7, 1.1, -2.0])  # b and its derivatives by u
 
 @pytest.fixture(scope="module")
 def panda() -> Robot:
-    return Robot.from_config(share.find("config", "panda.yaml"))
+    return Robot.load(share.find("config", "panda.yaml"))
 
 
 def one_joint(**limits: float) -> AnyRobot:
@@ -86,9 +86,9 @@ def test_efforts_along_a_path_are_those_of_the_motion(panda: Robot) -> None:
 
 @pytest.mark.parametrize("friction", [False, True])
 def test_slopes_are_those_of_differences(panda: Robot, friction: bool) -> None:
-    robot = panda if not friction else Robot.from_config(share.find("config", "palletiser.yaml"))
+    robot = panda if not friction else Robot.load(share.find("config", "palletiser.yaml"))
     demand = LimitSet(robot)
-    start = np.zeros(robot.n_joints) if friction else np.array(HOME)
+    start = np.zeros(robot.n_coordinates) if friction else np.array(HOME)
     path = RobotMotion.of(WaypointSpline([0.0, 1.0], [start, start + 0.2]))
     usage, along = PathUsage(demand), PathDynamics.of(demand, demand.fitted(path), np.array([0.4, 0.7]))
     y = np.tile(SPEEDS, (2, 1))
@@ -225,7 +225,7 @@ def test_platforms_and_floating_bases_keep_the_limits_of_their_drives(
     name: str, bounds: dict[str, float]
 ) -> None:
     file = {"gough_stewart": "gough_stewart_6ups"}.get(name, name)
-    robot = Robot.from_config(share.find("config", f"{file}.yaml"))
+    robot = Robot.load(share.find("config", f"{file}.yaml"))
     drives = len(robot.driven_joints)
     limits = replace(
         JointLimits.unlimited(drives), **{key: np.full(drives, value) for key, value in bounds.items()}
@@ -249,7 +249,7 @@ def test_platforms_and_floating_bases_keep_the_limits_of_their_drives(
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["palletiser", "delta"])
 def test_robots_with_loops_keep_the_limits_of_their_drives(name: str) -> None:
-    robot = Robot.from_config(share.find("config", f"{name}.yaml"))
+    robot = Robot.load(share.find("config", f"{name}.yaml"))
     drives = len(robot.driven_joints)
     bounds = {"velocity": np.full(drives, 2.0), "effort_rate": np.full(drives, 300.0)}
     limits = replace(JointLimits.unlimited(drives), **bounds)

@@ -83,7 +83,7 @@ from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
 from hodyn_ros.ros.conversions.messages import write_desired_motion
 
 path = share.find("config", {name!r})
-pipeline = FeedforwardPipeline(RobotFiles.from_file(path), Robot.from_config(path), FeedforwardConfig())
+pipeline = FeedforwardPipeline(RobotFiles.from_file(path), Robot.load(path), FeedforwardConfig())
 model = pipeline.model
 at_rest = np.zeros((model.motion_orders, len(model.motion_joints)))
 msg = write_desired_motion(model.motion_joints, Time(sec=1), at_rest)

@@ -252,7 +252,7 @@ for _, name, _ in pkgutil.walk_packages(hodyn_ros.__path__[:1], "hodyn_ros."):
         importlib.import_module(name)
 from hodyn_ros.trajectory import read_trajectory
 q = read_trajectory(share.find("config", "panda_excitation.yaml")).sample(1.0, order=4)
-assert Robot.from_config(share.find("config", "panda.yaml")).inverse_dynamics(q).shape == (3, 7)
+assert Robot.load(share.find("config", "panda.yaml")).inverse_dynamics(q).shape == (3, 7)
 """
     result = run(sys.executable, "-c", WITHOUT_EXTRAS + code, cwd=ROOT)
     assert result.returncode == 0, result.stderr

@@ -278,15 +278,20 @@ def base_motion() -> BaseMotion:
     pose = np.eye(4)
     pose[:3, :3] = Rotation.from_quat(QUATERNION).as_matrix()
     pose[:3, 3] = [0.3, -0.2, 1.5]
-    return BaseMotion(pose, np.random.default_rng(4).normal(size=(4, 6)), frame="body")
+    return BaseMotion(pose, np.random.default_rng(4).normal(size=(4, 6)), representation="body_fixed")
 
 
 def test_the_pose_and_body_and_world_twists_of_a_base_are_read() -> None:
     body = base_motion()
-    for motion, code in ((body, DesiredMotion.BODY), (body.in_frame("world"), DesiredMotion.WORLD)):
+    for motion, code in (
+        (body, DesiredMotion.BODY),
+        (body.in_representation("spatial"), DesiredMotion.WORLD),
+    ):
         found = read_base_motion(over_the_wire(base_message(motion.twists, code)), 4)
         np.testing.assert_allclose(found.pose, body.pose, rtol=1e-14, atol=1e-15)
-        np.testing.assert_allclose(found.in_frame("body").twists, body.twists, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(
+            found.in_representation("body_fixed").twists, body.twists, rtol=1e-12, atol=1e-12
+        )
     assert len(read_base_motion(base_message(body.twists, DesiredMotion.BODY), 2).twists) == 2
 
 
@@ -295,7 +300,7 @@ def test_hybrid_twists_of_a_base_are_read() -> None:
     rotation = body.pose[:3, :3]
     hybrid = np.hstack([body.twists[:1, :3] @ rotation.T, body.twists[:1, 3:] @ rotation.T])
     found = read_base_motion(base_message(hybrid, DesiredMotion.HYBRID), 1)
-    np.testing.assert_allclose(found.in_frame("body").twists, body.twists[:1], rtol=1e-12)
+    np.testing.assert_allclose(found.in_representation("body_fixed").twists, body.twists[:1], rtol=1e-12)
 
 
 @pytest.mark.parametrize(

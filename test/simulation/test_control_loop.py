@@ -34,7 +34,7 @@ MIXTURE = [
 
 @pytest.fixture(scope="module")
 def panda() -> Robot:
-    return Robot.from_config(share.find("config", "panda.yaml"))
+    return Robot.load(share.find("config", "panda.yaml"))
 
 
 @pytest.mark.thorough

@@ -34,7 +34,7 @@ FIGURES: dict[str, dict[str, object]] = {
 
 
 def panda() -> Robot:
-    return Robot.from_config(share.find("config", "panda.yaml"))
+    return Robot.load(share.find("config", "panda.yaml"))
 
 
 def mixed(figures: dict[str, object], joints: slice = slice(0, 4, 2)) -> Robot:

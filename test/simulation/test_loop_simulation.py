@@ -75,17 +75,21 @@ def test_links_accelerate_as_forward_dynamics_says(name: str, kind: str) -> None
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
         return
     wrench = None if at.base_wrench is None else at.base_wrench
-    expected, twists = robot.forward_dynamics(q[:2], on_links[None], base, wrench)
-    np.testing.assert_allclose(x[2][: robot.n_joints], expected[0], rtol=1e-9, atol=1e-9)
+    twists, expected = robot.forward_dynamics(q[:2], on_links[None], base, wrench)
+    np.testing.assert_allclose(x[2][: robot.n_coordinates], expected[0], rtol=1e-9, atol=1e-9)
     if at.base_wrench is not None:
-        np.testing.assert_allclose(base.in_frame(given.frame).twists[1], twists[0], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(
+            base.in_representation(given.representation).twists[1], twists[0], rtol=1e-9, atol=1e-9
+        )
         return
     # the platform itself, which may move besides as the rows of its pose do not say
     moved = robot.forward_kinematics(q[:2], base)
     platform = robot.tree.body_names[robot.closure.platform.body]
     spatial = BaseMotion(moved.pose_of(platform), np.stack([moved.twists_of(platform)[0], np.zeros(6)]))
     twists = (
-        BaseMotion(base.pose, np.stack([base.twists[0], twists[0]]), frame="body").in_frame("world").twists
+        BaseMotion(base.pose, np.stack([base.twists[0], twists[0]]), representation="body_fixed")
+        .in_representation("spatial")
+        .twists
     )
     spatial = BaseMotion(spatial.pose, np.stack([spatial.twists[0], twists[1]]))
     q[2] = expected[0]
@@ -131,7 +135,7 @@ def test_efforts_do_the_work_that_the_energy_grows_by() -> None:
 @pytest.mark.parametrize("name", ["delta.yaml", "palletiser.yaml", "panda_hand.yaml"])
 def test_it_rests_where_it_is_put_down(name: str) -> None:
     robot = shipped(name)
-    start = np.linspace(0.02, 0.04, robot.n_joints)
+    start = np.linspace(0.02, 0.04, robot.n_coordinates)
     simulation = RobotSimulation(robot, start, damping=10.0)
     hold = simulation.gravity_effort()
     for _ in range(50):

@@ -24,7 +24,7 @@ PUSH = np.array([20.0, -15.0, 10.0, 8.0, 4.0, -3.0, 2.0])
 
 @pytest.fixture(scope="module")
 def panda() -> Robot:
-    return Robot.from_config(share.find("config", "panda.yaml"))
+    return Robot.load(share.find("config", "panda.yaml"))
 
 
 def with_drives(robot: Robot, stiffness: Array, motor_inertia: Array) -> Robot:

@@ -33,7 +33,7 @@ TIMES = np.linspace(0.0, 2.0, 9)
 
 @pytest.fixture(scope="module")
 def panda() -> Robot:
-    return Robot.from_config(share.find("config", "panda.yaml"))
+    return Robot.load(share.find("config", "panda.yaml"))
 
 
 def written(folder: Path, text: str) -> Path:

@@ -279,7 +279,7 @@ def test_the_shipped_flight_is_that_of_table_3(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.syspath_prepend(str(EXAMPLES))
     example = importlib.import_module("aerial_manipulator")
     motion = read_motion(share.find("config", "aerial_manipulator_motion.yaml"))
-    robot = Robot.from_config(share.find("config", "aerial_manipulator.yaml"))
+    robot = Robot.load(share.find("config", "aerial_manipulator.yaml"))
     assert motion.joint_names == robot.joint_names
     times = np.linspace(0.0, 30.0, 31)
     flight = example.table_3_flight(times, 5)
@@ -294,7 +294,7 @@ def test_the_shipped_flight_is_that_of_table_3(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("name", ["gough_stewart", "planar_3rrr"])
 def test_the_shipped_motions_are_within_reach(name: str) -> None:
     config = {"gough_stewart": "gough_stewart_6ups.yaml", "planar_3rrr": "planar_3rrr.yaml"}[name]
-    robot = Robot.from_config(share.find("config", config))
+    robot = Robot.load(share.find("config", config))
     motion = read_motion(share.find("config", f"{name}_motion.yaml")).rest_to_rest(2.0, order=6)
     assert motion.trajectory.smoothness >= 6
     duration = min(motion.trajectory.duration, 4.0)
@@ -305,7 +305,7 @@ def test_the_shipped_motions_are_within_reach(name: str) -> None:
         assert np.abs(samples.twists[:, 0, 0]).max() == pytest.approx(np.pi, rel=1e-2)
     forces = np.array(
         [
-            robot.drive_state(None, BaseMotion(p, v, frame="body")).efforts
+            robot.drive_state(None, BaseMotion(p, v, representation="body_fixed")).efforts
             for p, v in zip(samples.pose, samples.twists)
         ]
     )

@@ -23,7 +23,7 @@ TOPICS = tuple(Topic(f"/arm/{name}", kind) for name, kind in zip(NAMES, KINDS))
 
 @pytest.fixture(scope="module")
 def panda() -> Robot:
-    return Robot.from_config(share.find("config", "panda.yaml"))
+    return Robot.load(share.find("config", "panda.yaml"))
 
 
 def recording(robot: Robot, measured: bool) -> list[Message]:
@@ -77,6 +77,6 @@ def test_a_bag_shows_what_the_motion_does(panda: Robot, measured: bool, tmp_path
 
 def test_a_bag_of_another_robot_is_named(panda: Robot, tmp_path: Path) -> None:
     bag = write(tmp_path / "bag", "mcap", recording(panda, False), TOPICS)
-    other = Robot.from_config(share.find("config", "kuka_kr300.yaml"))
+    other = Robot.load(share.find("config", "kuka_kr300.yaml"))
     with pytest.raises(InputError, match="no message on /arm/desired_motion has all joints of robot"):
         track_of_bag(other, bag)

@@ -42,7 +42,7 @@ def free_port() -> int:
 
 @pytest.fixture(scope="module")
 def panda() -> Iterator[tuple[Browser, Player]]:
-    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    robot = Robot.load(share.find("config", "panda.yaml"))
     track = track_of_motion(robot, read_motion(share.find("config", "panda_excitation.yaml")), 2.0)
     made = Browser(Scene(robot), drive_limits(robot), 4e-3, HOST, free_port())
     yield made, Player(made, track)
@@ -92,7 +92,7 @@ def test_bodies_have_their_shapes_and_broken_meshes_are_named(tmp_path: Path) ->
     (tmp_path / "broken.stl").write_bytes(b"nothing")
     urdf = tmp_path / "crane.urdf"
     urdf.write_text(URDF.format(mesh="ball.stl"))
-    robot = Robot.from_config(urdf)
+    robot = Robot.load(urdf)
     looks = read_looks(urdf, robot)
     made = Browser(Scene(robot, looks.visuals), drive_limits(robot), 1e-3, HOST, free_port())
     try:

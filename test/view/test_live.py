@@ -20,7 +20,7 @@ from hodyn_ros.view.live import LiveRobot
 
 
 def test_the_newest_messages_make_an_instant() -> None:
-    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    robot = Robot.load(share.find("config", "panda.yaml"))
     names, q = list(robot.joint_names), np.linspace(-0.3, 0.3, 7)
     back = names[::-1]
     with Talk("viewed") as talk, LiveRobot(robot, "viewed") as newest:

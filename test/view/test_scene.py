@@ -20,7 +20,7 @@ Q = np.array([0.3, -0.5, 0.2, -2.0, 0.4, 1.5, 0.1])
 
 
 def robot_of(name: str) -> Robot:
-    return Robot.from_config(share.find("config", name))
+    return Robot.load(share.find("config", name))
 
 
 def motion_of(name: str):  # type: ignore[no-untyped-def]
@@ -183,7 +183,7 @@ def test_looks_of_an_mjcf_are_where_mujoco_has_its_geoms(tmp_path: Path) -> None
     mujoco = pytest.importorskip("mujoco", reason="extra 'mjcf' is not installed")
     path = tmp_path / "arm.xml"
     path.write_text(GEOMS)
-    robot, model = Robot.from_config(path), mujoco.MjModel.from_xml_string(GEOMS)
+    robot, model = Robot.load(path), mujoco.MjModel.from_xml_string(GEOMS)
     data = mujoco.MjData(model)
     data.qpos[:] = q = [0.3, -0.4, 0.1]
     mujoco.mj_forward(model, data)
@@ -211,7 +211,7 @@ def test_looks_come_from_the_urdf_and_move_with_their_bodies(tmp_path: Path) -> 
     urdf.write_text(URDF.format(mesh="package://bot/meshes/tool.stl"))
     (tmp_path / "bot.yaml").write_text("urdf: bot/urdf/bot.urdf\n")
     for path in (urdf, tmp_path / "bot.yaml"):
-        looks = read_looks(path, Robot.from_config(path))
+        looks = read_looks(path, Robot.load(path))
         ground, arm, tool = looks.visuals
         assert (ground.body, arm.body, tool.body) == (-1, 0, 0)
         assert (arm.shape, arm.colour, arm.given) == ("cylinder", (1.0, 0.0, 0.0), True)

@@ -39,7 +39,6 @@ Asked = Literal[
     "forward_kinematics",
     "inverse_kinematics",
     "motion_from_drives",
-    "motion_from_frames",
 ]
 _POSITIONS = ("q", "state", "drives", "seed")  # arguments that begin with positions
 _NUMBERS = (*_POSITIONS, "torques", "given", "base_wrench", "preload", "pose", "twists", "weights")
@@ -98,9 +97,14 @@ class AccuracyCalls(RobotProperties):
 
     def _rounded(self, name: str, value: Any, rng: np.random.Generator) -> Any:
         if isinstance(value, BaseMotion):
-            return BaseMotion.computed(rounded_pose(value.pose, rng), rounded(value.twists, rng), value.frame)
+            return BaseMotion.computed(
+                rounded_pose(value.pose, rng), rounded(value.twists, rng), value.representation
+            )
         if name == "wrenches" and value is not None:
-            return [AppliedWrench(one.body, rounded(one.values, rng), frame=one.frame) for one in value]
+            return [
+                AppliedWrench(one.body, rounded(one.values, rng), representation=one.representation)
+                for one in value
+            ]
         if name == "independent" and value is not None:
             return {joint: self._rounded("q", np.atleast_1d(one), rng) for joint, one in value.items()}
         if name not in _NUMBERS or value is None:
@@ -126,7 +130,9 @@ class AccuracyCalls(RobotProperties):
         if call == "inverse_dynamics":
             motion, base = given.get("q"), given.get("base")
             speeds = [] if motion is None else sizes_by_order(np.asarray(motion)[1:]).tolist()
-            twists = [] if base is None else sizes_by_order(base.in_frame("body").twists).tolist()
+            twists = (
+                [] if base is None else sizes_by_order(base.in_representation("body_fixed").twists).tolist()
+            )
             count = max(len(speeds), len(twists))
             both = [max([*speeds[k : k + 1], *twists[k : k + 1]]) for k in range(count)]
             return natural_loads(self._tree, both, len(part))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -18,39 +18,12 @@ from hodyn_ros.dynamics.loops import looped_partials
 from hodyn_ros.dynamics.loops.compiled_partials import quick_call
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, drive_rows
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
-from hodyn_ros.dynamics.loops.looped_matrices import COMPILED
-from hodyn_ros.dynamics.matrices import FRAMES
+from hodyn_ros.dynamics.operations import COMPILED, OPERATIONS, PRODUCTS, RATES
 from hodyn_ros.engine import kernels
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.motion import BaseMotion, Frame
+from hodyn_ros.lie.motion import BaseMotion, BaseRepresentation
 from hodyn_ros.lie.representations import Representation, check_representation
 from hodyn_ros.lie.se3 import Array
-
-Compiled = Literal[
-    "inverse_dynamics",
-    "drive_state",
-    "joint_motion",
-    "motion_from_drives",
-    "forward_dynamics",
-    "forward_kinematics",
-    "inverse_kinematics",
-    "jacobian",
-    "com",
-    "mass_matrix",
-    "coriolis_matrix",
-    "gravity_torque",
-    "regressor",
-    "inverse_dynamics_derivatives",
-    "forward_dynamics_derivatives",
-]
-
-
-_FURTHER = {  # rows of the motion beyond one for each order
-    "inverse_dynamics": 2,
-    "coriolis_matrix": 1,
-    "regressor": 2,
-    "inverse_dynamics_derivatives": 2,
-}
 
 
 class CompileCalls(KinematicCalls, MatrixCalls):
@@ -59,7 +32,7 @@ class CompileCalls(KinematicCalls, MatrixCalls):
     def compile(
         self,
         order: int,
-        what: Compiled = "inverse_dynamics",
+        what: str = "inverse_dynamics",
         frames: Sequence[str | int] | None = None,
         representation: Representation = "spatial",
     ) -> Callable[..., Array]:
@@ -115,7 +88,7 @@ class CompileCalls(KinematicCalls, MatrixCalls):
     def compile_batch(
         self,
         order: int,
-        what: Compiled = "inverse_dynamics",
+        what: str = "inverse_dynamics",
         frames: Sequence[str | int] | None = None,
         representation: Representation = "spatial",
         *,
@@ -137,7 +110,7 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         kind = np.dtype(dtype)
         if kind not in (np.float64, np.float32):
             raise InputError(f"batches are of float64 or float32, found {kind.name}")
-        if what in ("drive_state", "inverse_kinematics"):
+        if not OPERATIONS[what].batched:
             raise InputError(f"there are no compiled batches of {what}")
         if self._looped is not None:
             if kind != np.float64:
@@ -145,7 +118,7 @@ class CompileCalls(KinematicCalls, MatrixCalls):
             if what == "motion_from_drives":
                 return _in_one_thread(self._looped.compile_drives_of_samples(order))
             return _in_one_thread(self._batches_of_loops(self._looped, order, what, frames, representation))
-        if what in ("joint_motion", "motion_from_drives"):
+        if "tree" not in OPERATIONS[what].batched:
             self._need_loops(what)
         kernel = self._kernel_for(order, what, frames, representation)
         assert isinstance(kernel, Function)
@@ -175,20 +148,20 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         check_order(int(order), "the order is")
         order = int(order)
         check_representation(representation)
-        if what not in get_args(Compiled):
-            raise InputError(f"there is no {what!r} to compile; choose one of {list(get_args(Compiled))}")
-        if frames is not None and what not in ("forward_kinematics", "inverse_kinematics", "jacobian"):
+        if what not in COMPILED:
+            raise InputError(f"there is no {what!r} to compile; choose one of {list(COMPILED)}")
+        if frames is not None and not OPERATIONS[what].of_frames:
             raise InputError(f"{what} has no frames; leave them out")
         return order
 
     def _kernel_for(
         self,
         order: int,
-        what: Compiled,
+        what: str,
         frames: Sequence[str | int] | None,
         representation: Representation,
     ) -> Call:
-        base: Frame | None = "world" if self.model.floating_base else None
+        base: BaseRepresentation | None = "spatial" if self.model.floating_base else None
         if what in ("inverse_dynamics", "forward_dynamics"):
             kind: Literal["inverse", "hybrid"] = "inverse" if what == "inverse_dynamics" else "hybrid"
             return self._kernel(kind, order, kernels.KernelSpec(base=base))
@@ -219,14 +192,17 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         self,
         looped: LoopedDynamics,
         order: int,
-        what: Compiled,
+        what: str,
         frames: Sequence[str | int] | None,
         representation: Representation,
     ) -> Callable[..., Array]:
         if what == "inverse_dynamics":
             return looped.compile(order)
         if what == "inverse_kinematics":
-            self._refuse_platform(looped)
+            if looped.closure.platform is not None:
+                raise InputError(
+                    f"there is no compiled inverse kinematics of robot {self.name!r}, which a platform moves"
+                )
             moved = frames or [last_body(self._tree)]
             return into(looped.compiled_frames.compiled(order, moved, representation))
         if what == "forward_dynamics":
@@ -240,19 +216,19 @@ class CompileCalls(KinematicCalls, MatrixCalls):
 
         further: tuple[Any, ...] = ()
         if what == "jacobian":
-            further = names[0], FRAMES[representation]
+            further = names[0], representation
         elif what == "forward_kinematics":
             further = names, representation
-        compiled = what in COMPILED or what == "forward_kinematics"
+        compiled = what in PRODUCTS or what == "forward_kinematics"
         product = looped.product_call(what, order, *further) if compiled and not looped.drifts else None
         partials = quick_call(looped, "efforts", order) if what == "inverse_dynamics_derivatives" else None
         n_given, rows = 0 if looped.closure.leader is None else 2, order + 1
-        rows += _FURTHER.get(what, 0)
+        rows += RATES[what]
 
         def compute(*arguments: Array) -> Array:
-            if len(arguments) != 1 + n_given or np.shape(arguments[0]) != (rows, self.n_joints):
+            if len(arguments) != 1 + n_given or np.shape(arguments[0]) != (rows, self.n_coordinates):
                 besides = ", pose and twists of base or platform" * bool(n_given)
-                raise InputError(f"expected a motion of shape {(rows, self.n_joints)}{besides}")
+                raise InputError(f"expected a motion of shape {(rows, self.n_coordinates)}{besides}")
             if product is not None:
                 found = product.function(*arguments, looped.memory)
                 if found.item(product.bad) < 1.0:
@@ -280,7 +256,7 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         self,
         looped: LoopedDynamics,
         order: int,
-        what: Compiled,
+        what: str,
         frames: Sequence[str | int] | None,
         representation: Representation,
     ) -> Callable[..., Array]:
@@ -289,10 +265,10 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         names = names[-1:] if frames is None and what == "jacobian" else names
         if what == "jacobian" and len(names) != 1:
             raise InputError(f"a Jacobian is of one frame; found {list(names)}")
-        forward = what in ("forward_dynamics", "forward_dynamics_derivatives")
+        forward = OPERATIONS[what].of_state
         told = bool(closure.joints) or what not in ("inverse_dynamics", "joint_motion")
         count = told + (0 if closure.leader is None else 2) + forward + (forward and closure.base_given)
-        rows = 2 if forward else order + 1 + _FURTHER.get(what, 0)
+        rows = 2 if forward else order + 1 + RATES[what]
 
         def compute(*arrays: Array) -> Array:
             if len(arrays) != count or any(np.ndim(array) != 3 for array in arrays):
@@ -310,10 +286,10 @@ class CompileCalls(KinematicCalls, MatrixCalls):
             if what == "forward_kinematics":
                 return self._poses_of_loops(looped, q, base, names, representation)
             if what == "jacobian":
-                found = self.jacobian(q, names[0], FRAMES[representation], base)
+                found = self.jacobian(q, body=names[0], representation=representation, base=base)
             elif forward:
                 found = getattr(self, what)(q, rest[0], base, *rest[1:])
-                found = np.concatenate(found[::-1], axis=2) if isinstance(found, tuple) else found
+                found = np.concatenate(found, axis=2) if isinstance(found, tuple) else found
             else:
                 found = getattr(self, what)(q, base)
                 found = np.concatenate(found, axis=2) if isinstance(found, tuple) else found

@@ -13,12 +13,13 @@ from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.actuation.propellers import Propellers
 from hodyn_ros.checks import finite_array
 from hodyn_ros.codegen.kernel import Function
+from hodyn_ros.dynamics.calls.results import BaseAndJoints
 from hodyn_ros.dynamics.loops.closing import home
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.mobility import check_mobility
 from hodyn_ros.engine import kernels
 from hodyn_ros.errors import InputError, ModelError
-from hodyn_ros.lie.motion import AppliedWrench, Frame
+from hodyn_ros.lie.motion import AppliedWrench, BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.arrays import counted
 from hodyn_ros.model.closure import Closure
@@ -52,31 +53,57 @@ class RobotProperties:
         `coordinate_limits`: of the joints that are coordinates, where these are others. `propellers`: of a
         floating base. `uncertainty`: how far the robot may be from all this.
         """
-        self.uncertainty = RobotUncertainty() if uncertainty is None else uncertainty
+        self._uncertainty = RobotUncertainty() if uncertainty is None else uncertainty
         self._tree = model
         self._looped = None if closure is None else LoopedDynamics(closure, frames or {})
         self._massless = [] if closure is not None else check_mobility(model)
-        self.limits = limits if limits is not None else JointLimits.unlimited(len(self.driven_joints))
+        self._limits = limits if limits is not None else JointLimits.unlimited(len(self.driven_joints))
         if coordinate_limits is None and self.driven_joints == self.joint_names:
-            coordinate_limits = self.limits
-        self.coordinate_limits = coordinate_limits or JointLimits.unlimited(self.n_joints)
-        # the drives of the driven joints, of any kind; None where nothing is known of them
-        self.drive_train = None if drives is None else DriveTrain.of(drives, self.driven_joints)
+            coordinate_limits = self._limits
+        self._coordinate_limits = coordinate_limits or JointLimits.unlimited(self.n_coordinates)
+        self._drive_train = None if drives is None else DriveTrain.of(drives, self.driven_joints)
         if propellers and not model.floating_base:
             raise ModelError(f"robot {model.name!r} has propellers, but a base that does not float")
-        # None where nothing is known of them
-        self.propellers = Propellers.of(propellers) if propellers else None
-        self.frames: Mapping[str, NamedFrame] = MappingProxyType(
-            dict(frames or {})
-        )  # besides the bodies, by name
+        self._propellers = Propellers.of(propellers) if propellers else None
+        self._frames: Mapping[str, NamedFrame] = MappingProxyType(dict(frames or {}))
         # inverse dynamics by shape of the motion, or of the twists
         self._compiled: dict[tuple[int, ...], Callable[..., Any]] = {}
         self._compiled_with_base: dict[Any, Callable[..., Any]] = {}  # by shape and frame of the twists
         self._kernels: dict[tuple[str, int, kernels.KernelSpec], Function] = {}
         self._forward: dict[Any, Callable[..., Array]] = {}  # forward dynamics by shapes
-        self._forward_with_base: dict[Any, Callable[..., tuple[Array, Array]]] = {}  # by shape and frame
+        self._forward_with_base: dict[Any, Callable[..., BaseAndJoints]] = {}  # by shape and frame
         self._moving: dict[Any, Callable[..., Array]] = {}  # kinematics by shape and representation
         self._frame_kernels: dict[Any, Function | None] = {}
+
+    @property
+    def limits(self) -> JointLimits:
+        """Limits of the driven joints."""
+        return self._limits
+
+    @property
+    def coordinate_limits(self) -> JointLimits:
+        """Limits of the joints that are coordinates."""
+        return self._coordinate_limits
+
+    @property
+    def drive_train(self) -> DriveTrain | None:
+        """The drives of the driven joints, of any kind; None where nothing is known of them."""
+        return self._drive_train
+
+    @property
+    def propellers(self) -> Propellers | None:
+        """The propellers of a floating base; None where nothing is known of them."""
+        return self._propellers
+
+    @property
+    def frames(self) -> Mapping[str, NamedFrame]:
+        """Named frames besides those of the bodies."""
+        return self._frames
+
+    @property
+    def uncertainty(self) -> RobotUncertainty:
+        """How far the robot may be from all this."""
+        return self._uncertainty
 
     @property
     def name(self) -> str:
@@ -101,7 +128,7 @@ class RobotProperties:
     def home(self) -> tuple[Array, Array | None]:
         """Positions (n,) at the zero configuration, and the pose (4, 4) of base or platform there."""
         if self._looped is None:
-            return np.zeros(self.n_joints), np.eye(4) if self._tree.floating_base else None
+            return np.zeros(self.n_coordinates), np.eye(4) if self._tree.floating_base else None
         start = home(self._looped.closure)
         return start.y, start.pose
 
@@ -170,10 +197,26 @@ class RobotProperties:
         return self._tree.joint_names if closure is None else _names(self._tree, closure.joints)
 
     @property
-    def n_joints(self) -> int:
-        """Number of joints n, of those that are independent coordinates."""
+    def n_coordinates(self) -> int:
+        """Number n of columns of q: of the joints, with loops of those that are independent coordinates.
+
+        The pose of a platform moves besides, as `base`.
+        """
         closure = self.closure
         return self._tree.n_joints if closure is None else len(closure.joints)
+
+    @property
+    def n_joints(self) -> int:
+        """Number of joints of a robot that is no more than a tree.
+
+        Raises InputError for one with couplings or loops, of which not all joints are coordinates.
+        """
+        if self._looped is not None:
+            raise InputError(
+                f"robot {self.name!r} has couplings or loops: take `n_coordinates`, the number of columns of "
+                "q, or `tree.n_joints`, that of all joints"
+            )
+        return self._tree.n_joints
 
     @property
     def driven_joints(self) -> tuple[str, ...]:
@@ -263,11 +306,8 @@ def check_order(order: int, found: str) -> None:
         )
 
 
-def load_places(model: TreeModel, loads: Sequence[AppliedWrench]) -> tuple[tuple[int, Frame], ...]:
+def load_places(
+    model: TreeModel, loads: Sequence[AppliedWrench]
+) -> tuple[tuple[int, BaseRepresentation], ...]:
     """Return where wrenches act: the bodies, and the frames that they are given in."""
-    return tuple((model.body_index(load.body), load.frame) for load in loads)
-
-
-def split(efforts: Array) -> tuple[Array, Array]:
-    """Split what a kernel returns for a floating base into the base's columns and those of the joints."""
-    return np.ascontiguousarray(efforts[..., :6]), np.ascontiguousarray(efforts[..., 6:])
+    return tuple((model.body_index(load.body), load.representation) for load in loads)

@@ -12,7 +12,8 @@ from hodyn_ros.checks import check_result, finite_array, finite_result, real_arr
 from hodyn_ros.codegen.sample_loop import each_sample
 from hodyn_ros.digits import is_asked_for, refuse_without_digits
 from hodyn_ros.dynamics.calls.accuracy import AccuracyCalls
-from hodyn_ros.dynamics.calls.description import check_order, load_places, split
+from hodyn_ros.dynamics.calls.description import check_order, load_places
+from hodyn_ros.dynamics.calls.results import BaseAndJoints, base_and_joints
 from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.loops.coordinate_motion import (
     coordinate_motion,
@@ -26,7 +27,7 @@ from hodyn_ros.dynamics.mobility import check_pose
 from hodyn_ros.dynamics.motion_stack import applied
 from hodyn_ros.engine import kernels
 from hodyn_ros.errors import InputError, SingularError
-from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, Frame, twists_to_body
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, BaseRepresentation, twists_to_body
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.tree import TreeModel
 
@@ -78,7 +79,7 @@ class ForwardDynamicsCalls(AccuracyCalls):
         base: BaseMotion,
         base_wrench: ArrayLike | None = None,
         wrenches: Sequence[AppliedWrench] | None = None,
-    ) -> tuple[Array, Array]: ...
+    ) -> BaseAndJoints: ...
 
     def forward_dynamics(
         self,
@@ -87,7 +88,7 @@ class ForwardDynamicsCalls(AccuracyCalls):
         base: BaseMotion | None = None,
         base_wrench: ArrayLike | None = None,
         wrenches: Sequence[AppliedWrench] | None = None,
-    ) -> Array | tuple[Array, Array]:
+    ) -> Array | BaseAndJoints:
         """Compute accelerations and their time derivatives from a state, the torques and their derivatives.
 
         `state` (2, n) positions and velocities, None where no joint is a coordinate; `torques` (order + 1,
@@ -98,11 +99,11 @@ class ForwardDynamicsCalls(AccuracyCalls):
         begins at the positions of the one before.
 
         Returns joint accelerations up to their derivative `order`, (order + 1, n) [rad/s^(k+2) or m/s^(k+2)];
-        with a floating base a pair, followed by the derivatives 1 to order + 1 of its twist, (order + 1, 6),
-        in the frame of `base`. Ali et al., Algorithm 3. High orders amplify rounding in the torques, of which
-        `accuracy` says what is left: orders above six of trees, and those of robots with loops near singular
-        poses, raise SingularError where that is fewer than six digits. Raises InputError saying what was
-        expected.
+        with a floating base a `BaseAndJoints`: these are `.joints`, and `.base` derivatives 1 to order + 1 of
+        its twist, (order + 1, 6), in the representation of `base`. Ali et al., Algorithm 3. High orders
+        amplify rounding in the torques, of which `accuracy` says what is left: orders above six of trees, and
+        those of robots with loops near singular poses, raise SingularError where that is fewer than six
+        digits. Raises InputError saying what was expected.
         """
         if base is None and wrenches is None and type(state) is np.ndarray and type(torques) is np.ndarray:
             compiled = self._forward.get((state.shape, torques.shape))
@@ -110,7 +111,7 @@ class ForwardDynamicsCalls(AccuracyCalls):
                 accelerations: Array = compiled(state, torques)
                 return accelerations
         elif wrenches is None and type(base) is BaseMotion and type(torques) is np.ndarray:
-            with_base = self._forward_with_base.get((torques.shape, base.frame))
+            with_base = self._forward_with_base.get((torques.shape, base.representation))
             if with_base is not None and not base.batch:
                 return with_base(state, torques, base, base_wrench)
         if self._looped is not None:
@@ -124,23 +125,22 @@ class ForwardDynamicsCalls(AccuracyCalls):
         base: BaseMotion | None,
         base_wrench: ArrayLike | None,
         wrenches: Sequence[AppliedWrench] | None,
-    ) -> Array | tuple[Array, Array]:
+    ) -> Array | BaseAndJoints:
         found = self._hybrid(state, torques, base, base_wrench, wrenches, (), False)
         order = found.shape[-2] - 1
         if order > _SURE_ORDER and not is_asked_for():
             self._refuse_amplified(state, torques, base, base_wrench, wrenches)
         elif wrenches is None and not self._massless and found.ndim == 2:
-            setting = kernels.KernelSpec(base=None if base is None else base.frame)
+            setting = kernels.KernelSpec(base=None if base is None else base.representation)
             function = self._kernel("hybrid", order, setting).function
-            given, efforts = (2, self.n_joints), (len(found), self.n_joints)
+            given, efforts = (2, self.n_coordinates), (len(found), self.n_coordinates)
             if base is None:
                 self._forward[given, efforts] = function
             else:
-                self._keep_forward_with_base(given, efforts, base.frame, self._tree_forward, function)
-        if base is None:
-            return found
-        of_base, joints = split(found)
-        return joints, of_base
+                self._keep_forward_with_base(
+                    given, efforts, base.representation, self._tree_forward, function
+                )
+        return found if base is None else base_and_joints(found)
 
     def _refuse_amplified(
         self,
@@ -168,12 +168,13 @@ class ForwardDynamicsCalls(AccuracyCalls):
         self,
         state: ArrayLike | None,
         given: ArrayLike,
-        prescribed: Sequence[str | int],
         base: BaseMotion | None = None,
         base_wrench: ArrayLike | None = None,
         wrenches: Sequence[AppliedWrench] | None = None,
+        *,
+        prescribed: Sequence[str | int],
         prescribe_base: bool = False,
-    ) -> Array | tuple[Array, Array]:
+    ) -> Array | BaseAndJoints:
         """Compute what is not given where some joints are moved and others are driven.
 
         `state` (2, n) positions and velocities; `prescribed`: names or indices of the joints whose motion is
@@ -182,9 +183,9 @@ class ForwardDynamicsCalls(AccuracyCalls):
         or with `prescribe_base=True` its motion, as in `inverse_dynamics` with order + 2 twists.
 
         Returns (order + 1, n): torques of the prescribed joints, accelerations of the others; with a floating
-        base a pair, followed by the derivatives 1 to order + 1 of its twist in the frame of `base` or, where
-        its motion is prescribed, by the base wrench in the world frame, (order + 1, 6). Ali et al., Algorithm
-        4. Raises InputError saying what was expected.
+        base a `BaseAndJoints`: these are `.joints`, and `.base` (order + 1, 6) derivatives 1 to order + 1 of
+        its twist in the representation of `base` or, where its motion is prescribed, the wrench on it in the
+        world frame. Ali et al., Algorithm 4. Raises InputError saying what was expected.
 
         Of a robot with loops `state` is that of the coordinates, as in `forward_dynamics`, and all else is of
         the driven joints: those prescribed, what is given, and what comes back. SingularError where the
@@ -197,10 +198,7 @@ class ForwardDynamicsCalls(AccuracyCalls):
             return self._looped_hybrid(state, given, prescribed, base, base_wrench, wrenches, prescribe_base)
         moved = prescribed_joints(self.model, prescribed)
         found = self._hybrid(state, given, base, base_wrench, wrenches, moved, prescribe_base)
-        if base is None:
-            return found
-        of_base, joints = split(found)
-        return joints, of_base
+        return found if base is None else base_and_joints(found)
 
     @finite_result
     def _looped_forward(
@@ -210,7 +208,7 @@ class ForwardDynamicsCalls(AccuracyCalls):
         base: BaseMotion | None,
         base_wrench: ArrayLike | None,
         wrenches: Sequence[AppliedWrench] | None,
-    ) -> Array | tuple[Array, Array]:
+    ) -> Array | BaseAndJoints:
         looped = self._need_loops("this")
         many = isinstance(base, BaseMotion) and base.batch
         if np.ndim(efforts) == 3 or (state is not None and np.ndim(state) == 3) or many:
@@ -222,11 +220,11 @@ class ForwardDynamicsCalls(AccuracyCalls):
             self._keep_forward(looped, len(u) - 1)
         if given is None or base is None:
             return table
-        twists, joints = split(table)
-        if base.frame == "body":
+        twists, joints = base_and_joints(table)
+        if base.representation == "body_fixed":
             whole = np.concatenate([given.twists[:1], twists])
             twists = np.ascontiguousarray(twists_to_body(base.pose, whole)[1:])
-        return joints, twists
+        return BaseAndJoints(twists, joints)
 
     def _looped_forward_samples(
         self,
@@ -236,7 +234,7 @@ class ForwardDynamicsCalls(AccuracyCalls):
         base: BaseMotion | None,
         base_wrench: ArrayLike | None,
         wrenches: Sequence[AppliedWrench] | None,
-    ) -> Array | tuple[Array, Array]:
+    ) -> Array | BaseAndJoints:
         closure = looped.closure
         count, y, given = coordinate_motions(closure, state, base, 1)
         if not count:
@@ -245,12 +243,12 @@ class ForwardDynamicsCalls(AccuracyCalls):
         table = looped.accelerations_of_samples(count, y, u, given, self._loads(wrenches))
         if given is None or base is None:
             return np.ascontiguousarray(table)
-        twists, joints = split(table)
-        if base.frame == "body":
+        twists, joints = base_and_joints(table)
+        if base.representation == "body_fixed":
             first = np.broadcast_to(given.twists[..., :1, :], (count, 1, 6))
             whole = np.moveaxis(np.concatenate([first, twists], axis=1), 1, 0)
             twists = np.ascontiguousarray(np.moveaxis(twists_to_body(base.pose, whole)[1:], 0, 1))
-        return joints, twists
+        return BaseAndJoints(twists, joints)
 
     def _keep_forward(self, looped: LoopedDynamics, order: int) -> None:
         """Let further calls of an order, with arrays and a spatial base motion, find their code."""
@@ -264,13 +262,13 @@ class ForwardDynamicsCalls(AccuracyCalls):
                 return call(state, pose, twist, torques, *push)
 
             careful, pushed = self._looped_forward, closure.base_given
-            self._keep_forward_with_base(given, efforts, "world", careful, function, pushed)
+            self._keep_forward_with_base(given, efforts, "spatial", careful, function, pushed)
 
     def _keep_forward_with_base(
         self,
         given: tuple[int, int],
         efforts: tuple[int, int],
-        frame: Frame,
+        frame: BaseRepresentation,
         careful: Callable[..., Any],
         function: Callable[..., Array],
         pushed: bool = True,
@@ -284,15 +282,15 @@ class ForwardDynamicsCalls(AccuracyCalls):
 
         def with_base(
             state: Any, torques: Array, base: BaseMotion, base_wrench: ArrayLike | None
-        ) -> tuple[Array, Array]:
+        ) -> BaseAndJoints:
             push = nothing if base_wrench is None else (np.asarray(base_wrench),)
             if state is None and not given[1]:
                 state = alone
             if np.shape(state) != given or [p.shape for p in push] != [p.shape for p in nothing]:
-                found: tuple[Array, Array] = careful(state, torques, base, base_wrench, None)
+                found: BaseAndJoints = careful(state, torques, base, base_wrench, None)
                 return found
             table = function(state, torques, base.pose, base.twists[:1], *push)
-            return table[:, 6:].copy(), table[:, :6].copy()
+            return BaseAndJoints(table[:, :6].copy(), table[:, 6:].copy())
 
         self._forward_with_base[efforts, frame] = with_base
 
@@ -306,16 +304,16 @@ class ForwardDynamicsCalls(AccuracyCalls):
         base_wrench: ArrayLike | None,
         wrenches: Sequence[AppliedWrench] | None,
         prescribe_base: bool,
-    ) -> Array | tuple[Array, Array]:
+    ) -> Array | BaseAndJoints:
         if each := samples(state, given, base, base_wrench):
 
-            def alone(i: int) -> Array | tuple[Array, Array]:
+            def alone(i: int) -> Array | BaseAndJoints:
                 x, u, moving, push = each[i]
                 return self._looped_hybrid(x, u, prescribed, moving, push, wrenches, prescribe_base)
 
             results = each_sample(len(each), alone)
             if isinstance(results[0], tuple):
-                return np.array([one[0] for one in results]), np.array([one[1] for one in results])
+                return BaseAndJoints(*map(np.array, zip(*results)))
             return np.array(results)
         problem = self._looped_problem(state, given, prescribed, base, base_wrench, prescribe_base)
         found, twists = problem.looped.hybrid_dynamics(*problem.arguments, self._loads(wrenches))
@@ -324,10 +322,10 @@ class ForwardDynamicsCalls(AccuracyCalls):
         if base is None or twists is None:
             return joints
         if prescribe_base:
-            return joints, np.ascontiguousarray(found[:, :6])
-        if base.frame == "body":
+            return BaseAndJoints(np.ascontiguousarray(found[:, :6]), joints)
+        if base.representation == "body_fixed":
             twists = twists_to_body(base.pose, twists)
-        return joints, np.ascontiguousarray(twists[1:])
+        return BaseAndJoints(np.ascontiguousarray(twists[1:]), joints)
 
     def _looped_problem(
         self,
@@ -390,7 +388,7 @@ class ForwardDynamicsCalls(AccuracyCalls):
         prescribe_base: bool,
     ) -> HybridProblem:
         """Check what hybrid dynamics is given, one sample or a batch."""
-        n = self.n_joints
+        n = self.n_coordinates
         shapes = f"(order + 1, {n}) or (N, order + 1, {n})"
         values = real_array("the torques", given, shapes)
         if values.ndim not in (2, 3) or values.shape[-1] != n or 0 in values.shape[:-1]:
@@ -416,7 +414,7 @@ class ForwardDynamicsCalls(AccuracyCalls):
                 f"robot {self.model.name!r} has a fixed base; neither motion nor wrench of a base applies"
             )
         setting = kernels.KernelSpec(
-            base=motion.frame if motion else None,
+            base=motion.representation if motion else None,
             loads=load_places(self.model, loads),
             prescribed=prescribed,
             base_prescribed=prescribe_base,

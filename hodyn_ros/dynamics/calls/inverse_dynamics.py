@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_finite, check_result, finite_result, real_array
 from hodyn_ros.codegen.kernel import Function
-from hodyn_ros.dynamics.calls.description import RobotProperties, check_order, load_places, split
+from hodyn_ros.dynamics.calls.description import RobotProperties, check_order, load_places
+from hodyn_ros.dynamics.calls.results import BaseAndJoints, base_and_joints
 from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, coordinate_motions, preload_rows
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
@@ -19,7 +20,7 @@ from hodyn_ros.dynamics.motion_stack import applied
 from hodyn_ros.engine import kernels
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import INVERSE_DYNAMICS
-from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, Frame
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 
 
@@ -68,7 +69,7 @@ class InverseDynamicsCalls(RobotProperties):
         formulation: str | None = None,
         *,
         preload: ArrayLike | None = None,
-    ) -> tuple[Array, Array]: ...
+    ) -> BaseAndJoints: ...
 
     def inverse_dynamics(
         self,
@@ -78,7 +79,7 @@ class InverseDynamicsCalls(RobotProperties):
         formulation: str | None = None,
         *,
         preload: ArrayLike | None = None,
-    ) -> Array | tuple[Array, Array]:
+    ) -> Array | BaseAndJoints:
         """Compute joint torques and their time derivatives from a motion and its derivatives.
 
         `q` (order + 3, n): positions and their derivatives [rad or m, /s^k]; a batch is (N, order + 3, n).
@@ -89,8 +90,8 @@ class InverseDynamicsCalls(RobotProperties):
         there are more drives than coordinates; by default they are those of least norm.
 
         Returns torques (order + 1, n) [N.m/s^k or N/s^k], or (N, order + 1, n) for a batch; with a floating
-        base the pair (base wrench (order + 1, 6) in the world frame, torques). Raises InputError saying what
-        was expected.
+        base a `BaseAndJoints`: `.base` is the wrench on it (order + 1, 6) in the world frame, `.joints` are
+        the torques. Raises InputError saying what was expected.
         """
         if wrenches is None and formulation is None and preload is None:
             if type(q) is np.ndarray and base is None:
@@ -99,7 +100,7 @@ class InverseDynamicsCalls(RobotProperties):
                     torques: Array = compiled(q)
                     return torques
             if type(base) is BaseMotion:
-                with_base = self._compiled_with_base.get((base.twists.shape, base.frame))
+                with_base = self._compiled_with_base.get((base.twists.shape, base.representation))
                 if with_base is not None:
                     found = with_base(q, base)
                     if found is not None:
@@ -118,10 +119,10 @@ class InverseDynamicsCalls(RobotProperties):
         others = [] if base_motion is None else base_motion.arrays(order + 2, motion.shape[:-2])
         others += applied(loads, order, motion.shape[:-2])
         if base is not None and not loads and motion.ndim == 2:
-            self._keep_with_base(kernel.function, motion.shape, base.orders, base.frame, pair=True)
+            self._keep_with_base(kernel.function, motion.shape, base.orders, base.representation, pair=True)
         call = kernel.function if motion.ndim == 2 else kernel.batch
         efforts = call(motion, *others)
-        return efforts if base_motion is None else split(efforts)
+        return efforts if base_motion is None else base_and_joints(efforts)
 
     def drive_state(
         self,
@@ -160,7 +161,7 @@ class InverseDynamicsCalls(RobotProperties):
         )
 
     @finite_result
-    def solve(
+    def solve_loops(
         self,
         q: ArrayLike | None = None,
         base: BaseMotion | None = None,
@@ -174,7 +175,7 @@ class InverseDynamicsCalls(RobotProperties):
         again. Raises ConvergenceError naming the loop that cannot be closed, SingularError naming the loops
         at a singular pose, InputError saying what was expected.
         """
-        looped = self._need_loops("solve")
+        looped = self._need_loops("solve_loops")
         y, given = coordinate_motion(looped.closure, q, base, 2)
         arguments = y, given, self._loads(wrenches), preload_rows(looped.closure, preload, len(y) - 3)
         return looped.solve(*arguments)
@@ -191,7 +192,7 @@ class InverseDynamicsCalls(RobotProperties):
         wrenches: Sequence[AppliedWrench] | None,
         formulation: str | None,
         preload: ArrayLike | None,
-    ) -> Array | tuple[Array, Array]:
+    ) -> Array | BaseAndJoints:
         looped = self._need_loops("this")
         closure, loads = looped.closure, self._loads(wrenches)
         if formulation is not None:
@@ -204,7 +205,7 @@ class InverseDynamicsCalls(RobotProperties):
             if formulation == "embedding":
                 preloaded = preload_rows(closure, preload, len(y) - 3)
                 efforts = looped.by_embedding(y, given, loads, preloaded)
-                return split(efforts) if closure.base_given else efforts
+                return base_and_joints(efforts) if closure.base_given else efforts
             if given is None:
                 raise InputError(f"robot {self.name!r} has no platform for 'limb_decomposition'")
             shortened = BaseMotion(given.pose, given.twists[: len(y) - 1])
@@ -222,7 +223,7 @@ class InverseDynamicsCalls(RobotProperties):
             if not loads and preload is None:
                 self._keep_compiled(looped, order)
         check_result(found)
-        return split(found) if closure.base_given else found
+        return base_and_joints(found) if closure.base_given else found
 
     def _keep_compiled(self, looped: LoopedDynamics, order: int) -> None:
         """Let further calls of an order, with arrays and a spatial base motion that fits, find their code."""
@@ -231,19 +232,25 @@ class InverseDynamicsCalls(RobotProperties):
         if looped.closure.leader is None:
             self._compiled[shape] = compiled
         else:
-            self._keep_with_base(compiled, shape, order + 2, "world", pair=looped.closure.base_given)
+            self._keep_with_base(compiled, shape, order + 2, "spatial", pair=looped.closure.base_given)
 
     def _keep_with_base(
-        self, compiled: Callable[..., Array], shape: tuple[int, ...], orders: int, frame: Frame, *, pair: bool
+        self,
+        compiled: Callable[..., Array],
+        shape: tuple[int, ...],
+        orders: int,
+        frame: BaseRepresentation,
+        *,
+        pair: bool,
     ) -> None:
         """Let further calls with joints of a shape, and a base motion of so many twists, find their code."""
         used = shape[0] - 1
 
-        def with_base(q: ArrayLike | None, base: BaseMotion) -> Array | tuple[Array, Array] | None:
+        def with_base(q: ArrayLike | None, base: BaseMotion) -> Array | BaseAndJoints | None:
             if type(q) is not np.ndarray or q.shape != shape:
                 return None
             table = compiled(q, base.pose, base.twists[:used])
-            return (table[:, :6].copy(), table[:, 6:].copy()) if pair else table
+            return BaseAndJoints(table[:, :6].copy(), table[:, 6:].copy()) if pair else table
 
         def of_a_platform(q: ArrayLike | None, base: BaseMotion) -> Array | None:
             return compiled(base.pose, base.twists) if q is None else None
@@ -256,32 +263,38 @@ class InverseDynamicsCalls(RobotProperties):
         motion: Array,
         base: BaseMotion | None,
         loads: Sequence[AppliedWrench],
-    ) -> Array | tuple[Array, Array]:
+    ) -> Array | BaseAndJoints:
         if not isinstance(name, str) or name not in INVERSE_DYNAMICS:
             raise InputError(f"there is no formulation {name!r}; choose one of {sorted(INVERSE_DYNAMICS)}")
         check_finite("the motion", motion)
         if base is not None and base.batch:
-            bases = [BaseMotion(*each, frame=base.frame) for each in zip(base.pose, base.twists)]
+            bases = [
+                BaseMotion(*each, representation=base.representation) for each in zip(base.pose, base.twists)
+            ]
             found = [self._by_formulation(name, *each, loads) for each in zip(motion, bases)]
-            return np.stack([each[0] for each in found]), np.stack([each[1] for each in found])
+            return BaseAndJoints(np.stack([each[0] for each in found]), np.stack([each[1] for each in found]))
         formulation = INVERSE_DYNAMICS[name]
         with np.errstate(over="ignore", invalid="ignore"):
             torques, ground = formulation(self.model, np.moveaxis(motion, -2, 0), base, loads)
         check_result(torques, *(() if base is None else (ground,)))
         torques = np.ascontiguousarray(np.moveaxis(torques, 0, -2))
-        return torques if base is None else (np.ascontiguousarray(np.moveaxis(ground, 0, -2)), torques)
+        if base is None:
+            return torques
+        return BaseAndJoints(np.ascontiguousarray(np.moveaxis(ground, 0, -2)), torques)
 
     def _inverse_kernel(
         self, order: int, base: BaseMotion | None, loads: Sequence[AppliedWrench]
     ) -> Function:
-        setting = kernels.KernelSpec(base=base.frame if base else None, loads=load_places(self.model, loads))
+        setting = kernels.KernelSpec(
+            base=base.representation if base else None, loads=load_places(self.model, loads)
+        )
         kernel = self._kernel("inverse", order, setting)
         if setting == kernels.KernelSpec():
-            self._compiled[order + 3, self.n_joints] = kernel.function
+            self._compiled[order + 3, self.n_coordinates] = kernel.function
         return kernel
 
     def _motion(self, q: ArrayLike | None) -> Array:
-        n = self.n_joints
+        n = self.n_coordinates
         shapes = f"(order + 3, {n}) or (N, order + 3, {n})"
         motion = real_array("the motion", q, shapes)
         if motion.ndim not in (2, 3) or motion.shape[-1] != n or motion.shape[-2] < 3:

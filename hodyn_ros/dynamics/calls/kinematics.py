@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import finite_result
 from hodyn_ros.codegen.kernel import Function
 from hodyn_ros.dynamics.calls.description import HIGHEST_ORDER, RobotProperties
+from hodyn_ros.dynamics.calls.results import CoordinateMotion
 from hodyn_ros.dynamics.kinematics.forward_kinematics import (
     Kinematics,
     checked_motion,
@@ -18,7 +20,7 @@ from hodyn_ros.dynamics.kinematics.forward_kinematics import (
     unpacked,
 )
 from hodyn_ros.dynamics.kinematics.inverse_kinematics import InverseKinematics
-from hodyn_ros.dynamics.kinematics.inverse_problem import Bodies, Method, Tasks, read_targets
+from hodyn_ros.dynamics.kinematics.inverse_problem import Bodies, Method, Targets, Tasks, read_targets
 from hodyn_ros.dynamics.loops.coordinate_motion import (
     coordinate_motions,
     drive_values,
@@ -29,7 +31,7 @@ from hodyn_ros.dynamics.loops.looped_frames import solve_frames
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.engine.recursions.kinematics import frame_motion
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.motion import BaseMotion, Frame
+from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import Representation, check_representation
 from hodyn_ros.lie.se3 import Array
 
@@ -60,7 +62,7 @@ class KinematicCalls(RobotProperties):
             else:
                 fits = base is None
             if compiled is not None and fits:
-                moving = (base.pose, base.twists_in("world", order)) if floats and base is not None else ()
+                moving = (base.pose, base.twists_in("spatial", order)) if floats and base is not None else ()
                 table = compiled(joints, *moving)
                 return unpacked(self._tree, table, representation, self.frames)
         return self._forward_kinematics(q, base, representation)
@@ -88,7 +90,7 @@ class KinematicCalls(RobotProperties):
             return forward_kinematics(tree, stack, moving, representation, self.frames)
         if stack.ndim == 2:
             self._moving[stack.shape, representation] = kernel.function
-        others = [] if moving is None else moving.in_frame("world").arrays(order, stack.shape[:-2])
+        others = [] if moving is None else moving.in_representation("spatial").arrays(order, stack.shape[:-2])
         call = kernel.batch if stack.ndim == 3 else kernel.function
         table = call(np.ascontiguousarray(stack), *others)
         return unpacked(tree, table, representation, self.frames)
@@ -106,88 +108,62 @@ class KinematicCalls(RobotProperties):
         self,
         pose: ArrayLike,
         twists: ArrayLike | None = None,
-        frame: Frame = "world",
-        body: Bodies = None,
+        base: BaseMotion | None = None,
         *,
+        body: Bodies = None,
+        representation: Representation = "spatial",
         seed: ArrayLike | None = None,
         weights: ArrayLike | None = None,
         method: Method | None = None,
         independent: Mapping[str | int, ArrayLike] | None = None,
         task: Tasks = "pose",
-        base: BaseMotion | None = None,
-    ) -> Array:
+    ) -> Any:
         """Find the joint motion (order + 1, n) that moves bodies or named frames as given; compiled.
 
         `pose` (4, 4) in the world [m]; `twists` (order, 6): its twist `(omega; v)` [rad/s, m/s] and the
-        derivatives, spatial with `frame="world"`, body-fixed with `frame="body"`. `body`: by default the last
-        one; `task`: its "pose", "position" or "orientation". Positions by Newton's method from `seed` (n,),
-        then derivatives order by order; `method` "solve", "pseudo_inverse" (least velocity, weighted with
-        `weights` (n,), and its derivatives) or "decomposition" (`independent` joints follow motions of their
-        own, by name). `base`: the motion of a floating base with `order` twists. Mueller (2020), Algorithm 2
-        and remark 2. With a list of F names as `body`, poses are (F, 4, 4), twists (F, order, 6), and `task`
-        one for all or a list. `hodyn_ros.dynamics.kinematics.inverse_problem` explains the choices.
+        derivatives, in `representation`. `body`: by default the last one; `task`: its "pose", "position" or
+        "orientation". Positions by Newton's method from `seed` (n,), then derivatives order by order;
+        `method` "solve", "pseudo_inverse" (least velocity, weighted with `weights` (n,), and its derivatives)
+        or "decomposition" (`independent` joints follow motions of their own, by name). `base`: the motion of
+        a floating base with `order` twists. Mueller (2020), Algorithm 2 and remark 2. With a list of F names
+        as `body`, poses are (F, 4, 4), twists (F, order, 6), and `task` one for all or a list.
+        `hodyn_ros.dynamics.kinematics.inverse_problem` explains the choices.
 
         Raises SingularError with the condition number at a singular pose, and near one where in a derivative
         more than a share of 1e-6 would be rounding; ConvergenceError with the distance left to a pose out of
         reach; InputError saying what was expected.
 
-        Of a robot with loops the result is the motion of the joints that are coordinates, (order + 1, k), and
-        so are seed, which is by default where the last call succeeded, weights, and independent ones; see
-        `motion_from_frames`, which is for platforms as well.
+        Of a robot with loops the result is the motion of the joints that are coordinates, (order + 1, n), and
+        so are seed, which is by default where the last call succeeded, and independent ones; `weights` are
+        those of all coordinates but a prescribed base. Where a platform moves it is a `CoordinateMotion`:
+        `.base` the motion of the platform with spatial twists, `.joints` that of the joints. Newton's method
+        over the coordinates follows the loops from the last success and so keeps their branch; further calls
+        go on from the result.
         """
-        if self._looped is not None:
-            self._refuse_platform(self._looped)
-            if method is None and independent is None:
-                found = self._looped.compiled_frames.at_once(
-                    pose, twists, frame, body, seed, task, base, weights
-                )
-                if found is not None:
-                    return found
-            return self.motion_from_frames(
-                pose,
-                twists,
-                frame,
-                body,
-                seed=seed,
-                weights=weights,
-                method=method,
-                independent=independent,
-                task=task,
-                base=base,
-            )[0]
-        further = {"weights": weights, "method": method, "independent": independent, "base": base}
-        return self._inverse_kinematics(pose, twists, frame, body, seed, task, further)
-
-    def _refuse_platform(self, looped: LoopedDynamics) -> None:
-        if looped.closure.platform is not None:
-            raise InputError(
-                f"a platform moves robot {self.name!r}; motion_from_frames returns its motion as well"
+        if self._looped is None:
+            further = {"weights": weights, "method": method, "independent": independent, "base": base}
+            return self._inverse_kinematics(pose, twists, representation, body, seed, task, further)
+        if self._looped.closure.platform is None and method is None and independent is None:
+            found = self._looped.compiled_frames.at_once(
+                pose, twists, representation, body, seed, task, base, weights
             )
+            if found is not None:
+                return found
+        targets = read_targets(self._tree, pose, twists, representation, body, task)
+        moved = self._looped_inverse_kinematics(targets, base, seed, weights, method, independent)
+        return moved.joints if moved.base is None else moved
 
     @finite_result
-    def motion_from_frames(
+    def _looped_inverse_kinematics(
         self,
-        pose: ArrayLike,
-        twists: ArrayLike | None = None,
-        frame: Frame = "world",
-        body: Bodies = None,
-        *,
-        seed: ArrayLike | None = None,
-        weights: ArrayLike | None = None,
-        method: Method | None = None,
-        independent: Mapping[str | int, ArrayLike] | None = None,
-        task: Tasks = "pose",
-        base: BaseMotion | None = None,
-    ) -> tuple[Array, BaseMotion | None]:
-        """Find the motion of the coordinates that moves bodies or frames as given, of a robot with loops.
-
-        Arguments and errors as of `inverse_kinematics`; `weights` are those of all coordinates but a
-        prescribed base, in the order of `coordinates`. Returns q (order + 1, k), and the motion of a platform
-        with spatial twists, else None. Newton's method over the coordinates, which follows the loops from the
-        last success and so keeps their branch; further calls go on from the result.
-        """
-        looped = self._need_loops("motion_from_frames")
-        targets = read_targets(self._tree, pose, twists, frame, body, task)
+        targets: Targets,
+        base: BaseMotion | None,
+        seed: ArrayLike | None,
+        weights: ArrayLike | None,
+        method: Method | None,
+        independent: Mapping[str | int, ArrayLike] | None,
+    ) -> CoordinateMotion:
+        looped = self._need_loops("this")
         if looped.closure.base_given:
             base = given_base(looped.closure, base, targets.order)
         elif base is not None:
@@ -197,7 +173,8 @@ class KinematicCalls(RobotProperties):
             found = looped.compiled_frames.solve(targets, seed, base)
         else:
             found = looped.compiled_frames.solve_together(targets, seed, *further, base)
-        return solve_frames(looped, targets, seed, *further, base) if found is None else found
+        joints, platform = solve_frames(looped, targets, seed, *further, base) if found is None else found
+        return CoordinateMotion(platform, joints)
 
     @cached_property
     def _inverse_kinematics(self) -> InverseKinematics:
@@ -208,7 +185,7 @@ class KinematicCalls(RobotProperties):
 
         `q` (order + 1, k), None where no joint is a coordinate; `base`: the motion of base or platform with
         `order` twists. A batch of either has an axis of samples in front. `tree.joint_names` has their order.
-        Errors as of `solve`.
+        Errors as of `solve_loops`.
         """
         found = self._joints_at_once(q, base)
         return self._joint_motion(q, base) if found is None else found
@@ -238,29 +215,29 @@ class KinematicCalls(RobotProperties):
         found: Array = self._need_loops("drive_jacobian").computed("drive_jacobian", q, base)
         return found
 
-    def motion_from_drives(
-        self, drives: ArrayLike, base: BaseMotion | None = None
-    ) -> tuple[Array, BaseMotion | None]:
+    def motion_from_drives(self, drives: ArrayLike, base: BaseMotion | None = None) -> CoordinateMotion:
         """Find the motion of the coordinates from that of the driven joints, of a robot with loops.
 
         `drives` (driven,) or (orders + 1, driven): positions and their derivatives; `base`: the motion of a
-        prescribed base, of as many orders. Returns q (orders + 1, k), and the motion of a platform with
-        spatial twists, else None. Found from the last success, which selects the assembly mode. Raises
-        ConvergenceError, SingularError, and InputError where redundant drives contradict each other.
+        prescribed base, of as many orders. `.joints` (orders + 1, n) is the motion of the joints that are
+        coordinates, `.base` that of a platform with spatial twists, else None. Found from the last success,
+        which selects the assembly mode. Raises ConvergenceError, SingularError, and InputError where
+        redundant drives contradict each other.
         """
         looped = self._need_loops("motion_from_drives")
         if base is None and type(drives) is np.ndarray and drives.ndim == 2 and not looped.closure.base_given:
             found = looped.moved_quickly(drives)
             if found is not None:
-                return found
+                return CoordinateMotion(found[1], found[0])
         return self._motion_from_drives(looped, drives, base)
 
     @finite_result
     def _motion_from_drives(
         self, looped: LoopedDynamics, drives: ArrayLike, base: BaseMotion | None
-    ) -> tuple[Array, BaseMotion | None]:
+    ) -> CoordinateMotion:
         rows = drive_values("the motion of the drives", looped.closure, drives)
         given = None
         if looped.closure.base_given or base is not None:
             given = given_base(looped.closure, base, len(rows) - 1)
-        return looped.move_drives(rows, given)
+        joints, platform = looped.move_drives(rows, given)
+        return CoordinateMotion(platform, joints)

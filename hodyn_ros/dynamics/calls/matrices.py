@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import finite_result
 from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.dynamics import centroid, matrices, regressors
-from hodyn_ros.dynamics.matrices import DynamicMatrices, JacobianFrame
+from hodyn_ros.dynamics.matrices import DynamicMatrices
 from hodyn_ros.dynamics.motion_stack import MotionStack, applied, joint_stack, motion_stack
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.engine import matrix_kernels
@@ -22,8 +22,8 @@ from hodyn_ros.engine.partial_kernels import hybrid_dynamics_derivatives
 from hodyn_ros.engine.recursions import kinematics
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations.parameters import dynamic_parameters
-from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, Frame
-from hodyn_ros.lie.representations import Representation
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, BaseRepresentation
+from hodyn_ros.lie.representations import Representation, check_representation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.readers.assembly import Frame as NamedFrame
@@ -55,8 +55,12 @@ def _quick(call: Callable[..., Array]) -> Callable[..., Array]:
 class MatrixCalls(ABC):
     """Matrices of a robot by order; `Robot` says what they have in common."""
 
-    frames: Mapping[str, NamedFrame]
     _looped: LoopedDynamics | None
+
+    @property
+    @abstractmethod
+    def frames(self) -> Mapping[str, NamedFrame]:
+        """Named frames besides those of the bodies."""
 
     @property
     @abstractmethod
@@ -73,7 +77,9 @@ class MatrixCalls(ABC):
         return {}
 
     @cached_property
-    def _noted(self) -> dict[tuple[Any, ...], tuple[Callable[..., Array], tuple[int, ...], Frame]]:
+    def _noted(
+        self,
+    ) -> dict[tuple[Any, ...], tuple[Callable[..., Array], tuple[int, ...], BaseRepresentation]]:
         """Functions, shapes of their results and frames of base twists, by shape of the motion and call."""
         return {}
 
@@ -163,34 +169,36 @@ class MatrixCalls(ABC):
 
     def jacobian(
         self,
-        q: ArrayLike,
-        body: str | int,
-        frame: JacobianFrame = "world",
+        q: ArrayLike | None,
         base: BaseMotion | None = None,
+        *,
+        body: str | int,
+        representation: Representation = "spatial",
     ) -> Array:
         """Compute the Jacobian of a body or named frame, `q` (order + 1, n) -> (order + 1, 6, m).
 
-        It takes velocities to the twist `(omega; v)`: "world" (world axes, at the world origin), "body" (body
-        axes, body origin) or "hybrid" (world axes, body origin). Garofalo et al. (2013), eqs. 27-29;
-        compiled.
+        It takes velocities to the twist `(omega; v)`: "spatial" (world axes, at the world origin),
+        "body_fixed" (body axes, body origin) or "hybrid" (world axes, body origin).
+        Garofalo et al. (2013), eqs. 27-29; compiled.
         """
-        found = self._by_noted(q, base, "jacobian", body, frame)
+        found = self._by_noted(q, base, "jacobian", body, representation)
         if found is not None:
             return found
         if self._looped is not None:
-            return self._looped.computed("jacobian", q, base, body, frame)
-        return self._jacobian(q, body, frame, base)
+            return self._looped.computed("jacobian", q, base, body, representation)
+        return self._jacobian(q, body, representation, base)
 
     @finite_result
     def _jacobian(
-        self, q: ArrayLike, body: str | int, frame: JacobianFrame, base: BaseMotion | None
+        self, q: ArrayLike | None, body: str | int, representation: Representation, base: BaseMotion | None
     ) -> Array:
-        stack = motion_stack(self.model, q, base, 0, "world")
-        kernel = self._jacobian_kernel(stack.order, body, matrices.representation(frame))
+        check_representation(representation)
+        stack = motion_stack(self.model, q, base, 0, "spatial")
+        kernel = self._jacobian_kernel(stack.order, body, representation)
         if kernel is None:
             place = find_frame(self.model, self.frames, body)
-            return matrices.jacobian(stack.bodies(self._joint_tree), place, frame)
-        self._note(kernel, stack, (6, self._m), "jacobian", body, frame)
+            return matrices.jacobian(stack.bodies(self._joint_tree), place, representation)
+        self._note(kernel, stack, (6, self._m), "jacobian", body, representation)
         return called(kernel, stack).reshape(*stack.batch, stack.order + 1, 6, self._m)
 
     def _jacobian_kernel(self, order: int, name: str | int, representation: Representation) -> Kernel | None:
@@ -210,7 +218,9 @@ class MatrixCalls(ABC):
         if what == "inverse_dynamics_derivatives":
             return self._matrix_kernel(matrix_kernels.inverse_dynamics_derivatives, order, ())
         if what == "forward_dynamics_derivatives":
-            return self._partial_kernel(order, KernelSpec(base="world" if self.model.floating_base else None))
+            return self._partial_kernel(
+                order, KernelSpec(base="spatial" if self.model.floating_base else None)
+            )
         part = {"mass_matrix": "mass", "coriolis_matrix": "coriolis", "gravity_torque": "gravity"}[what]
         return self._matrix_kernel(matrix_kernels.dynamic_matrices, order, (part,))
 
@@ -220,7 +230,7 @@ class MatrixCalls(ABC):
 
         Compiled.
         """
-        stack = motion_stack(self.model, q, base, 0, "world")
+        stack = motion_stack(self.model, q, base, 0, "spatial")
         kernel = self._matrix_kernel(kinematics.com, stack.order)
         if kernel is None:
             return centroid.com(stack.bodies(self._joint_tree), stack.order)

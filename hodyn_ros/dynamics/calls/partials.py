@@ -82,7 +82,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         changes = self._matrix_kernel(matrix_changes, stack.order)
         if changes is None:
             return matrices.matrix_derivatives(stack.bodies(self._joint_tree), stack.order)
-        m, first = self._m, self._m - self.n_joints
+        m, first = self._m, self._m - self.n_coordinates
         found = in_all_directions(changes, stack.arguments(), stack.batch)
         found = found.reshape(*stack.batch, stack.order + 1, 2 * m + 1, 2, m, m)
         by_position, by_velocity = (np.moveaxis(found[..., k, :, :], -1, -3) for k in range(2))
@@ -126,7 +126,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
             if not loads:
                 call = self._or_carefully("efforts", len(found) - 1)
                 key = y.shape, base and base.orders, "inverse_dynamics_derivatives"
-                self._noted[key] = call, found.shape, "world"
+                self._noted[key] = call, found.shape, "spatial"
             return found
         stack = motion_stack(self.model, q, base, 2)
         order, m, places = stack.order, self._m, load_places(self.model, loads)
@@ -209,23 +209,24 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         if unloaded and state is None and base is not None:  # of a robot that a platform moves
             state = np.empty((2, 0))
         if unloaded and type(state) is np.ndarray and type(torques) is np.ndarray:
-            quick = self._fast_partials.get((state.shape, torques.shape, base and base.frame))
+            quick = self._fast_partials.get((state.shape, torques.shape, base and base.representation))
             if quick is not None:
                 moving = () if base is None else (base.pose, base.twists[:1], np.zeros((len(torques), 6)))
                 return quick[0](state, torques, *moving).reshape(quick[1])
         if self._looped is not None:
             return self._looped_partials(state, torques, (), base, base_wrench, wrenches)
-        return self.hybrid_dynamics_derivatives(state, torques, (), base, base_wrench, wrenches)
+        return self.hybrid_dynamics_derivatives(state, torques, base, base_wrench, wrenches, prescribed=())
 
     @finite_result
     def hybrid_dynamics_derivatives(
         self,
         state: ArrayLike | None,
         given: ArrayLike,
-        prescribed: Sequence[str | int],
         base: BaseMotion | None = None,
         base_wrench: ArrayLike | None = None,
         wrenches: Sequence[AppliedWrench] | None = None,
+        *,
+        prescribed: Sequence[str | int],
         prescribe_base: bool = False,
     ) -> Array:
         """Compute the partial derivatives of what `hybrid_dynamics` returns, by what it is given.
@@ -241,21 +242,24 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
             )
         moved = prescribed_joints(self.model, prescribed)
         problem = self._hybrid_problem(state, given, base, base_wrench, wrenches, moved, prescribe_base)
-        order, m, n = problem.order, self._m, self.n_joints
+        order, m, n = problem.order, self._m, self.n_coordinates
         shape = (order + 1, order + 3, m, m)
         kernel = self._partial_kernel(order, problem.setting)
         if kernel is not None:
-            plain = problem.setting == KernelSpec(base=None if base is None else base.frame)
+            plain = problem.setting == KernelSpec(base=None if base is None else base.representation)
             if plain and not problem.batch and not self._massless:
-                self._fast_partials[(2, n), (order + 1, n), base and base.frame] = kernel.function, shape
+                self._fast_partials[(2, n), (order + 1, n), base and base.representation] = (
+                    kernel.function,
+                    shape,
+                )
             found = (kernel.batch if problem.batch else kernel.function)(*problem.arrays)
             return found.reshape(*problem.batch, *shape)
-        if problem.setting.base == "world":
+        if problem.setting.base == "spatial":
             assert base is not None
             problem = self._hybrid_problem(
                 state,
                 given,
-                base.in_frame("body"),
+                base.in_representation("body_fixed"),
                 base_wrench,
                 wrenches,
                 moved,
@@ -269,7 +273,13 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
             return one_by_one(
                 len(values),
                 lambda i: self.hybrid_dynamics_derivatives(
-                    states[i], values[i], prescribed, sample_of(base, i), pushes[i], wrenches, prescribe_base
+                    states[i],
+                    values[i],
+                    sample_of(base, i),
+                    pushes[i],
+                    wrenches,
+                    prescribed=prescribed,
+                    prescribe_base=prescribe_base,
                 ),
             )
         loads = list(self._loads(wrenches))
@@ -286,13 +296,13 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         setting, (state, given, *others) = problem.setting, problem.arrays
         kernel = self._kernel("hybrid", problem.order, setting)
         found = (kernel.batch if problem.batch else kernel.function)(*problem.arrays)
-        accelerations = np.array(found[..., self._m - self.n_joints :])
+        accelerations = np.array(found[..., self._m - self.n_coordinates :])
         accelerations[..., setting.prescribed] = given[..., setting.prescribed]
         base = None
         if setting.base is not None:
             rates = others[2] if setting.base_prescribed else found[..., :6]
             twists = np.concatenate([others[1], rates], axis=-2)
-            base = BaseMotion(others[0], twists, frame=setting.base)
+            base = BaseMotion(others[0], twists, representation=setting.base)
         return motion_stack(self.model, np.concatenate([state, accelerations], axis=-2), base, 2)
 
     @finite_result
@@ -336,7 +346,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         if not loads and base_wrench is None:
             torques = (len(values), len(looped.closure.driven))
             call = self._or_carefully("accelerations", len(values) - 1)
-            self._fast_partials[y.shape, torques, base and "world"] = call, found.shape
+            self._fast_partials[y.shape, torques, base and "spatial"] = call, found.shape
         return found
 
     @finite_result
@@ -361,7 +371,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         A, B = np.zeros((2 * m, 2 * m)), np.zeros((2 * m, n))
         A[:m, m:] = np.eye(m)
         if motion is not None:  # displacements e change by e' = dw - [w, e]
-            A[:6, :6] = -ad(motion.twists_in("body", 1)[0])
+            A[:6, :6] = -ad(motion.twists_in("body_fixed", 1)[0])
         A[m:, :m], A[m:, m:], B[m:] = by_position, by_velocity, by_torque[:, m - n :]
         return LinearisedDynamics(A, B)
 
@@ -370,7 +380,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
     ) -> LinearisedDynamics:
         closure = looped.closure
         if state is not None:
-            state = finite_array("the state", state, (2, self.n_joints))
+            state = finite_array("the state", state, (2, self.n_coordinates))
         y, moving = coordinate_motion(closure, state, base, 1)
         efforts = finite_array("the torques", torques, (len(closure.driven),))
         return linearised(looped, y, moving, efforts)

@@ -124,7 +124,7 @@ class CarriedMotion:
         self.position, self.name = position, carriers.name
         self._motion = SpatialMotion(carriers.model, position[None], base)
         self._screws = self._motion.screws[carriers.model.first_jointed_body :]
-        self._base_twists = None if base is None else base.in_frame("world").twists
+        self._base_twists = None if base is None else base.in_representation("spatial").twists
         self.poses: list[Array] = [self._motion.poses[frame.body] @ frame.pose for frame in carriers.frames]
         self.rates: list[Array] = []
         self.jacobians: list[Array] = [self._jacobian(0)]

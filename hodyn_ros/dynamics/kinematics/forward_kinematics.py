@@ -171,7 +171,9 @@ def forward_kinematics(
     stack, moving = checked_motion(model, q, base, representation)
     if moving is not None and moving.batch:
         each = [
-            forward_kinematics(model, one, BaseMotion(*own, frame=moving.frame), representation, frames)
+            forward_kinematics(
+                model, one, BaseMotion(*own, representation=moving.representation), representation, frames
+            )
             for one, *own in zip(stack, moving.pose, moving.twists)
         ]
         return replace(

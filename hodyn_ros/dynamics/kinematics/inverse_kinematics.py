@@ -15,7 +15,7 @@ from hodyn_ros.dynamics.kinematics.pose_solver import ROWS, Task
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.engine.inverse_kinematics import GoalKernel, goal_kernel
 from hodyn_ros.engine.recursions.frame_goals import Goals
-from hodyn_ros.lie.motion import BaseMotion, Frame
+from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.readers.assembly import Frame as NamedFrame
@@ -47,18 +47,26 @@ class InverseKinematics:
         self,
         pose: ArrayLike,
         twists: ArrayLike | None,
-        frame: Frame,
+        representation: Representation,
         body: Bodies,
         seed: ArrayLike | None,
         task: Tasks,
         further: Mapping[str, Any],
     ) -> Array:
         """Solve; arguments as of `read_problem`, `further` those that few calls have."""
-        key, arrays = _plain(pose, twists, frame, body, seed, task, further)
+        key, arrays = _plain(pose, twists, representation, body, seed, task, further)
         if key is not None and (quick := self._quick.get(key)) is not None:
             return quick(*arrays)
         problem = read_problem(
-            self._model, pose, twists, frame, body, seed=seed, task=task, frames=self._frames, **further
+            self._model,
+            pose,
+            twists,
+            representation,
+            body,
+            seed=seed,
+            task=task,
+            frames=self._frames,
+            **further,
         )
         targets, weighted = problem.targets, problem.weights is not None
         independent = tuple(sorted(problem.independent))
@@ -134,7 +142,7 @@ class InverseKinematics:
 
 
 def _plain(
-    pose: Any, twists: Any, frame: Any, body: Any, seed: Any, task: Any, further: Mapping[str, Any]
+    pose: Any, twists: Any, representation: Any, body: Any, seed: Any, task: Any, further: Mapping[str, Any]
 ) -> tuple[Any, list[Array]]:
     """Return what an ordinary call names, and its arrays as kernels take them; None of any other call."""
     rates = _NO_TWISTS if twists is None else twists
@@ -148,14 +156,14 @@ def _plain(
     if not (base is None or (type(base) is BaseMotion and not base.batch)):
         return None, []
     named = tuple(tuple(x) if type(x) is list else x for x in (body, task))
-    key = pose.shape, rates.shape, seed.shape, frame, named, base and base.orders
+    key = pose.shape, rates.shape, seed.shape, representation, named, base and base.orders
     try:
         hash(key)
     except TypeError:
         return None, []
     arrays = [seed[None], pose.reshape(-1, 4), rates.reshape(rates.size // 6, 6)]
     if base is not None:
-        arrays += [base.pose, base.twists_in("world", rates.shape[-2])]
+        arrays += [base.pose, base.twists_in("spatial", rates.shape[-2])]
     return key, arrays
 
 

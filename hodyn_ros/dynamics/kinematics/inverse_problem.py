@@ -16,8 +16,8 @@ from hodyn_ros.dynamics.kinematics.pose_solver import Frames, Task, components, 
 from hodyn_ros.dynamics.kinematics.rate_accuracy import check_accuracy
 from hodyn_ros.dynamics.kinematics.rate_solver import solve_rates
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.motion import BaseMotion, Frame, check_frame
-from hodyn_ros.lie.representations import Representation, convert_screws, of_frame
+from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.lie.representations import Representation, check_representation, convert_screws
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.readers.assembly import Frame as NamedFrame
 from hodyn_ros.model.tree import TreeModel
@@ -103,7 +103,7 @@ class Problem:
             seed[0, joint], rates[:, joint] = values[0], values[1:]
         arrays = [seed, self.targets.poses.reshape(-1, 4), self.targets.twists.reshape(-1, 6)]
         if self.base is not None:
-            arrays += [self.base.pose, self.base.in_frame("world").twists[:order]]
+            arrays += [self.base.pose, self.base.in_representation("spatial").twists[:order]]
         arrays += [] if self.weights is None else [self.weights[None]]
         arrays += [rates] if self.independent else []
         return [np.ascontiguousarray(array) for array in arrays]
@@ -113,7 +113,7 @@ def read_problem(
     model: TreeModel,
     pose: ArrayLike,
     twists: ArrayLike | None = None,
-    frame: Frame = "world",
+    representation: Representation = "spatial",
     body: Bodies = None,
     *,
     seed: ArrayLike | None = None,
@@ -123,16 +123,15 @@ def read_problem(
     task: Tasks = "pose",
     base: BaseMotion | None = None,
     frames: Mapping[str, NamedFrame] | None = None,
-    representation: Representation | None = None,
 ) -> Problem:
     """Check what inverse kinematics is asked for.
 
     `pose` (4, 4) in the world [m]; `twists` (order, 6): the twist `(omega; v)` of the body and its
-    derivatives, `frame="world"` spatial (world axes, at the world origin), `"body"` body-fixed (body axes, at
-    the body origin), or as `representation` says. `body` may be left out where a robot has a single last
-    body. `task` "position" or "orientation" prescribes only that of the body. With a list of F names as
-    `body`, poses are (F, 4, 4), twists (F, order, 6), and `task` one for all or a list. Joints that carry
-    none of them stay where `seed` is.
+    derivatives, in `representation` "spatial" (world axes, at the world origin), "body_fixed" (body axes, at
+    the body origin) or "hybrid" (world axes, at the body origin). `body` may be left out where a robot has a
+    single last body. `task` "position" or "orientation" prescribes only that of the body. With a list of F
+    names as `body`, poses are (F, 4, 4), twists (F, order, 6), and `task` one for all or a list. Joints that
+    carry none of them stay where `seed` is.
 
     Positions come from Newton's method, started at `seed` (n,) [rad or m], default zero. The derivatives then
     follow order by order (Mueller 2020, Algorithm 2). `method`:
@@ -152,7 +151,7 @@ def read_problem(
     with the distance left where the pose is out of reach, InputError for wrong shapes, names and numbers. All
     of them leave the robot as it was.
     """
-    targets = read_targets(model, pose, twists, frame, body, task, representation)
+    targets = read_targets(model, pose, twists, representation, body, task)
     base = fitting_base(model, base, targets.order)
     carriers = carriers_of(model, frames or {}, targets.names)
     start = np.zeros(model.n_joints) if seed is None else finite_array("the seed", seed, (model.n_joints,))
@@ -166,16 +165,15 @@ def read_targets(
     model: TreeModel,
     pose: ArrayLike,
     twists: ArrayLike | None,
-    frame: Frame,
+    representation: Representation,
     body: Bodies,
     task: Tasks,
-    representation: Representation | None = None,
 ) -> Targets:
     """Check where frames are to be; arguments as of `read_problem`."""
-    check_frame(frame)
+    check_representation(representation)
     names, several = _names(model, body)
     poses, given = _poses(pose, len(names), several), _twists(twists, len(names), several)
-    return Targets(names, poses, given, representation or of_frame(frame), _tasks(task, len(names)))
+    return Targets(names, poses, given, representation, _tasks(task, len(names)))
 
 
 def _names(model: TreeModel, body: Bodies) -> tuple[tuple[str | int, ...], bool]:

@@ -27,7 +27,7 @@ class Skeleton(NamedTuple):
 
 def read_skeleton(path: str | Path) -> Skeleton:
     """Read a robot of any kind from its YAML file."""
-    robot = Robot.from_config(path)
+    robot = Robot.load(path)
     return Skeleton(lambda q, pose: robot_lines(robot, q, pose), robot.joint_names, robot.moves_base)
 
 

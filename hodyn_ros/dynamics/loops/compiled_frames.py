@@ -35,13 +35,12 @@ from hodyn_ros.engine.loops.loop_tasks import TaskMotion
 from hodyn_ros.engine.recursions.frame_goals import Goals
 from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.lie.motion import BaseMotion
-from hodyn_ros.lie.representations import Representation, convert_screws
+from hodyn_ros.lie.representations import REPRESENTATIONS, Representation, convert_screws
 from hodyn_ros.lie.se3 import Array, inverse
 from hodyn_ros.model.readers.assembly import Frame
 
 _SAME = 1e-6  # [rad or m] by which joints found twice may differ
 _STILL = np.zeros((0, 6))
-_REPRESENTATIONS: dict[str, Representation] = {"world": "spatial", "body": "body_fixed"}
 _NONE: frozenset[int] = frozenset()
 _DETERMINED = 1e-6  # what a row must add to those chosen before, without units
 
@@ -193,7 +192,7 @@ class CompiledFrames:
         self,
         pose: ArrayLike,
         twists: ArrayLike | None,
-        frame: str,
+        representation: str,
         body: Bodies,
         seed: ArrayLike | None,
         task: Tasks,
@@ -206,16 +205,16 @@ class CompiledFrames:
             return None
         if not all(x is None or type(x) is np.ndarray for x in (seed, weights)):
             return None
-        if type(frame) is not str or frame not in _REPRESENTATIONS:
+        if type(representation) is not str or representation not in REPRESENTATIONS:
             return None
         order, held = rates.shape[-2], None
         kernel: GoalMotion | TaskMotion | None = None
         if type(body) is type(task) is str and weights is None:
-            kernel = self._kernels.get(Asked(body, task, order, _REPRESENTATIONS[frame]))  # type: ignore[arg-type]
+            kernel = self._kernels.get(Asked(body, task, order, representation))  # type: ignore[arg-type]
         if kernel is None:
             names = tuple(body) if type(body) is list else (body,)
             tasks = tuple(task) if type(task) is list else (task,) * len(names)
-            asked = _AskedTogether(names, tasks, order, _REPRESENTATIONS[frame], _NONE)  # type: ignore[arg-type]
+            asked = _AskedTogether(names, tasks, order, representation, _NONE)  # type: ignore[arg-type]
             kernel, _ = self._together.get(asked, (None, 0)) if _hashable(asked) else (None, 0)
             k = len(self._looped.closure.joints)
             if kernel is None or not all(x is None or x.shape == (k,) for x in (seed, weights)):  # type: ignore[union-attr]
@@ -226,7 +225,7 @@ class CompiledFrames:
             return None
         poses, rates = pose.reshape(-1, 4), rates.reshape(rates.size // 6, 6)
         if self._looped.closure.base_given:
-            if type(base) is not BaseMotion or base.frame != "world" or base.batch:
+            if type(base) is not BaseMotion or base.representation != "spatial" or base.batch:
                 return None
             if len(base.twists) < order:
                 return None
@@ -260,7 +259,7 @@ class CompiledFrames:
         @finite_result
         def careful(seed: Array, poses: Array, twists: Array, *of_base: Array) -> Array:
             moved = poses.reshape(F, 4, 4), twists.reshape(F, order, 6)
-            targets = read_targets(tree, *moved, "world", list(names), "pose", representation)
+            targets = read_targets(tree, *moved, representation, list(names), "pose")
             base = BaseMotion(of_base[0], of_base[1] if order else np.zeros((1, 6))) if of_base else None
             return solve_frames(looped, targets, seed[0], None, None, {}, base)[0]
 

@@ -308,11 +308,13 @@ def _positions_of_samples(looped: LoopedMotion, y: Array, given: BaseMotion | No
 
 
 def _spatial(given: BaseMotion | None, orders: int) -> list[Array]:
-    return [] if given is None else [given.pose, given.in_frame("world").twists[..., :orders, :]]
+    return [] if given is None else [given.pose, given.in_representation("spatial").twists[..., :orders, :]]
 
 
 def _motion(given: BaseMotion | None, orders: int) -> list[Array]:
-    return [] if given is None else [given.pose, given.in_frame("body").twists[..., :orders, :]]
+    return (
+        [] if given is None else [given.pose, given.in_representation("body_fixed").twists[..., :orders, :]]
+    )
 
 
 def _batch(kernel: LaneKernel, shared: Sequence[Array], changes: Sequence[Array]) -> Array:

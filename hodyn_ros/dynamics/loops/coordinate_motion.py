@@ -57,7 +57,7 @@ def coordinate_motion(
         raise InputError(
             f"this needs {needed} base twists (the twist and its derivatives), found {len(base.twists)}"
         )
-    return stack, base.in_frame("world")
+    return stack, base.in_representation("spatial")
 
 
 def coordinate_motions(
@@ -80,7 +80,7 @@ def coordinate_motions(
     if joints is not None:
         check_finite("the motion", joints)
     if base is not None and of_base:
-        given = base.in_frame("world")
+        given = base.in_representation("spatial")
     return counts[0], np.broadcast_to(y, (counts[0], *y.shape)) if joints is None else joints, given
 
 
@@ -197,7 +197,7 @@ def given_base(closure: Closure, base: BaseMotion | None, orders: int) -> BaseMo
     assert base is not None
     if len(base.twists) < orders:
         raise InputError(f"this needs {orders} base twists, found {len(base.twists)}")
-    return base.in_frame("world")
+    return base.in_representation("spatial")
 
 
 def _check_base(closure: Closure, base: BaseMotion | None) -> None:

@@ -124,7 +124,11 @@ class DigitCheck:
             moving = pose
         elif name in ("the twists", "the twist") and pose is not None:
             twists = rng.uniform(-1.0, 1.0, (max(shape[0], 1), basis.shape[1])) @ basis.T
-            moving = BaseMotion(pose, twists, frame="body").in_frame("world").twists[: shape[0]]
+            moving = (
+                BaseMotion(pose, twists, representation="body_fixed")
+                .in_representation("spatial")
+                .twists[: shape[0]]
+            )
         elif name in ("the efforts", "the preload"):
             moving *= natural_loads(closure.tree, [1.0], 1)
         else:

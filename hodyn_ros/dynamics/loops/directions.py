@@ -114,12 +114,12 @@ class Directions:
             [Dual(float(x), change) for x, change in zip(row, changes)]
             for row, changes in zip(motion.pose, turns)
         ]
-        base = FloatingBase(pose, (0.0, 0.0, 0.0), "body")
-        for k, twist in enumerate(motion.in_frame("body").twists[:orders]):
+        base = FloatingBase(pose, (0.0, 0.0, 0.0), "body_fixed")
+        for k, twist in enumerate(motion.in_representation("body_fixed").twists[:orders]):
             changes = self.turns @ np.array([self.unit(k + 1, place) for place in range(self.count)])
             moving = [Dual(float(x), change) for x, change in zip(twist, changes)]
             base.extend([x * (1.0 / factorial(k)) for x in moving])
-        base.frame = "world"
+        base.frame = "spatial"
         twists = [[x * float(factorial(k)) for x in base.twist(k)] for k in range(orders)]
         return [pose, twists], base
 
@@ -147,7 +147,7 @@ def turns_of(closure: Closure) -> Array:
 
 def displacement_brackets(turns: Array, given: BaseMotion, orders: int) -> Array:
     """Return the matrices of `e -> [w, e]` by order of w: displacements e, of base or platform."""
-    brackets: Array = np.linalg.pinv(turns) @ ad(given.twists_in("body", orders)) @ turns
+    brackets: Array = np.linalg.pinv(turns) @ ad(given.twists_in("body_fixed", orders)) @ turns
     return brackets
 
 

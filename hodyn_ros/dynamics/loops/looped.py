@@ -64,7 +64,7 @@ class LoopedDynamics(LoopedEfforts, LoopedAccelerations, LoopedMatrices):
                 besides = ", pose and twists of the base" * closure.base_given
                 raise InputError(f"expected a motion of {order + 1} rows{besides}")
             given = BaseMotion(base[0], base[1] if order else _STILL) if base else None
-            q, platform = self.move_drives(rows, given and given.in_frame("world"))
+            q, platform = self.move_drives(rows, given and given.in_representation("spatial"))
             parts = (
                 [q.ravel()] if platform is None else [*(x.ravel() for x in platform.arrays(order)), q.ravel()]
             )

@@ -112,7 +112,9 @@ class LoopedAccelerations(LoopedMotion):
     ) -> Array:
         """Compute the table of `code` for a platform on limbs, arguments as of `LoopAccelerations`."""
         _, pose, twist, efforts, *loads, memory = arguments
-        wrenches = [AppliedWrench(body, load, frame=frame) for (body, frame), load in zip(places, loads)]
+        wrenches = [
+            AppliedWrench(body, load, representation=frame) for (body, frame), load in zip(places, loads)
+        ]
         twists = platform.forward_dynamics(pose, twist[0], efforts, wrenches, memory)
         table = np.full(code.result, np.nan)
         if twists is not None:
@@ -210,7 +212,7 @@ class LoopedAccelerations(LoopedMotion):
             if len(y) != 2 or len(u) != order + 1:
                 raise InputError(f"expected a state of 2 rows and efforts of {order + 1}")
             for (body, frame), values in zip(loads, rest):
-                AppliedWrench(body, values, frame=frame)  # type: ignore[arg-type]
+                AppliedWrench(body, values, representation=frame)  # type: ignore[arg-type]
             arrays = [np.asarray(array, dtype=np.float64) for array in arguments]
             return self.finished(checked, result, arrays, y, given, derivative=order + 2)[:-1]
 

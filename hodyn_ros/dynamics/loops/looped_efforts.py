@@ -329,7 +329,7 @@ class LoopedEfforts(LoopedMotion):
             if closure.leader is not None:
                 base = BaseMotion(rest.pop(0), rest.pop(0))  # type: ignore[arg-type]
             for (body, frame), values in zip(loads, rest):
-                AppliedWrench(body, values, frame=frame)  # type: ignore[arg-type]
+                AppliedWrench(body, values, representation=frame)  # type: ignore[arg-type]
             stack, motion = coordinate_motion(closure, y, base, 2)
             if len(stack) != order + 3:
                 raise InputError(f"the motion must have {order + 3} rows, found {len(stack)}")

@@ -20,8 +20,9 @@ from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motions, sampl
 from hodyn_ros.dynamics.loops.digit_check import CheckedCall, OneByOne
 from hodyn_ros.dynamics.loops.grounded import SHIFT, DriftingFunction, loop_code
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
-from hodyn_ros.dynamics.matrices import DynamicMatrices, representation
+from hodyn_ros.dynamics.matrices import DynamicMatrices
 from hodyn_ros.dynamics.named_frames import find_frame
+from hodyn_ros.dynamics.operations import PRODUCTS, RATES
 from hodyn_ros.dynamics.regressors import by_parameter
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, LoopProduct
 from hodyn_ros.engine.loops.loop_matrices import MATRICES
@@ -29,24 +30,12 @@ from hodyn_ros.engine.loops.loop_products import FrameJacobian, FrameMotion
 from hodyn_ros.engine.recursions.regressor import PER_BODY
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.lie.representations import check_representation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.readers.assembly import Frame
 
-RATES = {  # derivatives of the motion beyond the order of the result
-    "coriolis_matrix": 1,
-    "centroidal_momentum": 1,
-    "dynamic_matrices": 1,
-    "parameter_derivatives": 1,
-    "slotine_li_regressor": 1,
-    "regressor": 2,
-}
 _BY_PARAMETER = ("regressor", "slotine_li_regressor")  # with a column for each parameter
-COMPILED = {
-    *MATRICES,
-    *("jacobian", "drive_jacobian", "com", "com_jacobian"),
-    *("centroidal_momentum", "centroidal_momentum_matrix", "regressor"),
-}
 
 
 class LoopedMatrices(LoopedMotion):
@@ -58,7 +47,7 @@ class LoopedMatrices(LoopedMotion):
 
     def computed(self, name: str, q: ArrayLike | None, base: BaseMotion | None, *others: Any) -> Any:
         """Compute what the call of `Robot` of that name returns."""
-        found = self._quickly(name, q, base, others) if name in COMPILED else None
+        found = self._quickly(name, q, base, others) if name in PRODUCTS else None
         return self._carefully(name, q, base, *others) if found is None else found
 
     def _quickly(
@@ -66,7 +55,9 @@ class LoopedMatrices(LoopedMotion):
     ) -> Array | None:
         """Compute a product that is compiled from a motion as compiled code takes it, or return None."""
         moves = type(base) is BaseMotion
-        if moves != (self.closure.leader is not None) or (base and (base.frame != "world" or base.batch)):
+        if moves != (self.closure.leader is not None) or (
+            base and (base.representation != "spatial" or base.batch)
+        ):
             return None
         if q is None and base:
             q = np.zeros((len(base.twists) + 1, 0))
@@ -75,7 +66,7 @@ class LoopedMatrices(LoopedMotion):
         twists = len(q) - 1
         if base and len(base.twists) < twists:
             return None
-        call = self._products.get((name, twists - RATES.get(name, 0), *others))
+        call = self._products.get((name, twists - RATES[name], *others))
         if call is None:
             return None
         table = call.function(q, *((base.pose, base.twists[:twists]) if base else ()), self.memory)
@@ -85,12 +76,12 @@ class LoopedMatrices(LoopedMotion):
 
     @finite_result
     def _carefully(self, name: str, q: ArrayLike | None, base: BaseMotion | None, *others: Any) -> Any:
-        count, y, given = coordinate_motions(self.closure, q, base, RATES.get(name, 0))
+        count, y, given = coordinate_motions(self.closure, q, base, RATES[name])
         if count:
             return self._of_samples(name, count, y, given, others)
-        if name not in COMPILED:
+        if name not in PRODUCTS:
             return getattr(self, name)(y, given, *others)
-        return self._product(name, len(y) - 1 - RATES.get(name, 0), y, given, *others)
+        return self._product(name, len(y) - 1 - RATES[name], y, given, *others)
 
     def _of_samples(
         self, name: str, count: int, y: Array, given: BaseMotion | None, others: tuple[Any, ...]
@@ -98,7 +89,7 @@ class LoopedMatrices(LoopedMotion):
         """Compute a batch, each sample on the branch of the one before: in lanes, or one by one."""
         if name == "dynamic_matrices":
             parts = [
-                self._of_samples(what, count, y[:, : y.shape[1] - 1 + RATES.get(what, 0)], given, ())
+                self._of_samples(what, count, y[:, : y.shape[1] - 1 + RATES[what]], given, ())
                 for what in MATRICES
             ]
             return DynamicMatrices(*parts)
@@ -109,8 +100,8 @@ class LoopedMatrices(LoopedMotion):
 
         if name == "parameter_derivatives":
             return DynamicMatrices(*map(np.array, zip(*each_sample(count, alone))))
-        order = y.shape[1] - 1 - RATES.get(name, 0)
-        if name not in COMPILED or isinstance(self.product_call(name, order, *others).samples, OneByOne):
+        order = y.shape[1] - 1 - RATES[name]
+        if name not in PRODUCTS or isinstance(self.product_call(name, order, *others).samples, OneByOne):
             return one_by_one(count, alone)
         call = self.product_call(name, order, *others)
         columns = call.call.shape[-1]
@@ -135,13 +126,14 @@ class LoopedMatrices(LoopedMotion):
             if name == "jacobian":
                 body, pose = find_frame(tree, self.frames, others[0])
                 frame = Frame(body + shift if body >= 0 else body, pose)
-                what = FrameJacobian(frame, representation(others[1]))
+                check_representation(others[1])
+                what = FrameJacobian(frame, others[1])
             if name == "forward_kinematics":
                 frames = [find_frame(tree, self.frames, one) for one in others[0]]
                 what = FrameMotion([Frame(body + shift, pose) for body, pose in frames], others[1])
             return LoopProduct(closure, chosen, order, what, limit, on_numbers=on_numbers)
 
-        return loop_code(self.closure, order, order + RATES.get(name, 0), make)
+        return loop_code(self.closure, order, order + RATES[name], make)
 
     def _product(
         self,
@@ -170,7 +162,7 @@ class LoopedMatrices(LoopedMotion):
         """Compute the matrices by order for y (order + 2, k), and the motion of platform or base."""
         order = len(y) - 2
         return DynamicMatrices(
-            *(self.computed(name, y[: order + 1 + RATES.get(name, 0)], given) for name in MATRICES)
+            *(self.computed(name, y[: order + 1 + RATES[name]], given) for name in MATRICES)
         )
 
     def compile_matrices(self, order: int) -> None:

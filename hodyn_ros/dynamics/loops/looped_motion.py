@@ -249,7 +249,7 @@ class LoopedMotion:
     def joints_at_once(self, q: Array | None, base: BaseMotion | None) -> Array | None:
         """Return what `joint_motion` does, of arguments that are not checked, if compiled code can."""
         if (base is None) is not (self.closure.leader is None) or (
-            base is not None and (base.frame != "world" or self.drifts)
+            base is not None and (base.representation != "spatial" or self.drifts)
         ):
             return None
         order = len(q) - 1 if q is not None else 0 if base is None else len(base.twists)
@@ -328,7 +328,7 @@ class LoopedMotion:
         """Return efforts (..., order + 1, 6 + n or n) of the tree, compiled: joints (..., order + 3, n)."""
         tree, order = self.closure.tree, joints.shape[-2] - 3
         setting = kernels.KernelSpec(
-            base="world" if tree.floating_base else None, loads=self.places(wrenches)
+            base="spatial" if tree.floating_base else None, loads=self.places(wrenches)
         )
         if (order, setting) not in self._kernels:
             self._kernels[order, setting] = kernels.inverse_dynamics(tree, order, setting)
@@ -349,7 +349,7 @@ class LoopedMotion:
 
     def places(self, wrenches: Sequence[AppliedWrench]) -> LoadPlaces:
         """Return where wrenches act: the bodies, and the frames that they are given in."""
-        return tuple((self.closure.tree.body_index(load.body), load.frame) for load in wrenches)
+        return tuple((self.closure.tree.body_index(load.body), load.representation) for load in wrenches)
 
     def check_margin(self, moved: LoopMotion, margin: float) -> None:
         """Refuse a pose at which coordinates do not determine the motion, from its margin; SingularError."""

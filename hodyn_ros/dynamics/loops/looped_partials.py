@@ -223,7 +223,7 @@ def hybrid_dynamics_partials(
         wrench, held = efforts[:, :6], set(range(6)) <= set(prescribed)
         if held:  # the wrench found turns with the base
             wrench = BaseMotion(given.pose, twists).wrenches_in_body(wrench)
-        wrenches = [*wrenches, AppliedWrench(0, wrench, frame="body" if held else "world")]
+        wrenches = [*wrenches, AppliedWrench(0, wrench, representation="body_fixed" if held else "spatial")]
     of_drives = _responses(looped, state, drives, given, wrenches).of_drives
     c, size, p = closure.n_coordinates, of_drives.shape[2], list(prescribed)
     response = of_drives[0, p, 2 * c : 2 * c + e][:, p]
@@ -259,7 +259,7 @@ def linearised(
         given, turns = columns.given, columns.turns
     if given is not None:  # displacements e change by e' = dw - [w, e]
         part, rows = platform_part(closure)
-        rates[part, :c] -= (ad(given.in_frame("body").twists[0]) @ turns)[rows]
+        rates[part, :c] -= (ad(given.in_representation("body_fixed").twists[0]) @ turns)[rows]
     accelerations = found.of_coordinates[0]
     B = np.concatenate([np.zeros((c, len(efforts))), accelerations[:, -len(efforts) :]])
     return LinearisedDynamics(np.concatenate([rates, accelerations[:, : 2 * c]]), B)
@@ -331,7 +331,7 @@ def _body_fixed_rows(
     columns: Directions, pose: list[list[Dual]], step: Step, found: Sequence[Sequence[Any]]
 ) -> list[list[Any]]:
     """Return derivatives 1 to order + 1 of the body-fixed twist of platform or base, those of its rows."""
-    base = FloatingBase(pose, (0.0, 0.0, 0.0), "world")
+    base = FloatingBase(pose, (0.0, 0.0, 0.0), "spatial")
     base.extend(step.leader_twist(0))
     result = []
     for k, row in enumerate(found, 1):

@@ -87,8 +87,10 @@ class PlatformDynamics:
                 f"by 'limb_decomposition' wrenches act on the platform, {model.platform.name!r}, alone"
             )
         positions = np.concatenate([joints[part][::-1] for part in model.slices])
-        in_body, in_world = sums_of([w.frame for w in wrenches], [w.up_to(order) for w in wrenches], order)
-        twists = base.in_frame("body").twists
+        in_body, in_world = sums_of(
+            [w.representation for w in wrenches], [w.up_to(order) for w in wrenches], order
+        )
+        twists = base.in_representation("body_fixed").twists
         applied = in_body + wrenches_to_body(base.pose, twists, in_world)
         given = np.zeros((order + 1, model.n_driven)) if preload is None else preload
         return limb_decomposition.inverse_dynamics(model, positions, base.pose, twists, applied, given)
@@ -183,7 +185,7 @@ class PlatformDynamics:
         if not on_platform or not self._idle.shape[1]:
             return
         in_body, in_world = sums_of(
-            [w.frame for w in on_platform], [w.up_to(order) for w in on_platform], order
+            [w.representation for w in on_platform], [w.up_to(order) for w in on_platform], order
         )
         total = in_body + base.wrenches_in_body(np.broadcast_to(in_world, (*base.batch, order + 1, 6)))
         power = np.abs(total @ self._idle).max(axis=(-2, -1))
@@ -212,7 +214,7 @@ class PlatformDynamics:
         that of the inverse dynamics with `V_t^(k+1) = 0` is `M_t V_t^(k+1)`. The mass matrix, the same at
         every order, comes column by column from unit accelerations at rest. None where a kernel fails.
         """
-        model, frames = self.model, [wrench.frame for wrench in wrenches]
+        model, frames = self.model, [wrench.representation for wrench in wrenches]
         basis = basis_of(model).copy()
         basis[3:] += np.cross(center(model), basis[:3], axisb=0).T
 
@@ -247,5 +249,5 @@ def sums_of(frames: Sequence[str], loads: Sequence[Array], order: int) -> list[A
     """Return the sums of wrenches in the frame of the platform, and of those in the world."""
     return [
         sum((load for load, own in zip(loads, frames) if own == frame), np.zeros((order + 1, 6)))
-        for frame in ("body", "world")
+        for frame in ("body_fixed", "spatial")
     ]

@@ -44,7 +44,7 @@ from hodyn_ros.engine.large_trees.tree_memory import (
 from hodyn_ros.engine.recursions.articulated import ArticulatedInertia, ArticulatedRecursion, factorise
 from hodyn_ros.engine.series.body import Body
 from hodyn_ros.engine.series.floating_base import FloatingBase
-from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.model.tree import JointKind, TreeModel
 
 _REST = (0.0, 0.0, 0.0)
@@ -131,7 +131,7 @@ def _numbers(inertia: ArticulatedInertia) -> list[Any]:
     return [*six(inertia.angular), *six(inertia.linear), *(x for row in inertia.mixed for x in row)]
 
 
-def _base_texts(record: Record, frame: Frame, prescribed: bool) -> list[Text]:
+def _base_texts(record: Record, frame: BaseRepresentation, prescribed: bool) -> list[Text]:
     """Write the steps of a floating base, with arguments (pose or given, own record, constants, more).
 
     Given are its wrench by order, `more` then being the result; or its twist, and by `move` the derivatives.
@@ -184,7 +184,7 @@ def _write_base(steps: Steps, base: FloatingBase, body: Body, k: int) -> None:
 
 @cache
 def _hybrid_code(
-    order: int, frame: Frame | None, loaded: bool, prescribed: bool, base_prescribed: bool
+    order: int, frame: BaseRepresentation | None, loaded: bool, prescribed: bool, base_prescribed: bool
 ) -> Code:
     """Compile the loops and steps of one order, with applied wrenches and prescribed joints or without."""
     record = _record(order)
@@ -240,7 +240,7 @@ class TreeHybridKernel(TreeFunction):
         self,
         model: TreeModel,
         order: int,
-        frame: Frame | None,
+        frame: BaseRepresentation | None,
         loads: Loads = (),
         prescribed: Collection[int] = (),
         base_prescribed: bool = False,
@@ -252,7 +252,7 @@ class TreeHybridKernel(TreeFunction):
 
 
 def hybrid_arguments(
-    model: TreeModel, order: int, frame: Frame | None, loads: Loads, base_prescribed: bool
+    model: TreeModel, order: int, frame: BaseRepresentation | None, loads: Loads, base_prescribed: bool
 ) -> list[tuple[str, Shape]]:
     """Return names and shapes of what hybrid dynamics takes."""
     n = model.n_joints

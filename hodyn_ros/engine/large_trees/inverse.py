@@ -61,7 +61,7 @@ from hodyn_ros.engine.series.body import Body
 from hodyn_ros.engine.series.canonical import canonical_bodies
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.vectors import add, scale
-from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.model.tree import JointKind, TreeModel
 
 
@@ -133,7 +133,7 @@ def _write_motion(steps: Steps, body: Body) -> None:
     steps.write_vectors("force", [force for _, force in wrenches])
 
 
-def _base_texts(record: Record, frame: Frame) -> list[Text]:
+def _base_texts(record: Record, frame: BaseRepresentation) -> list[Text]:
     """Write the first step outward, from the motion of a floating base, and the last inward, to its wrench.
 
     Both take the arguments (pose, own record, constants, twists or wrench); the constants end with gravity.
@@ -162,7 +162,7 @@ def _base_texts(record: Record, frame: Frame) -> list[Text]:
 
 
 @cache
-def _inverse_code(order: int, frame: Frame | None, loaded: bool) -> Code:
+def _inverse_code(order: int, frame: BaseRepresentation | None, loaded: bool) -> Code:
     """Compile the loops and steps of inverse dynamics of one order, with applied wrenches or without."""
     record = _record(order)
     texts = [text for kind in KINDS for text in _body_texts(kind, record)]
@@ -258,7 +258,9 @@ class TreeFunction(Function):
 class TreeKernel(TreeFunction):
     """Inverse dynamics by the generic code, with the arguments of `kernels.inverse_dynamics`."""
 
-    def __init__(self, model: TreeModel, order: int, frame: Frame | None, loads: Loads = ()) -> None:
+    def __init__(
+        self, model: TreeModel, order: int, frame: BaseRepresentation | None, loads: Loads = ()
+    ) -> None:
         arguments: list[tuple[str, Shape]] = [("q", (order + 3, model.n_joints))]
         if frame:
             arguments += [("pose", (4, 4)), ("twists", (order + 2, 6))]

@@ -38,11 +38,11 @@ from hodyn_ros.engine.series.canonical import CanonicalBody
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.turn import Turn
 from hodyn_ros.engine.series.vectors import subtract
-from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.tree import JointKind, TreeModel
 
-Loads = Sequence[tuple[int, Frame]]  # body and frame of each
+Loads = Sequence[tuple[int, BaseRepresentation]]  # body and frame of each
 Target = tuple[int, int, int]  # order, index of the moment, of the force
 
 APPLIED = arrays(("applied", "applied_plan", "applied_constants"))
@@ -62,7 +62,7 @@ def load_plan(model: TreeModel, bodies: Sequence[CanonicalBody], loads: Loads) -
         while body >= 0 and model.kinds[body] in KINDS:
             way.append((KINDS.index(model.kinds[body]), body + 1))
             body = bodies[body].parent
-        entries.append((number + 1, int(frame == "world"), start, len(way)))
+        entries.append((number + 1, int(frame == "spatial"), start, len(way)))
         ways.append(way[::-1])
         start += 2 * len(way)
     flat = [len(loads), *(x for entry in entries for x in entry)]
@@ -108,7 +108,7 @@ def _settle_text(name: str, count: int) -> Text:
     placement[:3, :3] = np.array(numbers[:9], dtype=object).reshape(3, 3)
     placement[:3, 3] = numbers[9:]
     body = Body(replace(NOTHING, body_in_frame=placement))
-    wrench = AppliedWrench(0, "body")
+    wrench = AppliedWrench(0, "body_fixed")
     settled = [wrench.extend([body], None, [*moment, *force]) for moment, force in _read(graph, 0, count)]
     return function_text(f"{name}_settle", graph, _stores(0, settled), 3)
 
@@ -139,7 +139,7 @@ def _base_text(name: str, record: Record, count: int) -> Text:
 def traced_base(graph: Graph, record: Record, count: int) -> FloatingBase:
     """Return a base whose pose's series is found from the present pose and the twist in the record."""
     pose = [[graph.input(PARENT, 4 * i + j) for j in range(4)] for i in range(4)]
-    base = FloatingBase(pose, (0.0, 0.0, 0.0), "body")
+    base = FloatingBase(pose, (0.0, 0.0, 0.0), "body_fixed")
     angular = record.read_vectors(graph, OWN, "angular", count)
     for w, v in zip(angular, record.read_vectors(graph, OWN, "velocity", count)):
         base.extend([*w, *v])

@@ -16,7 +16,7 @@ from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.orthogonal import Column, Orthogonal
 from hodyn_ros.engine.series.validity import distance_from_rigid
 from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, dot, scale, subtract
-from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.parallel.model import ParallelModel
 from hodyn_ros.model.parallel.platform import Platform
@@ -47,8 +47,8 @@ def platform_motion(
     """
     middle = center(model).tolist()
     seen = [[*row[:3], row[3] - x] for row, x in zip(pose, middle)]
-    base = FloatingBase(seen, model.gravity.tolist(), "world")
-    frames: tuple[Frame, ...] = ("body", "world")
+    base = FloatingBase(seen, model.gravity.tolist(), "spatial")
+    frames: tuple[BaseRepresentation, ...] = ("body_fixed", "spatial")
     acting = [AppliedWrench(0, kind) for _, kind in zip(loads, frames)]
     recursion = Recursion([_canonical(model.platform)], model.gravity.tolist(), base, acting)
     scaled = [[value * (1.0 / factorial(k)) for value in twist] for k, twist in enumerate(twists)]
@@ -68,10 +68,12 @@ def platform_motion(
     return motion, [recursion.base_wrench(k) for k in range(order + 1)], wrong
 
 
-def _load(values: Sequence[Scalar], k: int, frame: Frame, middle: Sequence[float]) -> list[Scalar]:
+def _load(
+    values: Sequence[Scalar], k: int, frame: BaseRepresentation, middle: Sequence[float]
+) -> list[Scalar]:
     """Return the Taylor coefficient of a wrench, about the center if it is one in the world frame."""
     moment, force = list(values[:3]), list(values[3:])
-    if frame == "world":
+    if frame == "spatial":
         moment = list(subtract(moment, cross(middle, force)))
     return [value * (1.0 / factorial(k)) for value in (*moment, *force)]
 

@@ -107,7 +107,7 @@ class Step:
         twist = code.shifted(given[1][0]) if given else NOTHING
         code.find_rates(motions, self.systems, self.rates, (twist, twist), 0)
         self._move(twist)
-        self.base = FloatingBase(given[0], gravity, "world") if tree.floating_base else None
+        self.base = FloatingBase(given[0], gravity, "spatial") if tree.floating_base else None
         self.multipliers = Multipliers(code, motions, self.systems)
         self.recursion = _Recursion(
             code.bodies, gravity, self.base, [AppliedWrench(body, frame) for body, frame in code.loads]

@@ -137,7 +137,7 @@ class EffortCode(LoopCode):
         """Return coefficients of the efforts of the tree: the wrench on a floating base, then all joints."""
         tree, orders = self.closure.tree, range(self.order + 1)
         gravity = tree.gravity.tolist()
-        base = FloatingBase(given[0], gravity, "world") if tree.floating_base else None
+        base = FloatingBase(given[0], gravity, "spatial") if tree.floating_base else None
         acting = [AppliedWrench(body, frame) for body, frame in self.loads]
         recursion = Recursion(self.bodies, gravity, base, acting)
         recursion.start(self.positions(leading), [rate[0] for rate in rates], given[1][0] if base else ())

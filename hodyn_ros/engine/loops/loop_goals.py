@@ -182,7 +182,7 @@ class GoalCode(LoopCode):
 
 def spatial_twists(pose: Stack, twists: Stack, representation: Representation) -> list[Spatial]:
     """Return the Taylor coefficients of the spatial twist of a frame at a pose from its derivatives."""
-    frame = FloatingBase(pose, ZERO, "body")
+    frame = FloatingBase(pose, ZERO, "body_fixed")
     result: list[Spatial] = []
     angular, position = [], frame.position
     for k, twist in enumerate(twists):

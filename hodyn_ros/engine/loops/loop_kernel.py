@@ -30,7 +30,7 @@ from hodyn_ros.engine.loops.loop_products import VECTORS, FrameMotion, FromDrive
 from hodyn_ros.engine.newton import ITERATIONS, newton, where_right
 from hodyn_ros.engine.series.validity import ARRIVED
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
@@ -288,7 +288,7 @@ class LoopKernel(LoopFunction):
             super().__init__(code, told, others, result, end, on_numbers=on_numbers)
             return
         # what is known of the loops stays straight-line code, around the generic code of the tree
-        base: Frame | None = "world" if closure.tree.floating_base else None
+        base: BaseRepresentation | None = "spatial" if closure.tree.floating_base else None
         kernel = inverse_dynamics(closure.tree, order, KernelSpec(base=base, loads=loads))
         super().__init__(code, told, others, result, end, kernel)
 

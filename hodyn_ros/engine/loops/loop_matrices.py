@@ -178,7 +178,7 @@ class ProductCode(LoopCode):
         motions, systems, rates = self.move(q, leading, given)
         base = None
         if self.closure.tree.floating_base:
-            base = FloatingBase(given[0], self.closure.tree.gravity.tolist(), "world")
+            base = FloatingBase(given[0], self.closure.tree.gravity.tolist(), "spatial")
             for k in range(self.count):
                 base.extend(taylor(given[1][k], k))
         rows, flat = self.rows(Moved(given, leading, rates, motions, systems, base, rest))

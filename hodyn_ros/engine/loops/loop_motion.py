@@ -33,11 +33,11 @@ from hodyn_ros.engine.series.validity import (
 )
 from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, dot, subtract
 from hodyn_ros.formulations.closure_rows import PLATFORM_ROWS, rows_of
-from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure, LoopFrame
 
-LoadPlaces = tuple[tuple[int, Frame], ...]  # body and frame of every applied wrench
+LoadPlaces = tuple[tuple[int, BaseRepresentation], ...]  # body and frame of every applied wrench
 
 # what makes a result unusable, one and more together count as 1
 _RIGID = 1e-9  # deviation of a pose from a rigid one

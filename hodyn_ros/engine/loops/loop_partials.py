@@ -35,7 +35,7 @@ from hodyn_ros.engine.recursions.composite import plus, scaled
 from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.vectors import Scalar, cross, dot
-from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure, LoopFrame
 
@@ -177,7 +177,13 @@ class _Change:
     """
 
     def __init__(
-        self, code: LoopCode, q: Stack, given: Sequence[Stack], state: Stack, change: Stack, frame: Frame
+        self,
+        code: LoopCode,
+        q: Stack,
+        given: Sequence[Stack],
+        state: Stack,
+        change: Stack,
+        frame: BaseRepresentation,
     ) -> None:
         closure = code.closure
         first = 6 if closure.base_given else 0
@@ -191,7 +197,7 @@ class _Change:
         if given:
             if isinstance(code, AccelerationCode) and closure.drifts:
                 self._follows = True
-                given, frame = _as_it_moves(code, leading, q[1], given, frame), "world"
+                given, frame = _as_it_moves(code, leading, q[1], given, frame), "spatial"
             self.base = self._move(closure, given, frame)
             twists = [self.base.twist(k) for k in range(len(given[1]))]
             self.given = [given[0], to_derivatives(twists)]
@@ -203,7 +209,7 @@ class _Change:
             return None
         now, base = step.leader_twist(0), self.base
         if self._follows:  # what of the twist is no coordinate changes with the pose
-            base = FloatingBase(self.given[0], (0.0, 0.0, 0.0), "world")
+            base = FloatingBase(self.given[0], (0.0, 0.0, 0.0), "spatial")
             base.extend(now)
         else:
             base.remember((now[0], now[1], now[2]), (now[3], now[4], now[5]))
@@ -221,7 +227,7 @@ class _Change:
         found = iter(derivatives(graph, flat, self.by_node))
         return [[next(found) for _ in row] for row in table]
 
-    def _move(self, closure: Closure, given: Sequence[Stack], frame: Frame) -> FloatingBase:
+    def _move(self, closure: Closure, given: Sequence[Stack], frame: BaseRepresentation) -> FloatingBase:
         """Change the twists of a platform or base; return the series of its motion.
 
         It is displaced as well, unless its pose follows from the joints.
@@ -230,7 +236,7 @@ class _Change:
         base = FloatingBase(pose, (0.0, 0.0, 0.0), frame)
         for k, row in enumerate(twists):
             base.extend(taylor(row, k))
-        base.frame = "world"
+        base.frame = "spatial"
         base.world_angular, base.world_velocity = [], []  # follow from what changes, the body-fixed twist
         turn, *rates = [[dot(way, row) for way in closure.directions.tolist()] for row in self._rows]
         if not self._follows:
@@ -263,12 +269,12 @@ def _as_it_moves(
     leading: Sequence[Scalar],
     velocities: Sequence[Scalar],
     given: Sequence[Stack],
-    frame: Frame,
+    frame: BaseRepresentation,
 ) -> list[Stack]:
     """Return pose and spatial twist that a platform has where components of those given do not count."""
     base, leader = FloatingBase(given[0], (0.0, 0.0, 0.0), frame), code.closure.leader
     base.extend(given[1][0])
-    base.frame = "world"
+    base.frame = "spatial"
     step = Step(code, leading, velocities, [given[0], [base.twist(0)]])
     assert leader is not None
     motion = next(motion for motion in step.motions if leader in motion.twists)
@@ -283,14 +289,14 @@ class _EffortChanges(EffortCode):
         """Return what `effort_changes` does."""
         n_given = 0 if self.closure.leader is None else 2
         given, (*loads, positions, change) = others[:n_given], others[n_given:]
-        changed = _Change(self, q, given, positions, change, "body")
+        changed = _Change(self, q, given, positions, change, "body_fixed")
         return self._found(changed, q, loads, positions, [[*positions[0], 0.0]])[0]
 
     def checked(self, q: Stack, *others: Stack) -> Stack:
         """Return the changes from spatial twists, what is wrong, and how near to a singular pose it is."""
         n_given = 0 if self.closure.leader is None else 2
         given, (*loads, memory, state, (units,)) = others[:n_given], others[n_given:]
-        changed = _Change(self, q, given, state, _rows(units, self.closure.n_coordinates), "world")
+        changed = _Change(self, q, given, state, _rows(units, self.closure.n_coordinates), "spatial")
         found, wrong = self._found(changed, q, loads, memory, state)
         return [*found, [row[0] for row in wrong]]
 
@@ -309,7 +315,7 @@ class _MatrixChanges(MatrixCode):
         """Return the changes from spatial twists, and what is wrong."""
         n_given = 0 if self.closure.leader is None else 2
         given, (memory, state, (units,)) = others[:n_given], others[n_given:]
-        changed = _Change(self, q, given, state, _rows(units, self.closure.n_coordinates), "world")
+        changed = _Change(self, q, given, state, _rows(units, self.closure.n_coordinates), "spatial")
         table = self.matrices(q, *changed.given, memory, state)
         return [*changed.of(table[:-1]), [table[-1][0]]]
 
@@ -319,7 +325,7 @@ class _AccelerationChanges(AccelerationCode):
         """Return what `acceleration_changes` does."""
         closure, n_given = self.closure, 0 if self.closure.leader is None else 2
         given, (*arguments, positions, change, pushed) = others[:n_given], others[n_given:]
-        changed = _Change(self, q, given, positions, change, "body")
+        changed = _Change(self, q, given, positions, change, "body_fixed")
         first = 6 if closure.base_given else 0
         changed.add(arguments[0], [row[first:] for row in pushed])
         if first:
@@ -335,7 +341,7 @@ class _AccelerationChanges(AccelerationCode):
         closure, n_given = self.closure, 0 if self.closure.leader is None else 2
         given, (*arguments, memory, state, (units,)) = others[:n_given], others[n_given:]
         c, first = closure.n_coordinates, 6 if closure.base_given else 0
-        changed = _Change(self, q, given, state, _rows(units[: 2 * c], c), "world")
+        changed = _Change(self, q, given, state, _rows(units[: 2 * c], c), "spatial")
         pushed = _rows(units[2 * c :], closure.n_efforts)
         changed.add(arguments[0], [row[first:] for row in pushed])
         step, found = self.steps(q, *changed.given, *arguments, state)

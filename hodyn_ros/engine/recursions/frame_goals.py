@@ -284,7 +284,7 @@ class GoalCode:
         result = []
         for f in range(len(self.goals.frames)):
             pose = [[*row[:3], x - c] for row, x, c in zip(targets[4 * f :], _column(targets, f), center)]
-            goal = FloatingBase(pose, ZERO, "body")
+            goal = FloatingBase(pose, ZERO, "body_fixed")
             series: list[Spatial] = []
             for k in range(self.order):
                 values = [x * (1.0 / factorial(k)) for x in twists[f * self.order + k]]

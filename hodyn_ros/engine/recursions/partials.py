@@ -22,7 +22,7 @@ from hodyn_ros.engine.recursions.composite import (
     scaled,
 )
 from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, dot, scale, times
-from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.motion import BaseRepresentation
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def partial_derivatives(
 
 def applied_loads(
     tree: Composite,
-    places: Sequence[tuple[int, Frame]],
+    places: Sequence[tuple[int, BaseRepresentation]],
     wrenches: Sequence[Sequence[Scalar]],
     center: Sequence[Scalar] | None,
 ) -> list[Load]:
@@ -101,13 +101,13 @@ def applied_loads(
     loads = []
     for (body, frame), values in zip(places, wrenches):
         moment, force = (values[0], values[1], values[2]), (values[3], values[4], values[5])
-        if frame == "world":
+        if frame == "spatial":
             seen: Spatial = add(moment, cross(force, at)), force
         else:
             axes, origin = tree.frame(body)
             force = combine(axes, force)
             seen = add(combine(axes, moment), cross(origin, force)), force
-        loads.append(Load(body, seen, frame == "body"))
+        loads.append(Load(body, seen, frame == "body_fixed"))
     return loads
 
 

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from hodyn_ros.engine.series.body import Body, Spatial
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, scale, subtract, times
-from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.motion import BaseRepresentation
 
 
 class AppliedWrench:
     """A wrench on one body, extended coefficient by coefficient.
 
-    `frame="body"`: in the user's frame of the body, which lies fixed in the engine's; `"world"`: carried
-    outward from the world, joint by joint.
+    `frame="body_fixed"`: in the user's frame of the body, which lies fixed in the engine's; `"spatial"`:
+    carried outward from the world, joint by joint.
     """
 
-    def __init__(self, body: int, frame: Frame) -> None:
+    def __init__(self, body: int, frame: BaseRepresentation) -> None:
         self.body = body
         self.frame = frame
         self.given: list[Spatial] = []
@@ -28,7 +28,7 @@ class AppliedWrench:
         self.given.append(((wrench[0], wrench[1], wrench[2]), (wrench[3], wrench[4], wrench[5])))
         k = len(self.given) - 1
         moment, force = self.given[k]
-        if self.frame == "world":
+        if self.frame == "spatial":
             return self._outward(bodies, base, self.body, k)
         placement = bodies[self.body].constants.body_in_frame
         moment, force = times(placement[:3, :3].tolist(), moment), times(placement[:3, :3].tolist(), force)

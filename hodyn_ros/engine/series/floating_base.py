@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, scale, subtract, times
-from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.motion import BaseRepresentation
 
 Matrix = tuple[Vector, Vector, Vector]
 Spatial = tuple[Vector, Vector]
@@ -19,7 +19,9 @@ class FloatingBase:
     `frame`. The pose follows from the twist: R' = R w~, p' = R v.
     """
 
-    def __init__(self, pose: Sequence[Sequence[Scalar]], gravity: Sequence[Scalar], frame: Frame) -> None:
+    def __init__(
+        self, pose: Sequence[Sequence[Scalar]], gravity: Sequence[Scalar], frame: BaseRepresentation
+    ) -> None:
         self.frame = frame
         self.down: Vector = (gravity[0], gravity[1], gravity[2])
         self.rotation: list[Matrix] = [_matrix(pose)]
@@ -34,7 +36,7 @@ class FloatingBase:
         k = len(self.angular)
         w: Vector = (twist[0], twist[1], twist[2])
         v: Vector = (twist[3], twist[4], twist[5])
-        if self.frame == "world":
+        if self.frame == "spatial":
             self.remember(w, v)
             w = self._to_body(self.world_angular, k)
             v = self._to_body(self.world_velocity, k)
@@ -58,7 +60,7 @@ class FloatingBase:
 
     def twist(self, k: int) -> list[Scalar]:
         """Return coefficient k of the twist in the representation `frame`."""
-        if self.frame == "body":
+        if self.frame == "body_fixed":
             return [*self.angular[k], *self.velocity[k]]
         angular = [self._to_world(self.angular, i) for i in range(k + 1)]
         lever = convolve_vectors(cross, self.position, angular, k)

@@ -43,7 +43,6 @@ _PLANS: dict[str, Callable[[Robot, Request], Plan]] = {
     "inverse_dynamics_derivatives": inverse_derivatives,
     "forward_dynamics_derivatives": forward_derivatives,
 }
-OFFERED = tuple(_PLANS)
 
 
 def loop_function(robot: Robot, request: Request, what: str, tables: Tables) -> CFunction:

@@ -134,7 +134,9 @@ def motion_near_home(
     sizes = np.where(closure.directions[:3].any(axis=0), 1.0, closure.size)
     shift = closure.directions @ (sizes * motions.numbers(random, 1, len(sizes), reach)[0])
     twists = motions.numbers(random, max(1, orders), len(sizes)) @ closure.directions.T
-    moved = BaseMotion(start.pose @ exp(shift), twists, frame="body").in_frame("world")
+    moved = BaseMotion(start.pose @ exp(shift), twists, representation="body_fixed").in_representation(
+        "spatial"
+    )
     return [q, moved.pose, np.ascontiguousarray(moved.twists[:orders])]
 
 

@@ -106,7 +106,7 @@ class _Search:
 
     def random(self, random: np.random.Generator) -> Array:
         """Return a random motion that keeps its limits at the samples, and touches one."""
-        x = random.standard_normal((self.basis.size, self.robot.n_joints))
+        x = random.standard_normal((self.basis.size, self.robot.n_coordinates))
         x[0] = self.room.middle
         low, high = 0.0, 1.0
         for _ in range(60):

@@ -125,7 +125,7 @@ class SpanLimits:
         origin = spans[:, :1]
         by_place = (self._weights @ (spans - origin)).reshape(count, _PLACES, -1, n)
         by_place[:, :, 0] += origin
-        sample = self.coordinates.sample(by_place.reshape(count * _PLACES, -1, n), "world")
+        sample = self.coordinates.sample(by_place.reshape(count * _PLACES, -1, n), "spatial")
         if remember and self._joints is not None:
             self._subject.approach(sample)
             self._joints = self.robot.positions

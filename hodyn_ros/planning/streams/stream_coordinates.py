@@ -9,7 +9,7 @@ import numpy as np
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array
-from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.planning.streams.uniform_spline import DEGREE, UniformSpline
 from hodyn_ros.trajectory.pose_coordinates import COORDINATES
@@ -39,7 +39,7 @@ class StreamCoordinates:
     def of(cls, robot: Robot) -> StreamCoordinates:
         """Raise InputError for a robot that needs more than joints or the pose of a platform."""
         closure = robot.closure
-        if robot.moves_base and (closure is None or robot.platform is None or robot.n_joints):
+        if robot.moves_base and (closure is None or robot.platform is None or robot.n_coordinates):
             raise InputError(
                 f"robot {robot.name!r} has a floating base, or a platform beside joints; streams move the "
                 "joints of a robot on a fixed base, or a platform alone"
@@ -54,9 +54,9 @@ class StreamCoordinates:
         limits = robot.limits if closure is None else _of_coordinates(robot)
         return cls(robot.joint_names, limits, False, RobotMotion.of_joints(still))
 
-    def sample(self, columns: Array, frame: Frame = "body") -> MotionSample:
+    def sample(self, columns: Array, representation: BaseRepresentation = "body_fixed") -> MotionSample:
         """Return the motion (N, ...) of derivatives (N, order + 1, n) of the coordinates."""
-        return self._motion.of_columns(columns, frame)
+        return self._motion.of_columns(columns, representation)
 
     def of_pose(self, pose: Array) -> Array:
         """Return the coordinates (n,) of a pose (4, 4) of the platform in the world [m].

@@ -48,7 +48,7 @@ class PathDynamics:
         evaluated = []
         for y in laws:
             rule = chain_rule(y[None], order)[0]
-            sample = path.of_columns(rule @ columns, frame="world")
+            sample = path.of_columns(rule @ columns, representation="spatial")
             evaluated.append((sample.joints, *demand.subject.evaluate(sample)))
         inverse = np.linalg.inv(chain_rule(laws[0][None], order)[0])
         coordinates, motion = (inverse @ evaluated[0][i] for i in (0, 1))

@@ -21,7 +21,7 @@ from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from hodyn_ros.feedforward.feedforward import Feedforward, Status
-from hodyn_ros.lie.motion import BaseMotion, Frame
+from hodyn_ros.lie.motion import BaseMotion, BaseRepresentation
 from hodyn_ros.lie.representations import convert_screws
 from hodyn_ros.lie.se3 import pose
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
@@ -167,12 +167,12 @@ def base_motion(translation: Array, quaternion: Array, twists: Array, representa
     """
     placement = _placement(translation, quaternion, "base_pose")
     if representation == DesiredMotion.BODY:
-        return BaseMotion(placement, twists, frame="body")
+        return BaseMotion(placement, twists, representation="body_fixed")
     if representation == DesiredMotion.WORLD:
-        return BaseMotion(placement, twists, frame="world")
+        return BaseMotion(placement, twists, representation="spatial")
     if representation == DesiredMotion.HYBRID:
         twists = convert_screws(twists, placement, twists, "hybrid", "spatial")
-        return BaseMotion(placement, twists, frame="world")
+        return BaseMotion(placement, twists, representation="spatial")
     raise MessageRejected(
         Reason.BAD_BASE,
         f"base_twist_representation is {representation}; send BODY, WORLD or HYBRID (0, 1, 2)",
@@ -225,10 +225,12 @@ def write_feedforward_torque(
     return msg
 
 
-def write_wrenches(msg: FeedforwardTorque, bodies: Sequence[str], wrenches: Array, frame: Frame) -> None:
+def write_wrenches(
+    msg: FeedforwardTorque, bodies: Sequence[str], wrenches: Array, frame: BaseRepresentation
+) -> None:
     """Note in a message which wrenches (bodies, orders, 6) it assumes, represented in `frame`."""
     msg.wrench_bodies = list(bodies)
-    msg.wrench_representation = FeedforwardTorque.WORLD if frame == "world" else FeedforwardTorque.BODY
+    msg.wrench_representation = FeedforwardTorque.WORLD if frame == "spatial" else FeedforwardTorque.BODY
     msg.wrenches = float64s(wrenches)
 
 

@@ -16,7 +16,7 @@ from std_msgs.msg import Header
 
 from hodyn_ros.feedforward.feedforward import Feedforward
 from hodyn_ros.feedforward.model import FeedforwardModel
-from hodyn_ros.lie.motion import BaseMotion, Frame
+from hodyn_ros.lie.motion import BaseMotion, BaseRepresentation
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.ros.conversions.fields import JointOrder, all_finite
 from hodyn_ros.ros.conversions.layout import STAMP, Array, Layout, StreamReader, unpacked
@@ -101,12 +101,12 @@ class AnswerWriter:
         joint_names: Sequence[str],
         propellers: Sequence[str],
         wrench_bodies: Sequence[str],
-        wrench_frame: Frame,
+        wrench_frame: BaseRepresentation,
     ) -> None:
         self._joint_names = list(joint_names)
         self._propellers = list(propellers)
         self._wrench_bodies = wrench_bodies
-        self._wrench_frame: Frame = wrench_frame
+        self._wrench_frame: BaseRepresentation = wrench_frame
         self._shape: tuple[object, ...] = ()  # of what is prepared
         self._prepared: _PreparedAnswer | None = None
 

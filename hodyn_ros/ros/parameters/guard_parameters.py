@@ -98,7 +98,7 @@ def guarded_robot(node: Node) -> Robot | None:
     if not name:
         return None
     path = share.find("config", name)
-    robot = Robot.from_config(path)
+    robot = Robot.load(path)
     return None if robot.platform is not None else with_gravity(node, robot)
 
 

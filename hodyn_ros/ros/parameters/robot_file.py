@@ -24,4 +24,4 @@ def robot_file(node: Node) -> Path:
 
 def robot_of_file(node: Node) -> Robot:
     """Return the robot of that file."""
-    return Robot.from_config(robot_file(node))
+    return Robot.load(robot_file(node))

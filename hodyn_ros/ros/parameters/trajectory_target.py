@@ -20,7 +20,7 @@ class TrajectoryTarget:
         self._moves_base = False
         if not robot_config:
             return
-        robot = Robot.from_config(share.find("config", robot_config))
+        robot = Robot.load(share.find("config", robot_config))
         self.joint_names, self._moves_base = robot.joint_names, robot.moves_base
 
     def require_joint_trajectories(self) -> None:

@@ -25,7 +25,6 @@ from hodyn_ros.model.readers.assembly import Frame
 Array = NDArray[np.float64]
 
 REPRESENTATIONS: tuple[Representation, ...] = get_args(Representation)
-FRAMES = {"spatial": "world", "body_fixed": "body", "hybrid": "hybrid"}
 """How the oracle calls the representations."""
 
 EXACT = 1e-13
@@ -42,7 +41,7 @@ def robot_of(tree: Tree) -> Robot:
 
 
 def kinematics_of(case: Case, representation: Representation) -> Kinematics:
-    base = case.base and BaseMotion(case.base.pose, case.base.twists, frame=case.base.frame)
+    base = case.base and BaseMotion(case.base.pose, case.base.twists, representation=case.base.representation)
     # the motion of a case goes one order above the twists of its base
     return robot_of(case.tree).forward_kinematics(case.q, base, representation)
 
@@ -55,7 +54,7 @@ def exact_motion(case: Case) -> mp.Kinematics:
 
 
 def exact_twists(motion: mp.Kinematics, representation: Representation) -> Array:
-    frame = FRAMES[representation]
+    frame = representation
     stacks = [mp.to_float(mp.derivatives(mp.twists_of(pose, frame))) for pose in motion.poses]
     return np.stack(stacks, axis=1)
 
@@ -208,7 +207,7 @@ def hat4(twist: Array) -> Array:
 
 class TestNamedFrames:
     def test_frames_of_a_file_are_found(self) -> None:
-        robot = Robot.from_config(PANDA)
+        robot = Robot.load(PANDA)
         q = random_stack(9, 4, 7)
         motion = robot.forward_kinematics(q, representation="body_fixed")
         # the flange of the Panda: 107 mm along the axis of joint 7
@@ -226,7 +225,7 @@ class TestNamedFrames:
         robot = Robot.from_urdf(urdf)
         merged = [name for name in robot.frames if name not in robot.model.body_names]
         assert merged
-        motion = robot.forward_kinematics(random_stack(10, 3, robot.n_joints), representation="hybrid")
+        motion = robot.forward_kinematics(random_stack(10, 3, robot.n_coordinates), representation="hybrid")
         for name in merged:
             body, offset = robot.frames[name]
             expected = offset if body < 0 else motion.poses[body] @ offset
@@ -244,7 +243,7 @@ class TestNamedFrames:
         np.testing.assert_array_equal(motion.jacobian_of("table"), np.zeros((3, 6, 3)))
 
     def test_an_unknown_name_is_refused_with_the_known_ones(self) -> None:
-        motion = Robot.from_config(PANDA).forward_kinematics(np.zeros((1, 7)))
+        motion = Robot.load(PANDA).forward_kinematics(np.zeros((1, 7)))
         for call in (motion.pose_of, motion.twists_of, motion.jacobian_of):
             with pytest.raises(InputError, match=r"'elbow'.*panda_link1.*panda_link8"):
                 call("elbow")
@@ -259,7 +258,9 @@ class TestBatches:
     def test_a_batch_is_its_samples(self, representation: Representation, floating_base: bool) -> None:
         case = make_case(13, 6, 1, floating_base)
         robot = Robot(robot_of(case.tree).model, frames={"tool": Frame(4, case.tree.placements[1])})
-        base = case.base and BaseMotion(case.base.pose, case.base.twists, frame=case.base.frame)
+        base = case.base and BaseMotion(
+            case.base.pose, case.base.twists, representation=case.base.representation
+        )
         batch = np.stack([case.q, 2.0 * case.q, random_stack(14, 4, case.tree.n_joints)])
         together = robot.forward_kinematics(batch, base, representation)
         n = case.tree.n_joints
@@ -314,9 +315,9 @@ class TestBadInput:
     def test_an_unknown_representation_is_refused_with_the_known_ones(self) -> None:
         robot = robot_of(random_tree(18, 4))
         with pytest.raises(InputError, match=r"spatial.*body_fixed.*hybrid.*'body'"):
-            robot.forward_kinematics(np.zeros((1, 4)), representation="body")  # type: ignore[arg-type]
+            robot.forward_kinematics(np.zeros((1, 4)), representation="body_fixed")  # type: ignore[arg-type]
         with pytest.raises(InputError, match=r"spatial.*'world'"):
-            robot.forward_kinematics(np.zeros((1, 4))).in_representation("world")  # type: ignore[arg-type]
+            robot.forward_kinematics(np.zeros((1, 4))).in_representation("spatial")  # type: ignore[arg-type]
 
     def test_a_base_moves_only_where_it_floats(self) -> None:
         still = BaseMotion(np.eye(4), np.zeros((2, 6)))

@@ -44,7 +44,7 @@ def exact_motion(q: Array) -> tuple[Array, Array]:
         parents=model.parents, screws=model.screws, placements=model.placements, floating_base=False
     )
     motion = mp.kinematics(tree, mp.taylor(mp.exact(q), len(q) + 1)).poses[-1]  # type: ignore[arg-type]
-    twists = mp.to_float(mp.derivatives(mp.twists_of(motion, "world")))[: len(q) - 1]
+    twists = mp.to_float(mp.derivatives(mp.twists_of(motion, "spatial")))[: len(q) - 1]
     return np.vstack([mp.to_float(motion[0]), [0.0, 0.0, 0.0, 1.0]]), twists
 
 

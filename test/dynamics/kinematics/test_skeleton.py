@@ -16,7 +16,7 @@ def lengths(lines: np.ndarray) -> np.ndarray:
 
 
 def test_an_arm_stretches_no_bone() -> None:
-    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    robot = Robot.load(share.find("config", "panda.yaml"))
     rng = np.random.default_rng(3)
     straight = robot_lines(robot, np.zeros(7))
     bent = robot_lines(robot, rng.normal(size=7))
@@ -40,7 +40,7 @@ def test_a_floating_base_carries_both_arms() -> None:
 
 @pytest.mark.parametrize("name", ["gough_stewart_6ups.yaml", "planar_3rrr.yaml"])
 def test_limbs_reach_from_the_ground_to_the_platform(name: str) -> None:
-    robot = Robot.from_config(share.find("config", name))
+    robot = Robot.load(share.find("config", name))
     home, closure = robot.home[1], robot.closure
     assert home is not None and closure is not None and closure.platform is not None
     dof = closure.platform.twists

@@ -121,7 +121,7 @@ def test_several_frames_and_more_coordinates_than_components(
     after = robot.positions
     # where coordinates are left free, the readable form stays where it starts
     expected, _, there = readable(
-        robot, poses, twists, "world", list(bodies), list(tasks), seed=found[0], **given
+        robot, poses, twists, "spatial", list(bodies), list(tasks), seed=found[0], **given
     )
     assert relative(found, expected) < 1e-11
     np.testing.assert_allclose(after, there, rtol=0.0, atol=1e-11)
@@ -129,7 +129,7 @@ def test_several_frames_and_more_coordinates_than_components(
         np.testing.assert_allclose(found[:, i], y[:, i], rtol=0.0, atol=1e-15)
     again = robot.inverse_kinematics(poses, twists, body=list(bodies), task=list(tasks), **given)
     assert relative(again, found) < 1e-11  # from where it is
-    least, _, _ = readable(robot, poses, twists, "world", list(bodies), list(tasks), seed=seed, **given)
+    least, _, _ = readable(robot, poses, twists, "spatial", list(bodies), list(tasks), seed=seed, **given)
     assert np.linalg.norm(found[0] - seed) < 1.1 * np.linalg.norm(least[0] - seed)
     reached = robot.forward_kinematics(found, base)
     rows = {"position": slice(3, 6), "orientation": slice(0, 3)}
@@ -167,7 +167,7 @@ def test_as_the_readable_form(name: str, frame: str, task: Any, order: int) -> N
     y, base = motion(robot, order)
     seed = y[0] + 0.01
     representation: Any
-    for told, representation in (("world", "spatial"), ("body", "body_fixed")):
+    for told, representation in (("spatial", "spatial"), ("body_fixed", "body_fixed")):
         robot.reset()
         moved = robot.forward_kinematics(y, base, representation)
         given = moved.pose_of(frame), moved.twists_of(frame)[:order], told, frame
@@ -198,11 +198,14 @@ def test_of_platforms(name: str, order: int) -> None:
     pose[:2, 3] += (0.01, -0.02)
     if name == "planar_3rrr":
         twists[:, [0, 1, 2, 5]] = 0.0
-    for told, given in (("world", twists), ("body", BaseMotion(pose, twists).in_frame("body").twists)):
+    for told, given in (
+        ("spatial", twists),
+        ("body_fixed", BaseMotion(pose, twists).in_representation("body_fixed").twists),
+    ):
         robot.reset()
         arguments = pose, given[:order], told, body
         _, expected, after = readable(robot, *arguments, "pose")
-        joints, platform = robot.motion_from_frames(*arguments)
+        platform, joints = robot.inverse_kinematics(*arguments)
         assert joints.shape == (order + 1, 0) and platform is not None
         np.testing.assert_allclose(platform.pose, expected.pose, rtol=0.0, atol=1e-13)
         if order:
@@ -227,7 +230,7 @@ def test_further_calls_with_arrays_find_their_kernel(monkeypatch: pytest.MonkeyP
         again = robot.inverse_kinematics(pose, twists, body="sole", seed=y[0], base=base)
         assert relative(again, first) < 1e-13
         assert relative(robot.inverse_kinematics(pose, twists, body="sole", base=base), first) < 1e-13
-    lists = pose.tolist(), base.in_frame("body")
+    lists = pose.tolist(), base.in_representation("body_fixed")
     turned = robot.inverse_kinematics(lists[0], twists, body="sole", seed=list(y[0]), base=lists[1])
     assert relative(turned, first) < 1e-12
     still = BaseMotion(base.pose, base.twists[:1])
@@ -238,7 +241,7 @@ def test_further_calls_with_arrays_find_their_kernel(monkeypatch: pytest.MonkeyP
     with pytest.raises(InputError, match="the seed must have shape"):
         robot.inverse_kinematics(pose, twists, body="sole", seed=y, base=base)
     with pytest.raises(InputError, match="frame must be"):
-        robot.inverse_kinematics(pose, twists, [0], "sole", base=base)  # type: ignore[arg-type]
+        robot.inverse_kinematics(pose, twists, representation=[0], body="sole", base=base)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="give its motion as base"):
         robot.inverse_kinematics(pose, twists, body="sole")
 

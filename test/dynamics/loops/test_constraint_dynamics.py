@@ -32,10 +32,10 @@ def pins_of(mechanism: Mechanism) -> list[Pin]:
 def disagreement(robot: Robot, y: Array, pins: list[Pin]) -> float:
     """Return how far all accelerations of the tree are from Pinocchio's, and from those asked for."""
     rng = np.random.default_rng(5)
-    efforts = robot.solve(y).efforts[:1]
+    efforts = robot.solve_loops(y).efforts[:1]
     efforts = efforts + np.abs(efforts).max() * rng.uniform(-1.0, 1.0, efforts.shape)
     found = robot.forward_dynamics(y[:2], efforts)
-    one = robot.solve(np.vstack([y[:2], found]))
+    one = robot.solve_loops(np.vstack([y[:2], found]))
     worst = 0.0
     for given in (efforts, one.efforts[:1]):
         tau = np.zeros(robot.tree.n_joints)

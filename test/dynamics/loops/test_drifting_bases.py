@@ -33,12 +33,12 @@ def robot() -> Robot:
 def test_everything_that_moves_and_holds(robot: Robot) -> None:
     base, rng = motion_of(robot, 0.1), np.random.default_rng(1)
     wrenches = [
-        AppliedWrench(0, rng.normal(size=(ORDER + 1, 6)), frame="body"),
+        AppliedWrench(0, rng.normal(size=(ORDER + 1, 6)), representation="body_fixed"),
         AppliedWrench(robot.tree.n_bodies - 1, rng.normal(size=(ORDER + 1, 6))),
     ]
     expected = readable_solution(robot, None, base, wrenches)
     assert robot.is_compiled(ORDER) and expected.base is not None
-    found = robot.solve(None, base, wrenches)
+    found = robot.solve_loops(None, base, wrenches)
     assert relative_errors(found.joints, expected.joints).max() < 1e-12
     assert relative_errors(found.efforts, expected.efforts).max() < 1e-12
     for name, load in expected.loads.items():
@@ -71,7 +71,7 @@ def test_far_from_home_code_is_made_for_where_the_base_is(tilt: float) -> None:
 
 def test_forward_dynamics_finds_the_motion_again(robot: Robot) -> None:
     base = motion_of(robot, 0.1, seed=2)
-    one = robot.solve(None, base)
+    one = robot.solve_loops(None, base)
     assert one.base is not None  # which moves as it has to
     _, twists = robot.forward_dynamics(None, one.efforts, BaseMotion(one.base.pose, one.base.twists[:1]))
     assert relative_errors(twists, one.base.twists[1:]).max() < 1e-11

@@ -28,7 +28,7 @@ class Case:
         self.mechanism = getattr(mechanisms, name)()
         self.robot, self.order = robot_of(self.mechanism), order
         self.y, base = motion_of(self.mechanism, order)
-        self.base = None if base is None else base.in_frame("body")
+        self.base = None if base is None else base.in_representation("body_fixed")
         assert self.robot.closure is not None
         self.closure = self.robot.closure
         self.first = 6 if self.closure.base_given else 0
@@ -49,12 +49,12 @@ class Case:
         rows = change[:, :6] if self.first else change[:, self.of_joints.stop :]
         along = mp.exact(rows @ self.closure.directions.T)
         twist = np.concatenate([step * along[:1], mp.exact(np.zeros((15, 6)))])
-        moved = mp.base_poses(Base(np.eye(4), twist, "body"), twist, 15).sum(axis=0)
+        moved = mp.base_poses(Base(np.eye(4), twist, "body_fixed"), twist, 15).sum(axis=0)
         pose = mp.rigid(self.base.pose) @ np.vstack([moved, [0, 0, 0, 1]])
         twists = mp.taylor(mp.exact(self.base.twists) + step * along[1:], self.order + 2)
-        poses = mp.base_poses(Base(pose, twists, "body"), twists, self.order + 3)
-        world = mp.derivatives(mp.twists_of(poses, "world"))
-        found = mp_loops.exact_efforts(self.mechanism, y, self.order, Base(pose, world, "world"))
+        poses = mp.base_poses(Base(pose, twists, "body_fixed"), twists, self.order + 3)
+        world = mp.derivatives(mp.twists_of(poses, "spatial"))
+        found = mp_loops.exact_efforts(self.mechanism, y, self.order, Base(pose, world, "spatial"))
         if not (self.first and body):
             return found
         wrench = mp.wrench_to_body(poses[: self.order + 1], mp.taylor(found[:, :6], self.order + 1))
@@ -93,7 +93,7 @@ def test_of_forward_dynamics(name: str, order: int) -> None:
     n, first = case.closure.n_coordinates, case.first
     assert case.closure.n_efforts == n
     efforts = mp.to_float(case.efforts(np.zeros((order + 3, n)), mp.ONE, body=False))
-    base = case.base and BaseMotion(case.base.pose, case.base.twists[:1], frame="body")
+    base = case.base and BaseMotion(case.base.pose, case.base.twists[:1], representation="body_fixed")
     push = efforts[:, :6] if first else None
     found = case.robot.forward_dynamics_derivatives(case.y[:2], efforts[:, first:], base, push)
     by_motion = case.partials()
@@ -112,6 +112,6 @@ def test_of_forward_dynamics(name: str, order: int) -> None:
 
 def wrench_in_world(base: BaseMotion, values: Array) -> Array:
     """Return a body-fixed wrench and its derivatives in the world, along a motion."""
-    poses = mp.base_poses(Base(base.pose, base.twists, "body"), mp.taylor(mp.exact(base.twists), 9), 10)
+    poses = mp.base_poses(Base(base.pose, base.twists, "body_fixed"), mp.taylor(mp.exact(base.twists), 9), 10)
     found = mp.wrench_to_world(poses[: len(values)], mp.taylor(mp.exact(values), len(values)))
     return mp.to_float(mp.derivatives(found))

@@ -22,7 +22,7 @@ ORDER = 2 if THOROUGH else 1
 
 @cache
 def robot_of(name: str) -> Robot:
-    return Robot.from_config(share.find("config", f"{name}.yaml"))
+    return Robot.load(share.find("config", f"{name}.yaml"))
 
 
 def motion_of(robot: Robot, seed: int) -> tuple[Array | None, BaseMotion | None]:
@@ -40,7 +40,7 @@ def motion_of(robot: Robot, seed: int) -> tuple[Array | None, BaseMotion | None]
 
 
 def wrench_on(robot: Robot) -> list[AppliedWrench]:
-    return [AppliedWrench(robot.tree.body_names[-2], random_stack(4, ORDER + 1, 6), frame="world")]
+    return [AppliedWrench(robot.tree.body_names[-2], random_stack(4, ORDER + 1, 6), representation="spatial")]
 
 
 @pytest.mark.thorough
@@ -60,7 +60,7 @@ def test_returns_what_was_left_out(name: str, count: int) -> None:
     start = None if q is None else q[:2]
     moving = None if base is None else BaseMotion(base.pose, base.twists[:1])
     found: Any = robot.hybrid_dynamics(
-        start, given, prescribed, moving, base_wrench=state.base_wrench, wrenches=wrenches
+        start, given, moving, prescribed=prescribed, base_wrench=state.base_wrench, wrenches=wrenches
     )
     if base is not None:
         assert relative_errors(found[1], base.twists[1:]).max() < 1e-8
@@ -74,14 +74,16 @@ def test_all_prescribed_is_inverse_dynamics_and_none_forward_dynamics() -> None:
     q, base = motion_of(robot, 5)
     assert q is not None and base is not None
     state = robot.drive_state(q, base)
-    efforts, wrench = robot.hybrid_dynamics(
-        q[:2], state.motion[2 : ORDER + 3], robot.driven_joints, base, prescribe_base=True
+    wrench, efforts = robot.hybrid_dynamics(
+        q[:2], state.motion[2 : ORDER + 3], base, prescribed=robot.driven_joints, prescribe_base=True
     )
     assert relative_errors(efforts, state.efforts).max() < 1e-10
     assert relative_errors(wrench, state.base_wrench).max() < 1e-10
     still = BaseMotion(base.pose, base.twists[:1])
-    free, twists = robot.hybrid_dynamics(q[:2], state.efforts, [], still, base_wrench=state.base_wrench)
-    joints, rates = robot.forward_dynamics(q[:2], state.efforts, still, state.base_wrench)
+    twists, free = robot.hybrid_dynamics(
+        q[:2], state.efforts, still, prescribed=[], base_wrench=state.base_wrench
+    )
+    rates, joints = robot.forward_dynamics(q[:2], state.efforts, still, state.base_wrench)
     assert relative_errors(twists, rates).max() < 1e-8
     assert relative_errors(free, state.motion[2 : ORDER + 3]).max() < 1e-8
     assert joints.shape == (ORDER + 1, 6)
@@ -92,13 +94,13 @@ def test_bad_input_is_named() -> None:
     start = np.stack([robot.home[0], np.zeros(len(robot.home[0]))])
     given = np.zeros((1, len(robot.driven_joints)))
     with pytest.raises(InputError, match="prescribed names 'elbow'; the driven joints of 'palletiser' are"):
-        robot.hybrid_dynamics(start, given, ["elbow"])
+        robot.hybrid_dynamics(start, given, prescribed=["elbow"])
     with pytest.raises(InputError, match="has no base to prescribe"):
-        robot.hybrid_dynamics(start, given, [], prescribe_base=True)
+        robot.hybrid_dynamics(start, given, prescribed=[], prescribe_base=True)
     planar = robot_of("planar_3rrr")
     rest = BaseMotion(planar.home[1], np.zeros((1, 6)))  # type: ignore[arg-type]
     with pytest.raises(SingularError, match="prescribed joints of robot 'planar_3rrr' cannot all be moved"):
-        planar.hybrid_dynamics(None, np.zeros((1, 3)), planar.driven_joints, rest)
+        planar.hybrid_dynamics(None, np.zeros((1, 3)), rest, prescribed=planar.driven_joints)
 
 
 @pytest.mark.parametrize(
@@ -109,11 +111,13 @@ def test_computed_with_numbers_as_in_compiled_code(
     name: str, prescribe_base: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of joints, of a base that is pushed or moved, and of a platform, with a wrench on a body."""
-    robot = Robot.from_config(share.find("config", f"{name}.yaml"))  # that knows no code
+    robot = Robot.load(share.find("config", f"{name}.yaml"))  # that knows no code
     q, base = motion_of(robot, 3)
     if name == "planar_3rrr" and base is not None and robot.closure is not None:
         along = robot.closure.directions
-        base = BaseMotion(base.pose, base.twists @ along @ along.T, frame="body").in_frame("world")
+        base = BaseMotion(
+            base.pose, base.twists @ along @ along.T, representation="body_fixed"
+        ).in_representation("spatial")
     state = robot.drive_state(q, base, wrench_on(robot))
     arguments = (
         None if q is None else q[:2],
@@ -122,7 +126,6 @@ def test_computed_with_numbers_as_in_compiled_code(
         None if base is None else BaseMotion(base.pose, base.twists[: 3 if prescribe_base else 1]),
         None if prescribe_base else state.base_wrench,
         wrench_on(robot),
-        prescribe_base,
     )
     with monkeypatch.context() as without_code:
         without_code.setattr(grounded, "compiles", lambda *_: False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +14,8 @@ from sweeps import some
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot, share
 from hodyn_ros.codegen import sample_loop
-from hodyn_ros.dynamics.calls.compiling import Compiled
 from hodyn_ros.dynamics.loops import compiled_partials
+from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.engine.loops import loop_kernel
 from hodyn_ros.errors import ConvergenceError, InputError
 from hodyn_ros.lie.se3 import exp
@@ -115,7 +115,9 @@ CALLS: dict[str, Callable[[Robot, Array, BaseMotion | None], Any]] = {
     "gravity": lambda robot, q, base: robot.gravity_torque(q[..., :2, :], base),
     "all matrices": lambda robot, q, base: tuple(robot.dynamic_matrices(q[..., :3, :], base)),
     "centre of mass": lambda robot, q, base: robot.com(q[..., :3, :], base),
-    "Jacobian": lambda robot, q, base: robot.jacobian(q[..., :1, :], 1, "hybrid", base),
+    "Jacobian": lambda robot, q, base: robot.jacobian(
+        q[..., :1, :], body=1, representation="hybrid", base=base
+    ),
     "regressor": lambda robot, q, base: robot.regressor(q[..., :3, :], base),
     "momentum": lambda robot, q, base: robot.centroidal_momentum(q[..., :2, :], base),
     "of parameters": lambda robot, q, base: tuple(robot.parameter_derivatives(q[..., :2, :], base)),
@@ -131,7 +133,7 @@ CALLS: dict[str, Callable[[Robot, Array, BaseMotion | None], Any]] = {
 def test_partial_derivatives_of_batches_are_those_of_the_samples(name: str, order: int) -> None:
     """All directions of many samples in lanes: also where a wrench is applied, and in several parts."""
     mechanism, count = MECHANISMS[name](), 5
-    given, pull = Samples(mechanism, count), [AppliedWrench(1, np.ones((2, 6)), frame="body")]
+    given, pull = Samples(mechanism, count), [AppliedWrench(1, np.ones((2, 6)), representation="body_fixed")]
     robot, alone = robot_of(mechanism), robot_of(mechanism)
     wrenches = None if name == "planar 3-RRR" else pull
     q, u = given.q[:, : order + 3], given.efforts[:, : order + 1]
@@ -162,9 +164,9 @@ def test_partial_derivatives_are_computed_in_parts(monkeypatch: pytest.MonkeyPat
     with pytest.raises(ConvergenceError, match="^sample 7: .* does not get there"):
         robot.inverse_dynamics_derivatives(given.q)
     with pytest.raises(ConvergenceError, match="^sample 7: .* does not get there"):
-        robot.hybrid_dynamics_derivatives(given.q[:, :2], given.efforts, robot.driven_joints[:1])
+        robot.hybrid_dynamics_derivatives(given.q[:, :2], given.efforts, prescribed=robot.driven_joints[:1])
     with pytest.raises(ConvergenceError, match="^sample 7: .* does not get there"):
-        robot.hybrid_dynamics(given.q[:, :2], given.efforts, robot.driven_joints[:1])
+        robot.hybrid_dynamics(given.q[:, :2], given.efforts, prescribed=robot.driven_joints[:1])
 
 
 @pytest.mark.parametrize("name", some(["palletiser", "flying cam", "planar 3-RRR"], "flying cam"))
@@ -185,7 +187,9 @@ def test_batches_are_the_samples_one_by_one(call: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", some(["palletiser", "flying cam", "planar 3-RRR"], "planar 3-RRR"))
-@pytest.mark.parametrize("what", [one for one in get_args(Compiled) if one != "drive_state"])
+@pytest.mark.parametrize(
+    "what", [name for name, one in OPERATIONS.items() if one.batched or name == "inverse_kinematics"]
+)
 def test_compiled_batches_are_compiled_calls_of_each_sample(what: Any, name: str) -> None:
     mechanism, count = MECHANISMS[name](), 3
     given, robot, alone = Samples(mechanism, count), robot_of(mechanism), robot_of(mechanism)
@@ -282,22 +286,22 @@ def test_loops_that_open_are_named_with_their_sample(monkeypatch: pytest.MonkeyP
 
 def test_forward_dynamics_of_a_platform_on_limbs_in_lanes() -> None:
     """The motions that efforts stand for come back, of samples and of each alone."""
-    robot = Robot.from_config(share.find("config", "planar_3rrr.yaml"))
+    robot = Robot.load(share.find("config", "planar_3rrr.yaml"))
     rng, order, count = np.random.default_rng(4), 1, 70
     closure, home = robot.closure, robot.home[1]
     assert closure is not None and home is not None
     along = closure.directions.T
     shifts, rates = rng.uniform(-0.05, 0.05, (count, 2)), rng.uniform(-2.0, 2.0, (count, order + 2, 2))
     poses = np.array([home @ exp(shift @ along) for shift in shifts])
-    base = BaseMotion(poses, rates @ along, frame="body").in_frame("world")
+    base = BaseMotion(poses, rates @ along, representation="body_fixed").in_representation("spatial")
     efforts: Any = robot.inverse_dynamics(None, base)
     still = BaseMotion(base.pose, base.twists[:, :1])
-    _, found = robot.forward_dynamics(None, efforts, still)
+    found, _ = robot.forward_dynamics(None, efforts, still)
     for k in range(order + 1):
         scale = np.abs(base.twists[:, 1 + k]).max()
         assert np.abs(found[:, k] - base.twists[:, 1 + k]).max() < 1e-11 * scale
     assert robot._looped._forward_loops  # type: ignore[union-attr]
     for i in range(0, count, 10):
         one = BaseMotion(still.pose[i], still.twists[i])
-        _, alone = robot.forward_dynamics(None, efforts[i], one)
+        alone, _ = robot.forward_dynamics(None, efforts[i], one)
         assert np.abs(alone - found[i]).max() < 1e-11 * np.abs(alone).max()

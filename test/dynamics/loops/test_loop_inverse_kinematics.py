@@ -49,13 +49,13 @@ def test_coordinates_come_back_from_bodies(name: str, body: str, task: str) -> N
         return np.vstack([pose[:3].ravel(), np.hstack([twists, twists])])
 
     bound = 2.0 * SLACK * moved_back_by_rounding(of_body, y)  # there and back
-    for frame, representation in (("world", "spatial"), ("body", "body_fixed")):
+    for frame, representation in (("spatial", "spatial"), ("body_fixed", "body_fixed")):
         twists = robot.forward_kinematics(y, representation=representation).twists_of(body)  # type: ignore[arg-type]
         found = robot.inverse_kinematics(
             moved.pose_of(body),
             twists,
-            frame,
-            body,
+            representation=frame,
+            body=body,
             seed=y[0] + 0.05,
             task=task,  # type: ignore[arg-type]
         )
@@ -113,7 +113,9 @@ class TestRedundant:
             """Return the least velocities along the motion found, for the velocity of the foot then."""
             q = sum(row * time**k / factorial(k) for k, row in enumerate(found))
             v = sum(row * time**k / factorial(k) for k, row in enumerate(twists))
-            jacobian = robot.jacobian(q[None], "foot", "hybrid", BaseMotion(pose, np.zeros((1, 6))))[0]
+            jacobian = robot.jacobian(
+                q[None], body="foot", representation="hybrid", base=BaseMotion(pose, np.zeros((1, 6)))
+            )[0]
             result: Array = np.linalg.pinv(jacobian[3:, 6:]) @ v
             return result
 
@@ -133,10 +135,10 @@ class TestPlatforms:
         assert pose is not None
         rows = np.zeros((4, 6))
         rows[:, [0, 1, 5]] = 0.3 * random_stack(5, 4, 3)
-        moved = robot.forward_kinematics(None, BaseMotion(pose, rows, frame="body"))
+        moved = robot.forward_kinematics(None, BaseMotion(pose, rows, representation="body_fixed"))
         names = ["body1", "body3", "body5"]  # of the sliders
         robot.reset()
-        joints, platform = robot.motion_from_frames(
+        platform, joints = robot.inverse_kinematics(
             [moved.pose_of(name) for name in names],
             [moved.twists_of(name) for name in names],
             body=names,
@@ -145,15 +147,15 @@ class TestPlatforms:
         assert joints.shape == (5, 0) and platform is not None
         np.testing.assert_allclose(platform.pose, moved.pose_of("body6"), atol=1e-12)
         assert relative(platform.twists, moved.twists_of("body6")) < 1e-11
-        with pytest.raises(InputError, match="a platform moves robot 'robot'; motion_from_frames returns"):
-            robot.inverse_kinematics(pose, body="body6")
+        with pytest.raises(InputError, match="no compiled inverse kinematics of robot 'robot'"):
+            robot.compile(0, "inverse_kinematics")
 
     def test_of_limbs(self) -> None:
         robot = shipped("gough_stewart_6ups.yaml")
         pose = robot.home[1]
         assert pose is not None
         base = BaseMotion(pose, 0.2 * random_stack(7, 2, 6))
-        _, platform = robot.motion_from_frames(pose, base.twists, body=robot.tree.body_names[0])
+        platform, _ = robot.inverse_kinematics(pose, base.twists, body=robot.tree.body_names[0])
         assert platform is not None
         np.testing.assert_allclose(platform.twists, base.twists, atol=1e-12)
 
@@ -217,7 +219,7 @@ def _dead_point(robot: Robot) -> float:
     """Return the angle of the crank of a four-bar at which the rocker turns back."""
 
     def slope(q: float) -> float:
-        return float(robot.jacobian(np.array([[q]]), "body3", "world")[0, 2, 0])
+        return float(robot.jacobian(np.array([[q]]), body="body3", representation="spatial")[0, 2, 0])
 
     steps = np.linspace(0.0, 3.0, 31)
     values = [slope(q) for q in steps]

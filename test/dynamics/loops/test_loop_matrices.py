@@ -12,7 +12,7 @@ from sweeps import some
 
 from hodyn_ros import BaseMotion, InputError, Robot, share
 from hodyn_ros.dynamics.loops import compiled_partials, grounded
-from hodyn_ros.dynamics.loops.looped_matrices import COMPILED, RATES
+from hodyn_ros.dynamics.operations import PRODUCTS, RATES
 from hodyn_ros.engine.loops.loop_matrices import MATRICES
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.motion import wrenches_to_body
@@ -33,13 +33,17 @@ class Case:
             self.q: Array | None = y[: order + 2]
             self.rates = y[1 : order + 3]
             if self.base is not None:
-                self.rates = np.hstack([self.base.in_frame("body").twists[: order + 2], self.rates])
+                self.rates = np.hstack(
+                    [self.base.in_representation("body_fixed").twists[: order + 2], self.rates]
+                )
             return
         self.robot, self.q = robot or shipped(f"{name}.yaml"), None
         directions, pose = self.directions, self.robot.home[1]
         assert pose is not None
         self.rates = 0.5 * random_stack(5, order + 2, directions.shape[1])
-        self.base = BaseMotion(pose @ exp(directions[:, 0] * 0.05), self.rates @ directions.T, frame="body")
+        self.base = BaseMotion(
+            pose @ exp(directions[:, 0] * 0.05), self.rates @ directions.T, representation="body_fixed"
+        )
 
     @property
     def directions(self) -> Array:
@@ -50,7 +54,7 @@ class Case:
         """Return the motion up to derivative `order`."""
         base = self.base
         if base is not None:
-            base = BaseMotion(base.pose, base.twists[:order], frame=base.frame)
+            base = BaseMotion(base.pose, base.twists[:order], representation=base.representation)
         return None if self.q is None else self.q[: order + 1], base
 
     def displaced(self, coordinate: int, step: float) -> tuple[Array | None, BaseMotion | None]:
@@ -59,13 +63,13 @@ class Case:
         if base is None:
             assert q is not None
             return self.turned(q, coordinate, step), None
-        base = base.in_frame("body")
+        base = base.in_representation("body_fixed")
         n = self.directions.shape[1]
         if coordinate >= n:
             assert q is not None
             return self.turned(q, coordinate - n, step), base
         pose = base.pose @ exp(step * self.directions[:, coordinate])
-        return q, BaseMotion(pose, base.twists, frame="body")
+        return q, BaseMotion(pose, base.twists, representation="body_fixed")
 
     @staticmethod
     def turned(q: Array, joint: int, step: float) -> Array:
@@ -158,7 +162,7 @@ def test_derivatives_computed_with_numbers_are_those_of_compiled_code(
     assert looped is not None
     y, base = motion_of(mechanism, order)
     if base is not None:
-        base = BaseMotion(base.pose, base.twists[: order + 1], frame=base.frame)
+        base = BaseMotion(base.pose, base.twists[: order + 1], representation=base.representation)
     found = vars(robot.matrix_derivatives(y[: order + 2], base)).values()
     assert looped.partial_kernels["mass_matrix", order, ()] is not None
     monkeypatch.setattr(compiled_partials, "of_matrix", lambda *arguments: None)
@@ -170,7 +174,7 @@ def test_derivatives_computed_with_numbers_are_those_of_compiled_code(
 def test_large_matrices_can_be_compiled_all_the_same(
     cases: dict[str, Case], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = Robot.from_config(share.find("config", "planar_3rrr.yaml"))  # shares no compiled matrices
+    own = Robot.load(share.find("config", "planar_3rrr.yaml"))  # shares no compiled matrices
     case, again = Case("planar_3rrr", own), cases["planar_3rrr"]
     looped = case.robot._looped
     assert looped is not None
@@ -196,9 +200,9 @@ def test_products_computed_with_numbers_are_those_of_compiled_code(
     for order in (0, 2):
         y, base = motion_of(mechanism, order)
         body = robot.tree.body_names[-1]
-        for call in sorted(COMPILED):
-            others = (body, "body") if call == "jacobian" else ()
-            rows = order + 1 + RATES.get(call, 0)
+        for call in sorted(PRODUCTS):
+            others = (body, "body_fixed") if call == "jacobian" else ()
+            rows = order + 1 + RATES[call]
             moved = BaseMotion(base.pose, base.twists[: max(rows - 1, 1)]) if base is not None else None
             if looped.product_call(call, order, *others).call.on_numbers:
                 assert order or name == "6-UPS", call
@@ -215,7 +219,7 @@ def test_products_computed_with_numbers_are_those_of_compiled_code(
             assert (errors <= np.maximum(1e-11 * sizes, 1e-13 * sizes.max())).all(), call
             batch = looped.computed(call, np.stack([y[:rows]] * 2), moved, *others)
             assert np.abs(batch - found).max() <= 1e-12 * sizes.max()
-    assert compiled > len(COMPILED)
+    assert compiled > len(PRODUCTS)
 
 
 @pytest.mark.parametrize("name", some(MECHANISMS, "RSSR", "ankle with rods", "planar 3-RRR", "hinged 3-RRR"))
@@ -228,7 +232,10 @@ def test_matrices_balance_the_efforts_of_the_readable_formulation(name: str) -> 
     rates, pushes = y[1:], np.zeros((order + 1, 0))
     short = base
     if base is not None and robot.closure is not None:
-        twists, short = base.in_frame("body").twists, BaseMotion(base.pose, base.twists[: order + 1])
+        twists, short = (
+            base.in_representation("body_fixed").twists,
+            BaseMotion(base.pose, base.twists[: order + 1]),
+        )
         if one.base_wrench is None:
             along = np.linalg.pinv(robot.closure.directions)
             rates = np.concatenate([rates, twists @ along.T], axis=1)
@@ -264,17 +271,19 @@ def test_what_cannot_be_is_said_in_one_line(cases: dict[str, Case]) -> None:
 
 def test_compiled_calls_go_far_in_small_steps() -> None:
     """Further than code goes at once, as that might change the branch."""
-    robot = Robot.from_config(share.find("config", "palletiser.yaml"))
+    robot = Robot.load(share.find("config", "palletiser.yaml"))
     home = robot.home[0]
     for what in ("mass_matrix", "coriolis_matrix", "jacobian"):
         rows = 2 if what == "coriolis_matrix" else 1
-        q = np.zeros((rows, robot.n_joints))
+        q = np.zeros((rows, robot.n_coordinates))
         q[0] = home - np.array([0.05, 0.5, 0.5, 0.05])
         q[1:] = 0.3
         robot.reset()
         found = robot.compile(0, what)(q)
         robot.reset()
         expected = (
-            robot.jacobian(q, robot.tree.body_names[-1]) if what == "jacobian" else getattr(robot, what)(q)
+            robot.jacobian(q, body=robot.tree.body_names[-1])
+            if what == "jacobian"
+            else getattr(robot, what)(q)
         )
         np.testing.assert_allclose(found, expected[0], rtol=0.0, atol=1e-12 * np.abs(expected).max())

@@ -46,7 +46,7 @@ class Case:
         bodies = robot.tree.body_names
         self.loads = [
             AppliedWrench(bodies[-1], rng.normal(size=(ORDER + 1, 6))),
-            AppliedWrench(bodies[-2], rng.normal(size=(ORDER + 1, 6)), frame="body"),
+            AppliedWrench(bodies[-2], rng.normal(size=(ORDER + 1, 6)), representation="body_fixed"),
         ]
         self.motion = rng.normal(size=(ORDER + 1, 6))  # of a base that is held
         self.directions = rng.normal(
@@ -65,7 +65,7 @@ class Case:
             along = part @ closure.directions.T
             if push is not None:
                 push = push + wrenches_to_world(base.pose, self.body_twists, change[2:, :6])
-            base = BaseMotion(base.pose @ exp(along[0]), base.twists + along[1], frame="body")
+            base = BaseMotion(base.pose @ exp(along[0]), base.twists + along[1], representation="body_fixed")
             base = settled(self.robot, base) if self.drifts else base
         return state, self.efforts + change[2:, first:], base, push
 
@@ -82,14 +82,14 @@ class Case:
         found: Any = self.robot.forward_dynamics(
             self.state, self.efforts, self.base, self.push, wrenches=self.loads
         )
-        return np.concatenate([self.base.twists[:1], found[1]])
+        return np.concatenate([self.base.twists[:1], found.base])
 
     def accelerations(self, step: float) -> Array:
         state, values, base, push = self.moved(step)
         found: Any = self.robot.forward_dynamics(state, values, base, push, wrenches=self.loads)
         if base is None:
             return np.asarray(found)
-        joints, twists = found
+        twists, joints = found
         rows = np.linalg.lstsq(self.closure.directions, twists.T, rcond=None)[0].T
         return np.concatenate([rows, joints] if self.closure.base_given else [joints, rows], axis=1)
 
@@ -99,41 +99,47 @@ class Case:
         if held and base is not None:
             base, push = self.held(base, step * self.directions[2:, :6]), None
         found: Any = self.robot.hybrid_dynamics(
-            state, values, prescribed, base, push, wrenches=self.loads, prescribe_base=held
+            state, values, base, push, prescribed=prescribed, wrenches=self.loads, prescribe_base=held
         )
         if base is None or not self.closure.base_given:
-            return np.asarray(found if base is None else found[0])
-        return np.concatenate([base.wrenches_in_body(found[1]) if held else found[1], found[0]], axis=1)
+            return np.asarray(found if base is None else found.joints)
+        return np.concatenate(
+            [base.wrenches_in_body(found.base) if held else found.base, found.joints], axis=1
+        )
 
     def held(self, base: BaseMotion, change: Array) -> BaseMotion:
         """Return the motion of a base that is prescribed."""
-        return BaseMotion(base.pose, np.concatenate([base.twists, self.motion + change]), frame="body")
+        return BaseMotion(
+            base.pose, np.concatenate([base.twists, self.motion + change]), representation="body_fixed"
+        )
 
 
 def settled(robot: Robot, base: BaseMotion) -> BaseMotion:
     """Return the motion that a 3-RPS has, with the rows given of the twist in the axes of its pose."""
     there = robot.forward_kinematics(None, base).pose_of("body6")
-    found = robot.forward_kinematics(None, BaseMotion(there, base.twists, frame="body"), "body_fixed")
-    return BaseMotion(found.pose_of("body6"), found.twists_of("body6"), frame="body")
+    found = robot.forward_kinematics(
+        None, BaseMotion(there, base.twists, representation="body_fixed"), "body_fixed"
+    )
+    return BaseMotion(found.pose_of("body6"), found.twists_of("body6"), representation="body_fixed")
 
 
 def case_of(name: str) -> Case:
     if name == "3-RPS":
         robot = three_rps()
         pose = from_rpy(np.array([0.0, 0.0, 0.62]), np.array([0.05, -0.04, 0.0]))
-        base = BaseMotion(pose, random_stack(4, 1, 6), frame="body")
+        base = BaseMotion(pose, random_stack(4, 1, 6), representation="body_fixed")
         return Case(robot, np.zeros((2, 0)), settled(robot, base))
     if name == "RRR" or name == "gough_stewart_6ups":
         if name == "RRR":
             robot = ParallelRobot.from_screws(**parallel_robots.planar_3rrr(0.08).arguments())
         else:
-            robot = Robot.from_config(share.find("config", f"{name}.yaml"))
+            robot = Robot.load(share.find("config", f"{name}.yaml"))
         pose, closure = robot.home[1], robot.closure
         assert pose is not None and closure is not None
         along = closure.directions
         pose = pose @ exp(along @ np.linspace(0.02, 0.05, along.shape[1]))
         twists = 0.3 * random_stack(5, 1, 6) @ along @ along.T
-        return Case(robot, np.zeros((2, 0)), BaseMotion(pose, twists, frame="body"))
+        return Case(robot, np.zeros((2, 0)), BaseMotion(pose, twists, representation="body_fixed"))
     mechanism = {
         "ankle": ankle,
         "flying cam": flying_cam,
@@ -143,7 +149,9 @@ def case_of(name: str) -> Case:
     }[name]()
     y, base = motion_of(mechanism, 0)
     if base is not None:
-        base = BaseMotion(base.pose, base.in_frame("body").twists[:1], frame="body")
+        base = BaseMotion(
+            base.pose, base.in_representation("body_fixed").twists[:1], representation="body_fixed"
+        )
     return Case(robot_of(mechanism), y, base)
 
 
@@ -181,7 +189,7 @@ def test_of_hybrid_dynamics(name: str, held: bool) -> None:
     if held and base is not None:
         base, push = case.held(base, np.zeros(6)), None
     found = case.robot.hybrid_dynamics_derivatives(
-        case.state, case.efforts, prescribed, base, push, wrenches=case.loads, prescribe_base=held
+        case.state, case.efforts, base, push, prescribed=prescribed, wrenches=case.loads, prescribe_base=held
     )
     assert_exact(found, case, lambda step: case.left_out(step, prescribed, held))
 
@@ -219,16 +227,16 @@ def test_compiled_code_finds_what_numbers_with_derivatives_do(
 @pytest.mark.thorough
 def test_compiled_calls_go_on_from_where_the_loops_were_closed_last() -> None:
     """Two turns of a half radian apart, which code refuses as it may change the branch, and back."""
-    robot = Robot.from_config(share.find("config", "palletiser.yaml"))
+    robot = Robot.load(share.find("config", "palletiser.yaml"))
     rng, home = np.random.default_rng(1), robot.home[0]
-    motions = [rng.uniform(-0.3, 0.3, (4, robot.n_joints)) for _ in range(2)]
+    motions = [rng.uniform(-0.3, 0.3, (4, robot.n_coordinates)) for _ in range(2)]
     for q, share_of in zip(motions, (0.0, -0.5)):
         q[0] = home + np.array([0.1, 1.0, 1.0, 0.1]) * share_of
     efforts = [robot.inverse_dynamics(q) for q in motions]
     robot.reset()
     for _ in range(3):  # the first call of a shape makes what the next ones are
         for q, u in zip(motions, efforts):
-            other = Robot.from_config(share.find("config", "palletiser.yaml"))
+            other = Robot.load(share.find("config", "palletiser.yaml"))
             assert other.inverse_dynamics(q).shape == u.shape
             for found, expected in (
                 (robot.inverse_dynamics_derivatives(q), other.inverse_dynamics_derivatives(q)),
@@ -244,7 +252,7 @@ def computed(case: Case) -> list[Array]:
     q = np.concatenate([state, state[:1]])
     twist, moving = [], []
     if base is not None:
-        now = base.in_frame("world")
+        now = base.in_representation("spatial")
         twist = [now.pose, now.twists]
         moving = [now.pose, np.concatenate([now.twists, 0.5 * now.twists])]
     pushes = [] if case.push is None else [case.push[:1]]
@@ -264,14 +272,14 @@ def test_of_batches() -> None:
     assert case.state is not None and base is not None and push is not None
     states, efforts = (np.array([one, 1.1 * one, 0.9 * one]) for one in (case.state, case.efforts[:1]))
     q = np.concatenate([states, states[:, :1]], axis=1)
-    moving = BaseMotion(base.pose, np.concatenate([base.twists, base.twists]), frame="body")
+    moving = BaseMotion(base.pose, np.concatenate([base.twists, base.twists]), representation="body_fixed")
     prescribed, pushes = list(robot.driven_joints[1:2]), np.array([push[:1]] * 3)
     inverse = robot.inverse_dynamics_derivatives(q, moving)
     forward = robot.forward_dynamics_derivatives(states, efforts, base, pushes)
-    hybrid = robot.hybrid_dynamics(states, efforts, prescribed, base, push[:1])
+    hybrid = robot.hybrid_dynamics(states, efforts, base, push[:1], prescribed=prescribed)
     for i in range(3):
         state = states[i], efforts[i]
-        alone = robot.hybrid_dynamics(*state, prescribed, base, push[:1])
+        alone = robot.hybrid_dynamics(*state, base, push[:1], prescribed=prescribed)
         for found, expected in (
             (inverse[i], robot.inverse_dynamics_derivatives(q[i], moving)),
             (forward[i], robot.forward_dynamics_derivatives(*state, base, push[:1])),
@@ -279,7 +287,7 @@ def test_of_batches() -> None:
         ):
             assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
     with pytest.raises(InputError, match="as many of each argument; found .2, 3."):
-        robot.hybrid_dynamics_derivatives(states, efforts[:2], prescribed, base)
+        robot.hybrid_dynamics_derivatives(states, efforts[:2], base, prescribed=prescribed)
     with pytest.raises(InputError, match="a batch of 3 takes as many, or one for all; found 2"):
         robot.forward_dynamics_derivatives(states, efforts[:2], base)
 
@@ -289,7 +297,7 @@ def test_of_batches() -> None:
 def test_batches_by_either_code(name: str, longest: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which of the two a batch takes depends on its length alone; samples far apart are approached."""
     monkeypatch.setattr(compiled_partials, "_LONG", longest)
-    robot = Robot.from_config(share.find("config", f"{name}.yaml"))
+    robot = Robot.load(share.find("config", f"{name}.yaml"))
     rng, (home, pose) = np.random.default_rng(3), robot.home
     q = 0.3 * rng.normal(size=(6, 4, len(home)))
     q[:, 0] = home + np.array([[0.0], [0.1], [0.8], [0.7], [0.1], [0.0]])
@@ -343,10 +351,14 @@ class TestPlatformsThatDrift:
         robot = three_rps(floating)
         pose = from_rpy(np.array([0.02, 0.01, 0.64]), np.array([0.05, -0.04, 0.03]))
         twists = random_stack(7, 3, 6)
-        found = robot.inverse_dynamics_derivatives(None, BaseMotion(pose, twists, frame="body"))
+        found = robot.inverse_dynamics_derivatives(
+            None, BaseMotion(pose, twists, representation="body_fixed")
+        )
 
         def efforts(along: Array, step: float) -> Array:
-            return robot.inverse_dynamics(None, BaseMotion(pose @ exp(step * along), twists, frame="body"))
+            return robot.inverse_dynamics(
+                None, BaseMotion(pose @ exp(step * along), twists, representation="body_fixed")
+            )
 
         for i, row in enumerate((0, 1, 5)):
             error = np.abs(slope(partial(efforts, np.eye(6)[row])) - found[:, 0, :, i]).max(axis=1)
@@ -363,7 +375,7 @@ class TestPlatformsThatDrift:
             ):
                 assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
         moving = BaseMotion(base.pose, random_stack(7, 2, 6))
-        loads = [AppliedWrench("body6", random_stack(8, 1, 6), frame="body")]
+        loads = [AppliedWrench("body6", random_stack(8, 1, 6), representation="body_fixed")]
         found, expected = (
             one.inverse_dynamics_derivatives(None, moving, wrenches=loads) for one in (other, robot)
         )

@@ -54,13 +54,13 @@ def test_as_the_readable_form(name: str, loaded: bool) -> None:
     wrenches = []
     if loaded:
         wrenches = [
-            AppliedWrench(0, rng.normal(size=(order + 1, 6)), frame="body"),
+            AppliedWrench(0, rng.normal(size=(order + 1, 6)), representation="body_fixed"),
             AppliedWrench(robot.tree.n_bodies - 1, rng.normal(size=(1, 6))),
         ]
-    robot.solve(y, base, wrenches)  # rods that may spin stay there from now on
+    robot.solve_loops(y, base, wrenches)  # rods that may spin stay there from now on
     expected = readable_solution(robot, y, base, wrenches)
     after = robot.positions
-    compare(robot.solve(y, base, wrenches), expected)
+    compare(robot.solve_loops(y, base, wrenches), expected)
     assert robot.positions is not None
     np.testing.assert_allclose(robot.positions, after, rtol=0.0, atol=1e-12)
 
@@ -83,7 +83,7 @@ def test_robots_of_the_package(name: str, order: int) -> None:
         base = BaseMotion(base.pose, base.twists[: order + 2])
     expected = readable_solution(robot, q, base)
     robot.reset()
-    compare(robot.solve(q, base), expected)
+    compare(robot.solve_loops(q, base), expected)
 
 
 def test_redundant_drives_and_their_preload() -> None:
@@ -94,14 +94,14 @@ def test_redundant_drives_and_their_preload() -> None:
     for given in (None, preload):
         expected = readable_solution(robot, y, base, (), given)
         robot.reset()
-        compare(robot.solve(y, base, preload=given), expected)
+        compare(robot.solve_loops(y, base, preload=given), expected)
 
 
 def test_cutting_a_loop_seen_from_a_moving_body_and_pushing_with_its_load_changes_nothing() -> None:
     """The loops of the ankle begin at the shank, which the joints before it move."""
     mechanism = ankle()
     robot, (y, base) = robot_of(mechanism), motion_of(mechanism, 4)
-    one = robot.solve(y, base)
+    one = robot.solve_loops(y, base)
     joints = tuple(range(mechanism.tree.n_joints))
     cut = robot_of(replace(mechanism, loops=(), joints=joints, driven=joints))
     wrenches = []
@@ -129,11 +129,11 @@ def test_loads_in_directions_in_which_a_platform_cannot_move(loaded: bool) -> No
         on_platform = random_stack(9, order + 1, 6) * (1.0, 1.0, 0.0, 1.0, 1.0, 1.0)
         wrenches = [
             AppliedWrench(robot.tree.n_bodies - 1, of_limb),
-            AppliedWrench(0, on_platform, frame="body"),
+            AppliedWrench(0, on_platform, representation="body_fixed"),
         ]
     expected = readable_solution(robot, None, base, wrenches)
     robot.reset()
-    one = robot.solve(None, base, wrenches)
+    one = robot.solve_loops(None, base, wrenches)
     compare(one, expected)
     if not loaded:
         weight = sum(robot.tree.masses) * 9.81  # carried upwards by the loops to the ground
@@ -145,15 +145,15 @@ class TestLeftToTheReadableForm:
     def test_far_poses_and_errors(self) -> None:
         robot = robot_of(four_bar())
         q = np.array([[0.1], [1.0], [0.5]])
-        robot.solve(q)
+        robot.solve_loops(q)
         before = robot.positions
         far = q + np.array([[1.4], [0.0], [0.0]])
         expected = readable_solution(robot, far)
         robot.reset(before)
-        compare(robot.solve(far), expected)
+        compare(robot.solve_loops(far), expected)
         led = robot_of(four_bar(), coordinates=["joint3"])
         for values, error in (([[2.5]], ConvergenceError), ([[np.nan]], ValueError)):
             before = led.positions
             with pytest.raises(error):
-                led.solve(np.concatenate([values, np.zeros((2, 1))]))
+                led.solve_loops(np.concatenate([values, np.zeros((2, 1))]))
             np.testing.assert_array_equal(led.positions, before)

@@ -24,7 +24,7 @@ ROBOTS = (*PLATFORMS, "delta", "palletiser", "humanoid_leg")
 
 
 def of_config(name: str) -> Robot:
-    return Robot.from_config(share.find("config", f"{name}.yaml"))
+    return Robot.load(share.find("config", f"{name}.yaml"))
 
 
 def motion_of(robot: Robot, orders: int, seed: int = 0) -> list[Array]:
@@ -43,7 +43,7 @@ def motion_of(robot: Robot, orders: int, seed: int = 0) -> list[Array]:
         free = closure.directions
         pose = start @ exp(free @ rng.uniform(-0.04, 0.04, free.shape[1]))
         twists = rng.uniform(-0.5, 0.5, (max(orders, 1), free.shape[1])) @ free.T
-        world = BaseMotion(pose, twists, frame="body").in_frame("world")
+        world = BaseMotion(pose, twists, representation="body_fixed").in_representation("spatial")
         result += [world.pose, np.ascontiguousarray(world.twists[:orders])]
     return result
 
@@ -76,7 +76,7 @@ def test_compiled_calls_are_those_of_that_name(name: str, orders: int) -> None:
     f = robot.compile(orders, "motion_from_drives")
     row = f(drives, *base)
     robot.reset()
-    q, platform = robot.motion_from_drives(drives, named(robot, motion)[1] if base else None)
+    platform, q = robot.motion_from_drives(drives, named(robot, motion)[1] if base else None)
     parts = [] if platform is None else [platform.pose, platform.twists[:orders]]
     assert np.array_equal(row, np.concatenate([part.ravel() for part in (*parts, q)])[None])
     # and they are what the drives were computed from
@@ -188,7 +188,7 @@ def test_what_is_found_cannot_be_written_to() -> None:
     """As of every motion of a base: nobody changes what a later call returns."""
     robot = of_config("gough_stewart_6ups")
     for rows in (1, 3):
-        _, found = robot.motion_from_drives(np.zeros((rows, 6)))
+        found, _ = robot.motion_from_drives(np.zeros((rows, 6)))
         assert found is not None
         assert not found.pose.flags.writeable
         assert not found.twists.flags.writeable
@@ -199,9 +199,9 @@ def test_redundant_drives_agree_to_every_order_or_are_refused() -> None:
     robot = ParallelRobot.from_screws(**arrays.arguments())
     assert robot.closure is not None
     pose = arrays.placement @ exp(arrays.dof @ np.full(arrays.dof.shape[1], 0.05))
-    given = BaseMotion(pose, random_stack(2, 3, arrays.dof.shape[1]) @ arrays.dof.T, frame="body").in_frame(
-        "world"
-    )
+    given = BaseMotion(
+        pose, random_stack(2, 3, arrays.dof.shape[1]) @ arrays.dof.T, representation="body_fixed"
+    ).in_representation("spatial")
     drives = np.ascontiguousarray(robot.joint_motion(None, given)[:, list(robot.closure.driven)])
     assert drives.shape[1] > arrays.dof.shape[1]
     f = robot.compile(3, "motion_from_drives")
@@ -249,12 +249,12 @@ def test_any_six_legged_platform_comes_back_to_its_pose(seed: int) -> None:
     def back(drives: Array) -> Array:
         robot.reset()
         for _ in range(2):  # the second time from there on, as far as Newton's method goes
-            _, found = robot.motion_from_drives(drives)
+            found, _ = robot.motion_from_drives(drives)
         assert found is not None
         return np.vstack([found.pose[:3].reshape(2, 6), found.twists])
 
     robot.reset()
-    _, first = robot.motion_from_drives(drives)
+    first, _ = robot.motion_from_drives(drives)
     assert first is not None and np.abs(first.pose - pose).max() < 1e-12
     expected = np.vstack([pose[:3].reshape(2, 6), given.twists])
     # a leg's position is a difference of its lengths, and known as these are

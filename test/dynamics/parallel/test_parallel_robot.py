@@ -26,7 +26,7 @@ from hodyn_ros import (
 from hodyn_ros.engine.limbs.kernel import ParallelKernel
 from hodyn_ros.errors import HodynError
 from hodyn_ros.formulations import limb_decomposition
-from hodyn_ros.lie.motion import Frame
+from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import exp
 from hodyn_ros.model.parallel.closure import model_of
 from hodyn_ros.model.parallel.model import ParallelModel
@@ -44,8 +44,8 @@ def build(arrays: Parallel) -> Robot:
     return ParallelRobot.from_screws(**arrays.arguments())
 
 
-def at(pose: Array, twists: Array = REST, frame: Frame = "body") -> BaseMotion:
-    return BaseMotion(pose, twists, frame=frame)
+def at(pose: Array, twists: Array = REST, frame: BaseRepresentation = "body_fixed") -> BaseMotion:
+    return BaseMotion(pose, twists, representation=frame)
 
 
 def still(pose: Array) -> BaseMotion:
@@ -110,7 +110,7 @@ def test_says_what_it_consists_of(platform: Robot) -> None:
     rows = tuple(f"platform.{row}" for row in ("rx", "ry", "rz", "x", "y", "z"))
     assert (platform.tree.n_joints, len(platform.driven_joints), platform.coordinates) == (36, 6, rows)
     assert platform.driven_joints[1] == "limb2_joint3"
-    assert platform.joint_names == () and platform.n_joints == 0
+    assert platform.joint_names == () and platform.n_coordinates == 0
     assert platform.platform == "platform" and platform.moves_base
     start, pose = platform.home
     assert start.shape == (0,)
@@ -151,7 +151,7 @@ def test_all_limbs_meet_at_the_platform(platform: Robot, orders: int) -> None:
 def test_poses_of_all_bodies_hang_together(platform: Robot) -> None:
     """The feet stand where they are, and the twists of bodies are the derivatives of their poses."""
     pose = PLATFORM.placement @ exp(np.array([0.3, -0.2, 0.4, 0.02, -0.03, 0.05]))
-    found = platform.forward_kinematics(None, at(pose, np.ones((2, 6)), "world"))
+    found = platform.forward_kinematics(None, at(pose, np.ones((2, 6)), "spatial"))
     np.testing.assert_allclose(found.pose_of("platform"), pose, atol=1e-15)
     np.testing.assert_allclose(found.twists_of("platform"), np.ones((2, 6)), atol=1e-12)
     for i, tree in enumerate(PLATFORM.limbs, start=1):
@@ -202,19 +202,19 @@ def test_a_reset_to_where_it_was_goes_on_from_there(hinge: Robot) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("frame", ["body", "world"])
+@pytest.mark.parametrize("frame", ["body_fixed", "spatial"])
 @pytest.mark.parametrize("arrays", [PLATFORM, TRIANGLE, HINGE])
-def test_drives_tell_the_motion(arrays: Parallel, frame: Frame) -> None:
+def test_drives_tell_the_motion(arrays: Parallel, frame: BaseRepresentation) -> None:
     robot, delta = build(arrays), arrays.dof.shape[1]
     pose = arrays.placement @ exp(arrays.dof @ np.full(delta, 0.07))
-    given = at(pose, random_stack(3, 4, delta) @ arrays.dof.T).in_frame(frame)
+    given = at(pose, random_stack(3, 4, delta) @ arrays.dof.T).in_representation(frame)
     drives = robot.drive_state(None, given).motion
     robot.reset()
-    q, found = robot.motion_from_drives(drives)
+    found, q = robot.motion_from_drives(drives)
     assert q.shape == (5, 0)
     assert np.allclose(found.pose, pose, rtol=0.0, atol=1e-13)
-    assert relative_errors(found.in_frame(frame).twists, given.twists).max() < 1e-10
-    place = robot.motion_from_drives(drives[0])[1]
+    assert relative_errors(found.in_representation(frame).twists, given.twists).max() < 1e-10
+    place = robot.motion_from_drives(drives[0]).base
     assert np.allclose(place.pose, pose, rtol=0.0, atol=1e-13)
     # the pose it has found is where it goes on from
     assert relative_errors(robot.drive_state(None, given).motion, drives).max() < 1e-12
@@ -222,17 +222,17 @@ def test_drives_tell_the_motion(arrays: Parallel, frame: Frame) -> None:
 
 def test_drives_tell_the_motion_of_a_platform_that_tilts_far() -> None:
     """Past where the joints that its base is written with would be singular, and from where it was put."""
-    robot = Robot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
+    robot = Robot.load(share.find("config", "gough_stewart_6ups.yaml"))
     start = robot.home[1]
     assert start is not None
-    other = Robot.from_config(share.find("config", "gough_stewart_6ups.yaml"))
+    other = Robot.load(share.find("config", "gough_stewart_6ups.yaml"))
     twists, steps = 0.3 * random_stack(4, 3, 6), np.linspace(0.0, 0.7, 8)
     for tilt in (*steps, *steps[-2::-2]):
         turn = exp(np.array([0.2 * tilt, tilt, 0.0, 0.0, 0.0, 0.0]))
         pose = start @ turn
-        given = BaseMotion(pose, twists, frame="body").in_frame("world")
+        given = BaseMotion(pose, twists, representation="body_fixed").in_representation("spatial")
         drives = other.drive_state(None, given)
-        _, found = robot.motion_from_drives(drives.motion)
+        found, _ = robot.motion_from_drives(drives.motion)
         assert found is not None
         assert np.allclose(found.pose, pose, rtol=0.0, atol=1e-12)
         assert relative_errors(found.twists, given.twists).max() < 1e-10
@@ -243,7 +243,7 @@ def test_drives_tell_the_motion_of_a_platform_that_tilts_far() -> None:
     with pytest.raises(HodynError):
         robot.motion_from_drives(apart)
     assert np.array_equal(robot.positions, before)
-    assert np.allclose(robot.motion_from_drives(drives.motion)[1].pose, pose, rtol=0.0, atol=1e-12)
+    assert np.allclose(robot.motion_from_drives(drives.motion).base.pose, pose, rtol=0.0, atol=1e-12)
 
 
 def test_redundant_drives_must_not_contradict_each_other(hinge: Robot) -> None:
@@ -257,7 +257,7 @@ def test_redundant_drives_must_not_contradict_each_other(hinge: Robot) -> None:
         with pytest.raises(InputError, match="the drives of robot 'robot' contradict each other: joint '"):
             hinge.motion_from_drives(wrong)
         assert np.array_equal(hinge.positions, before)
-    assert np.isfinite(hinge.motion_from_drives(drives)[1].pose).all()
+    assert np.isfinite(hinge.motion_from_drives(drives).base.pose).all()
 
 
 def test_a_path_costs_no_accuracy(platform: Robot) -> None:
@@ -298,7 +298,7 @@ def test_out_of_the_workspace_the_limb_is_named_and_nothing_is_lost(
         lambda: hinge.inverse_dynamics(None, far, formulation="limb_decomposition"),
         lambda: hinge.inverse_dynamics(None, far, AppliedWrench("limb1_body1", np.zeros(6))),
         lambda: hinge.drive_state(None, far),
-        lambda: hinge.solve(None, far),
+        lambda: hinge.solve_loops(None, far),
         lambda: hinge.joint_motion(None, far),
         lambda: hinge.drive_jacobian(None, far),
         lambda: hinge.mass_matrix(None, far),
@@ -347,7 +347,7 @@ def test_a_stretched_arm_is_singular(hinge: Robot, short_by: float) -> None:
 def test_near_the_stretched_arm_the_distance_shrinks(hinge: Robot) -> None:
     margins = []
     for reach in (0.7, 0.79, 0.7999):
-        margins.append(hinge.solve(None, at(stretched(reach))).motion_margin)
+        margins.append(hinge.solve_loops(None, at(stretched(reach))).motion_margin)
         near = hinge.drive_state(None, at(stretched(reach))).near_singularity
         assert near == (reach == 0.7999)
     assert margins[0] > margins[1] > margins[2] > 0.0
@@ -376,13 +376,13 @@ def test_drives_that_do_not_hold_the_platform_are_named(platform: Robot) -> None
     values = []
     for angle in (0.0, 0.5, 1.0, 1.4):
         pose = PLATFORM.placement @ exp(np.array([0, 0, angle, 0, 0, 0]))
-        values.append(platform.solve(None, at(pose)).drive_margin)
+        values.append(platform.solve_loops(None, at(pose)).drive_margin)
     assert values[0] > values[1] > values[2] > values[3]
     place = platform.positions
     calls = (
         lambda: platform.inverse_dynamics(None, at(QUARTER)),
         lambda: platform.inverse_dynamics(None, at(QUARTER), formulation="limb_decomposition"),
-        lambda: platform.solve(None, at(QUARTER)),
+        lambda: platform.solve_loops(None, at(QUARTER)),
         lambda: platform.drive_state(None, at(QUARTER)),
         lambda: platform.compile(0)(QUARTER, REST),
     )
@@ -398,7 +398,7 @@ def test_where_drives_do_not_hold_the_platform_it_moves_all_the_same(platform: R
     """The motion that forces cause is determined there, and the task space is in balance with it."""
     twist = random_stack(2, 1, 6)
     forces = random_stack(5, 3, 6, rate=1.0)
-    found = platform.forward_dynamics(None, forces, at(QUARTER, twist))[1]
+    found = platform.forward_dynamics(None, forces, at(QUARTER, twist)).base
     limbs = model(platform)
     twists = np.concatenate([twist, found])
     positions = np.concatenate(PLATFORM.of_limbs(joints_of(platform)))
@@ -456,7 +456,7 @@ def test_near_a_dead_point_of_one_coordinate_efforts_grow_and_at_it_there_are_no
         near[x] = state.near_singularity
         published = robot.inverse_dynamics(None, base, formulation="limb_decomposition")
         assert relative_errors(state.efforts, published).max() < 1e-9
-        assert relative_errors(robot.solve(None, base).efforts, published).max() < 1e-9
+        assert relative_errors(robot.solve_loops(None, base).efforts, published).max() < 1e-9
         # of the slide, `y' = -x x' / y`
         expected = -x * 0.1 / np.sqrt(0.25 - x * x)
         assert state.motion[1, 0] == pytest.approx(expected, rel=1e-9)
@@ -468,7 +468,7 @@ def test_near_a_dead_point_of_one_coordinate_efforts_grow_and_at_it_there_are_no
         for call in (
             lambda: robot.drive_state(None, base),  # noqa: B023
             lambda: robot.inverse_dynamics(None, base),  # noqa: B023
-            lambda: robot.compile(2)(base.pose, base.in_frame("world").twists),  # noqa: B023
+            lambda: robot.compile(2)(base.pose, base.in_representation("spatial").twists),  # noqa: B023
             lambda: robot.inverse_dynamics(None, base, AppliedWrench("platform", np.ones(6))),  # noqa: B023
             lambda: robot.inverse_dynamics(None, base, AppliedWrench("limb2_body1", np.ones(6))),  # noqa: B023
             lambda: robot.inverse_dynamics(None, base, formulation="limb_decomposition"),  # noqa: B023
@@ -514,8 +514,8 @@ def test_the_kernel_itself_never_calls_a_singular_pose_right(arrays: Parallel) -
         ({"pose": np.diag([1.0, 1.0, -1.0, 1.0])}, "the base pose must be a homogeneous matrix"),
         ({"pose": 2.0 * np.eye(4)}, "must be a homogeneous matrix"),
         ({"pose": np.full((4, 4), np.inf)}, "the base pose holds NaN or infinite"),
-        ({"frame": "hybrid"}, "frame must be one of"),
-        ({"frame": ["body"]}, "frame must be one of"),
+        ({"representation": "hybrid"}, "representation must be one of"),
+        ({"representation": ["body_fixed"]}, "representation must be one of"),
         ({"formulation": "closed_form"}, "robots with loops have no formulation 'closed_form'"),
         ({"preload": np.zeros(6)}, "a preload needs more drives than coordinates"),
         ({"wrenches": "gravity"}, "wrenches must be a list of AppliedWrench"),
@@ -531,11 +531,11 @@ def test_bad_input_is_refused(
 ) -> None:
     if compiled_before:
         platform.inverse_dynamics(None, at(PLATFORM.placement))
-    given = {"q": None, "pose": PLATFORM.placement, "twists": REST, "frame": "world", **change}
-    q, pose, twists, frame = (given.pop(name) for name in ("q", "pose", "twists", "frame"))
+    given = {"q": None, "pose": PLATFORM.placement, "twists": REST, "representation": "spatial", **change}
+    q, pose, twists, frame = (given.pop(name) for name in ("q", "pose", "twists", "representation"))
     before = platform.positions
     with pytest.raises(InputError, match=message):
-        platform.inverse_dynamics(q, BaseMotion(pose, twists, frame=frame), **given)
+        platform.inverse_dynamics(q, BaseMotion(pose, twists, representation=frame), **given)
     np.testing.assert_allclose(platform.positions, before, rtol=0.0, atol=1e-12)
 
 
@@ -554,8 +554,10 @@ def test_a_motion_of_the_platform_has_to_be_given(platform: Robot) -> None:
         platform.reset(np.zeros(5))
 
 
-@pytest.mark.parametrize("frame", ["body", "world"])
-def test_twists_outside_of_the_degrees_of_freedom_are_refused(hinge: Robot, frame: Frame) -> None:
+@pytest.mark.parametrize("frame", ["body_fixed", "spatial"])
+def test_twists_outside_of_the_degrees_of_freedom_are_refused(
+    hinge: Robot, frame: BaseRepresentation
+) -> None:
     twists = np.zeros((4, 6))
     twists[0, 3] = 1.0
     twists[2, 2] = 1e-3
@@ -571,26 +573,28 @@ def test_twists_outside_of_the_degrees_of_freedom_are_refused(hinge: Robot, fram
         hinge.forward_dynamics(None, np.zeros((1, 3)), at(HINGE.placement, twists[2:3], frame))
 
 
-@pytest.mark.parametrize("frame", ["body", "world"])
-def test_nothing_holds_the_platform_against_a_turn_on_its_hinge(hinge: Robot, frame: Frame) -> None:
+@pytest.mark.parametrize("frame", ["body_fixed", "spatial"])
+def test_nothing_holds_the_platform_against_a_turn_on_its_hinge(
+    hinge: Robot, frame: BaseRepresentation
+) -> None:
     pose = moved(HINGE.placement, 0.1, 0.05)
-    x, y = pose[:2, 3] if frame == "world" else (0.0, 0.0)
+    x, y = pose[:2, 3] if frame == "spatial" else (0.0, 0.0)
     force = np.array([[2.0, 3.0], [-1.0, 5.0]])
     through = np.zeros((2, 6))
     through[:, 3:5] = force
     through[:, 2] = x * force[:, 1] - y * force[:, 0]
-    good = AppliedWrench("platform", through, frame=frame)
+    good = AppliedWrench("platform", through, representation=frame)
     start = at(pose, REST[:1])
     forces = hinge.inverse_dynamics(None, at(pose), good)
-    assert np.isfinite(hinge.forward_dynamics(None, forces, start, wrenches=good)[1]).all()
+    assert np.isfinite(hinge.forward_dynamics(None, forces, start, wrenches=good).base).all()
     beside = through.copy()
     beside[0, 2] += 0.1
-    bad = AppliedWrench("platform", beside, frame=frame)
+    bad = AppliedWrench("platform", beside, representation=frame)
     for call in (
         lambda: hinge.inverse_dynamics(None, at(pose), bad),
         lambda: hinge.inverse_dynamics(None, at(pose), [good, bad]),
         lambda: hinge.inverse_dynamics(None, at(pose), bad, "limb_decomposition"),
-        lambda: hinge.solve(None, at(pose), bad),
+        lambda: hinge.solve_loops(None, at(pose), bad),
         lambda: hinge.drive_state(None, at(pose), bad),
         lambda: hinge.forward_dynamics(None, forces, start, wrenches=bad),
     ):

@@ -41,15 +41,15 @@ def make_case(
     floating_base: bool = False,
     n_loads: int = 0,
     branching: float = 0.3,
-    frame: Frame = "world",
+    representation: Frame = "spatial",
 ) -> Case:
-    """Build a case from a seed; `frame` is the one of the base motion."""
+    """Build a case from a seed; `representation` is the one of the base motion."""
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, n_bodies, floating_base=floating_base, branching=branching)
     return Case(
         tree=tree,
         q=random_motion(rng, tree, order),
-        base=random_base(rng, order, frame) if floating_base else None,
+        base=random_base(rng, order, representation) if floating_base else None,
         loads=random_loads(rng, tree, order, n_loads),
     )
 
@@ -62,7 +62,7 @@ def cases(
     max_loads: int = 2,
 ) -> st.SearchStrategy[Case]:
     """Return a hypothesis strategy of cases; `bases` are the values that `floating_base` may take."""
-    frames: tuple[Frame, Frame] = ("world", "body")
+    frames: tuple[Frame, Frame] = ("spatial", "body_fixed")
     return st.builds(
         make_case,
         seed=st.integers(0, 2**32 - 1),
@@ -71,7 +71,7 @@ def cases(
         floating_base=st.sampled_from(list(bases)),
         n_loads=st.integers(0, max_loads),
         branching=st.sampled_from([0.0, 0.3, 0.9]),
-        frame=st.sampled_from(frames),
+        representation=st.sampled_from(frames),
     )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from oracles.random_trees import Tree, random_pose
 
 Array = NDArray[np.float64]
-Frame = Literal["world", "body"]
+Frame = Literal["spatial", "body_fixed"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,17 +19,17 @@ class Base:
     """Motion of a floating base: pose (4, 4) of its body frame, twists (orders, 6) by order, angular part
     first.
 
-    Frame "world": spatial twists (world axes, point at the world origin); "body": body axes, body origin.
+    "spatial": spatial twists (world axes, point at the world origin); "body_fixed": body axes and origin.
     """
 
     pose: NDArray[Any]
     twists: NDArray[Any]
-    frame: Frame
+    representation: Frame
 
     def moved(self, pose: Array) -> Base:
         """Return the same motion described in a moved world frame: `pose` (4, 4) maps old to new."""
         twists = self.twists
-        if self.frame == "world":
+        if self.representation == "spatial":
             angular = twists[:, :3] @ pose[:3, :3].T
             linear = twists[:, 3:] @ pose[:3, :3].T
             linear = linear + np.cross(np.broadcast_to(pose[:3, 3], angular.shape), angular)
@@ -42,12 +42,12 @@ class Load:
     """Wrench that the environment applies to a body, with its derivatives (orders, 6): moment first, then
     force.
 
-    Frame "world": world axes, moment about the world origin; "body": body axes, moment about the body origin.
+    "spatial": world axes, moment about the world origin; "body_fixed": body axes, about the body origin.
     """
 
     body: int
     values: NDArray[Any]
-    frame: Frame
+    representation: Frame
 
 
 def random_stack(rng: np.random.Generator | int, orders: int, n: int, rate: float = 1.5) -> Array:
@@ -64,7 +64,7 @@ def random_motion(rng: np.random.Generator | int, tree: Tree, order: int, rate: 
 def random_base(rng: np.random.Generator | int, order: int, frame: Frame, rate: float = 1.5) -> Base:
     """Return a pose and twists (order + 2, 6), enough for torques of that order."""
     rng = np.random.default_rng(rng)
-    return Base(pose=random_pose(rng), twists=random_stack(rng, order + 2, 6, rate), frame=frame)
+    return Base(pose=random_pose(rng), twists=random_stack(rng, order + 2, 6, rate), representation=frame)
 
 
 def random_loads(
@@ -72,12 +72,12 @@ def random_loads(
 ) -> list[Load]:
     """Return wrenches (order + 1, 6) on random bodies, of either frame; a body may carry several."""
     rng = np.random.default_rng(rng)
-    frames: tuple[Frame, Frame] = ("world", "body")
+    frames: tuple[Frame, Frame] = ("spatial", "body_fixed")
     return [
         Load(
             body=int(rng.integers(tree.n_bodies)),
             values=magnitude * random_stack(rng, order + 1, 6),
-            frame=frames[int(rng.integers(2))],
+            representation=frames[int(rng.integers(2))],
         )
         for _ in range(count)
     ]

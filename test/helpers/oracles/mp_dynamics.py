@@ -303,17 +303,17 @@ def base_poses(base: Base, twists: Exact, terms: int) -> Exact:
         hats[k, :3, 3] = twists[k, 3:]
     for k in range(terms - 1):
         pairs = ((hats[k - j], poses[j]) for j in range(k + 1))
-        products = (hat @ pose if base.frame == "world" else pose @ hat for hat, pose in pairs)
+        products = (hat @ pose if base.representation == "spatial" else pose @ hat for hat, pose in pairs)
         poses[k + 1] = sum(products) / (k + 1)
     return poses[:, :3]
 
 
 def twists_of(poses: Exact, frame: Frame | str) -> Exact:
-    """Return the twist series (terms - 1, 6) of a pose series: frame "world", "body" or "hybrid"."""
+    """Return the twist series (terms - 1, 6) of a pose series: frame "spatial", "body_fixed" or "hybrid"."""
     rotation, position = poses[:-1, :, :3], poses[:-1, :, 3]
     rotation_rate, velocity = derivative(poses[:, :, :3]), derivative(poses[:, :, 3])
     transposed = rotation.transpose(0, 2, 1)
-    if frame == "body":
+    if frame == "body_fixed":
         spin, linear = matmul(transposed, rotation_rate), matmul(transposed, velocity)
     else:
         spin, linear = matmul(rotation_rate, transposed), velocity
@@ -324,7 +324,7 @@ def twists_of(poses: Exact, frame: Frame | str) -> Exact:
         )
         / 2
     )
-    if frame == "world":
+    if frame == "spatial":
         linear = linear + cross(position, angular)
     return np.concatenate([angular, linear], axis=1)
 
@@ -368,7 +368,7 @@ def energies(tree: Tree, motion: Kinematics) -> tuple[Exact, Exact]:
 def mass_matrix(tree: Tree, q: ArrayLike, base: Base | None = None) -> Exact:
     """Return the mass matrix at q (n,); the twist of a floating base, in the frame of `base`, comes first."""
     matrix = _effort_of_acceleration(tree, exact(q), base)
-    if base is not None and base.frame == "body":
+    if base is not None and base.representation == "body_fixed":
         matrix[:6] = _wrench_to_body(rigid(base.pose)[:3]) @ matrix[:6]
     return matrix
 
@@ -438,7 +438,7 @@ def hybrid_dynamics(
         twists[: len(known)] = known
 
     def motion(orders: int) -> Base | None:
-        return None if base is None else Base(base.pose, twists[:orders], base.frame)
+        return None if base is None else Base(base.pose, twists[:orders], base.representation)
 
     matrix = _effort_of_acceleration(tree, start[0], base)
     to_solve = matrix[np.ix_(rows, rows)]
@@ -463,7 +463,9 @@ def _effort_of_acceleration(tree: Tree, position: Exact, base: Base | None) -> E
         unit[column] = ONE
         stack = _zeros((3, n))
         stack[0], stack[2] = position, unit[first:]
-        moving = None if base is None else Base(base.pose, np.stack([_zeros((6,)), unit[:6]]), base.frame)
+        moving = (
+            None if base is None else Base(base.pose, np.stack([_zeros((6,)), unit[:6]]), base.representation)
+        )
         matrix[:, column] = _row(inverse_dynamics(weightless, stack, base=moving), 0)
     return matrix
 
@@ -480,7 +482,9 @@ def _efforts(tree: Tree, motion: Kinematics, loads: Sequence[Load]) -> Efforts:
     wrenches = [inertial_wrench(tree, body, pose) for body, pose in enumerate(motion.poses)]
     for load in loads:
         values = taylor(exact(load.values), orders)
-        applied = values if load.frame == "world" else wrench_to_world(motion.poses[load.body], values)
+        applied = (
+            values if load.representation == "spatial" else wrench_to_world(motion.poses[load.body], values)
+        )
         wrenches[load.body] = wrenches[load.body] - applied
     first = int(tree.floating_base)
     torques = _zeros((orders, tree.n_joints))

@@ -26,7 +26,7 @@ def inverse_dynamics(tree: Any, poses: Any, velocities: Any) -> mp.Exact:
     for k, parent in enumerate(tree.parents):
         subspace = mp.exact(tree.subspaces[k])
         twists = series[:, tree.columns[k]] @ subspace.T
-        moved = mp.base_poses(Base(poses[k], velocities, "body"), twists, terms)
+        moved = mp.base_poses(Base(poses[k], velocities, "body_fixed"), twists, terms)
         reference = np.zeros((terms, 3, 4), dtype=object) * mp.ONE
         reference[0] = mp.rigid(tree.references[k])[:3]
         pose = mp.compose(reference, moved)

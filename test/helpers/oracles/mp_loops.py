@@ -134,8 +134,8 @@ class _Mechanism:
         terms = len(pose)
         if terms == 1:
             return mp.exact(np.zeros((1, 3, 4)))
-        base = Base(np.concatenate([pose[0], mp.exact([[0, 0, 0, 1]])]), np.zeros((0, 6)), "world")
-        twists = np.concatenate([mp.twists_of(pose, "world"), mp.exact(np.zeros((1, 6)))])
+        base = Base(np.concatenate([pose[0], mp.exact([[0, 0, 0, 1]])]), np.zeros((0, 6)), "spatial")
+        twists = np.concatenate([mp.twists_of(pose, "spatial"), mp.exact(np.zeros((1, 6)))])
         return mp.base_poses(base, twists, terms + 1)[terms:]
 
     def _leader(self, t: Any, terms: int) -> Exact | None:
@@ -145,7 +145,7 @@ class _Mechanism:
         twists = mp.taylor(mp.exact(self.base.twists), len(self.base.twists))
         place = mp.base_poses(self.base, np.concatenate([twists, mp.exact(np.zeros((20, 6)))]), 20)
         whole = np.concatenate([sum(place[k] * mp.mpfr(t) ** k for k in range(20)), mp.exact([[0, 0, 0, 1]])])
-        return mp.base_poses(Base(whole, np.zeros((0, 6)), "world"), _shifted(twists, t, terms - 1), terms)
+        return mp.base_poses(Base(whole, np.zeros((0, 6)), "spatial"), _shifted(twists, t, terms - 1), terms)
 
     def _n_coordinates(self) -> int:
         rows = 0 if self.robot.platform is None else len(self.robot.platform[1])
@@ -275,7 +275,7 @@ class _Frames:
         if kind == "spin":
             spin = mp.exact(np.zeros(terms))
             if terms > 1:
-                rate = mp.twists_of(b, "world")[:, :3] - mp.twists_of(a, "world")[:, :3]
+                rate = mp.twists_of(b, "spatial")[:, :3] - mp.twists_of(a, "spatial")[:, :3]
                 along = mp.inner(rate, b[: terms - 1, :, 2])
                 spin[1:] = [along[k] / (k + 1) for k in range(terms - 1)]
             rows += [spin]

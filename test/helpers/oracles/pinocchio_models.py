@@ -163,9 +163,9 @@ def _state(twin: Twin, q: Array, base: Base | None) -> tuple[Array, Array, Array
     first = 0 if base is None else 6
     own[: len(q) - 1, first:] = q[1:3]
     if base is not None:
-        if base.frame != "body":
+        if base.representation != "body_fixed":
             raise ValueError(
-                f"Pinocchio's free flyer takes body-fixed twists; found the frame {base.frame!r}"
+                f"Pinocchio's free flyer takes body-fixed twists; found the frame {base.representation!r}"
             )
         own[: len(base.twists), :6] = base.twists[:2]
     rates[:, twin.columns] = own

@@ -68,13 +68,13 @@ def test_home_is_where_the_loop_closes() -> None:
     np.testing.assert_allclose(joints, closed_positions(float(start[0])), rtol=0.0, atol=1e-12)
     assert abs(start[0] - 1.2) < 0.5
     q = np.array([[1.0], [0.3], [-0.4]])
-    np.testing.assert_allclose(robot.solve(q).joints[0], closed_positions(1.0), rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(robot.solve_loops(q).joints[0], closed_positions(1.0), rtol=0.0, atol=1e-12)
 
 
 def test_home_chooses_the_branch() -> None:
     above, below = four_bar(), four_bar(home={"crank": 1.2, "coupler": -2.0, "rocker": -1.5})
     q = np.array([[1.0], [0.3], [-0.4], [0.2]])
-    angles = [robot.solve(q).joints[0, 2] for robot in (above, below)]
+    angles = [robot.solve_loops(q).joints[0, 2] for robot in (above, below)]
     assert angles[0] > 0.0 > angles[1]
 
 
@@ -93,7 +93,7 @@ def test_the_same_robot_described_where_it_is_closed() -> None:
     moved = q.copy()
     moved[0] -= 1.1
     assert relative_errors(robot.inverse_dynamics(q), other.inverse_dynamics(moved)).max() < 1e-12
-    ours, theirs = robot.solve(q).loads["pin"], other.solve(moved).loads["pin"]
+    ours, theirs = robot.solve_loops(q).loads["pin"], other.solve_loops(moved).loads["pin"]
     np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=1e-11 * np.abs(theirs).max())
 
 
@@ -211,13 +211,13 @@ driven: [crank]
 def test_a_robot_file_says_where_loops_close(tmp_path: Path) -> None:
     path = tmp_path / "four_bar.yaml"
     path.write_text(FILE, encoding="utf-8")
-    robot, same = Robot.from_config(path), four_bar()
+    robot, same = Robot.load(path), four_bar()
     q = np.array([[1.1], [0.3], [-0.4], [0.2], [1.0]])
     assert relative_errors(robot.inverse_dynamics(q), same.inverse_dynamics(q)).max() < 1e-12
     np.testing.assert_allclose(robot.home[0], same.home[0], rtol=0.0, atol=1e-12)
     path.write_text(FILE.replace("crank: 1.2", "crunk: 1.2"), encoding="utf-8")
     with pytest.raises(ModelError, match=r"four_bar\.yaml:\d+.*home.*'crunk'"):
-        Robot.from_config(path)
+        Robot.load(path)
     path.write_text(FILE.replace("[0.5, 0, 0]", "[5, 0, 0]"), encoding="utf-8")
     with pytest.raises(ModelError, match=r"four_bar\.yaml: loop 'pin' .* does not close near its home"):
-        Robot.from_config(path)
+        Robot.load(path)

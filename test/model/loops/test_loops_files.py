@@ -72,7 +72,7 @@ class TestMimic:
         torques = dict(zip(model.names[1:], pinocchio.rnea(model, model.createData(), *q.T)))
         expected = [torques["wrist"], torques["finger"] - torques["other"] - 20.0 * torques["nail"]]
         np.testing.assert_allclose(robot.inverse_dynamics(y)[0], expected, rtol=1e-12)
-        np.testing.assert_allclose(robot.solve(y).efforts[0], expected, rtol=1e-12)
+        np.testing.assert_allclose(robot.solve_loops(y).efforts[0], expected, rtol=1e-12)
         # with the root of the URDF as a base that stands still, as with one on the ground
         if floating:
             flying = Robot.from_urdf(HAND, floating_base=True)
@@ -191,7 +191,7 @@ def written(tmp_path: Path) -> Callable[[str], Path]:
 
 class TestRobotFiles:
     def test_loops_are_those_of_screws(self, written: Callable[[str], Path]) -> None:
-        robot = Robot.from_config(written(FOUR_BAR))
+        robot = Robot.load(written(FOUR_BAR))
         points = np.array([[0, 0, 0], [0.1, 0.2, 0], [0.5, 0, 0]])
         placements = np.tile(np.eye(4), (3, 1, 1))
         placements[:, :3, 3] = points
@@ -210,20 +210,20 @@ class TestRobotFiles:
         np.testing.assert_allclose(robot.inverse_dynamics(q), expected.inverse_dynamics(q), rtol=1e-12)
         assert robot.joint_names == ("drive",)
         assert robot.limits.position_upper.tolist() == [2.0]
-        assert list(robot.solve(q).loads) == ["pin"]
+        assert list(robot.solve_loops(q).loads) == ["pin"]
 
     def test_drives_say_what_is_driven(self, written: Callable[[str], Path]) -> None:
         text = FOUR_BAR.replace("driven: [drive]", "").replace(
             "limits: {upper: 2}", "drive: {motor_inertia: 0.1, stiffness: 900}"
         )
-        robot = Robot.from_config(written(text))
+        robot = Robot.load(written(text))
         assert robot.driven_joints == ("drive",)
         assert robot.drive_train is not None and robot.drive_train.stiffness.tolist() == [900.0]
 
     def test_couplings_beside_a_urdf(self, written: Callable[[str], Path], tmp_path: Path) -> None:
         (tmp_path / "hand.urdf").write_text(HAND)
         text = "urdf: hand.urdf\ncouplings:\n  - {joint: wrist, of: finger, ratio: 2, offset: 0.1}\n"
-        robot = Robot.from_config(written(text))
+        robot = Robot.load(written(text))
         assert robot.joint_names == ("finger",)
         y = np.random.default_rng(0).uniform(-0.5, 0.5, (3, 1))
         both = np.concatenate([2.0 * y + [[0.1], [0.0], [0.0]], y], axis=1)
@@ -234,7 +234,7 @@ class TestRobotFiles:
         self, written: Callable[[str], Path], tmp_path: Path
     ) -> None:
         (tmp_path / "hand.urdf").write_text(HAND)
-        robot = Robot.from_config(written("urdf: hand.urdf\njoints:\n  - {name: finger, locked: 0.1}\n"))
+        robot = Robot.load(written("urdf: hand.urdf\njoints:\n  - {name: finger, locked: 0.1}\n"))
         assert robot.closure is None
         assert robot.joint_names == ("wrist",)
         y = np.random.default_rng(0).uniform(-0.5, 0.5, (3, 1))
@@ -244,10 +244,10 @@ class TestRobotFiles:
 
     def test_rows_are_read_in_the_axes_of_a(self, written: Callable[[str], Path]) -> None:
         y = np.random.default_rng(0).uniform(-0.5, 0.5, (5, 1))
-        expected = Robot.from_config(written(FOUR_BAR)).inverse_dynamics(y)
+        expected = Robot.load(written(FOUR_BAR)).inverse_dynamics(y)
         turned = FOUR_BAR.replace("[0.45, 0.15, 0]", "[0.45, 0.15, 0], rpy: [0, 0.5, 0.3]")
         rows = turned.replace("kind: hinge", "kind: rows, rows: [x, y, z]")
-        found = Robot.from_config(written(rows)).inverse_dynamics(y)
+        found = Robot.load(written(rows)).inverse_dynamics(y)
         assert relative_errors(found, expected).max() < 1e-10
 
     def test_curves_are_those_of_python(self, written: Callable[[str], Path], tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ class TestRobotFiles:
             ("polynomial: [0.1, 2, -0.5]", {"polynomial": [0.1, 2.0, -0.5]}),
             (f"table: {{of: {at}, joint: {lift}, degree: 7}}", {"table": (at, lift), "degree": 7}),
         ):
-            robot = Robot.from_config(written(coupling % text))
+            robot = Robot.load(written(coupling % text))
             assert robot.joint_names == ("finger",)
             other = Coupling("wrist", "finger", **curve)
             assert arm.closure is not None
@@ -311,5 +311,5 @@ class TestRobotFiles:
         self, written: Callable[[str], Path], change: tuple[str, str], said: str
     ) -> None:
         with pytest.raises(ModelError, match=said) as error:
-            Robot.from_config(written(FOUR_BAR.replace(*change)))
+            Robot.load(written(FOUR_BAR.replace(*change)))
         assert "\n" not in str(error.value)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hodyn_ros import BaseMotion, ModelError, ParallelRobot, Robot, share
+from hodyn_ros import BaseMotion, ModelError, Robot, share
 from hodyn_ros.dynamics.read_robot import read_robot
 from hodyn_ros.engine.limbs.kernel import LimbCall
 from hodyn_ros.model.parallel.closure import model_of
@@ -24,7 +24,7 @@ def group_sizes(robot: Robot) -> list[int]:
 
 
 def test_the_shipped_platform_carries_its_weight() -> None:
-    robot = ParallelRobot.from_config(PLATFORM)
+    robot = Robot.load(PLATFORM)
     assert robot.driven_joints == tuple(f"leg{i + 1}_slide" for i in range(6))
     assert len(robot.coordinates) == 6
     assert group_sizes(robot) == [6]
@@ -36,19 +36,19 @@ def test_the_shipped_platform_carries_its_weight() -> None:
     leaning = np.linalg.norm([0.12 - 0.095, 0.0]) / 0.39
     assert 6.0 * forces[0, 0] == pytest.approx(weight, rel=leaning)
     assert (forces[1:] == 0.0).all() or np.abs(forces[1:]).max() < 1e-12
-    assert ParallelRobot.from_config(PLATFORM, gravity=(0, 0, 0)).gravity.tolist() == [0.0, 0.0, 0.0]
+    assert Robot.load(PLATFORM, gravity=(0, 0, 0)).gravity.tolist() == [0.0, 0.0, 0.0]
 
 
 def test_the_shipped_platform_rolls_half_a_radian() -> None:
     """The motion of the paper's example stays away from singular poses."""
-    robot = ParallelRobot.from_config(PLATFORM)
+    robot = Robot.load(PLATFORM)
     for roll in np.linspace(-0.5, 0.5, 11):
         pose = robot.home[1].copy()
         pose[1:3, 1:3] = [[np.cos(roll), -np.sin(roll)], [np.sin(roll), np.cos(roll)]]
         base = BaseMotion(pose, np.zeros((4, 6)))
         state = robot.drive_state(None, base)
         assert not state.near_singularity
-        here, home = (robot.solve(None, BaseMotion(at, base.twists)) for at in (pose, robot.home[1]))
+        here, home = (robot.solve_loops(None, BaseMotion(at, base.twists)) for at in (pose, robot.home[1]))
         assert here.motion_margin > 0.5 * home.motion_margin
         assert here.drive_margin > 0.5 * home.drive_margin
         assert np.abs(state.motion[0]).max() < 0.1
@@ -73,20 +73,20 @@ def test_legs_may_have_universal_and_ball_joints(tmp_path: Path) -> None:
         text = text.replace(old, new)
     path = tmp_path / "platform.yaml"
     path.write_text(text)
-    expected, robot = ParallelRobot.from_config(PLATFORM), ParallelRobot.from_config(path)
+    expected, robot = Robot.load(PLATFORM), Robot.load(path)
     assert robot.driven_joints == expected.driven_joints
     pose = expected.home[1].copy()
     pose[:3, 3] += (0.01, -0.02, 0.03)
-    base = BaseMotion(pose, np.random.default_rng(0).uniform(-0.5, 0.5, (3, 6)), frame="body")
+    base = BaseMotion(pose, np.random.default_rng(0).uniform(-0.5, 0.5, (3, 6)), representation="body_fixed")
     found = robot.inverse_dynamics(None, base)
     assert np.abs(found / expected.inverse_dynamics(None, base) - 1.0).max() < 1e-11
     path.write_text(text.replace("driven: false", "driven: true"))
-    assert len(ParallelRobot.from_config(path).driven_joints) == 12
+    assert len(Robot.load(path).driven_joints) == 12
 
 
 def test_the_shipped_planar_robot_has_three_elastic_drives_for_two_degrees_of_freedom() -> None:
     config = read_robot(PLANAR)
-    robot = ParallelRobot.from_config(PLANAR)
+    robot = Robot.load(PLANAR)
     assert robot.coordinates == ("tool.x", "tool.y")
     assert robot.platform == "tool"
     assert robot.driven_joints == ("left_shoulder", "right_shoulder", "top_shoulder")
@@ -104,14 +104,14 @@ def test_the_shipped_planar_robot_has_three_elastic_drives_for_two_degrees_of_fr
 
 @pytest.mark.parametrize("path", [PLATFORM, PLANAR])
 def test_every_robot_is_read_in_one_way(path: Path) -> None:
-    one, other = Robot.from_config(path, (0.0, 1.0, 2.0)), ParallelRobot.from_config(path, (0.0, 1.0, 2.0))
+    one, other = Robot.load(path, (0.0, 1.0, 2.0)), Robot.load(path, (0.0, 1.0, 2.0))
     for robot in (one, other):
         assert type(robot) is Robot
         assert robot.gravity.tolist() == [0.0, 1.0, 2.0]
     base = BaseMotion(one.home[1], np.zeros((3, 6)))
     np.testing.assert_array_equal(one.inverse_dynamics(None, base), other.inverse_dynamics(None, base))
     # what reads every file says nothing of platforms for a tree
-    tree = ParallelRobot.from_config(share.find("config", "panda.yaml"))
+    tree = Robot.load(share.find("config", "panda.yaml"))
     assert tree.platform is None and tree.closure is None
 
 
@@ -170,7 +170,7 @@ def test_bad_files_are_refused(tmp_path: Path, old: str, new: str, message: str)
         message = "limb type 'arm' must be one chain of joints from 'world' to 'tool'"
     path = changed(tmp_path, PLANAR, old, new)
     with pytest.raises(ModelError, match=message) as caught:
-        ParallelRobot.from_config(path)
+        Robot.load(path)
     assert "robot.yaml" in str(caught.value)
 
 
@@ -218,11 +218,12 @@ def with_urdf(tmp_path: Path, inertial: str = "") -> Path:
 
 def test_limbs_may_be_urdf_chains(tmp_path: Path) -> None:
     """The same robot, its arms taken from a URDF instead."""
-    robot, plain = ParallelRobot.from_config(with_urdf(tmp_path)), ParallelRobot.from_config(PLANAR)
+    robot, plain = Robot.load(with_urdf(tmp_path)), Robot.load(PLANAR)
     twists = np.zeros((4, 6))
     twists[:, 3:5] = [[0.3, -0.2], [1.0, 2.0], [-3.0, 5.0], [10.0, 20.0]]
     expected, found = (
-        one.inverse_dynamics(None, BaseMotion(one.home[1], twists, frame="body")) for one in (plain, robot)
+        one.inverse_dynamics(None, BaseMotion(one.home[1], twists, representation="body_fixed"))
+        for one in (plain, robot)
     )
     assert np.allclose(found, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
     assert robot.driven_joints == plain.driven_joints
@@ -235,7 +236,7 @@ def test_the_platform_counts_once_in_a_urdf(tmp_path: Path) -> None:
         '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
     )
     with pytest.raises(ModelError, match="arm.urdf: the platform is counted twice: link 'tool'"):
-        ParallelRobot.from_config(with_urdf(tmp_path, inertial))
+        Robot.load(with_urdf(tmp_path, inertial))
     (tmp_path / "arm.urdf").unlink()
     with pytest.raises(ModelError, match="cannot read the URDF"):
-        ParallelRobot.from_config(tmp_path / "robot.yaml")
+        Robot.load(tmp_path / "robot.yaml")

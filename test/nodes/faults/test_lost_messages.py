@@ -43,7 +43,7 @@ def test_torques_of_consumers_that_lose_messages_stay_within_the_bound() -> None
     from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
     from hodyn_ros.ros.conversions.messages import time_message, write_desired_motion
 
-    robot = Robot.from_config(share.find("config", "panda.yaml"))
+    robot = Robot.load(share.find("config", "panda.yaml"))
     motion = read_trajectory(share.find("config", "panda_excitation.yaml"))
     law = FeedforwardModel(robot, ORDER + 1)
     exact = [law.compute(motion.sample(BEGIN + 1e-3 * ms, ORDER + 3)) for ms in range(DURATION)]

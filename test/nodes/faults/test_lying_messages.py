@@ -35,7 +35,7 @@ TOLERANT = {
     "natural_frequency": 10.0,
     "drive_timeout": 0.5,
 }
-LIMITS = Robot.from_config(share.find("config", PANDA)).limits
+LIMITS = Robot.load(share.find("config", PANDA)).limits
 ALL = tuple(range(7))
 GOES_ON = {"one velocity of 1e308", "one position of NaN", "one false velocity"}
 LIES = {

@@ -34,7 +34,7 @@ MILLISECOND = 1_000_000
 
 @pytest.fixture(scope="module")
 def law() -> FeedforwardModel:
-    return FeedforwardModel(Robot.from_config(share.find("config", PANDA)), 2)
+    return FeedforwardModel(Robot.load(share.find("config", PANDA)), 2)
 
 
 def desired(nanosecond: int) -> DesiredMotion:
@@ -146,7 +146,7 @@ def test_slow_and_frozen_subscribers_hold_up_nobody(tmp_path: Path) -> None:
 def test_two_robots_with_the_same_joint_names_do_not_hear_each_other() -> None:
     gravities = {"earth": [0.0, 0.0, -9.81], "moon": [0.0, 0.0, -1.62]}
     laws = {
-        name: FeedforwardModel(Robot.from_config(share.find("config", PANDA), gravity), 2)
+        name: FeedforwardModel(Robot.load(share.find("config", PANDA), gravity), 2)
         for name, gravity in gravities.items()
     }
     with ExitStack() as stack:
@@ -191,7 +191,7 @@ def test_a_robot_of_a_hundred_joints(tmp_path: Path) -> None:
     (tmp_path / "chain.urdf").write_text(chain(100))
     config = tmp_path / "chain.yaml"
     config.write_text("urdf: chain.urdf\n")
-    robot = Robot.from_config(config)
+    robot = Robot.load(config)
     rng = np.random.default_rng(1)
     shuffled = rng.permutation(100)
     names = [robot.joint_names[joint] for joint in shuffled]

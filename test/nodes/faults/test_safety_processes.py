@@ -31,7 +31,7 @@ PANDA, MOTION = "panda.yaml", "panda_excitation.yaml"
 RATE = 200.0  # [Hz]
 # A machine that runs other tests beside holds messages up; that is not the fault that is tried here.
 TOLERANT = {"timeout": 0.5, "measurement_timeout": 0.5, "latency": 0.1, "natural_frequency": 10.0}
-LIMITS = Robot.from_config(share.find("config", PANDA)).limits
+LIMITS = Robot.load(share.find("config", PANDA)).limits
 
 
 class Arm:

@@ -47,9 +47,9 @@ class Standing:
     """What a Panda gets that is to stand where it is."""
 
     def __init__(self) -> None:
-        robot = Robot.from_config(share.find("config", "panda.yaml"))
+        robot = Robot.load(share.find("config", "panda.yaml"))
         model = FeedforwardModel(robot, 2)
-        motion = np.zeros((model.motion_orders, robot.n_joints))
+        motion = np.zeros((model.motion_orders, robot.n_coordinates))
         motion[0] = [0.0, -0.3, 0.0, -2.2, 0.0, 2.0, 0.8]
         self.names, self._feedforward = list(robot.joint_names), model.compute(motion)
 
