@@ -73,7 +73,7 @@ def test_forward_dynamics_finds_the_motion_again(robot: Robot) -> None:
     base = motion_of(robot, 0.1, seed=2)
     one = robot.solve_loops(None, base)
     assert one.base is not None  # which moves as it has to
-    _, twists = robot.forward_dynamics(None, one.efforts, BaseMotion(one.base.pose, one.base.twists[:1]))
+    twists, _ = robot.forward_dynamics(None, one.efforts, BaseMotion(one.base.pose, one.base.twists[:1]))
     assert relative_errors(twists, one.base.twists[1:]).max() < 1e-11
 
 

@@ -122,15 +122,15 @@ def test_computed_with_numbers_as_in_compiled_code(
     arguments = (
         None if q is None else q[:2],
         state.efforts + random_stack(6, *state.efforts.shape),
-        robot.driven_joints[1:2],
         None if base is None else BaseMotion(base.pose, base.twists[: 3 if prescribe_base else 1]),
         None if prescribe_base else state.base_wrench,
         wrench_on(robot),
     )
+    prescribed: Any = {"prescribed": robot.driven_joints[1:2], "prescribe_base": prescribe_base}
     with monkeypatch.context() as without_code:
         without_code.setattr(grounded, "compiles", lambda *_: False)
-        expected: Any = robot.hybrid_dynamics(*arguments)
-    found: Any = robot_of(name).hybrid_dynamics(*arguments)
+        expected: Any = robot.hybrid_dynamics(*arguments, **prescribed)
+    found: Any = robot_of(name).hybrid_dynamics(*arguments, **prescribed)
     if base is None:
         found, expected = (found,), (expected,)
     for one, other in zip(found, expected):

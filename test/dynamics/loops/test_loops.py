@@ -228,7 +228,7 @@ class TestCompiledAccelerations:
             push = {"base_wrench": efforts[:, :6]} if closure.base_given else {}
             drives = efforts[:, 6:] if closure.base_given else efforts
             start = BaseMotion(base.pose, base.twists[:1])
-            found, moved = robot.forward_dynamics(y[:2], drives, start, wrenches=wrenches, **push)
+            moved, found = robot.forward_dynamics(y[:2], drives, start, wrenches=wrenches, **push)
             moving = BaseMotion(base.pose, np.concatenate([base.twists[:1], moved]))
         self.check_motion(robot, np.concatenate([y[:2], found]), moving, wrenches, efforts)
 
@@ -262,7 +262,7 @@ class TestCompiledAccelerations:
             AppliedWrench(robot.tree.n_bodies - 1, rng.normal(size=(order + 1, 6))),
         ]
         efforts = rng.normal(size=(order + 1, len(looped.closure.driven)))
-        _, moved = robot.forward_dynamics(None, efforts, given, wrenches=wrenches)
+        moved, _ = robot.forward_dynamics(None, efforts, given, wrenches=wrenches)
         moving = BaseMotion(pose, np.concatenate([given.twists[:1], moved]))
         self.check_motion(robot, np.zeros((order + 3, 0)), moving, wrenches, efforts)
 
