@@ -167,15 +167,16 @@ def test_as_the_readable_form(name: str, frame: str, task: Any, order: int) -> N
     y, base = motion(robot, order)
     seed = y[0] + 0.01
     representation: Any
-    for told, representation in (("spatial", "spatial"), ("body_fixed", "body_fixed")):
+    for representation in ("spatial", "body_fixed"):
         robot.reset()
         moved = robot.forward_kinematics(y, base, representation)
-        given = moved.pose_of(frame), moved.twists_of(frame)[:order], told, frame
+        motion_of_frame = moved.pose_of(frame), moved.twists_of(frame)[:order]
         seed[3:] = y[0, 3:] if frame == "hand" else seed[3:]
         robot.joint_motion(seed[None], base)
-        expected, _, after = readable(robot, *given, task, base=base)
+        expected, _, after = readable(robot, *motion_of_frame, representation, frame, task, base=base)
+        asked: Any = {"body": frame, "representation": representation, "task": task}
         for start in (None, seed):
-            found = robot.inverse_kinematics(*given, seed=start, task=task, base=base)
+            found = robot.inverse_kinematics(*motion_of_frame, base, seed=start, **asked)
             held = y.copy()
             if frame == "hand":
                 held[1:, 3] = 0.0
@@ -205,7 +206,7 @@ def test_of_platforms(name: str, order: int) -> None:
         robot.reset()
         arguments = pose, given[:order], told, body
         _, expected, after = readable(robot, *arguments, "pose")
-        platform, joints = robot.inverse_kinematics(*arguments)
+        platform, joints = robot.inverse_kinematics(*arguments[:2], body=body, representation=told)
         assert joints.shape == (order + 1, 0) and platform is not None
         np.testing.assert_allclose(platform.pose, expected.pose, rtol=0.0, atol=1e-13)
         if order:
@@ -240,7 +241,7 @@ def test_further_calls_with_arrays_find_their_kernel(monkeypatch: pytest.MonkeyP
         robot.inverse_kinematics(pose, np.full((2, 6), np.nan), body="sole", base=base)
     with pytest.raises(InputError, match="the seed must have shape"):
         robot.inverse_kinematics(pose, twists, body="sole", seed=y, base=base)
-    with pytest.raises(InputError, match="frame must be"):
+    with pytest.raises(InputError, match="representation must be"):
         robot.inverse_kinematics(pose, twists, representation=[0], body="sole", base=base)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="give its motion as base"):
         robot.inverse_kinematics(pose, twists, body="sole")
@@ -318,7 +319,7 @@ class TestCompiledCalls:
         with pytest.raises(InputError, match=r"expected 3 arrays \['the seed', 'the pose', 'the twists'\]"):
             call(y[:1], pose)
         np.testing.assert_array_equal(robot.positions, before)
-        with pytest.raises(InputError, match="a platform moves robot 'planar_3rrr'"):
+        with pytest.raises(InputError, match="robot 'planar_3rrr', which a platform moves"):
             shipped("planar_3rrr.yaml").compile(1, "inverse_kinematics")
 
 

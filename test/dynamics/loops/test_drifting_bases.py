@@ -10,7 +10,7 @@ from oracles.cases import relative_errors
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot
 from hodyn_ros.dynamics.loops.grounded import base_pose, base_turns
-from hodyn_ros.dynamics.loops.looped_matrices import COMPILED, RATES
+from hodyn_ros.dynamics.operations import PRODUCTS, RATES
 from hodyn_ros.lie.se3 import exp
 
 Array = NDArray[np.float64]
@@ -82,10 +82,10 @@ def test_products_are_those_of_the_robot_built_up_from_the_ground(robot: Robot) 
     looped, other = robot._looped, grounded._looped
     assert looped is not None and other is not None
     base = motion_of(robot, 0.1, seed=3)
-    for name in sorted(set(COMPILED) - {"regressor"}):
-        twists = 1 + RATES.get(name, 0)
+    for name in sorted(set(PRODUCTS) - {"regressor"}):
+        twists = 1 + RATES[name]
         moved = BaseMotion(base.pose, base.twists[:twists])
-        others = ("body6", "body") if name == "jacobian" else ()
+        others = ("body6", "body_fixed") if name == "jacobian" else ()
         found, expected = (one.computed(name, None, moved, *others) for one in (looped, other))
         for a, b in zip(found, expected, strict=True):
             assert np.abs(a - b).max() < 1e-11 * np.abs(b).max(), name
