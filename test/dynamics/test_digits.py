@@ -100,7 +100,7 @@ def test_dead_points_are_errors() -> None:
         else:
             high = middle
     for order in (0, 2):
-        for call in (robot.inverse_dynamics, robot.solve, robot.drive_state):
+        for call in (robot.inverse_dynamics, robot.solve_loops, robot.drive_state):
             with pytest.raises(SingularError, match="do not hold it") as refused:
                 call(np.array([[low], [1.0], [0.5], *[[0.0]] * order]))
             assert refused.value.order == -1
@@ -152,7 +152,7 @@ def test_ordinary_poses_are_not_even_asked_about(name: str, order: int) -> None:
         assert table.item(loop.call.bad) < loop._sure
 
 
-@pytest.mark.parametrize("call", ["joint_motion", "solve", "forward_dynamics"])
+@pytest.mark.parametrize("call", ["joint_motion", "solve_loops", "forward_dynamics"])
 def test_other_calls_refuse_by_the_same_rule(call: str) -> None:
     robot, q = parallelogram(), beside_its_change(1e-3)
     arguments = (q[:2], np.ones((3, 1))) if call == "forward_dynamics" else (q,)

@@ -315,9 +315,9 @@ class TestBadInput:
     def test_an_unknown_representation_is_refused_with_the_known_ones(self) -> None:
         robot = robot_of(random_tree(18, 4))
         with pytest.raises(InputError, match=r"spatial.*body_fixed.*hybrid.*'body'"):
-            robot.forward_kinematics(np.zeros((1, 4)), representation="body_fixed")  # type: ignore[arg-type]
+            robot.forward_kinematics(np.zeros((1, 4)), representation="body")  # type: ignore[arg-type]
         with pytest.raises(InputError, match=r"spatial.*'world'"):
-            robot.forward_kinematics(np.zeros((1, 4))).in_representation("spatial")  # type: ignore[arg-type]
+            robot.forward_kinematics(np.zeros((1, 4))).in_representation("world")  # type: ignore[arg-type]
 
     def test_a_base_moves_only_where_it_floats(self) -> None:
         still = BaseMotion(np.eye(4), np.zeros((2, 6)))
