@@ -85,9 +85,8 @@ def robot_of(kind: str, viscous: float | None = None, coulomb: float = 0.0, payl
     rows = zip(stiffness, train.motor_inertia, rubs)
     specs = [DriveSpec(float(k), float(b), motor_friction=each) for k, b, each in rows]
     plain = Robot.load(path, gravity=[0.0, 0.0, 0.0]) if kind == "efforts" else panda
-    robot = plain.with_drives(specs)
-    robot.uncertainty = RobotUncertainty(payload=payload)
-    return robot
+    uncertainty = RobotUncertainty(payload=payload)
+    return Robot(plain.tree, plain.limits, specs, plain.frames, uncertainty=uncertainty)
 
 
 def robot_for(consumer: Consumer) -> Robot:
