@@ -564,6 +564,9 @@ def unseen(lies: tuple[Lie, ...], drives: str) -> Unseen | None:
                 "one lie of position and velocity: the joint drifts slowly", 1.1 + abs(lie.amount) / 2.175
             )
     robot = {lie.kind for lie in lies if lie.signal == "robot"}
+    slow = max((lie.amount for lie in lies if lie.kind == "filtered"), default=0.0)
+    if slow and robot & {"turned", "swapped"}:
+        return Unseen("a filter hides what a motor does for as long as it delays", 1.1 + _HIDDEN * slow)
     if drives == "references" and robot & {"weak", "payload", "blocked"}:
         return Unseen(
             "drives with a loop of their own cannot hold the robot, with or without a command", np.inf
@@ -579,6 +582,9 @@ def unseen(lies: tuple[Lie, ...], drives: str) -> Unseen | None:
 
 
 _SLOW = 0.5  # [rad/s]
+_HIDDEN = (
+    50.0  # [1/s] share of its limit by which the lightest joint gets faster in a second under a false effort
+)
 
 
 def _blinds(lie: Lie) -> bool:
