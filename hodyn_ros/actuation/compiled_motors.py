@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.codegen.emit import loop_text
 from hodyn_ros.codegen.kernel import Kernel, Shape, Stack
+from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.lie.jets import Array
 
 _LARGEST = 4000  # joints times squared orders: beyond, the code would take more than a second to compile
@@ -34,7 +35,7 @@ class CompiledMotors:
     def __init__(self, compute: Callable[[Array, Array], MotorMotion], *, batches: bool = True) -> None:
         self._compute = compute
         self._batches = batches
-        self._compiled: dict[Any, _Compiled | None] = {}
+        self._compiled: Kept[Any, _Compiled | None] = Kept()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(type(self), batches=self._batches), (self._compute,)

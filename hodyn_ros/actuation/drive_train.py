@@ -14,6 +14,7 @@ from hodyn_ros.actuation.joint_drive import JointDrive, MotorJets, joint_drive
 from hodyn_ros.actuation.springs.damped_spring import DampedSpring
 from hodyn_ros.checks import check_finite, check_result, real_array, shaped_array
 from hodyn_ros.codegen.kernel import Kernel, Stack
+from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.errors import HodynError, InputError, ModelError
 from hodyn_ros.lie.jets import Array, to_derivatives, to_taylor
 from hodyn_ros.model.arrays import counted
@@ -87,7 +88,7 @@ class DriveTrain:
         self.linear = all(drive.linear for drive in self.drives)
         self.linear_springs = all(drive.linear_spring for drive in self.drives)
         self._compiled = CompiledMotors(self.motors)
-        self._torques: dict[Any, Callable[..., Array]] = {}  # compiled, by shapes
+        self._torques: Kept[Any, Callable[..., Array]] = Kept()  # compiled, by shapes
 
     @classmethod
     def of(cls, drives: Sequence[DriveSpec] | DriveTrain, joint_names: Sequence[str]) -> DriveTrain:

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.actuation.compiled_propellers import propeller_program
 from hodyn_ros.checks import check_finite, finite_array, finite_result, real_array
 from hodyn_ros.codegen.kernel import Kernel, Program
+from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.errors import InputError, ModelError, OverflowingError, SingularError
 from hodyn_ros.lie.jets import power, to_derivatives, to_taylor
 from hodyn_ros.lie.motion import BaseMotion, BaseRepresentation
@@ -55,9 +56,8 @@ class Propellers:
         self.names = tuple(propeller.name for propeller in self.propellers)
         if not self.propellers or len(set(self.names)) < len(self.names):
             raise ModelError(f"propellers need names of their own, one at least; found {list(self.names)}")
-        self._kernels: dict[
-            tuple[int, BaseRepresentation | None], Kernel
-        ] = {}  # by numbers of orders and frames of bases
+        # by numbers of orders and representations of bases
+        self._kernels: Kept[tuple[int, BaseRepresentation | None], Kernel] = Kept()
         self.tilts = any(propeller.tilts for propeller in self.propellers)
         self.reaches_all = bool(np.linalg.matrix_rank(self._scaled, rtol=_RANK) == 6)
 

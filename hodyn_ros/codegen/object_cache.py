@@ -1,4 +1,4 @@
-"""Machine code kept on disk between processes, under a key made of everything that it depends on."""
+"""What has been compiled is kept: on disk between processes, and by what it was asked for in memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import itertools
 import os
 import stat
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 _MAGIC = b"hodyn_ros object 2\n"
 _HEAD_SIZE = len(_MAGIC) + hashlib.sha256().digest_size
@@ -15,9 +17,14 @@ _MOST_ENTRIES = 5000  # of some 16 kB each
 _LOOK_EVERY = 50  # entries that a process writes, as a look through all takes a while
 _written = itertools.count()
 
+KEPT = 100  # of a kind in memory; a robot that walks meets many sets of contacts
+
+K = TypeVar("K")
+V = TypeVar("V")
+
 
 class ObjectCache:
-    """A folder of compiled kernels.
+    """A folder of compiled kernels, under keys made of everything that they depend on.
 
     An entry is named by the hash of its key and carries the hash of its name and content. One that is
     damaged, that is no regular file, that belongs to another key, or that another user could have written,
@@ -98,3 +105,18 @@ def _without_waiting(path: str, flags: int) -> int:
 
 def _only_ours(status: os.stat_result) -> bool:
     return status.st_uid == os.getuid() and not status.st_mode & 0o022
+
+
+class Kept(dict[K, V]):
+    """A dictionary of `KEPT` entries at most: the oldest gives way to a new one."""
+
+    def __setitem__(self, key: K, value: V) -> None:
+        if len(self) >= KEPT and key not in self:
+            del self[next(iter(self))]
+        super().__setitem__(key, value)
+
+    def made(self, key: K, make: Callable[[], V]) -> V:
+        """Return what is kept, or what `make` returns now."""
+        if key not in self:
+            self[key] = make()
+        return self[key]

@@ -10,6 +10,7 @@ import numpy as np
 
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.codegen.kernel import Kernel, Stack
+from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.drive_spec import DriveLimits
@@ -52,7 +53,7 @@ class FeedforwardLimits:
         self._motor_velocity = _own([drive.speed for drive in drives], limits.velocity)
         self._lower = limits.position_lower
         self._upper = limits.position_upper
-        self._excess: dict[tuple[int, ...], Callable[..., Array]] = {}  # by the numbers of rows
+        self._excess: Kept[tuple[int, ...], Callable[..., Array]] = Kept()  # by the numbers of rows
 
     @classmethod
     def of(cls, limits: JointLimits | None, train: DriveTrain | None) -> FeedforwardLimits | None:
@@ -98,5 +99,5 @@ class FeedforwardLimits:
         names = ("motion", "efforts", "motor positions", "motor efforts")
         arguments = [(name, (count, n)) for name, count in zip(names, rows)]
         bare = copy(self)
-        bare._excess = {}  # else a cycle with what is compiled here, whose machine code would stay for long
+        bare._excess = Kept()  # else a cycle with what is compiled here would keep its machine code
         return Kernel(lambda *stacks: [bare.excess(*stacks)], arguments).function

@@ -11,7 +11,7 @@ from hinged_arm import HINGED_ARM
 from oracles.motions import random_stack
 
 from hodyn_ros import AppliedWrench, InputError, Robot, share
-from hodyn_ros.dynamics.calls import description
+from hodyn_ros.codegen import object_cache
 
 
 @pytest.mark.parametrize("name", ["panda.yaml", "aerial_manipulator.yaml"])
@@ -33,7 +33,7 @@ def test_a_robot_with_friction_in_its_drives_keeps_it() -> None:
 
 
 def test_old_kernels_make_room_for_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(description, "_KEPT", 3)
+    monkeypatch.setattr(object_cache, "KEPT", 3)
     robot = Robot.load(share.find("config", "panda.yaml"))
     q = random_stack(1, 3, 7)
     push = random_stack(2, 1, 6)

@@ -285,7 +285,7 @@ class TestWhat:
                 {"what": "motion_from_drives"},
                 "motion_from_drives are of robots with couplings",
             ),
-            ({"what": "jacobian", "representation": "spatial"}, "representation must be one of"),
+            ({"what": "jacobian", "representation": "world"}, "representation must be one of"),
         ),
     )
     def test_bad_wishes_give_one_line(self, arguments: dict[str, Any], words: str) -> None:

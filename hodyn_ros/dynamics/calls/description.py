@@ -13,6 +13,7 @@ from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.actuation.propellers import Propellers
 from hodyn_ros.checks import finite_array
 from hodyn_ros.codegen.kernel import Function
+from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.dynamics.calls.results import BaseAndJoints
 from hodyn_ros.dynamics.loops.closing import home
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
@@ -31,7 +32,6 @@ from hodyn_ros.model.tree import TreeModel
 from hodyn_ros.model.uncertainty import RobotUncertainty
 
 HIGHEST_ORDER = 30
-_KEPT = 100  # kernels of a robot; one that walks meets many sets of contacts
 
 
 class RobotProperties:
@@ -67,13 +67,13 @@ class RobotProperties:
         self._propellers = Propellers.of(propellers) if propellers else None
         self._frames: Mapping[str, NamedFrame] = MappingProxyType(dict(frames or {}))
         # inverse dynamics by shape of the motion, or of the twists
-        self._compiled: dict[tuple[int, ...], Callable[..., Any]] = {}
-        self._compiled_with_base: dict[Any, Callable[..., Any]] = {}  # by shape and frame of the twists
-        self._kernels: dict[tuple[str, int, kernels.KernelSpec], Function] = {}
-        self._forward: dict[Any, Callable[..., Array]] = {}  # forward dynamics by shapes
-        self._forward_with_base: dict[Any, Callable[..., BaseAndJoints]] = {}  # by shape and frame
-        self._moving: dict[Any, Callable[..., Array]] = {}  # kinematics by shape and representation
-        self._frame_kernels: dict[Any, Function | None] = {}
+        self._compiled: Kept[tuple[int, ...], Callable[..., Any]] = Kept()
+        self._compiled_with_base: Kept[Any, Callable[..., Any]] = Kept()  # by shape and frame of the twists
+        self._kernels: Kept[tuple[str, int, kernels.KernelSpec], Function] = Kept()
+        self._forward: Kept[Any, Callable[..., Array]] = Kept()  # forward dynamics by shapes
+        self._forward_with_base: Kept[Any, Callable[..., BaseAndJoints]] = Kept()  # by shape and frame
+        self._moving: Kept[Any, Callable[..., Array]] = Kept()  # kinematics by shape and representation
+        self._frame_kernels: Kept[Any, Function | None] = Kept()
 
     @property
     def limits(self) -> JointLimits:
@@ -261,13 +261,8 @@ class RobotProperties:
     def _kernel(
         self, what: Literal["inverse", "hybrid"], order: int, setting: kernels.KernelSpec
     ) -> Function:
-        key = (what, order, setting)
-        if key not in self._kernels:
-            if len(self._kernels) >= _KEPT:
-                del self._kernels[next(iter(self._kernels))]
-            build = kernels.inverse_dynamics if what == "inverse" else kernels.hybrid_dynamics
-            self._kernels[key] = build(self.model, order, setting)
-        return self._kernels[key]
+        build = kernels.inverse_dynamics if what == "inverse" else kernels.hybrid_dynamics
+        return self._kernels.made((what, order, setting), lambda: build(self.model, order, setting))
 
     def _loads(self, wrenches: Sequence[AppliedWrench] | AppliedWrench | None) -> tuple[AppliedWrench, ...]:
         if wrenches is None:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_result
 from hodyn_ros.codegen.kernel import Kernel
+from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.dynamics import centroid, matrices, regressors
 from hodyn_ros.dynamics.matrices import DynamicMatrices
 from hodyn_ros.dynamics.motion_stack import MotionStack, applied, joint_stack, motion_stack
@@ -73,15 +74,15 @@ class MatrixCalls(ABC):
         """The tree of bodies."""
 
     @cached_property
-    def _matrix_kernels(self) -> dict[Any, Kernel | None]:
-        return {}
+    def _matrix_kernels(self) -> Kept[Any, Kernel | None]:
+        return Kept()
 
     @cached_property
     def _noted(
         self,
-    ) -> dict[tuple[Any, ...], tuple[Callable[..., Array], tuple[int, ...], BaseRepresentation]]:
+    ) -> Kept[tuple[Any, ...], tuple[Callable[..., Array], tuple[int, ...], BaseRepresentation]]:
         """Functions, shapes of their results and frames of base twists, by shape of the motion and call."""
-        return {}
+        return Kept()
 
     def _note(self, kernel: Kernel, stack: MotionStack, shape: tuple[int, ...], *call: Any) -> None:
         """Let the next call with one sample of these shapes go straight to its kernel."""
@@ -204,10 +205,9 @@ class MatrixCalls(ABC):
     def _jacobian_kernel(self, order: int, name: str | int, representation: Representation) -> Kernel | None:
         key = (kinematics.frame_jacobian, order, name, representation)
         place = find_frame(self.model, self.frames, name)
-        if key not in self._matrix_kernels:
-            made = kinematics.frame_jacobian(self.model, order, place, representation)
-            self._matrix_kernels[key] = made
-        return self._matrix_kernels[key]
+        return self._matrix_kernels.made(
+            key, lambda: kinematics.frame_jacobian(self.model, order, place, representation)
+        )
 
     def _kernel_of(self, what: str, order: int) -> Kernel | None:
         """Return the kernel of a call by its name; None where it takes too long to compile."""
@@ -366,17 +366,13 @@ class MatrixCalls(ABC):
 
     def _partial_kernel(self, order: int, setting: KernelSpec) -> Kernel | None:
         key = (hybrid_dynamics_derivatives, order, setting)
-        if key not in self._matrix_kernels:
-            self._matrix_kernels[key] = hybrid_dynamics_derivatives(self.model, order, setting)
-        return self._matrix_kernels[key]
+        return self._matrix_kernels.made(key, lambda: hybrid_dynamics_derivatives(self.model, order, setting))
 
     def _matrix_kernel(
         self, make: Callable[..., Kernel | None], order: int, *others: Hashable
     ) -> Kernel | None:
         key = (make, order, *others)
-        if key not in self._matrix_kernels:
-            self._matrix_kernels[key] = make(self.model, order, *others)
-        return self._matrix_kernels[key]
+        return self._matrix_kernels.made(key, lambda: make(self.model, order, *others))
 
 
 def _reference_rates(q: Any, qr: Any, base: BaseMotion | None, base_reference: Any) -> Array | None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array, finite_result
+from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.codegen.sample_loop import each_sample, one_by_one
 from hodyn_ros.dynamics import matrices, partials
 from hodyn_ros.dynamics.calls.description import load_places
@@ -59,9 +60,9 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
     """Partial derivatives, and linearised dynamics."""
 
     @cached_property
-    def _fast_partials(self) -> dict[Any, tuple[Callable[..., Array], tuple[int, ...]]]:
+    def _fast_partials(self) -> Kept[Any, tuple[Callable[..., Array], tuple[int, ...]]]:
         """Functions of forward dynamics by shapes of state and torques, and frame of a base."""
-        return {}
+        return Kept()
 
     @finite_result
     def matrix_derivatives(self, q: ArrayLike | None, base: BaseMotion | None = None) -> MatrixDerivatives:

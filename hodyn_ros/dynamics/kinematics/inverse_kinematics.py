@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array, finite_result
+from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.dynamics.kinematics.carriers import carriers_of, last_body
 from hodyn_ros.dynamics.kinematics.inverse_problem import Bodies, Tasks, read_problem
 from hodyn_ros.dynamics.kinematics.pose_solver import ROWS, Task
@@ -40,8 +41,8 @@ class InverseKinematics:
 
     def __init__(self, model: TreeModel, frames: Mapping[str, NamedFrame]) -> None:
         self._model, self._frames = model, frames
-        self._kernels: dict[_Choice, GoalKernel | None] = {}
-        self._quick: dict[Any, Callable[..., Array]] = {}  # by what an ordinary call names
+        self._kernels: Kept[_Choice, GoalKernel | None] = Kept()
+        self._quick: Kept[Any, Callable[..., Array]] = Kept()  # by what an ordinary call names
 
     def __call__(
         self,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array, finite_result
+from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.dynamics.kinematics.inverse_problem import (
     Bodies,
     Method,
@@ -92,10 +93,10 @@ class CompiledFrames:
 
     def __init__(self, looped: LoopedMatrices) -> None:
         self._looped = looped
-        self._goals: dict[tuple[str | int, Task], tuple[tuple[str, ...], tuple[int, ...]] | None] = {}
-        self._kernels: dict[Asked, GoalMotion | None] = {}
-        self._together: dict[_AskedTogether, tuple[TaskMotion | None, int]] = {}
-        self._moving: dict[tuple[str | int, ...], list[int]] = {}
+        self._goals: Kept[tuple[str | int, Task], tuple[tuple[str, ...], tuple[int, ...]] | None] = Kept()
+        self._kernels: Kept[Asked, GoalMotion | None] = Kept()
+        self._together: Kept[_AskedTogether, tuple[TaskMotion | None, int]] = Kept()
+        self._moving: Kept[tuple[str | int, ...], list[int]] = Kept()
 
     def solve(
         self, targets: Targets, seed: ArrayLike | None, base: BaseMotion | None

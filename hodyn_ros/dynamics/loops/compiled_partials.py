@@ -17,7 +17,7 @@ from hodyn_ros.dynamics.loops.digit_check import Samples, sample_loop
 from hodyn_ros.dynamics.loops.grounded import DriftingFunction, is_compiled, shifted
 from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
 from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
-from hodyn_ros.dynamics.loops.looped_motion import KEPT, LoopedMotion
+from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.engine.loops.loop_kernel import TooLong
 from hodyn_ros.engine.loops.loop_matrices import Matrix
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
@@ -290,13 +290,8 @@ def _kept(looped: LoopedMotion, key: tuple[str, int, LoadPlaces], make: Callable
     """Return what was made before, or what is made now; None where there is no code."""
     if not is_compiled(looped.closure, key[1]):
         return None
-    kernels = looped.partial_kernels
-    if key not in kernels:
-        if len(kernels) >= KEPT:
-            del kernels[next(iter(kernels))]
-        kernels[key] = make()
-    found: _Made = kernels[key]
-    return found
+    result: _Made = looped.partial_kernels.made(key, make)
+    return result
 
 
 def _positions_of_samples(looped: LoopedMotion, y: Array, given: BaseMotion | None) -> Array:

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_result
+from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, drive_rows, sample_of
 from hodyn_ros.dynamics.loops.digit_check import CheckedCall
 from hodyn_ros.dynamics.loops.grounded import DriftingFunction, loop_code, shifted
-from hodyn_ros.dynamics.loops.looped_motion import KEPT, LoopedMotion
+from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.loops.platform_dynamics import PlatformDynamics
 from hodyn_ros.engine.loops.loop_kernel import LoopAccelerations, LoopFunction
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
@@ -70,15 +71,13 @@ class LoopedAccelerations(LoopedMotion):
             raise InputError(self.independence.idle)
         order, loads = len(values) - 1, self.places(wrenches)
         key = order, loads, drives
-        if key not in self._hybrid_calls:
-            if len(self._hybrid_calls) >= KEPT:
-                del self._hybrid_calls[next(iter(self._hybrid_calls))]
-            self._hybrid_calls[key] = self._checked_hybrid(self._forward_code(order, loads, drives), drives)
-        return self._hybrid_calls[key]
+        return self._hybrid_calls.made(
+            key, lambda: self._checked_hybrid(self._forward_code(order, loads, drives), drives)
+        )
 
     @cached_property
-    def _hybrid_calls(self) -> dict[tuple[int, LoadPlaces, tuple[int, ...]], CheckedCall]:
-        return {}
+    def _hybrid_calls(self) -> Kept[tuple[int, LoadPlaces, tuple[int, ...]], CheckedCall]:
+        return Kept()
 
     def _forward_code(
         self, order: int, loads: LoadPlaces, drives: Sequence[int] | None = None
@@ -174,14 +173,7 @@ class LoopedAccelerations(LoopedMotion):
 
     def forward_call(self, order: int, loads: LoadPlaces = ()) -> Callable[..., Array]:
         """Return `f(state, [pose, twist,] efforts, [base wrench,] load...)`, compiled where it can be."""
-        key = order, loads
-        if key not in self._forward_calls:
-            if len(self._forward_calls) >= KEPT:
-                oldest = next(iter(self._forward_calls))
-                del self._forward_calls[oldest]
-                self._forward_loops.pop(oldest, None)
-            self._forward_calls[key] = self._forward_made(*key)
-        return self._forward_calls[key]
+        return self._forward_calls.made((order, loads), lambda: self._forward_made(order, loads))
 
     def _forward_made(self, order: int, loads: LoadPlaces) -> Callable[..., Array]:
         closure = self.closure

@@ -18,7 +18,7 @@ from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, preloa
 from hodyn_ros.dynamics.loops.digit_check import CheckedCall, DigitCheck, Samples, sample_loop
 from hodyn_ros.dynamics.loops.grounded import SHIFT, DriftingFunction, is_compiled, loop_code, shifted
 from hodyn_ros.dynamics.loops.independence import conditions
-from hodyn_ros.dynamics.loops.looped_motion import KEPT, LoopedMotion
+from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.loops.platform_dynamics import sums_of
 from hodyn_ros.engine.limbs.kernel import ParallelKernel
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, LoopKernel
@@ -114,8 +114,6 @@ class LoopedEfforts(LoopedMotion):
         closure, chosen, key = self.closure, self.independence, (order, loads, preload)
         if key in self._solutions:
             return self._solutions[key]
-        if len(self._solutions) >= KEPT:
-            del self._solutions[next(iter(self._solutions))]
 
         def make(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
             return LoopKernel(
@@ -304,15 +302,7 @@ class LoopedEfforts(LoopedMotion):
 
     def _call(self, order: int, loads: LoadPlaces, preload: bool = False) -> Callable[..., Array]:
         """Return `f([y,] [pose, twists,] load..., [preload])`, compiled where that is possible."""
-        key = order, loads, preload
-        if key not in self._calls:
-            if len(self._calls) >= KEPT:
-                oldest = next(iter(self._calls))
-                del self._calls[oldest]
-                self._effort_loops.pop(oldest, None)
-                self._drive_loops.pop(oldest, None)
-            self._calls[key] = self._made(*key)
-        return self._calls[key]
+        return self._calls.made((order, loads, preload), lambda: self._made(order, loads, preload))
 
     def _made(self, order: int, loads: LoadPlaces, preload: bool) -> Callable[..., Array]:
         closure, key = self.closure, (order, loads, preload)

@@ -12,6 +12,7 @@ import numpy as np
 
 from hodyn_ros.checks import check_result, into
 from hodyn_ros.codegen.kernel import Function
+from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.dynamics.loops.closing import MOST_STEPS, Known, home, reach
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, sample_of
@@ -35,7 +36,6 @@ from hodyn_ros.model.readers.assembly import Frame
 # Singular values, without units, below which nothing is computed: at a singular pose positions are known to
 # half of their digits only. Compiled code ends at the same distance, `FLAT`.
 SINGULAR = 1e-5
-KEPT = 100  # compiled calls of a robot; one that walks meets many sets of contacts
 
 
 class LoopedMotion:
@@ -57,19 +57,19 @@ class LoopedMotion:
         self._base = start.place.base
         self.memory = np.zeros((1, len(closure.leading) + (0 if start.pose is None else 16)))
         self.known = start
-        self._kernels: dict[tuple[int, kernels.KernelSpec], Function] = {}
-        self._calls: dict[tuple[int, LoadPlaces, bool], Callable[..., Array]] = {}
-        self._effort_loops: dict[tuple[int, LoadPlaces, bool], Samples] = {}
-        self._drive_loops: dict[tuple[int, LoadPlaces, bool], Samples] = {}
-        self._forward_loops: dict[tuple[int, LoadPlaces], Samples] = {}
-        self._flat_at_home: dict[tuple[int, LoadPlaces, bool], float] = {}
-        self._solutions: dict[tuple[int, LoadPlaces, bool], CheckedCall] = {}
-        self._joint_loops: dict[int, CheckedCall] = {}
-        self._forward_calls: dict[tuple[int, LoadPlaces], Callable[..., Array]] = {}
-        self._products: dict[tuple[Any, ...], CheckedCall] = {}
-        self._drive_calls: dict[int, Any] = {}
-        self._base_calls: dict[int, LoopFunction | DriftingFunction] = {}
-        self.partial_kernels: dict[tuple[str, int, LoadPlaces], Any] = {}
+        self._kernels: Kept[tuple[int, kernels.KernelSpec], Function] = Kept()
+        self._calls: Kept[tuple[int, LoadPlaces, bool], Callable[..., Array]] = Kept()
+        self._effort_loops: Kept[tuple[int, LoadPlaces, bool], Samples] = Kept()
+        self._drive_loops: Kept[tuple[int, LoadPlaces, bool], Samples] = Kept()
+        self._forward_loops: Kept[tuple[int, LoadPlaces], Samples] = Kept()
+        self._flat_at_home: Kept[tuple[int, LoadPlaces, bool], float] = Kept()
+        self._solutions: Kept[tuple[int, LoadPlaces, bool], CheckedCall] = Kept()
+        self._joint_loops: Kept[int, CheckedCall] = Kept()
+        self._forward_calls: Kept[tuple[int, LoadPlaces], Callable[..., Array]] = Kept()
+        self._products: Kept[tuple[Any, ...], CheckedCall] = Kept()
+        self._drive_calls: Kept[int, Any] = Kept()
+        self._base_calls: Kept[int, LoopFunction | DriftingFunction] = Kept()
+        self.partial_kernels: Kept[tuple[str, int, LoadPlaces], Any] = Kept()
 
     @property
     def known(self) -> Known:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Kernel
+from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.dynamics.kinematics.forward_kinematics import forward_kinematics
 from hodyn_ros.dynamics.loops.closing import Known
 from hodyn_ros.dynamics.loops.grounded import SHIFT, base_turns, grounded
@@ -51,7 +52,7 @@ class MovedByDrives:
             self._first = SHIFT + 1
         self.twin = LoopedMotion(twin)
         self._left: Array | None = None  # the memory of the robot as the last call left it
-        self._platforms: dict[int, Kernel | None] = {}
+        self._platforms: Kept[int, Kernel | None] = Kept()
 
     def kernel(self, order: int) -> LoopFromDrives | None:
         """Return code that does all in one call, where the twin has the joints of the robot."""

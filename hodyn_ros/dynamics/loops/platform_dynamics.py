@@ -7,6 +7,7 @@ from math import comb
 
 import numpy as np
 
+from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.codegen.sample_loop import naming_sample
 from hodyn_ros.engine.limbs.direct_kinematics import DirectKinematics
 from hodyn_ros.engine.limbs.kernel import LimbKernelSpec, ParallelKernel
@@ -33,8 +34,8 @@ class PlatformDynamics:
     def __init__(self, closure: Closure) -> None:
         self.model = model_of(closure)
         self._idle = idle_twists(closure)
-        self._kernels: dict[tuple[int, LimbKernelSpec], ParallelKernel] = {}
-        self._direct: dict[int, DirectKinematics] = {}
+        self._kernels: Kept[tuple[int, LimbKernelSpec], ParallelKernel] = Kept()
+        self._direct: Kept[int, DirectKinematics] = Kept()
 
     def compiles(self, order: int, loads: LoadPlaces = ()) -> bool:
         """Whether there is a kernel of an order for wrenches on these bodies."""
