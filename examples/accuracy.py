@@ -118,10 +118,7 @@ def errors_of_tree(robot: Robot, at: Instant, order: int, seed: int) -> Found:
         "forward": lambda near: hybrid(near, np.ones(n, dtype=bool), torques),
         "hybrid": lambda near: hybrid(near, free, given),
     }
-    placed = {
-        name: _beside(*(found if name == "inverse" else found[::-1])) if isinstance(found, tuple) else found
-        for name, found in ours.items()
-    }
+    placed = {name: _beside(*found) if isinstance(found, tuple) else found for name, found in ours.items()}
     return {name: _compared(placed[name], exact[name], seed) for name in ours}
 
 

@@ -132,7 +132,7 @@ def forward_dynamics(robot: Robot, flight: Flight, efforts: Efforts, samples: It
         )
         for i in samples
     ]
-    return Accelerations(np.array([joints for joints, _ in found]), np.array([base for _, base in found]))
+    return Accelerations(np.array([one.joints for one in found]), np.array([one.base for one in found]))
 
 
 def figures(

@@ -248,7 +248,7 @@ def test_measured_wrenches_are_filtered_and_told(peer: Peer, node: RosProcess, p
     np.testing.assert_allclose(answer.efforts, panda.inverse_dynamics(STACK)[0], rtol=1e-12, atol=1e-12)
     assert f"wrench on {HAND}: messages" not in peer.diagnostics()
     # and on, in the world: the topic's QoS parameters exist already
-    assert peer.set_parameters(wrench_bodies=[HAND], wrench_representation="spatial").successful
+    assert peer.set_parameters(wrench_bodies=[HAND], wrench_frame="world").successful
     there = wrench(push[:3], push[3:], "world")
     assert peer.set_parameters(wrench_timeout=60.0).successful
     Sensor(peer, HAND).publish_until(peer, there, f"wrench on {HAND}: messages", 1)

@@ -160,7 +160,7 @@ def test_platforms_and_floating_bases_are_moved_with_all_derivatives(robot: str)
         if not start <= stamp <= end:
             expected = expected.at_rest()
         base = read_base_motion(message, 4)
-        assert base.representation == "body" and message.header.frame_id == "world"
+        assert base.representation == "body_fixed" and message.header.frame_id == "world"
         np.testing.assert_allclose(base.pose, expected.pose, rtol=0, atol=1e-12)
         np.testing.assert_allclose(base.twists, expected.twists, rtol=1e-9, atol=1e-9)
         found = read_desired_motion(message, joints, 5)

@@ -113,7 +113,7 @@ def hold_against_each_other(file: str, count: int, seed: int) -> tuple[int, int]
     for sample in range(count):
         if rng.random() < 0.1:
             rng.shuffle(names)
-            orders, frame = model.motion_orders + int(rng.integers(3)), str(rng.choice(["", "spatial"]))
+            orders, frame = model.motion_orders + int(rng.integers(3)), str(rng.choice(["", "world"]))
         data = random_motion(rng, both, (sample + 1) * MILLISECOND, names, orders, frame)
         if rng.random() < 0.2:
             data = damaged(rng, data)
