@@ -250,11 +250,12 @@ def test_every_way_finds_the_same_numbers(
         robot = Robot.from_screws(**case.tree.arguments())
         inverse, hybrid = robot.inverse_dynamics_derivatives, robot.hybrid_dynamics_derivatives
         pushes = None if push is None else np.array([push, push])
+        prescribed: Any = {"prescribed": (0,), "prescribe_base": held}
         many = (
             inverse(batch[0], base, loads),
-            hybrid(batch[0][:, :2], batch[1], (0,), base, pushes, loads, held),
+            hybrid(batch[0][:, :2], batch[1], base, pushes, loads, **prescribed),
         )
-        one = inverse(case.q, base, loads), hybrid(case.q[:2], given, (0,), base, push, loads, held)
+        one = inverse(case.q, base, loads), hybrid(case.q[:2], given, base, push, loads, **prescribed)
         for whole, first in zip(many, one):
             assert_exact(whole[0], first, 1e-12)
         assert not np.array_equal(one[0], inverse(case.q, base))

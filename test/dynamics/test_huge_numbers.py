@@ -182,11 +182,11 @@ def loops_from_frames(robot: Robot, numbers: Numbers) -> Any:
 
 
 OF_LOOPS: Calls = {
-    "solve": of_loops("solve", 5),
+    "solve_loops": of_loops("solve_loops", 5),
     "inverse_dynamics": of_loops("inverse_dynamics", 5),
     "drive_state": of_loops("drive_state", 5),
     "forward_kinematics": of_loops("forward_kinematics", 3),
-    "motion_from_frames": loops_from_frames,
+    "inverse_kinematics": loops_from_frames,
     "forward_dynamics": lambda r, x: r.forward_dynamics(
         np.vstack([0.1 * x.rng.standard_normal((1, 1)), x(1, 1)]), x(3, 1)
     ),
@@ -268,10 +268,10 @@ OF_PLATFORMS: Calls = {
     "drive_state": of_platform("drive_state", 4),
     "drive_jacobian": of_platform("drive_jacobian", 3),
     "motion_from_drives": platform_kinematics,
-    "motion_from_frames": platform_from_frames,
+    "inverse_kinematics": platform_from_frames,
     "forward_kinematics": of_platform("forward_kinematics", 3),
     "inverse_dynamics": platform_dynamics,
-    "solve": of_platform("solve", 4),
+    "solve_loops": of_platform("solve_loops", 4),
     "forward_dynamics": lambda r, x: r.forward_dynamics(
         None, x(3, len(r.driven_joints)), platform(r, x, 1), wrenches=load(r, x, 3)
     ),

@@ -63,8 +63,8 @@ def test_returns_what_was_left_out(name: str, count: int) -> None:
         start, given, moving, prescribed=prescribed, base_wrench=state.base_wrench, wrenches=wrenches
     )
     if base is not None:
-        assert relative_errors(found[1], base.twists[1:]).max() < 1e-8
-        found = found[0]
+        assert relative_errors(found.base, base.twists[1:]).max() < 1e-8
+        found = found.joints
     assert relative_errors(found, expected).max() < 1e-8
 
 

@@ -371,7 +371,7 @@ class TestRedundantDrives:
 
     def test_preloads_that_do_not_apply_are_refused(self) -> None:
         y, robot = np.zeros((3, 1)), robot_of(four_bar())
-        for call in (robot.inverse_dynamics, robot.drive_state, robot.solve):
+        for call in (robot.inverse_dynamics, robot.drive_state, robot.solve_loops):
             with pytest.raises(InputError, match="a preload needs more drives than coordinates"):
                 call(y, preload=[1.0])
         tree = Robot.from_screws(**four_bar().tree.arguments())

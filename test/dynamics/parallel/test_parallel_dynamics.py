@@ -105,7 +105,7 @@ def load_of(robot: Parallel, order: int, frame: Frame) -> Load:
 )
 def test_agrees_with_lagrange_multipliers(name: str, order: int, frame: Frame) -> None:
     arrays, robot = ROBOTS[name], robot_of(name)
-    motion = motion_of(arrays, order, representation=frame)
+    motion = motion_of(arrays, order, frame=frame)
     load = load_of(arrays, order, "body_fixed")
     redundant = robot.closure.n_efforts > len(robot.coordinates)
     preload = random_stack(3, order + 1, arrays.n_driven) if redundant else None
@@ -130,7 +130,7 @@ def test_agrees_with_lagrange_multipliers(name: str, order: int, frame: Frame) -
 @pytest.mark.parametrize("loads", [False, True])
 def test_compiled_kernels_agree_with_the_published_formulas(name: str, frame: Frame, loads: bool) -> None:
     arrays, robot = ROBOTS[name], robot_of(name)
-    motion = motion_of(arrays, ORDER, seed=5, representation=frame)
+    motion = motion_of(arrays, ORDER, seed=5, frame=frame)
     frames: tuple[Frame, Frame] = ("body_fixed", frame_of_loads(arrays, "spatial"))
     wrenches = [AppliedWrench("platform", load_of(arrays, ORDER, f).values, representation=f) for f in frames]
     given = wrenches if loads else None
@@ -338,7 +338,7 @@ def exact_energy(robot: Parallel, pose: Array, twists: Array) -> Array:
 @pytest.mark.parametrize("frame", ["body_fixed", "spatial"])
 def test_forward_dynamics_returns_the_motion(name: str, frame: Frame) -> None:
     arrays, robot = ROBOTS[name], robot_of(name)
-    motion = motion_of(arrays, 2, representation=frame)
+    motion = motion_of(arrays, 2, frame=frame)
     wrenches = [on_platform(arrays, 2)]
     efforts = robot.inverse_dynamics(None, motion, wrenches)
     found, joints = robot.forward_dynamics(None, efforts, start_of(motion), wrenches=wrenches)
@@ -353,7 +353,7 @@ def test_forward_dynamics_returns_the_motion(name: str, frame: Frame) -> None:
 def test_forward_dynamics_beyond_the_compiled_orders(name: str, frame: Frame) -> None:
     """Rounding grows tenfold with every order; the efforts of what was found are still the ones given."""
     arrays, robot = ROBOTS[name], robot_of(name)
-    motion = motion_of(arrays, 8, representation=frame)
+    motion = motion_of(arrays, 8, frame=frame)
     wrenches = [on_platform(arrays, 8)]
     efforts = robot.inverse_dynamics(None, motion, wrenches)
     found, _ = robot.forward_dynamics(None, efforts, start_of(motion), wrenches=wrenches)
