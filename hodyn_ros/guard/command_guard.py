@@ -43,11 +43,12 @@ __all__ = ["CommandGuard", "EffortModel", "GuardedCommand"]
 _RELAX = 0.1  # [s] in which feedback lets go where it loses its measurement or its reference
 _DROP = 0.02  # [s] in which it lets go where what it has fed back was false
 _LIMITED_COMMANDS = 5  # in a row, a millisecond or more apart, whose steps may be cut
+_FIRST_STEP = 0.5  # share of a step of efforts that the first ones may be off the model, which is off itself
 _EFFORT_STEPS = 3  # of the feedforward, one soon after the other
 _TRIP_AFTER = 0.1  # [s] of a stop, from which on it must have slowed the robot down
-_MISMATCHED_FOR = 0.006  # [s] that efforts and motion have to disagree: signals that contradict show first
-_TRIP_MISMATCHED = 0.03  # [s] of a stop, from which on efforts have to do what they should
-_AT_ONCE_FOR = 0.002  # [s] that they have to disagree
+_MISMATCHED_FOR = 0.004  # [s] that efforts and motion have to disagree: signals that contradict show first
+_TRIP_MISMATCHED = 0.015  # [s] of a stop, from which on efforts have to do what they should
+_AT_ONCE_FOR = 0.002  # [s] that more than this has to last
 _AT_ONCE = 4.0  # times as much as stops a robot, which gets it out of hand sooner
 _TRIP = 2.0  # times the mismatch that stops a robot: no effort that is commanded does what it should
 _RUNS_AWAY = 1.05  # times the speed that stops a robot: the stop makes it faster still
@@ -289,8 +290,8 @@ class CommandGuard:
         return 0 if self._now is None else self._now
 
     def _instant(self, t: float) -> int:
-        """Return the instant of the clock at the guard's own time."""
-        return self._clock + round(1e9 * (t - self._t))
+        """Return the instant of the clock at the guard's own time, by a clock that goes as time does."""
+        return self._clock + round(1e9 * (t - self._t - self._astray))
 
     def _measured_at(self) -> float:
         """Return the guard's own time of the last measurement, no further back than a feedforward reaches."""
@@ -366,7 +367,7 @@ class CommandGuard:
 
     def _mismatched(self, times: float = 1.0) -> Reason | None:
         """Return which joint moves as if much acted on it beside its effort, for a while."""
-        lasts = _AT_ONCE_FOR if times == _AT_ONCE else _MISMATCHED_FOR
+        lasts = _MISMATCHED_FOR if times == 1.0 else _AT_ONCE_FOR
         lately = self._t <= self._disagree_since[times] + lasts
         if self._residual is None or not self._fresh or lately:
             return None
@@ -578,6 +579,8 @@ class CommandGuard:
         else:
             start = motion
         if anew:
+            if (np.abs(start.velocity) <= self.config.join_speed).all():  # it stands, and has yet to set off
+                start = start._replace(acceleration=self._nothing)
             first = self._first_effort(start, acts)
             self._issued, self._limiter.last = _Issued(start, first, first), first
         off, slow = start.position - motion.position, start.velocity - motion.velocity
@@ -591,15 +594,15 @@ class CommandGuard:
     def _first_effort(self, start: Motion, acts: float) -> Array:
         """Return the efforts (n,) that the joints carry before the first command.
 
-        Those of the feedforward, no further from the model than efforts may step, as it may be false from the
-        start; from there they fade to it.
+        Those of the feedforward, not far from the model's, as they may be false from the start; from there they
+        fade to it.
         """
         if self.config.first_effort is FirstEffort.ZERO:
             return self._nothing
         effort = self.desired.effort(self._instant(acts))
         if self._model is not None:
             known = self._model(start)
-            effort = known + _within(effort - known, self.config.effort_step)
+            effort = known + _within(effort - known, _FIRST_STEP * self.config.effort_step)
         return _within(effort, self._limiter.limit)
 
     def _begin_to_stop(self, reason: Reason) -> None:

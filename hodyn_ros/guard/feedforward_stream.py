@@ -92,19 +92,15 @@ class FeedforwardStream:
         self._require_possible("velocity", positions[1:3], _TWICE * self._fastest)
         self._require_possible("effort", efforts, _TWICE * self._strongest)
         goes_on = 0.0 < since <= 2.0 * timeout
+        if not goes_on:
+            self.beside = None
         beside = self._unexplained(reference)
-        accepted = Acceptance(0.0, True)
-        if goes_on:
-            jump = (
-                self._jump(positions, since)
-                or self._parting(positions, since)
-                or self._change_beside(beside, following)
-            )
-            if jump is not None:
-                if not following:
-                    self._keep(stamp, reference, status, beside, np.inf)
-                raise jump
-            accepted = self._effort_step(efforts, since)
+        jump = (self._jump(positions, since) or self._parting(positions, since)) if goes_on else None
+        if (jump := jump or self._change_beside(beside, following)) is not None:
+            if not following:  # what it says of efforts is no measure of the next one
+                self._keep(stamp, reference, status, None, np.inf)
+            raise jump
+        accepted = self._effort_step(efforts, since) if goes_on else Acceptance(0.0, True)
         self._keep(stamp, reference, status, beside, since if goes_on else np.inf)
         return accepted
 

@@ -267,7 +267,7 @@ private:
     return since;
   }
 
-  Instant instant(double t) const { return now_ + static_cast<Instant>(std::nearbyint(1e9 * (t - t_))); }
+  Instant instant(double t) const { return now_ + static_cast<Instant>(std::nearbyint(1e9 * (t - t_ - astray_))); }
 
   // The guard's own time of the last measurement, no further back than a feedforward reaches.
   double measured_at() const
@@ -379,8 +379,7 @@ private:
   // Which joint moves as if much acted on it beside its effort, for a while.
   Found mismatched(const Disagreement & one)
   {
-    const bool at_once = one.times == command_guard::kAtOnce;
-    const double lasts = at_once ? command_guard::kAtOnceFor : command_guard::kMismatchedFor;
+    const double lasts = one.times == 1.0 ? command_guard::kMismatchedFor : command_guard::kAtOnceFor;
     if (!watches_efforts() || !fresh_ || t_ <= one.since + lasts) {
       return std::nullopt;
     }
@@ -656,6 +655,10 @@ private:
   // model, as a feedforward may be false from the start.
   void begin_anew(double acts)
   {
+    const auto stands = [&](double speed) { return std::abs(speed) <= config.join_speed; };
+    if (std::all_of(scratch_.velocity.begin(), scratch_.velocity.end(), stands)) {  // and has yet to set off
+      std::fill(scratch_.acceleration.begin(), scratch_.acceleration.end(), 0.0);
+    }
     if (config.first_effort == FirstEffort::kFeedforward) {
       desired.effort(instant(acts), issued.effort);
       if (model_) {
@@ -663,7 +666,8 @@ private:
       }
       for (std::size_t j = 0; j < joints(); ++j) {
         const double known = model_ ? effort_[j] : issued.effort[j];
-        issued.effort[j] = within(known + within(issued.effort[j] - known, config.effort_step), limiter_.limit()[j]);
+        const double most = model_ ? command_guard::kFirstStep * config.effort_step : 0.0;
+        issued.effort[j] = within(known + within(issued.effort[j] - known, most), limiter_.limit()[j]);
       }
     } else if (config.first_effort == FirstEffort::kZero) {
       std::fill(issued.effort.begin(), issued.effort.end(), 0.0);

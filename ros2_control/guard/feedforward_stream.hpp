@@ -63,22 +63,23 @@ public:
       return Taken::kNumbers;
     }
     const bool goes_on = 0.0 < since && since <= 2.0 * config_.timeout;
+    has_beside = has_beside && goes_on;
     const bool explained = find_unexplained(reference);
+    std::optional<Reason> jump = goes_on ? find_jump(reference.positions, since) : std::nullopt;
+    if (!jump && goes_on) {
+      jump = find_parting(reference.positions, since);
+    }
+    if (!jump && explained) {
+      jump = find_change_beside(following);
+    }
+    if (jump) {
+      fault = *jump;
+      if (!following) {  // what it says of efforts is no measure of the next one
+        keep(at, reference, bits, false, kInfinite);
+      }
+      return Taken::kJump;
+    }
     if (goes_on) {
-      std::optional<Reason> jump = find_jump(reference.positions, since);
-      if (!jump) {
-        jump = find_parting(reference.positions, since);
-      }
-      if (!jump && explained) {
-        jump = find_change_beside(following);
-      }
-      if (jump) {
-        fault = *jump;
-        if (!following) {
-          keep(at, reference, bits, explained, kInfinite);
-        }
-        return Taken::kJump;
-      }
       compare_efforts(reference.efforts, since);
     }
     keep(at, reference, bits, explained, goes_on ? since : kInfinite);

@@ -291,15 +291,17 @@ constexpr double kRelax = 0.1;
 constexpr double kDrop = 0.02;
 // in a row, a millisecond or more apart, whose steps may be cut
 constexpr double kLimitedCommands = 5.0;
+// share of a step of efforts that the first ones may be off the model, which is off itself
+constexpr double kFirstStep = 0.5;
 // of the feedforward, one soon after the other
 constexpr double kEffortSteps = 3.0;
 // [s] of a stop, from which on it must have slowed the robot down
 constexpr double kTripAfter = 0.1;
 // [s] that efforts and motion have to disagree: signals that contradict show first
-constexpr double kMismatchedFor = 0.006;
+constexpr double kMismatchedFor = 0.004;
 // [s] of a stop, from which on efforts have to do what they should
-constexpr double kTripMismatched = 0.03;
-// [s] that they have to disagree
+constexpr double kTripMismatched = 0.015;
+// [s] that more than this has to last
 constexpr double kAtOnceFor = 0.002;
 // times as much as stops a robot, which gets it out of hand sooner
 constexpr double kAtOnce = 4.0;
