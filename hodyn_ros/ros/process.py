@@ -17,7 +17,7 @@ import rclpy
 from rclpy.exceptions import NameValidationException, ParameterException, ROSInterruptException
 from rclpy.executors import Executor, ExternalShutdownException
 from rclpy.node import Node
-from rclpy.signals import uninstall_signal_handlers
+from rclpy.signals import SignalHandlerOptions
 
 from hodyn_ros.errors import HodynError
 from hodyn_ros.parent import end_with_parent
@@ -107,21 +107,21 @@ def run(
     started = False
     try:
         try:
-            # until the node is built, rclpy shuts its context down at a signal, and what waits gives up
-            rclpy.init(args=list(sys.argv if args is None else args))
+            # at a signal rclpy would shut the context down in a thread of its own, while this one builds on it
+            no = SignalHandlerOptions.NO
+            rclpy.init(args=list(sys.argv if args is None else args), signal_handler_options=no)
             started = True
             made = make_node()
             nodes = [made] if isinstance(made, Node) else made
             between_samples = [apply_realtime_settings(node) for node in nodes][-1]
         except _START_ERRORS as error:
-            # told to end meanwhile, rclpy can do nothing more, and whatever follows from that has to fail
+            # where the context has been shut down meanwhile, whatever needs it has to fail
             return 0 if signals.count or (started and not rclpy.ok()) else _fail(error)
-        uninstall_signal_handlers()
         # What was made at the start stays. Searching all of it for garbage again and again would cost a pause
         # of tens of milliseconds each time, and a second at the end.
         gc.collect()
         gc.freeze()
-        if signals.count or not rclpy.ok():  # a half-built executor complains
+        if signals.count or not rclpy.ok():
             return 0
         executor = make_executor()
         for node in nodes:
@@ -151,7 +151,6 @@ def run(
                 node.destroy_node()  # which may end the process, with a line that says why
         finally:
             rclpy.try_shutdown()
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # rclpy has put back what was there before it
             output.close()
         if args is not None:  # else the process ends as well, which takes destructors of the middleware
             faulthandler.cancel_dump_traceback_later()

@@ -160,5 +160,5 @@ def test_the_node_answers_motions_of_the_platform() -> None:
         assert peer.stamps() == [1_000_000_000, 3_000_000_000]
         counts = peer.diagnostics(lambda values: values.get("rejected") == "3")
         assert counts["rejected: out of reach or singular"] == "1"
-        assert "keep away from this pose" in node.output()
+        assert "keep away from this pose" in node.wait_for_line("is singular")
         assert node.stop() == 0, node.output()
