@@ -57,6 +57,7 @@ _FALLS = 0.1  # share of the highest speed of a robot that its fading efforts ho
 _SWING = 0.1  # share of the highest speed by which a velocity that is fed back may differ from the others
 _BRAKED_FROM = 7.0  # [1/s] times the highest speed: no stop begins from a larger acceleration
 _ASTRAY_OVER = 1.0  # [s] that the clock is compared with time over
+_IN_TIME = 1.5  # times the usual time between commands, which efforts go on by where they come later
 _LATE = 4.0  # times the usual time between commands: nothing goes on by more at once
 _GROWS = 0.1  # share by which the mean time between commands becomes longer with one that is late
 _EASES_OFF = 0.02  # share by which the mean time between commands becomes shorter with each
@@ -115,9 +116,7 @@ class CommandGuard:
         self.ended = False  # whether nothing more is commanded
         self.listening = True  # whether anybody takes the commands; otherwise nothing is commanded
         self.measured = MeasuredMotion(joint_names, config, fastest)
-        # where nothing corrects them, efforts have to be those of the motion from the start
-        alone = gains is None and config.efforts_act
-        self.desired = FeedforwardStream(joint_names, config, fastest, limits, model, alone)
+        self.desired = FeedforwardStream(joint_names, config, fastest, limits, model)
         self._names = tuple(joint_names)
         self._velocity_limit, self._fastest, self._mismatch = velocity, fastest, mismatch
         # where no rate is known, the step that is always allowed is all that is
@@ -269,16 +268,15 @@ class CommandGuard:
             self._interrupted = Reason(Fault.CLOCK, value=passed, limit=self.config.clock_tolerance)
             self._astray = 0.0
         real = real if known else self._period
-        real = (
-            min(real, passed) if passed > 0.0 else real
-        )  # by the slower of two clocks, unless it stands still
+        # by the slower of two clocks, unless it stands still
+        real = min(real, passed) if min(real, passed) > 0.0 else max(real, passed)
         if not self._paced and real > 0.0 and self._interrupted is None and self.state is State.WAITING:
             self._period = real  # the first is the best guess
             self._paced = self._commanded
         self._commanded = True
         self._late = real > _LATE * self._period
         real = min(real, _LATE * self._period)
-        since = min(real, 1.5 * self._period)
+        since = real if real <= _IN_TIME * self._period else self._period
         self._period += (_GROWS if real > self._period else _EASES_OFF) * (real - self._period)
         self._t += real
         if self._issued is not None:
@@ -594,8 +592,7 @@ class CommandGuard:
     def _first_effort(self, start: Motion, acts: float) -> Array:
         """Return the efforts (n,) that the joints carry before the first command.
 
-        Those of the feedforward, not far from the model's, as they may be false from the start; from there they
-        fade to it.
+        Those of the feedforward, not far from the model's, as it may be false from the start; they fade to it.
         """
         if self.config.first_effort is FirstEffort.ZERO:
             return self._nothing
@@ -667,6 +664,8 @@ class CommandGuard:
         found = self._mismatched(_TRIP) or self._mismatched(_AT_ONCE)
         if found is None and self._t >= self._entered + _TRIP_MISMATCHED:
             found = self._mismatched()
+        if found is None and self._fault is Fault.MISMATCH:
+            found = self._contradiction  # nobody can see any more whether motors do what they should
         if found is None:
             share = _FALLS if self._t > self._release_from else 1.0 if self._t >= slow_by else _RUNS_AWAY
             found = self._robot_too_fast(share)

@@ -46,7 +46,6 @@ class FeedforwardStream:
         fastest: Array,
         limits: GuardLimits,
         model: EffortModel | None,
-        alone: bool = False,
     ) -> None:
         n = len(joint_names)
         self.stamp: int | None = None
@@ -57,7 +56,6 @@ class FeedforwardStream:
         self._names, self._config, self._fastest = tuple(joint_names), config, fastest
         self._strongest = np.broadcast_to(np.asarray(limits.effort, dtype=np.float64), (n,))
         self._mismatch = np.broadcast_to(np.asarray(limits.mismatch, dtype=np.float64), (n,))
-        self._alone = alone
         self._model = model if np.isfinite(self._mismatch).any() else None
         self._nothing = np.zeros(n)
         self._positions = self._efforts = np.zeros((0, n))
@@ -223,7 +221,7 @@ class FeedforwardStream:
 
     def _change_beside(self, beside: Array | None, following: bool) -> StreamError | None:
         """Return by how much the efforts have changed without the motion, None where that may be."""
-        before = self._nothing if self._alone and not following else self.beside
+        before = self.beside if following else self._nothing
         if beside is None or before is None:
             return None
         change = np.abs(beside - before)

@@ -107,7 +107,7 @@ def run(
     started = False
     try:
         try:
-            # at a signal rclpy would shut the context down in a thread of its own, while this one builds on it
+            # at a signal a thread of rclpy would shut the context down, while this one builds on it
             no = SignalHandlerOptions.NO
             rclpy.init(args=list(sys.argv if args is None else args), signal_handler_options=no)
             started = True

@@ -58,9 +58,7 @@ public:
     gains_(std::move(gains)),
     model_(std::move(model)),
     measured(joints, config, fastest_),
-    // where nothing corrects them, efforts have to be those of the motion from the start
-    desired(
-      joints, position_rows, effort_rows, config, fastest_, limits, model_, !gains_.any() && allowed.efforts_act),
+    desired(joints, position_rows, effort_rows, config, fastest_, limits, model_),
     issued(joints),
     found(joints),
     limiter_(limits.effort, known_rates(limits.effort_rate), allowed.effort_step),
@@ -247,7 +245,8 @@ private:
       astray_ = 0.0;
     }
     real = is_known ? real : period_;
-    real = passed > 0.0 ? std::min(real, passed) : real;  // by the slower of two clocks, unless it stands still
+    // by the slower of two clocks, unless it stands still
+    real = std::min(real, passed) > 0.0 ? std::min(real, passed) : std::max(real, passed);
     if (!paced_ && real > 0.0 && !interrupted_ && state == State::kWaiting) {
       period_ = real;  // the first is the best guess
       paced_ = commanded_;
@@ -255,7 +254,7 @@ private:
     commanded_ = true;
     late_ = real > command_guard::kLate * period_;
     real = std::min(real, command_guard::kLate * period_);
-    const double since = std::min(real, 1.5 * period_);
+    const double since = real <= command_guard::kInTime * period_ ? real : period_;
     period_ += (real > period_ ? command_guard::kGrows : command_guard::kEasesOff) * (real - period_);
     t_ += real;
     if (has_issued_) {
@@ -795,6 +794,9 @@ private:
     }
     if (!wrong && t_ >= entered_ + command_guard::kTripMismatched) {
       wrong = mismatched(disagree_[0]);
+    }
+    if (!wrong && fault_ == Cause::kMismatch) {
+      wrong = contradiction_;  // nobody can see any more whether motors do what they should
     }
     if (!wrong) {
       const double share = t_ >= slow_by ? 1.0 : command_guard::kRunsAway;

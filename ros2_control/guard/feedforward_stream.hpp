@@ -32,9 +32,9 @@ class FeedforwardStream
 public:
   FeedforwardStream(
     std::size_t joints, std::size_t position_rows, std::size_t effort_rows, const Config & config, Vector fastest,
-    const Limits & limits, const EffortModel & model, bool alone)
+    const Limits & limits, const EffortModel & model)
   : beside(joints), last_(joints, position_rows, effort_rows), config_(config), fastest_(std::move(fastest)),
-    strongest_(limits.effort), mismatch_(limits.mismatch), model_(model), alone_(alone), new_beside_(joints),
+    strongest_(limits.effort), mismatch_(limits.mismatch), model_(model), new_beside_(joints),
     motion_(joints), apart_{Vector(joints), Vector(joints)}
   {
     watches_ = std::any_of(mismatch_.begin(), mismatch_.end(), [](double most) { return std::isfinite(most); });
@@ -272,7 +272,7 @@ private:
   // By how much the efforts have changed without the motion.
   std::optional<Reason> find_change_beside(bool following) const
   {
-    const bool from_nothing = alone_ && !following;
+    const bool from_nothing = !following;  // nothing has been believed yet
     const auto changed = [&](std::size_t j) { return std::abs(new_beside_[j] - (from_nothing ? 0.0 : beside[j])); };
     const std::size_t j = largest(beside.size(), [&](std::size_t i) { return changed(i) - mismatch_[i]; });
     if (!(from_nothing || has_beside) || !(changed(j) > mismatch_[j])) {
@@ -300,7 +300,6 @@ private:
   const Config & config_;
   Vector fastest_, strongest_, mismatch_;
   const EffortModel & model_;
-  bool alone_;  // efforts act without feedback: not more than the mismatch before they are followed
   bool watches_ = false;
   Vector new_beside_;  // as `beside`, of the feedforward that is looked at
   Motion motion_;

@@ -319,6 +319,8 @@ constexpr double kSwing = 0.1;
 constexpr double kBrakedFrom = 7.0;
 // [s] that the clock is compared with time over
 constexpr double kAstrayOver = 1.0;
+// times the usual time between commands, which efforts go on by where they come later
+constexpr double kInTime = 1.5;
 // times the usual time between commands: nothing goes on by more at once
 constexpr double kLate = 4.0;
 // share by which the mean time between commands becomes longer with one that is late

@@ -164,6 +164,16 @@ KEPT: tuple[Case, ...] = (
         "speeding up",
         (Lie("measured motion", "filtered", tuple(range(7)), 0.004, 0, 300), Lie("robot", "swapped", (3, 6))),
     ),
+    Case("motor references", "at full speed", (Lie("clock", "noisy", (), 0.0021, 98),)),
+    Case("controller", "at full speed", (Lie("robot", "swapped", (3, 5)),)),
+    Case("controller", "at full speed", (Lie("robot", "pushed", (3,), 26.1, 252),)),
+    Case("controller", "from the start", (Lie("feedforward effort", "not a number", (4,), 1e30),)),
+    Case(
+        LOOSE.name,
+        "from the start",
+        (Lie("feedforward effort", "drifts", tuple(range(7)), 380.0, 0, 200),),
+    ),
+    Case(LOOSE.name, "at full speed", (Lie("elapsed", "times", (), 0.0),)),
 )
 
 

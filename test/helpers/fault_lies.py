@@ -576,7 +576,7 @@ def unseen(lies: tuple[Lie, ...], drives: str) -> Unseen | None:
     if robot & {"turned", "swapped", "weak", "payload", "pushed"} and any(lie.silent > 5 for lie in lies):
         return Unseen("the process stands still while drives carry out the last command", np.inf)
     blind = any(lie.signal.startswith("measure") and _blinds(lie) for lie in lies)
-    if blind and robot & {"turned", "swapped", "weak", "payload"}:
+    if blind and robot & {"turned", "swapped", "weak", "payload", "pushed"}:
         return Unseen("nothing shows that the robot does not do what it is told", np.inf)
     return None
 
@@ -588,7 +588,7 @@ _HIDDEN = (
 
 
 def _blinds(lie: Lie) -> bool:
-    """Whether it leaves no measurement that says anything."""
+    """Whether it leaves no measurement that says anything, or that can be believed any more."""
     return lie.kind in (
         "lost",
         "late",
@@ -598,4 +598,5 @@ def _blinds(lie: Lie) -> bool:
         "stamps zero",
         "stamps off",
         "stamps freeze",
+        "swapped",
     )
