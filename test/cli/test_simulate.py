@@ -112,9 +112,9 @@ def test_the_command_leaves_a_table_a_picture_and_figures(
     motion.write_text("type: cosines\namplitudes: [0.4]\nangular_frequencies: [3.0]\n")
     arguments = (
         "--duration",
-        "0.5",
+        "0.3",
         "--ramp",
-        "0.5",
+        "0.2",
         "--stiffness-error",
         "0,-50%",
         "--out",
