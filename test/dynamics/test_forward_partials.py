@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -160,6 +161,22 @@ def in_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matrix_kernels._compiled, "__defaults__", (0,))
 
 
+@cache
+def exactly(*case: Any) -> tuple[Exact, Array]:
+    """Return a case and its exact derivatives, once for all code that finds them."""
+    seed, bodies, order, floating, prescribed, held = case
+    robot = make_case(seed, bodies, order, floating, branching=0.0, representation="body_fixed")
+    exact = Exact(robot, order, prescribed, held)
+    return exact, exact.partials()
+
+
+def assert_is_exact(
+    seed: int, bodies: int, order: int, floating: bool, prescribed: tuple[int, ...], held: bool = False
+) -> None:
+    exact, expected = exactly(seed, bodies, order, floating, prescribed, held)
+    assert_exact(exact.partials_of(Robot.from_screws(**exact.case.tree.arguments())), expected, 1e-11)
+
+
 @pytest.mark.parametrize("lanes", [False, True])
 @pytest.mark.parametrize(("bodies", "order", "prescribed"), [(2, 3, ()), (3, 1, (1,)), (2, 4, (0,))])
 def test_on_the_ground_they_are_exact_up_to_order_four(
@@ -167,9 +184,7 @@ def test_on_the_ground_they_are_exact_up_to_order_four(
 ) -> None:
     if lanes:
         in_lanes(monkeypatch)
-    exact = Exact(make_case(5, bodies, order, branching=0.0), order, prescribed)
-    robot = Robot.from_screws(**exact.case.tree.arguments())
-    assert_exact(exact.partials_of(robot), exact.partials(), 1e-11)
+    assert_is_exact(5, bodies, order, False, prescribed)
 
 
 @pytest.mark.parametrize("lanes", [False, True])
@@ -181,11 +196,7 @@ def test_with_a_floating_base_they_are_exact(
 ) -> None:
     if lanes:
         in_lanes(monkeypatch)
-    exact = Exact(
-        make_case(6, 2, order, True, branching=0.0, representation="body_fixed"), order, prescribed, held
-    )
-    robot = Robot.from_screws(**exact.case.tree.arguments())
-    assert_exact(exact.partials_of(robot), exact.partials(), 1e-11)
+    assert_is_exact(6, 2, order, True, prescribed, held)
 
 
 def test_order_four_of_a_floating_base_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -57,14 +58,25 @@ def test_a_payload_counts_by_its_share_of_what_is_accelerated() -> None:
     assert bounds[0] / bounds[1] == pytest.approx((0.2 + 0.6 / MASS) / 0.2, rel=1e-12)
 
 
+@cache
+def planned(uncertainty: Uncertainty | None, of_panda: bool = False) -> Trajectory:
+    """Return the fastest motion of the slide or the Panda, which several tests let swing."""
+    if not of_panda:
+        return time_optimal(PATH, slide(), uncertainty=uncertainty, pieces=60).law
+    path = WaypointSpline([0.0, 1.0], [HOME, HOME + 0.3])
+    return time_optimal(path, panda(), uncertainty=uncertainty, pieces=60).law
+
+
+@cache
+def panda() -> Robot:
+    return Robot.load(share.find("config", "panda.yaml"))
+
+
 @pytest.mark.parametrize("error, payload", [(-0.2, 0.0), (0.2, 0.0), (0.0, 0.6)])
 def test_a_spring_swings_by_no_more_than_was_promised(error: float, payload: float) -> None:
     plain, gentle = (
-        swing(found.law.sample, found.duration, error, payload)
-        for found in (
-            time_optimal(PATH, slide(), uncertainty=each, pieces=60)
-            for each in (None, Uncertainty(abs(error), payload))
-        )
+        swing(law.sample, law.duration, error, payload)
+        for law in map(planned, (None, Uncertainty(abs(error), payload)))
     )
     assert gentle < 1.5e-3 * EFFORT
     assert gentle < 0.4 * plain
@@ -100,15 +112,11 @@ def test_streams_swing_by_less_than_promised_and_than_motions_whose_jerk_jumps(
 @pytest.mark.thorough
 @pytest.mark.parametrize("error", [-0.2, 0.2])
 def test_a_panda_hardly_swings_where_its_springs_are_not_as_modelled(error: float) -> None:
-    panda = Robot.load(share.find("config", "panda.yaml"))
-    path = WaypointSpline([0.0, 1.0], [HOME, HOME + 0.3])
-    plain, gentle = (
-        time_optimal(path, panda, uncertainty=each, pieces=60).law for each in (None, Uncertainty(0.2))
-    )
+    plain, gentle = (planned(each, of_panda=True) for each in (None, Uncertainty(0.2)))
     assert gentle.duration < 1.5 * plain.duration
     # drives let go of what swings by first order alone, links swing against each other, too
-    assert swing_of(panda, gentle, error).max() < 3.0 * 1.5e-3
-    assert swing_of(panda, gentle, error).max() < 0.2 * swing_of(panda, plain, error).max()
+    assert swing_of(panda(), gentle, error).max() < 3.0 * 1.5e-3
+    assert swing_of(panda(), gentle, error).max() < 0.2 * swing_of(panda(), plain, error).max()
 
 
 def swing_of(robot: Robot, motion: Trajectory, error: float) -> Array:
@@ -166,9 +174,8 @@ def test_what_cannot_be_planned_for_is_refused() -> None:
 
 
 def test_shipped_robots_have_what_it_takes() -> None:
-    panda = Robot.load(share.find("config", "panda.yaml"))
     path = RobotMotion.of(WaypointSpline([0.0, 1.0], [HOME, HOME + 0.1]))
-    bounds = [Uncertainty(0.2, payload).torque_accelerations(panda, path) for payload in (0.0, 0.5)]
+    bounds = [Uncertainty(0.2, payload).torque_accelerations(panda(), path) for payload in (0.0, 0.5)]
     assert (bounds[1] < bounds[0]).all() and (bounds[1] > 0.0).all()
 
 
