@@ -48,7 +48,7 @@ def swing() -> WaypointSpline:
 
 
 def test_the_elastic_feedforward_tracks_where_the_model_is_right(pendulum: Robot) -> None:
-    study = TrackingStudy(pendulum, swing(), None, 2.0, Loop())
+    study = TrackingStudy(pendulum, swing(), None, 2.0, Loop(), settling=0.3)
     found = {mode: study.run(RobotErrors(), mode) for mode in study.modes}
     assert found[ELASTIC].rms < 2e-3 * found[RIGID].rms < found[NONE].rms
     assert 3.0 * found[ELASTIC].rms < found[OFFSET].rms < 0.5 * found[RIGID].rms
@@ -115,6 +115,8 @@ def test_the_command_leaves_a_table_a_picture_and_figures(
         "0.3",
         "--ramp",
         "0.2",
+        "--rate",
+        "500",
         "--stiffness-error",
         "0,-50%",
         "--out",

@@ -43,7 +43,7 @@ def exact_efforts(
     q: Exact | Array,
     order: int,
     base: Base | None = None,
-    near: Array | None = None,
+    near: Exact | Array | None = None,
     finer: int = 1,
 ) -> Exact:
     """Return the same in many digits.
@@ -75,11 +75,13 @@ def exact_accelerations(robot: Mechanism, state: Exact | Array, given: Exact | A
     efforts, k = mp.exact(given), np.shape(state)[1]
     with mp.digits(_DIGITS):
         q = np.concatenate([mp.exact(state), mp.exact(np.zeros((len(efforts), k)))])
-        still = exact_efforts(robot, q[:3], 0)[0]
+        there = _Mechanism(robot, q[:3], None)
+        still, near = there.efforts_at(0), there.s[0]  # where all positions are, whatever accelerates
         units = mp.exact(np.eye(k))
-        rows = [exact_efforts(robot, np.concatenate([q[:2], unit[None]]), 0)[0] - still for unit in units]
+        moved = [np.concatenate([q[:2], unit[None]]) for unit in units]
+        rows = [exact_efforts(robot, one, 0, near=near)[0] - still for one in moved]
         for order, wanted in enumerate(efforts):
-            missing = wanted - exact_efforts(robot, q[: order + 3], order)[order]
+            missing = wanted - exact_efforts(robot, q[: order + 3], order, near=near)[order]
             q[order + 2] = mp.solve(np.array(rows, dtype=object).T, missing)
         return q[2:]
 
