@@ -11,12 +11,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification.estimate import Data
 from hodyn_ros.identification.recording import JointRecording
 from hodyn_ros.identification.smoothing import BANDWIDTHS
 from hodyn_ros.identification.torque_model import TorqueModel
-from hodyn_ros.lie.jets import Array
 
 _ROWS = 3000  # instants at which bandwidths are compared
 _CLEAR = 0.05  # share of the variance that another one has to leave less

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import qr
 
-from hodyn_ros.lie.jets import Array
+from hodyn_ros.array import Array
 
 _RANK = 1e-7  # share of the largest diagonal of R
 

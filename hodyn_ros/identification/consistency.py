@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations.parameters import PER_BODY
 from hodyn_ros.identification.torque_model import inertia_matrices
-from hodyn_ros.lie.jets import Array
 
 _SLIMMEST = 1e-4  # share of the size of the prior's pseudo-inertia that each eigenvalue has at least
 _ROWS, _COLUMNS = np.triu_indices(4)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from hodyn_ros.array import Array
 from hodyn_ros.identification.recording import Channel, JointRecording
 from hodyn_ros.identification.smoothing import Smooth, smooth
 from hodyn_ros.identification.springs.curve import Curve
@@ -31,7 +32,6 @@ from hodyn_ros.identification.springs.deflection import (
     without_outliers,
 )
 from hodyn_ros.identification.torque_model import Motion, TorqueModel
-from hodyn_ros.lie.jets import Array
 
 MOST_ROWS = 20_000  # samples of a channel that are used; of longer recordings every second, third, ...
 _OUTER, _INNER = 6, 6

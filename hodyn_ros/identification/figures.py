@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.identification.base_parameters import BaseParameters
 from hodyn_ros.identification.estimate import Data, Estimate, Unknowns
 from hodyn_ros.identification.result import Figure
@@ -13,7 +14,6 @@ from hodyn_ros.identification.springs.deflection import COMPLIANCE, DELAY, OFFSE
 from hodyn_ros.identification.springs.resonance import Resonance
 from hodyn_ros.identification.springs.terms import Terms, ripple_size, share_behind
 from hodyn_ros.identification.torque_model import Motion, TorqueModel
-from hodyn_ros.lie.jets import Array
 
 _CERTAIN = 2.0  # standard deviations that a figure is away from zero, to count as identified: 95 %
 _LEARNT = 0.5  # share of the spread of the prior to which a recording has to bring a base parameter

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.identification.recording import Channel, JointRecording
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.model.keys import Entry, key
 from hodyn_ros.model.readers.document import read_document
 

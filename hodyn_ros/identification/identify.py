@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification.bandwidth import best_data
@@ -28,7 +29,6 @@ from hodyn_ros.identification.springs.deflection import (
 from hodyn_ros.identification.springs.resonance import Resonance, resonances
 from hodyn_ros.identification.springs.terms import Terms, share_behind, spring_terms
 from hodyn_ros.identification.torque_model import SpringFigures, TorqueModel
-from hodyn_ros.lie.jets import Array
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ import numpy as np
 import yaml
 from scipy.spatial.transform import Rotation
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.identification.result import Identified
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.model.drive_spec import DriveLimits, DriveSpec
 from hodyn_ros.model.limits import JointLimit
 from hodyn_ros.model.tree import JointKind, TreeModel

@@ -14,8 +14,8 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import ModelError
-from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.arrays import frozen_array, unique_names
 from hodyn_ros.model.joint_groups import prismatic, revolute
 from hodyn_ros.model.tree import TreeArrays, parent_indices

@@ -9,13 +9,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.lie.se3 import exp_screw, nearest_rotation
 from hodyn_ros.model.arrays import frozen_array, unique_names
-
-Array = NDArray[np.float64]
 
 _UNIT_TOLERANCE = 1e-9
 _ROUNDING = 1e-15  # [m^2] of links merged into a body, per mass

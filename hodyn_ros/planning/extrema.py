@@ -16,7 +16,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
-from hodyn_ros.lie.jets import Array
+from hodyn_ros.array import Array
 from hodyn_ros.trajectory.pieces import Pieces
 
 HIGHEST_DEGREE = 120  # of a polynomial whose roots are looked for

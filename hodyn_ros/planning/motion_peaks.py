@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hodyn_ros.lie.jets import Array
+from hodyn_ros.array import Array
 from hodyn_ros.planning.extrema import Extrema, find_extrema, has_extrema
 from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.peaks import Peaks

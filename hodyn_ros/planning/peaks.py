@@ -24,8 +24,8 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 
 TOLERANCE = 1e-3
 PRECISION = 1e-10  # to which peaks themselves are known where rounding allows

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.control.links import Links
 from hodyn_ros.control.motor_pd import FeedforwardMode, MotorGains, Reference, motor_reference
 from hodyn_ros.dynamics.robot import Robot
@@ -18,7 +19,6 @@ from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.guard.command_guard import CommandGuard
 from hodyn_ros.guard.guard_config import GuardConfig, GuardLimits
 from hodyn_ros.lie.motion import BaseMotion
-from hodyn_ros.lie.se3 import Array
 from hodyn_ros.simulation.closed_loop import GuardedController, LoopRecord, Simulated, run_loop
 from hodyn_ros.simulation.model_errors import with_scaled_inertia, with_stiffness
 from hodyn_ros.simulation.simulation import RobotSimulation

@@ -19,7 +19,7 @@ from hodyn_ros.engine.recursions.frame_goals import Goals
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.readers.assembly import Frame as NamedFrame
+from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.tree import TreeModel
 
 _NO_TWISTS = np.zeros((0, 6))
@@ -39,7 +39,7 @@ class _Choice(NamedTuple):
 class InverseKinematics:
     """Inverse kinematics of one robot, compiled for what it has been asked for."""
 
-    def __init__(self, model: TreeModel, frames: Mapping[str, NamedFrame]) -> None:
+    def __init__(self, model: TreeModel, frames: Mapping[str, Frame]) -> None:
         self._model, self._frames = model, frames
         self._kernels: Kept[_Choice, GoalKernel | None] = Kept()
         self._quick: Kept[Any, Callable[..., Array]] = Kept()  # by what an ordinary call names

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification.excitation.boxes import Box, BoxSet
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.planning.along import DemandAlong
 from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.peaks import Samples, find_peaks

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification.excitation.boxes import Box
 from hodyn_ros.identification.excitation.fourier_basis import FourierBasis
 from hodyn_ros.identification.excitation.room import Room
 from hodyn_ros.identification.excitation.visibility import Visibility
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.harmonic import FourierSeries
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification.base_parameters import base_parameters
 from hodyn_ros.identification.torque_model import Motion, TorqueModel
-from hodyn_ros.lie.jets import Array
 
 _ROWS = 80  # random samples, from which the base parameters are found
 _STEP = 1e-6  # of differences [rad, rad/s, rad/s^2]

@@ -10,8 +10,8 @@ from scipy.optimize import minimize_scalar
 
 from hodyn_ros.actuation.springs.hardening_spring import cubic_root
 from hodyn_ros.actuation.springs.tabulated_spring import TabulatedSpring
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 
 _NARROW = 0.01  # of the largest load, within which a backlash is passed
 _SMEARED = 0.25  # periods of the bandwidth over which a smooth motion passes it

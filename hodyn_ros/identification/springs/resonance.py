@@ -18,13 +18,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import least_squares
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification.estimate import Data, Unknowns
 from hodyn_ros.identification.recording import Channel
 from hodyn_ros.identification.smoothing import Smooth, moving_frequency, smooth
 from hodyn_ros.identification.torque_model import TorqueModel
-from hodyn_ros.lie.jets import Array
 
 _ABOVE = 2.0  # times the highest frequency of the motion, above which vibration is looked at
 _FASTEST = 0.3  # share of the sampling rate up to which it is

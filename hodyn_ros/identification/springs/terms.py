@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import next_fast_len, rfft
 
+from hodyn_ros.array import Array
 from hodyn_ros.identification.estimate import Data, Unknowns, correlation_length
 from hodyn_ros.identification.springs.curve import (
     Curve,
@@ -26,7 +27,6 @@ from hodyn_ros.identification.springs.curve import (
 )
 from hodyn_ros.identification.springs.deflection import COMPLIANCE, DELAY, FRICTION, KINDS, OFFSET, RIPPLE
 from hodyn_ros.identification.torque_model import TorqueModel
-from hodyn_ros.lie.jets import Array
 
 _BETTER = 0.95  # of the residual of each half that a term may leave
 _MUCH_BETTER = 0.8  # of one that changes what the stiffness means: a curve, damping, backlash

@@ -10,13 +10,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import ModelError
 from hodyn_ros.lie import se3
 from hodyn_ros.model.composite_joints import CompositeJoint, between
 from hodyn_ros.model.drive_spec import FrictionSpec
 from hodyn_ros.model.limits import JointLimit
 from hodyn_ros.model.loops import Coupling
-from hodyn_ros.model.tree import Array, TreeArrays, TreeModel
+from hodyn_ros.model.tree import TreeArrays, TreeModel
 
 MOVING_KINDS = ("revolute", "continuous", "prismatic", "helical")
 

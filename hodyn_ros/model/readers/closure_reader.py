@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import ModelError
-from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure, place_loop
 from hodyn_ros.model.loops import Constraints, Coordinate, Coupling, Loop
 from hodyn_ros.model.readers.assembly import Frame

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.polynomial import polynomial
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.motion_evaluator import MotionEvaluator, SampleError

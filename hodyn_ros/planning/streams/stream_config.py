@@ -27,7 +27,7 @@ class Trouble(str, Enum):
     NUMBERS = "numbers"
 
 
-class StreamError(InputError):
+class PointsError(InputError):
     """Points cannot be followed; the motion before them goes on."""
 
     def __init__(self, trouble: Trouble, message: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hodyn_ros.lie.jets import Array
+from hodyn_ros.array import Array
 
 _NEAR = 1e-6  # [s] for differences
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hodyn_ros.lie.jets import Array
+from hodyn_ros.array import Array
 
 HIGHEST = 5  # derivative by time
 SPEEDS = 5  # b and its derivatives that these follow from

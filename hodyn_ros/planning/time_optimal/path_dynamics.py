@@ -19,7 +19,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from hodyn_ros.lie.jets import Array
+from hodyn_ros.array import Array
 from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.time_optimal.chain_rule import SPEEDS, chain_rule
 from hodyn_ros.planning.time_optimal.joint_rates import joint_rates

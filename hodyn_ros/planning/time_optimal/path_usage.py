@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hodyn_ros.lie.jets import Array
+from hodyn_ros.array import Array
 from hodyn_ros.planning.limit_set import POWERS, LimitSet, Place
 from hodyn_ros.planning.time_optimal.chain_rule import SPEEDS
 from hodyn_ros.planning.time_optimal.path_dynamics import PathDynamics
