@@ -652,9 +652,11 @@ def replay(
     robot: Annotated[
         str | None,
         typer.Option(
-            help="Another robot: path of a YAML file, or a shipped one.", show_default="as recorded"
+            help="Another robot: path of a YAML, URDF or MJCF file, or a shipped one.",
+            show_default="as recorded",
         ),
     ] = None,
+    floating_base: FloatingBase = False,
     order: Annotated[
         int | None,
         typer.Option(
@@ -678,7 +680,7 @@ def replay(
     from hodyn_ros.replay.replay import Changes
     from hodyn_ros.replay.replay_command import run_replay
 
-    run_replay(bag, out, Changes(robot, order), namespace, topic, Console())
+    run_replay(bag, out, Changes(robot, order, floating_base), namespace, topic, Console())
 
 
 @app.command()

@@ -17,7 +17,7 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
 from hodyn_ros.model.tree import JointKind
-from hodyn_ros.pictures import plain, save_picture
+from hodyn_ros.pictures import legend_below, plain, save_picture
 from hodyn_ros.simulation.instruments import Instruments
 from hodyn_ros.simulation.pictures import MODE_STYLES, windowed_rms
 from hodyn_ros.simulation.tracking_study import (
@@ -103,16 +103,16 @@ def draw_tracking(
     figure.suptitle(f"Tracking error of {title}, with each kind of feedforward")
     axes = figure.subplots(1, 2 if len(cases) > 1 else 1, squeeze=False)[0]
     for mode, outcome in runs[0].items():
-        label, colour = MODE_STYLES[mode.value]
+        colour = MODE_STYLES[mode.value][1]
         times, rms = windowed_rms(outcome.times, outcome.errors)
-        axes[0].plot(times, rms, color=colour, linewidth=1.8, label=f"{label}, {outcome.rms:.1e} {unit}")
+        axes[0].plot(times, rms, color=colour, linewidth=1.8)
     axes[0].set_title(f"stiffness {_signed(cases[0].stiffness)}", loc="left", fontsize=11)
     axes[0].set_xlabel("time [s]")
-    axes[0].legend(frameon=False, fontsize=9)
+    legend_below(figure, axes[0].get_lines(), [MODE_STYLES[mode.value][0] for mode in runs[0]])
     if len(cases) > 1:
         order = np.argsort([case.stiffness for case in cases], kind="stable")
         for mode in runs[0]:
-            label, colour = MODE_STYLES[mode.value]
+            colour = MODE_STYLES[mode.value][1]
             errors = [runs[i][mode].rms for i in order]
             axes[1].plot(
                 [100.0 * cases[i].stiffness for i in order], errors, "o-", color=colour, linewidth=1.8

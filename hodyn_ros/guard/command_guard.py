@@ -592,7 +592,7 @@ class CommandGuard:
     def _first_effort(self, start: Motion, acts: float) -> Array:
         """Return the efforts (n,) that the joints carry before the first command.
 
-        Those of the feedforward, not far from the model's, as it may be false from the start; they fade to it.
+        Those of the feedforward, near those of the model, as it may be false from the start; they fade to it.
         """
         if self.config.first_effort is FirstEffort.ZERO:
             return self._nothing

@@ -587,9 +587,12 @@ _HIDDEN = (
 )
 
 
+_LEAPS = 0.01  # [rad] steps of a measurement that no joint moves by in a millisecond
+
+
 def _blinds(lie: Lie) -> bool:
     """Whether it leaves no measurement that says anything, or that can be believed any more."""
-    return lie.kind in (
+    return (lie.kind == "quantised" and lie.amount > _LEAPS) or lie.kind in (
         "lost",
         "late",
         "not a number",
