@@ -47,7 +47,7 @@ def base_parameters(
 
 
 def _label(row: Array, chosen: int, names: tuple[str, ...]) -> str:
-    others = [i for i in np.flatnonzero(row) if i != chosen]
-    parts = [f"{row[i]:+.4g} {names[i]}" for i in others[:3]]
-    more = f" + {len(others) - 3} more" if len(others) > 3 else ""
+    grouped = [i for i in np.flatnonzero(row) if i != chosen]
+    parts = [f"{row[i]:+.4g} {names[i]}" for i in grouped[:3]]
+    more = f" + {len(grouped) - 3} more" if len(grouped) > 3 else ""
     return " ".join([names[chosen], *parts]) + more

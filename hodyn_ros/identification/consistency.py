@@ -87,10 +87,10 @@ def _solution(metric: Array, rows: Array, right: Array, bounds: int, bodies: int
     upper = sparse.csc_matrix(np.triu(0.5 * (metric + metric.T)))
     nothing = np.zeros(len(metric))
     solver = clarabel.DefaultSolver(upper, nothing, sparse.csc_matrix(rows), right, cones, settings)
-    found = solver.solve()
-    if str(found.status) not in ("Solved", "AlmostSolved"):
+    result = solver.solve()
+    if str(result.status) not in ("Solved", "AlmostSolved"):
         raise InputError(
-            f"no robot with positive inertias is near to what was measured ({found.status}); move the joints "
-            "more, or lower --trust"
+            f"no robot with positive inertias is near to what was measured ({result.status}); move the "
+            "joints more, or lower --trust"
         )
-    return np.asarray(found.x)
+    return np.asarray(result.x)

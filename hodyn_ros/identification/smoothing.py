@@ -62,12 +62,12 @@ def smooth(channel: Channel, bandwidth: float | None = None) -> Smooth:
     failure: InputError | None = None
     for each in tried:
         try:
-            score, found = _fit(channel, each)
+            score, smoothed = _fit(channel, each)
         except InputError as error:
             failure = error
             continue
         if best is None or score < best[0]:
-            best = score, found
+            best = score, smoothed
     if best is None:
         assert failure is not None
         raise failure

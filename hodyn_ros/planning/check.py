@@ -46,8 +46,8 @@ class Report:
     @property
     def violations(self) -> tuple[Finding, ...]:
         """The limits that are exceeded, the worst first."""
-        found = [finding for finding in self.findings if finding.violated]
-        return tuple(sorted(found, key=lambda finding: -finding.usage))
+        violated = [finding for finding in self.findings if finding.violated]
+        return tuple(sorted(violated, key=lambda finding: -finding.usage))
 
     @property
     def tightest(self) -> Finding:

@@ -73,7 +73,7 @@ class Room:
             def inside(times: Array) -> Samples:
                 return Samples(self.boxes.values(motion.sample(times, 0)[:, 0]))
 
-            found = find_peaks(inside, along.edges, signed=self.boxes.one_sided)
-            shares += [*(found.sizes + found.errors)]
+            of_boxes = find_peaks(inside, along.edges, signed=self.boxes.one_sided)
+            shares += [*(of_boxes.sizes + of_boxes.errors)]
         worst = int(np.argmax(shares))
         return float(shares[worst]), self.labels[worst]

@@ -37,9 +37,9 @@ class Visibility:
             scales[self.model.place(0)] = 0.0
         motion = self._anywhere(speed, acceleration)
         rows = self.model.columns(motion, at_motor) * self.weights[:, None]
-        found = base_parameters(rows.reshape(-1, rows.shape[2]), scales, self.model.names, self.model.units)
-        self.base = found
-        self.chosen = np.array([int(np.flatnonzero(row == 1.0)[0]) for row in found.combination])
+        base = base_parameters(rows.reshape(-1, rows.shape[2]), scales, self.model.names, self.model.units)
+        self.base = base
+        self.chosen = np.array([int(np.flatnonzero(row == 1.0)[0]) for row in base.combination])
         self.scales = scales[self.chosen]
 
     def _anywhere(self, speed: Array, acceleration: Array) -> Motion:

@@ -54,20 +54,20 @@ def hardened(load: Array, hardness: float) -> Array:
     return np.asarray(cubic_root(load, 1.0, hardness)) if hardness else load
 
 
-def hardness_of(load: Array, others: Array, values: Array) -> float:
+def hardness_of(load: Array, regressors: Array, values: Array) -> float:
     """Return the hardness with which `c u(load) + others @ x` is nearest to values (N,), c and x free."""
     largest = float(np.abs(load).max())
 
     def left(log: float) -> float:
-        columns = np.column_stack([hardened(load, 10.0**log / largest**2), others])
+        columns = np.column_stack([hardened(load, 10.0**log / largest**2), regressors])
         size = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
         fit = np.linalg.lstsq(columns / size, values, rcond=None)[0]
         return float(np.sum((values - columns / size @ fit) ** 2))
 
     tried = np.linspace(-3.0, 3.0, 13)
     best = float(tried[int(np.argmin([left(each) for each in tried]))])
-    found = minimize_scalar(left, bounds=(best - 0.5, best + 0.5), method="bounded")
-    return float(10.0**found.x / largest**2)
+    minimum = minimize_scalar(left, bounds=(best - 0.5, best + 0.5), method="bounded")
+    return float(10.0**minimum.x / largest**2)
 
 
 def backlash_width(load: Array, rate: Array, bandwidth: float) -> float:

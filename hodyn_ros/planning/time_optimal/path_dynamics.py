@@ -116,8 +116,8 @@ class PathDynamics:
         if slopes not in self._results:  # a new one each time costs more than what is computed
             self._results[slopes] = np.empty((channels * count, *kernel.result))
         speeds = np.tile(y, (channels, 1))[:, None]
-        found = kernel.batch(speeds, self._rows.reshape(-1, 1, numbers), out=self._results[slopes])
-        return found.reshape(channels, count, *kernel.result)
+        rates = kernel.batch(speeds, self._rows.reshape(-1, 1, numbers), out=self._results[slopes])
+        return rates.reshape(channels, count, *kernel.result)
 
 
 def _laws(duration: float) -> Array:
