@@ -16,6 +16,7 @@ import numpy as np
 from std_msgs.msg import String
 
 from hodyn_ros import share
+from hodyn_ros.array import Array
 from hodyn_ros.bags.comparison.gaps import find_gaps
 from hodyn_ros.bags.comparison.sources import DESIRED_MOTION, FEEDFORWARD_TORQUE, STRING, Sources
 from hodyn_ros.bags.files.types import todays_hash, type_hash
@@ -25,7 +26,6 @@ from hodyn_ros.bags.writer import BagWriter
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.feedforward.robot_files import RobotFiles
-from hodyn_ros.lie.se3 import Array
 from hodyn_ros.msg import DesiredMotion
 from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
 from hodyn_ros.outputs import complete
