@@ -44,10 +44,11 @@ def _built(m: Mechanism, **others: object) -> Robot:
     if m.platform is not None:
         coordinates.append(m.platform)
     arguments = {"loops": loops, "coordinates": coordinates, "driven": list(m.driven), **others}
+    named = {"name": arguments.pop("name")} if "name" in arguments else {}
     couplings = [Coupling(*coupling) for coupling in m.couplings]
     couplings += [Coupling(**curve.arguments()) for curve in m.curves]
     constraints = Constraints(couplings=couplings, **arguments)
-    return Robot.from_screws(**m.tree.arguments(), constraints=constraints)
+    return Robot.from_screws(**m.tree.arguments(), **named, constraints=constraints)
 
 
 def readable_solution(
