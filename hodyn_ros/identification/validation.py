@@ -20,8 +20,8 @@ def validate(
 ) -> tuple[tuple[Fit, ...], tuple[Fit, ...]]:
     """Return efforts and deflections of another recording beside what a result predicts of them.
 
-    `prior` is the robot that identification started from. Delays and offsets are those that were identified. Of
-    deflections the mean is left out: encoders are set to zero anew each time that a robot is switched on.
+    `prior` is the robot that identification started from. Delays and offsets are those that were identified.
+    Of deflections the mean is left out: encoders are set to zero anew each time that a robot is switched on.
     """
     data = Data(recording.of_joints(prior.joint_names), bandwidth or min(result.bandwidths))
     kept = [i for i, j in enumerate(result.elastic) if j in data.elastic]

@@ -131,7 +131,7 @@ class Key(NamedTuple):
 def keys_of(kind: type[Any]) -> dict[str, Key]:
     """Return the keys of an entry; a field of type None is none."""
     hints = get_type_hints(kind)
-    found = {}
+    keys = {}
     for one in fields(kind):
         said, hint = one.metadata, hints[one.name]
         if get_origin(hint) in (Union, UnionType):
@@ -139,10 +139,8 @@ def keys_of(kind: type[Any]) -> dict[str, Key]:
         needed = said.get("needed", False) or one.default is MISSING
         if hint is not NoneType:
             words = said.get("words", {})
-            found[said.get("name") or one.name] = Key(
-                one.name, hint, one.default, needed, words, said_of(one)
-            )
-    return found
+            keys[said.get("name") or one.name] = Key(one.name, hint, one.default, needed, words, said_of(one))
+    return keys
 
 
 def is_entry(kind: Any) -> bool:

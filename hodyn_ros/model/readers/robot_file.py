@@ -144,14 +144,14 @@ def read_body(body: BodyEntry) -> Link:
     return Link(name, mass, com, _about_the_com(body.inertia, name, mass, com))
 
 
-def _about_the_com(given: InertiaEntry, name: str, mass: float, com: Array) -> Array:
+def _about_the_com(entry: InertiaEntry, name: str, mass: float, com: Array) -> Array:
     """Return an inertia (3, 3) about the centre of mass."""
-    inertia = given.matrix
-    if given.about == "origin":
+    inertia = entry.matrix
+    if entry.about == "origin":
         inertia = inertia + mass * (se3.hat(com) @ se3.hat(com))
         moments = np.linalg.eigvalsh(inertia)
         if moments[0] <= 0.0:
-            raise given.error(
+            raise entry.error(
                 f"the inertia of {name!r} is not positive definite once moved from the origin to the centre "
                 f"of mass (principal moments {np.array2string(moments, precision=6)} kg m^2); figures about "
                 "the centre of mass already need about: com"
@@ -289,10 +289,10 @@ def read_limits_and_drives(
 
 def _limit(entry: Entry, limits: JointLimit, known: JointLimit) -> JointLimit:
     """Return known limits of a joint, with those that are given in their place."""
-    given = {key: getattr(limits, key) for key in limits.given if hasattr(limits, key)}
-    if isinstance(entry, JointEntry) and entry.type == "continuous" and given.keys() & {"lower", "upper"}:
+    changed = {key: getattr(limits, key) for key in limits.given if hasattr(limits, key)}
+    if isinstance(entry, JointEntry) and entry.type == "continuous" and changed.keys() & {"lower", "upper"}:
         raise limits.error(f"joint {entry.name!r} is continuous, so it has neither lower nor upper")
-    return replace(known, **given)
+    return replace(known, **changed)
 
 
 def _warn_of_odd_figures(joint: str, drive: DriveSpec) -> None:

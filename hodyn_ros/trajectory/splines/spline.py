@@ -57,11 +57,11 @@ class WaypointSpline(WaypointTrajectory):
 
     def _set_up(self) -> None:
         order = whole_number("order", self.order, 2, HIGHEST_ORDER)
-        given = sum(len(rows) for rows in self._given)
-        if not self.at_rest and given <= order:
+        count = sum(len(rows) for rows in self._given)
+        if not self.at_rest and count <= order:
             raise InputError(
                 f"without rest at the ends, a spline of order {order} needs at least {order + 1} given "
-                f"positions, velocities and accelerations, found {given}"
+                f"positions, velocities and accelerations, found {count}"
             )
         first, *inside, last = self._given
         starts_at_rest, ends_at_rest = (self.at_rest and not rows[1:].any() for rows in (first, last))
@@ -132,10 +132,10 @@ class WaypointSpline(WaypointTrajectory):
             for k, row in enumerate(rows):
                 result[k].append((i, row))
         for i in (0, len(self._given) - 1):
-            given = len(self._given[i])
+            count = len(self._given[i])
             # for each derivative left free, the least integral makes one beyond `order` vanish
-            free = self.order + 1 - given
-            lowest = given if self.at_rest else self.order + 1
+            free = self.order + 1 - count
+            lowest = count if self.at_rest else self.order + 1
             for k in range(lowest, lowest + free):
                 result[k].append((i, np.zeros(self.n_joints)))
         return result
