@@ -237,7 +237,7 @@ class DriveChanges(DriveSpec, kw_only=False):
 def _changed(changes: Entry, known: object) -> dict[str, Any]:
     """Return the values that changes give; mappings hold those of theirs that they do not give."""
     result: dict[str, Any] = {}
-    for name in changes.given:
+    for name in changes.keys_present:
         value, before = getattr(changes, name), getattr(known, name)
         partial = type(value) in (FrictionSpec, DriveLimits)
         result[name] = replace(before, **_changed(value, before)) if partial else value

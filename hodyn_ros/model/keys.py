@@ -87,21 +87,21 @@ class Entry:
     """A mapping of a file: a frozen dataclass that knows where it stands and which keys are given."""
 
     closed: ClassVar[bool] = True  # whether its keys are all there are
-    given: ClassVar[Collection[str]] = ()  # the keys that the file holds; none where there is no file
+    keys_present: ClassVar[Collection[str]] = ()  # the keys that the file holds; none where there is no file
     _error: ClassVar[Callable[..., ModelError] | None] = None
 
     def __init_subclass__(cls, kw_only: bool = True) -> None:
         dataclass(frozen=True, kw_only=kw_only)(cls)
 
     @classmethod
-    def check_keys(cls, given: Collection[str]) -> None:
+    def check_keys(cls, present: Collection[str]) -> None:
         """Reject keys that a file cannot give together; ModelError says which."""
 
     def set_origin(
-        self, error: Callable[[Place, str], ModelError], place: Place, given: Collection[str]
+        self, error: Callable[[Place, str], ModelError], place: Place, present: Collection[str]
     ) -> None:
         """Say where it stands, and how to make errors of that."""
-        self.__dict__.update(given=given, _error=error, _place=place)
+        self.__dict__.update(keys_present=present, _error=error, _place=place)
 
     def error(self, reason: str, key: str | None = None) -> ModelError:
         """Make an error about this mapping, or about one of its keys."""

@@ -132,7 +132,7 @@ class WaypointsFile(TrajectoryFile):
         """Return the motion; InputError where its figures cannot be."""
         names, points = self.joint_names, self.points
         for option, ways in _WAYS.items():
-            if option in self.given and self.interpolation not in ways:
+            if option in self.keys_present and self.interpolation not in ways:
                 raise InputError(f"{option} can be given only with interpolation: {' or '.join(ways)}")
         rows = [
             (time, point.positions, point.velocities, point.accelerations)
