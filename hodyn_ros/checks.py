@@ -87,8 +87,8 @@ def check_out(out: Any, shape: tuple[int, ...], dtype: DTypeLike = np.float64) -
         return
     name = np.dtype(dtype).name
     if not fits:
-        found = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else repr(out)
-        raise InputError(f"out must be a {name} array of shape {shape}, found {found}")
+        passed = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else repr(out)
+        raise InputError(f"out must be a {name} array of shape {shape}, found {passed}")
     raise InputError(f"out must be a C-contiguous, aligned, writable {name} array of shape {shape}")
 
 

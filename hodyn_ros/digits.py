@@ -52,8 +52,8 @@ class Accuracy(NamedTuple):
 
 
 def accuracy(
-    found: Sequence[Array],
-    others: Sequence[Sequence[Array] | None],
+    computed: Sequence[Array],
+    of_rounded_input: Sequence[Sequence[Array] | None],
     natural: Sequence[Array],
     gain: float = 1.0,
 ) -> Accuracy:
@@ -62,12 +62,12 @@ def accuracy(
     `others`: the same of input that was rounded, None where that cannot be computed; `natural` (orders,) of
     each part: what is natural for such a motion; `gain`: by how much more than by these an answer may be off.
     """
-    rows = [sizes_by_order(part) for part in found]
+    rows = [sizes_by_order(part) for part in computed]
     errors = np.array([10.0**-_FULL * row for row in rows])
-    for other in others:
+    for other in of_rounded_input:
         apart = np.full(errors.shape, np.inf)
         if other is not None:
-            for p, (part, beside) in enumerate(zip(found, other)):
+            for p, (part, beside) in enumerate(zip(computed, other)):
                 apart[p] = gain * sizes_by_order(beside - part)
         errors = np.maximum(errors, np.nan_to_num(apart, nan=np.inf, posinf=np.inf))
     sizes = np.maximum(np.array(rows), _NATURAL * np.array(natural))
@@ -128,7 +128,7 @@ def is_asked_for() -> bool:
 
 
 def refuse_without_digits(
-    found: Accuracy, what: str, instead: str, why: str = "the pose is too close to a singular one"
+    reached: Accuracy, what: str, instead: str, why: str = "the pose is too close to a singular one"
 ) -> None:
     """Raise SingularError where fewer digits are left than `FEWEST`.
 
@@ -136,7 +136,7 @@ def refuse_without_digits(
     """
     if is_asked_for():
         return
-    digits, holds = found.digits, found.holds
+    digits, holds = reached.digits, reached.holds
     if holds == len(digits) - 1:
         return
     first = holds + 1

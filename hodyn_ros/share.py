@@ -23,16 +23,16 @@ def find(kind: str, name: str | PathLike[str]) -> Path:
     Searched in this order: the ament prefixes (AMENT_PREFIX_PATH), the prefix of this Python, the source tree
     around this package. Raises InputError, naming the files there are, when nothing is found.
     """
-    given = Path(name)
-    if given.is_file():
-        return given
+    asked = Path(name)
+    if asked.is_file():
+        return asked
     for folder in _folders(kind):
-        path = folder / given
+        path = folder / asked
         if path.is_file():
             return path
     shipped = available(kind)
-    beside = sorted(str(given.parent / path.name) for path in given.parent.glob("*") if path.is_file())
-    near = get_close_matches(str(given), [*beside, *shipped], n=1, cutoff=_ALIKE)
+    beside = sorted(str(asked.parent / path.name) for path in asked.parent.glob("*") if path.is_file())
+    near = get_close_matches(str(asked), [*beside, *shipped], n=1, cutoff=_ALIKE)
     hint = f"did you mean '{near[0]}'?" if near else f"it ships: {', '.join(shipped) or 'none'}"
     raise InputError(f"no file '{name}', and the package ships none of that name in {kind}/; {hint}")
 

@@ -78,8 +78,8 @@ def table(
 
 def console(stderr: bool = False) -> Console:
     """Return a console on the standard output or error; where that is a file or a pipe, lines may be long."""
-    found = Console(stderr=stderr)
-    return found if found.is_terminal else Console(width=max(found.width, _WIDEST), stderr=stderr)
+    result = Console(stderr=stderr)
+    return result if result.is_terminal else Console(width=max(result.width, _WIDEST), stderr=stderr)
 
 
 @contextmanager

@@ -55,11 +55,11 @@ class CompiledMotors:
             compiled = self._of(q.shape, torques.shape)
             if compiled is None:
                 return None
-        found = compiled.function(q, torques)
-        if found.item(-1) != 0.0:
+        table = compiled.function(q, torques)
+        if table.item(-1) != 0.0:
             return None
         positions = compiled.positions
-        return MotorMotion(found[:positions], found[positions:-1])
+        return MotorMotion(table[:positions], table[positions:-1])
 
     def _batch(self, q: Array, torques: Array) -> MotorMotion | None:
         samples = q.shape[:-2]
@@ -70,12 +70,12 @@ class CompiledMotors:
         if compiled is None:
             return None
         arrays = [np.ascontiguousarray(x).reshape(-1, *x.shape[-2:]) for x in (q, torques)]
-        found = compiled.kernel.batch(*arrays)
-        if (found[:, -1, -1] != 0.0).any():
+        tables = compiled.kernel.batch(*arrays)
+        if (tables[:, -1, -1] != 0.0).any():
             return None
-        found = found.reshape(*samples, *found.shape[1:])
+        tables = tables.reshape(*samples, *tables.shape[1:])
         positions = compiled.positions
-        return MotorMotion(found[..., :positions, :], found[..., positions:-1, :])
+        return MotorMotion(tables[..., :positions, :], tables[..., positions:-1, :])
 
     def _of(self, q: tuple[int, ...], torques: tuple[int, ...]) -> _Compiled | None:
         if (q, torques) not in self._compiled:

@@ -69,13 +69,13 @@ def _in_body(wrench: Array, pose: Array, twists: Array, fixed: bool) -> Array:
         wrench[k, :3] - sum(np.cross(places[i], wrench[k - i, 3:]) for i in range(k + 1))
         for k in range(len(wrench))
     ]
-    found = [
+    derivatives = [
         np.concatenate(
             [sum(rows[i] @ vectors[k - i] for i in range(k + 1)) for vectors in (moments, wrench[:, 3:])]
         )
         for k in range(len(wrench))
     ]
-    return np.array(found, dtype=object)
+    return np.array(derivatives, dtype=object)
 
 
 def _polar(along: Array, across: Array) -> tuple[Array, Array]:

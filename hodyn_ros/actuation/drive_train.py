@@ -158,9 +158,9 @@ class DriveTrain:
         start = None
         if deflection is not None:
             start = shaped_array("deflection", deflection, (*loads.shape[:-2], self.n_joints))
-        found = self.motors(motion, loads, command, start)
-        check_result(*found)
-        return found
+        result = self.motors(motion, loads, command, start)
+        check_result(*result)
+        return result
 
     def motors(
         self, motion: Array, loads: Array, command: Array | None = None, start: Array | None = None
@@ -169,7 +169,7 @@ class DriveTrain:
         self._match(motion, loads)
         if command is None:
             command = self._command(None, loads.shape)
-        found = []
+        by_joint = []
         for j, drive in enumerate(self.drives):
             with _naming(self.joint_names[j]):
                 memory = None
@@ -178,8 +178,8 @@ class DriveTrain:
                     memory = start[..., j]
                 sigma = to_taylor(_by_order(command, j)) if drive.transmission.commanded else None
                 torque = to_taylor(_by_order(loads, j))
-                found.append(drive.motors(to_taylor(_by_order(motion, j)), torque, sigma, memory))
-        return _gathered(found)
+                by_joint.append(drive.motors(to_taylor(_by_order(motion, j)), torque, sigma, memory))
+        return _gathered(by_joint)
 
     def follow(
         self,
@@ -207,7 +207,7 @@ class DriveTrain:
             raise InputError(f"the period must be positive and finite, found {period!r} s")
         deflections = np.full((len(loads), self.n_joints), np.nan)
         end = np.full(self.n_joints, np.nan)
-        given = end if start is None else shaped_array("start", start, (self.n_joints,))
+        before = end if start is None else shaped_array("start", start, (self.n_joints,))
         for j, drive in enumerate(self.drives):
             spring = drive.transmission
             if not isinstance(spring, DampedSpring):
@@ -216,7 +216,7 @@ class DriveTrain:
             if spring.settles_within(period):
                 end[j] = spring.advanced(jets[:, -1], spring.settled(jets[:, -1])[0], period)
                 continue
-            now = spring.settled(jets[:, 0])[0] if np.isnan(given[j]) else given[j]
+            now = spring.settled(jets[:, 0])[0] if np.isnan(before[j]) else before[j]
             for i in range(len(loads)):
                 deflections[i, j] = now
                 now = spring.advanced(jets[:, i], now, period)
@@ -237,8 +237,8 @@ class DriveTrain:
         if shapes not in self._torques:
             kernel = Kernel(self._traced_torques, [("link motion", shapes[0]), ("motor motion", shapes[1])])
             self._torques[shapes] = kernel.function
-        found: Array = self._torques[shapes](link, motor)
-        return found[:-1] if found.item(-1) == 0.0 else self.loads(link, motor)[0]
+        result: Array = self._torques[shapes](link, motor)
+        return result[:-1] if result.item(-1) == 0.0 else self.loads(link, motor)[0]
 
     def _traced_torques(self, q: Stack, theta: Stack) -> Stack:
         torques = self.loads(np.array(q, dtype=object), np.array(theta, dtype=object))[0]
@@ -264,17 +264,17 @@ class DriveTrain:
         `beside` (n,) [N.m s/rad] damps deflections besides the springs' own damping. Raises InputError naming
         the joint, where a spring would have to give what it cannot.
         """
-        found = []
+        by_joint = []
         for drive, j, motors in self._places():
             with _naming(self.joint_names[j]):
                 moved = np.moveaxis(theta[..., motors], -1, 0)
-                found.append(
+                by_joint.append(
                     drive.forces(q[..., j], moved, np.moveaxis(effort[..., motors], -1, 0), beside[j])
                 )
         columns = (
-            [x for x, _, _ in found],
-            [x for _, x, _ in found],
-            [x for *_, motors in found for x in motors],
+            [x for x, _, _ in by_joint],
+            [x for _, x, _ in by_joint],
+            [x for *_, motors in by_joint for x in motors],
         )
         return DriveForces(*[np.stack(column, axis=-1) for column in columns])
 
@@ -332,14 +332,14 @@ def _by_order(stack: Array, joint: int) -> Array:
     return np.moveaxis(stack[..., joint], -1, 0)
 
 
-def _gathered(found: Sequence[MotorJets]) -> MotorMotion:
+def _gathered(by_joint: Sequence[MotorJets]) -> MotorMotion:
     def stacked(columns: list[Array]) -> Array:
         orders = min(len(column) for column in columns)
         rates = to_derivatives(np.stack([column[:orders] for column in columns], axis=-1))
         return np.moveaxis(rates, 0, -2)
 
-    positions = [motor for joint in found for motor in joint.positions]
-    efforts = [motor for joint in found for motor in joint.efforts]
+    positions = [motor for joint in by_joint for motor in joint.positions]
+    efforts = [motor for joint in by_joint for motor in joint.efforts]
     return MotorMotion(stacked(positions), stacked(efforts))
 
 

@@ -122,14 +122,14 @@ class Propellers:
             arrays += base.arrays(max(orders - 1, 1), batch)
         kernel = self._kernel(orders, None if base is None else base.representation)
         try:
-            found = kernel.batch(*arrays) if batch else kernel.function(*arrays)
+            table = kernel.batch(*arrays) if batch else kernel.function(*arrays)
         except OverflowingError:
             self._require_thrust(wrench if base is None else base.wrenches_in_body(wrench))
             raise
         n = len(self.propellers)
-        thrusts, tilts, left = found[..., :-1, :n], found[..., :-1, n : 2 * n], found[..., :-1, 2 * n :]
+        thrusts, tilts, left = table[..., :-1, :n], table[..., :-1, n : 2 * n], table[..., :-1, 2 * n :]
         if self.tilts:
-            along, across = found[..., -1, :n], found[..., -1, n : 2 * n]
+            along, across = table[..., -1, :n], table[..., -1, n : 2 * n]
             self._refuse_idle(thrusts[..., 0, :])
             tilts[..., 0, :] = np.where([p.tilts for p in self.propellers], np.arctan2(across, along), 0.0)
         return PropellerMotion(thrusts, tilts, left)

@@ -509,11 +509,11 @@ def plan(
             pieces,
         )
         choice = _choice(robot, floating_base, settings)
-        found = run_plan(choice, path, request, out, picture, Console(stderr=as_json))
+        timed = run_plan(choice, path, request, out, picture, Console(stderr=as_json))
     except InfeasibleError as error:
         raise SystemExit(_fail(error, 1)) from None
     if as_json:
-        print_figures(plan_figures(found))
+        print_figures(plan_figures(timed))
 
 
 @app.command()
@@ -639,10 +639,10 @@ def identify_robot(
     options = Options(cast(Any, only), bandwidth, trust)
     at_motor = _at_motor(effort_at)
     choice = _choice(robot, floating_base, settings)
-    others, said = validate or [], console(as_json)
-    found = run_identify(choice, recording, columns, options, at_motor, others, out, report, said)
+    validations, said = validate or [], console(as_json)
+    result = run_identify(choice, recording, columns, options, at_motor, validations, out, report, said)
     if as_json:
-        print_figures(identified_figures(found))
+        print_figures(identified_figures(result))
 
 
 @app.command()
@@ -712,10 +712,10 @@ def compare(
     from hodyn_ros.bags.comparison.commands import run_compare
 
     said = Console(stderr=as_json)
-    found = run_compare(bag, other, tolerance, topic or [], picture, said, ignore_edges)
+    comparison = run_compare(bag, other, tolerance, topic or [], picture, said, ignore_edges)
     if as_json:
-        print_figures(comparison_figures(found))
-    if not found.agree:
+        print_figures(comparison_figures(comparison))
+    if not comparison.agree:
         raise SystemExit(1)
 
 

@@ -63,12 +63,12 @@ def run_retime(
     motion = _motion(source, duration)
     machine = read_machine(robot, console)
     with progress_bar(console, "searching the speed") as progress:
-        found = retime(machine, motion, duration, tolerance, progress)
-    limit = f"{found.column.quantity} of {found.column.joint} at {found.time:.4f} s"
-    speed, report = _written(source, machine, found.speed, duration, tolerance, out)
+        retimed = retime(machine, motion, duration, tolerance, progress)
+    limit = f"{retimed.column.quantity} of {retimed.column.joint} at {retimed.time:.4f} s"
+    speed, report = _written(source, machine, retimed.speed, duration, tolerance, out)
     if speed == 1.0:
         console.print(
-            f"nothing to slow down: at most {percent(found.usage)} are used, by the {limit}", soft_wrap=True
+            f"nothing to slow down: at most {percent(retimed.usage)} are used, by the {limit}", soft_wrap=True
         )
     else:
         console.print(

@@ -33,26 +33,26 @@ def run_excite(
     machine = robot.robot()
     other = None if compare is None else read_trajectory(share.find("config", compare))
     with progress_bar(console, "searching a motion") as progress:
-        found = excite(machine, options, progress)
+        best = excite(machine, options, progress)
     with complete(out) as path:
-        path.write_text(_text(found, machine, options), encoding="utf-8")
+        path.write_text(_text(best, machine, options), encoding="utf-8")
     motion = read_trajectory(out)
 
     def say(line: str) -> None:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     say(
-        f"{machine.name}: condition {number(found.condition)} of {len(found.parameters)} base parameters; "
-        f"that of random motions within the limits is {number(found.random)} (median)"
+        f"{machine.name}: condition {number(best.condition)} of {len(best.parameters)} base parameters; "
+        f"that of random motions within the limits is {number(best.random)} (median)"
     )
     if other is not None:
         until = min(other.duration, motion.duration)
-        its = found.measure(other, until)
+        its = best.measure(other, until)
         say(
-            f"{compare}: condition {number(its)} in {until:g} s, {number(its / found.condition, 3)} times as "
+            f"{compare}: condition {number(its)} in {until:g} s, {number(its / best.condition, 3)} times as "
             "large"
         )
-    say(f"{percent(found.usage)} are used of the limits and boxes: {found.limit}")
+    say(f"{percent(best.usage)} are used of the limits and boxes: {best.limit}")
     report = check(machine, motion)
     if picture is not None:
         from hodyn_ros.planning.picture import draw_usage
@@ -63,12 +63,12 @@ def run_excite(
     say(f"checked as it was written: {verdict(report)}")
 
 
-def _text(found: Excitation, machine: Robot, options: ExcitationOptions) -> str:
-    motion = found.motion
+def _text(best: Excitation, machine: Robot, options: ExcitationOptions) -> str:
+    motion = best.motion
     boxes = "".join(f", {box.frame} in its box" for box in options.boxes)
     data = {
         "type": "fourier",
-        "note": f"Made by hodyn excite for {machine.name}: condition {found.condition:.4g} of the weighted "
+        "note": f"Made by hodyn excite for {machine.name}: condition {best.condition:.4g} of the weighted "
         f"base regressor (seed {options.seed}){boxes}.",
         "joint_names": list(machine.joint_names),
         "angular_frequency": motion.angular_frequency,

@@ -50,7 +50,7 @@ def check_figures(report: Report) -> dict[str, Any]:
     return {"holds": not report.violations, "limits": limits}
 
 
-def plan_figures(found: TimeOptimal) -> dict[str, Any]:
+def plan_figures(plan: TimeOptimal) -> dict[str, Any]:
     """Return what `plan` prints, of all limits that are used."""
     limits = [
         {
@@ -62,12 +62,12 @@ def plan_figures(found: TimeOptimal) -> dict[str, Any]:
             "time_s": binding.time,
             "gain_s_per_share": binding.gain,
         }
-        for binding in found.bindings
+        for binding in plan.bindings
     ]
-    return {"duration_s": found.duration, "even_duration_s": found.even_duration, "limits": limits}
+    return {"duration_s": plan.duration, "even_duration_s": plan.even_duration, "limits": limits}
 
 
-def identified_figures(found: Identified) -> dict[str, Any]:
+def identified_figures(result: Identified) -> dict[str, Any]:
     """Return what `identify` prints of figures."""
     figures = [
         {
@@ -78,12 +78,12 @@ def identified_figures(found: Identified) -> dict[str, Any]:
             "unit": each.unit,
             "identified": each.identified,
         }
-        for each in (*found.figures, found.effort_delay)
+        for each in (*result.figures, result.effort_delay)
     ]
-    return {"condition": found.condition, "figures": figures, "notes": list(found.notes)}
+    return {"condition": result.condition, "figures": figures, "notes": list(result.notes)}
 
 
-def comparison_figures(found: Comparison) -> dict[str, Any]:
+def comparison_figures(comparison: Comparison) -> dict[str, Any]:
     """Return what `compare` prints."""
     topics = {
         name: {
@@ -102,13 +102,13 @@ def comparison_figures(found: Comparison) -> dict[str, Any]:
                 for field, one in topic.fields.items()
             },
         }
-        for name, topic in found.topics.items()
+        for name, topic in comparison.topics.items()
     }
     return {
-        "agree": found.agree,
+        "agree": comparison.agree,
         "topics": topics,
-        "only_first": found.only_first,
-        "only_second": found.only_second,
+        "only_first": comparison.only_first,
+        "only_second": comparison.only_second,
     }
 
 

@@ -33,36 +33,36 @@ def run_identify(
     """Write the robot file `out`, figures and pictures to `report`; print and return what was found."""
     prior = robot.robot()
     data = read_recording(recording, prior.joint_names, columns, at_motor)
-    others = [read_recording(path, prior.joint_names, columns, at_motor) for path in validations]
+    further = [read_recording(path, prior.joint_names, columns, at_motor) for path in validations]
     with progress_bar(console, "identifying") as progress:
-        found = identify(prior, data, options, progress)
-    bands = ", ".join(f"{band:g}" for band in dict.fromkeys(found.bandwidths))
+        result = identify(prior, data, options, progress)
+    bands = ", ".join(f"{band:g}" for band in dict.fromkeys(result.bandwidths))
     console.print(
         f"{prior.name}, identified from {data.source}; motion up to {bands} Hz, condition "
-        f"{found.condition:.3g}",
+        f"{result.condition:.3g}",
         markup=False,
         highlight=False,
     )
-    console.print(_figure_table(found))
-    band = min(found.bandwidths)
-    runs = [Run.of(data.source, (found.efforts, found.deflections), band, used=True)]
-    for other in others:
-        runs.append(Run.of(other.source, validate(found, prior, other, options.bandwidth), band))
+    console.print(_figure_table(result))
+    band = min(result.bandwidths)
+    runs = [Run.of(data.source, (result.efforts, result.deflections), band, used=True)]
+    for other in further:
+        runs.append(Run.of(other.source, validate(result, prior, other, options.bandwidth), band))
     for run in runs:
         _print_fits(run, console)
-    for note in found.notes:
+    for note in result.notes:
         console.print(f"- {note}", markup=False, highlight=False, style="yellow", soft_wrap=True)
     with complete(out) as path:
-        path.write_text(robot_text(found), encoding="utf-8")
+        path.write_text(robot_text(result), encoding="utf-8")
     from hodyn_ros.identification.reporting.report import write_report
 
-    written = [out, *write_report(found, runs, report)]
+    written = [out, *write_report(result, runs, report)]
     console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True, highlight=False)
-    return found
+    return result
 
 
-def _figure_table(found: Identified) -> object:
-    rows = [_row(each) for each in (*found.figures, found.effort_delay)]
+def _figure_table(result: Identified) -> object:
+    rows = [_row(each) for each in (*result.figures, result.effort_delay)]
     return table(["figure", "value", "deviation", "file", "unit", ""], rows, texts=(0, 4, 5))
 
 

@@ -111,7 +111,7 @@ def run_plan(
     machine = read_machine(robot, console)
     check_speed_limits(machine)
     with progress_bar(console, "searching the fastest speed") as progress:
-        found = time_optimal(
+        timed = time_optimal(
             motion,
             machine,
             request.limits,
@@ -121,16 +121,16 @@ def run_plan(
             pieces=request.pieces,
             progress=progress,
         )
-    print_whole(console, bindings_table(found))
+    print_whole(console, bindings_table(timed))
     out.parent.mkdir(parents=True, exist_ok=True)
-    note = f"Timed for {machine.name}: {found.duration:.6f} s."
-    out.write_text(timed_text(source, found.timing, note), encoding="utf-8")
+    note = f"Timed for {machine.name}: {timed.duration:.6f} s."
+    out.write_text(timed_text(source, timed.timing, note), encoding="utf-8")
     console.print(f"wrote {out}", soft_wrap=True)
     if picture is not None:
         from hodyn_ros.planning.time_optimal.picture import draw_plan
 
         title = f"{Path(path).name} on {machine.name}: what is used of the limits"
-        console.print(f"wrote {draw_plan(found, title, picture)}", soft_wrap=True)
-    console.print(outcome(found), soft_wrap=True)
+        console.print(f"wrote {draw_plan(timed, title, picture)}", soft_wrap=True)
+    console.print(outcome(timed), soft_wrap=True)
     console.print(f"checked as it was written: {verdict(check(machine, read_motion(out)))}", soft_wrap=True)
-    return found
+    return timed

@@ -129,7 +129,7 @@ def _ties(closure: Closure) -> tuple[Block, ...]:
     names, bodies = closure.tree.joint_names, ("world", *closure.tree.body_names)
     rows = []
     for joint, name in enumerate(names):
-        ratios = closure.spread[closure.first + joint, closure.first :]
+        ratios = closure.coupling_matrix[closure.first + joint, closure.first :]
         follows = [
             f"{number(ratios[c])} {names[closure.leading[c]]}"
             for c in np.flatnonzero(ratios)

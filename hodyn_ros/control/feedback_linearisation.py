@@ -176,8 +176,8 @@ class FeedbackLinearisation:
         velocities = velocity[None]
         if len(torques) > 1:
             resisting = self._friction_of(velocities)
-            found = self._links.accelerations(state, torques[:1] - resisting)
-            velocities = self._links.drives(np.concatenate([state, found])).motion[1:]
+            accelerations = self._links.accelerations(state, torques[:1] - resisting)
+            velocities = self._links.drives(np.concatenate([state, accelerations])).motion[1:]
         return self._friction_of(velocities)
 
     def _friction_of(self, velocities: Array) -> Array:

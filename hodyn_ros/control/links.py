@@ -78,7 +78,7 @@ class Links:
         """The coordinates (k,) at the zero configuration."""
         return np.concatenate([self.robot.home[0], np.zeros(self._platform_rows.shape[1])])
 
-    def given(self, motion: Array, time: float = 0.0) -> tuple[Array, BaseMotion | None]:
+    def robot_arguments(self, motion: Array, time: float = 0.0) -> tuple[Array, BaseMotion | None]:
         """Return what calls of the robot take: joints, and the motion of base or platform.
 
         `motion`: x and its derivatives (orders + 1, k).
@@ -111,17 +111,17 @@ class Links:
 
         `preload` (order + 1, driven): what the efforts of redundant drives come near.
         """
-        return self.robot.drive_state(*self.given(motion, time), preload=preload)
+        return self.robot.drive_state(*self.robot_arguments(motion, time), preload=preload)
 
     def accelerations(self, state: Array, efforts: Array) -> Array:
         """Return x'' and its derivatives (order + 1, k), from x and x' (2, k).
 
         Under efforts (order + 1, driven); for robots without a prescribed base.
         """
-        q, platform = self.given(state)
+        q, platform = self.robot_arguments(state)
         if platform is None:
-            found: Array = self.robot.forward_dynamics(q, efforts)
-            return found
+            result: Array = self.robot.forward_dynamics(q, efforts)
+            return result
         twists, joints = self.robot.forward_dynamics(q, efforts, platform)
         n = self.robot.n_coordinates
         jets = self._platform_rows @ state[0, n:]
@@ -132,9 +132,9 @@ class Links:
         """Return where the driven joints are, from x and x' (2, k). Raises InputError at singular poses."""
         robot = self.robot
 
-        def forward_dynamics(given: Array) -> Array:
-            found: Array = robot.forward_dynamics(state, given[None])
-            return found[0]
+        def forward_dynamics(torques: Array) -> Array:
+            result: Array = robot.forward_dynamics(state, torques[None])
+            return result[0]
 
         if self._forward and robot.closure is None:
             return LinkState(state, forward_dynamics)
@@ -142,9 +142,9 @@ class Links:
         if self._forward:
             return LinkState(motion[:2], forward_dynamics)
 
-        def acceleration(given: Array) -> Array:
+        def acceleration(torques: Array) -> Array:
             mass, jacobian = inertia()
-            free = given - efforts - self._armature * motion[2]
+            free = torques - efforts - self._armature * motion[2]
             try:
                 return np.asarray(np.linalg.solve(mass, jacobian.T @ free))
             except np.linalg.LinAlgError:
@@ -164,8 +164,8 @@ class Links:
         still = self._compiled(*arguments)
 
         def inertia() -> tuple[Array, Array]:
-            found = [self._compiled(*moved) for moved in self._accelerated(arguments, state[0])]
-            change = np.array([table - still for table in found])[:, :, first:]
+            tables = [self._compiled(*moved) for moved in self._accelerated(arguments, state[0])]
+            change = np.array([table - still for table in tables])[:, :, first:]
             jacobian = change[:, -1].T
             return jacobian.T @ (change[:, 0].T + self._armature[:, None] * jacobian), jacobian
 
@@ -173,7 +173,7 @@ class Links:
 
     def _arguments(self, motion: Array, time: float) -> list[Array]:
         """Return what compiled code takes for x, x' and x'' (3, k)."""
-        q, base = self.given(motion, time)
+        q, base = self.robot_arguments(motion, time)
         joints = [q] if q.shape[1] or base is None else []
         if base is None:
             return joints

@@ -121,10 +121,10 @@ class MotorGains:
 
         Raises InputError that names the joints with neither gains nor a motor inertia.
         """
-        given = [spec.proportional_gain is not None for spec in train.specs]
+        own_gains = [spec.proportional_gain is not None for spec in train.specs]
         bare = [
             name
-            for name, has, inertia in zip(train.joint_names, given, train.motor_inertia)
+            for name, has, inertia in zip(train.joint_names, own_gains, train.motor_inertia)
             if not has and inertia <= 0.0
         ]
         if bare:
@@ -133,10 +133,11 @@ class MotorGains:
                 "or proportional_gain and derivative_gain, under drive in the robot file, or as in --set "
                 f"{bare[0]}.drive.motor_inertia=0.1 on the command line"
             )
-        inertia = np.where(given, 1.0, train.motor_inertia)
+        inertia = np.where(own_gains, 1.0, train.motor_inertia)
         placed = cls.from_frequency(inertia, natural_frequency, damping_ratio)
         pairs = [[spec.proportional_gain, spec.derivative_gain] for spec in train.specs]
         own = np.array(pairs, dtype=np.float64)
         return cls(
-            np.where(given, own[:, 0], placed.proportional), np.where(given, own[:, 1], placed.derivative)
+            np.where(own_gains, own[:, 0], placed.proportional),
+            np.where(own_gains, own[:, 1], placed.derivative),
         )

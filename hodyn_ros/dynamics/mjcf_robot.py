@@ -158,7 +158,7 @@ def _drives(
 
 def _ratios(closure: Closure) -> Array:
     """Return by which ratio each joint follows each other one (n, n), zero where it does not."""
-    spread = closure.spread[closure.first :, closure.first :]
+    spread = closure.coupling_matrix[closure.first :, closure.first :]
     together = (spread != 0.0).astype(float) @ (spread != 0.0).T
     ratios = spread.sum(axis=1)
     over = np.where(ratios == 0.0, np.inf, ratios)

@@ -395,7 +395,7 @@ class _Writer:
 def _coupled(tree: TreeModel, closure: Closure) -> Iterable[tuple[str, str, list[float]]]:
     """Give the name of each joint that follows another one, the name of that, and coefficients."""
     names = tree.joint_names
-    ratios = closure.spread[closure.first :, closure.first :]
+    ratios = closure.coupling_matrix[closure.first :, closure.first :]
     for joint, name in enumerate(names):
         if joint not in closure.leading:
             (place,) = np.flatnonzero(ratios[joint])

@@ -73,10 +73,10 @@ class ArmFeedforward:
 
         Raises OverflowingError where numbers are too large.
         """
-        found = self._function(q)
+        table = self._function(q)
         first, second, third = self._begins
-        *excess, failed = found[third:].ravel()[:5].tolist()
+        *excess, failed = table[third:].ravel()[:5].tolist()
         if failed != 0.0:
             return None
         status = limit_status(excess)
-        return Feedforward(found[:first], found[first:second], found[second:third], _NO_WRENCH, status)
+        return Feedforward(table[:first], table[first:second], table[second:third], _NO_WRENCH, status)

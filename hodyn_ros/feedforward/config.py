@@ -125,11 +125,11 @@ class FeedforwardConfig:
         """Return the limits of the robot, with those that are given here instead."""
         chosen: dict[str, Any] = {}
         for name in ("effort", "effort_rate", "velocity"):
-            given = getattr(self, f"{name}_limits")
-            if given and len(given) != len(joint_names):
+            values = getattr(self, f"{name}_limits")
+            if values and len(values) != len(joint_names):
                 raise InputError(
-                    f"parameter '{name}_limits' holds {len(given)} values for {len(joint_names)} joints; "
+                    f"parameter '{name}_limits' holds {len(values)} values for {len(joint_names)} joints; "
                     f"give one for each of {list(joint_names)}, or none"
                 )
-            chosen[name] = given or getattr(limits, name)
+            chosen[name] = values or getattr(limits, name)
         return replace(limits, **chosen, joint_names=joint_names)

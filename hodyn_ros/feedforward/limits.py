@@ -61,18 +61,18 @@ class FeedforwardLimits:
         if limits is None:
             return None
         drives = [] if train is None else [drive.limits for drive in train.drives]
-        found = cls(limits, drives)
+        result = cls(limits, drives)
         arrays = (
-            found.motor_effort,
-            found._motor_effort_rate,
-            found._motor_velocity,
+            result.motor_effort,
+            result._motor_effort_rate,
+            result._motor_velocity,
             limits.position_lower,
             limits.position_upper,
             limits.velocity,
             limits.effort,
             limits.effort_rate,
         )
-        return found if any(np.isfinite(array).any() for array in arrays) else None
+        return result if any(np.isfinite(array).any() for array in arrays) else None
 
     def status(self, q: Array, efforts: Array, motor_positions: Array, motor_efforts: Array) -> Status:
         """Return the limit bits; a consumer commands link or motor efforts, so both count.

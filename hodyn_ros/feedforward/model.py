@@ -127,9 +127,9 @@ class FeedforwardModel:
             if base is not None:
                 raise InputError(f"robot {self.name!r} has a fixed base; a base motion does not apply")
             return self._finished(q, self._compiled(q), self._no_wrench)  # both check their results
-        found = self._computed(q, base, wrenches)
-        check_result(found.efforts, found.motor_efforts, found.base_wrenches, found.thrusts, found.tilts)
-        return found
+        result = self._computed(q, base, wrenches)
+        check_result(result.efforts, result.motor_efforts, result.base_wrenches, result.thrusts, result.tilts)
+        return result
 
     def _computed(self, q: Array, base: BaseMotion | None, wrenches: Array | None) -> Feedforward:
         if self._rotors is not None and base is None:
@@ -139,15 +139,15 @@ class FeedforwardModel:
         state = self.robot.drive_state(q, base, applied)
         status = Status.NEAR_SINGULARITY if state.near_singularity else Status.OK
         of_base = self._no_wrench if state.base_wrench is None else state.base_wrench
-        found = self._finished(state.motion, state.efforts, of_base, status)
+        result = self._finished(state.motion, state.efforts, of_base, status)
         propellers = self.robot.propellers
         if propellers is None:
-            return found
+            return result
         motion = propellers.motion(of_base, base)
         exceeded = propellers.exceeded(motion)
-        status = found.status | _thrust_status(*exceeded) if any(exceeded) else found.status
+        status = result.status | _thrust_status(*exceeded) if any(exceeded) else result.status
         tilts = motion.tilts if propellers.tilts else motion.tilts[:0]
-        return found._replace(thrusts=motion.thrusts, tilts=tilts, status=status)
+        return result._replace(thrusts=motion.thrusts, tilts=tilts, status=status)
 
     def warm_up(self) -> None:
         """Compute once at rest at the zero configuration, a moved base in both representations of twists."""
@@ -193,14 +193,14 @@ class FeedforwardModel:
             status |= exceeded
         return self._held(Feedforward(efforts, motor_positions, motor_efforts, base_wrenches, status))
 
-    def _held(self, found: Feedforward) -> Feedforward:
+    def _held(self, result: Feedforward) -> Feedforward:
         """Hold efforts within their limits, where that is asked for."""
-        if not self.clamp or self._limits is None or not found.status & Status.EFFORT_LIMIT_EXCEEDED:
-            return found
-        return found._replace(
-            efforts=clamped(found.efforts, self._limits.effort),
-            motor_efforts=clamped(found.motor_efforts, self._limits.motor_effort),
-            status=found.status | Status.EFFORT_CLAMPED,
+        if not self.clamp or self._limits is None or not result.status & Status.EFFORT_LIMIT_EXCEEDED:
+            return result
+        return result._replace(
+            efforts=clamped(result.efforts, self._limits.effort),
+            motor_efforts=clamped(result.motor_efforts, self._limits.motor_effort),
+            status=result.status | Status.EFFORT_CLAMPED,
         )
 
     def _motors(self, q: Array, efforts: Array) -> tuple[Array, Array]:

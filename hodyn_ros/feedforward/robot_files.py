@@ -97,10 +97,10 @@ def _references(data: Any) -> list[str]:
         return []
     limbs = data.get("limb_types")
     sections = [data, *(limbs if isinstance(limbs, list) else [])]
-    found = [
+    references = [
         section.get(key) for section in sections if isinstance(section, dict) for key in ("urdf", "mjcf")
     ]
-    return list(dict.fromkeys(reference for reference in found if isinstance(reference, str)))
+    return list(dict.fromkeys(reference for reference in references if isinstance(reference, str)))
 
 
 def _complete(text: str, name: str) -> str:

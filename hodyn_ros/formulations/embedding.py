@@ -89,7 +89,7 @@ class LoopMotion:
             self._target = ClosureFrame(origin, pose)
             names = tuple(PLATFORM_ROWS[row] for row in closure.platform.rows)
             self._join(names, -1, closure.platform.body, self._target, self._frame(origin), 0.0)
-        self._mask = np.array(self._masks).reshape(-1, len(closure.spread))
+        self._mask = np.array(self._masks).reshape(-1, len(closure.coupling_matrix))
         self._wrenches: list[Array] = []  # (rows, 6) by order
         self._screws: list[Array] = []
         self.J: list[Array] = []
@@ -143,7 +143,7 @@ class LoopMotion:
         """
         order = len(self.rates)
         self.rates.append(rate)
-        velocity = self.closure.spread @ rate
+        velocity = self.closure.coupling_matrix @ rate
         first = self.closure.first
         self._tree_motion.extend(velocity[first:], velocity[:first] if first else None)
         if self.closure.leader is not None:
@@ -196,15 +196,15 @@ class LoopMotion:
         parts = [wrenches(rows, a, b, r, length) for rows, a, b, length in self._joined]
         self._wrenches.append(np.concatenate([np.zeros((0, 6)), *parts]))
         matrix = product_derivative(self._wrenches, self._screws, r, np.matmul)
-        matrix = (matrix * self._mask) @ closure.spread
+        matrix = (matrix * self._mask) @ closure.coupling_matrix
         followers = [self._follower_row(follower, r) for follower in closure.followers]
         kept = [*range(6 if closure.base_given else 0), *(first + joint for joint in closure.joints)]
-        units = closure.spread[kept] if r == 0 else np.zeros((len(kept), closure.n_velocities))
+        units = closure.coupling_matrix[kept] if r == 0 else np.zeros((len(kept), closure.n_velocities))
         self.J.append(np.concatenate([matrix[: self._n_joined], *followers]))
         self.H.append(np.concatenate([units, matrix[self._n_joined :]]))
 
     def _follower_row(self, follower: Follower, order: int) -> Array:
-        spread, first = self.closure.spread, self.closure.first
+        spread, first = self.closure.coupling_matrix, self.closure.first
         along = spread[first + follower.of]
         motion = np.array([self.place.joints[follower.of], *(along @ rate for rate in self.rates)])
         row = -slope(follower.function, motion[: order + 1]) * along
@@ -220,14 +220,14 @@ class LoopMotion:
 
     def body_jacobian(self, body: int, order: int = 0) -> Array:
         """Return the matrix (6, m) from z' to the spatial twist of a body, or a derivative of it."""
-        jacobian: Array = (self._screws[order] * _support(self.closure, body)) @ self.closure.spread
+        jacobian: Array = (self._screws[order] * _support(self.closure, body)) @ self.closure.coupling_matrix
         return jacobian
 
     def idle_loops(self, chosen: Array) -> list[str]:
         """Return the loops whose bodies move where the square system of the motion is singular."""
         system = _system(chosen, self, 0)
         idle = np.linalg.svd(system)[2][-1]
-        moved = np.abs(self.closure.spread @ idle) > 1e-6
+        moved = np.abs(self.closure.coupling_matrix @ idle) > 1e-6
         masks = [np.abs(self._masks[part.start]) for part in self.loop_slices]
         names = [loop.name for loop, mask in zip(self.closure.loops, masks) if (moved & (mask > 0.0)).any()]
         return names or [self.closure.tree.joint_names[one.joint] for one in self.closure.followers]
@@ -254,7 +254,7 @@ class LoopMotion:
 
     def joint_motion(self) -> Array:
         """Return positions and derivatives (orders + 1, n) of all joints up to the order reached."""
-        spread, first = self.closure.spread, self.closure.first
+        spread, first = self.closure.coupling_matrix, self.closure.first
         return np.array([self.place.joints, *(spread[first:] @ rate for rate in self.rates)])
 
 
@@ -296,7 +296,7 @@ def tree_efforts(
         closure.tree, moved.joint_motion()[: order + 3], moved.base_motion, wrenches
     )
     whole = np.concatenate([ground, torques], axis=1) if closure.first else torques
-    return whole @ closure.spread
+    return whole @ closure.coupling_matrix
 
 
 def inverse_dynamics(

@@ -53,23 +53,23 @@ class Argument:
         """The meaning, with the range of a number."""
         return self.meaning if isinf(self.low) else f"{self.meaning} From {self.low:g} to {self.high:g}."
 
-    def value(self, given: str) -> str | float | bool:
+    def value(self, text: str) -> str | float | bool:
         """Return the value that a text stands for. Raises InputError for one that is not taken."""
-        if self.offered and given not in self.offered:
-            raise InputError(f"argument {self.name!r} is {given!r}; give one of {', '.join(self.offered)}")
+        if self.offered and text not in self.offered:
+            raise InputError(f"argument {self.name!r} is {text!r}; give one of {', '.join(self.offered)}")
         if isinstance(self.default, bool):
-            return _SWITCH[given]
-        return given if isinstance(self.default, str) else self._number(type(self.default), given)
+            return _SWITCH[text]
+        return text if isinstance(self.default, str) else self._number(type(self.default), text)
 
-    def _number(self, kind: type[int] | type[float], given: str) -> float:
+    def _number(self, kind: type[int] | type[float], text: str) -> float:
         try:
-            number = kind(given)
+            number = kind(text)
         except ValueError:
             number = float("nan")
         if not self.low <= number <= self.high:  # nan fits nowhere
             wanted = "a whole number" if kind is int else "a number"
             raise InputError(
-                f"argument {self.name!r} is {given!r}; give {wanted} from {self.low:g} to {self.high:g}"
+                f"argument {self.name!r} is {text!r}; give {wanted} from {self.low:g} to {self.high:g}"
             )
         return number
 
@@ -117,25 +117,25 @@ class Launch:
     arguments: tuple[Argument, ...]
     processes: Callable[[Values], Iterable[Process]]
 
-    def values(self, given: Mapping[str, str], within: str = "/") -> Values:
+    def values(self, arguments: Mapping[str, str], within: str = "/") -> Values:
         """Return the values of all arguments; `namespace` is absolute, and lies in the namespace `within`.
 
         Raises InputError for an argument that there is not, or a value that is not taken.
         """
         names = [argument.name for argument in self.arguments]
-        for name in given:
+        for name in arguments:
             if name not in names:
                 raise InputError(f"there is no argument {name!r}; there are: {', '.join(names)}")
         values: dict[str, Any] = {
-            each.name: each.value(given.get(each.name, each.default_text)) for each in self.arguments
+            each.name: each.value(arguments.get(each.name, each.default_text)) for each in self.arguments
         }
         if "namespace" in values:
             values["namespace"] = joined(within, values["namespace"])
         return values
 
-    def start(self, given: Mapping[str, str], within: str = "/") -> list[Process]:
+    def start(self, arguments: Mapping[str, str], within: str = "/") -> list[Process]:
         """Return what is to be started. Raises InputError for arguments with which nothing can be."""
-        return list(self.processes(self.values(given, within)))
+        return list(self.processes(self.values(arguments, within)))
 
     def description(self) -> LaunchDescription:
         """Return the same for `ros2 launch`, which has to be installed."""

@@ -29,7 +29,7 @@ def executable(package: str, name: str) -> Path:
 
 def _prefixes(package: str) -> Iterator[Path]:
     """Yield the prefixes in which a package is, by the index of packages that ament keeps."""
-    given = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
-    for prefix in dict.fromkeys([*filter(None, given), sys.prefix]):
+    prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
+    for prefix in dict.fromkeys([*filter(None, prefixes), sys.prefix]):
         if (Path(prefix) / "share/ament_index/resource_index/packages" / package).exists():
             yield Path(prefix)

@@ -140,12 +140,12 @@ def node(
 
     `files` with parameters count less than `parameters`, and these less than `params_file`.
     """
-    given = () if values["params_file"] == _NONE else (existing("params_file", values["params_file"]),)
+    own = () if values["params_file"] == _NONE else (existing("params_file", values["params_file"]),)
     own_name = joined(values["namespace"], executable)
     return Node(
         executable,
         values["namespace"],
-        (*files, {"use_sim_time": values["use_sim_time"], **parameters}, *given),
+        (*files, {"use_sim_time": values["use_sim_time"], **parameters}, *own),
         name=executable,
         remappings=remappings or {},
         arguments=("--ros-args", "--enclave", own_name) if values["enclave"] else (),

@@ -19,14 +19,14 @@ def read_launch(file: str | PathLike[str]) -> Launch:
     if path.suffix != ".py":
         raise InputError(f"{path} is for ros2 launch alone; only launch files in Python can be read here")
     try:
-        found = runpy.run_path(str(path)).get("LAUNCH")
+        launch = runpy.run_path(str(path)).get("LAUNCH")
     except ModuleNotFoundError as error:
         raise InputError(f"{path} needs {error.name}, which is not installed") from None
     except SyntaxError as error:
         raise InputError(f"{path} is not Python: {error}") from None
-    if not isinstance(found, Launch):
+    if not isinstance(launch, Launch):
         raise InputError(
             f"{path} has no LAUNCH of hodyn_ros.launching and is for ros2 launch alone; "
             "docs/launch.md shows how to write one for both"
         )
-    return found
+    return launch

@@ -55,10 +55,10 @@ def _declared(argument: Argument) -> DeclareLaunchArgument:
 
 def _start(context: LaunchContext, launch: Launch) -> list[Action]:
     configured = context.launch_configurations
-    given = {argument.name: configured[argument.name] for argument in launch.arguments}
+    arguments = {argument.name: configured[argument.name] for argument in launch.arguments}
     # where a group of actions around this one has pushed a namespace
     within = configured.get("ros_namespace", "/")
-    return [_action(process) for process in launch.start(given, within)]
+    return [_action(process) for process in launch.start(arguments, within)]
 
 
 def _action(process: Process) -> Action:
@@ -84,13 +84,13 @@ def _action(process: Process) -> Action:
     )
 
 
-def _parameters(given: Path | Mapping[str, Any]) -> Any:
-    if isinstance(given, Path):
-        return ParameterFile(str(given))
+def _parameters(parameters: Path | Mapping[str, Any]) -> Any:
+    if isinstance(parameters, Path):
+        return ParameterFile(str(parameters))
     # a text stays one, also where it looks like a number
     return {
         name: ParameterValue(value, value_type=str) if isinstance(value, str) else value
-        for name, value in given.items()
+        for name, value in parameters.items()
     }
 
 

@@ -12,13 +12,13 @@ from hodyn_ros.launching.supervisor import supervise
 from hodyn_ros.ros_presence import require_ros
 
 
-def run_launch(file: str, given: Sequence[str], console: Console) -> bool:
+def run_launch(file: str, arguments: Sequence[str], console: Console) -> bool:
     """Start what a launch file starts, with arguments `name:=value`, until all has ended.
 
     Returns whether nothing ended that others needed. Raises InputError for wrong arguments, and
     RosMissingError.
     """
-    processes = read_launch(file).start(_arguments(given))
+    processes = read_launch(file).start(_arguments(arguments))
     require_ros("hodyn run")
     return supervise(
         processes, lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -34,9 +34,9 @@ def show_arguments(file: str, console: Console) -> None:
         console.print(f"    {argument.description}{offered}", markup=False, highlight=False)
 
 
-def _arguments(given: Sequence[str]) -> dict[str, str]:
+def _arguments(texts: Sequence[str]) -> dict[str, str]:
     arguments = {}
-    for text in given:
+    for text in texts:
         name, separator, value = text.partition(":=")
         if not (separator and name):
             raise InputError(f"{text!r} is no argument; give name:=value")

@@ -30,9 +30,9 @@ def compiled(convert: Callable[..., Array]) -> Callable[..., Array]:
         def trace(pose: Any, *stacks: Any) -> list[list[Any]]:
             nonlocal shape
             arrays = [np.array(stack, dtype=object).reshape(-1, 6) for stack in stacks]
-            found = convert(np.array(pose, dtype=object), *arrays)
-            shape = found.shape
-            return found.reshape(-1, shape[-1]).tolist()  # type: ignore[no-any-return]
+            result = convert(np.array(pose, dtype=object), *arrays)
+            shape = result.shape
+            return result.reshape(-1, shape[-1]).tolist()  # type: ignore[no-any-return]
 
         return Kernel(trace, [("the pose", (4, 4)), *[("the motion", (count, 6)) for count in orders]]), shape
 
@@ -45,8 +45,8 @@ def compiled(convert: Callable[..., Array]) -> Callable[..., Array]:
         if not samples:
             return code.function(pose, *stacks).reshape(shape)  # type: ignore[no-any-return]
         arrays = [pose, *[np.asarray(stack).swapaxes(0, 1) for stack in stacks]]
-        found = code.batch(*map(np.ascontiguousarray, arrays))
-        return found.reshape(-1, *shape).swapaxes(0, 1)
+        result = code.batch(*map(np.ascontiguousarray, arrays))
+        return result.reshape(-1, *shape).swapaxes(0, 1)
 
     return converted
 

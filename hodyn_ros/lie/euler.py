@@ -66,20 +66,20 @@ def euler_coordinates(base: BaseMotion) -> Array:
             float(1.0 / max(float(np.min(cosine)), 1e-300)),
             int(np.argmin(cosine)),
         )
-    found = _coordinates(base)
+    result = _coordinates(base)
     # each order divides by the cosine once more
     unsure = cosine ** (base.orders + 1) < factorial(base.orders) * _UNSURE
     for sample in np.flatnonzero(unsure):
         try:
             refuse_without_digits(
-                _accuracy(base.one(int(sample)), found[sample]) if base.batch else _accuracy(base, found),
+                _accuracy(base.one(int(sample)), result[sample]) if base.batch else _accuracy(base, result),
                 "the motion in Euler angles, with a pitch near 90 degrees,",
                 "use the twist",
             )
         except SingularError as error:
             error.sample = int(sample)
             raise
-    return found
+    return result
 
 
 def euler_accuracy(base: BaseMotion) -> Accuracy:
@@ -92,18 +92,19 @@ def euler_accuracy(base: BaseMotion) -> Accuracy:
     return _accuracy(base, _coordinates(base))
 
 
-def _accuracy(base: BaseMotion, found: Array) -> Accuracy:
+def _accuracy(base: BaseMotion, computed: Array) -> Accuracy:
     rng = np.random.default_rng(0)
-    others = []
+    moved = []
     for _ in range(DRAWS):
         pose = base.pose * (1.0 + _ROUNDING * rng.uniform(-1.0, 1.0, base.pose.shape))
         off = _ROUNDING * rng.uniform(-1.0, 1.0, 3)
         beside = _coordinates(BaseMotion.computed(pose, rounded(base.twists, rng), base.representation), off)
-        turns = 2.0 * np.pi * np.round((beside[0, 3:] - found[0, 3:]) / (2.0 * np.pi))
+        turns = 2.0 * np.pi * np.round((beside[0, 3:] - computed[0, 3:]) / (2.0 * np.pi))
         beside[0, 3:] -= turns
-        others.append([beside[:, :3], beside[:, 3:]])
-    natural = [natural_rates(sizes_by_order(part)[1:], len(part)) for part in (found[:, :3], found[:, 3:])]
-    return accuracy([found[:, :3], found[:, 3:]], others, natural)
+        moved.append([beside[:, :3], beside[:, 3:]])
+    parts = [computed[:, :3], computed[:, 3:]]
+    natural = [natural_rates(sizes_by_order(part)[1:], len(part)) for part in parts]
+    return accuracy(parts, moved, natural)
 
 
 def _cosine_of_pitch(base: BaseMotion) -> Array:
@@ -120,15 +121,15 @@ def _coordinates(base: BaseMotion, off: Array | float = 0.0) -> Array:
         np.arctan2(rotation[..., 1, 0], rotation[..., 0, 0]),
     ]
     turns = np.stack(angles, axis=-1) * (1.0 + off)
-    found = [np.concatenate([base.pose[..., :3, 3], turns], axis=-1)]
+    derivatives = [np.concatenate([base.pose[..., :3, 3], turns], axis=-1)]
     twists = np.moveaxis(base.in_representation("body_fixed").twists, -2, 0)
     for k in range(base.orders):
         # the next derivative counts with the map itself, which is known; what lower ones do is subtracted
-        maps, _ = _velocity_maps(np.stack([*found, np.zeros_like(found[0])]))
-        known = product_derivative(maps, [*found[1:], np.zeros_like(found[0])], k)
+        maps, _ = _velocity_maps(np.stack([*derivatives, np.zeros_like(derivatives[0])]))
+        known = product_derivative(maps, [*derivatives[1:], np.zeros_like(derivatives[0])], k)
         missing = (twists[k] - known)[..., None]
-        found.append(np.linalg.solve(maps[0], missing)[..., 0])
-    return np.stack(found, axis=-2)
+        derivatives.append(np.linalg.solve(maps[0], missing)[..., 0])
+    return np.stack(derivatives, axis=-2)
 
 
 def euler_velocity_maps(coordinates: ArrayLike) -> Array:
@@ -169,5 +170,5 @@ def _velocity_maps(stack: Array) -> tuple[list[Array], Array]:
         for j in range(3):
             maps[..., i, 3 + j] = angular[i][j]
             maps[..., 3 + j, i] = rotation[i][j]  # R^T
-    found = to_derivatives(maps)
-    return list(found), np.swapaxes(found[0][..., 3:, :3], -1, -2)
+    by_order = to_derivatives(maps)
+    return list(by_order), np.swapaxes(by_order[0][..., 3:, :3], -1, -2)

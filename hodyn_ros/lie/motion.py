@@ -142,11 +142,11 @@ def pose_derivatives(pose: Array, world_twists: Stack) -> Array:
     `C^(r) = sum_k C(r-1, k) [V^(k)] C^(r-1-k)` with `[V]` the matrix of a twist; Ali et al., eq. 20. Rows of
     derivatives end with zeros.
     """
-    found = [pose]
+    derivatives = [pose]
     matrices = [_twist_matrix(np.asarray(twist)) for twist in world_twists]
     for k in range(len(matrices)):
-        found.append(product_derivative(matrices, found, k, np.matmul))
-    return np.stack(found)
+        derivatives.append(product_derivative(matrices, derivatives, k, np.matmul))
+    return np.stack(derivatives)
 
 
 def _twist_matrix(twist: Array) -> Array:
@@ -252,6 +252,6 @@ class AppliedWrench:
     def up_to(self, order: int) -> Array:
         """Return the values (order + 1, 6), padded with zeros."""
         result = np.zeros((order + 1, 6))
-        given = self.values[: order + 1]
-        result[: len(given)] = given
+        known = self.values[: order + 1]
+        result[: len(known)] = known
         return result

@@ -29,18 +29,18 @@ def frozen_array(name: str, values: ArrayLike, shape: tuple[int, ...] | None) ->
     return array
 
 
-def known_fields(what: str, kind: type, given: Any) -> dict[str, Any]:
+def known_fields(what: str, kind: type, values: Any) -> dict[str, Any]:
     """Return a mapping whose keys are fields of the dataclass `kind`; ModelError names the odd one."""
-    if not isinstance(given, Mapping):
-        raise ModelError(f"{what} must be a {kind.__name__} or a mapping, found {type(given).__name__}")
+    if not isinstance(values, Mapping):
+        raise ModelError(f"{what} must be a {kind.__name__} or a mapping, found {type(values).__name__}")
     known = {field.name: field for field in fields(kind)}
-    for key in given:
+    for key in values:
         if key not in known:
             raise ModelError(f"{what} has no {key!r}; {nearest(str(key), list(known))}")
     for key, field in known.items():
-        if field.default is MISSING and field.default_factory is MISSING and key not in given:
+        if field.default is MISSING and field.default_factory is MISSING and key not in values:
             raise ModelError(f"{what} misses {key!r}")
-    return dict(given)
+    return dict(values)
 
 
 def rounded(array: Array) -> Array:

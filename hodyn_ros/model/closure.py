@@ -65,13 +65,13 @@ class Closure:
     """Couplings, loops, independent coordinates and drives of a tree.
 
     The velocities z' (m,) are those of the joints that no linear coupling moves, after the spatial twist of a
-    floating base; `spread` (6 + n or n, m) takes them to the base's twist and all joints: `q = spread s +
-    offsets`. Built by `Closure.build`, which validates the names and that the loops are closed at home.
+    floating base; `coupling_matrix` C (6 + n or n, m) takes them to the base's twist and all joints: `q = C s
+    + offsets`. Built by `Closure.build`, which validates the names and that the loops are closed at home.
     """
 
     tree: TreeModel
     loops: tuple[PlacedLoop, ...]
-    spread: Array
+    coupling_matrix: Array
     offsets: Array  # (n,) of coupled joints [rad or m]
     leading: tuple[int, ...]  # the joints that no linear coupling moves
     joints: tuple[int, ...]  # the coordinates that are joints
@@ -129,15 +129,15 @@ class Closure:
                 f"{tree.body_names[0]!r}, can be a coordinate"
             )
         first = 6 if tree.floating_base else 0
-        spread = np.zeros((first + tree.n_joints, first + len(leading)))
-        spread[:first, :first] = np.eye(first)
-        spread[first:, first:] = ratios
-        for array in (spread, offsets):
+        coupling_matrix = np.zeros((first + tree.n_joints, first + len(leading)))
+        coupling_matrix[:first, :first] = np.eye(first)
+        coupling_matrix[first:, first:] = ratios
+        for array in (coupling_matrix, offsets):
             array.setflags(write=False)
         return cls(
             tree,
             placed,
-            spread,
+            coupling_matrix,
             offsets,
             leading,
             joints,
@@ -180,7 +180,7 @@ class Closure:
     @property
     def n_velocities(self) -> int:
         """Number m of velocities that no linear coupling determines."""
-        return self.spread.shape[1]
+        return self.coupling_matrix.shape[1]
 
     @property
     def n_coordinates(self) -> int:
@@ -197,7 +197,7 @@ class Closure:
     def effort_map(self) -> Array:
         """The matrix S (m, efforts), with z'^T S u the power of u, of a prescribed base and of the drives."""
         rows = [*range(6 if self.base_given else 0), *(self.first + joint for joint in self.driven)]
-        return np.ascontiguousarray(self.spread[rows].T)
+        return np.ascontiguousarray(self.coupling_matrix[rows].T)
 
     @cached_property
     def size(self) -> float:
@@ -232,7 +232,7 @@ class Closure:
 
     def positions(self, leading: Array) -> Array:
         """Return the positions (n,) of all joints from those that no linear coupling moves."""
-        joints: Array = self.spread[self.first :, self.first :] @ leading + self.offsets
+        joints: Array = self.coupling_matrix[self.first :, self.first :] @ leading + self.offsets
         return joints
 
     def check_curves(self, joints: Array, derivative: int) -> None:

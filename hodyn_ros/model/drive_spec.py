@@ -126,14 +126,14 @@ class DriveSpec(Entry, kw_only=False):
     derivative_gain: float | None = key("of that feedback [N·m·s/rad]", least=0, default=None)
 
     @classmethod
-    def check_keys(cls, given: Collection[str]) -> None:
+    def check_keys(cls, present: Collection[str]) -> None:
         """Reject a file that does not give exactly one inertia."""
-        if ("motor_inertia" in given) == ("rotor_inertia" in given):
+        if ("motor_inertia" in present) == ("rotor_inertia" in present):
             raise ModelError(
                 "give either motor_inertia [kg m^2], reflected to the link side, or rotor_inertia [kg m^2], "
                 "that of the rotor itself, with gear_ratio"
             )
-        if "rotor_inertia" in given and "gear_ratio" not in given:
+        if "rotor_inertia" in present and "gear_ratio" not in present:
             raise ModelError("a rotor_inertia needs the gear_ratio; for a direct drive write 1")
 
     def __post_init__(self) -> None:
@@ -149,7 +149,7 @@ class DriveSpec(Entry, kw_only=False):
             "spring_table": self.spring_table is not None,
             "variable_stiffness": self.variable_stiffness is not None,
         }
-        chosen = [name for name, given in kinds.items() if given]
+        chosen = [name for name, is_set in kinds.items() if is_set]
         if len(chosen) > 1:
             raise ModelError(f"{' and '.join(chosen)} exclude each other; a drive has one kind of spring")
         if chosen and not elastic:
@@ -221,10 +221,10 @@ class DriveChanges(DriveSpec, kw_only=False):
     )
 
     @classmethod
-    def check_keys(cls, given: Collection[str]) -> None:
+    def check_keys(cls, present: Collection[str]) -> None:
         """Reject what says two things of one figure."""
-        if "motor_inertia" in given and "rotor_inertia" in given:
-            super().check_keys(given)
+        if "motor_inertia" in present and "rotor_inertia" in present:
+            super().check_keys(present)
 
     def __post_init__(self) -> None:
         """Leave it to the drive that they become part of to check what belongs together."""
@@ -236,12 +236,12 @@ class DriveChanges(DriveSpec, kw_only=False):
 
 def _changed(changes: Entry, known: object) -> dict[str, Any]:
     """Return the values that changes give; mappings hold those of theirs that they do not give."""
-    found: dict[str, Any] = {}
-    for name in changes.given:
+    result: dict[str, Any] = {}
+    for name in changes.keys_present:
         value, before = getattr(changes, name), getattr(known, name)
         partial = type(value) in (FrictionSpec, DriveLimits)
-        found[name] = replace(before, **_changed(value, before)) if partial else value
-    return found
+        result[name] = replace(before, **_changed(value, before)) if partial else value
+    return result
 
 
 def series_elastic(stiffness: ArrayLike, motor_inertia: ArrayLike) -> tuple[DriveSpec, ...]:

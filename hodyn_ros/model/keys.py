@@ -87,21 +87,21 @@ class Entry:
     """A mapping of a file: a frozen dataclass that knows where it stands and which keys are given."""
 
     closed: ClassVar[bool] = True  # whether its keys are all there are
-    given: ClassVar[Collection[str]] = ()  # the keys that the file holds; none where there is no file
+    keys_present: ClassVar[Collection[str]] = ()  # the keys that the file holds; none where there is no file
     _error: ClassVar[Callable[..., ModelError] | None] = None
 
     def __init_subclass__(cls, kw_only: bool = True) -> None:
         dataclass(frozen=True, kw_only=kw_only)(cls)
 
     @classmethod
-    def check_keys(cls, given: Collection[str]) -> None:
+    def check_keys(cls, present: Collection[str]) -> None:
         """Reject keys that a file cannot give together; ModelError says which."""
 
     def set_origin(
-        self, error: Callable[[Place, str], ModelError], place: Place, given: Collection[str]
+        self, error: Callable[[Place, str], ModelError], place: Place, present: Collection[str]
     ) -> None:
         """Say where it stands, and how to make errors of that."""
-        self.__dict__.update(given=given, _error=error, _place=place)
+        self.__dict__.update(keys_present=present, _error=error, _place=place)
 
     def error(self, reason: str, key: str | None = None) -> ModelError:
         """Make an error about this mapping, or about one of its keys."""
@@ -131,7 +131,7 @@ class Key(NamedTuple):
 def keys_of(kind: type[Any]) -> dict[str, Key]:
     """Return the keys of an entry; a field of type None is none."""
     hints = get_type_hints(kind)
-    found = {}
+    keys = {}
     for one in fields(kind):
         said, hint = one.metadata, hints[one.name]
         if get_origin(hint) in (Union, UnionType):
@@ -139,10 +139,8 @@ def keys_of(kind: type[Any]) -> dict[str, Key]:
         needed = said.get("needed", False) or one.default is MISSING
         if hint is not NoneType:
             words = said.get("words", {})
-            found[said.get("name") or one.name] = Key(
-                one.name, hint, one.default, needed, words, said_of(one)
-            )
-    return found
+            keys[said.get("name") or one.name] = Key(one.name, hint, one.default, needed, words, said_of(one))
+    return keys
 
 
 def is_entry(kind: Any) -> bool:

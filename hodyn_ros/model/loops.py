@@ -141,9 +141,9 @@ class Loop:
         if self.a == self.b:
             raise ModelError(f"loop {self.name!r} joins {self.a!r} with itself; name two bodies")
         for field, needed in (("point", True), ("axis", False), ("point_b", False), ("axis_b", False)):
-            given = getattr(self, field)
-            if given is not None or needed:
-                object.__setattr__(self, field, self._vector(field, given))
+            vector = getattr(self, field)
+            if vector is not None or needed:
+                object.__setattr__(self, field, self._vector(field, vector))
         for needs, fields in {
             **dict.fromkeys(_WITH_AXIS, ("axis",)),
             "universal": ("axis", "axis_b"),

@@ -224,8 +224,8 @@ class RecordedSubscription:
 def _readable(bag: Path) -> int:
     """Return how many messages a bag holds that was not completed, as whoever reads it finds out."""
     try:
-        with Bag(bag) as found:
-            return found.counts.total()
+        with Bag(bag) as reader:
+            return reader.counts.total()
     except (InputError, OSError):
         return 0
 

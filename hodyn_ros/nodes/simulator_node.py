@@ -155,9 +155,9 @@ class SimulatorNode(Node):
         )
 
     def _initial_position(self, robot: Robot) -> Array:
-        given, trajectory = value(self, "initial_position"), value(self, "trajectory")
-        if given:
-            return np.array(given)
+        position, trajectory = value(self, "initial_position"), value(self, "trajectory")
+        if position:
+            return np.array(position)
         links = Links(robot)
         if not trajectory:
             return links.home

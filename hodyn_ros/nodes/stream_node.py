@@ -175,20 +175,20 @@ class StreamNode(Node):
 
     def _limited(self, robot: Robot) -> Robot:
         """Return the robot with the limits that parameters give."""
-        given = {name: value(self, name) for name in ("acceleration", "jerk") if value(self, name)}
-        for name, numbers in given.items():
+        chosen = {name: value(self, name) for name in ("acceleration", "jerk") if value(self, name)}
+        for name, numbers in chosen.items():
             if len(numbers) != robot.n_coordinates:
                 raise InputError(
                     f"parameter {name!r} has {len(numbers)} numbers; give one for each of the "
                     f"{robot.n_coordinates} joints"
                 )
-        if not given:
+        if not chosen:
             return robot
         if robot.closure is not None:
             raise InputError(
-                f"parameters {', '.join(given)} are for robots without loops; give the limits in its file"
+                f"parameters {', '.join(chosen)} are for robots without loops; give the limits in its file"
             )
-        limits = replace(robot.limits, joint_names=robot.joint_names, **given)
+        limits = replace(robot.limits, joint_names=robot.joint_names, **chosen)
         return Robot(robot.model, limits, robot.drive_train, robot.frames)
 
     def _warm_up(self) -> None:
@@ -212,8 +212,8 @@ class StreamNode(Node):
 
     def _take_chunk(self, msg: JointTrajectory) -> None:
         def points() -> tuple[Array, Array]:
-            found = read_joint_trajectory(msg, self._joints)
-            return found.times, found.positions
+            trajectory = read_joint_trajectory(msg, self._joints)
+            return trajectory.times, trajectory.positions
 
         self._take(_CHUNKS, nanoseconds(msg.header.stamp), points)
 

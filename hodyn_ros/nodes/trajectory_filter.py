@@ -250,12 +250,12 @@ class TrajectoryFilter(Node):
         self._log(filtered, len(msg.points))
         return filtered
 
-    def _log(self, filtered: Filtered, given: int) -> None:
+    def _log(self, filtered: Filtered, count: int) -> None:
         dense = filtered.result.dense
         departure = dense.departure
         rounded = f"; {dense.left_out} points next to its ends are rounded off" if dense.left_out else ""
         self.get_logger().info(
-            f"a trajectory of {given} points has become one of {len(filtered.msg.points)}; it departs by "
+            f"a trajectory of {count} points has become one of {len(filtered.msg.points)}; it departs by "
             f"{departure.distance:.2g} rad (or m) at most from what the controller would make of it, joint "
             f"{self._efforts.robot_joints[departure.joint]!r} at {departure.time:.3f} s{rounded}"
         )

@@ -438,8 +438,8 @@ class TrajectoryNode(Node):
             return Report(WARN, "waiting for a motion", values)
         if skipped > 0:
             return Report(WARN, f"skipped {skipped} samples: the machine is too slow for this rate", values)
-        if others := self._other_publishers():
-            return Report(WARN, f"{others} publishes {OUT} as well; let one node publish at a time", values)
+        if names := self._other_publishers():
+            return Report(WARN, f"{names} publishes {OUT} as well; let one node publish at a time", values)
         if self._broken is not None:
             return Report(ERROR, "the motion could not go on", values)
         if self._first is None:

@@ -28,7 +28,7 @@ class RecordedAnswers:
         self._times = np.array(times, dtype=np.int64)
         order = np.argsort(np.array(stamps, dtype=np.int64), kind="stable")
         self._places, self._stamps = order, np.array(stamps, dtype=np.int64)[order]
-        self._found = np.zeros(len(times), dtype=bool)
+        self._answered = np.zeros(len(times), dtype=bool)
 
     def __len__(self) -> int:
         return len(self._times)
@@ -40,9 +40,9 @@ class RecordedAnswers:
         """
         first, last = np.searchsorted(self._stamps, [stamp, stamp + 1])
         places = self._places[first:last]
-        left = places[~self._found[places]]
+        left = places[~self._answered[places]]
         if not len(left):
             return None
         place = int(left[0])
-        self._found[place] = True
+        self._answered[place] = True
         return int(self._times[place]), self._wrenches[place] if self._wrenches else None

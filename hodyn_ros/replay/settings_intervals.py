@@ -34,16 +34,16 @@ def read_settings_intervals(
     they were recorded. The time alone does not tell: while the node computes with new settings, samples wait
     for it. But the settings name the last stamp that was answered before them.
     """
-    found: list[SettingsInterval] = []
+    result: list[SettingsInterval] = []
     for time, text in settings:
         after, pushed = _parsed(text)
         begin = _begin(times, stamps, time, after)
         if begin is None:  # all before the recording, or a node that has started in the middle of it
-            begin = int(np.count_nonzero(times <= time)) if found else 0
-        found.append(
-            SettingsInterval(max(begin, found[-1].begin if found else 0), text, after is not None, pushed)
+            begin = int(np.count_nonzero(times <= time)) if result else 0
+        result.append(
+            SettingsInterval(max(begin, result[-1].begin if result else 0), text, after is not None, pushed)
         )
-    return found
+    return result
 
 
 def _parsed(settings: str) -> tuple[int | None, bool]:

@@ -113,11 +113,11 @@ class Diagnostics:
 
     def publish(self) -> None:
         """Publish now; the timer calls this."""
-        level, message, given = self._report()
+        level, message, reported = self._report()
         failures, self._failures = self._failures, failures_of(self._node)
         if self._failures > failures and level == OK:
             level, message = WARN, "the middleware has failed, see the log"
-        values = {PACKAGE_KEY: PACKAGE, **given, FAILURES_KEY: self._failures}
+        values = {PACKAGE_KEY: PACKAGE, **reported, FAILURES_KEY: self._failures}
         status = DiagnosticStatus(
             level=level,
             name=self._name,

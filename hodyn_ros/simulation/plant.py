@@ -149,14 +149,14 @@ class Plant:
         follow = np.zeros((self.train.n_motors, half))  # from accelerations to those of all motors
         follow[:, :n] = np.eye(n) * ~self.train.elastic
         follow[self._moving, n:] = np.eye(len(self._moving))
-        found = rotors.coupling(motion, follow @ state[half:])
+        coupling = rotors.coupling(motion, follow @ state[half:])
         mass = np.zeros((half, half))
         mass[:n, :n] = self.links.inertia(motion[0])[0]
         mass[n:, n:] = np.diag(self._inertia)
-        forces = mass @ np.concatenate([links, motors]) - follow.T @ found.on_motors
-        forces[:n] -= found.on_links
-        mass[:n] += found.inertia @ follow
-        mass[:, :n] += (found.inertia @ follow).T
+        forces = mass @ np.concatenate([links, motors]) - follow.T @ coupling.on_motors
+        forces[:n] -= coupling.on_links
+        mass[:n] += coupling.inertia @ follow
+        mass[:, :n] += (coupling.inertia @ follow).T
         return np.linalg.solve(mass, forces)
 
     def link_torque(self, measured: Measurement, effort: Array) -> Array:
@@ -167,21 +167,21 @@ class Plant:
     def _forces(self, joints: Array, moving: Array, effort: Array) -> Array:
         """Return what `traced` does in one row, compiled; InputError says in words what cannot be."""
         motors = [np.ascontiguousarray(moving)] if len(self._moving) else []
-        found = self._compiled(joints, *motors, effort[None])[0]
-        if found[-1] != 0.0:
+        table = self._compiled(joints, *motors, effort[None])[0]
+        if table[-1] != 0.0:
             q, qd = joints.tolist()
             theta, thetad = moving.tolist()
             return np.concatenate(self.traced(q, qd, theta, thetad, effort.tolist()))
-        return found[:-1]
+        return table[:-1]
 
     @cached_property
     def _compiled(self) -> Callable[..., Array]:
         m, moving = self.train.n_motors, len(self._moving)
 
-        def trace(joints: Stack, *others: Stack) -> Stack:
-            theta, thetad = others[0] if moving else ([], [])
-            found = self.traced(joints[0], joints[1], theta, thetad, others[-1][0])
-            return [[*itertools.chain(*found), joints[0][0].graph.violation()]]
+        def trace(joints: Stack, *further: Stack) -> Stack:
+            theta, thetad = further[0] if moving else ([], [])
+            forces = self.traced(joints[0], joints[1], theta, thetad, further[-1][0])
+            return [[*itertools.chain(*forces), joints[0][0].graph.violation()]]
 
         shapes = [("motion of the joints", (2, self.train.n_joints)), ("efforts", (1, m))]
         if moving:
@@ -199,9 +199,9 @@ class Plant:
         joints, alone = np.array([q, qd], dtype=object), np.array([theta, thetad], dtype=object)
         motors = joints[:, self._joints]
         motors[:, self._moving] = alone
-        found = self.train.forces(joints, motors, np.array(effort, dtype=object), self._beside)
-        accelerations = found.motors[self._moving] / self._inertia
-        return found.sensed.tolist(), found.links.tolist(), accelerations.tolist()
+        forces = self.train.forces(joints, motors, np.array(effort, dtype=object), self._beside)
+        accelerations = forces.motors[self._moving] / self._inertia
+        return forces.sensed.tolist(), forces.links.tolist(), accelerations.tolist()
 
     def holding(self, position: ArrayLike, time: float = 0.0) -> Array:
         """Return the efforts (motors,) that hold the robot still at coordinates (k,)."""

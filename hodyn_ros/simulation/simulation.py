@@ -183,7 +183,7 @@ class RobotSimulation:
 
     def _joints_at(self, state: Array, time: float) -> Array:
         motion = np.stack(self.plant.coordinates(state))
-        return self.robot.joint_motion(*self.plant.links.given(motion, time))
+        return self.robot.joint_motion(*self.plant.links.robot_arguments(motion, time))
 
     def gravity_effort(self) -> Array:
         """Return the motor efforts (motors,) [N.m or N] that hold the links where they are."""
@@ -283,10 +283,10 @@ class RobotSimulation:
                 raise InputError(f"the simulation ends at {time:g} s: {error}") from error
 
         options = {"method": method, "rtol": rtol, "atol": atol, "max_step": max_step}
-        found = solve_ivp(rates, (0.0, duration), self._state, t_eval=times, **options)
-        if not found.success or not np.isfinite(found.y[:, -1]).all():
-            raise InputError(f"the simulation ends at {start + found.t[-1]:g} s: {found.message}")
-        return np.ascontiguousarray(found.y.T)
+        solution = solve_ivp(rates, (0.0, duration), self._state, t_eval=times, **options)
+        if not solution.success or not np.isfinite(solution.y[:, -1]).all():
+            raise InputError(f"the simulation ends at {start + solution.t[-1]:g} s: {solution.message}")
+        return np.ascontiguousarray(solution.y.T)
 
     def _stepped(self, duration: float, effort: Array, count: int) -> Array:
         step = self._compiled_steps if self._compiles else self._plain_steps
@@ -295,9 +295,9 @@ class RobotSimulation:
             raise InputError(f"the robot flies apart at {self.time:g} s; the efforts are too large")
         return state
 
-    def _ends_with_one_line(self, found: Callable[[], Found]) -> Found:
+    def _ends_with_one_line(self, compute: Callable[[], Found]) -> Found:
         try:
-            return found()
+            return compute()
         except (ConvergenceError, SingularError) as error:
             raise InputError(f"the simulation ends at {self.time:g} s: {error}") from error
 

@@ -22,8 +22,8 @@ def frozen_array(name: str, values: ArrayLike, shape: tuple[int | str, ...]) -> 
     spelled = "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
     array = real_array(name, values, spelled).copy()
     fits = len(array.shape) == len(shape) and all(
-        found >= 1 if isinstance(wanted, str) else found == wanted
-        for found, wanted in zip(array.shape, shape, strict=True)
+        length >= 1 if isinstance(wanted, str) else length == wanted
+        for length, wanted in zip(array.shape, shape, strict=True)
     )
     if not fits:
         raise InputError(f"{name} must have shape {spelled}, found {array.shape}")

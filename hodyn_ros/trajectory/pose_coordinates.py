@@ -62,11 +62,11 @@ def poses_and_twists(
     kernel = _kernel(rows, representation)
     if batch:
         many = np.ascontiguousarray(coordinates).reshape(-1, rows, len(COORDINATES))
-        found = kernel.batch(many).reshape(*batch, *kernel.result)
+        table = kernel.batch(many).reshape(*batch, *kernel.result)
     else:
-        found = kernel.function(coordinates)
-    upper = found[..., -2:, :].reshape(*batch, 3, 4)
-    return pose(upper[..., :3], upper[..., 3]), np.ascontiguousarray(found[..., :-2, :])
+        table = kernel.function(coordinates)
+    upper = table[..., -2:, :].reshape(*batch, 3, 4)
+    return pose(upper[..., :3], upper[..., 3]), np.ascontiguousarray(table[..., :-2, :])
 
 
 @cache

@@ -26,8 +26,8 @@ class _Series(NamedTuple):
     def at(self, times: Array) -> Array:
         """Return the last rows (M, columns) that are not after some times; nan before the first one."""
         places = np.searchsorted(self.times, times + 1e-9, side="right") - 1
-        found = self.rows[np.maximum(places, 0)]
-        return np.where((places < 0)[:, None], np.nan, found)
+        rows = self.rows[np.maximum(places, 0)]
+        return np.where((places < 0)[:, None], np.nan, rows)
 
 
 def track_of_bag(robot: Robot, path: Path, namespace: str | None = None) -> Track:
@@ -94,8 +94,8 @@ def _states(bag: Bag, topic: str, names: tuple[str, ...]) -> JointStates | None:
     """Return the states of joints on a topic, if it is there and names them all."""
     if topic not in bag.topics or bag.topics[topic].type != JOINT_STATE or not names:
         return None
-    found = read_joint_states(bag, topic, names)
-    return found if len(found.times) else None
+    states = read_joint_states(bag, topic, names)
+    return states if len(states.times) else None
 
 
 def _desired(bag: Bag, topic: str, robot: Robot) -> tuple[_Series, _Series | None]:
@@ -147,11 +147,11 @@ def _answers(
     answers = [answer for answer in answers if tuple(answer.joint_names) == joints]
     stamps = np.array([a.header.stamp.sec + 1e-9 * a.header.stamp.nanosec for a in answers])
     kept = increasing(stamps)
-    found = {}
+    series = {}
     for field in ("efforts", "motor_efforts", "motor_positions", "thrusts"):
         rows = [np.asarray(getattr(answer, field, ()), dtype=np.float64) for answer in answers]
         widths = {len(row) for row in rows}
         usual = {len(joints)} if field == "efforts" else widths if field == "thrusts" else {len(motors)}
         if len(widths) == 1 and widths == usual and 0 not in widths:
-            found[field] = _Series(stamps[kept], np.array(rows)[kept])
-    return found if "efforts" in found or "motor_efforts" in found else {}
+            series[field] = _Series(stamps[kept], np.array(rows)[kept])
+    return series if "efforts" in series or "motor_efforts" in series else {}

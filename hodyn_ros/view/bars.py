@@ -22,8 +22,8 @@ def shares(limits: Sequence[DriveLimit], torques: Array) -> Array:
     """
     bounds = np.array([limit.upper if x >= 0.0 else -limit.lower for limit, x in zip(limits, torques)])
     known = np.isfinite(bounds) & (bounds > 0.0)
-    found = np.asarray(torques, dtype=np.float64) / np.where(known, bounds, 1.0)
-    return np.asarray(np.where(known, found, np.nan))
+    result = np.asarray(torques, dtype=np.float64) / np.where(known, bounds, 1.0)
+    return np.asarray(np.where(known, result, np.nan))
 
 
 def bars(limits: Sequence[DriveLimit], torques: Array) -> str:

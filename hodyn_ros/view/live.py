@@ -118,5 +118,5 @@ def _named(message: object, field: str, names: Sequence[str]) -> Array | None:
     values = dict(zip(message.name, getattr(message, field)))
     if not all(name in values for name in names):
         return None
-    found = np.array([values[name] for name in names])
-    return found if np.isfinite(found).all() else None
+    ordered = np.array([values[name] for name in names])
+    return ordered if np.isfinite(ordered).all() else None

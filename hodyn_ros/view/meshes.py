@@ -18,7 +18,12 @@ def triangles(visual: Visual) -> trimesh.Trimesh:
     if visual.shape == "mesh":
         mesh.apply_scale(visual.size)
     mesh.apply_transform(visual.pose)
-    if visual.given or visual.shape != "mesh" or visual.path is None or visual.path.suffix.lower() == ".stl":
+    if (
+        visual.has_colour
+        or visual.shape != "mesh"
+        or visual.path is None
+        or visual.path.suffix.lower() == ".stl"
+    ):
         colour = np.round(255.0 * np.array([*visual.colour, 1.0])).astype(np.uint8)
         mesh.visual = trimesh.visual.ColorVisuals(mesh, face_colors=np.tile(colour, (len(mesh.faces), 1)))
     return mesh

@@ -74,13 +74,13 @@ class Scene:
         """
         if instant.desired is None and instant.measured is None:
             return self.home, None
-        found = []
+        figures = []
         for positions in (instant.measured, instant.desired):
             try:
-                found.append(None if positions is None else self.figure(positions, instant.pose))
+                figures.append(None if positions is None else self.figure(positions, instant.pose))
             except HodynError:
-                found.append(None)
-        measured, desired = found
+                figures.append(None)
+        measured, desired = figures
         return (desired, None) if measured is None else (measured, desired)
 
     def frames(self, figure: Figure) -> Array:
@@ -100,12 +100,12 @@ class Scene:
 
         Sectors about the axes of joints that turn; strips along those of slides.
         """
-        found = [np.empty((0, 3, 3))]
+        triangles = [np.empty((0, 3, 3))]
         for spring in self.springs:
             pose = figure.poses[spring.body]
             corners = self._triangles(spring, float(deflections[spring.driven]) * times)
-            found.append(corners @ pose[:3, :3].T + pose[:3, 3])
-        return np.concatenate(found)
+            triangles.append(corners @ pose[:3, :3].T + pose[:3, 3])
+        return np.concatenate(triangles)
 
     def _triangles(self, spring: Spring, width: float) -> Array:
         across, radius = (
@@ -129,7 +129,7 @@ def _home(robot: Robot) -> tuple[Array, Array | None]:
 
 def _springs(robot: Robot) -> tuple[Spring, ...]:
     train, tree = robot.drive_train, robot.tree
-    found = []
+    springs = []
     for driven in [] if train is None else np.flatnonzero(train.elastic):
         body = tree.first_jointed_body + tree.joint_index(robot.driven_joints[driven])
         place, screw = tree.placements[body], tree.screws[body]
@@ -139,8 +139,8 @@ def _springs(robot: Robot) -> tuple[Spring, ...]:
         on_axis = place[:3, 3] if slides else np.cross(screw[:3], screw[3:])
         point = place[:3, :3].T @ (on_axis - place[:3, 3])
         point = point - axis * (axis @ point)
-        found.append(Spring(int(driven), body, point, axis, _aside(axis, tree.coms[body] - point), slides))
-    return tuple(found)
+        springs.append(Spring(int(driven), body, point, axis, _aside(axis, tree.coms[body] - point), slides))
+    return tuple(springs)
 
 
 def _aside(axis: Array, towards: Array) -> Array:

@@ -33,7 +33,7 @@ class Visual(NamedTuple):
     size: Array  # (3,) sides [m]; radius and length along z, without caps; radius; half axes; scale of a mesh
     path: Path | None  # of a mesh
     colour: tuple[float, float, float]  # red, green and blue, up to 1
-    given: bool  # whether the file gives the colour
+    has_colour: bool  # whether the file gives the colour
     mesh: tuple[Array, Array] | None = None  # corners (N, 3) [m] and triangles (M, 3), where there is no file
 
 
@@ -92,7 +92,7 @@ def _visual(
     shape = None if geometry is None else next(iter(geometry), None)
     if shape is None:
         raise InputError(f"<visual> of link {link!r} has no geometry")
-    colour, given = _colour(element.find("material"), colours)
+    colour, has_colour = _colour(element.find("material"), colours)
     file = None
     if shape.tag == "box":
         size = _numbers(shape.get("size", ""), 3)
@@ -104,7 +104,7 @@ def _visual(
         size, file = _numbers(shape.get("scale", "1 1 1"), 3), find_mesh(shape.get("filename", ""), urdf)
     else:
         raise InputError(f"<visual> of link {link!r} has the geometry {shape.tag!r}, which is not drawn")
-    return Visual(frame.body, pose, shape.tag, size, file, colour, given)
+    return Visual(frame.body, pose, shape.tag, size, file, colour, has_colour)
 
 
 def _colour(

@@ -69,7 +69,7 @@ def test_links_accelerate_as_forward_dynamics_says(name: str, kind: str) -> None
     x[2] = found
     at = links.drives(x)
     on_links -= np.where(elastic, 0.0, robot.drive_train.motor_inertia * at.motion[2])
-    q, base = links.given(x)
+    q, base = links.robot_arguments(x)
     if base is None:
         expected = robot.forward_dynamics(q[:2], on_links[None])[0]
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)

@@ -214,7 +214,7 @@ def test_looks_come_from_the_urdf_and_move_with_their_bodies(tmp_path: Path) -> 
         looks = read_looks(path, Robot.load(path))
         ground, arm, tool = looks.visuals
         assert (ground.body, arm.body, tool.body) == (-1, 0, 0)
-        assert (arm.shape, arm.colour, arm.given) == ("cylinder", (1.0, 0.0, 0.0), True)
+        assert (arm.shape, arm.colour, arm.has_colour) == ("cylinder", (1.0, 0.0, 0.0), True)
         assert arm.pose[2, 3] == 0.5 and tool.pose[2, 3] == 1.0 and tool.path == mesh
         assert len(looks.missing) == 1 and "no.stl" in looks.missing[0]
     assert read_looks(share.find("config", "delta.yaml"), robot_of("delta.yaml")) == ((), ())

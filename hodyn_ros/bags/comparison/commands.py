@@ -28,10 +28,10 @@ def run_compare(
             warn(bag.warning, console)
         with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
             task = bar.add_task("comparing", total=1.0)
-            found = compare(
+            comparison = compare(
                 one, other, tolerance, topics, lambda done: bar.update(task, completed=done), ignore_edges
             )
-    for name, topic in found.topics.items():
+    for name, topic in comparison.topics.items():
         who = [f"'{first}' has", f"'{second}' has"]
         if topic.gaps[0] == topic.gaps[1]:
             who = ["both have"]
@@ -40,15 +40,15 @@ def run_compare(
         console.print(report.counts(name, topic, ignore_edges), soft_wrap=True, highlight=False, markup=False)
         if topic.fields:
             report.print_fields(topic, console)
-    for path, names in ((first, found.only_first), (second, found.only_second)):
+    for path, names in ((first, comparison.only_first), (second, comparison.only_second)):
         if names:
             console.print(
                 f"only in '{path}': {', '.join(names)}", soft_wrap=True, highlight=False, markup=False
             )
     if picture is not None:
-        _draw(found, f"{second.name} against {first.name}", picture, console)
-    console.print(report.verdict(found, tolerance), soft_wrap=True, highlight=False, markup=False)
-    return found
+        _draw(comparison, f"{second.name} against {first.name}", picture, console)
+    console.print(report.verdict(comparison, tolerance), soft_wrap=True, highlight=False, markup=False)
+    return comparison
 
 
 def warn(text: str, console: Console) -> None:
@@ -58,11 +58,11 @@ def warn(text: str, console: Console) -> None:
         console.print(f"warning: {line}", style="yellow", soft_wrap=True, highlight=False, markup=False)
 
 
-def _draw(found: Comparison, title: str, picture: Path, console: Console) -> None:
+def _draw(comparison: Comparison, title: str, picture: Path, console: Console) -> None:
     from hodyn_ros.bags.comparison.picture import draw_differences
 
-    if any(topic.differs for topic in found.topics.values()):
-        path = draw_differences(found, title, picture)
+    if any(topic.differs for topic in comparison.topics.values()):
+        path = draw_differences(comparison, title, picture)
         console.print(f"wrote {path}", soft_wrap=True, markup=False)
     else:
         console.print("there is no difference to draw")

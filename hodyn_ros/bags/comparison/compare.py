@@ -139,7 +139,7 @@ def compare(
     step = _Steps(2 * sum(bag.counts[name] for bag in bags for name in both), progress)
     decoders = [{name: _decoder(bag.topics[name]) for name in both} for bag in bags]
     stamped = {
-        name for name in both if all((d := found[name]) is not None and d.stamped for found in decoders)
+        name for name in both if all((d := of_bag[name]) is not None and d.stamped for of_bag in decoders)
     }
     keys = [_Keys(bag, both, stamped, step) for bag in bags]
     for name, topic in result.topics.items():
@@ -148,7 +148,7 @@ def compare(
             topic.gaps = find_gaps(keys[0].keys[name]), find_gaps(keys[1].keys[name])
     waiting: dict[Hashable, deque[tuple[int, Message]]] = {}
     for messages in zip_longest(*(k.paired(step) for k in keys)):
-        for side, (key, message) in ((s, found) for s, found in enumerate(messages) if found):
+        for side, (key, message) in ((s, of_bag) for s, of_bag in enumerate(messages) if of_bag):
             queue = waiting.setdefault(key, deque())
             if not queue or queue[0][0] == side:
                 queue.append((side, message))
@@ -157,7 +157,7 @@ def compare(
             if not queue:
                 del waiting[key]
             pair = (other, message) if side else (message, other)
-            readers = [found[message.topic] for found in decoders]
+            readers = [of_bag[message.topic] for of_bag in decoders]
             _compare_pair(result.topics[message.topic], readers, pair, first.begin, tolerance)
     return result
 
@@ -212,7 +212,7 @@ def _decoder(topic: Topic) -> Decoder | None:
 
 def _match(name: str, both: Sequence[_Keys], start: int) -> tuple[Alone, Alone]:
     """Find out which messages of a topic have a partner; return those that have none, for each bag."""
-    found = []
+    alone_by_side = []
     for mine, other in (both, both[::-1]):
         keys = mine.keys[name]
         there, counts = np.unique(other.keys[name], return_counts=True)
@@ -224,8 +224,8 @@ def _match(name: str, both: Sequence[_Keys], start: int) -> tuple[Alone, Alone]:
         if len(paired):
             inside = (paired[0] < alone) & (alone < paired[-1])
         times = 1e-9 * (mine.times[name] - start)
-        found.append(Alone(times[alone[inside]].tolist(), times[alone[~inside]].tolist()))
-    return found[0], found[1]
+        alone_by_side.append(Alone(times[alone[inside]].tolist(), times[alone[~inside]].tolist()))
+    return alone_by_side[0], alone_by_side[1]
 
 
 def _numbers_among_equals(keys: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -257,9 +257,9 @@ def _compare_pair(
         if name == LEFT_OUT:
             continue
         elements = names_of_elements(messages[0], name)
-        found = _difference(fields[0].get(name), fields[1].get(name), tolerance, elements)
-        if found is not None:
-            topic.fields.setdefault(name, Difference()).add(time, *found)
+        difference = _difference(fields[0].get(name), fields[1].get(name), tolerance, elements)
+        if difference is not None:
+            topic.fields.setdefault(name, Difference()).add(time, *difference)
 
 
 def _difference(

@@ -20,9 +20,9 @@ def draw_differences(comparison: Comparison, title: str, path: Path) -> Path:
     Messages that only one recording has, texts and lengths that differ are marks in a graph of their own.
     """
     graphs = [
-        (f"{topic}: {name}", [(time, size) for time, size in found.series if 0.0 < size < inf])
+        (f"{topic}: {name}", [(time, size) for time, size in difference.series if 0.0 < size < inf])
         for topic, differing in comparison.topics.items()
-        for name, found in sorted(differing.fields.items(), key=lambda item: -item[1].relative)
+        for name, difference in sorted(differing.fields.items(), key=lambda item: -item[1].relative)
     ]
     graphs = [(name, series) for name, series in graphs if series][:_MOST]
     marks = _marks(comparison)
@@ -53,15 +53,15 @@ def draw_differences(comparison: Comparison, title: str, path: Path) -> Path:
 
 def _marks(comparison: Comparison) -> list[tuple[str, list[float]]]:
     """Return instants that have no place on an axis of sizes, by what they are."""
-    found: list[tuple[str, list[float]]] = []
+    marks: list[tuple[str, list[float]]] = []
     for name, topic in comparison.topics.items():
         short = name.rpartition("/")[2]
-        found += [
+        marks += [
             (f"{short}\nonly in the first", topic.missing.times),
             (f"{short}\nonly in the second", topic.extra.times),
         ]
-        found += [
+        marks += [
             (f"{short}\n{field}", [time for time, size in differing.series if size in (0.0, inf)])
             for field, differing in topic.fields.items()
         ]
-    return [(name, times) for name, times in found if times]
+    return [(name, times) for name, times in marks if times]

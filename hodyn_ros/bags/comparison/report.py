@@ -30,8 +30,8 @@ def print_fields(topic: TopicComparison, console: Console) -> None:
     table.add_column("of", no_wrap=True)
     table.add_column(Text("at [s]"), justify="right", no_wrap=True)
     lines = []
-    for name, found in topic.fields.items():
-        cells = _cells(found)
+    for name, difference in topic.fields.items():
+        cells = _cells(difference)
         table.add_row(Text(name), *map(Text, cells))
         count, absolute, relative, element, time = cells
         of = f" of {element}" if element else ""
@@ -57,9 +57,9 @@ def verdict(comparison: Comparison, tolerance: float) -> str:
     measure = f"within {tolerance:g}" if tolerance else "bit by bit"
     left_out = f" ({LEFT_OUT} is left out)"
     firsts = [
-        (found.first, f"{field} of {name}")
+        (difference.first, f"{field} of {name}")
         for name, topic in comparison.topics.items()
-        for field, found in topic.fields.items()
+        for field, difference in topic.fields.items()
     ]
     if not comparison.compared:
         return "the recordings have nothing in common: no message of one belongs to one of the other"
@@ -88,12 +88,12 @@ def _alone(alone: Alone, where: str, ignore_edges: bool) -> str:
     return f"{text} ({at_edges} at its edges{', which do not count' if ignore_edges else ''})"
 
 
-def _cells(found: Difference) -> tuple[str, str, str, str, str]:
+def _cells(difference: Difference) -> tuple[str, str, str, str, str]:
     """Return how a field differs: how often, absolute, relative, of what, and when [s]."""
     return (
-        str(found.count),
-        f"{found.absolute:.3g}",
-        f"{found.relative:.3g}",
-        found.element,
-        f"{found.time:.4f}",
+        str(difference.count),
+        f"{difference.absolute:.3g}",
+        f"{difference.relative:.3g}",
+        difference.element,
+        f"{difference.time:.4f}",
     )

@@ -50,18 +50,18 @@ def find_sources(bag: Bag, namespace: str | None = None, topic: str | None = Non
 def _only(bag: Bag, kind: str, folder: str, usual: str, end: str = "") -> str:
     """Return the topic of a type with the usual name, or the only other one in the folder."""
     name = folder + usual
-    others = [
+    recorded = [
         other
         for other in _topics(bag, kind)
         if other.startswith(f"{folder}/") and other.endswith(end) and other.count("/") == name.count("/")
     ]
-    if name in others or not others:
+    if name in recorded or not recorded:
         return name
-    if len(others) > 1:
+    if len(recorded) > 1:
         raise InputError(
-            f"'{bag.path}' has no {name}, but {', '.join(others)}; which one counts is not clear"
+            f"'{bag.path}' has no {name}, but {', '.join(recorded)}; which one counts is not clear"
         )
-    return others[0]
+    return recorded[0]
 
 
 def _topics(bag: Bag, kind: str) -> list[str]:

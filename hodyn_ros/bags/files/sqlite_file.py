@@ -81,10 +81,10 @@ class SqliteFile:
         """Return what SQLite finds wrong with the file; nothing where it is sound."""
         try:
             with closing(self._connect()) as connection:
-                (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+                (answer,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         except sqlite3.Error as error:
             return str(error)
-        return "" if found == "ok" else " ".join(str(found).split())
+        return "" if answer == "ok" else " ".join(str(answer).split())
 
 
 def _left_open(path: Path) -> bool:

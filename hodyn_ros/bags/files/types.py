@@ -42,11 +42,11 @@ def learn(store: Typestore, name: str) -> None:
     if not _TYPE.fullmatch(name) or name.count("/") != 2:
         raise InputError(f"{name!r} is no name of a message")
     package, _, kind = name.split("/")
-    found = get_types_from_msg(_msg_file(package, kind).read_text(encoding="utf-8"), name)
-    for part in _parts(found):
-        if part not in found:
+    types = get_types_from_msg(_msg_file(package, kind).read_text(encoding="utf-8"), name)
+    for part in _parts(types):
+        if part not in types:
             learn(store, part)
-    store.register(found)
+    store.register(types)
 
 
 def recorded_types(topics: Iterable[Topic]) -> Typestore:
@@ -60,8 +60,8 @@ def recorded_types(topics: Iterable[Topic]) -> Typestore:
     for topic in topics:
         if topic.type in store.fielddefs:
             continue
-        found = _recorded_type(topic, today)
-        store.register({name: fields for name, fields in found.items() if name not in store.fielddefs})
+        types = _recorded_type(topic, today)
+        store.register({name: fields for name, fields in types.items() if name not in store.fielddefs})
     return store
 
 
@@ -76,19 +76,19 @@ def _recorded_type(topic: Topic, today: Typestore) -> Typesdict:
         raise InputError(f"the definition of {topic.type} is longer than {_LONGEST_DEFINITION} characters")
     try:
         if topic.encoding == IDL:
-            found = get_types_from_idl(topic.definition)
+            types = get_types_from_idl(topic.definition)
         else:
-            found = get_types_from_msg(topic.definition, topic.type)
+            types = get_types_from_msg(topic.definition, topic.type)
     except Exception as error:  # the library has no root for what broken texts lead to
         line = str(error).partition("\n")[0]
         raise InputError(f"the definition of {topic.type} in the bag cannot be read: {line}") from error
-    if topic.type not in found:
+    if topic.type not in types:
         raise InputError(f"the definition of {topic.type} in the bag defines something else")
     if any(
-        _length(description) > _LONGEST_ARRAY for _, fields in found.values() for _, description in fields
+        _length(description) > _LONGEST_ARRAY for _, fields in types.values() for _, description in fields
     ):
         raise InputError(f"the definition of {topic.type} in the bag holds an array of unlikely length")
-    return found
+    return types
 
 
 def described(topic: Topic) -> Topic:
@@ -120,10 +120,10 @@ def todays_hash(name: str) -> str:
 
 
 def _with_parts(store: Typestore, name: str) -> Typesdict:
-    found = {name: store.fielddefs[name]}
-    for part in list(_parts(found)):
-        found |= _with_parts(store, part)
-    return found
+    types = {name: store.fielddefs[name]}
+    for part in list(_parts(types)):
+        types |= _with_parts(store, part)
+    return types
 
 
 def _parts(types: Typesdict) -> Iterator[str]:

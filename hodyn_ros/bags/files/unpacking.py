@@ -22,29 +22,29 @@ def unpacked(data: bytes, compression: str, size: int) -> bytes:
     if size > LONGEST:
         raise DamagedError(f"a part unpacks to {size} bytes, more than {LONGEST}")
     if compression == "":
-        found = data
+        result = data
     elif compression == "zstd":
-        found = _from_zstd(data, size)
+        result = _from_zstd(data, size)
     elif compression == "lz4":
         try:
-            found = LZ4FrameDecompressor().decompress(data, max_length=size + 1)
+            result = LZ4FrameDecompressor().decompress(data, max_length=size + 1)
         except RuntimeError as error:
             raise DamagedError(f"a part cannot be unpacked: {error}") from error
     else:
         raise DamagedError(f"a part is packed with {compression!r}, which is not known")
-    if len(found) != size:
-        raise DamagedError(f"a part unpacks to {len(found)} bytes instead of {size}")
-    return found
+    if len(result) != size:
+        raise DamagedError(f"a part unpacks to {len(result)} bytes instead of {size}")
+    return result
 
 
 def unpacked_message(data: bytes) -> bytes:
     """Return a message as it was before a recorder has compressed it, if it has."""
     if not data.startswith(_ZSTD):
         return data
-    found = _from_zstd(data, LONGEST)
-    if len(found) > LONGEST:
+    result = _from_zstd(data, LONGEST)
+    if len(result) > LONGEST:
         raise DamagedError(f"a message unpacks to more than {LONGEST} bytes")
-    return found
+    return result
 
 
 def unpack_file(path: Path, folder: Path) -> Path:

@@ -134,7 +134,7 @@ def _gap(moved: LoopMotion, number: int) -> _Gap:
 
 def step(closure: Closure, place: Place, change: Array) -> Place:
     """Return the place reached by a small change (m,) of z."""
-    moved = closure.spread @ change
+    moved = closure.coupling_matrix @ change
     base = place.base if place.base is None else exp(moved[:6]) @ place.base
     return Place(place.joints + moved[closure.first :], base)
 

@@ -171,7 +171,7 @@ class DriftingFunction:
         (*arrays, memory), n = arguments, len(self._closure.leading)
         base, start, kernel = memory[0, n:].reshape(4, 4), self._start, self.near
         if abs(base_turns(base, start)[1]) > _TURNED:
-            joints = self._closure.spread[6:, 6:] @ memory[0, :n] + self._closure.offsets
+            joints = self._closure.coupling_matrix[6:, 6:] @ memory[0, :n] + self._closure.offsets
             start = base.copy()
             try:
                 kernel = self._make(grounded(self._closure, Place(joints, start))[0], SHIFT, True)

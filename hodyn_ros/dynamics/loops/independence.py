@@ -79,7 +79,9 @@ def choose_coordinates(closure: Closure, preferred: Sequence[int]) -> tuple[tupl
     base = 6 if closure.base_given else 0
     still = np.concatenate([np.eye(closure.n_velocities)[:base], rows])
     free = np.linalg.svd(still)[2][len(still) :] if len(still) else np.eye(closure.n_velocities)
-    joints = _unit(closure.spread[closure.first :] * closure.scale) @ free.T  # of each, over the free motions
+    joints = (
+        _unit(closure.coupling_matrix[closure.first :] * closure.scale) @ free.T
+    )  # of each, over the free motions
     chosen: list[int] = []
     holds = False
     for group in (list(preferred), list(closure.leading)):
@@ -107,7 +109,7 @@ def conditions(closure: Closure, moved: LoopMotion, rows: Array) -> tuple[float,
 
 def idle_names(closure: Closure, direction: Array) -> list[str]:
     """Return the joints that move along a direction (m,), measured in the scale of the velocities."""
-    moved = np.abs(closure.spread @ (direction * closure.scale))
+    moved = np.abs(closure.coupling_matrix @ (direction * closure.scale))
     tree, first = closure.tree, closure.first
     names = [*([f"the base {tree.body_names[0]}"] if first and moved[:first].max() > 1e-3 else [])]
     sizes = np.where(tree.screws[tree.first_jointed_body :, :3].any(axis=1), 1.0, closure.size)

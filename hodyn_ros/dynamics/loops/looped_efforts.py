@@ -393,7 +393,7 @@ class LoopedEfforts(LoopedMotion):
         """The joints as `q = A y + b`, and the efforts as `u = Q C`."""
         closure = self.closure
         first, joints = closure.first, list(closure.joints)
-        spread = closure.spread[first:, first:]
+        spread = closure.coupling_matrix[first:, first:]
         ratios = spread @ np.linalg.inv(spread[joints])
         offsets = closure.offsets - ratios @ closure.offsets[joints]
-        return ratios, offsets, closure.spread @ np.linalg.inv(closure.effort_map).T
+        return ratios, offsets, closure.coupling_matrix @ np.linalg.inv(closure.effort_map).T

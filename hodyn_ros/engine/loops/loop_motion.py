@@ -63,7 +63,7 @@ class LoopCode:
         self.closure, self.order, self.loads, self.preloaded = closure, order, loads, preloaded
         tree, first = closure.tree, closure.first
         self.bodies = canonical_bodies(tree)
-        self.spread: Array = closure.spread[first:, first:]
+        self.spread: Array = closure.coupling_matrix[first:, first:]
         # leading joints that are known: ratio of the coordinate to it
         self.known: dict[int, tuple[int, float]] = {}
         for place, joint in enumerate(closure.joints):
@@ -375,7 +375,7 @@ def _clusters(
         else:
             between = set(path(row.a.body)) ^ set(path(row.b.body))
             joints = [tree.joint_of(b) for b in between if b >= first_body]
-        used = {int(c) for j in joints for c in np.flatnonzero(closure.spread[first + j, first:])}
+        used = {int(c) for j in joints for c in np.flatnonzero(closure.coupling_matrix[first + j, first:])}
         return used & set(unknown)
 
     first_body = tree.first_jointed_body

@@ -90,7 +90,7 @@ def _limb_type(entry: LimbTypeEntry, platform: Platform, folder: Path) -> _LimbT
         raise entry.error(f"limb type {name!r} needs either bodies or a urdf")
     for joint in entry.joints:
         for key in ("type", "parent", "child"):
-            if (key in joint.given) == bool(entry.urdf):
+            if (key in joint.keys_present) == bool(entry.urdf):
                 found = "is given by the URDF" if entry.urdf else "is missing"
                 raise joint.error(f"the key {key!r} of joint {joint.name!r} {found}")
     if entry.bodies is None:

@@ -44,7 +44,7 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
     >>> parse_settings(["driven=[hip, knee]", "limits.velocity=2", "knee.locked=-0.5"])
     {'driven': ['hip', 'knee'], 'limits': {'velocity': 2.0}, 'joints': [{'name': 'knee', 'locked': -0.5}]}
     """
-    found: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
     for text in settings:
         place, equals, value = text.partition("=")
         path = place.strip().split(".")
@@ -57,8 +57,8 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
             data = parse_yaml(value, f"--set {place}").data
         except ModelError as error:
             raise InputError(f"{error}, found {value!r}") from error
-        found = merged(found, _nested(path, data))
-    return found
+        changes = merged(changes, _nested(path, data))
+    return changes
 
 
 def _nested(path: list[str], value: Any) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def read_closure(
     `mimics`: couplings of the URDF; `with_drives`: joints with a drive, which are driven where the file does
     not say which are. Raises ModelError naming the place in the file.
     """
-    if not mimics and not any(key in root.given for key in KEYS):
+    if not mimics and not any(key in root.keys_present for key in KEYS):
         return None
     couplings = [*mimics, *map(read_coupling, root.couplings)]
     loops = [read_loop(entry, model, frames, root.home is None) for entry in root.loops]
@@ -47,7 +47,7 @@ def read_closure(
 def place_error(root: TreeFile, error: ModelError) -> ModelError:
     """Return an error of a closure with the key of the file that it is about."""
     said = str(error)
-    key = next((key for key in KEYS if key in root.given and key[:4] in said.split(":")[0]), None)
+    key = next((key for key in KEYS if key in root.keys_present and key[:4] in said.split(":")[0]), None)
     return root.error(said.removeprefix(f"{key}: "), key)
 
 
@@ -65,7 +65,7 @@ def read_coupling(entry: CouplingEntry) -> Coupling:
     try:
         return Coupling(entry.joint, entry.of, entry.ratio, entry.offset, entry.polynomial, **curve)
     except ModelError as error:
-        key = next((key for key in ("table", "polynomial") if key in entry.given), "of")
+        key = next((key for key in ("table", "polynomial") if key in entry.keys_present), "of")
         raise entry.error(str(error), key) from error
 
 

@@ -182,7 +182,7 @@ def _from_schema(text: YamlText, around: Place, error: ValidationError, more: st
 
 def _reason(error: ValidationError, schema: Schema) -> str:
     described = _in_words(schema)
-    found = _shown(error.instance)
+    shown = _shown(error.instance)
     bound: Any = error.validator_value
     instance: Any = error.instance
     if error.validator == "required":
@@ -190,20 +190,20 @@ def _reason(error: ValidationError, schema: Schema) -> str:
         return f"the key {missing!r} is missing" + _in_words(schema["properties"].get(missing, {}))
     if error.validator == "type":
         types = [bound] if isinstance(bound, str) else [kind for kind in bound if kind != "object"]
-        return f"must be {' or '.join(_TYPE_WORDS[kind] for kind in types)}{described}, found {found}"
+        return f"must be {' or '.join(_TYPE_WORDS[kind] for kind in types)}{described}, found {shown}"
     if error.validator in ("enum", "pattern"):
         # The schema's patterns are single words, beside which a number is allowed.
         allowed = list(map(str, bound)) if error.validator == "enum" else ["a number", bound.strip("^()$")]
         near = get_close_matches(instance, allowed, n=1) if isinstance(instance, str) else []
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        return f"must be {' or '.join(allowed)}{described}, found {found}{hint}"
+        return f"must be {' or '.join(allowed)}{described}, found {shown}{hint}"
     if error.validator in ("minItems", "maxItems"):
         return f"must hold {bound} numbers{described}, found {len(instance)}"
     if error.validator == "minLength":
         return "must not be empty"
     limit = {"minimum": "at least", "exclusiveMinimum": "greater than"}.get(str(error.validator))
     return (
-        f"must be {limit} {bound:g}{described}, found {found}" if limit else " ".join(error.message.split())
+        f"must be {limit} {bound:g}{described}, found {shown}" if limit else " ".join(error.message.split())
     )
 
 

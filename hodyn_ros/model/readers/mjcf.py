@@ -131,13 +131,13 @@ class _Reader:
         self.base, self.kept = self._choose(root)
         self.motors = [one for one in self.motors if int(model.jnt_bodyid[one.link_joint]) in self.kept]
 
-    def read(self, source: str, keyframe: str | None, given: Mapping[str, Link]) -> MjcfRobot:
+    def read(self, source: str, keyframe: str | None, described: Mapping[str, Link]) -> MjcfRobot:
         couplings, loops = self._equalities()
         spins = list(self._spins(loops))
-        unknown = next((name for name in given if name not in self.bodies), None)
+        unknown = next((name for name in described if name not in self.bodies), None)
         if unknown is not None:
             raise ModelError(f"there is no body {unknown!r}; {nearest(unknown, self.bodies)}")
-        links = [given.get(self.bodies[body]) or self._link(body) for body in sorted(self.kept)]
+        links = [described.get(self.bodies[body]) or self._link(body) for body in sorted(self.kept)]
         moved = list(self._moved(links))
         joints = [*(one.joint for one in moved), *self._fixed()]
         if self.base is None:
@@ -536,7 +536,7 @@ class _Reader:
         """Return by joint the ranges of effort of the actuators that act on it; infinite through tendons."""
         m, kinds = self.m, self.mj.mjtTrn
         on_springs = {motor.joint: motor for motor in self.motors}
-        found: dict[int, list[tuple[float, float]]] = {}
+        bounds_by_joint: dict[int, list[tuple[float, float]]] = {}
         for i in range(m.nu):
             kind, target = kinds(m.actuator_trntype[i]), int(m.actuator_trnid[i, 0])
             if self._moves_a_joint(i):
@@ -545,13 +545,13 @@ class _Reader:
                     motor = on_springs[target]
                     target, gear = motor.link_joint, gear / motor.ratio
                 bounds = sorted(gear * bound for bound in self._forces(i))
-                found.setdefault(target, []).append((bounds[0], bounds[1]))
+                bounds_by_joint.setdefault(target, []).append((bounds[0], bounds[1]))
             elif kind == kinds.mjTRN_TENDON:
                 wraps = range(m.tendon_adr[target], m.tendon_adr[target] + m.tendon_num[target])
                 for wrap in wraps:
                     if m.wrap_type[wrap] == self.mj.mjtWrap.mjWRAP_JOINT:
-                        found.setdefault(int(m.wrap_objid[wrap]), []).append((-np.inf, np.inf))
-        return found
+                        bounds_by_joint.setdefault(int(m.wrap_objid[wrap]), []).append((-np.inf, np.inf))
+        return bounds_by_joint
 
     def _forces(self, i: int) -> tuple[float, float]:
         """Return the least and the largest force of an actuator."""
@@ -601,12 +601,12 @@ class _Reader:
         tendons = self._marked(
             *(f"tendon_{what}" for what in ("stiffness", "damping", "frictionloss", "armature"))
         )
-        others = [i for i in np.flatnonzero(tendons) if i not in {motor.tendon for motor in self.motors}]
-        yield from in_words("forces of tendons", [m.tendon(i).name or f"{i}" for i in others])
+        ignored = [i for i in np.flatnonzero(tendons) if i not in {motor.tendon for motor in self.motors}]
+        yield from in_words("forces of tendons", [m.tendon(i).name or f"{i}" for i in ignored])
         inert = self._marked("actuator_armature", "actuator_damping")
-        others = [i for i in np.flatnonzero(inert) if not self._moves_a_joint(i)]
+        ignored = [i for i in np.flatnonzero(inert) if not self._moves_a_joint(i)]
         yield from in_words(
-            "armatures and damping of actuators", [m.actuator(i).name or f"{i}" for i in others]
+            "armatures and damping of actuators", [m.actuator(i).name or f"{i}" for i in ignored]
         )
         if m.opt.density or m.opt.viscosity:
             yield "forces of the surrounding fluid do not count"
@@ -632,8 +632,8 @@ class _Reader:
 
     def _marked(self, *arrays: str) -> Array:
         """Return for each joint, degree of freedom or tendon whether one of these figures is not zero."""
-        found = [np.asarray(getattr(self.m, name)) for name in arrays if hasattr(self.m, name)]
-        rows = [array.astype(bool).reshape(len(array), array[:1].size).any(axis=1) for array in found]
+        known = [np.asarray(getattr(self.m, name)) for name in arrays if hasattr(self.m, name)]
+        rows = [array.astype(bool).reshape(len(array), array[:1].size).any(axis=1) for array in known]
         marked: Array = np.any(rows, axis=0) if rows else np.zeros(0, dtype=bool)
         return marked
 

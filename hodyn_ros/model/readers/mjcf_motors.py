@@ -34,12 +34,12 @@ def find_spring_motors(model: Any, mujoco: Any) -> list[SpringMotor]:
     stands on the world by itself, carries nothing, and that gravity does not move: nothing of it but its own
     inertia about that joint counts, as in Spong's model of elastic joints.
     """
-    found: dict[int, list[SpringMotor]] = {}
+    by_joint: dict[int, list[SpringMotor]] = {}
     for tendon in range(model.ntendon):
         motor = _motor_of(model, mujoco, tendon)
         if motor is not None:
-            found.setdefault(motor.joint, []).append(motor)
-    return [motors[0] for motors in found.values() if len(motors) == 1]
+            by_joint.setdefault(motor.joint, []).append(motor)
+    return [motors[0] for motors in by_joint.values() if len(motors) == 1]
 
 
 def _motor_of(model: Any, mujoco: Any, tendon: int) -> SpringMotor | None:

@@ -124,7 +124,7 @@ def _inline_assembly(root: InlineFile, gravity: ArrayLike) -> Assembly:
         gravity=gravity,
         floating_base=root.floating_base,
         link_word="body",
-        any_rank=any(key in root.given for key in KEYS),
+        any_rank=any(key in root.keys_present for key in KEYS),
     )
 
 
@@ -144,14 +144,14 @@ def read_body(body: BodyEntry) -> Link:
     return Link(name, mass, com, _about_the_com(body.inertia, name, mass, com))
 
 
-def _about_the_com(given: InertiaEntry, name: str, mass: float, com: Array) -> Array:
+def _about_the_com(entry: InertiaEntry, name: str, mass: float, com: Array) -> Array:
     """Return an inertia (3, 3) about the centre of mass."""
-    inertia = given.matrix
-    if given.about == "origin":
+    inertia = entry.matrix
+    if entry.about == "origin":
         inertia = inertia + mass * (se3.hat(com) @ se3.hat(com))
         moments = np.linalg.eigvalsh(inertia)
         if moments[0] <= 0.0:
-            raise given.error(
+            raise entry.error(
                 f"the inertia of {name!r} is not positive definite once moved from the origin to the centre "
                 f"of mass (principal moments {np.array2string(moments, precision=6)} kg m^2); figures about "
                 "the centre of mass already need about: com"
@@ -189,7 +189,7 @@ def single_joints(
 def _composite_joint(entry: JointEntry, floating_base: bool) -> tuple[list[Joint], list[Link]]:
     name, kind = entry.name, entry.type
     for key in ("pitch", "limits", "drive", "driven", "locked"):
-        if key in entry.given:
+        if key in entry.keys_present:
             raise entry.error(
                 f"joint {name!r} has several degrees of freedom; give those that have {key!r} under freedoms",
                 key,
@@ -241,11 +241,11 @@ def _single_joint(entry: JointEntry, floating_base: bool) -> Joint:
     name, kind = entry.name, entry.type
     joint = _placed(entry, floating_base, np.array(entry.axis or _Z))
     for key in ("axis_b", "freedoms"):
-        if key in entry.given:
+        if key in entry.keys_present:
             raise entry.error(f"joint {name!r} is {kind}, so it cannot have {key!r}", key)
     if kind not in MOVING_KINDS:
         for key in ("axis", "limits", "drive", "locked"):
-            if key in entry.given:
+            if key in entry.keys_present:
                 raise entry.error(f"joint {name!r} is fixed, so it cannot have {key!r}", key)
     elif entry.axis is None and entry.dh is None:
         raise entry.error(f"joint {name!r} needs an axis, in the frame of its child, such as [0, 0, 1]")
@@ -289,15 +289,15 @@ def read_limits_and_drives(
 
 def _limit(entry: Entry, limits: JointLimit, known: JointLimit) -> JointLimit:
     """Return known limits of a joint, with those that are given in their place."""
-    given = {key: getattr(limits, key) for key in limits.given if hasattr(limits, key)}
-    if isinstance(entry, JointEntry) and entry.type == "continuous" and given.keys() & {"lower", "upper"}:
+    changed = {key: getattr(limits, key) for key in limits.keys_present if hasattr(limits, key)}
+    if isinstance(entry, JointEntry) and entry.type == "continuous" and changed.keys() & {"lower", "upper"}:
         raise limits.error(f"joint {entry.name!r} is continuous, so it has neither lower nor upper")
-    return replace(known, **given)
+    return replace(known, **changed)
 
 
 def _warn_of_odd_figures(joint: str, drive: DriveSpec) -> None:
     doubts = drive.doubts(joint)
-    if "motor_inertia" in drive.given:
+    if "motor_inertia" in drive.keys_present:
         doubts += drive.reflection_doubts(joint)
     for doubt in doubts:
         warnings.warn(str(drive.error(doubt)), FigureWarning, stacklevel=6)
@@ -313,7 +313,7 @@ def _with_urdf_friction(
     entries = dict(single_joints(root.joints))
     for name in drives:
         friction = assembly.frictions.get(name, FrictionSpec())
-        if "link_friction" in drives[name].given or friction == FrictionSpec():
+        if "link_friction" in drives[name].keys_present or friction == FrictionSpec():
             continue
         if wanted:
             drives[name] = replace(drives[name], link_friction=friction)

@@ -289,8 +289,8 @@ def _joint(element: Element) -> tuple[Joint, JointLimit, FrictionSpec]:
 def _friction(joint: Any, label: str) -> FrictionSpec:
     if joint.type in FREEDOMS:
         return FrictionSpec()
-    given = (joint.dynamics.damping, joint.dynamics.friction) if joint.dynamics is not None else ()
-    damping, friction = (float(value or 0.0) for value in given or (0.0, 0.0))
+    coefficients = (joint.dynamics.damping, joint.dynamics.friction) if joint.dynamics is not None else ()
+    damping, friction = (float(value or 0.0) for value in coefficients or (0.0, 0.0))
     for key, figure in (("damping", damping), ("friction", friction)):
         if not 0.0 <= figure < np.inf:
             raise ModelError(f"{label}: its {key} is {figure:g}; make it finite and not negative")

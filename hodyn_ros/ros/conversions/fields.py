@@ -143,10 +143,10 @@ def check_finite(stack: Array, joints: JointOrder, places: Places, labels: Seque
     )
 
 
-def wrong_length(field: str, found: int, n: int) -> MessageRejected:
+def wrong_length(field: str, length: int, n: int) -> MessageRejected:
     """Return the rejection of a field that does not hold one value per joint."""
     return MessageRejected(
-        Reason.WRONG_LENGTH, f"{field} holds {found} values for {n} joints; send one per joint, or none"
+        Reason.WRONG_LENGTH, f"{field} holds {length} values for {n} joints; send one per joint, or none"
     )
 
 

@@ -83,12 +83,12 @@ class FeedforwardReader(StreamReader[Feedforward]):
         joints, propellers = len(msg.joint_names), len(msg.propeller_names)
         places = self._joints.places(msg.joint_names)
         wholes = [layout.numbers(*fields).reshape(-1, joints) for fields in STACK_FIELDS.values()]
-        others = [layout.numbers(field) for field in ("base_wrenches", "thrusts", "tilts")]
-        self._checked = np.concatenate([each.ravel() for each in (*wholes, *others)])
+        optional = [layout.numbers(field) for field in ("base_wrenches", "thrusts", "tilts")]
+        self._checked = np.concatenate([each.ravel() for each in (*wholes, *optional)])
         self._status = layout.status
         self._stacks = [whole[:, places] for whole in wholes]
-        self._base = others[0].reshape(-1, 6)
-        self._flown = [each.reshape(-1, propellers) if propellers else _NO_PLACES for each in others[1:]]
+        self._base = optional[0].reshape(-1, 6)
+        self._flown = [each.reshape(-1, propellers) if propellers else _NO_PLACES for each in optional[1:]]
 
     def from_numbers(self, numbers: Array, data: bytes) -> Feedforward | None:
         """Return the same from numbers alone."""

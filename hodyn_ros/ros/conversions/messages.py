@@ -327,8 +327,8 @@ def read_partial_trajectory(
     named = set(msg.joint_names)
     if not named or not named <= set(allowed):
         JointOrder(allowed).places(msg.joint_names)  # raises, naming the joint
-    given = JointOrder([name for name in joint_names if name in named])
-    points = read_joint_trajectory(msg, given)
+    order = JointOrder([name for name in joint_names if name in named])
+    points = read_joint_trajectory(msg, order)
     rests = np.array([name not in named for name in joint_names])
     unknown = rests & np.isnan(at_rest)
     if unknown.any():

@@ -133,8 +133,8 @@ class AnswerWriter:
         """Return the answer as bytes; `stamp` are the eight of its motion."""
         efforts, positions, motor_efforts, base_wrenches, status, thrusts, tilts = feedforward
         positions = positions[: len(MOTOR_POSITION_FIELDS)]  # motors move to higher orders than are sent
-        others = [base_wrenches, thrusts, tilts, _NO_WRENCHES if wrenches is None else wrenches]
-        stacks = [efforts, positions, motor_efforts, *others]
+        optional = [base_wrenches, thrusts, tilts, _NO_WRENCHES if wrenches is None else wrenches]
+        stacks = [efforts, positions, motor_efforts, *optional]
         shape = frame_id, wrenches is None, *[stack.shape for stack in stacks]
         if shape == self._shape and self._prepared is not None:
             return self._prepared.filled(stamp, stacks, computation_time, status)

@@ -87,6 +87,6 @@ def feedforward_config(node: Node, changed: Mapping[str, Any]) -> FeedforwardCon
     """Return what the parameters ask for, with some of them changed; InputError names one that cannot be."""
     config: dict[str, Any] = {}
     for setting in _FEEDFORWARD:
-        found = changed.get(setting.name, value(node, setting.name))
-        config[setting.name] = () if found is None else found  # an array that is not set
+        setting_value = changed.get(setting.name, value(node, setting.name))
+        config[setting.name] = () if setting_value is None else setting_value  # an array that is not set
     return FeedforwardConfig(**config)

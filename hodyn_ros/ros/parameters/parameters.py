@@ -139,15 +139,15 @@ def warn_of_unknown_parameters(node: Node) -> None:
 
 def choice(node: Node, name: str, choices: Sequence[str]) -> str:
     """Return the value of a parameter that takes some texts only; InputError where it is another one."""
-    found: str = value(node, name)
-    if found not in choices:
-        raise InputError(f"parameter {name!r} is {found!r}; choose one of {', '.join(choices)}")
-    return found
+    chosen: str = value(node, name)
+    if chosen not in choices:
+        raise InputError(f"parameter {name!r} is {chosen!r}; choose one of {', '.join(choices)}")
+    return chosen
 
 
 def value(node: Node, name: str) -> Any:
     """Return the value of a declared parameter; arrays come as lists, empty where not set."""
-    found = node.get_parameter_or(name).value
-    if found is None:
+    held = node.get_parameter_or(name).value
+    if held is None:
         return []
-    return list(found) if isinstance(found, Sequence) and not isinstance(found, str) else found
+    return list(held) if isinstance(held, Sequence) and not isinstance(held, str) else held

@@ -98,8 +98,8 @@ class OnePublisher:
 
 def identity(info: Mapping[str, Any]) -> bytes | None:
     """Return the identifier of the publisher in the MessageInfo of rclpy; None where it is not said."""
-    found = info.get("publisher_gid")
-    return None if found is None else bytes(found["data"])
+    gid = info.get("publisher_gid")
+    return None if gid is None else bytes(gid["data"])
 
 
 def publishers_of(node: Node, topic: str) -> dict[bytes, str]:

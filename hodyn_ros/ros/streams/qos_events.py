@@ -127,11 +127,11 @@ class QosEvents:
     def _misfit_nodes(self, entity: Any) -> list[str]:
         mine = entity.qos_profile
         if isinstance(entity, Publisher):
-            others = self._node.get_subscriptions_info_by_topic(entity.topic_name)
-            pairs = [(other, mine, other.qos_profile) for other in others]
+            endpoints = self._node.get_subscriptions_info_by_topic(entity.topic_name)
+            pairs = [(other, mine, other.qos_profile) for other in endpoints]
         else:
-            others = self._node.get_publishers_info_by_topic(entity.topic_name)
-            pairs = [(other, other.qos_profile, mine) for other in others]
+            endpoints = self._node.get_publishers_info_by_topic(entity.topic_name)
+            pairs = [(other, other.qos_profile, mine) for other in endpoints]
         return [
             full_name(other)
             for other, offered, asked in pairs

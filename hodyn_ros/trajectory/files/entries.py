@@ -132,7 +132,7 @@ class WaypointsFile(TrajectoryFile):
         """Return the motion; InputError where its figures cannot be."""
         names, points = self.joint_names, self.points
         for option, ways in _WAYS.items():
-            if option in self.given and self.interpolation not in ways:
+            if option in self.keys_present and self.interpolation not in ways:
                 raise InputError(f"{option} can be given only with interpolation: {' or '.join(ways)}")
         rows = [
             (time, point.positions, point.velocities, point.accelerations)
@@ -151,12 +151,12 @@ _WAYS = {"order": ("spline", "blend"), "at_rest": ("spline",), "blend": ("blend"
 
 def _times(points: Sequence[PointEntry]) -> list[float]:
     """Return the times of points; where none is given, how far the points are along a path."""
-    given = [point.time for point in points if point.time is not None]
-    if given and len(given) < len(points):
+    times = [point.time for point in points if point.time is not None]
+    if times and len(times) < len(points):
         missing = next(i for i, point in enumerate(points) if point.time is None)
         raise InputError(f"points[{missing}] has no time, but others have; give all of them one, or none")
-    if given or not points:
-        return given
+    if times or not points:
+        return times
     if len({len(point.positions) for point in points}) != 1:
         raise InputError("the points have positions of different lengths")
     steps = np.linalg.norm(np.diff([point.positions for point in points], axis=0), axis=1)

@@ -81,15 +81,15 @@ def _pose_motion(document: Document[Entry], root: PoseFile) -> RobotMotion:
     base = document.part(_kind_of_part, "base")
     assert isinstance(base, TrajectoryFile)
     for key in ("joint_names", "standing"):
-        if key in base.given:
+        if key in base.keys_present:
             raise base.error("a base has no joints; its coordinates are named by `coordinates`", key)
-    if "timing" in base.given:
+    if "timing" in base.keys_present:
         raise base.error("base and joints have one timing; put it beside `base`", "timing")
     joints = None
     if root.joints is not None:
         part = document.part(_kind_of_part, "joints")
         assert isinstance(part, TrajectoryFile)
-        if "timing" in part.given:
+        if "timing" in part.keys_present:
             raise part.error("base and joints have one timing; put it beside `joints`", "timing")
         joints = _named_trajectory("joints", _of_joints(part))
     placement = poses(np.array([*root.origin.xyz, *root.origin.rpy], dtype=np.float64))
@@ -97,7 +97,7 @@ def _pose_motion(document: Document[Entry], root: PoseFile) -> RobotMotion:
 
 
 def _of_joints(entry: TrajectoryFile) -> TrajectoryFile:
-    if "coordinates" in entry.given:
+    if "coordinates" in entry.keys_present:
         raise entry.error("joints are named by `joint_names`; coordinates are of a base", "coordinates")
     return entry
 

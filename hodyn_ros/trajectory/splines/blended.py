@@ -51,7 +51,7 @@ class BlendedLines(WaypointTrajectory):
             raise InputError(
                 f"blend is a share of a step, and two have to fit into it: at most 0.5, found {blend:g}"
             )
-        if any(len(rows) > 1 for rows in self._given):
+        if any(len(rows) > 1 for rows in self._prescribed):
             raise InputError("lines with rounded corners have no given velocities; leave them out")
         order = whole_number("order", self.order, 2, HIGHEST_ORDER)
         lasts = np.diff(self.times)

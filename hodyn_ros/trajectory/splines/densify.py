@@ -69,13 +69,13 @@ def eased(waypoints: Waypoints, ease: float) -> Waypoints:
     Many planners start and end with one. There the acceleration becomes zero, and waypoints nearer to it than
     `ease` [s] are left out; 0: as they are given.
     """
-    times, positions, velocities, given = waypoints
-    if given is None or ease <= 0.0:
+    times, positions, velocities, prescribed = waypoints
+    if prescribed is None or ease <= 0.0:
         return waypoints
-    accelerations, passed = given.copy(), np.ones(len(times), dtype=bool)
+    accelerations, passed = prescribed.copy(), np.ones(len(times), dtype=bool)
     for end in (0, -1):
         at_rest = velocities is None or np.abs(velocities[end]).max() <= REST
-        if at_rest and given[end].any():
+        if at_rest and prescribed[end].any():
             accelerations[end] = 0.0
             passed &= np.abs(times - times[end]) >= ease * (1.0 - 1e-9)
     passed[[0, -1]] = True

@@ -35,7 +35,7 @@ class PiecewisePolynomial(WaypointTrajectory):
     def _set_up(self) -> None:
         from scipy.interpolate import BPoly
 
-        first, *inside, last = self._given
+        first, *inside, last = self._prescribed
         starts_at_rest, ends_at_rest = not first[1:].any(), not last[1:].any()
         joints = inside + [first] * starts_at_rest + [last] * ends_at_rest
         self._set(
@@ -43,7 +43,7 @@ class PiecewisePolynomial(WaypointTrajectory):
             ends_at_rest=ends_at_rest,
             smoothness=min((len(rows) - 1 for rows in joints), default=math.inf),
             # copied, as SciPy 1.11 cannot evaluate over breakpoints that are read-only
-            _polynomials=BPoly.from_derivatives(self.times.copy(), list(self._given)),
+            _polynomials=BPoly.from_derivatives(self.times.copy(), list(self._prescribed)),
         )
 
     @property

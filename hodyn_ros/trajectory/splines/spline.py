@@ -57,13 +57,13 @@ class WaypointSpline(WaypointTrajectory):
 
     def _set_up(self) -> None:
         order = whole_number("order", self.order, 2, HIGHEST_ORDER)
-        given = sum(len(rows) for rows in self._given)
-        if not self.at_rest and given <= order:
+        count = sum(len(rows) for rows in self._prescribed)
+        if not self.at_rest and count <= order:
             raise InputError(
                 f"without rest at the ends, a spline of order {order} needs at least {order + 1} given "
-                f"positions, velocities and accelerations, found {given}"
+                f"positions, velocities and accelerations, found {count}"
             )
-        first, *inside, last = self._given
+        first, *inside, last = self._prescribed
         starts_at_rest, ends_at_rest = (self.at_rest and not rows[1:].any() for rows in (first, last))
         # the lowest derivative that jumps at each waypoint inside, and at an end at rest
         jumps = [2 * order + 2 - len(rows) for rows in inside]
@@ -103,7 +103,7 @@ class WaypointSpline(WaypointTrajectory):
 
         degree = 2 * self.order + 1
         elapsed = self.times - self.times[0]
-        multiplicities = [degree + 1, *(len(rows) for rows in self._given[1:-1]), degree + 1]
+        multiplicities = [degree + 1, *(len(rows) for rows in self._prescribed[1:-1]), degree + 1]
         knots = np.repeat(elapsed, multiplicities)
         try:
             coefficients = _coefficients(elapsed, knots, degree, self._conditions())
@@ -112,7 +112,9 @@ class WaypointSpline(WaypointTrajectory):
         except (RuntimeError, ValueError):  # a singular matrix, or numbers beyond the range of float64
             missed = math.inf
         steps = np.diff(elapsed)
-        size = max(np.abs(row).max() * steps.max() ** k for rows in self._given for k, row in enumerate(rows))
+        size = max(
+            np.abs(row).max() * steps.max() ** k for rows in self._prescribed for k, row in enumerate(rows)
+        )
         if not missed <= ROUNDING * size:
             raise InputError(
                 f"the waypoints are too uneven in time for a spline of degree {degree}: steps range from "
@@ -128,14 +130,14 @@ class WaypointSpline(WaypointTrajectory):
 
     def _conditions(self) -> Conditions:
         result: Conditions = [[] for _ in range(2 * self.order + 1)]
-        for i, rows in enumerate(self._given):
+        for i, rows in enumerate(self._prescribed):
             for k, row in enumerate(rows):
                 result[k].append((i, row))
-        for i in (0, len(self._given) - 1):
-            given = len(self._given[i])
+        for i in (0, len(self._prescribed) - 1):
+            count = len(self._prescribed[i])
             # for each derivative left free, the least integral makes one beyond `order` vanish
-            free = self.order + 1 - given
-            lowest = given if self.at_rest else self.order + 1
+            free = self.order + 1 - count
+            lowest = count if self.at_rest else self.order + 1
             for k in range(lowest, lowest + free):
                 result[k].append((i, np.zeros(self.n_joints)))
         return result

@@ -37,7 +37,7 @@ class WaypointTrajectory(Trajectory):
     accelerations: Rows = None
     joint_names: tuple[str, ...] | None = field(default=None, kw_only=True)
     # for each waypoint what is given there, (1 to 3, n): position, velocity, acceleration
-    _given: tuple[Array, ...] = field(init=False, repr=False)
+    _prescribed: tuple[Array, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         positions = frozen_array("positions", self.positions, ("m", "n"))
@@ -68,7 +68,7 @@ class WaypointTrajectory(Trajectory):
             n_joints=positions.shape[1],
             duration=float(times[-1]),
             _departure=float(times[0]),
-            _given=tuple(np.stack([row for row in rows if row is not None]) for rows in waypoints),
+            _prescribed=tuple(np.stack([row for row in rows if row is not None]) for rows in waypoints),
         )
         self._set_up()
         if times[0] > 0.0 and not self.starts_at_rest:
