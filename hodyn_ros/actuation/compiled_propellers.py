@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hodyn_ros.codegen.kernel import Program, Shape, Stack
+from hodyn_ros.codegen.kernel import Traceable, Shape, Stack
 from hodyn_ros.lie.jets import multiply, power, to_derivatives, to_taylor
 from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array
@@ -14,7 +14,7 @@ from hodyn_ros.lie.se3 import Array
 
 def propeller_program(
     allocation: Array, inverse: Array, tilts: Sequence[bool], orders: int, frame: BaseRepresentation | None
-) -> Program:
+) -> Traceable:
     """Return what computes thrusts, tilts and what is left of a wrench (orders, 6) on the base, by order.
 
     With a `frame` the wrench is one in the world frame, and the pose (4, 4) of the base and its twists
